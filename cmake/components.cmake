@@ -12,7 +12,20 @@ if(CARPOOL_SANITIZE)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow>)
 endif()
 
-# carpool_component(NAME [DIRS dir...] [LINK component...] [PRIVATE library...]); DIRS defaults to NAME.
+# Most of a file's compile time goes into the headers that it includes. With CARPOOL_UNITY several files of a component
+# are compiled as one. Names in anonymous namespaces are therefore unique within a component.
+option(CARPOOL_UNITY "Compile several files of a component as one" OFF)
+
+function(carpool_unity target)
+  if(CARPOOL_UNITY)
+    # g++ takes each file of a unit for a header, whose types must not depend on an anonymous namespace.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
+# carpool_component(NAME [DIRS dir...] [LINK component...] [PRIVATE library...]); DIRS defaults to NAME. Those of its files
+# that CARPOOL_SMALL_FILES lists are compiled for size (cmake/lean.cmake).
 function(carpool_component name)
   cmake_parse_arguments(ARG "" "" "DIRS;LINK;PRIVATE" ${ARGN})
   if(NOT ARG_DIRS)
@@ -25,10 +38,17 @@ function(carpool_component name)
   endforeach()
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(sources)
+    set(small ${sources})
+    list(REMOVE_ITEM sources ${CARPOOL_SMALL_FILES})
+    list(REMOVE_ITEM small ${sources} "")
     add_library(carpool_${name} STATIC ${sources})
     set(scope PUBLIC)
     target_link_libraries(carpool_${name} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:carpool_warnings>)
     carpool_precompile(carpool_${name} carpool_base)
+    carpool_unity(carpool_${name})
+    if(small)
+      carpool_small_part(carpool_${name} "${small}" ${ARG_LINK} ${ARG_PRIVATE})
+    endif()
   else()
     add_library(carpool_${name} INTERFACE)
     set(scope INTERFACE)

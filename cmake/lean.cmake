@@ -9,10 +9,22 @@ function(carpool_small)
   endforeach()
 endfunction()
 
-# Compiles single files for size, in components that also contain hot ones. Arguments are patterns.
+# Compiles single files for size, in components that also contain hot ones. Arguments are patterns. Must be called before
+# the declaration of those components.
 function(carpool_small_files)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
-  set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+  set(CARPOOL_SMALL_FILES ${files} PARENT_SCOPE)
+endfunction()
+
+# Adds `sources` to a component, compiled for size; it links the libraries in ARGN.
+function(carpool_small_part component sources)
+  add_library(${component}_small OBJECT ${sources})
+  target_link_libraries(${component}_small PRIVATE ${ARGN} carpool_warnings)
+  target_include_directories(${component}_small PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/embedded)
+  target_compile_options(${component}_small PRIVATE $<$<CONFIG:Release>:-Os>)
+  carpool_precompile(${component}_small carpool_base)
+  carpool_unity(${component}_small)
+  target_sources(${component} PRIVATE $<TARGET_OBJECTS:${component}_small>)
 endfunction()
 
 # `first`: a component in which everything is hot. The linker keeps the first copy of an inline function, such as

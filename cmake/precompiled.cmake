@@ -1,5 +1,5 @@
-# Parsing the standard library is half of a small file's compile time, and sanitizer builds compile every file. Off for the
-# release, which thereby checks that each file includes what it uses.
+# Parsing the standard library is half of a small file's compile time, and sanitizer builds compile every file. Off for
+# `dev` and `clang`, which thereby check that each file includes what it uses.
 set(CARPOOL_PRECOMPILE OFF CACHE STRING "Precompile the standard headers, once for all: OFF, TESTS (not the components) or ON")
 
 # Targets with the same LEADER share its precompiled headers and must have its compile options. The first target leads.

@@ -116,14 +116,23 @@ def look(log, name, calls, seconds, clean=()):
     return Outcome(len(calls) - late - len(failed), len(failed), late, note)
 
 
+def parts(source):
+    """Returns the files of the tree that are compiled as `source`: itself, or those that a unit of several includes."""
+    if not source.endswith(".cxx"):
+        return [source]
+    included = re.findall(r'^#include "(.+)"', (ROOT / source).read_text(), re.M)
+    return [path.removeprefix("%s/" % ROOT) for path in included]
+
+
 def compiled():
     """Returns the files with current objects in the ASan build, which is clang's and treats the same warnings as errors."""
     folder = ROOT / "build/asan"
     calls = calls_of(folder) if (folder / "compile_commands.json").exists() else {}
-    for path, argv in calls.items():
+    for source, argv in calls.items():
         made = folder / argv[argv.index("-o") + 1]
-        if made.exists() and made.stat().st_mtime >= max((ROOT / name).stat().st_mtime for name in closure(path, set())):
-            yield path
+        for path in parts(source) if made.exists() else ():
+            if made.stat().st_mtime >= max((ROOT / name).stat().st_mtime for name in closure(path, set())):
+                yield path
 
 
 def thread_safety(log, full):

@@ -53,8 +53,8 @@ class Checker {
       if (address.empty() || any_port(address) || places_.wrong(key)) return;
       const auto [first, added] = seen.emplace(address, key);
       if (added) return;
-      mistake(key, quoted(address) + " is " + without_numbers(first->second) + " already (" + line_of(first->second) +
-                       "), expected an address of its own");
+      mistake(key, in_quotes(address) + " is " + without_numbers(first->second) + " already (" +
+                       line_of(first->second) + "), expected an address of its own");
     };
     for (std::size_t i = 0; i < config_.listen.size(); ++i) {
       once(config_.listen[i].address, item_key("listen", i) + ".address");
@@ -94,12 +94,12 @@ class Checker {
     const bool local = unix_address(listen.address) || loopback_address(listen.address);
     if (local || !listen.cert_file.empty()) return;
     reading_.warnings.push_back(at(key, "is set without cert_file, so passwords and tokens travel in plain text to " +
-                                            quoted(listen.address) + ", expected cert_file and key_file"));
+                                            in_quotes(listen.address) + ", expected cert_file and key_file"));
   }
 
   void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
     if (value.empty() || unix_address(listen.address)) return;
-    mistake(key, "is set beside the address " + quoted(listen.address) + R"(, expected "unix:/path")");
+    mistake(key, "is set beside the address " + in_quotes(listen.address) + R"(, expected "unix:/path")");
   }
 
   // `one` requires `other`, both keys of the same table.
@@ -117,7 +117,7 @@ class Checker {
     const bool fixed = !listen.origin.empty() && !listen.connect;
     const bool ruled = config_.egress.default_ == Verdict::deny && !config_.egress.report_only;
     if (listen.open || fixed || ruled || !listen.credentials_file.empty()) return;
-    mistake(key, quoted(listen.address) +
+    mistake(key, in_quotes(listen.address) +
                      R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
                      "a fixed origin with connect = false, a credentials_file, or open = true");
   }
@@ -126,7 +126,7 @@ class Checker {
     const Admin& admin = config_.admin;
     if (!admin.enabled || !admin.token_file.empty() || places_.wrong("admin.address")) return;
     if (places_.wrong("admin.token_file") || unix_address(admin.address) || loopback_address(admin.address)) return;
-    mistake("admin.address", quoted(admin.address) + " is not loopback, expected a token_file");
+    mistake("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
   }
 
   void at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most) {
@@ -161,7 +161,7 @@ class Checker {
       if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;
       const auto its = [&](const OriginSettings& origin) { return lists(origin.pool, name); };
       if (std::any_of(config_.origins.begin(), config_.origins.end(), its)) continue;
-      mistake(key, quoted(name) + " is not in any pool.classes, expected one of them");
+      mistake(key, in_quotes(name) + " is not in any pool.classes, expected one of them");
     }
   }
 
@@ -192,7 +192,7 @@ class Checker {
     for (auto item = list.begin(); item != list.end(); ++item) {
       if (std::find(list.begin(), item, *item) == item) continue;
       return mistake(item_key(key, static_cast<std::size_t>(item - list.begin())),
-                     quoted(*item) + " is listed twice, expected each " + what + " once");
+                     in_quotes(*item) + " is listed twice, expected each " + what + " once");
     }
   }
 
@@ -254,7 +254,8 @@ class Checker {
       const std::string label = config_.origins[i].origin.label();
       const auto [first, added] = seen.emplace(label, key);
       if (!added)
-        mistake(key, quoted(label) + " is listed already (" + line_of(first->second) + "), expected each origin once");
+        mistake(key,
+                in_quotes(label) + " is listed already (" + line_of(first->second) + "), expected each origin once");
     }
   }
 
@@ -266,8 +267,8 @@ class Checker {
         const std::string key = item_key(item_key("origin", i) + ".alias", j);
         const auto [first, added] = seen.emplace(aliases[j], key);
         if (added) continue;
-        mistake(key,
-                quoted(aliases[j]) + " is an alias already (" + line_of(first->second) + "), expected each alias once");
+        mistake(key, in_quotes(aliases[j]) + " is an alias already (" + line_of(first->second) +
+                         "), expected each alias once");
       }
     }
   }
@@ -285,8 +286,8 @@ class Checker {
   void ranges_are_in_order() {
     if (config_.dns.min_ttl > config_.dns.max_ttl) {
       mistake(places_.given("dns.min_ttl") ? "dns.min_ttl" : "dns.max_ttl",
-              "dns.min_ttl = " + quoted(duration_text(config_.dns.min_ttl)) + " is more than dns.max_ttl = " +
-                  quoted(duration_text(config_.dns.max_ttl)) + ", expected at most that");
+              "dns.min_ttl = " + in_quotes(duration_text(config_.dns.min_ttl)) + " is more than dns.max_ttl = " +
+                  in_quotes(duration_text(config_.dns.max_ttl)) + ", expected at most that");
     }
     at_most("threads.min", config_.threads.min, "threads.max", config_.threads.max);
   }

@@ -13,7 +13,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+constexpr double kNoQuota = std::numeric_limits<double>::infinity();
 
 std::string first_line(const std::string& path) {
   std::string line;
@@ -22,7 +22,7 @@ std::string first_line(const std::string& path) {
 }
 
 double cores(double quota, double period) {
-  return quota > 0 && period > 0 ? quota / period : kUnlimited;
+  return quota > 0 && period > 0 ? quota / period : kNoQuota;
 }
 
 // cpu.max of cgroup v2: "150000 100000" or "max 100000".

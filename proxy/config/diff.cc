@@ -8,7 +8,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-std::string join(std::string_view path, std::string_view key) {
+std::string key_path(std::string_view path, std::string_view key) {
   return path.empty() ? std::string(key) : std::string(path).append(".").append(key);
 }
 
@@ -16,7 +16,7 @@ void compare(const Section& section, const std::string& prefix, const void* befo
              std::vector<Change>& changes) {
   for (const Setting& setting : section.settings) {
     const Value a = setting.get(before), b = setting.get(after);
-    if (a != b) changes.push_back({prefix + join(section.path, setting.key), toml(a), toml(b), setting.live});
+    if (a != b) changes.push_back({prefix + key_path(section.path, setting.key), toml(a), toml(b), setting.live});
   }
 }
 
@@ -32,10 +32,10 @@ void compare_fields(const Section& section, const std::string& prefix, const voi
   const auto& b = *static_cast<const Fields*>(after);
   for (const SetField& field : a) {
     if (std::find(b.begin(), b.end(), field) != b.end()) continue;
-    changes.push_back({prefix + join(section.path, field.name), text(a, field.name), text(b, field.name), true});
+    changes.push_back({prefix + key_path(section.path, field.name), text(a, field.name), text(b, field.name), true});
   }
   for (const SetField& field : b) {
-    if (text(a, field.name).empty()) changes.push_back({prefix + join(section.path, field.name), {}, "set", true});
+    if (text(a, field.name).empty()) changes.push_back({prefix + key_path(section.path, field.name), {}, "set", true});
   }
 }
 

@@ -23,7 +23,8 @@ void print_fields(std::string& out, const Section& section, const void* values) 
   const auto& fields = *static_cast<const std::vector<SetField>*>(values);
   if (fields.empty()) return;
   out.append(1, '\n').append(header(section, full_path(section)));
-  for (const SetField& field : fields) out.append(quoted(field.name)).append(" = ").append(toml(field.value)) += '\n';
+  for (const SetField& field : fields)
+    out.append(in_quotes(field.name)).append(" = ").append(toml(field.value)) += '\n';
 }
 
 void print_values(std::string& out, const Section& section, const void* values, std::string_view path) {

@@ -20,8 +20,8 @@ Visit(Visitor...) -> Visit<Visitor...>;
 std::string secret_text(const Secret& secret) {
   if (!secret.given()) return {};
   if (secret.file.empty()) return "{ hidden = true }";
-  const std::string prefix = secret.prefix.empty() ? "" : ", prefix = " + quoted(secret.prefix);
-  return "{ file = " + quoted(secret.file) + prefix + " }";
+  const std::string prefix = secret.prefix.empty() ? "" : ", prefix = " + in_quotes(secret.prefix);
+  return "{ file = " + in_quotes(secret.file) + prefix + " }";
 }
 
 template <class List, class Show>
@@ -65,12 +65,12 @@ std::string toml(const Value& value) {
   return std::visit(Visit{
                         [](bool flag) -> std::string { return flag ? "true" : "false"; },
                         [](std::int64_t number) { return std::to_string(number); },
-                        [](Size bytes) { return quoted(size_text(bytes)); },
+                        [](Size bytes) { return in_quotes(size_text(bytes)); },
                         [](Duration duration) {
-                          return quoted(duration == kUnlimited ? std::string("unlimited") : duration_text(duration));
+                          return in_quotes(duration == kUnlimited ? std::string("unlimited") : duration_text(duration));
                         },
-                        [](const std::string& text) { return quoted(text); },
-                        [](const std::vector<std::string>& texts) { return list_text(texts, quoted); },
+                        [](const std::string& text) { return in_quotes(text); },
+                        [](const std::vector<std::string>& texts) { return list_text(texts, in_quotes); },
                         [](const Ports& ports) {
                           return ports ? list_text(*ports, [](std::uint16_t port) { return std::to_string(port); })
                                        : std::string();

@@ -8,7 +8,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
+constexpr std::string_view kBlanks = " \t\r";
 constexpr std::array<std::string_view, 6> kTrue{"True", "TRUE", "yes", "Yes", "on", "On"};
 constexpr std::array<std::string_view, 6> kFalse{"False", "FALSE", "no", "No", "off", "Off"};
 
@@ -30,14 +30,14 @@ std::string advice(std::string_view value) {
   if (contains(kTrue, value)) return "is no value of TOML: write true";
   if (contains(kFalse, value)) return "is no value of TOML: write false";
   const bool number = value.front() >= '0' && value.front() <= '9';
-  if (number && parse_duration(value)) return "is a duration without quotes: write " + quoted(value);
-  if (number && parse_size(value) && value.back() == 'B') return "is a size without quotes: write " + quoted(value);
+  if (number && parse_duration(value)) return "is a duration without quotes: write " + in_quotes(value);
+  if (number && parse_size(value) && value.back() == 'B') return "is a size without quotes: write " + in_quotes(value);
   const std::string_view base = value.substr(0, 2);
   if (base == "0x" || base == "0o" || base == "0b") return {};
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool text = std::any_of(value.begin(), value.end(), letter) ||
                     std::count(value.begin(), value.end(), '.') > 1 || value.find("::") != std::string_view::npos;
-  return text ? "is a text without quotes: write " + quoted(value) : std::string();
+  return text ? "is a text without quotes: write " + in_quotes(value) : std::string();
 }
 
 }  // namespace
@@ -47,11 +47,11 @@ std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) 
   const std::string_view line = line_of(toml, at.line);
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
-  const std::size_t start = line.find_first_not_of(kBlank, equals + 1);
+  const std::size_t start = line.find_first_not_of(kBlanks, equals + 1);
   // The parser stops inside the value or right after it.
   if (start == std::string_view::npos || at.column <= start) return std::nullopt;
   std::string_view value = line.substr(start, line.find('#', start) - start);
-  value = value.substr(0, value.find_last_not_of(kBlank) + 1);
+  value = value.substr(0, value.find_last_not_of(kBlanks) + 1);
   const auto plain = [](char c) { return c > ' ' && c < 0x7F && c != '"' && c != '\'' && c != '`'; };
   const bool one_word = !value.empty() && std::all_of(value.begin(), value.end(), plain);
   if (!one_word || value.size() > kLongestValue || value.find_first_of("[]{},") != std::string_view::npos) {

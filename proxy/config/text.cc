@@ -62,7 +62,7 @@ std::string size_text(std::uint64_t bytes) {
   return std::to_string(bytes);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -18,7 +18,7 @@ std::string duration_text(Duration duration);
 std::string size_text(std::uint64_t bytes);
 
 // Returns the text as a TOML basic string with its quotes. `${` is escaped, so that the string reads back unchanged.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // Returns the most similar word of `known`, at most two edits away; empty if there is none.
 template <class Range>

@@ -6,30 +6,30 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kLongest = 2048;
+constexpr std::size_t kLongestUrl = 2048;
 
-Fault wrong(std::string why) {
+Fault bad_url(std::string why) {
   return {FaultKind::malformed_request, Side::self, std::move(why)};
 }
 
 }  // namespace
 
 Result<TokenUrl> parse_token_url(std::string_view text) {
-  if (text.size() > kLongest) return wrong("is longer than " + std::to_string(kLongest) + " bytes");
+  if (text.size() > kLongestUrl) return bad_url("is longer than " + std::to_string(kLongestUrl) + " bytes");
   const std::size_t scheme = text.find("://");
-  if (scheme == std::string_view::npos) return wrong("has no scheme");
+  if (scheme == std::string_view::npos) return bad_url("has no scheme");
   const std::size_t path = std::min(text.find_first_of("/?#", scheme + 3), text.size());
-  if (path == text.size() || text[path] != '/') return wrong("has no path");
+  if (path == text.size() || text[path] != '/') return bad_url("has no path");
   const bool visible = std::all_of(text.begin() + static_cast<std::ptrdiff_t>(path), text.end(),
                                    [](char c) { return c > ' ' && c < 0x7F; });
-  if (!visible || text.find('#', path) != std::string_view::npos) return wrong("has a path that cannot be requested");
-  if (text.substr(0, path).find('@') != std::string_view::npos) return wrong("has a user name");
+  if (!visible || text.find('#', path) != std::string_view::npos) return bad_url("has a path that cannot be requested");
+  if (text.substr(0, path).find('@') != std::string_view::npos) return bad_url("has a user name");
   Result<pool::Origin> origin = pool::parse_origin(text.substr(0, path));
-  if (!origin) return wrong(origin.fault().detail);
+  if (!origin) return bad_url(origin.fault().detail);
   const std::string& host = origin->host;
   const bool here = host == "localhost" || host == "::1" || (origin->is_ip_literal() && host.starts_with("127."));
   if (origin->scheme == pool::Scheme::tcp || (origin->scheme == pool::Scheme::http && !here)) {
-    return wrong("is neither https nor on this host");
+    return bad_url("is neither https nor on this host");
   }
   return TokenUrl{std::move(*origin), std::string(text.substr(path))};
 }

@@ -15,7 +15,7 @@ constexpr std::string_view kSizeShape = R"(a size such as "0", "512B", "16KiB" o
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 80;
-  return quoted(clipped(text, kShown)).append(text.size() > kShown ? "…" : "");
+  return in_quotes(clipped(text, kShown)).append(text.size() > kShown ? "…" : "");
 }
 
 std::string but_expected(const Raw& raw, std::string_view expected) {
@@ -88,10 +88,11 @@ std::string check_word(const Setting& setting, const std::string& text) {
   std::string expected;
   for (const auto word : setting.words) {
     if (word == text) return {};
-    expected.append(expected.empty() ? "" : ", ").append(quoted(word));
+    expected.append(expected.empty() ? "" : ", ").append(in_quotes(word));
   }
   std::string wrong = "is " + shown(text) + ", expected one of " + expected;
-  if (const auto meant = nearest(text, setting.words); !meant.empty()) wrong += "; did you mean " + quoted(meant) + '?';
+  if (const auto meant = nearest(text, setting.words); !meant.empty())
+    wrong += "; did you mean " + in_quotes(meant) + '?';
   return wrong;
 }
 
@@ -186,7 +187,7 @@ std::string to_secret(Raw raw, Secret& secret) {
   auto* table = std::get_if<RawTable>(&raw);
   if (table == nullptr) return wrong("is no text");
   for (auto& [key, text] : table->texts) {
-    if (key != "file" && key != "prefix") return wrong("has the key " + quoted(key));
+    if (key != "file" && key != "prefix") return wrong("has the key " + in_quotes(key));
     (key == "file" ? secret.file : secret.prefix) = std::move(text);
   }
   if (!table->only_texts) return wrong("is hidden, as in a printed configuration, or has a value that is no text");

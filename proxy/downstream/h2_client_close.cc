@@ -12,8 +12,8 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint32_t kLingerBytes = 1024 * 1024;
-constexpr Duration kLinger = std::chrono::seconds(2);
+constexpr std::uint32_t kH2LingerBytes = 1024 * 1024;
+constexpr Duration kH2Linger = std::chrono::seconds(2);
 constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
 constexpr std::uint64_t kDrainPing = 0x647261696e;
 constexpr std::size_t kFewRequests = 4;  // request objects that an idle connection keeps
@@ -64,7 +64,7 @@ void H2Client::close_if_done() {
 void H2Client::linger() {
   transport_->shut_write();
   state_ = State::lingering;
-  timer_.arm(context_.loop.now() + kLinger);
+  timer_.arm(context_.loop.now() + kH2Linger);
   discard_input();
 }
 
@@ -74,7 +74,7 @@ void H2Client::discard_input() {
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return;
     discarded_bytes_ += static_cast<std::uint32_t>(io.bytes);
-    if (io.io != net::Io::ok || discarded_bytes_ > kLingerBytes) return close();
+    if (io.io != net::Io::ok || discarded_bytes_ > kH2LingerBytes) return close();
   }
 }
 

@@ -31,6 +31,11 @@ inline constexpr CharTable kReason = [] {
   return table;
 }();
 
+// RFC 9110 §5.6.3: OWS, without line folding.
+inline bool white(char c) {
+  return c == ' ' || c == '\t';
+}
+
 // Returns the longest prefix of `text` that consists of characters of `table`.
 inline std::string_view prefix_of(std::string_view text, const CharTable& table) {
   std::size_t end = 0;

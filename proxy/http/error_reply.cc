@@ -26,7 +26,7 @@ enum class Grpc : std::uint8_t {
 // `unavailable`, with three exceptions: a deadline that passes after the request was sent is `deadline_exceeded`,
 // because clients take `unavailable` for an invitation to call again; what is too large is `resource_exhausted`, as a
 // gRPC library says itself; and what carpool does not implement is `unimplemented`.
-struct Row {
+struct FaultRow {
   FaultKind kind;
   std::string_view name;
   std::uint16_t status;
@@ -35,41 +35,41 @@ struct Row {
 };
 using enum FaultKind;
 constexpr std::array kRows = {
-    Row{malformed_request, "malformed_request", 400, "http_request_error", Grpc::internal},
-    Row{head_timeout, "head_timeout", 408, "http_request_error", Grpc::unknown},
-    Row{head_too_large, "head_too_large", 431, "http_request_error", Grpc::resource_exhausted},
-    Row{target_too_long, "target_too_long", 414, "http_request_error", Grpc::internal},
-    Row{body_too_large, "body_too_large", 413, "http_request_error", Grpc::resource_exhausted},
-    Row{not_implemented, "not_implemented", 501, "http_request_error", Grpc::unimplemented},
-    Row{version_not_supported, "version_not_supported", 505, "http_request_error", Grpc::unknown},
-    Row{misdirected, "misdirected", 421, "http_request_error", Grpc::unknown},
-    Row{loop_detected, "loop_detected", 508, "proxy_loop_detected", Grpc::unknown},
-    Row{egress_denied, "egress_denied", 403, "http_request_denied", Grpc::permission_denied},
-    Row{not_authenticated, "not_authenticated", 407, "http_request_denied", Grpc::unauthenticated},
-    Row{client_gone, "client_gone", 400, "http_request_error", Grpc::internal},
-    Row{draining, "draining", 503, "proxy_internal_response", Grpc::unavailable},
-    Row{overloaded, "overloaded", 503, "proxy_internal_response", Grpc::unavailable},
-    Row{rate_limited, "rate_limited", 429, "http_request_denied", Grpc::unavailable},
-    Row{queue_full, "queue_full", 503, "connection_limit_reached", Grpc::unavailable},
-    Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached", Grpc::unavailable},
-    Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached", Grpc::unavailable},
-    Row{dns_error, "dns_error", 502, "dns_error", Grpc::unavailable},
-    Row{dns_timeout, "dns_timeout", 504, "dns_timeout", Grpc::unavailable},
-    Row{connect_refused, "connect_refused", 502, "connection_refused", Grpc::unavailable},
-    Row{connect_timeout, "connect_timeout", 504, "connection_timeout", Grpc::unavailable},
-    Row{unroutable, "unroutable", 502, "destination_ip_unroutable", Grpc::unavailable},
-    Row{tls_certificate, "tls_certificate", 502, "tls_certificate_error", Grpc::unavailable},
-    Row{tls_protocol, "tls_protocol", 502, "tls_protocol_error", Grpc::unavailable},
-    Row{budget, "budget", 503, "connection_limit_reached", Grpc::unavailable},
-    Row{connection_terminated, "connection_terminated", 502, "connection_terminated", Grpc::unavailable},
-    Row{response_incomplete, "response_incomplete", 502, "http_response_incomplete", Grpc::unavailable},
-    Row{malformed_response, "malformed_response", 502, "http_protocol_error", Grpc::unavailable},
-    Row{response_head_too_large, "response_head_too_large", 502, "http_response_header_section_size",
-        Grpc::unavailable},
-    Row{informational_limit, "informational_limit", 502, "http_protocol_error", Grpc::unavailable},
-    Row{response_timeout, "response_timeout", 504, "http_response_timeout", Grpc::deadline_exceeded},
-    Row{request_timeout, "request_timeout", 504, "http_response_timeout", Grpc::deadline_exceeded},
-    Row{internal, "internal", 500, "proxy_internal_error", Grpc::unknown},
+    FaultRow{malformed_request, "malformed_request", 400, "http_request_error", Grpc::internal},
+    FaultRow{head_timeout, "head_timeout", 408, "http_request_error", Grpc::unknown},
+    FaultRow{head_too_large, "head_too_large", 431, "http_request_error", Grpc::resource_exhausted},
+    FaultRow{target_too_long, "target_too_long", 414, "http_request_error", Grpc::internal},
+    FaultRow{body_too_large, "body_too_large", 413, "http_request_error", Grpc::resource_exhausted},
+    FaultRow{not_implemented, "not_implemented", 501, "http_request_error", Grpc::unimplemented},
+    FaultRow{version_not_supported, "version_not_supported", 505, "http_request_error", Grpc::unknown},
+    FaultRow{misdirected, "misdirected", 421, "http_request_error", Grpc::unknown},
+    FaultRow{loop_detected, "loop_detected", 508, "proxy_loop_detected", Grpc::unknown},
+    FaultRow{egress_denied, "egress_denied", 403, "http_request_denied", Grpc::permission_denied},
+    FaultRow{not_authenticated, "not_authenticated", 407, "http_request_denied", Grpc::unauthenticated},
+    FaultRow{client_gone, "client_gone", 400, "http_request_error", Grpc::internal},
+    FaultRow{draining, "draining", 503, "proxy_internal_response", Grpc::unavailable},
+    FaultRow{overloaded, "overloaded", 503, "proxy_internal_response", Grpc::unavailable},
+    FaultRow{rate_limited, "rate_limited", 429, "http_request_denied", Grpc::unavailable},
+    FaultRow{queue_full, "queue_full", 503, "connection_limit_reached", Grpc::unavailable},
+    FaultRow{wait_timeout, "wait_timeout", 503, "connection_limit_reached", Grpc::unavailable},
+    FaultRow{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached", Grpc::unavailable},
+    FaultRow{dns_error, "dns_error", 502, "dns_error", Grpc::unavailable},
+    FaultRow{dns_timeout, "dns_timeout", 504, "dns_timeout", Grpc::unavailable},
+    FaultRow{connect_refused, "connect_refused", 502, "connection_refused", Grpc::unavailable},
+    FaultRow{connect_timeout, "connect_timeout", 504, "connection_timeout", Grpc::unavailable},
+    FaultRow{unroutable, "unroutable", 502, "destination_ip_unroutable", Grpc::unavailable},
+    FaultRow{tls_certificate, "tls_certificate", 502, "tls_certificate_error", Grpc::unavailable},
+    FaultRow{tls_protocol, "tls_protocol", 502, "tls_protocol_error", Grpc::unavailable},
+    FaultRow{budget, "budget", 503, "connection_limit_reached", Grpc::unavailable},
+    FaultRow{connection_terminated, "connection_terminated", 502, "connection_terminated", Grpc::unavailable},
+    FaultRow{response_incomplete, "response_incomplete", 502, "http_response_incomplete", Grpc::unavailable},
+    FaultRow{malformed_response, "malformed_response", 502, "http_protocol_error", Grpc::unavailable},
+    FaultRow{response_head_too_large, "response_head_too_large", 502, "http_response_header_section_size",
+             Grpc::unavailable},
+    FaultRow{informational_limit, "informational_limit", 502, "http_protocol_error", Grpc::unavailable},
+    FaultRow{response_timeout, "response_timeout", 504, "http_response_timeout", Grpc::deadline_exceeded},
+    FaultRow{request_timeout, "request_timeout", 504, "http_response_timeout", Grpc::deadline_exceeded},
+    FaultRow{internal, "internal", 500, "proxy_internal_error", Grpc::unknown},
 };
 constexpr bool in_order() {
   for (std::size_t i = 0; i < kRows.size(); ++i) {
@@ -79,7 +79,7 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
-const Row& row(FaultKind kind) {
+const FaultRow& row(FaultKind kind) {
   return kRows[static_cast<std::size_t>(kind)];
 }
 
@@ -147,7 +147,7 @@ void append_cause(std::string& out, const Fault& fault, std::string_view error, 
 }  // namespace
 
 FaultStatus fault_status(FaultKind kind) {
-  const Row& said = row(kind);
+  const FaultRow& said = row(kind);
   // 503 means a temporary condition (the pool is full, or this instance is stopping and another one takes over), so it
   // gets Retry-After. So does 429: every rate limit is at least one per second.
   return {said.status, reason_phrase(said.status), said.error, said.status == 503 || said.status == 429};

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "proxy/http/char_class.h"
+
 namespace carpool::proxy::http {
 
 namespace {
@@ -11,10 +13,6 @@ using Block = unsigned char __attribute__((vector_size(16)));
 
 bool is_break(char c) {
   return c == '\r' || c == '\n';
-}
-
-bool white(char c) {
-  return c == ' ' || c == '\t';
 }
 
 // Returns the position of the first CR or LF of `text` at or after `at`, or its end. Compares 16 bytes at once.

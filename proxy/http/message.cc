@@ -8,10 +8,6 @@ namespace {
 constexpr std::size_t kModestBytes = 4096;
 constexpr std::size_t kModestFields = 64;
 
-bool white(char c) {
-  return c == ' ' || c == '\t';
-}
-
 std::uint32_t offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
 }

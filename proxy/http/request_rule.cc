@@ -15,7 +15,7 @@ int hex(char c) {
   return -1;
 }
 
-// Reads one character of a path, encoded or not, from its front; -1: a wrong or an ambiguous one.
+// Reads one character of a path, encoded or not, from its front; -1: a bad_rule or an ambiguous one.
 int take_char(std::string_view& path) {
   const char first = path.front();
   path.remove_prefix(1);
@@ -32,7 +32,7 @@ std::string_view without_query(std::string_view path) {
   return path.substr(0, path.find('?'));
 }
 
-Fault wrong(const char* detail) {
+Fault bad_rule(const char* detail) {
   return {FaultKind::malformed_request, Side::self, detail};
 }
 
@@ -64,16 +64,16 @@ bool unambiguous_path(std::string_view path) {
 
 Result<RequestRule> RequestRule::parse(std::string_view text) {
   const std::size_t space = text.find(' ');
-  if (space == std::string_view::npos) return wrong("has no space between a method and a path");
+  if (space == std::string_view::npos) return bad_rule("has no space between a method and a path");
   const std::string_view method = text.substr(0, space);
   std::string_view path = text.substr(space + 1);
-  if (method.empty() || prefix_of(method, kToken).size() != method.size()) return wrong("begins with no method");
-  if (method == "CONNECT") return wrong("names CONNECT, which has no path");
+  if (method.empty() || prefix_of(method, kToken).size() != method.size()) return bad_rule("begins with no method");
+  if (method == "CONNECT") return bad_rule("names CONNECT, which has no path");
   const bool prefix = path.ends_with('*');
   if (prefix) path.remove_suffix(1);
-  if (path.find_first_of("*?#") != std::string_view::npos) return wrong("has `*`, `?` or `#` inside the path");
-  if (prefix_of(path, kTarget).size() != path.size()) return wrong("has white space or a control character");
-  if (!unambiguous_path(path)) return wrong("has a path that an origin may take for another one");
+  if (path.find_first_of("*?#") != std::string_view::npos) return bad_rule("has `*`, `?` or `#` inside the path");
+  if (prefix_of(path, kTarget).size() != path.size()) return bad_rule("has white space or a control character");
+  if (!unambiguous_path(path)) return bad_rule("has a path that an origin may take for another one");
   return RequestRule(method, path, prefix);
 }
 

@@ -66,7 +66,7 @@ const char* check_authority(std::string_view authority) {
   return rest.front() == ':' ? check_port(rest.substr(1)) : "the host contains an invalid character";
 }
 
-Fault malformed(const char* what) {
+Fault malformed_target(const char* what) {
   return {FaultKind::malformed_request, Side::client, what};
 }
 
@@ -86,7 +86,7 @@ Result<Target> absolute(const RequestHead& head, std::string_view host) {
   Target found;
   std::string_view rest;
   const std::optional<pool::Scheme> scheme = scheme_of(head.target, rest);
-  if (!scheme) return malformed("the request target is neither a path nor an http or https URI");
+  if (!scheme) return malformed_target("the request target is neither a path nor an http or https URI");
   found.form = TargetForm::absolute;
   found.named = true;
   found.scheme = *scheme;
@@ -95,7 +95,7 @@ Result<Target> absolute(const RequestHead& head, std::string_view host) {
   found.path = rest.substr(end);
   if (found.path.empty()) found.path = head.method == "OPTIONS" ? "*" : "/";
   if (!host.empty() && found.authority == host) return found;  // checked already
-  if (const char* wrong = check_authority(found.authority)) return malformed(wrong);
+  if (const char* wrong = check_authority(found.authority)) return malformed_target(wrong);
   return found;
 }
 
@@ -105,24 +105,24 @@ Result<Target> authority(const RequestHead& head) {
   found.named = true;
   found.scheme = pool::Scheme::tcp;
   found.authority = found.path = head.target;
-  if (const char* wrong = check_authority(head.target)) return malformed(wrong);
+  if (const char* wrong = check_authority(head.target)) return malformed_target(wrong);
   const std::size_t colon = head.target.rfind(':');
   const bool port =
       colon != std::string::npos && colon + 1 < head.target.size() && head.target.find(']', colon) == std::string::npos;
-  if (!port) return malformed("CONNECT without a port");
+  if (!port) return malformed_target("CONNECT without a port");
   return found;
 }
 
 // Returns the checked value of the only Host; empty for HTTP/1.0 without Host.
 Result<std::string_view> host_of(const RequestHead& head) {
   const std::size_t hosts = head.fields.count(FieldName::host);
-  if (hosts > 1) return malformed("more than one Host");
+  if (hosts > 1) return malformed_target("more than one Host");
   if (hosts == 0) {
     if (head.version == Version::http10) return std::string_view();
-    return malformed("no Host");
+    return malformed_target("no Host");
   }
   const std::string_view host = head.fields.get(FieldName::host);
-  if (const char* wrong = check_authority(host)) return malformed(wrong);
+  if (const char* wrong = check_authority(host)) return malformed_target(wrong);
   return host;
 }
 
@@ -142,17 +142,17 @@ Result<Target> of_http2(const RequestHead& head) {
     found.scheme = pool::Scheme::https;
     found.form = TargetForm::absolute;
   } else if (!iequals(head.scheme, "http")) {
-    return malformed(":scheme is neither http nor https");
+    return malformed_target(":scheme is neither http nor https");
   }
-  if (head.fields.count(FieldName::host) > 1) return malformed("more than one Host");
+  if (head.fields.count(FieldName::host) > 1) return malformed_target("more than one Host");
   const std::string_view host = head.fields.get(FieldName::host);
   found.authority = head.authority.empty() ? host : std::string_view(head.authority);
   found.named = found.form == TargetForm::absolute || !head.authority.empty();
-  if (const char* wrong = check_authority(found.authority)) return malformed(wrong);
+  if (const char* wrong = check_authority(found.authority)) return malformed_target(wrong);
   if (!host.empty() && !head.authority.empty() && !same_place(head.authority, host, found.scheme)) {
     return Fault{FaultKind::misdirected, Side::client, ":authority contradicts Host"};
   }
-  if (head.target.find('#') != std::string::npos) return malformed("the request target has a fragment");
+  if (head.target.find('#') != std::string::npos) return malformed_target("the request target has a fragment");
   if (head.target == "*" && found.form == TargetForm::origin) found.form = TargetForm::asterisk;
   found.path = head.target;
   return found;
@@ -165,10 +165,10 @@ Result<Target> parse_target(const RequestHead& head) {
   const Result<std::string_view> host = host_of(head);
   if (!host) return host.fault();
   const std::string_view target = head.target;
-  if (target.find('#') != std::string_view::npos) return malformed("the request target has a fragment");
+  if (target.find('#') != std::string_view::npos) return malformed_target("the request target has a fragment");
   if (head.method == "CONNECT") return authority(head);
   if (!target.starts_with('/') && target != "*") return absolute(head, *host);
-  if (target == "*" && head.method != "OPTIONS") return malformed("only OPTIONS may have the target *");
+  if (target == "*" && head.method != "OPTIONS") return malformed_target("only OPTIONS may have the target *");
   Target found;
   found.form = target == "*" ? TargetForm::asterisk : TargetForm::origin;
   found.authority = *host;

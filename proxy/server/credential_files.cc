@@ -10,18 +10,18 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr Duration kFileInterval = std::chrono::seconds(1);
 }
 
 void CredentialFiles::start(exec::Loop& loop, exec::Executor& background) {
   exec::PeriodicTask::Work& own = *this;
-  round_ = std::make_unique<exec::PeriodicTask>(loop, background, own, kLookEvery);
+  round_ = std::make_unique<exec::PeriodicTask>(loop, background, own, kFileInterval);
 }
 
 Duration CredentialFiles::postpone() {
   const auto all = origins_.all_credentials();
   const bool any = std::any_of(all.begin(), all.end(), [](const auto& one) { return one->has_files(); });
-  return any ? Duration::zero() : kLookEvery;
+  return any ? Duration::zero() : kFileInterval;
 }
 
 void CredentialFiles::work() {

@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 namespace {
 
-constexpr Duration kLookEvery = std::chrono::minutes(1);
+constexpr Duration kRenewalInterval = std::chrono::minutes(1);
 
 using WallTime = InterceptLeaves::WallTime;
 
@@ -91,7 +91,7 @@ void InterceptLeaves::apply(Plan plan) {
 
 void InterceptLeaves::start(exec::Loop& loop, exec::Executor& background) {
   exec::PeriodicTask::Work& own = *this;
-  renewal_ = std::make_unique<exec::PeriodicTask>(loop, background, own, kLookEvery);
+  renewal_ = std::make_unique<exec::PeriodicTask>(loop, background, own, kRenewalInterval);
 }
 
 void InterceptLeaves::renew(WallTime now) {

@@ -1,5 +1,5 @@
-"""The test programs of the release build, linked anew with objects that hold the mutants of their files: only these are
-compiled, so the mutants are in .cc files."""
+"""The test programs of the release build, linked anew with objects that hold the mutants of their files: only the units of
+these are compiled, so the mutants are in .cc files."""
 import concurrent.futures
 import hashlib
 import os
@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import choice
 
@@ -26,41 +27,62 @@ class LinkedBuild:
         return subprocess.run(["ninja", "-C", str(self.release), "-t", "commands", program], text=True, capture_output=True,
                               check=True).stdout.splitlines()
 
-    def compile(self, folder, path, mutants, command):
-        """Returns the object of a mutated file."""
-        text = choice.mutated(path, (self.root / path).read_text(), mutants)
-        source = folder / path
-        choice.write(source, text)
-        made, mark = source.with_suffix(".o"), source.with_suffix(".sum")
+    def compile(self, folder, unit, mutants, command):
+        """Returns the object of a unit of the release build, with its mutated files (path -> mutants)."""
+        made = folder / unit.relative_to("/")
+        made, mark = made.with_suffix(".o"), made.with_suffix(".sum")
+        for path, of_path in mutants.items():
+            choice.write(folder / path, choice.mutated(path, (self.root / path).read_text(), of_path))
+        source = folder / self.path_of(unit)
+        if unit.suffix == ".cxx":
+            source = made.with_suffix(".cxx")
+            choice.write(source, "".join('#include "%s"\n' % (folder / path if path in mutants else self.root / path)
+                                         for path in self.files(unit)))
         argv = [word for word in shlex.split(command) if "ccache" not in word and word != "-Werror"]
         for option in ("-MT", "-MF", "-o", "-c"):
             at = argv.index(option)
             del argv[at:at + 2]
         argv.remove("-MD")
-        argv += ["-w", "-O1", "-g0", "-include", folder / "choice.h", "-I", (self.root / path).parent, "-c", source]
+        beside = [word for path in mutants for word in ("-I", (self.root / path).parent)]
+        argv += ["-w", "-O1", "-g0", "-include", folder / "choice.h", *beside, "-c", source]
         pre = subprocess.run(["nice", "-n", "5", *map(str, argv), "-E", "-P"], cwd=self.release, capture_output=True, text=True)
         told = hashlib.sha256(pre.stdout.encode()).hexdigest()
         if made.exists() and mark.exists() and mark.read_text() == told:
             return made
+        made.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(["nice", "-n", "5", *map(str, argv), "-o", str(made)], cwd=self.release, text=True, capture_output=True)
         if done.returncode:
-            sys.exit("%s does not compile:\n%s" % (path, done.stderr[:3000]))
+            sys.exit("%s does not compile:\n%s" % (", ".join(mutants), done.stderr[:3000]))
         mark.write_text(told)
         return made
+
+    def path_of(self, source):
+        return str(source.relative_to(self.root))
+
+    def files(self, unit):
+        """Returns the files of the tree that are compiled as this unit."""
+        if unit.suffix != ".cxx":
+            return [self.path_of(unit)]
+        return [self.path_of(Path(path)) for path in re.findall(r'^#include "(.+)"', unit.read_text(), re.M)]
 
     def build(self, program):
         """Returns the command that runs the program."""
         folder = self.folder / program
         choice.write(folder / "choice.h", choice.HEADER)
-        commands, by_path = self.commands(program), {}
+        commands, wanted = self.commands(program), {}
         for number, mutant in self.mutants:
             if mutant.killer == program:
-                by_path.setdefault(mutant.path, []).append((number, mutant))
-        command_of = {path: next((c for c in commands if c.endswith(" -c %s" % (self.root / path))), None) for path in by_path}
-        if missing := [path for path, command in command_of.items() if command is None]:
-            sys.exit("%s is not made of: %s" % (program, ", ".join(missing)))
+                wanted.setdefault(mutant.path, []).append((number, mutant))
+        units = []  # (unit, its command, its mutated files)
+        for command in commands:
+            if (at := re.search(r" -c (\S+)$", command)) and (unit := Path(at[1])).is_relative_to(self.root):
+                mutated = {path: wanted.pop(path) for path in self.files(unit) if path in wanted}
+                if mutated:
+                    units.append((unit, command, mutated))
+        if wanted:
+            sys.exit("%s is not made of: %s" % (program, ", ".join(wanted)))
         with concurrent.futures.ThreadPoolExecutor(2) as executor:
-            made = list(executor.map(lambda path: self.compile(folder, path, by_path[path], command_of[path]), by_path))
+            made = list(executor.map(lambda u: self.compile(folder, u[0], u[2], u[1]), units))
         link = commands[-1]
         target = folder / program
         objects = " ".join(shlex.quote(str(o)) for o in made)

@@ -156,7 +156,7 @@ TEST(Read, ReplacesVariablesInStringsOnly) {
                  "2:10: egress.allow:", "item 1: the environment variable NO is not set");
 }
 
-Env env_of(std::map<std::string, std::string, std::less<>> variables) {
+Env env_with(std::map<std::string, std::string, std::less<>> variables) {
   return [variables = std::move(variables)](std::string_view name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -164,7 +164,7 @@ Env env_of(std::map<std::string, std::string, std::less<>> variables) {
 }
 
 TEST(Read, TakesAVariableForANumberAFlagAndAPort) {
-  const Env env = env_of({{"N", "7"}, {"YES", "true"}, {"PORT", "8443"}, {"CORES", "auto"}, {"BAD", "7x"}});
+  const Env env = env_with({{"N", "7"}, {"YES", "true"}, {"PORT", "8443"}, {"CORES", "auto"}, {"BAD", "7x"}});
   const Reading reading = read_text(
       "workers = \"${CORES}\"\npool.size = \"${N}\"\npool.max_usage = \"1${N}\"\npool.maximize = \"${YES}\"\n"
       "log.access = \"${NO:-false}\"\n[[listen]]\nconnect_ports = [443, \"${PORT}\"]\n",

@@ -61,8 +61,8 @@ TEST(Size, IsPrintedInTheLargestUnitThatFits) {
 }
 
 TEST(Quoted, EscapesWhatTomlAndVariablesWouldRead) {
-  EXPECT_EQ(quoted("a\"b\\c\n\x7f"), R"("a\"b\\c\u000A\u007F")");
-  EXPECT_EQ(quoted("${A} $ $${"), R"("$${A} $ $$${")");
+  EXPECT_EQ(in_quotes("a\"b\\c\n\x7f"), R"("a\"b\\c\u000A\u007F")");
+  EXPECT_EQ(in_quotes("${A} $ $${"), R"("$${A} $ $$${")");
 }
 
 TEST(Nearest, IsAtMostTwoEditsAway) {

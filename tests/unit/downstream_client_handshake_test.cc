@@ -33,7 +33,7 @@ class HeldTasks final : public exec::Submitter {
   std::vector<exec::TaskPtr> held;
 };
 
-class TheClientHandshake : public testing::Test, public HandshakeOwner {
+class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
  protected:
   TheClientHandshake() {
     exec::assume_on_loop();

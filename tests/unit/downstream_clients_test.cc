@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 constexpr std::string_view kGet = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
 constexpr std::string_view kOther = "GET http://a.test/2 HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
-class TheDataPlane : public testing::Test {
+class TheDataPlane : public ::testing::Test {
  protected:
   TheDataPlane() { exec::assume_on_loop(); }
   ~TheDataPlane() override {

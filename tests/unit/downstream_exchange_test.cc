@@ -10,10 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kGet = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
+constexpr std::string_view kGetRequest = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
 constexpr std::string_view kEmpty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-class AnExchange : public testing::Test {
+class AnExchange : public ::testing::Test {
  protected:
   AnExchange() { exec::assume_on_loop(); }
   ~AnExchange() override {
@@ -49,7 +49,7 @@ class AnExchange : public testing::Test {
     return origin;
   }
   // A client whose request went to the origin, on the first connection.
-  test::MemoryWire& asked(std::string_view request = kGet) {
+  test::MemoryWire& asked(std::string_view request = kGetRequest) {
     test::MemoryWire& one = client();
     send(one, request);
     if (dials() == 0) plane_.pass(2s);  // a large body travels when it streams
@@ -58,7 +58,7 @@ class AnExchange : public testing::Test {
     return one;
   }
   // The same after an exchange that left the connection idle.
-  test::MemoryWire& asked_again(std::string_view request = kGet) {
+  test::MemoryWire& asked_again(std::string_view request = kGetRequest) {
     test::MemoryWire& one = asked();
     plane_.from_origin(0, kEmpty);
     one.outgoing.clear();
@@ -131,7 +131,7 @@ TEST_F(AnExchange, PassesTrailersAndNoForbiddenOnes) {
   EXPECT_TRUE(has(one.outgoing, "x-sum: 7")) << one.outgoing;
   EXPECT_FALSE(has(one.outgoing, "ength: 9")) << one.outgoing;
   one.outgoing.clear();
-  send(one, kGet);
+  send(one, kGetRequest);
   plane_.from_origin(0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nx-other: 8\r\n\r\n");
   EXPECT_FALSE(has(one.outgoing, "x-sum")) << "a trailer of the last response: " << one.outgoing;
 }
@@ -149,7 +149,7 @@ TEST_F(AnExchange, KeepsNoConnectionThatItsOriginCloses) {
   for (const std::string_view response : {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
                                           "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nbytes that nobody asked for"}) {
     test::MemoryWire& one = client();
-    send(one, kGet);
+    send(one, kGetRequest);
     const std::size_t n = plane_.environment.wires.size();
     connect();
     plane_.from_origin(n, response);
@@ -169,7 +169,7 @@ TEST_F(AnExchange, EndsAResponseWithItsConnection) {
 TEST_F(AnExchange, DoesNotLendAnAuthenticatedConnectionToAnotherClient) {
   test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: NTLM abc\r\n\r\n");
   plane_.from_origin(0, "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM def\r\nContent-Length: 0\r\n\r\n");
-  send(client(), kGet);
+  send(client(), kGetRequest);
   EXPECT_EQ(1U, dials());
   send(one, "GET http://b.test/ HTTP/1.1\r\nHost: b.test\r\n\r\n");
   EXPECT_EQ(2U, dials()) << "the private connection is another origin's";
@@ -213,14 +213,14 @@ TEST_F(AnExchange, LeavesNeitherATimerNorAUserBehind) {
 TEST_F(AnExchange, TakesNoOtherConnectionThatServedForTheSecondAttempt) {
   test::MemoryWire& one = client();
   test::MemoryWire& other = client();
-  send(one, kGet);
-  send(other, kGet);
+  send(one, kGetRequest);
+  send(other, kGetRequest);
   while (dials() != 0) connect();
   for (std::size_t n = 0; n < plane_.environment.wires.size(); ++n) plane_.from_origin(n, kEmpty);
   ASSERT_EQ(2U, idle());
   origin(0).outgoing.clear();
   origin(1).outgoing.clear();
-  send(one, kGet);
+  send(one, kGetRequest);
   plane_.from_origin(origin(0).outgoing.empty() ? 1 : 0, "", true);
   EXPECT_EQ(1U, dials());
 }
@@ -259,7 +259,7 @@ TEST_F(AnExchange, SendsNothingOnAConnectionWhoseEndIsKnown) {
   origin(0).outgoing.clear();
   origin(0).ended = true;
   plane_.environment.connections.at(0)->transport().on_readiness({true, true, true});
-  send(one, kGet);
+  send(one, kGetRequest);
   EXPECT_EQ("", origin(0).outgoing);
   EXPECT_EQ(1U, dials());
 }
@@ -367,7 +367,7 @@ TEST_F(AnExchange, ClosesAClientWhoseTargetIsNone) {
 
 TEST_F(AnExchange, AnswersWhenItsDialFails) {
   test::MemoryWire& one = client();
-  send(one, kGet);
+  send(one, kGetRequest);
   fail_dial();
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
   EXPECT_FALSE(one.shut || one.gone || !clients_.closed.empty());
@@ -376,7 +376,7 @@ TEST_F(AnExchange, AnswersWhenItsDialFails) {
 TEST_F(AnExchange, ClosesAClientAtOnceThatIsDrainedBeforeItsAnswer) {
   exec::assume_on_loop();
   test::MemoryWire& one = client();
-  send(one, kGet);
+  send(one, kGetRequest);
   clients_.drain_all();
   fail_dial();
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;

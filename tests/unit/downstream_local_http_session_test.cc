@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kAsk = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 
-class ALocalSession : public testing::Test, private LocalHttpSession::Handler {
+class ALocalSession : public ::testing::Test, private LocalHttpSession::Handler {
  protected:
   ALocalSession() {
     auto [here, there] = net::tcp_pair();

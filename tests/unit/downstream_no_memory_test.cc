@@ -104,7 +104,7 @@ class Shaken final : public HandshakeOwner {
   int over_ = 0;
 };
 
-class AHandshakeWithoutMemory : public testing::TestWithParam<std::pair<bool, bool>> {
+class AHandshakeWithoutMemory : public ::testing::TestWithParam<std::pair<bool, bool>> {
  protected:
   void SetUp() override {
     if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
@@ -139,8 +139,8 @@ TEST_P(AHandshakeWithoutMemory, EndsAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnAndOffTheLoop, AHandshakeWithoutMemory,
-                         testing::Values(std::pair(false, false), std::pair(true, false), std::pair(false, true),
-                                         std::pair(true, true)));
+                         ::testing::Values(std::pair(false, false), std::pair(true, false), std::pair(false, true),
+                                           std::pair(true, true)));
 
 }  // namespace
 }  // namespace carpool::proxy

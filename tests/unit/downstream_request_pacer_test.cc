@@ -31,7 +31,7 @@ class Client final : public PacedClient {
   std::vector<Client*>& order_;
 };
 
-class TheRequestPacer : public testing::Test {
+class TheRequestPacer : public ::testing::Test {
  protected:
   void add(std::size_t clients, std::uint32_t requests) {
     for (std::size_t n = 0; n < clients; ++n) all_.emplace_back(pacer_, requests, order_);

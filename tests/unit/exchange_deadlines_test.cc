@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using enum ExchangeState;
 
-class TheDeadlines : public testing::Test {
+class TheDeadlines : public ::testing::Test {
  protected:
   TheDeadlines() {
     request_.timeout = seconds(300);

@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 namespace {
 
-class TheRetries : public testing::Test {
+class TheRetries : public ::testing::Test {
  protected:
   RetryOutcome decide(RequestFate fate, Repeatable request = Repeatable::harmless, std::uint32_t max_retries = 1) {
     return retries_.decide(fate, request, max_retries, budget_).outcome;

@@ -46,7 +46,7 @@ Target connect(std::string_view authority) {
   return target;
 }
 
-class TheRouter : public testing::Test {
+class TheRouter : public ::testing::Test {
  protected:
   TheRouter() : environment(1), registry(1, 10) {
     exec::assume_on_loop();

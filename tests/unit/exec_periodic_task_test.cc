@@ -39,8 +39,8 @@ void pass(UvLoop& loop, Duration time) {
 }
 
 // The executor runs nothing before run_all().
-struct Scene {
-  ~Scene() {
+struct TaskScene {
+  ~TaskScene() {
     assume_on_loop();
     cycle->stop();
     executor.run_all();
@@ -63,13 +63,13 @@ struct Scene {
 };
 
 TEST(APeriodicTask, RunsAgainAndAgain) {
-  Scene scene;
+  TaskScene scene;
   scene.until(scene.work.good, 3);
   EXPECT_EQ(0, scene.work.bad);
 }
 
 TEST(APeriodicTask, GoesOnAfterARoundThatThrew) {
-  Scene scene;
+  TaskScene scene;
   scene.work.throws = true;
   scene.until(scene.work.bad, 2);
   scene.work.throws = false;
@@ -78,7 +78,7 @@ TEST(APeriodicTask, GoesOnAfterARoundThatThrew) {
 }
 
 TEST(APeriodicTask, GoesOnAfterItWasRejected) {
-  Scene scene;
+  TaskScene scene;
   scene.executor.refuse = true;
   scene.until(scene.work.bad, 2);
   EXPECT_EQ(0, scene.work.worked);
@@ -87,7 +87,7 @@ TEST(APeriodicTask, GoesOnAfterItWasRejected) {
 }
 
 TEST(APeriodicTask, AsksAgainLaterWhenARoundIsPostponed) {
-  Scene scene;
+  TaskScene scene;
   scene.work.later = 2ms;
   scene.until(scene.work.asked, 3);
   EXPECT_EQ(0, scene.work.worked);
@@ -96,14 +96,14 @@ TEST(APeriodicTask, AsksAgainLaterWhenARoundIsPostponed) {
 }
 
 TEST(APeriodicTask, NeverHasTwoRoundsAtOnce) {
-  Scene scene;
+  TaskScene scene;
   scene.until_queued();
   pass(*scene.loop, 5ms);
   EXPECT_EQ(1U, scene.executor.tasks.size());
 }
 
 TEST(APeriodicTask, BeginsNoRoundAfterItStopped) {
-  Scene scene;
+  TaskScene scene;
   assume_on_loop();
   scene.cycle->stop();
   pass(*scene.loop, 5ms);
@@ -111,7 +111,7 @@ TEST(APeriodicTask, BeginsNoRoundAfterItStopped) {
 }
 
 TEST(APeriodicTask, ReportsTheRoundThatRanWhenItWasStoppedAndBeginsNoOther) {
-  Scene scene;
+  TaskScene scene;
   scene.until_queued();
   assume_on_loop();
   scene.cycle->stop();

@@ -24,12 +24,12 @@ ReserveOptions of(unsigned capacity) {
   return options;
 }
 
-struct Scene {
-  explicit Scene(ReserveOptions options, ThreadPoolOptions threads = pool_options()) : pool(threads) {
+struct ReserveScene {
+  explicit ReserveScene(ReserveOptions options, ThreadPoolOptions threads = pool_options()) : pool(threads) {
     EXPECT_TRUE(pool.start());
     reserve.emplace(pool, options);
   }
-  ~Scene() {
+  ~ReserveScene() {
     reserve.reset();
     EXPECT_TRUE(pool.stop(20s));
   }
@@ -50,14 +50,14 @@ struct Scene {
 };
 
 TEST(ReservedThreads, HasNoThreadBeforeOneWasMissed) {
-  const Scene scene(of(4));
+  const ReserveScene scene(of(4));
   EXPECT_EQ(0U, scene.reserve->available());
   EXPECT_EQ(0U, scene.pool.counts().threads);
   EXPECT_EQ(4U, scene.pool.counts().leases);
 }
 
 TEST(ReservedThreads, MissesOnceAndHasAThreadTheNextTime) {
-  const Scene scene(of(1));
+  const ReserveScene scene(of(1));
   Known task;
   EXPECT_FALSE(scene.try_execute(task));
   EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
@@ -69,7 +69,7 @@ TEST(ReservedThreads, MissesOnceAndHasAThreadTheNextTime) {
 
 TEST(ReservedThreads, AnswersNoAtOnceWhileItsThreadsAreBusy) {
   Gate gate;
-  Scene scene(of(1));
+  ReserveScene scene(of(1));
   ASSERT_TRUE(scene.warm());
   Known busy(Invocation::blocking, [&] { gate.pass(); }), other;
   EXPECT_TRUE(scene.try_execute(busy));
@@ -80,7 +80,7 @@ TEST(ReservedThreads, AnswersNoAtOnceWhileItsThreadsAreBusy) {
 }
 
 TEST(ReservedThreads, OfZeroThreadsNeverAsksForOne) {
-  const Scene scene(of(0));
+  const ReserveScene scene(of(0));
   Known task;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(scene.try_execute(task));
   EXPECT_EQ(0U, scene.pool.counts().started);
@@ -107,7 +107,7 @@ TEST(ReservedThreads, BoundsHowManyThreadsItHasAskedFor) {
     };
     return ::pthread_create(thread, attributes, slow, start.release());
   };
-  const Scene scene(options, threads);
+  const ReserveScene scene(options, threads);
   Known task;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(scene.try_execute(task));
   EXPECT_EQ(2U, scene.reserve->pending());
@@ -117,29 +117,29 @@ TEST(ReservedThreads, BoundsHowManyThreadsItHasAskedFor) {
   EXPECT_EQ(0U, scene.reserve->pending());
 }
 
-int starts_left = 0;
-int start_some(pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* argument) {
-  return starts_left-- > 0 ? ::pthread_create(thread, attributes, entry, argument) : EAGAIN;
+int reserve_starts_left = 0;
+int start_some_reserved(pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* argument) {
+  return reserve_starts_left-- > 0 ? ::pthread_create(thread, attributes, entry, argument) : EAGAIN;
 }
 
 TEST(ReservedThreads, AsksAgainAfterThreadsThatCouldNotBeStarted) {
   auto threads = pool_options();
-  threads.start = start_some;
-  starts_left = 0;
-  const Scene scene(of(2), threads);
+  threads.start = start_some_reserved;
+  reserve_starts_left = 0;
+  const ReserveScene scene(of(2), threads);
   Known task;
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(scene.try_execute(task));
     EXPECT_EQ(0U, scene.reserve->pending()) << "a refused start is not one that is under way";
   }
-  starts_left = 1;
+  reserve_starts_left = 1;
   EXPECT_FALSE(scene.try_execute(task));
   EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
 }
 
 TEST(ReservedThreads, LosesNoThreadToATaskThatThrows) {
   std::deque<Known> tasks;  // outlives the threads: a count does not prove that a task has ended
-  Scene scene(of(1));
+  ReserveScene scene(of(1));
   ASSERT_TRUE(scene.warm());
   for (int i = 1; i <= 20; ++i) {
     tasks.emplace_back(Invocation::blocking, [] { throw std::runtime_error("of its own"); });
@@ -153,7 +153,7 @@ TEST(ReservedThreads, LetsIdleThreadsGoDownToItsMinimum) {
   ReserveOptions options = of(4);
   options.idle_timeout = 5ms;
   options.min = 1;
-  Scene scene(options);
+  ReserveScene scene(options);
   Gate gate;
   std::deque<Known> held;
   EXPECT_TRUE(comes([&] {
@@ -171,7 +171,7 @@ TEST(ReservedThreads, LetsIdleThreadsGoDownToItsMinimum) {
 TEST(ReservedThreads, LosesNoTaskToAThreadThatIsLeaving) {
   ReserveOptions options = of(2);
   options.idle_timeout = 20us;
-  const Scene scene(options);
+  const ReserveScene scene(options);
   int handed = 0;
   std::deque<Known> tasks;
   for (int i = 0; i < 5000; ++i) {
@@ -189,7 +189,7 @@ TEST(ReservedThreads, LosesNoTaskToAThreadThatIsLeaving) {
 }
 
 TEST(ReservedThreads, GivesEveryTaskToOneThreadUnderContention) {
-  const Scene scene(of(4));
+  const ReserveScene scene(of(4));
   std::atomic<int> handed{0}, ran{0};
   constexpr int kEach = 5000;
   std::vector<std::thread> takers;
@@ -215,7 +215,7 @@ TEST(ReservedThreads, GivesEveryTaskToOneThreadUnderContention) {
 
 TEST(ReservedThreads, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
   for (int round = 0; round < 200; ++round) {
-    Scene scene(of(2));
+    ReserveScene scene(of(2));
     Known tasks[4];
     std::thread tries([&] {
       for (Known& task : tasks) scene.try_execute(task);
@@ -233,7 +233,7 @@ TEST(ReservedThreads, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
 TEST(ReservedThreads, TakesNoThreadFromJobsThatWait) {
   Gate gate;
   std::atomic<int> ran{0};
-  Scene scene(of(2), pool_options(1, 1));
+  ReserveScene scene(of(2), pool_options(1, 1));
   TaskSource source(scene.pool, "test", 10);
   source.execute(make_task("holds", [&] { gate.pass(); }));
   source.execute(make_task("waits", [&] { ran.fetch_add(1); }));
@@ -246,7 +246,7 @@ TEST(ReservedThreads, TakesNoThreadFromJobsThatWait) {
 }
 
 TEST(ReservedThreads, IsSeenInTheDumpOfThePool) {
-  Scene scene(of(1));
+  ReserveScene scene(of(1));
   ASSERT_TRUE(scene.warm());
   EXPECT_TRUE(comes([&] {
     const auto dump = scene.pool.dump();

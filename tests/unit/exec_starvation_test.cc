@@ -12,8 +12,8 @@ namespace {
 
 using namespace testing;
 
-struct Scene {
-  Scene(StrategyMode mode, unsigned threads, unsigned reserved) {
+struct StarvationScene {
+  StarvationScene(StrategyMode mode, unsigned threads, unsigned reserved) {
     ThreadPoolOptions options;
     options.min = 0;
     options.max = threads;
@@ -25,7 +25,7 @@ struct Scene {
     reserve.emplace(*pool, kept);
     strategy.emplace(mode, queue, *source, &*reserve, nullptr);
   }
-  ~Scene() {
+  ~StarvationScene() {
     reserve->stop();
     EXPECT_TRUE(pool->stop(20s));
     strategy.reset();
@@ -42,7 +42,7 @@ struct Scene {
 // Every blocking task waits for the window, which only the last, non-blocking task opens.
 void opens_its_window(StrategyMode mode, unsigned threads, unsigned reserved, int blocked) {
   Gate window;
-  Scene scene(mode, threads, reserved);
+  StarvationScene scene(mode, threads, reserved);
   std::atomic<int> ended{0};
   for (int i = 0; i < blocked; ++i) {
     scene.queue.add(make_task("blocked", [&] {
@@ -75,7 +75,7 @@ TEST(Starvation, DoesNotStopProduceExecuteConsume) {
 TEST(Starvation, DoesNotEatTheLastProducer) {
   for (int round = 0; round < 20; ++round) {
     Gate window;
-    Scene scene(StrategyMode::adaptive, 1, 2);
+    StarvationScene scene(StrategyMode::adaptive, 1, 2);
     for (int i = 0; i < 10; ++i) {
       scene.queue.add(make_task("warms the reserve", [] {}));
       scene.strategy->produce();
@@ -102,7 +102,7 @@ TEST(Starvation, DoesNotEatTheLastProducer) {
 // A queued helper may wait behind blocked tasks: a producer that found a blocking task does not rely on it.
 TEST(Starvation, DoesNotRelyOnAHelperThatIsQueued) {
   Gate window;
-  Scene scene(StrategyMode::adaptive, 1, 0);
+  StarvationScene scene(StrategyMode::adaptive, 1, 0);
   scene.source->execute(make_task("holds the only thread", [&] { window.pass(); }));
   EXPECT_TRUE(scene.strategy->dispatch());  // queued behind it
   std::atomic<int> ended{0};
@@ -124,7 +124,7 @@ TEST(Starvation, DoesNotRelyOnAHelperThatIsQueued) {
 TEST(ARealStrategy, RunsEveryTaskOnceHoweverManyThreadsAnnounce) {
   for (const StrategyMode mode : {StrategyMode::produce_consume, StrategyMode::produce_execute_consume,
                                   StrategyMode::execute_produce_consume, StrategyMode::adaptive}) {
-    Scene scene(mode, 3, 2);
+    StarvationScene scene(mode, 3, 2);
     std::atomic<int> ran{0};
     constexpr int kEach = 3000;
     std::vector<std::thread> announcers;
@@ -146,7 +146,7 @@ TEST(ARealStrategy, RunsEveryTaskOnceHoweverManyThreadsAnnounce) {
 }
 
 TEST(ARealStrategy, IsSeenInNumbers) {
-  Scene scene(StrategyMode::adaptive, 2, 1);
+  StarvationScene scene(StrategyMode::adaptive, 2, 1);
   std::atomic<int> ran{0};
   for (int i = 0; i < 10; ++i) scene.queue.add(make_task("counts", [&] { ran.fetch_add(1); }));
   scene.strategy->produce();
@@ -161,7 +161,7 @@ TEST(ARealStrategy, IsSeenInNumbers) {
 }
 
 TEST(ARealStrategy, StaysAliveWhenItsPoolStops) {
-  Scene scene(StrategyMode::adaptive, 2, 1);
+  StarvationScene scene(StrategyMode::adaptive, 2, 1);
   std::deque<Known> tasks(100);
   for (Known& task : tasks) scene.queue.add(lend(task));
   std::thread io([&] { scene.strategy->produce(); });

@@ -10,8 +10,8 @@ namespace {
 
 using namespace testing;
 
-struct Scene {
-  explicit Scene(unsigned max_tasks, unsigned max_running, unsigned threads = 8) {
+struct ExecutorScene {
+  explicit ExecutorScene(unsigned max_tasks, unsigned max_running, unsigned threads = 8) {
     ThreadPoolOptions options;
     options.min = 0;
     options.max = threads;
@@ -19,7 +19,7 @@ struct Scene {
     EXPECT_TRUE(pool->start());
     executor.emplace(*pool, TaskExecutorOptions{.max_tasks = max_tasks, .max_running = max_running});
   }
-  ~Scene() {
+  ~ExecutorScene() {
     executor.reset();
     EXPECT_TRUE(pool->stop(20s));
   }
@@ -29,7 +29,7 @@ struct Scene {
 
 TEST(TaskExecutor, BoundsTheTasksThatRunAndThoseThatExist) {
   Gate gate;
-  Scene scene(10, 3);
+  ExecutorScene scene(10, 3);
   std::deque<Known> tasks;
   int taken = 0;
   for (int i = 0; i < 15; ++i) {
@@ -52,7 +52,7 @@ TEST(TaskExecutor, BoundsTheTasksThatRunAndThoseThatExist) {
 
 TEST(TaskExecutor, NeverRunsMoreThanItMayUnderContention) {
   std::atomic<int> inside{0}, most{0}, ran{0};
-  Scene scene(100'000, 2);
+  ExecutorScene scene(100'000, 2);
   std::vector<std::thread> senders;
   for (int s = 0; s < 3; ++s) {
     senders.emplace_back([&] {
@@ -78,7 +78,7 @@ TEST(TaskExecutor, NeverRunsMoreThanItMayUnderContention) {
 TEST(TaskExecutor, LosesNoPermitToATaskThatThrows) {
   std::atomic<int> inside{0};
   Gate gate;
-  Scene scene(1000, 2);
+  ExecutorScene scene(1000, 2);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(scene.executor->execute(make_task("throws", [] { throw 1; })));
   EXPECT_TRUE(scene.executor->join(Clock::now() + 20s));
   EXPECT_EQ(100U, scene.executor->counts().failed);
@@ -94,7 +94,7 @@ TEST(TaskExecutor, LosesNoPermitToATaskThatThrows) {
 
 TEST(TaskExecutor, RejectsWhenItIsStoppedAndClosesWhatHadNotBegun) {
   Gate gate;
-  Scene scene(10, 1);
+  ExecutorScene scene(10, 1);
   Known running(Invocation::blocking, [&] { gate.pass(); }), queued, late;
   scene.executor->execute(lend(running));
   scene.executor->execute(lend(queued));
@@ -109,7 +109,7 @@ TEST(TaskExecutor, RejectsWhenItIsStoppedAndClosesWhatHadNotBegun) {
 }
 
 TEST(TaskExecutor, ClosesTheTaskAndTakesThePermitBackWhenThePoolRefuses) {
-  Scene scene(10, 1);
+  ExecutorScene scene(10, 1);
   EXPECT_TRUE(scene.pool->stop(20s));
   for (int i = 0; i < 5; ++i) {
     Known task;
@@ -121,7 +121,7 @@ TEST(TaskExecutor, ClosesTheTaskAndTakesThePermitBackWhenThePoolRefuses) {
 
 TEST(TaskExecutor, KnowsEveryTaskByName) {
   Gate gate;
-  Scene scene(10, 1);
+  ExecutorScene scene(10, 1);
   scene.executor->execute(make_task("gzip", [&] { gate.pass(); }));
   scene.executor->execute(make_task("fsync", [] {}));
   const auto dump = scene.executor->dump();
@@ -134,7 +134,7 @@ TEST(TaskExecutor, KnowsEveryTaskByName) {
 }
 
 TEST(TaskExecutor, HandsATaskBackThatThePoolRefuses) {
-  Scene scene(10, 1);
+  ExecutorScene scene(10, 1);
   EXPECT_TRUE(scene.pool->stop(20s));
   Known task;
   TaskPtr lent = lend(task);
@@ -151,7 +151,7 @@ TEST(TaskExecutor, HandsATaskBackThatThePoolRefuses) {
 
 TEST(TaskExecutor, LeavesATaskThatItCannotTryToItsCaller) {
   Gate gate;
-  Scene scene(1, 1);
+  ExecutorScene scene(1, 1);
   scene.executor->execute(make_task("holds", [&] { gate.pass(); }));
   Known task;
   TaskPtr lent = lend(task);

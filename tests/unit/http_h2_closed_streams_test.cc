@@ -6,10 +6,10 @@ namespace carpool::proxy::http {
 namespace {
 
 constexpr int kClosed = static_cast<int>(H2Error::stream_closed);
-constexpr int kProtocol = static_cast<int>(H2Error::protocol_error);
+constexpr int kErrorProtocol = static_cast<int>(H2Error::protocol_error);
 
-struct Server : End {
-  Server() : End(H2Role::server) {
+struct StreamServer : End {
+  StreamServer() : End(H2Role::server) {
     receive(preface());
     pull();
   }
@@ -22,14 +22,14 @@ struct Server : End {
 TEST(AStreamThatItsClientEnded, TakesNoMoreFrames) {
   const std::string kinds[] = {data(1, "x"), headers(1, get())};
   for (const std::string& late : kinds) {
-    Server server;
+    StreamServer server;
     server.answer_to(headers(1, get(), false) + frame(3, 0, 1, number(8)));
     EXPECT_EQ(error_of(server.answer_to(late), 0), kClosed);
   }
 }
 
 TEST(AStreamThatWeReset, ForgivesWhatWasOnItsWay) {
-  Server server;
+  StreamServer server;
   server.answer_to(headers(1, get(), false));
   server.session.reset(*server.streams.at(1).stream, H2Error::cancel);
   server.pull();
@@ -39,20 +39,20 @@ TEST(AStreamThatWeReset, ForgivesWhatWasOnItsWay) {
 }
 
 TEST(AStreamNumberThatWasPassedOver, IsNeverUsed) {
-  Server server;
+  StreamServer server;
   server.answer_to(headers(5, get()));
-  EXPECT_EQ(error_of(server.answer_to(headers(3, get())), 0), kProtocol);
+  EXPECT_EQ(error_of(server.answer_to(headers(3, get())), 0), kErrorProtocol);
 }
 
 TEST(AStreamThatDependsOnItself, EndsTheSessionInAnySplit) {
   const std::string bytes = frame(2, 0, 3, number(3) + "\x10");
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
-    Server server;
+    StreamServer server;
     server.receive(bytes.substr(0, cut));
     server.receive(bytes.substr(cut));
-    EXPECT_EQ(error_of(server.pull(), 0), kProtocol) << cut;
+    EXPECT_EQ(error_of(server.pull(), 0), kErrorProtocol) << cut;
   }
-  Server server;
+  StreamServer server;
   EXPECT_EQ(error_of(server.answer_to(frame(2, 0, 3, number(1) + "\x10")), 0), -1);
 }
 

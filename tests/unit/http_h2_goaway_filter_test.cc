@@ -9,12 +9,12 @@
 namespace carpool::proxy::http {
 namespace {
 
-std::string frame(char type, const std::string& payload) {
+std::string frame_of(char type, const std::string& payload) {
   std::string out{'\0', '\0', static_cast<char>(payload.size()), type, '\0', '\0', '\0', '\0', '\0'};
   return out + payload;
 }
 std::string goaway(char last, const std::string& words = "") {
-  return frame(7, std::string{'\0', '\0', '\0', last, '\0', '\0', '\0', '\0'} + words);
+  return frame_of(7, std::string{'\0', '\0', '\0', last, '\0', '\0', '\0', '\0'} + words);
 }
 
 std::string filtered(const std::string& bytes, std::size_t cut) {
@@ -27,14 +27,14 @@ std::string filtered(const std::string& bytes, std::size_t cut) {
 }
 
 TEST(GoawayFilter, TakesOutWhatRaisesTheLastStreamAndNothingElse) {
-  const std::string data = frame(0, "body"), ping = frame(6, "12345678");
+  const std::string data = frame_of(0, "body"), ping = frame_of(6, "12345678");
   const std::string in = data + goaway(37, "soon") + ping + goaway(39, "later") + data + goaway(35) + goaway(37) + data;
   const std::string out = data + goaway(37, "soon") + ping + data + goaway(35) + data;
   for (std::size_t cut = 1; cut <= in.size(); ++cut) EXPECT_EQ(filtered(in, cut), out) << cut;
 }
 
 TEST(GoawayFilter, LeavesAFrameThatIsTooShortToTheLibrary) {
-  const std::string in = frame(7, "abc") + frame(0, "");
+  const std::string in = frame_of(7, "abc") + frame_of(0, "");
   for (std::size_t cut = 1; cut <= in.size(); ++cut) EXPECT_EQ(filtered(in, cut), in) << cut;
 }
 

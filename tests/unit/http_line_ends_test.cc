@@ -11,18 +11,18 @@
 namespace carpool::proxy::http {
 namespace {
 
-struct Verdict {
+struct FoundEnds {
   std::string wrong;
   std::uint32_t lines = 0;
-  bool operator==(const Verdict&) const = default;
-  friend std::ostream& operator<<(std::ostream& out, const Verdict& v) {
+  bool operator==(const FoundEnds&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, const FoundEnds& v) {
     return out << v.wrong << ", " << v.lines << " lines";
   }
 };
 
 // RFC 9112 §2.2 and §5.2, a byte at a time.
-Verdict plainly(std::string_view text) {
-  Verdict found;
+FoundEnds plainly(std::string_view text) {
+  FoundEnds found;
   char before = '\n';
   bool empty = true;
   for (const char c : text) {
@@ -40,7 +40,7 @@ Verdict plainly(std::string_view text) {
   return found;
 }
 
-Verdict in_pieces(std::string_view text, std::size_t piece) {
+FoundEnds in_pieces(std::string_view text, std::size_t piece) {
   LineEnds ends;
   for (std::size_t at = 0; at < text.size(); at += piece) {
     const char* wrong = ends.check(text.substr(at, piece));
@@ -66,7 +66,7 @@ TEST(HttpLineEnds, EveryTextInEverySplitIsJudgedAsByteByByte) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {
     const std::string text = random_text(random);
-    const Verdict expected = plainly(text);
+    const FoundEnds expected = plainly(text);
     for (const std::size_t piece :
          {std::size_t{1}, std::size_t{2}, std::size_t{15}, std::size_t{17}, text.size() + 1}) {
       ASSERT_EQ(in_pieces(text, piece), expected) << "seed step " << i << ", pieces of " << piece << ": " << text;

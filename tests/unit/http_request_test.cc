@@ -19,7 +19,7 @@ std::string chunked(std::string_view body) {
 }
 
 // The request is rejected, in one piece and byte by byte.
-void refused(std::string_view bytes, FaultKind kind = FaultKind::malformed_request) {
+void refused_request(std::string_view bytes, FaultKind kind = FaultKind::malformed_request) {
   const Reading whole = read_requests(bytes);
   EXPECT_EQ(whole.fault, kind) << bytes << "\n" << whole.text << whole.detail;
   EXPECT_FALSE(whole.detail.empty());
@@ -27,7 +27,7 @@ void refused(std::string_view bytes, FaultKind kind = FaultKind::malformed_reque
 }
 
 // Reads one message with this body.
-void taken(std::string_view bytes, std::string_view body = {}) {
+void taken_request(std::string_view bytes, std::string_view body = {}) {
   const Reading whole = read_requests(bytes);
   EXPECT_FALSE(whole.fault) << bytes << "\n" << whole.detail;
   EXPECT_EQ(whole.messages, 1U) << bytes;
@@ -108,39 +108,39 @@ TEST(RequestReader, TakesAnyMethodAsItIsWritten) {
     EXPECT_EQ(head_of(std::string(method) + " /s HTTP/1.1\r\nHost: a\r\n\r\n").method, method);
   }
   const std::string body = std::string("QUERY /s HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
-  taken(body, "hello");
-  refused(std::string(300, 'M') + " / HTTP/1.1\r\nHost: a\r\n\r\n", FaultKind::not_implemented);
+  taken_request(body, "hello");
+  refused_request(std::string(300, 'M') + " / HTTP/1.1\r\nHost: a\r\n\r\n", FaultKind::not_implemented);
 }
 
 TEST(RequestReader, RefusesRequestLinesThatAreNone) {
-  refused("GET  /s HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s  HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused(" GET /s HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s x HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET\t/s HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("G(T /s HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s\r\n\r\n");
-  refused("GET\r\n\r\n");
-  refused("GET /\0x HTTP/1.1\r\nHost: a\r\n\r\n"sv);
-  refused("GET /\x7F HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /\tx HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/1.1 \r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/1.1\rHost: a\r\n\r\n");
-  refused("GET /s HTTP/1.1\nHost: a\r\n\r\n");
-  refused("\r\n\r\nGET /s HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("\nGET /s HTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("\rGET /s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET  /s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s  HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request(" GET /s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s x HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET\t/s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("G(T /s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s\r\n\r\n");
+  refused_request("GET\r\n\r\n");
+  refused_request("GET /\0x HTTP/1.1\r\nHost: a\r\n\r\n"sv);
+  refused_request("GET /\x7F HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /\tx HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/1.1 \r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/1.1\rHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/1.1\nHost: a\r\n\r\n");
+  refused_request("\r\n\r\nGET /s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("\nGET /s HTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("\rGET /s HTTP/1.1\r\nHost: a\r\n\r\n");
 }
 
 TEST(RequestReader, RefusesVersionsItDoesNotSpeak) {
-  refused("GET /s http/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/1.10\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/01.1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/0.9\r\nHost: a\r\n\r\n");
-  refused("GET /s XHTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/2.0\r\nHost: a\r\n\r\n", FaultKind::version_not_supported);
-  refused("GET /s HTTP/3.0\r\nHost: a\r\n\r\n", FaultKind::version_not_supported);
+  refused_request("GET /s http/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/1.10\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/01.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/0.9\r\nHost: a\r\n\r\n");
+  refused_request("GET /s XHTTP/1.1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/2.0\r\nHost: a\r\n\r\n", FaultKind::version_not_supported);
+  refused_request("GET /s HTTP/3.0\r\nHost: a\r\n\r\n", FaultKind::version_not_supported);
   EXPECT_EQ(head_of("GET /s HTTP/1.2\r\nHost: a\r\n\r\n").version, Version::http11);
   EXPECT_EQ(head_of("GET /s HTTP/1.0\r\n\r\n").version, Version::http10);
 }
@@ -153,7 +153,7 @@ TEST(RequestReader, RefusesThePrefaceOfHttp2BehindARequest) {
 }
 
 TEST(RequestReader, IgnoresOneEmptyLineInFrontOfARequest) {
-  taken("\r\n" + get(""));
+  taken_request("\r\n" + get(""));
 }
 
 TEST(RequestReader, KeepsTheTargetAsReceived) {
@@ -163,28 +163,28 @@ TEST(RequestReader, KeepsTheTargetAsReceived) {
 }
 
 TEST(RequestReader, RefusesFieldLinesThatParsersReadDifferently) {
-  refused(get("X-A: b\r\n c\r\n"));
-  refused(get("X-A: b\r\n\tc\r\n"));
-  refused(post("Transfer-Encoding:\r\n chunked\r\n", "0\r\n\r\n"));
-  refused("GET /s HTTP/1.1\r\n X-A: 1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/1.1\nHost: a\n\n");
-  refused(get("X-A: b\nX-B: c\r\n"));
-  refused(post("X-A: b\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n"));
-  refused(get("X-A: a\rb\r\n"));
-  refused(get("X-A: a\0b\r\n"sv));
-  refused(get("X-\0A: ab\r\n"sv));
-  refused(
+  refused_request(get("X-A: b\r\n c\r\n"));
+  refused_request(get("X-A: b\r\n\tc\r\n"));
+  refused_request(post("Transfer-Encoding:\r\n chunked\r\n", "0\r\n\r\n"));
+  refused_request("GET /s HTTP/1.1\r\n X-A: 1\r\nHost: a\r\n\r\n");
+  refused_request("GET /s HTTP/1.1\nHost: a\n\n");
+  refused_request(get("X-A: b\nX-B: c\r\n"));
+  refused_request(post("X-A: b\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n"));
+  refused_request(get("X-A: a\rb\r\n"));
+  refused_request(get("X-A: a\0b\r\n"sv));
+  refused_request(get("X-\0A: ab\r\n"sv));
+  refused_request(
       get("X-A: a\x01"
           "b\r\n"));
-  refused(get("X-A : b\r\n"));
-  refused(get("X-A\t: b\r\n"));
-  refused(get(": b\r\n"));
-  refused(get(":\r\n"));
-  refused(get("X-A\r\n"));
-  refused(get("X(A): b\r\n"));
-  refused(get("X-\xC3\xA4: b\r\n"));
-  refused("GET / HTTP/1.1\r\nHost: a\r\n\n");
-  refused("GET / HTTP/1.1\r\nHost: a\r\n\rX: y\r\n\r\n");
+  refused_request(get("X-A : b\r\n"));
+  refused_request(get("X-A\t: b\r\n"));
+  refused_request(get(": b\r\n"));
+  refused_request(get(":\r\n"));
+  refused_request(get("X-A\r\n"));
+  refused_request(get("X(A): b\r\n"));
+  refused_request(get("X-\xC3\xA4: b\r\n"));
+  refused_request("GET / HTTP/1.1\r\nHost: a\r\n\n");
+  refused_request("GET / HTTP/1.1\r\nHost: a\r\n\rX: y\r\n\r\n");
 }
 
 TEST(RequestReader, StripsTheWhiteSpaceAroundAValue) {
@@ -197,47 +197,47 @@ TEST(RequestReader, StripsTheWhiteSpaceAroundAValue) {
 }
 
 TEST(RequestReader, FindsTheEndOfABody) {
-  taken(get(""));
-  taken(get("Content-Length: 0\r\n"));
-  taken(get("Content-Length: 5\r\n") + "hello", "hello");
-  taken(post("Content-Length: 0005\r\n"), "hello");
-  taken(post("Content-Length: 5 \r\n"), "hello");
-  taken(chunked("3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"), "hello");
-  taken(post("Transfer-Encoding: CHUNKED\r\n", "5\r\nhello\r\n0\r\n\r\n"), "hello");
+  taken_request(get(""));
+  taken_request(get("Content-Length: 0\r\n"));
+  taken_request(get("Content-Length: 5\r\n") + "hello", "hello");
+  taken_request(post("Content-Length: 0005\r\n"), "hello");
+  taken_request(post("Content-Length: 5 \r\n"), "hello");
+  taken_request(chunked("3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"), "hello");
+  taken_request(post("Transfer-Encoding: CHUNKED\r\n", "5\r\nhello\r\n0\r\n\r\n"), "hello");
   EXPECT_EQ(head_of(get("Content-Length: 0\r\n")).framing, Framing::length);
   EXPECT_EQ(head_of(get("")).framing, Framing::none);
 }
 
 TEST(RequestReader, RefusesAmbiguousLengths) {
-  refused(post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"));
-  refused(post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"));
-  refused(post("Content-Length: 5\r\nContent-Length: 6\r\n"));
-  refused(post("Content-Length: 5\r\nContent-Length: 5\r\n"));
+  refused_request(post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"));
+  refused_request(post("Content-Length: 5\r\nContent-Length: 6\r\n"));
+  refused_request(post("Content-Length: 5\r\nContent-Length: 5\r\n"));
   for (const char* length : {"5, 5", "+5", "-1", "0x5", "", "18446744073709551621", "9223372036854775808", "5;x", "5 5",
                              "five", "5,", "5.0"}) {
-    refused(post(std::string("Content-Length: ") + length + "\r\n"));
+    refused_request(post(std::string("Content-Length: ") + length + "\r\n"));
   }
 }
 
 TEST(RequestReader, TakesNoTransferCodingButChunked) {
-  refused(post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"));
-  refused(post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "0\r\n\r\n"));
-  refused(post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"));
-  refused(post("Transfer-Encoding: identity\r\n", "0\r\n\r\n"));
-  refused(post("Transfer-Encoding:\r\n", "0\r\n\r\n"));
-  refused(
+  refused_request(post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: identity\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding:\r\n", "0\r\n\r\n"));
+  refused_request(
       post("Transfer-Encoding: \x0B"
            "chunked\r\nContent-Length: 5\r\n",
            "0\r\n\r\n"));
-  refused(post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), FaultKind::not_implemented);
-  refused("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  refused_request(post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), FaultKind::not_implemented);
+  refused_request("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
 }
 
 TEST(RequestReader, ReadsChunksStrictly) {
-  taken(chunked("5;a=b;c\r\nhello\r\n0;z\r\n\r\n"), "hello");
-  taken(chunked("5 ;a=\"b;c\"\r\nhello\r\n0\r\n\r\n"), "hello");
-  taken(chunked("A\r\n0123456789\r\n0\r\n\r\n"), "0123456789");
-  taken(chunked("00000000000000000005\r\nhello\r\n000\r\n\r\n"), "hello");
+  taken_request(chunked("5;a=b;c\r\nhello\r\n0;z\r\n\r\n"), "hello");
+  taken_request(chunked("5 ;a=\"b;c\"\r\nhello\r\n0\r\n\r\n"), "hello");
+  taken_request(chunked("A\r\n0123456789\r\n0\r\n\r\n"), "0123456789");
+  taken_request(chunked("00000000000000000005\r\nhello\r\n000\r\n\r\n"), "hello");
   for (const char* body : {"0x5\r\nhello\r\n0\r\n\r\n",
                            "-5\r\nhello\r\n0\r\n\r\n",
                            "+5\r\nhello\r\n0\r\n\r\n",
@@ -265,11 +265,11 @@ TEST(RequestReader, ReadsChunksStrictly) {
                            "0\r\nX: y\r\n z\r\n\r\n",
                            "0\r\n X: y\r\n\r\n",
                            "0\r\nX : y\r\n\r\n"}) {
-    refused(chunked(body));
+    refused_request(chunked(body));
   }
-  refused(chunked("2;\nxx\r\n4c\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"));
-  refused(chunked("1;" + std::string(1024 * 1024, 'a')));
-  refused(chunked(std::string(1024 * 1024, '0')));
+  refused_request(chunked("2;\nxx\r\n4c\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"));
+  refused_request(chunked("1;" + std::string(1024 * 1024, 'a')));
+  refused_request(chunked(std::string(1024 * 1024, '0')));
 }
 
 TEST(RequestReader, HandsTrailersOverAndLeavesTheHeadAlone) {
@@ -311,8 +311,8 @@ TEST(RequestReader, SeesAnUpgradeOnlyWhereItIsOneHopsWish) {
 }
 
 TEST(RequestReader, ReadsTheBodyOfAnUpgradeRequestAsABody) {
-  taken(post("Connection: upgrade\r\nUpgrade: foo\r\nContent-Length: 5\r\n"), "hello");
-  taken("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 5\r\n\r\nhello", "hello");
+  taken_request(post("Connection: upgrade\r\nUpgrade: foo\r\nContent-Length: 5\r\n"), "hello");
+  taken_request("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 5\r\n\r\nhello", "hello");
   const std::string two = get("Connection: upgrade\r\nUpgrade: foo\r\n") + get("");
   EXPECT_EQ(read_requests(two).messages, 2U);
 }
@@ -349,7 +349,7 @@ TEST(RequestReader, BoundsItsMemoryByItsLimits) {
 TEST(RequestReader, RefusesConnectionListsWithoutEnd) {
   std::string list = "Connection: a";
   for (int i = 0; i < 64; ++i) list.append(",a");
-  refused(get(list + "\r\n"));
+  refused_request(get(list + "\r\n"));
 }
 
 TEST(RequestReader, StaysRefusingAfterAFault) {

@@ -6,13 +6,13 @@
 namespace carpool::proxy::http {
 namespace {
 
-struct Asked {
+struct AskedTarget {
   std::string method, target;
   std::vector<std::string> hosts{"a"};
   Version version = Version::http11;
 };
 
-RequestHead head_of(const Asked& asked) {
+RequestHead head_of(const AskedTarget& asked) {
   RequestHead head;
   head.method = asked.method;
   head.target = asked.target;
@@ -21,7 +21,7 @@ RequestHead head_of(const Asked& asked) {
   return head;
 }
 
-void refused(const Asked& asked) {
+void refused_target(const AskedTarget& asked) {
   const RequestHead head = head_of(asked);
   const Result<Target> target = parse_target(head);
   ASSERT_FALSE(target) << asked.method << " " << asked.target << " " << (asked.hosts.empty() ? "-" : asked.hosts[0]);
@@ -29,7 +29,7 @@ void refused(const Asked& asked) {
   EXPECT_EQ(target.fault().side, Side::client);
 }
 
-void leads(const Asked& asked, TargetForm form, pool::Scheme scheme, std::string_view authority,
+void leads(const AskedTarget& asked, TargetForm form, pool::Scheme scheme, std::string_view authority,
            std::string_view path) {
   const RequestHead head = head_of(asked);
   const Result<Target> target = parse_target(head);
@@ -91,28 +91,28 @@ TEST(ParseTarget, RefusesTargetsThatLeadNowhere) {
                              "http://h/x#f",
                              "*x",
                              ""}) {
-    refused({"GET", target});
+    refused_target({"GET", target});
   }
-  refused({"GET", "*"});
-  refused({"GET", "http://h@"});
-  refused({"GET", std::string("http://[") + std::string(100, ':') + "]/"});
+  refused_target({"GET", "*"});
+  refused_target({"GET", "http://h@"});
+  refused_target({"GET", std::string("http://[") + std::string(100, ':') + "]/"});
 }
 
 TEST(ParseTarget, RefusesConnectToAnythingButAHostAndPort) {
   for (const char* target :
        {"/x", "h", "h:", "http://h:80/", "h:80/", "*", ":80", "u@h:80", "h:80x", "[::1]", "[::1]:", "::1:80"}) {
-    refused({"CONNECT", target});
+    refused_target({"CONNECT", target});
   }
 }
 
 TEST(ParseTarget, WantsExactlyOneHostThatIsAHost) {
-  refused({"GET", "/", {}});
-  refused({"GET", "http://h/", {}});
-  refused({"GET", "/", {"a", "a"}});
+  refused_target({"GET", "/", {}});
+  refused_target({"GET", "http://h/", {}});
+  refused_target({"GET", "/", {"a", "a"}});
   for (const char* host : {"", "a b", "u@a", "127.0.0.1:80x", "[::1", "a/b", "a,b", "a:80:80", ":80", "a?b", "a#b",
                            "[::1]80", "a\"b", "a:99999999999999999999"}) {
-    refused({"GET", "/", {host}});
-    refused({"GET", "http://h/", {host}});
+    refused_target({"GET", "/", {host}});
+    refused_target({"GET", "http://h/", {host}});
   }
   using enum TargetForm;
   for (const char* host :
@@ -125,7 +125,7 @@ TEST(ParseTarget, LetsHttp10GoWithoutHost) {
   using enum TargetForm;
   leads({"GET", "/", {}, Version::http10}, origin, pool::Scheme::http, "", "/");
   leads({"GET", "http://h/", {}, Version::http10}, absolute, pool::Scheme::http, "h", "/");
-  refused({"GET", "/", {"a", "b"}, Version::http10});
+  refused_target({"GET", "/", {"a", "b"}, Version::http10});
 }
 
 }  // namespace

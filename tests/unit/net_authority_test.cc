@@ -15,10 +15,10 @@ namespace {
 
 using std::chrono::hours;
 
-class AuthorityFiles : public testing::Test {
+class AuthorityFiles : public ::testing::Test {
  protected:
   AuthorityFiles() {
-    std::string name = testing::TempDir() + "carpool-ca-XXXXXX";
+    std::string name = ::testing::TempDir() + "carpool-ca-XXXXXX";
     dir = ::mkdtemp(name.data());
   }
   ~AuthorityFiles() override { std::filesystem::remove_all(dir); }

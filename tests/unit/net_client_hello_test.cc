@@ -121,7 +121,7 @@ TEST(ClientHello, OtherBytesAreNone) {
         record(""), number(22, 1) + number(0x0301, 2) + number(16385, 2), record("\x02\x01\x01\x01"),
         record(message_of(body.substr(0, body.size() - 1))), record(message_of(body + "x")), record(message_of("x")),
         hello_with("\x01"), hello_with(extension(0, "abc").substr(0, 6))}) {
-    EXPECT_EQ(read(bytes, hello), HelloState::not_tls) << testing::PrintToString(bytes);
+    EXPECT_EQ(read(bytes, hello), HelloState::not_tls) << ::testing::PrintToString(bytes);
   }
 }
 
@@ -131,7 +131,7 @@ TEST(ClientHello, BrokenExtensionsNameNothing) {
                                    extension(0, vector_of(number(0, 1) + number(9, 2) + "abc", 2)),
                                    extension(0, vector_of(number(1, 1) + vector_of("abc", 2), 2)),
                                    extension(16, number(9, 2) + "\x02h2"), extension(16, vector_of("\x09h2", 2))}) {
-    EXPECT_EQ(read(hello_with(bytes), hello), HelloState::complete) << testing::PrintToString(bytes);
+    EXPECT_EQ(read(hello_with(bytes), hello), HelloState::complete) << ::testing::PrintToString(bytes);
     EXPECT_EQ(hello.server_name, "");
     EXPECT_FALSE(hello.offers_h2);
   }

@@ -90,7 +90,7 @@ struct Flood {
   std::unique_ptr<TlsTransport> ours;
 };
 
-class TlsFlood : public testing::TestWithParam<bool> {};
+class TlsFlood : public ::testing::TestWithParam<bool> {};
 
 TEST_P(TlsFlood, OfKeyUpdatesWithoutDataEndsTheConnection) {
   Flood flood(GetParam());
@@ -137,7 +137,7 @@ TEST_P(TlsFlood, IsNoneWhileDataArrivesInBetween) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEitherSide, TlsFlood, testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(OfEitherSide, TlsFlood, ::testing::Values(true, false),
                          [](const auto& side) { return side.param ? "FromAClient" : "FromAnOrigin"; });
 
 TEST(TlsFlood12, OfRequestsToRenegotiateEndsTheConnection) {

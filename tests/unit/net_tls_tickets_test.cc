@@ -37,7 +37,7 @@ class TicketsOfACertificate {
   std::unique_ptr<ClientContext> client;
 };
 
-class TlsTickets : public testing::TestWithParam<const char*> {};
+class TlsTickets : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TlsTickets, EndWithTheCertificateOfTheClient) {
   TicketsOfACertificate tickets(3s, GetParam());
@@ -51,7 +51,7 @@ TEST_P(TlsTickets, EndWithTheCertificateOfTheClient) {
   EXPECT_TRUE(refused) << "a full handshake, in which the certificate has expired";
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEachVersion, TlsTickets, testing::Values("1.2", "1.3"),
+INSTANTIATE_TEST_SUITE_P(OfEachVersion, TlsTickets, ::testing::Values("1.2", "1.3"),
                          [](const auto& version) { return std::string("Tls1") + version.param[2]; });
 
 TEST(TlsTicketsOfAnotherIdentity, AreWorthNothing) {

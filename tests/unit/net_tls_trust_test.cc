@@ -167,9 +167,9 @@ TEST(ALikeness, SpeaksOfWhatWasLoadedWhateverTheFileHoldsNow) {
 }
 
 // SSL_CERT_FILE and SSL_CERT_DIR locate the system's authorities.
-class TheSystemsAuthorities : public testing::Test {
+class TheSystemsAuthorities : public ::testing::Test {
  protected:
-  TheSystemsAuthorities() : folder_(testing::TempDir() + "carpool-certs-" + std::to_string(::getpid())) {
+  TheSystemsAuthorities() : folder_(::testing::TempDir() + "carpool-certs-" + std::to_string(::getpid())) {
     std::filesystem::create_directories(folder_ + "/certs");
     ::setenv("SSL_CERT_FILE", bundle().c_str(), 1);
     ::setenv("SSL_CERT_DIR", (folder_ + "/missing:" + folder_ + "/certs").c_str(), 1);

@@ -11,19 +11,19 @@
 namespace carpool::pool {
 namespace {
 
-constexpr auto kAny = [](const auto&, EntryWord) { return Match::take; };
+constexpr auto kAnyEntry = [](const auto&, EntryWord) { return Match::take; };
 
 // J#5731 J#6135: division by zero and indices out of bounds, on a pool that is empty or becomes empty during the
 // search.
 TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFails) {
   Pool<int> pool(4, 2);
-  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 1, false);
   ASSERT_TRUE(pool.close_idle(entry, EntryWord(entry.word.load())));
   pool.vacate(entry);
-  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
-  EXPECT_EQ(pool.acquire(1, true, kAny).entry, nullptr);
+  EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
+  EXPECT_EQ(pool.acquire(1, true, kAnyEntry).entry, nullptr);
 }
 
 // J#7107: a multiplexed connection is closed under its other users. J#6285: its double release is two releases.
@@ -31,7 +31,7 @@ TEST(PoolCoreRegression, AMultiplexedThingIsClosedUnderItsOtherUsers) {
   Pool<int> pool(1, 1, 3);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
-  for (int n = 0; n < 3; ++n) ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
+  for (int n = 0; n < 3; ++n) ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
   EXPECT_FALSE(pool.close(entry));
   EXPECT_FALSE(pool.release(entry)) << "closed: who is done closes it";
   EXPECT_FALSE(pool.close(entry));
@@ -45,8 +45,8 @@ TEST(PoolCoreRegression, ASecondReleaseGivesBackSomebodyElsesUse) {
   pool.enable(entry, 0, true);
   EXPECT_TRUE(pool.release(entry));
   EXPECT_FALSE(pool.release(entry));
-  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
-  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
+  EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
 }
 
 // L-B7 L#279 J#2672 J#3491: one connection accepts any number of users.
@@ -54,11 +54,11 @@ TEST(PoolCoreRegression, MoreStreamsAreLentThanTheConnectionAllows) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
-  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
-  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
-  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
+  EXPECT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
+  EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
   EXPECT_TRUE(pool.release(entry));
-  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
+  EXPECT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
 }
 
 // J#8678 J#5310: after GOAWAY the connection is still acquired; or its users are cut off.
@@ -66,9 +66,9 @@ TEST(PoolCoreRegression, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
-  ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
+  ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
   ASSERT_TRUE(try_retire(entry.word));
-  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
   EXPECT_TRUE(EntryWord(entry.word.load()).borrowed());
   EXPECT_TRUE(pool.close(entry));
 }
@@ -79,8 +79,8 @@ TEST(PoolCoreRegression, AStreamWhoseSendFailedIsCountedForEver) {
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
   for (int n = 0; n < 10; ++n) {
-    ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
-    ASSERT_TRUE(pool.acquire(0, true, kAny).taken) << "after " << n;
+    ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
+    ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken) << "after " << n;
     EXPECT_TRUE(pool.release(entry, false));
     EXPECT_TRUE(pool.release(entry, true));
   }

@@ -9,7 +9,7 @@
 namespace carpool::pool {
 namespace {
 
-constexpr auto kAny = [](const auto&, EntryWord) { return Match::take; };
+constexpr auto kAnyFree = [](const auto&, EntryWord) { return Match::take; };
 using Ints = Pool<int>;
 
 void add(Ints& pool) {
@@ -22,11 +22,11 @@ std::vector<std::uint32_t> draws(std::uint64_t seed, int count) {
   Ints pool(16, 1, 1, nullptr, seed);
   add(pool);
   const SearchHint random{0, false, Strategy::random};
-  EXPECT_TRUE(pool.release(*pool.acquire(random, kAny).entry)) << "drawn while there was one";
+  EXPECT_TRUE(pool.release(*pool.acquire(random, kAnyFree).entry)) << "drawn while there was one";
   for (int n = 1; n < 16; ++n) add(pool);
   std::vector<std::uint32_t> places;
   for (int n = 0; n < count; ++n) {
-    Entry<int>& drawn = *pool.acquire(random, kAny).entry;
+    Entry<int>& drawn = *pool.acquire(random, kAnyFree).entry;
     places.push_back(drawn.place());
     EXPECT_TRUE(pool.release(drawn));
   }

@@ -33,7 +33,7 @@ class BookedWorld final : public test::FakeEnvironment {
   std::uint64_t before = 0, disposed = 0, at_once = 0;
 };
 
-double cpu_seconds() {
+double cpu_seconds_of_thread() {
   timespec at{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
   return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) / 1e9;
@@ -69,9 +69,9 @@ struct Large {
   }
   std::uint64_t idle() { return destination().snapshot(world.now).of(ConnectionStatus::idle); }
   double cost(const std::function<void()>& command) {
-    const double begin = cpu_seconds();
+    const double begin = cpu_seconds_of_thread();
     command();
-    return cpu_seconds() - begin;
+    return cpu_seconds_of_thread() - begin;
   }
   BookedWorld world;
   Limits limits;

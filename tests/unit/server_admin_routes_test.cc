@@ -14,7 +14,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 class Routes : public testing::Test {
  protected:
@@ -26,20 +26,20 @@ class Routes : public testing::Test {
     request.body = body;
     return whole(handle(request, {}, view, control));
   }
-  Json json(std::string_view target) {
+  ParsedJson json(std::string_view target) {
     const Response answer = ask(target);
     EXPECT_EQ(answer.status, 200) << target << ' ' << answer.body;
     EXPECT_EQ(answer.content_type, "application/json");
-    return Json::parse(answer.body);
+    return ParsedJson::parse(answer.body);
   }
   FakeView view;
   FakeControl control;
 };
 
 TEST_F(Routes, TellsOfEveryPool) {
-  const Json pools = json("/pools").at("pools");
+  const ParsedJson pools = json("/pools").at("pools");
   ASSERT_EQ(pools.size(), 2U);
-  const Json& pool = pools[0];
+  const ParsedJson& pool = pools[0];
   EXPECT_EQ(pool.at("origin"), "http://a.example");
   EXPECT_EQ(pool.at("active"), 3);
   EXPECT_EQ(pool.at("borrowable"), 2);
@@ -68,7 +68,7 @@ TEST_F(Routes, FindsAPoolByItsUriInEverySpelling) {
 }
 
 TEST_F(Routes, TellsOfEveryConnection) {
-  const Json one = json("/pools/http%3A%2F%2Fa.example/connections").at("connections").at(0);
+  const ParsedJson one = json("/pools/http%3A%2F%2Fa.example/connections").at("connections").at(0);
   EXPECT_EQ(one.at("id"), 42);
   EXPECT_EQ(one.at("state"), "borrowed");
   EXPECT_EQ(one.at("age_seconds"), 1.5);
@@ -80,9 +80,10 @@ TEST_F(Routes, TellsOfEveryConnection) {
 }
 
 TEST_F(Routes, KeepsTheGoldenFormOfPoolMetrics) {
-  const Json all = json("/pool/metrics");
-  EXPECT_EQ(all.at("http://a.example"),
-            Json({{"active", 3}, {"borrows", 100}, {"restores", 99}, {"created", 4}, {"closed", 1}, {"failures", 1}}));
+  const ParsedJson all = json("/pool/metrics");
+  EXPECT_EQ(
+      all.at("http://a.example"),
+      ParsedJson({{"active", 3}, {"borrows", 100}, {"restores", 99}, {"created", 4}, {"closed", 1}, {"failures", 1}}));
 }
 
 TEST_F(Routes, ExportsMetricsAsPrometheusText) {
@@ -113,7 +114,7 @@ TEST_F(Routes, IsLiveAlwaysAndReadyWhenNothingSpeaksAgainstIt) {
   EXPECT_EQ(ask("/livez").status, 200);
   const Response answer = ask("/readyz");
   EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(Json::parse(answer.body).at("reasons"), Json({"draining"}));
+  EXPECT_EQ(ParsedJson::parse(answer.body).at("reasons"), ParsedJson({"draining"}));
 }
 
 TEST_F(Routes, TellsVersionAndConfiguration) {
@@ -165,12 +166,14 @@ TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
   view.threads_.sources = {{"loops", 201, 1, 2}, {"background", 2, 0, 0}};
   view.threads_.threads = {{7, "leased", "loop 0", std::chrono::milliseconds(1500)}};
   view.threads_.background_tasks = {{"gzip", true, std::chrono::seconds(1)}};
-  const Json json = Json::parse(ask("/threads").body);
+  const ParsedJson json = ParsedJson::parse(ask("/threads").body);
   EXPECT_EQ(json["strategy"], "adaptive");
   EXPECT_EQ(json["queue"]["limit"], 203);
-  EXPECT_EQ(json["queue"]["sources"][0], Json({{"name", "loops"}, {"limit", 201}, {"queued", 1}, {"refused", 2}}));
-  EXPECT_EQ(json["threads"][0], Json({{"number", 7}, {"state", "leased"}, {"doing", "loop 0"}, {"seconds", 1.5}}));
-  EXPECT_EQ(json["background"]["tasks"][0], Json({{"name", "gzip"}, {"running", true}, {"seconds", 1.0}}));
+  EXPECT_EQ(json["queue"]["sources"][0],
+            ParsedJson({{"name", "loops"}, {"limit", 201}, {"queued", 1}, {"refused", 2}}));
+  EXPECT_EQ(json["threads"][0],
+            ParsedJson({{"number", 7}, {"state", "leased"}, {"doing", "loop 0"}, {"seconds", 1.5}}));
+  EXPECT_EQ(json["background"]["tasks"][0], ParsedJson({{"name", "gzip"}, {"running", true}, {"seconds", 1.0}}));
 }
 
 TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
@@ -188,7 +191,7 @@ TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
 TEST_F(Routes, GiveAPauseItsEnd) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
   const Response answer = *ask(pool + "/pause?for=10m", "POST").later->poll_pending();
-  EXPECT_EQ(Json::parse(answer.body).at("resumes_in_seconds"), 600.0);
+  EXPECT_EQ(ParsedJson::parse(answer.body).at("resumes_in_seconds"), 600.0);
   EXPECT_EQ(control.lasts, Duration(std::chrono::minutes(10)));
   for (const char* wrong : {"/pause?for=soon", "/drain?for=0s", "/pause?for=", "/resume?for=1m", "/reconnect?for=1m"}) {
     EXPECT_EQ(ask(pool + wrong, "POST").status, 400) << wrong;
@@ -213,14 +216,14 @@ TEST_F(Routes, TellsOfAPause) {
   EXPECT_TRUE(json("/pools")["pools"][0]["resumes_in_seconds"].is_null());
   view.list[0].snapshot.paused = {std::chrono::seconds(3), std::chrono::seconds(7), true};
   view.stopped = {"http://a.example"};
-  const Json pool = json("/pools/http%3A%2F%2Fa.example");
+  const ParsedJson pool = json("/pools/http%3A%2F%2Fa.example");
   EXPECT_EQ(pool["paused"], true);
   EXPECT_EQ(pool["draining"], true);
   EXPECT_EQ(pool["paused_seconds"], 3.0);
   EXPECT_EQ(pool["resumes_in_seconds"], 7.0);
-  EXPECT_EQ(json("/readyz")["paused"], Json({"http://a.example"}));
+  EXPECT_EQ(json("/readyz")["paused"], ParsedJson({"http://a.example"}));
   EXPECT_NE(ask("/metrics").body.find("carpool_pool_paused{origin=\"http://a.example\"} 1\n"), std::string::npos);
-  const Json explained = json("/pools/http%3A%2F%2Fa.example/explain");
+  const ParsedJson explained = json("/pools/http%3A%2F%2Fa.example/explain");
   EXPECT_EQ(
       explained["explanation"][0],
       "An operator drained the origin 3.0 s ago: requests wait for a connection, and every connection closes after "
@@ -229,7 +232,7 @@ TEST_F(Routes, TellsOfAPause) {
 
 TEST_F(Routes, ShowADeclaredOriginThatNoRequestHasUsed) {
   EXPECT_EQ(json("/pools/https%3A%2F%2Fdeclared.example")["active"], 0);
-  EXPECT_EQ(json("/pools/https%3A%2F%2Fdeclared.example/connections")["connections"], Json::array());
+  EXPECT_EQ(json("/pools/https%3A%2F%2Fdeclared.example/connections")["connections"], ParsedJson::array());
   EXPECT_TRUE(ask("/pools/https%3A%2F%2Fdeclared.example/pause", "POST").later);
   EXPECT_EQ(json("/pools").at("pools").size(), 2U);
 }
@@ -242,12 +245,12 @@ TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
     return std::move(*answer.later->poll_pending());
   };
   const std::string unknown = "/pools/http%3A%2F%2Funknown.example/warm-up";
-  EXPECT_EQ(Json::parse(warm_up(unknown).body), Json({{"opened", 2}, {"failure", nullptr}, {"made", 2}}));
-  EXPECT_EQ(Json::parse(warm_up(unknown + "?size=5").body).at("opened"), 5);
+  EXPECT_EQ(ParsedJson::parse(warm_up(unknown).body), ParsedJson({{"opened", 2}, {"failure", nullptr}, {"made", 2}}));
+  EXPECT_EQ(ParsedJson::parse(warm_up(unknown + "?size=5").body).at("opened"), 5);
   const Response failed = warm_up(unknown + "?size=7");
   EXPECT_EQ(failed.status, 502);
-  EXPECT_EQ(Json::parse(failed.body).at("failure"), "connection refused");
-  EXPECT_EQ(Json::parse(failed.body).at("opened"), 3);
+  EXPECT_EQ(ParsedJson::parse(failed.body).at("failure"), "connection refused");
+  EXPECT_EQ(ParsedJson::parse(failed.body).at("opened"), 3);
   EXPECT_EQ(warm_up("/pools/http%3A%2F%2Fdenied/warm-up").status, 403);
   for (const char* size : {"0", "x", "-1", "1e3", ""})
     EXPECT_EQ(warm_up(unknown + "?size=" + size).status, 400) << size;
@@ -256,7 +259,8 @@ TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
 
 TEST_F(Routes, NamesAFailedWarmUpWithoutBeingUnready) {
   view.cold = {"http://a.example: connection refused"};
-  EXPECT_EQ(json("/readyz"), Json({{"status", "ready"}, {"warm_up_failed", {"http://a.example: connection refused"}}}));
+  EXPECT_EQ(json("/readyz"),
+            ParsedJson({{"status", "ready"}, {"warm_up_failed", {"http://a.example: connection refused"}}}));
 }
 
 TEST_F(Routes, StudiesOnePool) {
@@ -269,9 +273,9 @@ TEST_F(Routes, StudiesOnePool) {
 }
 
 TEST_F(Routes, ShowsHowOldAndHowUsedTheConnectionsAre) {
-  const Json bars = json("/pools/http%3A%2F%2Fa.example").at("histograms");
-  const auto bar = [&](const char* name, const Json& up_to) {
-    for (const Json& one : bars.at(name)) {
+  const ParsedJson bars = json("/pools/http%3A%2F%2Fa.example").at("histograms");
+  const auto bar = [&](const char* name, const ParsedJson& up_to) {
+    for (const ParsedJson& one : bars.at(name)) {
       if (one.at("up_to") == up_to) return one.at("count").get<int>();
     }
     return -1;
@@ -284,16 +288,16 @@ TEST_F(Routes, ShowsHowOldAndHowUsedTheConnectionsAre) {
 }
 
 TEST_F(Routes, TellsOfLeaks) {
-  EXPECT_EQ(json("/leaks"), Json({{"leaks", Json::array()}}));
+  EXPECT_EQ(json("/leaks"), ParsedJson({{"leaks", ParsedJson::array()}}));
   view.lost.resize(2);
   EXPECT_EQ(json("/leaks").at("leaks").size(), 2U);
 }
 
 TEST_F(Routes, SetsTheLogsLevelFromTheQueryOrAJsonBody) {
-  EXPECT_EQ(Json::parse(ask("/log-level?level=debug", "PUT").body),
-            Json({{"level", "debug"}, {"modules", Json::object()}}));
-  EXPECT_EQ(Json::parse(ask("/log-level", "PUT", R"({"level": "warn", "module": "tls"})").body),
-            Json({{"level", "debug"}, {"modules", {{"tls", "warn"}}}}));
+  EXPECT_EQ(ParsedJson::parse(ask("/log-level?level=debug", "PUT").body),
+            ParsedJson({{"level", "debug"}, {"modules", ParsedJson::object()}}));
+  EXPECT_EQ(ParsedJson::parse(ask("/log-level", "PUT", R"({"level": "warn", "module": "tls"})").body),
+            ParsedJson({{"level", "debug"}, {"modules", {{"tls", "warn"}}}}));
   EXPECT_EQ(json("/log-level").at("level"), "debug");
   EXPECT_EQ(ask("/log-level?level=loud", "PUT").status, 400);
   for (const char* body : {"", "{", "[]", "7", R"({"level": 7})", R"({"module": "tls"})"}) {
@@ -316,9 +320,10 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   using Outcome = ReloadReport::Outcome;
   control.report = {
       Outcome::applied, {{"pool.size", "64", "8", true}, {"workers", "1", "2", false}}, {"ca.pem"}, {}, {}};
-  const Json told = Json::parse(ask("/reload", "POST").later->poll_pending()->body);
+  const ParsedJson told = ParsedJson::parse(ask("/reload", "POST").later->poll_pending()->body);
   EXPECT_EQ(told.at("status"), "reloaded");
-  EXPECT_EQ(told.at("changes").at(0), Json({{"key", "pool.size"}, {"from", "64"}, {"to", "8"}, {"applies", "now"}}));
+  EXPECT_EQ(told.at("changes").at(0),
+            ParsedJson({{"key", "pool.size"}, {"from", "64"}, {"to", "8"}, {"applies", "now"}}));
   EXPECT_EQ(told.at("changes").at(1).at("applies"), "restart");
   EXPECT_EQ(control.dry_runs, 0);
   ask("/reload?dry_run=1", "POST");
@@ -327,27 +332,27 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   control.report = {Outcome::refused, {}, {}, {"c.toml:1:1: x: wrong"}, {}};
   const Response refused = *ask("/reload", "POST").later->poll_pending();
   EXPECT_EQ(refused.status, 400);
-  EXPECT_EQ(Json::parse(refused.body).at("mistakes"), Json({"c.toml:1:1: x: wrong"}));
+  EXPECT_EQ(ParsedJson::parse(refused.body).at("mistakes"), ParsedJson({"c.toml:1:1: x: wrong"}));
   control.report = {Outcome::busy, {}, {}, {"carpool is draining"}, {}};
   EXPECT_EQ(ask("/reload", "POST").later->poll_pending()->status, 409);
 }
 
 TEST_F(Routes, QuitsOnceHoweverOftenItIsAsked) {
   EXPECT_EQ(ask("/quit", "POST").status, 202);
-  EXPECT_EQ(Json::parse(ask("/quit", "POST").body).at("status"), "draining already");
+  EXPECT_EQ(ParsedJson::parse(ask("/quit", "POST").body).at("status"), "draining already");
   EXPECT_EQ(ask("/quit").status, 405);
 }
 
 TEST_F(Routes, DescribesEveryRouteForMachines) {
-  const Json document = json("/openapi.json");
-  const Json& schemas = document.at("components").at("schemas");
+  const ParsedJson document = json("/openapi.json");
+  const ParsedJson& schemas = document.at("components").at("schemas");
   std::size_t operations = 0;
   for (const auto& [path, methods] : document.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {
       ++operations;
-      const Json& responses = operation.at("responses");
-      const Json& content = responses.at(responses.contains("200") ? "200" : "202").at("content");
-      const Json& schema = content.begin()->at("schema");
+      const ParsedJson& responses = operation.at("responses");
+      const ParsedJson& content = responses.at(responses.contains("200") ? "200" : "202").at("content");
+      const ParsedJson& schema = content.begin()->at("schema");
       if (schema.contains("$ref")) {
         const std::string name =
             schema.at("$ref").get<std::string>().substr(std::string("#/components/schemas/").size());
@@ -362,19 +367,19 @@ TEST_F(Routes, TellsListenersOfEverythingAndThenOnlyOfWhatChanged) {
   EXPECT_TRUE(ask("/events").stream);
   Feed feed;
   feed.update(view);
-  const auto data = [](const std::string& text) { return Json::parse(text.substr(text.find("data: ") + 6)); };
+  const auto data = [](const std::string& text) { return ParsedJson::parse(text.substr(text.find("data: ") + 6)); };
   EXPECT_TRUE(feed.whole().starts_with("event: state\n"));
   EXPECT_EQ(data(feed.whole()).at("pools").size(), 2U);
   view.list[1].snapshot.borrows = 500;
   feed.update(view);
   EXPECT_EQ(data(feed.whole()).at("pools").size(), 2U);
-  const Json change = data(feed.changes());
+  const ParsedJson change = data(feed.changes());
   std::vector<std::string> told;
-  for (const Json& pool : change.at("pools")) told.push_back(pool.at("origin"));
+  for (const ParsedJson& pool : change.at("pools")) told.push_back(pool.at("origin"));
   EXPECT_NE(std::find(told.begin(), told.end(), view.list[1].origin), told.end());
   view.list.pop_back();
   feed.update(view);
-  EXPECT_EQ(data(feed.changes()).at("gone"), Json({"https://<b>.example:8443"}));
+  EXPECT_EQ(data(feed.changes()).at("gone"), ParsedJson({"https://<b>.example:8443"}));
 }
 
 TEST_F(Routes, KnowsNothingElse) {
@@ -382,7 +387,7 @@ TEST_F(Routes, KnowsNothingElse) {
        {"/nonsense", "/pools/http%3A%2F%2Fa.example/x/y", "*", "", "/metrics/x", "http://localhost/pools"}) {
     const Response answer = ask(target);
     EXPECT_GE(answer.status, 400) << target;
-    EXPECT_TRUE(Json::parse(answer.body).contains("error")) << target;
+    EXPECT_TRUE(ParsedJson::parse(answer.body).contains("error")) << target;
   }
 }
 

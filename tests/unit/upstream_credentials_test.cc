@@ -18,7 +18,7 @@ net::ProvenPeer loopback() {
   return *net::ProvenPeer::of(*net::Address::parse("127.0.0.1:1"), nullptr);
 }
 
-class CredentialsOfFiles : public testing::Test {
+class CredentialsOfFiles : public ::testing::Test {
  protected:
   CredentialsOfFiles() {
     exec::assume_on_loop();

@@ -7,7 +7,7 @@ namespace carpool::test {
 namespace {
 
 // One loop, one session, one borrower.
-class ASession : public testing::Test {
+class ASession : public ::testing::Test {
  protected:
   ASession() {
     pool::Limits limits;

@@ -9,9 +9,9 @@ namespace carpool::proxy {
 namespace {
 
 using std::chrono::seconds;
-const Instant kStart = Instant{} + std::chrono::hours(1);
+const Instant kTokenStart = Instant{} + std::chrono::hours(1);
 
-class AToken : public testing::Test {
+class AToken : public ::testing::Test {
  protected:
   AToken() : loop_(std::move(*exec::UvLoop::make(0))), mail_(*loop_, exec::Bound::to<&AToken::asked>(*this)) {
     token_.keep_by(mail_);
@@ -60,29 +60,29 @@ TEST_F(AToken, HasANumberThatNoOtherHas) {
 TEST_F(AToken, ThatIsRefusedIsReplacedOnceForAllWhoWereRefused) {
   token_.grant("a");
   const std::uint64_t refused = token_.serial();
-  EXPECT_TRUE(token_.refuse(refused, kStart));
-  EXPECT_TRUE(token_.refuse(refused, kStart)) << "the same renewal serves both";
+  EXPECT_TRUE(token_.refuse(refused, kTokenStart));
+  EXPECT_TRUE(token_.refuse(refused, kTokenStart)) << "the same renewal serves both";
   EXPECT_EQ(deliver(), 1);
   token_.grant("b");
-  EXPECT_TRUE(token_.refuse(refused, kStart)) << "there is another one";
+  EXPECT_TRUE(token_.refuse(refused, kTokenStart)) << "there is another one";
   EXPECT_EQ(deliver(), 0);
 }
 
 TEST_F(AToken, IsNotReplacedAgainBeforeAPauseIsOver) {
   token_.grant("a");
-  EXPECT_TRUE(token_.refuse(token_.serial(), kStart));
+  EXPECT_TRUE(token_.refuse(token_.serial(), kTokenStart));
   token_.grant("b");
-  EXPECT_FALSE(token_.refuse(token_.serial(), kStart + seconds(9))) << "the origin accepts none";
-  EXPECT_TRUE(token_.refuse(token_.serial(), kStart + seconds(10)));
+  EXPECT_FALSE(token_.refuse(token_.serial(), kTokenStart + seconds(9))) << "the origin accepts none";
+  EXPECT_TRUE(token_.refuse(token_.serial(), kTokenStart + seconds(10)));
   EXPECT_EQ(deliver(), 1) << "two posts, one mail";
 }
 
 TEST_F(AToken, IsNotReplacedWhileTheEndpointFails) {
   token_.grant("a");
   token_.begin_fetch();
-  EXPECT_TRUE(token_.refuse(token_.serial(), kStart)) << "a renewal is under way";
+  EXPECT_TRUE(token_.refuse(token_.serial(), kTokenStart)) << "a renewal is under way";
   token_.fail(fault());
-  EXPECT_FALSE(token_.refuse(token_.serial(), kStart + seconds(60)));
+  EXPECT_FALSE(token_.refuse(token_.serial(), kTokenStart + seconds(60)));
   EXPECT_EQ(deliver(), 0);
   EXPECT_EQ(field(), "Bearer a") << "it is still valid for other requests";
 }

@@ -21,7 +21,7 @@ config::Config with_warm_up(std::uint32_t connections) {
   return config;
 }
 
-class AWarmUp : public testing::Test, private WarmUp::Host {
+class AWarmUp : public ::testing::Test, private WarmUp::Host {
  protected:
   explicit AWarmUp(std::uint32_t connections = 3)
       : plane_(with_warm_up(connections)),

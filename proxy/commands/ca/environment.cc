@@ -22,7 +22,7 @@ constexpr std::array<Variable, 8> kVariables{{
      " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit"},
 }};
 
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -34,7 +34,7 @@ std::string environment_of(const std::string& dir, bool plain) {
   std::string out;
   for (const Variable& variable : kVariables) {
     const std::string value = std::string(variable.before).append(dir).append(variable.file).append(variable.after);
-    out.append(plain ? "" : "export ").append(variable.name).append("=").append(plain ? value : quoted(value));
+    out.append(plain ? "" : "export ").append(variable.name).append("=").append(plain ? value : shell_quoted(value));
     out += '\n';
   }
   return out;

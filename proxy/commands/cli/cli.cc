@@ -125,11 +125,11 @@ class Session {
       if (label.find(origin) != std::string::npos) found.push_back(label);
     }
     if (found.size() == 1) return origin = found.front(), kDone;
-    if (found.empty()) return fail(kRefused, "no pool has a URI that contains " + config::quoted(origin));
+    if (found.empty()) return fail(kRefused, "no pool has a URI that contains " + config::in_quotes(origin));
     std::string all;
     for (const std::string& one : found) all += "\n  " + one;
     return fail(kWrongUse,
-                config::quoted(origin) + " is part of " + std::to_string(found.size()) + " pools' URIs:" + all);
+                config::in_quotes(origin) + " is part of " + std::to_string(found.size()) + " pools' URIs:" + all);
   }
 
   int ask_for(std::string_view method, const std::string& target, Json& answer) const {

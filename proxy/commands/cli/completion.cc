@@ -117,7 +117,7 @@ std::string bash() {
 
 // ---- zsh ----
 
-std::string quoted(std::string_view text) {
+std::string shell_word(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out.append(c == '\'' ? "'\\''" : std::string(1, c));
   return out + "'";
@@ -133,7 +133,7 @@ std::string zsh_flag(std::string_view name, std::string_view value, std::string_
   std::string text = std::string(name) + "[" + zsh_text(doc) + "]";
   if (!value.empty()) text.append(":").append(value).append(value == "FILE" ? ":_files" : ":");
   if (!words.empty()) text.append("(").append(joined(words, " ")).append(")");
-  return quoted(text);
+  return shell_word(text);
 }
 
 std::string zsh_flag(const Flag& flag) {
@@ -171,7 +171,7 @@ std::string zsh() {
       "#compdef carpool\n# zsh completion for carpool, made by `carpool completion zsh`.\n_carpool() {\n"
       "  local -a commands own\n  commands=(\n";
   for (const Command& command : commands()) {
-    out.append("    ").append(quoted(std::string(command.name) + ":" + zsh_text(command.doc))).append("\n");
+    out.append("    ").append(shell_word(std::string(command.name) + ":" + zsh_text(command.doc))).append("\n");
   }
   out += "  )\n" + zsh_own_flags() + "  _arguments $own \\\n";
   for (const config::ProgramFlag& flag : config::program_flags()) {
@@ -191,13 +191,13 @@ std::string zsh() {
 std::string fish_flag(std::string_view name, std::string_view value, std::string_view doc) {
   std::string out = " -l ";
   out.append(name.substr(2)).append(value.empty() ? "" : value == "FILE" ? " -r -F" : " -x");
-  return out.append(" -d ").append(quoted(doc)).append("\n");
+  return out.append(" -d ").append(shell_word(doc)).append("\n");
 }
 
 std::string fish_flag(const Flag& flag) {
   std::string out = "complete -c carpool";
   if (!flag.commands.empty()) out.append(" -n '__fish_seen_subcommand_from ").append(flag.commands).append("'");
-  if (!flag.words.empty()) out.append(" -a ").append(quoted(joined(flag.words, " ")));
+  if (!flag.words.empty()) out.append(" -a ").append(shell_word(joined(flag.words, " ")));
   return out + fish_flag(flag.name, flag.value, flag.doc);
 }
 
@@ -211,12 +211,12 @@ std::string fish() {
   }
   for (const Command& command : commands()) {
     out.append("complete -c carpool -n __fish_use_subcommand -a ").append(command.name);
-    out.append(" -d ").append(quoted(command.doc)).append("\n");
+    out.append(" -d ").append(shell_word(command.doc)).append("\n");
   }
   for (const Command& command : commands()) {
     if (command.operand.words.empty()) continue;
     out.append("complete -c carpool -n '__fish_seen_subcommand_from ").append(command.name).append("' -a ");
-    out.append(quoted(joined(command.operand.words, " "))).append("\n");
+    out.append(shell_word(joined(command.operand.words, " "))).append("\n");
   }
   return out;
 }

@@ -98,7 +98,7 @@ std::string parse(CredentialOptions& options, std::span<const char* const> words
                            : "`" + std::string(words[2]) + "` is unexpected: the secret comes from standard input";
 }
 
-int help(std::ostream& out, std::ostream& err) {
+int credential_help(std::ostream& out, std::ostream& err) {
   constexpr std::array<const char*, 3> kWords{"carpool", "credential", "--help"};
   return cli::run(static_cast<int>(kWords.size()), kWords.data(), out, err).value_or(1);
 }
@@ -117,7 +117,7 @@ std::optional<std::variant<CredentialOptions, std::string>> parse_credential(int
 }
 
 int run_credential(const CredentialOptions& options, int input, std::ostream& out, std::ostream& err) {
-  if (options.help) return help(out, err);
+  if (options.help) return credential_help(out, err);
   std::string secret;
   std::string wrong;
   {

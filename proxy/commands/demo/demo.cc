@@ -12,10 +12,6 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr const char* kPlain = DemoOrigin::kPlainName;
-constexpr const char* kTls = DemoOrigin::kTlsName;
-constexpr const char* kH2 = DemoOrigin::kH2Name;
-
 // `addresses` maps the name to the origin's real port, so that the name is the same in every run.
 config::OriginSettings named(const config::Config& config, const std::string& scheme, const std::string& name,
                              const net::Address& at) {
@@ -47,9 +43,10 @@ config::Config demo_config(const DemoOrigin& origin, config::Config config) {
   config.admin.address = free_or_any_port(config.admin.address);
   config.log.format = config::LogFormat::text;
   config.log.access = false;  // a line per request would hide the demo's own output
-  config.origins.push_back(named(config, "http", kPlain, origin.plain()));
+  config.origins.push_back(named(config, "http", DemoOrigin::kPlainName, origin.plain()));
   std::uint32_t identity = 0;
-  for (const auto& [name, at] : {std::pair(kTls, &origin.secure()), std::pair(kH2, &origin.h2())}) {
+  for (const auto& [name, at] :
+       {std::pair(DemoOrigin::kTlsName, &origin.secure()), std::pair(DemoOrigin::kH2Name, &origin.h2())}) {
     config::OriginSettings& secure = config.origins.emplace_back(named(config, "https", name, *at));
     secure.upstream.tls.ca_file = origin.ca_file();
     secure.upstream.tls.server_name = name;
@@ -96,15 +93,15 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({});
   line({"  listener  ", proxy});
   line({"  admin     ", pools});
-  line({"  origin    http://", kPlain, "       HTTP/1.1, at ", origin.plain().text()});
-  line({"  origin    https://", kTls, "  HTTP/1.1 over TLS, at ", origin.secure().text()});
-  line({"  origin    https://", kH2, "   HTTP/2 over TLS, at ", origin.h2().text()});
+  line({"  origin    http://", DemoOrigin::kPlainName, "       HTTP/1.1, at ", origin.plain().text()});
+  line({"  origin    https://", DemoOrigin::kTlsName, "  HTTP/1.1 over TLS, at ", origin.secure().text()});
+  line({"  origin    https://", DemoOrigin::kH2Name, "   HTTP/2 over TLS, at ", origin.h2().text()});
   line({"            their certificates, made a moment ago, are in ", origin.ca_file()});
   line({});
   line({"Try in another terminal (paths: / /bytes/N /delay/MS /echo /close):"});
   line({});
-  line({"  curl -x ", proxy, " http://", kPlain, "/"});
-  line({"  curl --http2-prior-knowledge -H 'Host: ", kH2, "' ", proxy, "/"});
+  line({"  curl -x ", proxy, " http://", DemoOrigin::kPlainName, "/"});
+  line({"  curl --http2-prior-knowledge -H 'Host: ", DemoOrigin::kH2Name, "' ", proxy, "/"});
   line({"  curl ", pools, "/pools"});
   line({});
   return out;

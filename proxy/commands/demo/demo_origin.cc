@@ -9,7 +9,7 @@ namespace carpool::proxy {
 namespace {
 
 constexpr exec::LoopId kLoop = 254;  // distinct from the workers' ids, which count from 0
-constexpr int kBacklog = 128, kAtOnce = 64;
+constexpr int kOriginBacklog = 128, kOriginAtOnce = 64;
 
 }  // namespace
 
@@ -45,9 +45,9 @@ DemoOrigin::DemoOrigin(const Settings& settings, std::unique_ptr<exec::UvLoop> l
       tls_(std::move(tls)),
       h2_tls_(std::move(h2)),
       certificates_(std::move(certificates)),
-      plain_(*loop_, *this, kAtOnce),
-      secure_(*loop_, *this, kAtOnce),
-      h2_(*loop_, *this, kAtOnce),
+      plain_(*loop_, *this, kOriginAtOnce),
+      secure_(*loop_, *this, kOriginAtOnce),
+      h2_(*loop_, *this, kOriginAtOnce),
       ended_connections_(*loop_) {}
 
 DemoOrigin::~DemoOrigin() {
@@ -65,7 +65,7 @@ DemoOrigin::~DemoOrigin() {
 // Called before the loop runs.
 Status DemoOrigin::open(net::Acceptor& acceptor) {
   loop_->enter();
-  Result<net::Bound> bound = net::bind_and_listen("127.0.0.1:0", kBacklog);
+  Result<net::Bound> bound = net::bind_and_listen("127.0.0.1:0", kOriginBacklog);
   if (!bound) return Fault{bound.fault().kind, Side::self, "the demo's origin: " + bound.fault().detail};
   return acceptor.start(std::move(*bound));
 }

@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr Duration kStall = std::chrono::seconds(30);        // while a request is in progress
+constexpr Duration kH2Stall = std::chrono::seconds(30);      // while a request is in progress
 constexpr std::size_t kPull = std::size_t{64} * 1024;        // bytes of frames in one write
 constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body
 
@@ -193,7 +193,7 @@ void DemoH2Session::on_refused_head(http::H2Stream& stream, FaultKind) {
 }
 
 void DemoH2Session::arm() {
-  Instant deadline = loop_.now() + (calls_.empty() ? idle_timeout_ : kStall);
+  Instant deadline = loop_.now() + (calls_.empty() ? idle_timeout_ : kH2Stall);
   for (const Call& call : calls_) deadline = std::min(deadline, call.due());
   timer_.arm(deadline);
 }

@@ -6,9 +6,9 @@
 namespace carpool::proxy::webhook {
 namespace {
 
-using Outcome = std::string;  // an error text; empty: done
+using ErrorText = std::string;  // an error text; empty: done
 
-Fault wrong(const std::string& what) {
+Fault bad_file(const std::string& what) {
   return {FaultKind::malformed_request, Side::self, "the injection file: " + what};
 }
 
@@ -21,7 +21,7 @@ bool take_list(const Json& from, const char* key, Json& into) {
   return true;
 }
 
-Outcome take_parts(const Json& json, Parts& parts) {
+ErrorText take_parts(const Json& json, Parts& parts) {
   const std::pair<const char*, Json*> lists[] = {{"initContainers", &parts.init_containers},
                                                  {"containers", &parts.containers},
                                                  {"volumes", &parts.volumes},
@@ -40,17 +40,17 @@ const Json* named(const Json& containers, const std::string& name) {
   return found == containers.end() ? nullptr : &*found;
 }
 
-Outcome take_text(const Json& json, const char* key, std::string& into) {
+ErrorText take_text(const Json& json, const char* key, std::string& into) {
   if (!json.contains(key) || !json.at(key).is_string()) return std::string(key) + " is not a string";
   into = json.at(key).get<std::string>();
   return {};
 }
 
-Outcome take_intercept(const Json& json, const std::string& sidecar, InterceptParts& into) {
+ErrorText take_intercept(const Json& json, const std::string& sidecar, InterceptParts& into) {
   if (!json.is_object()) return "is not a JSON object";
-  if (Outcome why = take_parts(json, into.parts); !why.empty()) return why;
-  if (Outcome why = take_text(json, "caDir", into.ca_dir); !why.empty()) return why;
-  if (Outcome why = take_text(json, "authority", into.authority); !why.empty()) return why;
+  if (ErrorText why = take_parts(json, into.parts); !why.empty()) return why;
+  if (ErrorText why = take_text(json, "caDir", into.ca_dir); !why.empty()) return why;
+  if (ErrorText why = take_text(json, "authority", into.authority); !why.empty()) return why;
   if (!named(into.parts.init_containers, sidecar) && !named(into.parts.containers, sidecar)) {
     return "expected the container " + sidecar;
   }
@@ -64,19 +64,19 @@ Outcome take_intercept(const Json& json, const std::string& sidecar, InterceptPa
 
 Result<Injection> parse_injection(std::string_view text) {
   const Result<Json> read = read_json<Json>(text, {});
-  if (!read) return wrong(read.fault().detail);
+  if (!read) return bad_file(read.fault().detail);
   const Json& json = *read;
-  if (!json.is_object()) return wrong("is not a JSON object");
+  if (!json.is_object()) return bad_file("is not a JSON object");
   Injection made;
   const Parts& parts = made.parts;
-  if (const Outcome why = take_parts(json, made.parts); !why.empty()) return wrong(why);
-  if (parts.init_containers.size() + parts.containers.size() != 1) return wrong("expected one container");
-  if (const Outcome why = take_text(json, "config", made.config); !why.empty()) return wrong(why);
+  if (const ErrorText why = take_parts(json, made.parts); !why.empty()) return bad_file(why);
+  if (parts.init_containers.size() + parts.containers.size() != 1) return bad_file("expected one container");
+  if (const ErrorText why = take_text(json, "config", made.config); !why.empty()) return bad_file(why);
   const Json& container = parts.init_containers.empty() ? parts.containers[0] : parts.init_containers[0];
   made.name = container.at("name").get<std::string>();
   if (!json.contains("intercept")) return made;
-  const Outcome why = take_intercept(json.at("intercept"), made.name, made.intercept.emplace());
-  if (!why.empty()) return wrong("intercept: " + why);
+  const ErrorText why = take_intercept(json.at("intercept"), made.name, made.intercept.emplace());
+  if (!why.empty()) return bad_file("intercept: " + why);
   return made;
 }
 

@@ -13,7 +13,7 @@ constexpr std::size_t kMostHosts = 256;  // each is a constraint of the authorit
 constexpr std::size_t kLongestWord = 255 + 1 + 5;
 constexpr std::string_view kScheme = "https://";
 
-Fault wrong(std::string why) {
+Fault bad_annotation(std::string why) {
   return {FaultKind::malformed_request, Side::client, std::move(why)};
 }
 
@@ -31,14 +31,14 @@ Result<pool::Origin> origin_of(std::string_view word) {
   const std::string quoted = "`" + std::string(word.substr(0, kLongestWord)) + "`";
   constexpr std::array<std::string_view, 6> kSwitches{"true", "false", "yes", "no", "on", "off"};
   if (std::find(kSwitches.begin(), kSwitches.end(), lower(word)) != kSwitches.end()) {
-    return wrong(quoted + " is no host; expected true, false or hosts");
+    return bad_annotation(quoted + " is no host; expected true, false or hosts");
   }
   if (word.starts_with(kScheme)) word.remove_prefix(kScheme.size());
-  if (word.size() > kLongestWord) return wrong(quoted + " is too long for a host");
-  if (word.find('*') != std::string_view::npos) return wrong(quoted + " is a pattern, expected one host");
+  if (word.size() > kLongestWord) return bad_annotation(quoted + " is too long for a host");
+  if (word.find('*') != std::string_view::npos) return bad_annotation(quoted + " is a pattern, expected one host");
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, word);
-  if (!origin) return wrong(quoted + " is no host: " + origin.fault().detail);
-  if (origin->is_ip_literal()) return wrong(quoted + " is an address, expected a name");
+  if (!origin) return bad_annotation(quoted + " is no host: " + origin.fault().detail);
+  if (origin->is_ip_literal()) return bad_annotation(quoted + " is an address, expected a name");
   return origin;
 }
 
@@ -60,7 +60,8 @@ Result<config::InterceptRequest> parse_intercept(std::string_view text) {
     Result<pool::Origin> origin = origin_of(word);
     if (!origin) return origin.take_fault();
     request.which = Which::listed;
-    if (request.origins.size() == kMostHosts) return wrong("lists more than " + std::to_string(kMostHosts) + " hosts");
+    if (request.origins.size() == kMostHosts)
+      return bad_annotation("lists more than " + std::to_string(kMostHosts) + " hosts");
     request.origins.push_back(std::move(*origin));
   }
   return request;

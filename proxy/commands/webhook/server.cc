@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 constexpr Duration kDrainTime = std::chrono::seconds(20);  // within Kubernetes's default grace period of 30 s
-constexpr int kBacklog = 128;
-constexpr int kAtOnce = 8;  // so that their requests are read before a new client evicts one of them
+constexpr int kWebhookBacklog = 128;
+constexpr int kReviewsAtOnce = 8;  // so that their requests are read before a new client evicts one of them
 constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
 constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
 
@@ -41,7 +41,7 @@ WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec
     : options_(options),
       loop_(std::move(loop)),
       watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)),
-      acceptor_(*loop_, *this, kAtOnce),
+      acceptor_(*loop_, *this, kReviewsAtOnce),
       ended_sessions_(*loop_, exec::Bound::to<&WebhookServer::stop_if_empty>(*this)),
       drain_deadline_(exec::Timer::bind<&WebhookServer::stop>(*loop_, *this)) {}
 
@@ -77,7 +77,7 @@ Status WebhookServer::load() {
 
 Status WebhookServer::open(Digests in_force) {
   loop_->enter();
-  Result<net::Bound> bound = net::bind_and_listen(options_.listen, kBacklog);
+  Result<net::Bound> bound = net::bind_and_listen(options_.listen, kWebhookBacklog);
   if (!bound) return bound.take_fault();
   if (Status started = acceptor_.start(std::move(*bound)); !started) return started;
   for (const int number : {SIGTERM, SIGINT}) {

@@ -9,7 +9,6 @@ namespace {
 constexpr std::string_view kVersion = "HTTP/1.";
 constexpr std::string_view kUsualEnd = "HTTP/1.1\r\n";  // fast path: matched as a whole if it arrived as a whole
 constexpr std::size_t kMajor = 5;                       // offset of the major version
-constexpr std::size_t kLongestMethod = 64;              // much longer than any registered method
 
 Step wrong(const char* what, bool too_large = false) {
   Step step;

@@ -8,7 +8,7 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::string_view kVersion = "HTTP/1.";
+constexpr std::string_view kStatusLineVersion = "HTTP/1.";
 // fast path: matched as a whole if it arrived together with the status and the following space
 constexpr std::string_view kUsualStart = "HTTP/1.1 ";
 constexpr std::size_t kStatusDigits = 3;
@@ -161,8 +161,8 @@ const char* ResponseReader::line_byte(char c, ResponseHead& head) {
       state_ = State::version;
       [[fallthrough]];
     case State::version:
-      if (at_ < kVersion.size()) return c == kVersion[at_++] ? nullptr : "no HTTP/1 status line";
-      if (at_++ == kVersion.size()) {
+      if (at_ < kStatusLineVersion.size()) return c == kStatusLineVersion[at_++] ? nullptr : "no HTTP/1 status line";
+      if (at_++ == kStatusLineVersion.size()) {
         head.version = c == '0' ? Version::http10 : Version::http11;
         return c == '0' || c == '1' ? nullptr : "neither HTTP/1.0 nor HTTP/1.1";
       }

@@ -10,7 +10,7 @@ namespace carpool::proxy::http {
 
 namespace {
 
-std::uint32_t offset(std::size_t at) {
+std::uint32_t text_offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
 }
 
@@ -53,7 +53,7 @@ void H2Fields::clear() {
 void H2Fields::add(std::string_view name, std::string_view value, bool sensitive) {
   const std::size_t at = text_.size();
   text_.append(name).append(value);
-  spans_.push_back({offset(at), offset(at + name.size()), offset(text_.size()), sensitive});
+  spans_.push_back({text_offset(at), text_offset(at + name.size()), text_offset(text_.size()), sensitive});
 }
 
 H2Fields::Field H2Fields::operator[](std::size_t i) const {

@@ -11,8 +11,7 @@ namespace carpool::proxy::http {
 namespace {
 constexpr std::uint8_t kMethod = 1, kScheme = 2, kAuthority = 4, kPath = 8, kProtocol = 16, kStatus = 32;
 constexpr std::size_t kEntryOverhead = 32;  // RFC 9113 §6.5.2
-constexpr std::size_t kLongestMethod = 64;
-constexpr std::size_t kLongestWord = 256;  // scheme, protocol
+constexpr std::size_t kLongestWord = 256;   // scheme, protocol
 constexpr std::size_t kModest = 512;
 
 // Field names are tokens in lower case.
@@ -32,10 +31,6 @@ constexpr CharTable kValue = [] {
 
 bool all_of(std::string_view text, const CharTable& table) {
   return prefix_of(text, table).size() == text.size();
-}
-
-bool white(char c) {
-  return c == ' ' || c == '\t';
 }
 
 const char* check_value(std::string_view value) {

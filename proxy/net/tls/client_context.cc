@@ -9,7 +9,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-Fault bad_setting(const std::string& what) {
+Fault bad_client_setting(const std::string& what) {
   return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
 }
 
@@ -77,7 +77,7 @@ Result<std::unique_ptr<ClientContext>> make_of(const ClientSettings& settings, c
   impl->fingerprint = fingerprint_of(settings, material);
   impl->context.reset(SSL_CTX_new(TLS_client_method()));
   SSL_CTX* context = impl->context.get();
-  if (context == nullptr) return bad_setting("TLS");
+  if (context == nullptr) return bad_client_setting("TLS");
   apply_tls_defaults(context);
   if (Status used = use_material(context, settings, material); !used) return used.take_fault();
   if (Status applied = apply_versions(context, settings); !applied) return applied.take_fault();

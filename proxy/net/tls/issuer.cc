@@ -10,10 +10,10 @@
 namespace carpool::proxy::tls {
 namespace {
 
-using StorePtr = std::unique_ptr<X509_STORE, FreeWith<X509_STORE_free>>;
+using X509StorePtr = std::unique_ptr<X509_STORE, FreeWith<X509_STORE_free>>;
 using VerifyPtr = std::unique_ptr<X509_STORE_CTX, FreeWith<X509_STORE_CTX_free>>;
 
-Fault refused(const std::string& host, std::string_view why) {
+Fault no_leaf(const std::string& host, std::string_view why) {
   return {FaultKind::tls_protocol, Side::self, "a certificate for " + host + ": " + std::string(why)};
 }
 
@@ -28,7 +28,7 @@ bool demand(X509_STORE_CTX* verify, const std::string& host) {
 
 // Returns nullptr if the leaf is good.
 const char* fault_of(const Issuer& issuer, X509* leaf, const std::string& host) {
-  const StorePtr store(X509_STORE_new());
+  const X509StorePtr store(X509_STORE_new());
   const VerifyPtr verify(X509_STORE_CTX_new());
   const bool ready = store && verify && X509_STORE_add_cert(store.get(), issuer.certificate()) == 1 &&
                      X509_STORE_CTX_init(verify.get(), store.get(), leaf, nullptr) == 1 && demand(verify.get(), host);
@@ -44,10 +44,10 @@ const char* fault_of(const Issuer& issuer, X509* leaf, const std::string& host) 
 Result<Certified> issue(const Issuer& issuer, const std::string& host, std::chrono::seconds until) {
   ERR_clear_error();
   Certified leaf = make_leaf(host, until, issuer.certificate(), issuer.key.get());
-  if (!leaf.certificate) return refused(host, take_reason());
+  if (!leaf.certificate) return no_leaf(host, take_reason());
   const char* fault = fault_of(issuer, leaf.certificate.get(), host);
   ERR_clear_error();
-  if (fault != nullptr) return refused(host, fault);
+  if (fault != nullptr) return no_leaf(host, fault);
   return leaf;
 }
 

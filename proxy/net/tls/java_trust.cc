@@ -20,7 +20,7 @@ struct FreeSafes {
 };
 using BagsPtr = std::unique_ptr<STACK_OF(PKCS12_SAFEBAG), FreeBags>;
 using SafesPtr = std::unique_ptr<STACK_OF(PKCS7), FreeSafes>;
-using StorePtr = std::unique_ptr<PKCS12, FreeWith<PKCS12_free>>;
+using Pkcs12Ptr = std::unique_ptr<PKCS12, FreeWith<PKCS12_free>>;
 
 // Entries of one name replace each other.
 bool add(STACK_OF(PKCS12_SAFEBAG) * bags, X509* certificate, std::size_t number) {
@@ -32,11 +32,11 @@ bool add(STACK_OF(PKCS12_SAFEBAG) * bags, X509* certificate, std::size_t number)
 }
 
 // SHA-1 in the integrity check, whose password everybody knows, is what every version of Java reads.
-StorePtr store_of(STACK_OF(PKCS12_SAFEBAG) * bags) {
+Pkcs12Ptr store_of(STACK_OF(PKCS12_SAFEBAG) * bags) {
   STACK_OF(PKCS7)* list = nullptr;
   const bool added = PKCS12_add_safe(&list, bags, kNotEncrypted, 0, nullptr) == 1;
   const SafesPtr safes(list);
-  StorePtr store(added ? PKCS12_add_safes(safes.get(), NID_undef) : nullptr);
+  Pkcs12Ptr store(added ? PKCS12_add_safes(safes.get(), NID_undef) : nullptr);
   if (!store || PKCS12_set_mac(store.get(), kPassword, -1, nullptr, 0, kRounds, EVP_sha1()) != 1) return nullptr;
   return store;
 }
@@ -48,7 +48,7 @@ Result<std::string> java_trust_store(const std::vector<CertPtr>& certificates) {
   const BagsPtr bags(sk_PKCS12_SAFEBAG_new_null());
   bool good = bags != nullptr;
   for (std::size_t i = 0; good && i < certificates.size(); ++i) good = add(bags.get(), certificates[i].get(), i);
-  const StorePtr store(good ? store_of(bags.get()) : nullptr);
+  const Pkcs12Ptr store(good ? store_of(bags.get()) : nullptr);
   const int size = store ? i2d_PKCS12(store.get(), nullptr) : 0;
   if (size <= 0) {
     return Fault{FaultKind::tls_protocol, Side::self, "a PKCS#12 store: " + std::string(take_reason())};

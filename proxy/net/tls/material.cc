@@ -31,11 +31,6 @@ BioPtr reader(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Replaces OpenSSL's callback, which prompts on the terminal.
-int no_passphrase(char*, int, int, void*) {
-  return -1;
-}
-
 struct Added {
   int certificates = 0, lists = 0;
   bool whole = true;  // each of both was added

@@ -37,4 +37,8 @@ void apply_tls_defaults(SSL_CTX* context) {
   SSL_CTX_set_read_ahead(context, 1);  // reads a record's header and body in one recv
 }
 
+int no_passphrase(char*, int, int, void*) {
+  return -1;
+}
+
 }  // namespace carpool::proxy::tls

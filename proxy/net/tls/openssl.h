@@ -37,5 +37,7 @@ std::string alpn_wire(const std::vector<std::string>& protocols);
 int version_number(std::string_view version);
 // Options for both roles: buffers released when idle, read-ahead, partial writes, no renegotiation.
 void apply_tls_defaults(SSL_CTX* context);
+// Replaces OpenSSL's callback for the passphrase of a key, which prompts on the terminal.
+int no_passphrase(char* buffer, int size, int writing, void* user);
 
 }  // namespace carpool::proxy::tls

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLargestKey = std::size_t{16} << 10;
 constexpr mode_t kForbidden = S_IWGRP | S_IRWXO;
 
-Fault refused(const std::string& path, std::string_view why) {
+Fault bad_key_file(const std::string& path, std::string_view why) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + std::string(why)};
 }
 
@@ -51,28 +51,24 @@ std::string mode_text(mode_t mode) {
   return text;
 }
 
-// Replaces OpenSSL's callback, which prompts on the terminal.
-int no_passphrase(char*, int, int, void*) {
-  return -1;
-}
-
 }  // namespace
 
 Result<KeyPtr> read_secret_key(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0)
-    return refused(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+    return bad_key_file(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
   if ((status.st_mode & kForbidden) != 0) {
-    return refused(path, "its mode is " + mode_text(status.st_mode) + ", so others may use the key: set it to 0600");
+    return bad_key_file(path,
+                        "its mode is " + mode_text(status.st_mode) + ", so others may use the key: set it to 0600");
   }
   Secret secret;
   const int error = fill(secret, file.get());
-  if (error != 0) return refused(path, std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+  if (error != 0) return bad_key_file(path, std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
   ERR_clear_error();
   const BioPtr in(BIO_new_mem_buf(secret.bytes.data(), static_cast<int>(secret.size)));
   KeyPtr key(in ? PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
-  if (!key) return refused(path, "not a private key in PEM without a passphrase: " + std::string(take_reason()));
+  if (!key) return bad_key_file(path, "not a private key in PEM without a passphrase: " + std::string(take_reason()));
   return key;
 }
 

@@ -17,7 +17,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-constexpr mode_t kEverybodyReads = 0644;
+constexpr mode_t kBundleMode = 0644;
 
 using Certificates = std::vector<CertPtr>;
 
@@ -33,7 +33,7 @@ bool ours(const X509* certificate) {
   return size > 0 && std::string_view(name.data()).starts_with(kAuthorityName);
 }
 
-Certificates certificates_in(const std::string& pem) {
+Certificates parsed_certificates(const std::string& pem) {
   Certificates all;
   const BioPtr in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   while (CertPtr next{in ? PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr) : nullptr}) {
@@ -46,7 +46,7 @@ Certificates certificates_in(const std::string& pem) {
 Certificates of_the_system() {
   Certificates all;
   for (const std::string& text : read_system_trust()) {
-    for (CertPtr& one : certificates_in(text)) {
+    for (CertPtr& one : parsed_certificates(text)) {
       if (!ours(one.get()) && !known(all, one.get())) all.push_back(std::move(one));
     }
   }
@@ -59,7 +59,7 @@ Result<Bundle> write_trust_bundle(const std::string& dir, const std::string& int
   const std::string path = dir + "/ca.pem";
   const Result<std::string> own = read_file(path);
   if (!own) return own.fault();
-  Certificates certificates = certificates_in(*own);
+  Certificates certificates = parsed_certificates(*own);
   if (certificates.empty())
     return Fault{FaultKind::tls_protocol, Side::self, path + ": contains no certificate in PEM"};
   Bundle bundle;
@@ -70,13 +70,12 @@ Result<Bundle> write_trust_bundle(const std::string& dir, const std::string& int
   std::string pem;
   for (const CertPtr& one : certificates) pem += pem_of(one.get());
   if (into != dir) {
-    if (Status written = replace_file(into + "/ca.pem", *own, kEverybodyReads); !written) return written.take_fault();
+    if (Status written = replace_file(into + "/ca.pem", *own, kBundleMode); !written) return written.take_fault();
   }
-  if (Status written = replace_file(into + "/bundle.pem", pem, kEverybodyReads); !written) return written.take_fault();
+  if (Status written = replace_file(into + "/bundle.pem", pem, kBundleMode); !written) return written.take_fault();
   const Result<std::string> java = java_trust_store(certificates);
   if (!java) return java.fault();
-  if (Status written = replace_file(into + "/bundle.p12", *java, kEverybodyReads); !written)
-    return written.take_fault();
+  if (Status written = replace_file(into + "/bundle.p12", *java, kBundleMode); !written) return written.take_fault();
   return bundle;
 }
 

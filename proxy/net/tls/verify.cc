@@ -14,12 +14,12 @@ namespace carpool::proxy::tls {
 namespace {
 
 constexpr int kMaxNames = 4;
-constexpr int kMaxBytes = 253;
+constexpr int kMaxNameBytes = 253;
 
 // These bytes are chosen by the certificate's author; unprintable ones must not reach a log line or a header.
 std::string as_text(const ASN1_STRING* string) {
   const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
-  std::string text(data, static_cast<std::size_t>(std::min(ASN1_STRING_length(string), kMaxBytes)));
+  std::string text(data, static_cast<std::size_t>(std::min(ASN1_STRING_length(string), kMaxNameBytes)));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;

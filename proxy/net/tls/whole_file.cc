@@ -13,7 +13,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-constexpr mode_t kOwnerOnly = 0600;
+constexpr mode_t kDraftMode = 0600;
 
 Fault failed(const std::string& path, int error) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + std::strerror(error)};  // NOLINT(concurrency-mt-unsafe)
@@ -34,7 +34,7 @@ int write_all(int file, std::string_view bytes) {
 Status replace_file(const std::string& path, std::string_view bytes, mode_t mode) {
   const std::string draft = path + ".new";
   ::unlink(draft.c_str());
-  const Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly));
+  const Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kDraftMode));
   if (!file) return failed(draft, errno);
   int error = write_all(file.get(), bytes);
   if (error == 0 && ::fchmod(file.get(), mode) != 0) error = errno;

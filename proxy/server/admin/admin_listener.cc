@@ -8,13 +8,13 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr int kBacklog = 128;
-constexpr int kAtOnce = 8;  // so that their requests are read before a full session table ends them
+constexpr int kAdminBacklog = 128;
+constexpr int kAdminAtOnce = 8;  // so that their requests are read before a full session table ends them
 constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of the file
 }  // namespace
 
 AdminListener::AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only)
-    : owner_(owner), acceptor_(loop, *this, kAtOnce) {
+    : owner_(owner), acceptor_(loop, *this, kAdminAtOnce) {
   rules_.metrics_only = metrics_only;
 }
 
@@ -25,7 +25,7 @@ AdminListener::~AdminListener() {
 
 Status AdminListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   rules_.unix_socket = address.starts_with("unix:");
-  return acceptor_.open_for_owner(address, kBacklog, std::move(inherited));
+  return acceptor_.open_for_owner(address, kAdminBacklog, std::move(inherited));
 }
 
 Status AdminListener::read_token(const std::string& path) {

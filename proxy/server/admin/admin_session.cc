@@ -9,7 +9,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr LocalHttpSession::Bounds kBounds{
+constexpr LocalHttpSession::Bounds kAdminBounds{
     {16 * 1024, 100, 8 * 1024}, std::size_t{16} * 1024, {}, std::chrono::seconds(30)};
 
 void write_head(const admin::Response& answer, http::Framing framing, bool close, std::string& out) {
@@ -27,7 +27,7 @@ void write_head(const admin::Response& answer, http::Framing framing, bool close
 }  // namespace
 
 AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport)
-    : loop_(loop), owner_(owner), asks_(asks), http_(loop, *this, std::move(transport), kBounds) {}
+    : loop_(loop), owner_(owner), asks_(asks), http_(loop, *this, std::move(transport), kAdminBounds) {}
 
 // A truncated response must not look complete: without chunks the close delimits it, so close with a reset.
 AdminSession::~AdminSession() {

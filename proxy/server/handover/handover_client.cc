@@ -19,10 +19,10 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kTimeout = std::chrono::seconds(5);     // for receiving the message
-constexpr Duration kTick = std::chrono::milliseconds(50);  // between batches of dials
-constexpr Duration kWarmFor = std::chrono::seconds(10);    // then the hand-over proceeds with fewer connections
-constexpr Duration kLastWord = std::chrono::seconds(5);    // for the old process to close its listeners
+constexpr Duration kReceiveTimeout = std::chrono::seconds(5);  // for receiving the message
+constexpr Duration kTick = std::chrono::milliseconds(50);      // between batches of dials
+constexpr Duration kWarmFor = std::chrono::seconds(10);        // then the hand-over proceeds with fewer connections
+constexpr Duration kLastWord = std::chrono::seconds(5);        // for the old process to close its listeners
 
 Fault not_ours(const net::Address& where, const std::string& why) {
   return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
@@ -55,7 +55,7 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<HandoverClient>();
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
-  Result<FdMessage> fd_message = receive_fds(socket.get(), kTimeout);
+  Result<FdMessage> fd_message = receive_fds(socket.get(), kReceiveTimeout);
   if (!fd_message) return fd_message.take_fault();
   Result<HandoverState> state = decode_manifest(fd_message->text);
   if (!state) return state.take_fault();

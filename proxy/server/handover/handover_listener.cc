@@ -19,8 +19,8 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr int kBacklog = 4, kAtOnce = 4;
-constexpr Duration kTimeout = std::chrono::seconds(1);
+constexpr int kHandoverBacklog = 4, kHandoversAtOnce = 4;
+constexpr Duration kLoopTimeout = std::chrono::seconds(1);
 constexpr std::size_t kMaxSessions = 4;  // TLS sessions per origin
 constexpr std::size_t kMaxSecrets = std::size_t{2} << 20;
 
@@ -51,7 +51,8 @@ void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& se
 }
 }  // namespace
 
-HandoverListener::HandoverListener(const Parts& parts) : parts_(parts), acceptor_(parts.admin.loop(), *this, kAtOnce) {}
+HandoverListener::HandoverListener(const Parts& parts)
+    : parts_(parts), acceptor_(parts.admin.loop(), *this, kHandoversAtOnce) {}
 
 HandoverListener::~HandoverListener() {
   exec::assume_on_loop();  // its loop has stopped
@@ -60,7 +61,7 @@ HandoverListener::~HandoverListener() {
 
 Status HandoverListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   configured_ = address;
-  return acceptor_.open_for_owner(address, kBacklog, std::move(inherited));
+  return acceptor_.open_for_owner(address, kHandoverBacklog, std::move(inherited));
 }
 
 void HandoverListener::on_client(net::Acceptor&, Fd socket, const net::Address&) {
@@ -85,7 +86,7 @@ void HandoverListener::give(Fd socket) {
   const int fd = successor_.socket.get();
   ::fcntl(fd, F_SETFL, 0);  // blocking; send_fds() has a timeout
   Result<FdMessage> fd_message = build_message();
-  const Status sent = fd_message ? send_fds(fd, *fd_message, kTimeout) : Status(fd_message.take_fault());
+  const Status sent = fd_message ? send_fds(fd, *fd_message, kLoopTimeout) : Status(fd_message.take_fault());
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
   if (!sent) {
     log::warn("handover", sent.fault().detail, {{"pid", successor_.pid}});
@@ -95,7 +96,7 @@ void HandoverListener::give(Fd socket) {
 }
 
 Result<FdMessage> HandoverListener::build_message() {
-  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kTimeout, [this] {
+  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kLoopTimeout, [this] {
     exec::assume_on_loop();
     std::vector<Copy> copies;
     for (const auto& listener : parts_.listeners.open_ones())
@@ -137,7 +138,7 @@ void HandoverListener::on_message() {
 
 void HandoverListener::leave() {
   parts_.admin.close_listeners();
-  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kTimeout, [this] {
+  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kLoopTimeout, [this] {
     exec::assume_on_loop();
     parts_.drain.hand_over();
     return true;

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr JsonBounds kBounds{8, 1000};
+constexpr JsonBounds kReplyBounds{8, 1000};
 constexpr Duration kUnknownLife = std::chrono::minutes(5);  // of a token whose answer has no expires_in
 constexpr std::int64_t kMostSeconds = std::int64_t{30} * 24 * 3600;
 constexpr std::array<std::string_view, 6> kErrors{"invalid_request",     "invalid_client",         "invalid_grant",
@@ -49,7 +49,7 @@ Duration lifetime_of(const Json& json) {
 }
 
 std::string error_in(std::string_view body) {
-  const Result<Json> json = read_json<Json>(body, kBounds);
+  const Result<Json> json = read_json<Json>(body, kReplyBounds);
   const std::string error = json && json->is_object() ? text_of(*json, "error") : std::string();
   const bool known = std::find(kErrors.begin(), kErrors.end(), error) != kErrors.end();
   return known ? " " + error : std::string();
@@ -63,7 +63,7 @@ bool refuses_token(unsigned status) {
 
 Result<Token> read_token(unsigned status, std::string_view body) {
   if (refuses_token(status)) return wrong("answered " + std::to_string(status) + error_in(body));
-  const Result<Json> json = read_json<Json>(body, kBounds);
+  const Result<Json> json = read_json<Json>(body, kReplyBounds);
   if (!json || !json->is_object()) return wrong("answered what is no JSON object");
   const std::string type = text_of(*json, "token_type");
   if (!type.empty() && !http::iequals(type, "bearer")) return wrong("granted a token that is not of type Bearer");

@@ -9,12 +9,12 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr Duration kTrimInterval = std::chrono::seconds(1);
 constexpr int kShare = 1000;
 }  // namespace
 
 HeapTrim::HeapTrim(exec::Loop& loop, exec::Executor& background, const OverloadState& overload)
-    : overload_(overload), cycle_(loop, background, *this, kLookEvery) {}
+    : overload_(overload), cycle_(loop, background, *this, kTrimInterval) {}
 
 void HeapTrim::show(const HeapUse& use) {
   used_.store(use.used, std::memory_order_relaxed);
@@ -27,7 +27,7 @@ Duration HeapTrim::postpone() {
   const Duration took = Clock::now() - began;
   show(use);
   const bool trims = rule_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), began);
-  return trims ? Duration::zero() : std::max(kLookEvery, kShare * took);
+  return trims ? Duration::zero() : std::max(kTrimInterval, kShare * took);
 }
 
 void HeapTrim::work() {

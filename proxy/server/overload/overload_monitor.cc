@@ -12,7 +12,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+constexpr Duration kLevelInterval = std::chrono::milliseconds(250);
 constexpr Duration kShortFor = std::chrono::seconds(1);  // after the last failed allocation
 constexpr double kAll = 100;
 constexpr int kMaxClosed = 256;  // idle upstream connections closed per sample
@@ -47,7 +47,7 @@ void OverloadMonitor::sample() {
   if (now == ShedLevel::idle) {
     for (const auto& closer : idle_closers_) closer->send();
   }
-  timer_->arm(loop_.now() + kLookEvery);
+  timer_->arm(loop_.now() + kLevelInterval);
 }
 
 // Returns true if an allocation failed recently, or if the reserve cannot be refilled at all.

@@ -18,7 +18,7 @@ namespace carpool::proxy {
 
 namespace {
 using Outcome = admin::ReloadReport::Outcome;
-constexpr Duration kTimeout = std::chrono::seconds(5);  // for the loops, which should respond within milliseconds
+constexpr Duration kReloadTimeout = std::chrono::seconds(5);  // for the loops, which should respond within milliseconds
 
 bool listed(const std::vector<config::Listen>& all, const std::string& address) {
   return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
@@ -236,7 +236,7 @@ void Reloader::apply(Plan& plan, Report& report) {
     const Status set = net::set_access(bound_.at(listen.address).address, Listener::access_of(listen));
     if (!set) report.warnings.push_back("settings not applied: " + set.fault().detail);
   }
-  if (plan.round->run(kTimeout)) {
+  if (plan.round->run(kReloadTimeout)) {
     old_configs_.clear();
     old_rule_sets_.clear();
     old_credentials_.clear();
