@@ -13,13 +13,12 @@ from outcome import Outcome
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="deploy/test")
+    parser = argparse.ArgumentParser(prog="deploy/test", add_help=False)
     parser.add_argument("--full", action="store_true", help="everything, longer")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this step alone (repeatable)")
     for step in steps.ALL:
         if step.flag:
             parser.add_argument(step.flag, dest="only", action="append_const", const=step.name, help="%s: %s" % (step.name, step.what))
-    parser.add_argument("--list", action="store_true", help="name the steps")
     return parser.parse_args()
 
 
@@ -33,8 +32,11 @@ def chosen(args):
     return [step for step in steps.ALL if not step.flag and (args.full or not step.full_only)]
 
 
-def run_step(step, full, name):
-    """Returns one step's outcome; an exception inside is its own failure."""
+def run_step(step, full, name, unbuilt):
+    """Returns one step's outcome; an exception inside is its own failure. What an earlier build left is not tested in place
+    of one that failed."""
+    if os.path.dirname(step.needs) in unbuilt:
+        return Outcome(skipped=1, note="its build failed")
     if step.needs and not (shell.ROOT / step.needs).exists():
         return Outcome(failed=1, note="there is no " + step.needs)
     try:
@@ -51,11 +53,11 @@ def tell(line):
     sys.stdout.flush()
 
 
-def report(step, full, name=""):
+def report(step, full, unbuilt, name=""):
     name = name or step.name
     tell("%-14s %s …" % (name, step.what))
     start = time.monotonic()
-    outcome = run_step(step, full, name)
+    outcome = run_step(step, full, name, unbuilt)
     word = "FAILED" if outcome.failed else "ok" if outcome.passed else "skipped"
     tell("%-14s %s, %d passed, %d failed, %d skipped, %.0f s%s%s" % (
         name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start,
@@ -64,33 +66,30 @@ def report(step, full, name=""):
     return outcome
 
 
-def settled(step, first, full):
+def settled(step, first, full, unbuilt):
     """Returns the outcome of a step whose tests depend on time: a failure counts if it comes again when the step runs alone."""
     if not first.failed or not step.again:
         return first
-    second = report(step, full, step.name + "-again")
+    second = report(step, full, unbuilt, step.name + "-again")
     return second if second.failed else dataclasses.replace(second, unsteady="%s (%s)" % (step.name, first.note))
 
 
-def run_group(group, full):
+def run_group(group, full, unbuilt):
     """Runs the steps of one group concurrently: they mostly wait, each independently."""
     with concurrent.futures.ThreadPoolExecutor(len(group)) as pool:
-        ended = list(pool.map(lambda step: report(step, full), group))
-    return [settled(step, outcome, full) for step, outcome in zip(group, ended)]
+        ended = list(pool.map(lambda step: report(step, full, unbuilt), group))
+    return [settled(step, outcome, full, unbuilt) for step, outcome in zip(group, ended)]
 
 
 def main():
     args = parse()
-    if args.list:
-        for step in steps.ALL:
-            print("%-14s %s%s" % (step.name, step.what, " (only with --full)" if step.full_only else " (only with %s)" % step.flag if step.flag else ""))
-        return 0
     os.makedirs(shell.LOGS, exist_ok=True)
-    total, broken, began = Outcome(), set(), time.monotonic()
+    total, broken, unbuilt, began = Outcome(), set(), set(), time.monotonic()
     for _, group in itertools.groupby(chosen(args), lambda step: step.group or step.name):
         group = list(group)
-        ended = run_group(group, args.full)
+        ended = run_group(group, args.full, unbuilt)
         total = sum(ended, total)
+        unbuilt |= {step.makes() for step, outcome in zip(group, ended) if outcome.failed and step.makes()}
         broken |= {step.name for step, outcome in zip(group, ended) if outcome.failed}
     if not args.only:
         left = ["%s (%s)" % (step.name, step.flag or "--full") for step in steps.ALL if step not in chosen(args)]

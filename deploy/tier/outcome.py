@@ -21,11 +21,15 @@ class Step:
     name: str
     what: str
     run: Callable  # (log, full) -> Outcome
-    needs: str = ""    # the file that this step needs
+    needs: str = ""    # the file that this step needs, of a build that has not failed in this run
     full_only: bool = False
     flag: str = ""     # only with this option, or by name: minutes of work that few changes affect
     group: str = ""    # neighbours of one group run concurrently
     again: bool = False  # real processes and real time: after a failure it runs once more, alone, and the summary names it
+
+    def makes(self):
+        """Returns the folder that this step builds, or an empty text."""
+        return "build/" + (self.name.removeprefix("build").removeprefix("-") or "release") if self.name.split("-")[0] == "build" else ""
 
 
 def verdict(status, note=""):

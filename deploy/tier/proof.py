@@ -44,7 +44,7 @@ def mutants(log, full):
     survivors = [line[10:72].strip() for line in log.tail("survived ", 100) if line.startswith("survived ")]
     killed = len([line for line in log.tail("killed ", 100) if line.startswith("killed ")])
     # The producer role without its memory order: TSan must report it. The original is among the tests under TSan.
-    if log.run("setarch", "-R", "sh", "tests/mutants/strategy_word.sh", limit=900, env={} if full else {"MUTANT_ONLY": "1"}):
+    if log.run("setarch", "-R", "sh", "tests/mutants/strategy_word.sh", limit=1800, env={} if full else {"MUTANT_ONLY": "1"}):
         survivors.append("the strategy's word")
     else:
         killed += 1
@@ -53,7 +53,7 @@ def mutants(log, full):
 
 def soak(log, full):
     """A thousand origins appear and expire: nothing grows."""
-    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 30, limit=900)
+    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 30, limit=1800)
     grown = [line.split(" ")[0] for line in log.tail("GROWS", 10)]
     return verdict(status, ", ".join(grown) or (log.tail("", 1)[0] if status else ""))
 

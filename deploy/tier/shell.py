@@ -28,13 +28,14 @@ class Log:
         self.path.write_text("")
 
     def run(self, *argv, limit=600, env=None, cwd=ROOT):
-        """Returns the command's exit status; its output goes to the log. After the timeout the command and its children
-        are ended."""
+        """Returns the command's exit status; its output goes to the log. After the timeout, if there is one, the command
+        and its children are ended."""
+        own = {"SUITES_PKI": str(self.path.with_suffix(".pki"))}  # the suites' certificates: steps run at the same time
         with self.path.open("a") as out:
             out.write("$ %s\n" % " ".join(map(str, argv)))
             out.flush()
             process = subprocess.Popen([str(a) for a in argv], cwd=cwd, stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}, start_new_session=True)
+                                       stderr=subprocess.STDOUT, env={**os.environ, **own, **(env or {})}, start_new_session=True)
             try:
                 return process.wait(limit)
             except subprocess.TimeoutExpired:

@@ -20,6 +20,7 @@ from outcome import Outcome, Step, verdict
 from shell import CORES, PROGRAM, ROOT
 
 PROGRAM_PATH = "build/release/carpool"
+ASAN_BUILD, TSAN_BUILD = "build/asan/build.ninja", "build/tsan/build.ninja"
 ASAN = ROOT / "build/asan/carpool"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 FEW = 8
@@ -34,7 +35,7 @@ def build(preset, targets=lambda full: []):
     """Configures and builds these targets, else all; -k 0 shows every error at once."""
     def run(log, full):
         status = log.run("cmake", "--preset", preset)
-        status = status or log.run("cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets(full), limit=1800)
+        status = status or log.run("cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets(full), limit=None)
         errors = log.tail(" error: ", 1)
         return verdict(status, errors[0] if status and errors else "")
     return run
@@ -63,7 +64,7 @@ def e2e(program, long_form=True):
         report.unlink(missing_ok=True)
         prefix = units.without_aslr() if program.parent.name == "tsan" else []
         status = log.run(*prefix, PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", *how, *tests, "--report", report,
-                         *(["--full"] if full and long_form else []), limit=3600 if full else 900,
+                         *(["--full"] if full and long_form else []), limit=7200 if full else 3600,
                          env={"CARPOOL": str(program), **units.ENVIRONMENT.get(program.parent.name, {})})
         counts = json.loads(report.read_text()) if report.exists() else {"passed": 0, "failed": 1, "skipped": 0, "names": []}
         if status and not counts["failed"]:
@@ -86,18 +87,18 @@ ALL = [
     Step("tidy", "house rules", tidy),
     Step("format", "clang-format", lint.formatted),
     Step("build", "release build, warnings are errors", build("release")),
-    Step("unit", "unit tests, release", units.run("release")),
-    Step("explorer", "every order of a few threads in pool and execution, within bounds", proof.explorer),
-    Step("mutants", "defects of the pool and of execution that the tests must notice", proof.mutants),
-    Step("example", "the pool used alone", proof.example),
-    Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, full_only=True),
+    Step("unit", "unit tests, release", units.run("release"), PROGRAM_PATH),
+    Step("explorer", "every order of a few threads in pool and execution, within bounds", proof.explorer, PROGRAM_PATH),
+    Step("mutants", "defects of the pool and of execution that the tests must notice", proof.mutants, PROGRAM_PATH),
+    Step("example", "the pool used alone", proof.example, PROGRAM_PATH),
+    Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, PROGRAM_PATH, full_only=True),
     Step("chart", "helm chart: lint, golden files, schemas, rules, --check", chart.chart, PROGRAM_PATH),
     Step("editors", "configurations by taplo with the program's schema", editors.editors, PROGRAM_PATH),
     Step("install", "cmake --install, and a project that builds on it", packages.install, PROGRAM_PATH),
     Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
-    Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), group="simulations"),
-    Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), group="simulations"),
-    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 60, 600), group="simulations"),
+    Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), PROGRAM_PATH, group="simulations"),
+    Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), PROGRAM_PATH, group="simulations"),
+    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 60, 600), PROGRAM_PATH, group="simulations"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="waiting", again=True),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="waiting", again=True),
     Step("wire-intercepted", "wire suite inside an intercepted CONNECT, origin-form",
@@ -124,10 +125,10 @@ ALL = [
     Step("foreign-varnish", "cases for varnishtest, a client and an origin of their own", foreign.suite("varnish", "varnish_cases.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-tls", "sslyze at a TLS listener: versions, suites, groups, known weaknesses", foreign.suite("tls", "tls_scan.py"), PROGRAM_PATH, full_only=True),
     Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
-    Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),
-    Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),
+    Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan"), ASAN_BUILD),
+    Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run, ASAN_BUILD),
     Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets)),
-    Step("unit-tsan", "threads under TSan", units.run("tsan")),
+    Step("unit-tsan", "threads under TSan", units.run("tsan"), TSAN_BUILD),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ASAN, False), "build/asan/carpool", full_only=True),
     Step("attacks-asan", "attack scripts under ASan and UBSan", attacks.scripts(ASAN), "build/asan/carpool", full_only=True),
     Step("attacks-fuzz-asan", "mutated HTTP on both sides under ASan and UBSan, ten minutes of ten seeds", attacks.fuzz(ASAN, attacks.LONG_FUZZ),

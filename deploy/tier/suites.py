@@ -78,7 +78,7 @@ def wire(form, base, spec=SPEC, name="wire"):
     def step(log, full):
         if absent():
             return absent()
-        data = play(log, "wire", log.path.with_suffix(".json"), 600, spec, "--form", form, "--base", base)
+        data = play(log, "wire", log.path.with_suffix(".json"), 1800, spec, "--form", form, "--base", base)
         if data is None:
             return Outcome(failed=1, note="the suite wrote no report")
         total = judge([(c["id"], c["class"], c["rule"], c["ok"], c["why"], c["set"] == "held") for c in data["cases"]],
@@ -94,7 +94,7 @@ def system_faults(log, full):
     """Plays faults of the system in a network namespace of its own, where a name server has its port."""
     inside = ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"] if os.geteuid() == 0 else []
     status = log.run(*inside, ROOT / "build/venv/bin/python", "-B", "tests/system_faults/run.py", "--jobs", CORES, *(["--full"] if full else []),
-                     limit=5400 if full else 300)
+                     limit=14400 if full else 1800)
     failed = log.tail("FAILED ", 1000)
     played = (log.tail(" cases of seed ") or ["0 cases"])[0]
     note = "; ".join(line.split("FAILED ")[1][:100] for line in failed[:5]) or played
@@ -105,7 +105,7 @@ def faults(spec=SPEC, name="faults"):
     def step(log, full):
         if absent():
             return absent()
-        rows = play(log, "faults", log.path.with_suffix(".json"), 900, spec)
+        rows = play(log, "faults", log.path.with_suffix(".json"), 1800, spec)
         if rows is None:
             return Outcome(failed=1, note="the suite wrote no report")
         return judge([as_case(row) for row in rows], expected(name), log)

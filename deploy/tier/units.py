@@ -16,7 +16,7 @@ ENVIRONMENT = {
              "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"},
     "tsan": {"TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1:suppressions=%s" % (ROOT / "tests/tsan.supp")},
 }
-LIMIT = 300
+LIMIT = 1800
 
 
 def targets(rooms=None):

@@ -14,7 +14,7 @@ def played(monkeypatch, tmp_path, outcomes, again):
     monkeypatch.setattr(shell, "LOGS", tmp_path)
     left = list(outcomes)
     step = Step("one", "a step", lambda log, full: left.pop(0), again=again)
-    return main.run_group([step], False)[0], len(left)
+    return main.run_group([step], False, set())[0], len(left)
 
 
 BAD, GOOD = Outcome(passed=3, failed=1, note="late"), Outcome(passed=4)
