@@ -35,7 +35,10 @@ class Scene:
         context.set_alpn_protocols(["http/1.1"])
         self.origin = origin(echo, tls=context)
         self.url = "https://%s:%d" % (NAME, self.origin.port)
-        self.carpool = carpool(origin=[{"uri": self.url, "intercept": True, "addresses": ["127.0.0.1:%d" % self.origin.port],
+        # The clients' requests share a connection however long a slow machine takes between two: by default a POST does not
+        # use one that was idle for more than five seconds.
+        reuse = {"reuse": "always", "idle_timeout": "10m"}
+        self.carpool = carpool(origin=[{"uri": self.url, "intercept": True, "addresses": ["127.0.0.1:%d" % self.origin.port], "pool": reuse,
                                         "upstream": {"tls": {"ca_file": pki.ca}}}], intercept={"ca_dir": str(authority.folder)})
         self.proxy = "http://%s:%d" % self.carpool.address
         subprocess.run([PROGRAM, "ca", "bundle", authority.folder], check=True, capture_output=True)
