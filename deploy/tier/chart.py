@@ -43,6 +43,7 @@ CASES = (
     Case("daemonset", "examples/daemonset"),
     Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
                                                     "carpool.daemonset.hostPort=0")),
+    Case("daemonset-credentials", "examples/daemonset", files=("examples/daemonset/credentials.yaml",)),
     Case("inject", "carpool", ("webhook.certificate.secret=made-elsewhere", "webhook.certificate.caBundle=Q0E="),
          files=("examples/inject/injector.yaml",)),
     Case("inject-cert-manager", "carpool", ("webhook.certificate.certManager.enabled=true", "podMonitor.enabled=true", "sidecar.socket.enabled=true",
@@ -157,6 +158,14 @@ def same_environment(judge, rendered):
         judge.take(same, "the chart's " + name, "%s, and carpool ca env prints %s" % (made.get(name), value))
 
 
+def credentials(folder):
+    """Returns a file with one user, as `carpool credential` writes it."""
+    path = folder / "credentials"
+    line = subprocess.run([PROGRAM, "credential", "basic", "shop"], input="x" * 32, capture_output=True, text=True, check=True).stdout
+    path.write_text(line)
+    return str(path)
+
+
 def check_configurations(judge, name, rendered, folder):
     """carpool accepts each carpool.toml that the chart renders."""
     for document in documents(rendered):
@@ -164,7 +173,8 @@ def check_configurations(judge, name, rendered, folder):
         text = json.loads(injected)["config"] if injected else block(document, "config.toml")
         if text:
             path = folder / (name + ".toml")
-            path.write_text(re.sub(r'(?<=ca_dir = )".*"', lambda _: json.dumps(authority(folder)), text))
+            text = re.sub(r'(?<=ca_dir = )".*"', lambda _: json.dumps(authority(folder)), text)
+            path.write_text(re.sub(r'(?<=credentials_file = )".*"', lambda _: json.dumps(credentials(folder)), text))
             done = subprocess.run([PROGRAM, "--check", "--config", path], capture_output=True, text=True)
             judge.take(done.returncode == 0, name + " --check", done.stdout + done.stderr)
 
