@@ -252,14 +252,22 @@ def test_the_end_of_a_response_waits_for_a_client_that_pauses(origin, carpool):
 def test_a_client_that_reads_slowly_but_steadily_is_not_silent(origin, carpool):
     def large(exchange):
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (30 * MIB) + BLOCK * 30)
-    o, c = origin(large), carpool(request={"idle_timeout": "300ms"})
-    with Narrow(c.address) as client:
-        client.send(b"GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n" % o.url.encode())
-        end = time.monotonic() + 1.5
+    o = origin(large)
 
-        def a_little():
-            assert client.sock.recv(5000)
-            return time.monotonic() > end
-        until(a_little, what="several idle timeouts")
-        assert "fault" not in c.tail()
-        client.reset()
+    def served(idle):
+        """Whether the response goes on for five idle timeouts."""
+        c = carpool(request={"idle_timeout": "%dms" % (idle * 1000)})
+        with Narrow(c.address) as client:
+            client.send(b"GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n" % o.url.encode())
+            end = time.monotonic() + 5 * idle
+
+            def a_little():
+                try:
+                    return time.monotonic() > end or not client.sock.recv(5000)
+                except ConnectionResetError:
+                    return True
+            until(a_little, seconds=10 * idle + 10, what="five idle timeouts")
+            client.reset()
+        return time.monotonic() > end and "fault" not in c.tail()
+    # A machine with too much to do stops the reader itself for longer than a short timeout.
+    assert any(served(idle) for idle in (0.3, 1.2, 4.8))
