@@ -6,11 +6,14 @@ import pathlib
 import re
 import subprocess
 
-from scene import SCENARIOS, Scene
+from scene import SCENARIOS, Scene  # finds the harness
+
+import harness.carpool
 
 PARTS, REQUESTS = 3, 100
 BY_THE_CLOCK = "carpool::exec::TimerHeap::run_due*"
 ALLOCATES = {"malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"}
+OF_PROGRAM = "carpool"  # whatever the file's name is
 NAMED = re.compile(r"\((\d+)\)(?: (.*))?")
 
 
@@ -31,7 +34,7 @@ class Profile:
             if key == "fn":
                 self.function = short(name)
             elif key == "ob":
-                self.object = pathlib.Path(name).name
+                self.object = OF_PROGRAM if name == str(harness.carpool.PROGRAM) else pathlib.Path(name).name
         elif key == "calls":
             next(lines)  # what was called counts for itself
         elif line.startswith("0x"):
@@ -51,7 +54,7 @@ class Profile:
         return sum(self.own.values())
 
     def of_program(self):
-        return sum(cost for (of, _), cost in self.own.items() if of == "carpool")
+        return sum(cost for (of, _), cost in self.own.items() if of == OF_PROGRAM)
 
     def allocations(self):
         """How often the first instruction of each was executed: callgrind's calls include those by the clock."""
