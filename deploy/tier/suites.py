@@ -69,10 +69,8 @@ def play(log, suite, report, limit, spec, *extra):
     report.unlink(missing_ok=True)
     python = ROOT / "build/venv/bin/python"
     adapter = {"PYTHON": str(python), "ADAPTER": str(INTERCEPTED.with_name("adapter.py"))}
-    # Each step has its certificates in a folder of its own: suites that begin together would otherwise write the same files.
-    certificates = {"SUITES_PKI": str(ROOT / "build/suites-pki" / report.stem)}
     log.run(python, "-B", SHARED / "suites" / suite / "run.py", "--spec", spec, "--json", report, *extra, limit=limit,
-            env={"CARPOOL": str(PROGRAM), **adapter, **certificates})
+            env={"CARPOOL": str(PROGRAM), **adapter})
     return json.loads(report.read_text()) if report.exists() else None
 
 
