@@ -153,7 +153,7 @@ bool Destination::Impl::suits(const Borrower& waiter, const SlotEntry& entry, In
   }
   // match_idle() passes over those that accept less idle time than a waiter that refused the connection, kOnlyNew among
   // them, although it would accept one that never served: such a waiter gets the dial in progress.
-  if (waiter.want_.max_idle < Duration::zero() && !word.borrowed() && word.uses() == 0) return false;
+  if (waiter.want_.max_idle < Duration::zero() && protocol_of(entry) == Protocol::h1 && word.uses() == 0) return false;
   return reusability_for(entry, word, waiter.want_, now) == Reusability::fit;
 }
 

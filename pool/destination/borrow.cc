@@ -26,7 +26,8 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
   if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
   const Duration quarantine = live.quarantine();
   if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
-  // Also of a session: it may break while it is idle without a GOAWAY.
+  // A session reads its socket while it is idle and answers for itself before its next request: its age says nothing.
+  if (protocol_of(entry) == Protocol::h2) return Reusability::fit;
   if (want.max_idle < Duration::zero()) return word.uses() == 0 ? Reusability::fit : Reusability::unwanted;
   return idle > want.max_idle ? Reusability::unwanted : Reusability::fit;
 }

@@ -52,7 +52,6 @@ struct DeferredActions {
   bool idle_refused = false;            // a waiter rejected an idle connection
   bool shared = false;                  // a stream of a session was granted to a waiter
   bool saw_idle = false;                // the last search for a waiter met an available connection
-  bool session_began = false;           // an idle session got its first user
   bool more = false;
   std::uint32_t steps = 0;
 

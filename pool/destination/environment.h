@@ -37,7 +37,8 @@ class PooledConnection {
   virtual std::uint32_t streams() const { return 1; }
   // Called on the home loop right before the connection becomes idle; false: not provably clean, close it
   // (peer_closed). Must check the socket while any readiness is unsettled. Called once for a session, by dialed():
-  // later it checks its socket itself and calls retire().
+  // later it checks its socket itself and calls retire(); after a rest it makes sure that its peer answers before it
+  // sends a request that must not be lost.
   virtual bool clean_for_reuse() = 0;
 };
 

@@ -145,11 +145,7 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
     Duration& limit = refused[static_cast<std::size_t>(want.kind)];
     const bool takes_all = want.kind == ProtocolMask::any;
     actions.saw_idle = false;
-    if (give_idle(*at, now, actions)) {
-      // It is not idle any more: it suits those that refused it for its idle time.
-      if (std::exchange(actions.session_began, false)) refused.fill(Duration::min());
-      continue;
-    }
+    if (give_idle(*at, now, actions)) continue;
     shares.release(share);
     if (!actions.saw_idle) return;  // no connection is available to any waiter
     ++in_vain;
@@ -204,7 +200,6 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     const auto found = search(borrower.loop_, false, judge);
     if (found.entry == nullptr) return false;
     if (found.taken) {
-      actions.session_began |= found.entry->multiplexing().pinned && !found.before.borrowed();
       grant(*found.entry, borrower, found.before.home(), actions);
       return true;
     }

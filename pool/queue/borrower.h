@@ -14,9 +14,10 @@ class Lease;
 
 // The connection that a borrower asks for.
 struct BorrowRequest {
-  // Rejects a connection that was idle for longer (non-idempotent requests).
+  // Rejects an exclusive connection that was idle for longer (non-idempotent requests). A session proves itself: see
+  // PooledConnection.
   Duration max_idle = Duration::max();
-  // A value of max_idle: rejects every connection that has served, except sessions in use.
+  // A value of max_idle: rejects every exclusive connection that has served.
   static constexpr Duration kOnlyNew{-1};
   // A retry: accepts only a connection that has never served, or a session newer than this request or in use (it must
   // not meet one that went stale while idle). Served before all others.

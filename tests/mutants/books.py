@@ -44,8 +44,6 @@ MUTANTS = [
       "if (borrower.virtual_finish_time_ == 0) borrower.virtual_finish_time_ = turn_of(borrower);",
       "borrower.virtual_finish_time_ = turn_of(borrower);", "unit"),
     m("max_waiting is one less", D + "borrow.cc", "line.others() > room + limits.max_waiting", "line.others() >= room + limits.max_waiting", "unit"),
-    m("a session that gets its first user is not offered again to those that refused it", D + "release.cc",
-      "if (std::exchange(actions.session_began, false)) refused.fill(Duration::min());", "", "sim"),
     # ---- messages ----
     m("a grant of a stream is never used again", D + "shared.cc", "grants.put(grant);", "", "sim"),
     m("a rejection is never used again", D + "rejection.cc", "pool.rejections.put(*this);", "", "sim"),

@@ -357,7 +357,7 @@ class TestBorrower final : public pool::Borrower {
   int leases = 0, refusals = 0;
   std::uint64_t order = 0;  // for the test's use
   pool::ProtocolMask kind = pool::ProtocolMask::any;
-  bool only_new = false;  // accepts no connection that was used before, except a session in use
+  bool only_new = false;  // accepts no connection that was used before, except a session
 
  private:
   void take(pool::Lease got) {

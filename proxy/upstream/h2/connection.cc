@@ -176,7 +176,9 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
   if (dead_) return nullptr;
-  const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= kQuiet;
+  // The pool lends a session however long it was idle, also to a request that must not be repeated.
+  const Duration trusted = std::min(kQuiet, origin_.destination->trust());
+  const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= trusted;
   // If the socket blocks, a PING would wait behind the same bytes as the request, so holding the request back gains
   // nothing.
   if (!awaiting_ping_ack_ && write_queue_.empty() && (quiet || suspect_)) send_liveness_ping(true);
