@@ -68,6 +68,16 @@ inline constexpr Metric kLeaks{
 inline constexpr Metric kAddresses{"carpool_origin_addresses", gauge, "origin,state",
                                    "Addresses of an origin by state: usable, ejected (they keep failing), gone (no "
                                    "longer in DNS, but with open connections)."};
+inline constexpr Metric kAddressConnections{
+    "carpool_address_connections", gauge, "origin,address",
+    "Connections to each address of an origin that has several; at most 16 addresses of an origin."};
+inline constexpr Metric kAddressLeases{"carpool_address_leases", gauge, "origin,address",
+                                       "Requests in progress on each address of an origin that has several."};
+inline constexpr Metric kAddressRequests{"carpool_address_requests_total", counter, "origin,address",
+                                         "Requests that each address of an origin that has several was given."};
+inline constexpr Metric kAddressResponse{
+    "carpool_address_response_seconds", gauge, "origin,address",
+    "Moving average of the time to the response of each address of an origin that has several."};
 inline constexpr Metric kEjections{"carpool_origin_ejections_total", counter, "origin",
                                    "Ejections of addresses that kept failing."};
 inline constexpr Metric kSavedDials{"carpool_saved_dials_total", counter, "origin",
@@ -212,84 +222,88 @@ inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Sta
 
 // In the order of export, which is the order of declaration.
 inline constexpr std::array kCatalog{
-    &catalog::kBorrows,            //
-    &catalog::kRestores,           //
-    &catalog::kOpened,             //
-    &catalog::kClosed,             //
-    &catalog::kFailures,           //
-    &catalog::kConnections,        //
-    &catalog::kConnectionsPeak,    //
-    &catalog::kSize,               //
-    &catalog::kWaiting,            //
-    &catalog::kClassWaiting,       //
-    &catalog::kClassLeases,        //
-    &catalog::kClassShare,         //
-    &catalog::kProbing,            //
-    &catalog::kPaused,             //
-    &catalog::kUndialed,           //
-    &catalog::kOrigins,            //
-    &catalog::kOriginsMax,         //
-    &catalog::kReclaimed,          //
-    &catalog::kEvicted,            //
-    &catalog::kStarved,            //
-    &catalog::kWaitSeconds,        //
-    &catalog::kLeaks,              //
-    &catalog::kAddresses,          //
-    &catalog::kEjections,          //
-    &catalog::kSavedDials,         //
-    &catalog::kSavedSeconds,       //
-    &catalog::kSavedCpu,           //
-    &catalog::kRequests,           //
-    &catalog::kRequestSeconds,     //
-    &catalog::kRetries,            //
-    &catalog::kRetriesDenied,      //
-    &catalog::kBounds,             //
-    &catalog::kRateLimited,        //
-    &catalog::kDownstream,         //
-    &catalog::kGivenUp,            //
-    &catalog::kH2Abuse,            //
-    &catalog::kClientHandshakes,   //
-    &catalog::kAuthentications,    //
-    &catalog::kRefused,            //
-    &catalog::kCredentialFiles,    //
-    &catalog::kStaleCredentials,   //
-    &catalog::kTokenRequests,      //
-    &catalog::kInterceptConnects,  //
-    &catalog::kInterceptLeaves,    //
-    &catalog::kInterceptMinted,    //
-    &catalog::kInterceptExpiry,    //
-    &catalog::kHandshake,          //
-    &catalog::kResets,             //
-    &catalog::kEgress,             //
-    &catalog::kDns,                //
-    &catalog::kTasks,              //
-    &catalog::kHandovers,          //
-    &catalog::kHandoversPaused,    //
-    &catalog::kThreads,            //
-    &catalog::kThreadsMax,         //
-    &catalog::kLowOnThreads,       //
-    &catalog::kQueue,              //
-    &catalog::kQueueWait,          //
-    &catalog::kReviews,            //
-    &catalog::kWebhookShed,        //
-    &catalog::kWebhookLimits,      //
-    &catalog::kOverloadStage,      //
-    &catalog::kOverloadUsed,       //
-    &catalog::kOverloadShed,       //
-    &catalog::kReserveTaken,       //
-    &catalog::kMemoryReturned,     //
-    &catalog::kReloads,            //
-    &catalog::kReloadLimits,       //
-    &catalog::kAdminConnections,   //
-    &catalog::kAdminShed,          //
-    &catalog::kLogDropped,         //
-    &catalog::kBuildInfo,          //
-    &catalog::kCpu,                //
-    &catalog::kResident,           //
-    &catalog::kVirtual,            //
-    &catalog::kOpenFds,            //
-    &catalog::kMaxFds,             //
-    &catalog::kStartTime,          //
+    &catalog::kBorrows,             //
+    &catalog::kRestores,            //
+    &catalog::kOpened,              //
+    &catalog::kClosed,              //
+    &catalog::kFailures,            //
+    &catalog::kConnections,         //
+    &catalog::kConnectionsPeak,     //
+    &catalog::kSize,                //
+    &catalog::kWaiting,             //
+    &catalog::kClassWaiting,        //
+    &catalog::kClassLeases,         //
+    &catalog::kClassShare,          //
+    &catalog::kProbing,             //
+    &catalog::kPaused,              //
+    &catalog::kUndialed,            //
+    &catalog::kOrigins,             //
+    &catalog::kOriginsMax,          //
+    &catalog::kReclaimed,           //
+    &catalog::kEvicted,             //
+    &catalog::kStarved,             //
+    &catalog::kWaitSeconds,         //
+    &catalog::kLeaks,               //
+    &catalog::kAddresses,           //
+    &catalog::kAddressConnections,  //
+    &catalog::kAddressLeases,       //
+    &catalog::kAddressRequests,     //
+    &catalog::kAddressResponse,     //
+    &catalog::kEjections,           //
+    &catalog::kSavedDials,          //
+    &catalog::kSavedSeconds,        //
+    &catalog::kSavedCpu,            //
+    &catalog::kRequests,            //
+    &catalog::kRequestSeconds,      //
+    &catalog::kRetries,             //
+    &catalog::kRetriesDenied,       //
+    &catalog::kBounds,              //
+    &catalog::kRateLimited,         //
+    &catalog::kDownstream,          //
+    &catalog::kGivenUp,             //
+    &catalog::kH2Abuse,             //
+    &catalog::kClientHandshakes,    //
+    &catalog::kAuthentications,     //
+    &catalog::kRefused,             //
+    &catalog::kCredentialFiles,     //
+    &catalog::kStaleCredentials,    //
+    &catalog::kTokenRequests,       //
+    &catalog::kInterceptConnects,   //
+    &catalog::kInterceptLeaves,     //
+    &catalog::kInterceptMinted,     //
+    &catalog::kInterceptExpiry,     //
+    &catalog::kHandshake,           //
+    &catalog::kResets,              //
+    &catalog::kEgress,              //
+    &catalog::kDns,                 //
+    &catalog::kTasks,               //
+    &catalog::kHandovers,           //
+    &catalog::kHandoversPaused,     //
+    &catalog::kThreads,             //
+    &catalog::kThreadsMax,          //
+    &catalog::kLowOnThreads,        //
+    &catalog::kQueue,               //
+    &catalog::kQueueWait,           //
+    &catalog::kReviews,             //
+    &catalog::kWebhookShed,         //
+    &catalog::kWebhookLimits,       //
+    &catalog::kOverloadStage,       //
+    &catalog::kOverloadUsed,        //
+    &catalog::kOverloadShed,        //
+    &catalog::kReserveTaken,        //
+    &catalog::kMemoryReturned,      //
+    &catalog::kReloads,             //
+    &catalog::kReloadLimits,        //
+    &catalog::kAdminConnections,    //
+    &catalog::kAdminShed,           //
+    &catalog::kLogDropped,          //
+    &catalog::kBuildInfo,           //
+    &catalog::kCpu,                 //
+    &catalog::kResident,            //
+    &catalog::kVirtual,             //
+    &catalog::kOpenFds,             //
+    &catalog::kMaxFds,              //
+    &catalog::kStartTime,           //
 };
 
 }  // namespace carpool::metrics

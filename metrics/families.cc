@@ -83,6 +83,16 @@ void classes(Adding& points, const OriginSample& origin) {
   for (const ClassSample& one : origin.classes) points.add({one.name}, one.*Member);
 }
 
+template <auto Member>
+void addresses(Adding& points, const OriginSample& origin) {
+  for (const AddressSample& one : origin.each_address) points.add({one.address}, one.*Member);
+}
+void response_times(Adding& points, const OriginSample& origin) {
+  for (const AddressSample& one : origin.each_address) {
+    if (one.response_nanoseconds != 0) points.add_seconds({one.address}, one.response_nanoseconds);
+  }
+}
+
 // ---- from a loop's counts for an origin ----
 std::string code_label(std::uint16_t code) {
   if (code == kNoCode) return "none";
@@ -224,6 +234,10 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kWaitSeconds, histogram<&OriginShard::wait>},
     {&catalog::kLeaks, number<&OriginSample::leaks>},
     {&catalog::kAddresses, parts<&OriginSample::addresses, true>},
+    {&catalog::kAddressConnections, addresses<&AddressSample::connections>},
+    {&catalog::kAddressLeases, addresses<&AddressSample::leases>},
+    {&catalog::kAddressRequests, addresses<&AddressSample::requests>},
+    {&catalog::kAddressResponse, response_times},
     {&catalog::kEjections, cell<&OriginShard::ejections>},
     {&catalog::kSavedDials, cell<&OriginShard::saved_dials>},
     {&catalog::kSavedSeconds, seconds<&OriginShard::saved_nanoseconds>},
@@ -293,7 +307,9 @@ bool full(const Family& family) {
 // Origins beyond max_origins share a label, and so do pools of one origin whose TLS identity a reload changed.
 Families::Families(const Registry& registry, Sample sample) : registry_(registry), sample_(std::move(sample)) {
   for (OriginSample& origin : sample_.origins) {
-    if (registry.slot_of(origin.label) == kOtherOrigin) origin.label = "other";
+    if (registry.slot_of(origin.label) != kOtherOrigin) continue;
+    origin.label = "other";
+    origin.each_address.clear();  // their number would have no limit
   }
   std::stable_sort(sample_.origins.begin(), sample_.origins.end(),
                    [](const OriginSample& a, const OriginSample& b) { return a.label < b.label; });

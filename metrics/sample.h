@@ -24,6 +24,12 @@ struct ClassSample {
   std::uint64_t waiting = 0, leases = 0, share = 0;
 };
 
+// An address of an origin.
+struct AddressSample {
+  std::string address;
+  std::uint64_t connections = 0, leases = 0, requests = 0, response_nanoseconds = 0;
+};
+
 // A destination's snapshot. Samples with equal labels, or beyond max_origins, are added up.
 struct OriginSample {
   std::string label;
@@ -32,6 +38,8 @@ struct OriginSample {
   std::vector<Labelled> failures;        // by reason
   std::vector<Labelled> connections;     // by state
   std::vector<Labelled> addresses;       // by state
+  static constexpr std::size_t kMostAddresses = 16;
+  std::vector<AddressSample> each_address;  // of an origin with several, at most kMostAddresses
   std::uint64_t peak = 0, size = 0, waiting = 0;
   std::uint64_t probing = 0, undialed = 0, paused = 0;
   std::vector<ClassSample> classes;

@@ -6,6 +6,7 @@
 // missing, so every available entry is listed, except between a clear and its recheck, which serves the waiters.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -42,6 +43,7 @@ class Finder {
       : blocks_(blocks), loops_(loops), filled_(blocks, loops), memory_(std::make_unique<Memory[]>(loops)) {
     for (unsigned loop = 0; loop < loops; ++loop) {
       memory_[loop].number.store(static_cast<std::uint32_t>(scatter(seed + loop)), std::memory_order_relaxed);
+      memory_[loop].dice.store(static_cast<std::uint32_t>(scatter(~seed + loop)), std::memory_order_relaxed);
     }
   }
 
@@ -60,6 +62,38 @@ class Finder {
         return in_turn(where, judge, found);
     }
     return false;
+  }
+
+  // Returns an entry that the maps list and fits(entry, word) accepts, from a random position on, or null: only a few
+  // are looked at. It is not taken.
+  template <class Fits>
+  Entry<T>* draw(LoopId loop, Fits&& fits) {
+    constexpr unsigned kMostLooks = 8;
+    const std::uint32_t known = blocks_.count(), widest = widest_.load(std::memory_order_relaxed);
+    if (known == 0 || widest == 0) return nullptr;
+    const std::uint32_t place = lot(drawn(loop), std::min(widest, known * kBlockEntries));
+    Block<T>& block = blocks_.at(place / kBlockEntries);
+    const std::uint64_t listed = block.idle_anywhere();
+    std::uint64_t bits = from_place(listed, place % kBlockEntries);
+    if (bits == 0) bits = listed;
+    for (unsigned looks = 0; bits != 0 && looks < kMostLooks; ++looks, bits &= bits - 1) {
+      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+      const EntryWord word(entry.word.load(std::memory_order_acquire));
+      if (word.lendable(entry.multiplexing().most) && fits(entry, word)) return &entry;
+    }
+    return nullptr;
+  }
+  // Tries exactly this entry, as find() does.
+  template <class Judge>
+  bool take(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
+    return attempt(entry, where, judge, found);
+  }
+  // The next random number of a loop.
+  std::uint32_t drawn(LoopId loop) {
+    std::atomic<std::uint32_t>& dice = memory_[loop].dice;
+    const std::uint32_t next = drawn_after(dice.load(std::memory_order_relaxed));
+    dice.store(next, std::memory_order_relaxed);
+    return next;
   }
 
   // Lists an idle entry and makes it its loop's first candidate. The caller must not touch it afterwards.
@@ -106,6 +140,7 @@ class Finder {
     std::atomic<std::uint32_t> number{0};
     // random: the number of entries at the last count, and widest_ then; relaxed: hints.
     std::atomic<std::uint32_t> places{0}, widest{0};
+    std::atomic<std::uint32_t> dice{0};  // of draw(); relaxed: only its spread matters
   };
 
   static constexpr std::uint32_t kLookAgain = 16;

@@ -92,6 +92,17 @@ class Pool {
     return acquire(SearchHint{loop, on_loop}, judge);
   }
 
+  // For a caller that chooses among several entries before it takes one: see Finder.
+  template <class Fits>
+  Entry<T>* draw(LoopId loop, Fits&& fits) {
+    return finder_.draw(loop, fits);
+  }
+  template <class Judge>
+  bool take(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
+    return finder_.take(entry, where, judge, found);
+  }
+  std::uint32_t drawn(LoopId loop) { return finder_.drawn(loop); }
+
   // Removes one user. Returns false if the entry is closed or was not borrowed; the caller then calls close().
   bool release(Entry<T>& entry, bool used = true) {
     const bool pinned = entry.multiplexing().pinned;

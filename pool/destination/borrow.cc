@@ -63,7 +63,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
     return found_fitness == Reusability::unwanted ? Match::skip : Match::evict;
   };
   for (;;) {
-    const auto found = search(here, true, judge);
+    const auto found = search(here, true, now, judge);
     // Pairs with enqueue(): a concurrent search missed the entry while it was unlisted.
     if (found.relisted && !found.taken) after_idle(now);
     if (found.entry == nullptr) return false;
@@ -72,6 +72,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
       const bool moved = found.after.home() != found.before.home();
       if (moved) environment.detach(*entry.value.pooled, found.before.home());
       if (!moved || environment.attach(*entry.value.pooled, entry.index, found.after.generation())) {
+        lent_at(entry);
         fill(lease, entry, found.after, Duration::zero(), now, here);
         if (found.relisted) after_idle(now);
         return true;
@@ -123,6 +124,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
     }
     if (borrower.want_.tunnel) return_tunnel_place();
     shares.release(share_of(borrower.want_));
+    returned_at(*actions.callers);
     discard(*actions.callers, CloseCause::error, now);
     return enqueue(borrower, here, now, why);
   }
@@ -208,6 +210,7 @@ void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Dur
     lease.shared_ = true;
     lent_stream(word, multiplexing.most, here, now);
   }
+  if (endpoints.balance() != Endpoints::Balance::even && !lease.probe_) spread_out(entry, word, now);
 }
 
 // maximize: opens connections up to the cap even though one was available.

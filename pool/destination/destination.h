@@ -58,6 +58,7 @@ struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel()
 class AuditReport;
 class ConnectionBudget;
 class ConnectionVisitor;
+class Endpoints;
 struct BorrowRecord;
 struct BudgetShare;
 struct Outstanding;
@@ -117,6 +118,8 @@ class Destination {
   Duration trust() const;
   // `Keep-Alive: timeout=` of a connection's first response; nullopt: it had none.
   void hint_keep_alive(std::optional<Duration> timeout);
+  // The addresses of the origin, for their owner, which keeps them up to date.
+  Endpoints& endpoints();
   // Restores the idle limit that the previous process learned.
   void restore_idle_limit(Duration limit);
   // The last completed borrows of all loops, unordered.

@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "pool/core/atomic.h"
+#include "pool/core/choice_of_two.h"
 #include "pool/core/pool.h"
 #include "pool/destination/deferred_actions.h"
 #include "pool/destination/destination.h"
@@ -90,8 +91,11 @@ struct Destination::Impl final : BudgetWaiter {
   SlotEntry* take_callers(DeferredActions& actions);
   void dial_one_more(Instant now) EXCLUDES(mutex);
   template <class Judge>
-  Pool<Slot>::Found search(LoopId loop, bool on_loop, Judge&& judge) {
-    return pool.acquire(SearchHint{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7}, judge);
+  Pool<Slot>::Found search(LoopId loop, bool on_loop, Instant now, Judge&& judge) {
+    const SearchHint where{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7};
+    Pool<Slot>::Found found;
+    if (endpoints.spreads() && take_of_two(pool, endpoints, address_of, where, now, judge, found)) return found;
+    return pool.acquire(where, judge);
   }
 
   // ---- release.cc: from one borrower to the next ----
@@ -177,6 +181,23 @@ struct Destination::Impl final : BudgetWaiter {
   // ---- warm_up.cc: dialing ahead of demand ----
   std::uint32_t open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions, Instant now) REQUIRES(mutex);
   void keep_min_idle(DeferredActions& actions, Instant now) REQUIRES(mutex);
+
+  // ---- spread.cc: several addresses ----
+  void spread_out(const SlotEntry& entry, EntryWord word, Instant now) EXCLUDES(mutex);
+  // A lease of the connection, or a grant of one, began or ended.
+  static void lent_at(const SlotEntry& entry) {
+    if (Endpoint* at = address_of(entry)) at->lent();
+  }
+  static void returned_at(const SlotEntry& entry) {
+    if (Endpoint* at = address_of(entry)) at->returned();
+  }
+  static Endpoint* address_of(const SlotEntry& entry) { return entry.value.endpoint.load(std::memory_order_relaxed); }
+
+  // Gives back what a grant took for a borrower that does not get it.
+  void undo(const Grant& grant) {
+    shares.release(grant.share);
+    returned_at(*grant.entry);
+  }
 
   // ---- close.cc: closing ----
   // Returns true if places became free. The caller then serves the waiters and the starved destinations.
@@ -321,11 +342,12 @@ struct Destination::Impl final : BudgetWaiter {
   std::unique_ptr<BorrowHistory[]> histories;              // one per loop
   alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // number of waiters, and the flags above
   ClassQuota shares;                                       // of the priority classes
-  Atomic<bool> reclaimed{false};                           // release under the mutex, acquire by refused callers
-  std::atomic<Duration::rep> touched{0};                   // relaxed, as the times of entries
-  std::atomic<bool> probing{false};                        // the last dial failed; relaxed: informational
-  std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
-  std::atomic<std::uint32_t> tunnelling{0};                // connections that became tunnels
+  Endpoints endpoints;
+  Atomic<bool> reclaimed{false};             // release under the mutex, acquire by refused callers
+  std::atomic<Duration::rep> touched{0};     // relaxed, as the times of entries
+  std::atomic<bool> probing{false};          // the last dial failed; relaxed: informational
+  std::atomic<std::uint32_t> tunnels{0};     // places of max_tunnels taken
+  std::atomic<std::uint32_t> tunnelling{0};  // connections that became tunnels
 
   PendingPlaces pending;
   std::atomic<std::uint32_t> ready_wanted{0};  // limits.min_idle, for the sweep; relaxed

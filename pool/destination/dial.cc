@@ -208,6 +208,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     circuit.succeeded(now);
     probing.store(false, std::memory_order_relaxed);
     entry.value.pooled = pooled;
+    entry.value.endpoint.store(pooled->endpoint(), std::memory_order_relaxed);
     entry.value.expires_at.set(expiry(entry, now));
     entry.value.idle_since.set(now);
     entry.value.idle_probe.store(false, std::memory_order_relaxed);

@@ -13,6 +13,7 @@ namespace carpool::pool {
 
 class Destination;
 class Delivery;
+class Endpoint;
 class Reservation;
 using LoopId = std::uint8_t;
 
@@ -35,6 +36,8 @@ class PooledConnection {
   // Both are read once, by dialed(). streams: the maximum number of leases (Destination::set_streams changes it).
   virtual Protocol protocol() const { return Protocol::h1; }
   virtual std::uint32_t streams() const { return 1; }
+  // The address that it leads to, read once, by dialed(); null: it has no part in the choice by address.
+  virtual Endpoint* endpoint() const { return nullptr; }
   // Called on the home loop right before the connection becomes idle; false: not provably clean, close it
   // (peer_closed). Must check the socket while any readiness is unsettled. Called once for a session, by dialed():
   // later it checks its socket itself and calls retire(); after a rest it makes sure that its peer answers before it

@@ -61,6 +61,7 @@ Destination& Lease::leave(Instant now) {
   pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_, caller_);
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
+  Destination::Impl::returned_at(*entry_);
   pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every caller serves waiters after this
   return destination;
 }

@@ -100,6 +100,7 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
   attention.fetch_sub(1, std::memory_order_seq_cst);
   offer_surplus_dials();
   const bool stays = entry.multiplexing().pinned;
+  lent_at(entry);
   actions.shared |= stays;
   if (&borrower == actions.caller) {
     borrower.ticket_ = 0;
@@ -197,7 +198,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     return Match::skip;
   };
   for (;;) {
-    const auto found = search(borrower.loop_, false, judge);
+    const auto found = search(borrower.loop_, false, now, judge);
     if (found.entry == nullptr) return false;
     if (found.taken) {
       grant(*found.entry, borrower, found.before.home(), actions);
@@ -223,7 +224,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   const bool watched = !grant.moved || environment.attach(*entry.value.pooled, entry.index, word.generation());
   // A new connection serves once regardless of its limits; one that has served is checked again.
   const bool worn_out = word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit;
-  if (!meant || !watched || worn_out) shares.release(grant.share);
+  if (!meant || !watched || worn_out) undo(grant);
   if (watched && !meant) return release(entry, false, now);
   if (!watched || worn_out) {
     const CloseCause cause = watched ? cause_of(reusability_of(entry, word.uses() - 1, now)) : CloseCause::error;

@@ -96,7 +96,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   std::optional<Fault> no;
   {
     const Held lock(mutex);
-    if (!meant || entry.value.broken) shares.release(grant.share);
+    if (!meant || entry.value.broken) undo(grant);
     grants.put(grant);
     // The limits were checked when it was granted: a draining session still serves this borrower unless it is broken.
     broken = entry.value.broken;

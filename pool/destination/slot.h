@@ -12,6 +12,7 @@
 #include "pool/destination/destination.h"
 #include "pool/destination/grant.h"
 #include "pool/policy/cause.h"
+#include "pool/policy/endpoint.h"
 #include "pool/policy/stream_limit_learner.h"
 #include "pool/queue/delivery.h"
 
@@ -55,6 +56,8 @@ struct Slot {
   std::atomic<bool> idle_probe{false};  // left to the origin at the effective idle limit; relaxed, as the times
   std::atomic<bool> tunnel{false};
   std::atomic<OpenCause> opened{OpenCause::first};
+  // Written before the word publishes the connection; a search that reads an old one makes one choice by it.
+  std::atomic<Endpoint*> endpoint{nullptr};
 
   Time opened_at;
   Time alive_at;  // last successful check: the origin counts its idle time from here

@@ -1,6 +1,7 @@
-// Trimming: with round_robin or random every connection is used now and then, so none reaches idle_timeout even if few
-// would do. Once per idle_timeout the number needed for the load of that period is computed (pool/policy/sizing.h:
-// Little's law and Erlang's C, at least the concurrent leases) and the surplus is closed.
+// Trimming: with round_robin or random, or several addresses, every connection is used now and then, so none reaches
+// idle_timeout even if few would do. Once per idle_timeout the number needed for the load of that period is computed
+// (pool/policy/sizing.h: Little's law and Erlang's C, at least the concurrent leases, and one for each address) and the
+// surplus is closed.
 #include <algorithm>
 #include <new>
 
@@ -13,7 +14,8 @@ namespace carpool::pool {
 std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const Duration window = live.idle_timeout();
   const Strategy strategy = live.strategy();
-  if (window <= Duration::zero() || strategy == Strategy::first || strategy == Strategy::thread_id) return std::nullopt;
+  const bool by_strategy = strategy == Strategy::random || strategy == Strategy::round_robin;
+  if (window <= Duration::zero() || (!by_strategy && !endpoints.spreads())) return std::nullopt;
   {
     const Held lock(mutex);
     if (trimmed_at == Instant{}) trimmed_at = now;
@@ -36,7 +38,7 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
   std::erase_if(stays, [&](const BorrowRecord& stay) { return stay.arrived + stay.waited + stay.held < begin; });
   const std::optional<MeasuredLoad> load = covers ? measure_load(stays) : std::nullopt;
   if (!load) return std::nullopt;
-  return std::max(erlang_size(*load), load->busy_most);
+  return std::max({erlang_size(*load), load->busy_most, endpoints.count()});
 }
 
 // Connections that never served were opened for future load. Sessions close only by idle_timeout: their number does not

@@ -67,6 +67,8 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
       return "a request whose connection failed was retried on a new one";
     case OpenCause::tunnel:
       return of.one ? "a tunnel (CONNECT) took it" : "tunnels (CONNECT) take one each";
+    case OpenCause::spread:
+      return "an address of the origin had none, or fewer than the others";
   }
   return {};
 }
@@ -112,6 +114,8 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
       return "did not fit the new configuration or the renewed certificates";
     case CloseCause::tunnel_ended:
       return of.one ? "was a tunnel that ended" : "were tunnels that ended";
+    case CloseCause::rebalanced:
+      return "made room for " + std::string(of.one ? "one" : "some") + " to an address of the origin that had fewer";
     case CloseCause::shutdown:
       return "ended with the program";
   }

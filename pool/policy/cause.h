@@ -24,10 +24,11 @@ enum class OpenCause : std::uint8_t {
   reconnect,
   replay,
   tunnel,
+  spread,
 };
-inline constexpr std::array<std::string_view, 15> kOpenedNames{
+inline constexpr std::array<std::string_view, 16> kOpenedNames{
     "first",      "all_busy", "min_idle",    "warm_up", "stale_found", "expired", "max_usage", "streams_exhausted",
-    "loop_local", "policy",   "dns_changed", "health",  "reconnect",   "replay",  "tunnel"};
+    "loop_local", "policy",   "dns_changed", "health",  "reconnect",   "replay",  "tunnel",    "spread"};
 
 enum class CloseCause : std::uint8_t {
   expired,
@@ -48,16 +49,17 @@ enum class CloseCause : std::uint8_t {
   config_changed,
   tunnel_ended,
   shutdown,
+  rebalanced,
 };
-inline constexpr std::array<std::string_view, 18> kClosedNames{
-    "expired", "idle",    "max_usage", "peer_closed",    "error",        "unhealthy",
-    "drained", "surplus", "budget",    "leak",           "policy",       "dns_changed",
-    "goaway",  "private", "reconnect", "config_changed", "tunnel_ended", "shutdown"};
+inline constexpr std::array<std::string_view, 19> kClosedNames{
+    "expired",   "idle",           "max_usage",    "peer_closed", "error",       "unhealthy", "drained",
+    "surplus",   "budget",         "leak",         "policy",      "dns_changed", "goaway",    "private",
+    "reconnect", "config_changed", "tunnel_ended", "shutdown",    "rebalanced"};
 
 // Returns true if the dial serves a waiter, not future demand.
 constexpr bool for_the_line(OpenCause cause) {
   return cause != OpenCause::min_idle && cause != OpenCause::warm_up && cause != OpenCause::loop_local &&
-         cause != OpenCause::health && cause != OpenCause::reconnect;
+         cause != OpenCause::health && cause != OpenCause::reconnect && cause != OpenCause::spread;
 }
 
 constexpr std::string_view name(OpenCause cause) {

@@ -91,12 +91,17 @@ struct HealthCheck {
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };
 
+// How a connection is chosen where an origin has several addresses: by the load of its address, or as if it had one.
+enum class Balance : std::uint8_t { least_loaded, none };
+
 // [pool.addresses]
 struct Addresses {
   std::uint32_t eject_after = 5;  // 0: never
   Duration eject_time = seconds(10);
   Duration gone_after = seconds(30);
   Duration retire_every = milliseconds(100);
+  Balance balance = Balance::least_loaded;
+  Duration slow_start = seconds(10);
   friend bool operator==(const Addresses&, const Addresses&) = default;
 };
 

@@ -17,6 +17,9 @@ constexpr std::array<Word, 4> words_of(Strategy) {
 constexpr std::array<Word, 2> words_of(Evict) {
   return {"last_use", "least_used"};
 }
+constexpr std::array<Word, 2> words_of(Balance) {
+  return {"least_loaded", "none"};
+}
 constexpr std::array<Word, 3> words_of(Reuse) {
   return {"never", "always", "safe"};
 }

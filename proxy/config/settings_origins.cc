@@ -102,7 +102,7 @@ Section health_check_section() {
 Section addresses_section() {
   return {
       "pool.addresses",
-      "ejection of failing addresses and retirement of connections to removed ones",
+      "spreading over several addresses, ejection of failing ones, retirement of connections to removed ones",
       false,
       {
           row<&Addresses::eject_after>("eject_after",
@@ -116,6 +116,9 @@ Section addresses_section() {
                                       "close connections to an address that DNS has not returned for this long")
               .at_least(1),
           row<&Addresses::retire_every>("retire_every", "interval between closing two such connections").at_least(1),
+          row<&Addresses::balance>(
+              "balance", "least_loaded: each request goes to the less loaded of two addresses; none: as strategy says"),
+          row<&Addresses::slow_start>("slow_start", "time in which the share of a new address grows; 0s = at once"),
       },
       [](Config& config) -> void* { return &config.pool.addresses; },
       [](OriginSettings& origin) -> void* { return &origin.pool.addresses; },

@@ -52,7 +52,8 @@ AttemptState Exchange::on_response_head() {
     return did_not_switch();
   info_.head_back = context_.loop.now();
   info_.status = response_.status;
-  static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, info_.head_back);
+  static_cast<Connection&>(*attempt_->lease)
+      .note_answer(response_.status, info_.head_back - info_.leased, info_.head_back);
   if (request_values_->retries.idempotent() != 0 && response_.status < 500)
     info_.origin->retries.refund(request_values_->retries.idempotent());
   if (!attempt_->lease.reused() && response_.fields.has(http::FieldName::keep_alive)) {

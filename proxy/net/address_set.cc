@@ -5,6 +5,13 @@
 
 namespace carpool::proxy::net {
 
+// Two processes that start together must not dial alike.
+AddressSet::AddressSet(pool::Endpoints* endpoints)
+    : pool_(endpoints),
+      random_((reinterpret_cast<std::uintptr_t>(this) ^
+               static_cast<std::uint64_t>(Clock::now().time_since_epoch().count())) |
+              1) {}
+
 AddressSet::Place* AddressSet::find(const Address& address) {
   const auto found =
       std::find_if(places_.begin(), places_.end(), [&](const Place& place) { return place.address == address; });
@@ -14,13 +21,19 @@ AddressSet::Place* AddressSet::find(const Address& address) {
 AddressSet::Place& AddressSet::at(const Address& address) {
   if (Place* known = find(address)) return *known;
   if (places_.size() >= kMost) drop_unneeded();
-  return places_.emplace_back(Place{address});
+  if (spare_.empty()) spare_.push_back(endpoints_.emplace_back(std::make_unique<pool::Endpoint>()).get());
+  Place& place = places_.emplace_back(Place{address});
+  place.endpoint = spare_.back();
+  spare_.pop_back();
+  place.endpoint->renew();
+  return place;
 }
 
 void AddressSet::drop_unneeded() {
   std::erase_if(places_, [this](const Place& place) {
     if (place.needed()) return false;
     if (place.failures != 0) in_trouble_.fetch_sub(1, std::memory_order_relaxed);
+    spare_.push_back(place.endpoint);
     return true;
   });
 }
@@ -28,21 +41,82 @@ void AddressSet::drop_unneeded() {
 void AddressSet::follow(const AddressRules& rules) {
   const std::scoped_lock lock(mutex_);
   rules_ = rules;
+  publish(reviewed_);
+}
+
+void AddressSet::review(Instant now) {
+  const std::scoped_lock lock(mutex_);
+  publish(now);
+}
+
+// The addresses that the pool spreads requests over; those of another family only replace them.
+bool AddressSet::shares_requests(const Place& place) const {
+  return place.named && !place.ejected(reviewed_) && place.address.family() == family_;
+}
+
+// A dial that would end elsewhere helps nothing.
+bool AddressSet::worth_a_dial(const Place& place) const {
+  return place.missed_at == Instant{} || reviewed_ >= place.missed_at + rules_.eject_time;
+}
+
+// Tells the pool how even its connections are.
+void AddressSet::publish(Instant now) {
+  using Balance = pool::Endpoints::Balance;
+  reviewed_ = std::max(reviewed_, now);
+  if (pool_ == nullptr) return;
+  std::uint32_t count = 0, most = 0;
+  least_ = UINT32_MAX;
+  for (const Place& place : places_) {
+    if (!shares_requests(place)) continue;
+    ++count;
+    most = std::max(most, place.open);
+    if (worth_a_dial(place)) least_ = std::min(least_, place.open + place.dialing);
+  }
+  const bool uneven = least_ != UINT32_MAX && most >= least_ + 2;
+  const Balance balance = uneven ? Balance::uneven : least_ == 0 ? Balance::lacking : Balance::even;
+  pool_->set(rules_.balance ? count : 0, balance, rules_.slow_start);
+}
+
+bool AddressSet::too_many(const Place& place) const {
+  return shares_requests(place) && least_ != UINT32_MAX && place.open >= least_ + 2;
+}
+
+bool AddressSet::has_too_many(const Address& address) const {
+  const std::scoped_lock lock(mutex_);
+  return std::any_of(places_.begin(), places_.end(),
+                     [&](const Place& place) { return place.address == address && too_many(place); });
+}
+
+bool AddressSet::gives_place(const Address& address, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  const Place* place = find(address);
+  if (!wants_place() || place == nullptr || !too_many(*place)) return false;
+  if (now < retired_last_ + rules_.retire_every) return false;
+  retired_last_ = now;
+  pool_->place_made();
+  return true;
 }
 
 bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
   const std::scoped_lock lock(mutex_);
   bool other = false;
+  const bool first = places_.empty();
   for (Place& place : places_) {
     if (std::find(addresses.begin(), addresses.end(), place.address) != addresses.end()) place.named_at = now;
     const bool named = now - place.named_at < rules_.gone_after;
     other |= named != place.named;
+    if (named && !place.named) place.endpoint->begin(now);
     place.named = named;
   }
   drop_unneeded();
   for (const Address& address : addresses) {
-    if (places_.size() < kMost && find(address) == nullptr) at(address).named_at = now;
+    if (places_.size() >= kMost || find(address) != nullptr) continue;
+    Place& place = at(address);
+    place.named_at = now;
+    if (!first) place.endpoint->begin(now);
   }
+  if (!addresses.empty()) family_ = addresses.front().family();
+  publish(now);
   if (other) version_.fetch_add(1, std::memory_order_relaxed);
   return other;
 }
@@ -58,44 +132,67 @@ std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant n
     const int family = addresses.front().family();
     const auto end = std::stable_partition(addresses.begin(), usable,
                                            [family](const Address& address) { return address.family() == family; });
-    const auto count = static_cast<std::size_t>(end - addresses.begin());
-    const std::size_t one = random_.below(count);
-    std::size_t other = count > 1 ? random_.below(count - 1) : 0;
-    if (count > 1 && other >= one) ++other;
-    const auto load = [this](const Address& address) {
-      const Place& place = at(address);
-      return place.open + place.dialing;
-    };
-    const std::size_t best = load(addresses[other]) < load(addresses[one]) ? other : one;
+    reviewed_ = std::max(reviewed_, now);
+    const std::size_t best = first_choice(addresses, static_cast<std::size_t>(end - addresses.begin()));
     std::rotate(addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(best),
                 addresses.begin() + static_cast<std::ptrdiff_t>(best) + 1);
   }
   ++at(addresses.front()).dialing;
+  publish(now);
   return addresses;
 }
 
-void AddressSet::dial_ended(const Address& first) {
-  const std::scoped_lock lock(mutex_);
-  Place* place = find(first);
-  if (place != nullptr && place->dialing != 0) --place->dialing;
+// Among the first `count`: the better of two random ones, or one without a connection if that has some.
+std::size_t AddressSet::first_choice(const std::vector<Address>& addresses, std::size_t count) {
+  const auto load = [this](const Address& address) {
+    const Place& place = at(address);
+    return place.open + place.dialing;
+  };
+  const std::size_t one = random_.below(count);
+  std::size_t other = count > 1 ? random_.below(count - 1) : 0;
+  if (count > 1 && other >= one) ++other;
+  const std::size_t best = load(addresses[other]) < load(addresses[one]) ? other : one;
+  if (!rules_.balance || load(addresses[best]) == 0) return best;
+  for (std::size_t n = 1; n < count; ++n) {
+    const std::size_t next = (best + n) % count;
+    if (load(addresses[next]) == 0 && worth_a_dial(at(addresses[next]))) return next;
+  }
+  return best;
 }
 
-void AddressSet::opened(const Address& address) {
+void AddressSet::dial_ended(const Address& first, bool reached, Instant now) {
   const std::scoped_lock lock(mutex_);
-  ++at(address).open;
+  Place* place = find(first);
+  if (place == nullptr) return;
+  if (place->dialing != 0) --place->dialing;
+  if (!reached) place->missed_at = now;
+  publish(now);
+}
+
+pool::Endpoint& AddressSet::opened(const Address& address) {
+  const std::scoped_lock lock(mutex_);
+  Place& place = at(address);
+  ++place.open;
+  place.missed_at = {};
+  publish(reviewed_);
+  return *place.endpoint;
 }
 
 void AddressSet::closed(const Address& address) {
   const std::scoped_lock lock(mutex_);
   Place* place = find(address);
-  if (place != nullptr && place->open != 0) --place->open;
+  if (place == nullptr || place->open == 0) return;
+  --place->open;
+  publish(reviewed_);
 }
 
 void AddressSet::failed(const Address& address, Instant now) {
   const std::scoped_lock lock(mutex_);
   Place& place = at(address);
   if (place.failures++ == 0) in_trouble_.fetch_add(1, std::memory_order_relaxed);
+  place.missed_at = now;
   if (rules_.eject_after != 0 && place.failures >= rules_.eject_after && !place.ejected(now)) eject(place, now);
+  publish(now);
 }
 
 // Never ejects more than half of the addresses: if all fail, the address is not the cause.
@@ -115,6 +212,7 @@ void AddressSet::eject(Place& place, Instant now) {
   ejections_.fetch_add(1, std::memory_order_relaxed);
   const Duration longer = rules_.eject_time * static_cast<Duration::rep>(place.relapses + 1);
   place.ejected_until = now + std::max(rules_.eject_time, std::min(kEjectAtMost, longer));
+  place.endpoint->begin(place.ejected_until);
   version_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -160,8 +258,10 @@ std::vector<AddressSet::Facts> AddressSet::all(Instant now) const {
   const std::scoped_lock lock(mutex_);
   std::vector<Facts> all;
   for (const Place& place : places_) {
-    all.push_back(
-        {place.address.text(), place.open, place.failures, place.ejections, place.ejected(now), !place.named});
+    const pool::Endpoint& used = *place.endpoint;
+    all.push_back({place.address.text(), place.open, place.failures, place.ejections, place.ejected(now), !place.named,
+                   used.leases(), used.lent_in_all(), used.answer_time(),
+                   static_cast<double>(used.share_beside(used, rules_.slow_start, now)) / pool::Endpoint::kWhole});
   }
   return all;
 }

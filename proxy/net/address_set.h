@@ -1,7 +1,10 @@
 // AddressSet: the addresses of one origin, with the number of connections and dials to each and its consecutive
 // failures. It orders the addresses for a dial: of two random candidates of the preferred family the one with fewer
-// connections and dials goes first (Mitzenmacher's power of two choices), and ejected addresses go last (passive
-// outlier ejection, as in Envoy). It also identifies connections to an address that the name no longer resolves to.
+// connections and dials goes first (Mitzenmacher's power of two choices), or one that has none, and ejected addresses
+// go last (passive outlier ejection, as in Envoy). It also identifies connections to an address that the name no longer
+// resolves to, or that has more of them than its share while another lacks some.
+//
+// It tells the pool about its addresses (pool/policy/endpoint.h), which spreads the requests over them.
 //
 // Shared by all loops behind one mutex, which dials, connection ends, checks and failures take. While no address has
 // failures, a successful request only reads one atomic.
@@ -9,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "pool/policy/endpoint.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy::net {
@@ -27,6 +32,8 @@ struct AddressRules {
   Duration gone_after = std::chrono::seconds(30);  // an address missing from DNS for this long is gone
   // interval between closing two connections to addresses that are gone
   Duration retire_every = std::chrono::milliseconds(100);
+  bool balance = true;                             // requests go to the less loaded of two addresses
+  Duration slow_start = std::chrono::seconds(10);  // in which the share of a new address grows; zero: it has it at once
 };
 
 class AddressSet {
@@ -35,7 +42,12 @@ class AddressSet {
   static constexpr Duration kEjectAtMost = std::chrono::minutes(5);
   static constexpr std::size_t kMost = 64;
 
+  // `endpoints`: what the pool knows of them, which must outlive every call; nullptr: there is no pool.
+  explicit AddressSet(pool::Endpoints* endpoints = nullptr);
+
   void follow(const AddressRules& rules);
+  // Time passed: an ejection may have ended.
+  void review(Instant now);
 
   // Takes the addresses that the name resolves to. Some name servers return a varying subset, so an address is gone
   // only after it has been missing for gone_after. Returns true if a known address became gone or came back.
@@ -43,9 +55,11 @@ class AddressSet {
   // Returns at most kMost addresses for a dial, ejected ones last; if all are ejected, they keep their order. Counts
   // the first as being dialed until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
-  void dial_ended(const Address& first);
+  // `reached`: it did not end at another address, or failed.
+  void dial_ended(const Address& first, bool reached, Instant now);
 
-  void opened(const Address& address);
+  // Returns what the pool is to know of the address, valid as long as this object.
+  pool::Endpoint& opened(const Address& address);
   void closed(const Address& address);
   // Reports that a dial to the address, or an exchange on a connection to it, failed or succeeded.
   void failed(const Address& address, Instant now);
@@ -55,6 +69,11 @@ class AddressSet {
 
   bool in_use() const;                   // returns true if any address has a connection
   bool anyone_to_go(Instant now) const;  // returns true if an address that is gone or ejected has a connection
+  // Returns true if a connection to an address that has too many is to close, so that another address gets one.
+  bool wants_place() const { return pool_ != nullptr && pool_->wants_place(); }
+  bool has_too_many(const Address& address) const;
+  // Returns true if a connection to this address is the one that must close now. Also one every retire_every.
+  bool gives_place(const Address& address, Instant now);
   std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // total
   // Changes when an address becomes gone, comes back or is ejected, so that connections are checked again. Relaxed: a
   // thread that sees it late checks late.
@@ -68,6 +87,10 @@ class AddressSet {
     std::string address;
     std::uint32_t open = 0, failures = 0, ejections = 0;
     bool ejected = false, gone = false;
+    std::uint32_t busy = 0;      // leases: requests in progress
+    std::uint64_t requests = 0;  // leases in all
+    Duration response{};         // moving average of the time to the response; zero: unknown
+    double share = 1;            // the part of its turns that it takes: below 1 while it is new
   };
   std::vector<Facts> all(Instant now) const;
   struct Counts {
@@ -83,22 +106,35 @@ class AddressSet {
     std::uint32_t ejections = 0;  // total
     std::uint32_t relapses = 0;   // ejections that each began within kEjectAtMost of the end of the previous one
     Instant ejected_until{};
-    bool named = true;   // not gone
-    Instant named_at{};  // when DNS last listed it
+    bool named = true;    // not gone
+    Instant named_at{};   // when DNS last listed it
+    Instant missed_at{};  // when a dial that tried it first ended elsewhere, or it failed; Instant{}: it was reached
+    pool::Endpoint* endpoint = nullptr;
     bool ejected(Instant now) const { return ejected_until > now; }
     bool needed() const { return named || open != 0 || dialing != 0; }
   };
   Place& at(const Address& address);
   Place* find(const Address& address);
+  bool too_many(const Place& place) const;
   void drop_unneeded();
   void forgive(const Address& address);
   void eject(Place& place, Instant now);
+  bool shares_requests(const Place& place) const;
+  bool worth_a_dial(const Place& place) const;
+  void publish(Instant now);
+  std::size_t first_choice(const std::vector<Address>& addresses, std::size_t count);
 
+  pool::Endpoints* const pool_;
   mutable std::mutex mutex_;  // guards everything below except the atomics
   AddressRules rules_;
   std::vector<Place> places_;
   Random random_;
   Instant retired_last_{};
+  std::vector<std::unique_ptr<pool::Endpoint>> endpoints_;  // all that were ever needed at once
+  std::vector<pool::Endpoint*> spare_;                      // of those, the ones without an address
+  Instant reviewed_{};                                      // the latest time that is known
+  int family_ = 0;                                          // the preferred one
+  std::uint32_t least_ = 0;  // connections and dials of the address that shares the requests and has the fewest
   std::atomic<std::uint32_t> in_trouble_{0};  // places with failures; relaxed, no partner: a hint
   std::atomic<std::uint64_t> version_{0}, ejections_{0};
 };

@@ -51,8 +51,9 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
   }
   // The dial no longer counts for the address that it tried first.
-  void settle() {
-    if (counted) plan.address_set->dial_ended(*counted);
+  void settle(bool reached = true) {
+    exec::assume_on_loop();
+    if (counted) plan.address_set->dial_ended(*counted, reached, loop.now());
     counted.reset();
   }
   void greet(Fd socket) LOOP_ONLY;
@@ -249,7 +250,7 @@ void Dial::Impl::unwatch() {
 void Dial::Impl::finish(Result<Dialed> result) {
   CARPOOL_ASSERT(phase != Phase::done);
   phase = Phase::done;
-  settle();
+  settle(counted && result && result->peer == *counted);
   deadline.disarm();
   ListHook<exec::DeferredTag>::unlink();
   ListHook<dns::QuestionTag>::unlink();

@@ -142,6 +142,18 @@ admin::PoolInfo::CredentialsState state_of(const Credentials& credentials) {
 }
 }  // namespace
 
+namespace {
+std::vector<admin::AddressInfo> addresses_of(const OriginRuntime& origin, Instant now) {
+  std::vector<admin::AddressInfo> all;
+  for (net::AddressSet::Facts& one : origin.address_set->all(now)) {
+    const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
+    all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections, one.busy, one.requests,
+                   one.response, one.share});
+  }
+  return all;
+}
+}  // namespace
+
 std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
   const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
@@ -153,6 +165,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
       if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
       const net::AddressSet::Counts counts = context->address_set->count(now);
       facts.addresses = {counts.usable, counts.ejected, counts.gone};
+      if (counts.usable + counts.ejected + counts.gone > 1) facts.each_address = addresses_of(*context, now);
       if (context->credentials != nullptr) facts.credentials = state_of(*context->credentials);
     }
     all.push_back(std::move(facts));
@@ -185,15 +198,11 @@ std::vector<admin::ConnectionInfo> ServerAdminView::connections(const std::strin
 std::vector<admin::AddressInfo> ServerAdminView::addresses(const std::string& origin) const {
   const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
-  std::vector<admin::AddressInfo> all;
   for (const OriginRuntime* context : parts_.origins.all()) {
     if (context->destination->label() != origin) continue;
-    for (net::AddressSet::Facts& one : context->address_set->all(now)) {
-      const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
-      all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections});
-    }
+    return addresses_of(*context, now);
   }
-  return all;
+  return {};
 }
 
 void ServerAdminView::name_borrowers(const std::string& origin, std::vector<admin::ConnectionInfo>& connections) const {

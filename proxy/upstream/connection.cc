@@ -41,7 +41,7 @@ void Connection::track_address(net::AddressSet& address_set, const net::Address&
   address_set_ = &address_set;
   address_ = address;
   seen_ = address_set.version();
-  address_set.opened(address);
+  endpoint_ = &address_set.opened(address);
 }
 
 Connection::AddressVerdict Connection::judge(Instant now) const {
@@ -62,7 +62,9 @@ Connection::AddressVerdict Connection::judge(Instant now) const {
 
 std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   if (certificates_replaced()) return pool::CloseCause::config_changed;
-  if (address_set_ == nullptr || address_set_->version() == seen_) return std::nullopt;
+  if (address_set_ == nullptr) return std::nullopt;
+  if (gives_place(now)) return pool::CloseCause::rebalanced;
+  if (address_set_->version() == seen_) return std::nullopt;
   const std::uint64_t version = address_set_->version();
   const AddressVerdict judged = judge(now);
   if (!judged.later) seen_ = version;
@@ -70,9 +72,10 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
 }
 
 // A gateway status that reports an unavailable server behind this address counts as a failure.
-void Connection::note_answer(std::uint16_t status, Instant now) {
+void Connection::note_answer(std::uint16_t status, Duration took, Instant now) {
   if (address_set_ == nullptr) return;
   if (status >= 502 && status <= 504) return address_set_->failed(address_, now);
+  if (status < 500) endpoint_->answered(took);  // a failure is fast, and no reason to send it more
   address_set_->answered(address_);
 }
 

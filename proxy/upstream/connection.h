@@ -31,6 +31,7 @@ class Connection : public pool::PooledConnection {
 
   ~Connection() override;
   bool clean_for_reuse() override;
+  pool::Endpoint* endpoint() const override { return endpoint_; }
 
   // Counts the connection in `address_set` until it ends. Must be called before it enters the pool; `address_set` must
   // outlive it.
@@ -49,10 +50,15 @@ class Connection : public pool::PooledConnection {
   AddressVerdict judge(Instant now) const;
   // Returns true if its certificates are no longer in force: no request may be sent on it.
   bool certificates_replaced() const;
+  // Returns true if its address has more connections than others and it must close, to make room for one to them.
+  bool gives_place(Instant now) const {
+    return address_set_ != nullptr && address_set_->wants_place() && address_set_->gives_place(address_, now);
+  }
+  bool may_give_place() const { return address_set_ != nullptr && address_set_->has_too_many(address_); }
   // Like judge(), when the connection is returned: checks the address only if something changed since the last time.
   std::optional<pool::CloseCause> close_cause(Instant now);
   // Reports to its address how an exchange went.
-  void note_answer(std::uint16_t status, Instant now);
+  void note_answer(std::uint16_t status, Duration took, Instant now);
   void note_failure(Instant now) {
     if (address_set_ != nullptr) address_set_->failed(address_, now);
   }
@@ -62,6 +68,7 @@ class Connection : public pool::PooledConnection {
   Instant opened_at() const { return opened_at_; }
   const std::string& local() const { return local_; }
   const std::string& peer() const { return peer_; }
+  const net::Address& address() const { return address_; }  // as tracked
   net::SecurityInfo security() const { return security_; }
 
   // Set while leased, cleared before release; receives the events of the connection.
@@ -74,6 +81,7 @@ class Connection : public pool::PooledConnection {
   const std::uint64_t id_;
   const Instant opened_at_;
   net::AddressSet* address_set_ = nullptr;
+  pool::Endpoint* endpoint_ = nullptr;     // of its address
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
   std::uint64_t fingerprint_ = 0;
   const std::optional<net::ProvenPeer> proof_;

@@ -1,6 +1,7 @@
 #include "proxy/upstream/retire_outdated.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "pool/destination/snapshot.h"
@@ -33,19 +34,46 @@ class Outdated final : public pool::ConnectionVisitor {
   const pool::LoopId home_;
   const Instant now_;
 };
+// LeastUseful: finds the connection that is missed least among those to addresses that have too many: an idle one, else
+// the session with the fewest streams.
+class LeastUseful final : public pool::ConnectionVisitor {
+ public:
+  explicit LeastUseful(pool::LoopId home) : home_(home) {}
+  void visit(const pool::ConnectionView& view) override {
+    if (view.pooled == nullptr || view.home != home_) return;
+    const auto& connection = static_cast<const Connection&>(*view.pooled);
+    const bool session = connection.protocol() == pool::Protocol::h2;
+    if (!session && view.state != pool::ConnectionStatus::idle) return;
+    if ((address && view.users >= users_) || !connection.may_give_place()) return;
+    address = connection.address();
+    users_ = view.users;
+    one = {view.index, view.generation, pool::CloseCause::rebalanced, session};
+  }
+  std::optional<net::Address> address;
+  Outdated::One one{};
+
+ private:
+  const pool::LoopId home_;
+  std::uint32_t users_ = 0;
+};
+
+void end(pool::Destination& destination, const Outdated::One& one, pool::LoopId home, Instant now) LOOP_ONLY {
+  if (one.session) return destination.retire(one.index, one.generation, one.cause, now);
+  const pool::EventClaim claim = pool::claim_event(one.index, one.generation, home);
+  if (claim.kind == pool::EventClaim::Kind::inspecting) pool::end_inspection(one.index, false, one.cause, now);
+}
 }  // namespace
+
+void make_place(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) {
+  LeastUseful found(home);
+  destination.visit(found, now);
+  if (found.address && addresses.gives_place(*found.address, now)) end(destination, found.one, home, now);
+}
 
 bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant now) {
   Outdated outdated(home, now);
   destination.visit(outdated, now);
-  for (const Outdated::One& one : outdated.found) {
-    if (one.session) {
-      destination.retire(one.index, one.generation, one.cause, now);
-      continue;
-    }
-    const pool::EventClaim claim = pool::claim_event(one.index, one.generation, home);
-    if (claim.kind == pool::EventClaim::Kind::inspecting) pool::end_inspection(one.index, false, one.cause, now);
-  }
+  for (const Outdated::One& one : outdated.found) end(destination, one, home, now);
   return outdated.more;
 }
 

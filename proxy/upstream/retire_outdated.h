@@ -9,7 +9,15 @@
 
 namespace carpool::proxy {
 
+namespace net {
+class AddressSet;
+}
+
 // Must be called on loop `home`. Returns true if some connections are to be closed later: call it again.
 bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant now) LOOP_ONLY;
+
+// Closes the least useful connection of loop `home` to an address that has too many, if its place is wanted for another
+// address (AddressSet::gives_place()).
+void make_place(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) LOOP_ONLY;
 
 }  // namespace carpool::proxy

@@ -112,7 +112,7 @@ MUTANTS = [
     m("a lease counts for its class alone", "pool/queue/class_quota.h", "least = std::min(least, left(held, level));",
       "least = left(held, level);", "unit"),
     m("a waiter without a share gets a dial", "pool/destination/dial.cc", "shares.held_back(line.by_class())", "0U", "unit"),
-    m("a grant that finds nobody keeps its share", "pool/destination/release.cc", "if (!meant || !watched || worn_out) shares.release(grant.share);", "",
+    m("a grant that finds nobody keeps its share", "pool/destination/release.cc", "if (!meant || !watched || worn_out) undo(grant);", "",
       "unit"),
     m("the requests of one client do not wait for each other", "pool/queue/wait_queue.h", "former == nullptr ? served_ : std::max(served_, former->virtual_finish_time_)",
       "served_", "unit"),

@@ -62,6 +62,8 @@ class History {
       askers_.push_back(std::make_unique<TestBorrower>(world_, static_cast<LoopId>(pick(loops))));
     }
     failing_ = plain_ ? 0 : pick(40);
+    spread_ = !plain_ && !tight && limits_[0].idle_timeout == Duration::zero() && chance(60);
+    if (spread_) world_.addresses.have(*destinations_[0], 1 + pick(4));
   }
 
   // Returns an empty string if all is well.
@@ -85,6 +87,7 @@ class History {
 
   void step() {
     if (sessions_ && chance(15)) return change_session();
+    if (spread_ && chance(8)) return change_addresses();
     world_.dials_are_past_tcp = chance(30);
     if (commanded_ && chance(8)) return command(pick(static_cast<std::uint32_t>(destinations_.size())));
     auto k = pick(16);
@@ -207,6 +210,36 @@ class History {
     const std::uint32_t most = pick(6);
     if (chance(30)) return world_.first_answer(destination, wire);
     world_.set_streams(destination, wire, most);
+  }
+
+  // The name resolves to more or fewer addresses, one becomes slow, and connections to others leave, as AddressMonitor
+  // lets them.
+  void change_addresses() {
+    if (chance(30)) return world_.addresses.have(*destinations_[0], 1 + pick(5), milliseconds(pick(30)));
+    pool::Endpoint& one = world_.addresses.at(pick(static_cast<std::uint32_t>(world_.addresses.count())));
+    if (chance(20)) return one.begin(world_.now);
+    if (chance(50)) return one.answered(milliseconds(1 + pick(50)));
+    leave_addresses();
+  }
+  // Ends the connections that are of no use for the balance. Returns true if there was one.
+  bool leave_addresses() {
+    for (FakeConnection* wire : world_.live) {
+      const bool gone = world_.addresses.is_gone(wire->leads_to);
+      if (!wire->watched_on || wire == looked_at_ || wire->retired) continue;
+      if (!gone && !world_.addresses.wants_place_of(wire->leads_to)) continue;
+      const pool::CloseCause cause = gone ? pool::CloseCause::dns_changed : pool::CloseCause::rebalanced;
+      world_.on(*wire->watched_on);
+      const pool::EventClaim claim = pool::claim_event(wire->index, wire->generation, *wire->watched_on);
+      if (claim.kind != pool::EventClaim::Kind::inspecting && claim.kind != pool::EventClaim::Kind::session) continue;
+      if (!gone) destinations_[0]->endpoints().place_made();
+      if (claim.kind == pool::EventClaim::Kind::session) {
+        world_.retire(*claim.destination, *wire, cause);
+      } else {
+        pool::end_inspection(wire->index, false, cause, world_.now);
+      }
+      return true;
+    }
+    return false;
   }
 
   void end_dial() {
@@ -386,12 +419,50 @@ class History {
         if (now.classes[level].leases != 0) return "a share was not given back";
       }
     }
+    if (std::string wrong = check_spread(); !wrong.empty()) return wrong;
     stopped_ = true;
     directory_->stop(world_.now);
     world_.deliver_all();
     if (!world_.live.empty()) return "a connection survived the stop";
     std::string wrong = check();
     return wrong.empty() ? audit_all() : wrong;
+  }
+
+  // One request after the other, at addresses that are equally fast: each gets its share of them, whatever the history
+  // left of the connections.
+  std::string check_spread() {
+    const std::size_t count = world_.addresses.count();
+    if (!spread_ || limits_[0].size < count || limits_[0].quarantine != Duration::zero()) return {};
+    if (limits_[0].max_usage != 0 || limits_[0].expire_time != Duration::zero()) return {};
+    world_.addresses.have(*destinations_[0], count);
+    for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();
+    constexpr std::uint32_t kEach = 100, kUntilEven = 64;
+    for (std::uint32_t n = 0; n < kUntilEven * count; ++n) serve_one();
+    std::vector<std::uint64_t> before;
+    for (std::size_t n = 0; n < count; ++n) before.push_back(world_.addresses.at(n).lent_in_all());
+    for (std::uint32_t n = 0; n < kEach * count; ++n) serve_one();
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::uint64_t got = world_.addresses.at(n).lent_in_all() - before[n];
+      if (got < kEach * 8 / 10 || got > kEach * 12 / 10) return "an address gets other than its share of the requests";
+      if (world_.addresses.open(n) == 0) return "an address has no connection though requests come";
+    }
+    return check();
+  }
+  void serve_one() {
+    TestBorrower& asker = *askers_[0];
+    asker.only_new = false;
+    asker.kind = pool::ProtocolMask::any;
+    world_.now += milliseconds(1);
+    static_cast<void>(asker.borrow(*destinations_[0]));
+    while (!world_.dials.empty()) world_.dialed();
+    world_.deliver_all();
+    if (asker.state == State::leased) asker.release();
+    leave_addresses();
+    world_.deliver_all();
+    for (std::size_t loop = 0; loop < world_.events.size(); ++loop) {
+      while (world_.event_one(static_cast<LoopId>(loop))) {
+      }
+    }
   }
 
   std::mt19937_64 random_;
@@ -407,6 +478,7 @@ class History {
   bool commanded_ = false;  // operator commands are issued
   std::vector<pool::Limits> limits_;
   bool sessions_ = false;                     // some connections are shared
+  bool spread_ = false;                       // the origin has several addresses
   bool plain_ = false;                        // no failures and no special requests: order must be exact
   bool crowd_ = false;                        // and more origins than the budget has connections for
   std::vector<std::uint64_t> starved_since_;  // by origin: all leases when it last held a connection or needed none

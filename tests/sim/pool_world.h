@@ -21,6 +21,7 @@
 #include "pool/destination/rejection.h"
 #include "pool/destination/snapshot.h"
 #include "pool/queue/delivery.h"
+#include "tests/sim/addresses.h"
 
 namespace carpool::test {
 
@@ -33,6 +34,7 @@ struct FakeConnection final : pool::PooledConnection {
   bool clean_for_reuse() override { return !peer_closed && !hangup_noted && !dirty; }
   pool::Protocol protocol() const override { return speaks; }
   std::uint32_t streams() const override { return most; }
+  pool::Endpoint* endpoint() const override { return leads_to; }
   bool session() const { return speaks == pool::Protocol::h2; }
 
   const std::uint64_t id;
@@ -43,6 +45,7 @@ struct FakeConnection final : pool::PooledConnection {
   std::uint32_t most = 1;  // maximum users; a session reports changes
   bool retired = false;    // its loop reported it
   Destination* destination = nullptr;
+  pool::Endpoint* leads_to = nullptr;
   std::uint32_t users = 0;
   std::uint32_t index = 0, generation = 0;  // as watched
   std::optional<LoopId> watched_on;
@@ -95,6 +98,7 @@ class FakeEnvironment : public pool::Environment {
     const std::unique_ptr<FakeConnection> dies(static_cast<FakeConnection*>(pooled));
     if (live.erase(dies.get()) != 1) wrong = "disposed twice";
     if (dies->users != 0) wrong = "disposed while in use";
+    if (dies->leads_to != nullptr) addresses.left(dies->leads_to);
     if (dies->session() && (!delivering_ || dies->watched_on != here_)) {
       wrong = "a session was disposed of from inside, or away from home";
     }
@@ -129,6 +133,7 @@ class FakeEnvironment : public pool::Environment {
       wire->most = next_streams;
     }
     made_wire.destination = dial.destination;
+    if (addresses.serve(*dial.destination)) made_wire.leads_to = addresses.reach();
     live.insert(&made_wire);
     watch(made_wire, dial.reservation->index(), dial.reservation->generation());
     return wire;
@@ -248,6 +253,7 @@ class FakeEnvironment : public pool::Environment {
     return true;
   }
 
+  FakeAddresses addresses;  // of one destination, or of none
   Instant now = Instant(std::chrono::hours(1));
   std::vector<std::deque<pool::Delivery*>> mail;
   std::vector<std::deque<Event>> events;
@@ -396,6 +402,9 @@ template <class Borrowers>
 std::string audit(const FakeEnvironment& world, const Destination& destination, const Borrowers& borrowers) {
   pool::Outstanding outstanding = world.messages_of(destination);
   for (const auto& borrower : borrowers) borrower->add_to(outstanding, destination);
+  if (world.addresses.serve(destination) && world.addresses.leases() != outstanding.leases + outstanding.grants) {
+    return "the addresses count other leases than there are";
+  }
   return destination.audit(&outstanding).text();
 }
 

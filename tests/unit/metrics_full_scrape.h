@@ -38,6 +38,7 @@ inline OriginSample full_origin(std::string label) {
   origin.failures = {{"dns", 0}, {"refused", 3}};
   origin.connections = {{"connecting", 0}, {"idle", 1}};
   origin.addresses = {{"usable", 3}, {"ejected", 0}};
+  origin.each_address = {{"10.0.0.1:80", 2, 1, kHuge, 1'500'000}};
   origin.classes = {{"batch \"low\"\\\n", 4, 5, 6}};
   return origin;
 }

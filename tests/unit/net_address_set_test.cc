@@ -25,7 +25,7 @@ struct ABook : ::testing::Test {
       const Address chosen = book.order(addresses, now).front();
       ++first[chosen.text()];
       book.opened(chosen);
-      book.dial_ended(chosen);
+      book.dial_ended(chosen, true, now);
     }
     return first;
   }
@@ -190,6 +190,111 @@ TEST_F(ABook, RemembersNoAddressThatNobodyNeeds) {
 
 TEST_F(ABook, OfNothingOrdersNothing) {
   EXPECT_TRUE(book.order({}, now).empty());
+}
+
+// Tests of what the pool is told, and of the connections that make room.
+struct ABookOfAPool : ABook {
+  using Balance = pool::Endpoints::Balance;
+  ABookOfAPool() : ABook() { told.learn(three, now); }
+  pool::Endpoint& open(const Address& address) {
+    told.order({address}, now);
+    pool::Endpoint& endpoint = told.opened(address);
+    told.dial_ended(address, true, now);
+    return endpoint;
+  }
+  pool::Endpoints endpoints;
+  AddressSet told{&endpoints};
+};
+
+TEST_F(ABookOfAPool, SaysWhetherAnAddressLacksConnections) {
+  EXPECT_EQ(endpoints.count(), 3U);
+  EXPECT_EQ(endpoints.balance(), Balance::lacking);
+  EXPECT_NE(&open(three[0]), &open(three[1]));
+  EXPECT_EQ(endpoints.balance(), Balance::lacking);
+  told.order({three[2]}, now);
+  EXPECT_EQ(endpoints.balance(), Balance::even) << "a dial counts";
+  told.dial_ended(three[2], true, now);
+  told.opened(three[2]);
+  open(three[0]);
+  EXPECT_EQ(endpoints.balance(), Balance::even);
+  open(three[0]);
+  EXPECT_EQ(endpoints.balance(), Balance::uneven);
+  told.closed(three[0]);
+  EXPECT_EQ(endpoints.balance(), Balance::even);
+}
+
+TEST_F(ABookOfAPool, DialsAnAddressWithoutConnectionsFirst) {
+  for (int i = 0; i < 20; ++i) {
+    open(three[0]);
+    open(three[2]);
+  }
+  EXPECT_EQ(told.order(three, now).front(), three[1]);
+}
+
+TEST_F(ABookOfAPool, WaitsWithAnAddressThatADialMissed) {
+  open(three[0]);
+  open(three[1]);
+  told.order({three[2]}, now);
+  told.dial_ended(three[2], false, now);
+  EXPECT_EQ(endpoints.balance(), Balance::even);
+  now += rules.eject_time;
+  told.review(now);
+  EXPECT_EQ(endpoints.balance(), Balance::lacking);
+}
+
+TEST_F(ABookOfAPool, CountsNoAddressThatIsEjectedOrGoneOrOfTheOtherFamily) {
+  for (std::uint32_t i = 0; i < rules.eject_after; ++i) told.failed(three[0], now);
+  EXPECT_EQ(endpoints.count(), 2U);
+  now += rules.eject_time;
+  told.review(now);
+  EXPECT_EQ(endpoints.count(), 3U);
+  std::vector<Address> mixed = three;
+  mixed.push_back(*Address::parse("[fd00::1]:80"));
+  told.learn(mixed, now);
+  EXPECT_EQ(endpoints.count(), 3U);
+  now += rules.gone_after;
+  told.learn(some({"10.0.0.3:80"}), now);
+  EXPECT_EQ(endpoints.count(), 1U);
+  EXPECT_FALSE(endpoints.spreads());
+}
+
+TEST_F(ABookOfAPool, GivesThePlaceOfOneConnectionToAnAddressThatHasFewer) {
+  for (int i = 0; i < 3; ++i) open(three[0]);
+  open(three[1]);
+  open(three[2]);
+  EXPECT_FALSE(told.gives_place(three[0], now)) << "nobody asked";
+  endpoints.ask_for_place();
+  EXPECT_TRUE(told.has_too_many(three[0]));
+  EXPECT_FALSE(told.has_too_many(three[1]));
+  EXPECT_FALSE(told.gives_place(three[1], now));
+  EXPECT_TRUE(told.gives_place(three[0], now));
+  EXPECT_FALSE(told.gives_place(three[0], now)) << "one for each time that it was asked";
+  endpoints.ask_for_place();
+  EXPECT_FALSE(told.gives_place(three[0], now)) << "and one in retire_every";
+  now += rules.retire_every;
+  EXPECT_TRUE(told.gives_place(three[0], now));
+}
+
+TEST_F(ABookOfAPool, LetsTheShareOfANewAddressGrow) {
+  open(three[0]);
+  std::vector<Address> four = three;
+  four.push_back(*Address::parse("10.0.0.4:80"));
+  told.learn(four, now);
+  const auto share = [&](std::size_t n) { return told.all(now)[n].share; };
+  EXPECT_EQ(share(0), 1);
+  EXPECT_EQ(share(3), 1.0 / 16);
+  now += rules.slow_start / 2;
+  EXPECT_NEAR(share(3), 0.5, 0.01);
+  now += rules.slow_start;
+  EXPECT_EQ(share(3), 1);
+}
+
+TEST_F(ABookOfAPool, TellsNothingIfTheStrategyIsToChoose) {
+  AddressRules none;
+  none.balance = false;
+  told.follow(none);
+  EXPECT_FALSE(endpoints.spreads());
+  EXPECT_EQ(endpoints.balance(), Balance::even);
 }
 
 }  // namespace

@@ -82,10 +82,12 @@ inline constexpr const char* kSchemas = R"({
       "probing": {"type": "boolean"}, "undialed": {"type": "integer", "minimum": 0},
       "ejected_addresses": {"type": "integer", "minimum": 0},
       "addresses": {"type": "array", "items": {"type": "object",
-        "required": ["address", "state", "open", "failures", "ejections"], "properties": {
+        "required": ["address", "state", "open", "failures", "ejections", "busy", "requests", "response_seconds", "share"], "properties": {
           "address": {"type": "string"}, "state": {"type": "string", "enum": ["usable", "ejected", "gone"]},
           "open": {"type": "integer", "minimum": 0}, "failures": {"type": "integer", "minimum": 0},
-          "ejections": {"type": "integer", "minimum": 0}}}},
+          "ejections": {"type": "integer", "minimum": 0},
+          "busy": {"type": "integer", "minimum": 0}, "requests": {"type": "integer", "minimum": 0},
+          "response_seconds": {"type": "number", "nullable": true}, "share": {"type": "number"}}}},
       "credentials": {"type": "object", "required": ["stale_files", "token", "failure"], "properties": {
         "stale_files": {"type": "integer", "minimum": 0},
         "token": {"type": "string", "nullable": true, "enum": ["valid", "expected", "missing", null]},

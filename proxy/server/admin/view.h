@@ -17,6 +17,17 @@
 
 namespace carpool::proxy::admin {
 
+struct AddressInfo {
+  std::string address;
+  std::string_view state;  // "usable", "ejected", "gone"
+  std::uint32_t open = 0;  // connections
+  std::uint32_t failures = 0, ejections = 0;
+  std::uint32_t busy = 0;      // requests in progress
+  std::uint64_t requests = 0;  // all that it got
+  Duration response{};         // moving average of the time to the response; zero: unknown
+  double share = 1;            // of its turns; below 1 while it is new
+};
+
 struct PoolInfo {
   std::string origin;  // label
   pool::Destination::Snapshot snapshot;
@@ -37,6 +48,7 @@ struct PoolInfo {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };
   AddressCounts addresses{};
+  std::vector<AddressInfo> each_address{};  // if there are several
   struct CredentialsState {
     std::uint32_t stale_files = 0;
     std::string token;    // "valid", "expected", "missing"; empty: no [origin.oauth2]
@@ -53,13 +65,6 @@ struct ReclaimedInfo {
 struct CountedPools {
   std::vector<PoolInfo> pools;
   ReclaimedInfo reclaimed;
-};
-
-struct AddressInfo {
-  std::string address;
-  std::string_view state;  // "usable", "ejected", "gone"
-  std::uint32_t open = 0;  // connections
-  std::uint32_t failures = 0, ejections = 0;
 };
 
 struct ConnectionInfo {

@@ -68,6 +68,7 @@ void AddressMonitor::tick() {
 void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
   Watched& watched = watched_[origin.address_set];
   watched.destination = origin.destination;
+  origin.address_set->review(now);
   ask(origin, watched, now);
   tell_ejections(origin, watched, now);
 }
@@ -99,8 +100,10 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
 
 // Returns true if connections remain to be closed.
 bool AddressMonitor::retire(const OriginRuntime& origin, Instant now) {
-  if (!origin.address_set->anyone_to_go(now)) return false;
-  return retire_outdated(*origin.destination, context_.loop.id(), now);
+  const bool unevenly = origin.address_set->wants_place();
+  if (unevenly) make_place(*origin.destination, *origin.address_set, context_.loop.id(), now);
+  if (!origin.address_set->anyone_to_go(now)) return unevenly;
+  return retire_outdated(*origin.destination, context_.loop.id(), now) || unevenly;
 }
 
 }  // namespace carpool::proxy

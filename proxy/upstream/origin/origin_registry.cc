@@ -62,7 +62,12 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
 }
 
 net::AddressRules rules_of(const config::Addresses& settings) {
-  return {settings.eject_after, settings.eject_time, settings.gone_after, settings.retire_every};
+  return {settings.eject_after,
+          settings.eject_time,
+          settings.gone_after,
+          settings.retire_every,
+          settings.balance == config::Balance::least_loaded,
+          settings.slow_start};
 }
 
 constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process, like the next limit
@@ -274,7 +279,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   if (!destination) return destination.take_fault();
   context->destination = *destination;
   std::unique_ptr<net::AddressSet>& address_set = address_sets_[*destination];
-  if (!address_set) address_set = std::make_unique<net::AddressSet>();
+  if (!address_set) address_set = std::make_unique<net::AddressSet>(&(*destination)->endpoints());
   address_set->follow(rules_of(context->pool.addresses));
   context->address_set = address_set.get();
   std::vector<Context>& versions = versions_[key_of(origin)];

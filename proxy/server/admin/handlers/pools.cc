@@ -163,11 +163,16 @@ Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& co
   json["histograms"] = histograms(connections);
   json["addresses"] = Json::array();
   for (const AddressInfo& one : addresses) {
+    const Json response = one.response == Duration::zero() ? Json() : Json(seconds(one.response));
     json["addresses"].push_back({{"address", one.address},
                                  {"state", std::string(one.state)},
                                  {"open", one.open},
                                  {"failures", one.failures},
-                                 {"ejections", one.ejections}});
+                                 {"ejections", one.ejections},
+                                 {"busy", one.busy},
+                                 {"requests", one.requests},
+                                 {"response_seconds", response},
+                                 {"share", one.share}});
   }
   return json_answer(200, json);
 }
@@ -214,6 +219,11 @@ metrics::OriginSample sample_of(const PoolInfo& facts) {
   }
   sample.addresses = {
       {"usable", facts.addresses.usable}, {"ejected", facts.addresses.ejected}, {"gone", facts.addresses.gone}};
+  for (const AddressInfo& one : facts.each_address) {
+    if (sample.each_address.size() == metrics::OriginSample::kMostAddresses) break;
+    const auto nanoseconds = static_cast<std::uint64_t>(one.response.count());
+    sample.each_address.push_back({one.address, one.open, one.busy, one.requests, nanoseconds});
+  }
   return sample;
 }
 

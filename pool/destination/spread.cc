@@ -1,0 +1,30 @@
+// Spreading over the addresses of an origin: connections to those that lack some, ahead of demand.
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+Endpoints& Destination::endpoints() {
+  return impl_->endpoints;
+}
+
+// A connection was lent. If an address lacks connections and the load would use one more of them, dials: the owner of
+// the addresses leads the dial to that one. At the cap it asks for the place of a connection that is one too many.
+void Destination::Impl::spread_out(const SlotEntry& entry, EntryWord word, Instant now) {
+  if (origin.scheme == Scheme::tcp) return;  // a tunnel takes no connection that is there already
+  const Duration idle_timeout = live.idle_timeout(), rested = now - entry.value.idle_since.get();
+  // One more connection makes the rests longer. They must stay well below idle_timeout: otherwise it would close again.
+  if (word.users() < 2 && idle_timeout > Duration::zero() && rested > idle_timeout / 4) return;
+  if (pool.full()) return endpoints.ask_for_place();
+  if (budget != nullptr && budget->full()) return;
+  DeferredActions actions;
+  {
+    const Held lock(mutex);
+    // A dial in progress leads there, whatever its purpose.
+    if (stopped() || paused() || supply.dials() != 0 || backoff.blocks(now) || dial_room(now) == 0) return;
+    SlotEntry* next = reserve(actions);
+    if (next != nullptr) record_dial(*next, ProtocolMask::any, OpenCause::spread, actions, now);
+  }
+  run_actions_and_serve(actions, now, OpenCause::all_busy);
+}
+
+}  // namespace carpool::pool

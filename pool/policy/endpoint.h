@@ -1,0 +1,129 @@
+// Endpoint, Endpoints: the addresses behind one origin as its pool sees them: how much each is used and how fast it
+// answers. With two of them or more, requests go to the less loaded of two random ones (Mitzenmacher's power of two
+// choices) instead of the connection that the strategy would choose.
+//
+// All orders are relaxed: counts and hints that publish nothing. A choice on an old value is one choice that is not the
+// best; the sum of many stays even.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace carpool::pool {
+
+// One address. It outlives every connection to it, and its memory the pool: a search may read it at any time.
+class Endpoint {
+ public:
+  static constexpr std::uint32_t kWhole = 1U << 16;
+  static constexpr std::uint32_t kLeast = kWhole / 16;  // of its share, however slow or new it is
+
+  void lent() {
+    leases_.fetch_add(1, std::memory_order_relaxed);
+    picks_.fetch_add(1, std::memory_order_relaxed);
+    lent_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void returned() { leases_.fetch_sub(1, std::memory_order_relaxed); }
+  // A choice that passed it over, because it is slow or new, was its turn, which is not made up for. Twice, because the
+  // one that serves instead counts the request as its own turn, and has that still to come.
+  void passed_over() { picks_.fetch_add(2, std::memory_order_relaxed); }
+
+  // A response began `took` after its request. The moving average rises slowly, by a thirty-second at most for each
+  // response, and falls quickly: single slow ones, of which some addresses happen to have more, are no difference.
+  void answered(Duration took) {
+    const Duration::rep sample = std::max<Duration::rep>(1, took.count());
+    const Duration::rep old = answer_.load(std::memory_order_relaxed);
+    const Duration::rep change = sample > old ? (std::min(sample, 2 * old) - old) / 32 : (sample - old) / 8;
+    answer_.store(old == 0 ? sample : std::max<Duration::rep>(1, old + change), std::memory_order_relaxed);
+  }
+  // New at `when`, or back: its share grows from there. Instant{}: it has its whole share.
+  void begin(Instant when) { began_.store(when.time_since_epoch().count(), std::memory_order_relaxed); }
+  // The memory serves another address.
+  void renew() {
+    picks_.store(0, std::memory_order_relaxed);
+    lent_.store(0, std::memory_order_relaxed);
+    answer_.store(0, std::memory_order_relaxed);
+    begin(Instant{});
+  }
+
+  std::uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
+  std::uint64_t lent_in_all() const { return lent_.load(std::memory_order_relaxed); }
+  Duration answer_time() const { return Duration(answer_.load(std::memory_order_relaxed)); }  // zero: unknown
+
+  // Returns the one that gets the next request. `drawn`: a random number below kWhole.
+  static Endpoint& choose(Endpoint& one, Endpoint& other, Duration slow_start, Instant now, std::uint32_t drawn) {
+    Endpoint& best = other.before(one) ? other : one;
+    Endpoint& rest = &best == &one ? other : one;
+    best.follow(rest);
+    if (drawn < best.share_beside(rest, slow_start, now)) return best;
+    best.passed_over();
+    return rest;
+  }
+  // The part of its turns that it takes, of kWhole: an address that is slower than twice the other one, or new, takes
+  // fewer, and some always, so that a change is noticed.
+  std::uint32_t share_beside(const Endpoint& other, Duration slow_start, Instant now) const {
+    double share = 1;
+    const Duration mine = answer_time(), theirs = other.answer_time();
+    if (theirs > Duration::zero() && mine > 2 * theirs) {
+      share = 2 * static_cast<double>(theirs.count()) / static_cast<double>(mine.count());
+    }
+    const Duration age = now - Instant(Duration(began_.load(std::memory_order_relaxed)));
+    if (age < slow_start)
+      share *= std::max(0.0, static_cast<double>(age.count()) / static_cast<double>(slow_start.count()));
+    return std::clamp(static_cast<std::uint32_t>(share * kWhole), kLeast, kWhole);
+  }
+
+ private:
+  static constexpr std::uint64_t kArrears = 32;  // turns that one can be behind another: the most it gets at once
+
+  bool before(const Endpoint& other) const {
+    const std::uint32_t mine = leases(), theirs = other.leases();
+    if (mine != theirs) return mine < theirs;
+    return picks_.load(std::memory_order_relaxed) < other.picks_.load(std::memory_order_relaxed);
+  }
+  void follow(const Endpoint& other) {
+    const std::uint64_t ahead = other.picks_.load(std::memory_order_relaxed);
+    if (picks_.load(std::memory_order_relaxed) + kArrears < ahead) {
+      picks_.store(ahead - kArrears, std::memory_order_relaxed);
+    }
+  }
+
+  alignas(64) std::atomic<std::uint32_t> leases_{0};
+  std::atomic<std::uint64_t> picks_{0}, lent_{0};
+  std::atomic<Duration::rep> answer_{0}, began_{0};
+};
+
+// The state of all of them, written by the owner of the addresses and read by each borrow.
+class Endpoints {
+ public:
+  // even: nothing is missing. lacking: one has no connection. uneven: one has at least two fewer than another.
+  enum class Balance : std::uint8_t { even, lacking, uneven };
+
+  // `count`: the addresses that share the requests; fewer than two: the strategy alone chooses.
+  void set(std::uint32_t count, Balance balance, Duration slow_start) {
+    slow_start_.store(slow_start.count(), std::memory_order_relaxed);
+    balance_.store(count < 2 ? Balance::even : balance, std::memory_order_relaxed);
+    count_.store(count, std::memory_order_relaxed);
+  }
+  std::uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+  bool spreads() const { return count() > 1; }
+  Balance balance() const { return balance_.load(std::memory_order_relaxed); }
+  Duration slow_start() const { return Duration(slow_start_.load(std::memory_order_relaxed)); }
+
+  // The pool is full, and a connection to an address that has too many should make room for another address.
+  void ask_for_place() {
+    if (balance() == Balance::uneven && !wants_place()) wants_place_.store(true, std::memory_order_relaxed);
+  }
+  bool wants_place() const { return wants_place_.load(std::memory_order_relaxed); }
+  void place_made() { wants_place_.store(false, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<Balance> balance_{Balance::even};
+  std::atomic<bool> wants_place_{false};
+  std::atomic<Duration::rep> slow_start_{0};
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,238 @@
+// Unit tests of the spreading over several addresses: which one gets the next request, and when a connection is opened
+// or given up for it.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Instant kStart{std::chrono::hours(1)};
+constexpr Duration kSlowStart = seconds(10);
+
+class TwoAddresses : public testing::Test {
+ protected:
+  // `count` requests, each over before the next one; returns how many went to one_.
+  int requests(int count, Instant now = kStart + std::chrono::hours(1)) {
+    int first = 0;
+    for (int n = 0; n < count; ++n) {
+      drawn_ = drawn_after(drawn_);
+      Endpoint& chosen = n % 2 == 0 ? Endpoint::choose(one_, other_, kSlowStart, now, drawn_ >> 16)
+                                    : Endpoint::choose(other_, one_, kSlowStart, now, drawn_ >> 16);
+      chosen.lent();
+      first += &chosen == &one_ ? 1 : 0;
+      chosen.returned();
+    }
+    return first;
+  }
+  static void answers(Endpoint& address, Duration took) {
+    for (int n = 0; n < 500; ++n) address.answered(took);
+  }
+  Endpoint one_, other_;
+  std::uint32_t drawn_ = 1;
+};
+
+TEST_F(TwoAddresses, ShareRequestsEvenly) {
+  EXPECT_EQ(requests(1000), 500);
+  answers(one_, milliseconds(19));
+  answers(other_, milliseconds(10));
+  EXPECT_EQ(requests(1000), 500) << "less than twice as slow is no difference";
+}
+
+TEST_F(TwoAddresses, ServeAtTheOneWithFewerRequestsInProgress) {
+  one_.lent();
+  one_.lent();
+  other_.lent();
+  for (int n = 0; n < 9; ++n) one_.passed_over();
+  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kStart, 0), &other_);
+  one_.returned();
+  one_.returned();
+  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kStart, 0), &one_);
+}
+
+TEST_F(TwoAddresses, GiveTheTimesSlowerOneTheSmallerShare) {
+  answers(one_, milliseconds(100));
+  answers(other_, milliseconds(10));
+  EXPECT_NEAR(requests(10000), 1000, 200) << "a fifth of its turns";
+  answers(one_, seconds(100));
+  EXPECT_NEAR(requests(10000), 10000 / 32, 100) << "and some always: it may have recovered";
+  answers(one_, milliseconds(10));
+  EXPECT_NEAR(requests(1000), 500, 30) << "then it gets its share, and nothing that it missed";
+}
+
+TEST_F(TwoAddresses, LetTheShareOfANewOneGrow) {
+  one_.begin(kStart);
+  EXPECT_NEAR(requests(10000, kStart), 10000 / 32, 100);
+  EXPECT_NEAR(requests(10000, kStart + kSlowStart / 2), 2500, 200);
+  EXPECT_NEAR(requests(1000, kStart + kSlowStart), 500, 30);
+}
+
+TEST_F(TwoAddresses, DoNotPayBackMoreThanAFewTurns) {
+  for (int n = 0; n < 100000; ++n) other_.passed_over();
+  EXPECT_LT(requests(100), 70);
+}
+
+TEST_F(TwoAddresses, DoNotJudgeByOneSlowResponse) {
+  answers(one_, milliseconds(10));
+  answers(other_, milliseconds(10));
+  one_.answered(seconds(60));
+  EXPECT_LT(one_.answer_time(), milliseconds(12));
+  EXPECT_EQ(requests(1000), 500);
+}
+
+class ThreeAddresses : public test::PoolScene {
+ protected:
+  ThreeAddresses() : PoolScene(6) {}
+  void spread(std::size_t count = 3) { world.addresses.have(destination(), count); }
+  // A request, and what it causes.
+  void serve() {
+    TestBorrower& one = leased();
+    while (!world.dials.empty()) world.dialed();
+    world.deliver_all();
+    one.release();
+    rest(milliseconds(10));
+  }
+  std::vector<std::uint64_t> served(std::size_t count = 3) {
+    std::vector<std::uint64_t> all;
+    for (std::size_t n = 0; n < count; ++n) all.push_back(world.addresses.at(n).lent_in_all());
+    return all;
+  }
+  void expect_even(int requests, std::size_t count = 3) {
+    const std::vector<std::uint64_t> before = served(count);
+    for (int n = 0; n < requests; ++n) serve();
+    const std::vector<std::uint64_t> after = served(count);
+    for (std::size_t n = 0; n < count; ++n) {
+      EXPECT_NEAR(static_cast<double>(after[n] - before[n]), static_cast<double>(requests) / static_cast<double>(count),
+                  8)
+          << n;
+    }
+  }
+};
+
+TEST_F(ThreeAddresses, GetAConnectionEachAndAnEvenShareOfRequestsThatFollowEachOther) {
+  spread();
+  for (int n = 0; n < 3; ++n) serve();
+  EXPECT_EQ(snapshot().alive(), 3U);
+  EXPECT_EQ(world.opened, (std::vector{OpenCause::first, OpenCause::spread, OpenCause::spread}));
+  expect_even(300);
+  EXPECT_EQ(snapshot().alive(), 3U) << "and no more than one each";
+}
+
+TEST_F(ThreeAddresses, GetASessionEachAndAnEvenShareOfTheStreams) {
+  limits.expected_streams = 100;
+  world.next_streams = 100;
+  spread();
+  expect_even(300);
+  EXPECT_EQ(snapshot().alive(), 3U);
+  // After a rest, also what must not be repeated.
+  rest(std::chrono::minutes(2));
+  for (int n = 0; n < 90; ++n) {
+    TestBorrower& post = asker();
+    ASSERT_EQ(post.borrow(destination(), {.max_idle = seconds(5)}), State::leased);
+    EXPECT_EQ(world.addresses.leases(), 1U);
+    post.release();
+  }
+  for (const std::uint64_t got : served()) EXPECT_NEAR(static_cast<double>(got), 130, 8);
+}
+
+TEST_F(ThreeAddresses, ShareWhatIsInProgress) {
+  limits.expected_streams = 100;
+  world.next_streams = 100;
+  spread();
+  for (int n = 0; n < 9; ++n) serve();
+  for (int n = 0; n < 90; ++n) leased();
+  for (std::size_t n = 0; n < 3; ++n) EXPECT_NEAR(world.addresses.at(n).leases(), 30, 1);
+}
+
+TEST_F(ThreeAddresses, OpenNothingForRequestsThatAreTooRareToUseIt) {
+  limits.idle_timeout = seconds(60);
+  spread();
+  for (int n = 0; n < 10; ++n) {
+    serve();
+    rest(seconds(20));
+  }
+  EXPECT_EQ(snapshot().alive(), 2U) << "the first request cannot know";
+}
+
+TEST_F(ThreeAddresses, GetOneDialAtATime) {
+  spread();
+  TestBorrower& first = leased();
+  EXPECT_EQ(world.dials.size(), 1U);
+  first.release();
+  TestBorrower& next = leased();
+  EXPECT_EQ(world.dials.size(), 1U) << "it has not ended";
+  world.dialed();
+  next.release();
+  leased();
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+TEST_F(ThreeAddresses, GiveANewOneAConnectionAtOnce) {
+  spread(2);
+  for (int n = 0; n < 6; ++n) serve();
+  spread(3);
+  serve();
+  serve();
+  EXPECT_EQ(world.addresses.open(2), 1U);
+  expect_even(300);
+}
+
+TEST_F(ThreeAddresses, MakeRoomForANewOneWhereThePoolIsFull) {
+  spread(2);
+  std::vector<TestBorrower*> all;
+  for (int n = 0; n < 6; ++n) all.push_back(&leased());
+  for (TestBorrower* one : all) one->release();
+  EXPECT_EQ(world.addresses.open(0), 3U);
+  spread(3);
+  EXPECT_FALSE(destination().endpoints().wants_place());
+  serve();
+  EXPECT_TRUE(destination().endpoints().wants_place());
+  for (FakeConnection* wire : world.live) {
+    if (!world.addresses.wants_place_of(wire->leads_to)) continue;
+    world.on(*wire->watched_on);
+    ASSERT_EQ(claim_event(wire->index, wire->generation, 0).kind, EventClaim::Kind::inspecting);
+    destination().endpoints().place_made();
+    end_inspection(wire->index, false, CloseCause::rebalanced, world.now);
+    break;
+  }
+  serve();
+  EXPECT_EQ(world.addresses.open(2), 1U);
+  EXPECT_EQ(world.closed, std::vector{CloseCause::rebalanced});
+  EXPECT_EQ(world.opened.back(), OpenCause::spread);
+  EXPECT_EQ(snapshot().alive(), 6U);
+}
+
+TEST_F(ThreeAddresses, CountNoLeaseOfAGrantThatNobodyTook) {
+  limits.size = 1;
+  spread(2);
+  TestBorrower& holder = leased();
+  TestBorrower& waiter = waiting();
+  holder.release();
+  EXPECT_EQ(world.addresses.leases(), 1U) << "a grant counts";
+  waiter.cancel();
+  world.deliver_all();
+  EXPECT_EQ(world.addresses.leases(), 0U);
+}
+
+TEST_F(ThreeAddresses, LeaveTheChoiceToTheStrategyIfThereIsOnlyOne) {
+  limits.strategy = Strategy::first;
+  spread(1);
+  TestBorrower& one = leased();
+  TestBorrower& other = leased();
+  FakeConnection* last = &other.wire();
+  one.release();
+  other.release();
+  for (int n = 0; n < 9; ++n) {
+    TestBorrower& next = leased();
+    EXPECT_EQ(&next.wire(), last);
+    next.release();
+  }
+}
+
+}  // namespace
+}  // namespace carpool::pool
