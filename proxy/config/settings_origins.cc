@@ -35,7 +35,9 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::connect_burst>("connect_burst", "burst size for connect_rate; 0 = as many as connect_rate")
           .between(0, kMaxRate),
       row<&PoolSettings::max_tunnels>(
-          "max_tunnels", "maximum CONNECT and upgraded connections; 0 = half of size on http(s) origins, size on tcp")
+          "max_tunnels",
+          "maximum CONNECT and upgraded connections; 0 = half of size on http(s) origins; on tcp "
+          "size or, if that is 64, a quarter of pool.total, up to 1024")
           .between(0, kMaxSize),
   };
 }

@@ -32,16 +32,23 @@ std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limi
   return static_cast<std::uint32_t>(std::min(wanted, left));
 }
 
-std::uint32_t effective_total(const config::Config& config) {
+namespace {
+std::uint64_t descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return config.pool_total.max_connections;
-  const std::uint32_t total = total_under_limit(config, limit.rlim_cur);
+  const bool known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return known ? limit.rlim_cur : UINT64_MAX;
+}
+}  // namespace
+
+std::uint32_t permitted_total(const config::Config& config) {
+  return total_under_limit(config, descriptor_limit());
+}
+
+std::uint32_t effective_total(const config::Config& config) {
+  const std::uint32_t total = permitted_total(config);
   if (total < config.pool_total.max_connections) {
     log::warn("server", "too few file descriptors for pool.total.max_connections and the clients; the total is reduced",
-              {{"limit", std::uint64_t{limit.rlim_cur}},
-               {"configured", config.pool_total.max_connections},
-               {"effective", total}});
+              {{"limit", descriptor_limit()}, {"configured", config.pool_total.max_connections}, {"effective", total}});
   }
   return total;
 }

@@ -17,6 +17,7 @@ void raise_descriptor_limit();
 
 // Returns [pool.total] max_connections, or what the descriptor limit leaves besides the clients.
 std::uint32_t effective_total(const config::Config& config);
+std::uint32_t permitted_total(const config::Config& config);  // the same, and logs nothing
 // The same for a given limit; pure.
 std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limit);
 

@@ -80,6 +80,29 @@ def test_a_tunnel_holds_its_slot_under_the_cap(peer, carpool):
         assert refused.status == 503 and refused.get("retry-after")
 
 
+def test_a_client_may_have_more_tunnels_to_one_host_than_an_origin_has_connections(peer, carpool):
+    c, port = carpool(), peer(echo)
+    clients = [c.client() for _ in range(150)]
+    for client in clients:
+        assert tunnel(client, port).status == 200
+    assert c.metric("carpool_pool_size", origin="tcp://127.0.0.1:%d" % port) > 150
+    for client in clients:
+        client.close()
+
+
+def test_a_tunnel_beyond_the_limit_waits_in_line_for_the_next_one_that_ends(peer, carpool):
+    c, port = carpool(pool={"max_tunnels": 2, "wait_timeout": "20s"}), peer(echo)
+    with c.client() as first, c.client() as second, c.client() as third, c.client() as fourth:
+        assert tunnel(first, port).status == 200 and tunnel(second, port).status == 200
+        for client in (third, fourth):
+            client.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (port, port))
+            until(lambda n=3 if client is third else 4: c.metric("carpool_pool_waiting") == n - 2, what="its place in line")
+        first.close()
+        assert third.head().status == 200
+        second.close()
+        assert fourth.head().status == 200
+
+
 def test_a_tcp_origin_has_a_cap_an_address_and_a_warm_up_of_its_own(peer, carpool):
     port = peer(echo)
     c = carpool(origin=[{"uri": "tcp://db.example.internal:5432", "addresses": ["127.0.0.1:%d" % port],

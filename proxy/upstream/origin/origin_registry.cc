@@ -41,13 +41,25 @@ std::uint32_t expected_streams(const ProtocolSet& speaks, std::uint32_t max_stre
   return speaks.h1 ? 0 : max_streams;
 }
 
-pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks) {
+// All connections of a tcp origin are tunnels, so their number is its size, and a request that finds it full waits in
+// line. A host may be asked for a hundred at once: unless a setting says otherwise, a quarter of all connections that
+// the descriptors permit.
+std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::Config& config) {
+  constexpr std::uint32_t kMost = 1024;
+  const bool usual = settings.max_tunnels == 0 && settings.size == config::PoolSettings{}.size;
+  const std::uint32_t chosen = settings.tunnels(pool::Scheme::tcp);
+  return usual ? std::max(chosen, std::min(permitted_total(config) / 4, kMost)) : chosen;
+}
+
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks,
+                       const config::Config& config) {
+  const bool tunnels_only = scheme == pool::Scheme::tcp;
   pool::Limits limits;
-  limits.size = settings.size;
+  limits.size = tunnels_only ? tunnels_alone(settings, config) : settings.size;
   limits.max_waiting = settings.max_waiting;
   limits.max_usage = settings.max_usage;
   limits.single_use = settings.reuse == config::Reuse::never;
-  limits.max_tunnels = settings.tunnels(scheme);
+  limits.max_tunnels = tunnels_only ? 0 : settings.tunnels(scheme);
   limits.expire_time = settings.expire_time;
   limits.idle_timeout = settings.idle_timeout;
   limits.strategy = settings.strategy;
@@ -209,7 +221,7 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
 void OriginRegistry::apply_limits(Instant now) {
   for (OriginRuntime* context : all()) {
     pool::Destination& destination = *context->destination;
-    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks), now);
+    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks, *config_), now);
   }
 }
 
@@ -272,7 +284,7 @@ bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
 Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginRuntime> context = describe(origin);
-  const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks);
+  const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks, *config_);
   const bool configured = settings_of(origin) != nullptr;
   Result<pool::Destination*> destination =
       directory_->at(origin, limits, Clock::now(), configured ? pool::Listing::configured : pool::Listing::unlisted);
