@@ -116,3 +116,52 @@ def test_a_closed_stderr_sends_nobody_the_log_and_the_end_is_clean(origin, carpo
         answer = idle.get(o.url + "/mine")
         assert answer.status == 200 and answer.body == b"ok"
     c.stop()
+
+
+# ---- what docs/log.md says of values ----
+
+def lines(c):
+    return [json.loads(line) for line in c.output if line.startswith("{")]
+
+
+def test_every_line_but_those_that_the_documentation_names_is_json(origin, carpool):
+    o, c = origin(), carpool(upstream={"tls": {"verify": False}})
+    with c.client() as client:
+        client.get(o.url + "/")
+    c.signal(signal.SIGHUP)
+    until(lambda: any(row["module"] == "reload" for row in lines(c)), what="the reload")
+    c.stop()
+    plain = [line for line in c.output if not line.startswith("{")]
+    assert len(plain) == 2 and re.match(r"warning: \S+:\d+:\d+: upstream\.tls\.verify: ", plain[0]) and plain[1].startswith("carpool ready "), plain
+    assert {row["module"] for row in lines(c)} >= {"access", "reload"}
+
+
+def test_a_status_and_bytes_are_those_of_the_documentation(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        answer = client.get(o.url + "/")
+        refused = client.get("http://127.0.0.1:%d/" % free_port())
+        client.send(b"NONSENSE\r\n\r\n")
+        bad = client.response()
+    until(lambda: len(c.access_log()) == 3, what="three lines")
+    good, failed, malformed = c.access_log()
+    assert (good["status"], good["bytes_out"]) == (200, len(answer.body))
+    assert (failed["status"], failed["bytes_out"]) == (refused.status, 0) and refused.body, "a text of carpool's own does not count"
+    assert not {"connection", "reuse", "upstream_seconds"} & failed.keys() and failed["origin"]
+    assert (malformed["status"], malformed["bytes_out"]) == (bad.status, 0)
+    assert malformed["method"] == malformed["target"] == "" and "origin" not in malformed, "nothing was read"
+
+
+def test_a_request_that_the_end_of_the_process_cuts_off_has_the_status_that_was_sent(origin, carpool, gate):
+    def held(exchange):
+        gate.enter()
+        return False
+    o, c = origin(held), carpool(shutdown_grace="200ms")
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        gate.wait_for(1)
+        c.signal(signal.SIGTERM)
+        answer = client.response()
+        assert c.wait() == 0
+        gate.open()
+    assert answer.status == 503 and [row["status"] for row in c.access_log()] == [503]
