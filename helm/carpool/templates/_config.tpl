@@ -5,7 +5,11 @@
 {{- $config := deepCopy .Values.config -}}
 {{- if ne .Values.mode "daemonset" -}}
 {{- if .Values.sidecar.socket.enabled -}}
-{{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
+{{- $socket := dict "address" (printf "unix:%s" (include "carpool.socket" .)) -}}
+{{- range $key := list "mode" "group" -}}
+{{- with get $.Values.sidecar.socket $key -}}{{- $_ := set $socket $key . -}}{{- end -}}
+{{- end -}}
+{{- $_ := set $config "listen" (append $config.listen $socket) -}}
 {{- end -}}
 {{- if and (not .Values.sidecar.native) (eq (default "0s" $config.drain_delay) "0s") -}}
 {{- $_ := set $config "drain_delay" .Values.sidecar.classicDrainDelay -}}
