@@ -53,6 +53,8 @@ class Transport {
   // sending data before. Only for a connection that is about to be closed.
   virtual bool ended_in_order() = 0;
   virtual SecurityInfo security() const { return {}; }
+  // Returns true if it failed because the peer sent too many TLS messages without data.
+  virtual bool flooded() const { return false; }
 
   int fd() const { return fd_.get(); }
   // Truncated output must not look complete: closing sends a reset, which no peer takes for the end of a body. On a

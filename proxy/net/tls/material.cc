@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "proxy/net/tls/file.h"
+#include "proxy/net/tls/revocation.h"
 #include "proxy/net/tls/system_trust.h"
 
 namespace carpool::proxy::tls {
@@ -21,7 +22,7 @@ struct FreeInfos {
 using InfosPtr = std::unique_ptr<STACK_OF(X509_INFO), FreeInfos>;
 
 // Must change whenever the verification rules change, so that no session verified by the old rules is resumed.
-constexpr std::string_view kRules = "subjectAltName only, revocation lists of ca_file";
+constexpr std::string_view kRules = "subjectAltName only, revocation lists of ca_file for the chain, end of trust";
 
 Fault bad_setting(const std::string& what) {
   return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
@@ -61,7 +62,7 @@ Status use_ca_file(SSL_CTX* context, const std::string& path, const std::string&
     return Fault{FaultKind::tls_protocol, Side::self, "ca_file " + path + ": contains no certificate in PEM"};
   }
   if (added.certificates == 0 || !added.whole) return bad_setting("ca_file " + path);
-  if (added.lists != 0) X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  if (added.lists != 0) obey_lists(store);
   return Done{};
 }
 

@@ -21,7 +21,6 @@ struct Material {
 
   // PEM: ca_file, or the system's bundle and every certificate of the system's directory that the bundle lacks; empty
   // without verification.
-  // without verification.
   std::vector<std::string> authorities;
   std::string certificate, key;  // PEM; empty: no client certificate
 };

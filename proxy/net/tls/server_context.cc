@@ -7,6 +7,7 @@
 #include "proxy/net/tls/material.h"
 #include "proxy/net/tls/openssl.h"
 #include "proxy/net/tls/ticket.h"
+#include "proxy/net/tls/verify.h"
 
 namespace carpool::proxy::tls {
 
@@ -45,7 +46,7 @@ bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {
   if (authority.empty()) return true;
   const CertPtr trusted = certificate_of(authority);
   if (!trusted || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), trusted.get()) != 1) return false;
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_certificate);
   return true;
 }
 
@@ -80,7 +81,7 @@ Status use_files(ServerContext::Impl& impl, const ServerSettings& settings, cons
   impl.fingerprint = fingerprint_of(files, material);
   if (!files.verify) return Done{};
   name_authorities(context);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_certificate);
   return Done{};
 }
 
@@ -166,7 +167,7 @@ Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, c
   // Tickets resume sessions; a cache would hold one for each client.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   if (Status used = use_source(*impl, settings, source); !used) return used.take_fault();
-  SSL_CTX_set_session_ticket_cb(context, nullptr, judge_ticket, nullptr);
+  SSL_CTX_set_session_ticket_cb(context, mark_ticket, judge_ticket, nullptr);
   if (SSL_CTX_set_cipher_list(context, kCiphers) != 1 || SSL_CTX_set1_groups_list(context, kGroups) != 1 ||
       SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||

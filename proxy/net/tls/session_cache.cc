@@ -17,19 +17,6 @@ bool single_use(const SSL_SESSION* session) {
 
 }  // namespace
 
-bool end_with_certificate(SSL_SESSION* session) {
-  const X509* certificate = SSL_SESSION_get0_peer(session);
-  int days = 0, seconds = 0;
-  if (certificate == nullptr || ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(certificate)) != 1) {
-    return false;
-  }
-  const long left = days * 86'400L + seconds;
-  if (left <= 0) return false;
-  const long life = SSL_SESSION_get_time(session) + SSL_SESSION_get_timeout(session) - std::time(nullptr);
-  if (life > left) SSL_SESSION_set_timeout(session, SSL_SESSION_get_timeout(session) - (life - left));
-  return true;
-}
-
 void SessionStore::put(const std::string& peer, SessionPtr session) {
   const std::lock_guard lock(mutex_);
   Stack& stack = at(peer);

@@ -16,10 +16,6 @@
 
 namespace carpool::proxy::tls {
 
-// A resumed session is not verified again, so it must expire with the verified certificate. Returns false if it has
-// expired.
-bool end_with_certificate(SSL_SESSION* session);
-
 class SessionStore {
  public:
   static constexpr std::size_t kMaxPeers = 1024;

@@ -1,13 +1,16 @@
-// Judges the session tickets that clients present to a server. Included by this directory's .cc files only.
+// What a server writes into its clients' session tickets, and how it judges those that come back. Included by this
+// directory's .cc files only.
 #pragma once
 
 #include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
 
-// OpenSSL's callback for a ticket that was decrypted, or could not be. A resumed client is not asked for its
-// certificate again, so a ticket is worth nothing once the certificate that it stands for has ended: a full handshake
+// OpenSSL's callbacks. A resumed client is not asked for its certificate again, so the ticket of a client that showed
+// one carries the end of what verified it. After that, or without an end, the ticket is worth nothing: a full handshake
 // follows. A change of the authorities makes another SSL_CTX, whose keys decrypt no earlier ticket.
+int mark_ticket(SSL* ssl, void* unused);
+// For a ticket that was decrypted, or could not be.
 SSL_TICKET_RETURN judge_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char* name, std::size_t size,
                                SSL_TICKET_STATUS status, void* unused);
 

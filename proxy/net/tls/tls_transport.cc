@@ -14,6 +14,7 @@
 #include "proxy/net/tls/control_messages.h"
 #include "proxy/net/tls/record_coalescer.h"
 #include "proxy/net/tls/socket_bio.h"
+#include "proxy/net/tls/trust_end.h"
 #include "proxy/net/tls/verify.h"
 
 namespace carpool::proxy::tls {
@@ -106,7 +107,7 @@ std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, Fd&& 
     return stream;
   }
   SSL* ssl = stream->ssl_.get();
-  SSL_set_verify(ssl, home.settings.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, explain_refusal);
+  SSL_set_verify(ssl, home.settings.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, judge_certificate);
   SSL_set_connect_state(ssl);
   if (const auto session = home.store->take(stream->peer_)) SSL_set_session(ssl, session.get());
   return stream;
@@ -171,7 +172,8 @@ Result<bool> TlsTransport::do_handshake() {
 
 Fault TlsTransport::handshake_fault(int error) {
   peer_refused_ = refuses_certificate(ERR_GET_REASON(ERR_peek_error()));
-  const std::string what = "TLS handshake with " + (greeting_ ? greeting_->name : peer_) + ": ";
+  const std::string& peer = greeting_ ? greeting_->name : peer_;
+  const std::string what = "TLS handshake" + (peer.empty() ? peer : " with " + peer) + ": ";
   const auto reason = take_reason();
   if (greeting_ && !greeting_->refusal.empty()) {
     return {FaultKind::tls_certificate, Side::upstream, what + greeting_->refusal};
@@ -320,8 +322,12 @@ const std::string& TlsTransport::wanted_name() const {
 
 void TlsTransport::keep(ssl_session_st* session) {
   SessionPtr owned(session);
-  const bool verified = SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
-  if (!store_ || (verified && !end_with_certificate(session))) return;
+  if (!store_) return;
+  if (SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE) {
+    const bool verified = SSL_session_reused(ssl_.get()) == 0;  // a resumed one keeps the end of the one before
+    if (verified && !write_trust_end(session, trusted_until_)) return;
+    if (!end_session_by(session, trust_end_of(session).value_or(0))) return;
+  }
   store_->put(peer_, std::move(owned));
 }
 

@@ -5,6 +5,7 @@
 // record may already be sent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,12 +53,16 @@ class TlsTransport final : public net::Transport {
   bool no_data_pending() override;
   bool ended_in_order() override;
   net::SecurityInfo security() const override;
+  bool flooded() const override { return flooded_; }
 
   // Returns true if the handshake failed because the peer does not accept our certificate (RFC 8446 §6.2).
   bool peer_refused_certificate() const { return peer_refused_; }
 
   // Called by OpenSSL's callbacks.
   void refuse_certificate(std::string why);
+  // A certificate of the peer's chain was accepted until then, in seconds since 1970; the first end counts.
+  void trust_until(std::int64_t end) { trusted_until_ = std::min(trusted_until_, end); }
+  std::int64_t trusted_until() const { return trusted_until_; }
   const std::string& wanted_name() const;
   void keep(ssl_session_st* session);
   // A message or a warning that carries no data, after the handshake. A peer that sends many without data in between
@@ -93,6 +98,7 @@ class TlsTransport final : public net::Transport {
   int wire_error_ = 0;                         // errno of the BIO's last call
   bool fin_ = false;                           // the socket reached EOF
   bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
+  std::int64_t trusted_until_ = INT64_MAX;     // of the chain that this handshake verified
   bool established_ = false, failed_ = false;
   bool peer_refused_ = false;
   bool mid_record_ = false;   // one of our records is partly written

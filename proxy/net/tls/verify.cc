@@ -8,7 +8,9 @@
 #include <new>
 #include <string>
 
+#include "proxy/net/tls/revocation.h"
 #include "proxy/net/tls/tls_transport.h"
+#include "proxy/net/tls/trust_end.h"
 
 namespace carpool::proxy::tls {
 namespace {
@@ -97,17 +99,25 @@ std::string explain(int error, const X509* certificate, const std::string& wante
   }
 }
 
-void note_refusal(X509_STORE_CTX* context) {
+TlsTransport& stream_of(X509_STORE_CTX* context) {
   const auto* ssl = static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  auto& stream = *static_cast<TlsTransport*>(SSL_get_app_data(ssl));
+  return *static_cast<TlsTransport*>(SSL_get_app_data(ssl));
+}
+
+void note_refusal(X509_STORE_CTX* context) {
+  TlsTransport& stream = stream_of(context);
   const int error = X509_STORE_CTX_get_error(context);
   stream.refuse_certificate(explain(error, X509_STORE_CTX_get_current_cert(context), stream.wanted_name()));
 }
 
 }  // namespace
 
-int explain_refusal(int verdict, X509_STORE_CTX* context) {
-  if (verdict == 1) return 1;
+int judge_certificate(int verdict, X509_STORE_CTX* context) {
+  if (verdict == 1) {
+    stream_of(context).trust_until(end_of_current(context));
+    return 1;
+  }
+  if (pass_without_list(context)) return 1;
   try {
     note_refusal(context);
   } catch (const std::bad_alloc&) {  // refused without the reason
