@@ -115,6 +115,9 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
                                           "TLS handshakes of clients, by result: full, resumed, failed, timeout "
                                           "(listen.header_timeout) or rejected (more than "
                                           "threads.max_tasks)."};
+inline constexpr Metric kTlsFloods{"carpool_tls_floods_total", counter, "peer",
+                                   "Connections ended because the peer (client, origin) sent more than 32 TLS "
+                                   "messages without data in between (KeyUpdate, for example)."};
 inline constexpr Metric kAuthentications{
     "carpool_downstream_authentications_total", counter, "result",
     "Requests on listeners with a credentials_file, by result: accepted, or answered with 407: missing (no "
@@ -263,47 +266,48 @@ inline constexpr std::array kCatalog{
     &catalog::kGivenUp,             //
     &catalog::kH2Abuse,             //
     &catalog::kClientHandshakes,    //
-    &catalog::kAuthentications,     //
-    &catalog::kRefused,             //
-    &catalog::kCredentialFiles,     //
-    &catalog::kStaleCredentials,    //
-    &catalog::kTokenRequests,       //
-    &catalog::kInterceptConnects,   //
-    &catalog::kInterceptLeaves,     //
-    &catalog::kInterceptMinted,     //
-    &catalog::kInterceptExpiry,     //
-    &catalog::kHandshake,           //
-    &catalog::kResets,              //
-    &catalog::kEgress,              //
-    &catalog::kDns,                 //
-    &catalog::kTasks,               //
-    &catalog::kHandovers,           //
-    &catalog::kHandoversPaused,     //
-    &catalog::kThreads,             //
-    &catalog::kThreadsMax,          //
-    &catalog::kLowOnThreads,        //
-    &catalog::kQueue,               //
-    &catalog::kQueueWait,           //
-    &catalog::kReviews,             //
-    &catalog::kWebhookShed,         //
-    &catalog::kWebhookLimits,       //
-    &catalog::kOverloadStage,       //
-    &catalog::kOverloadUsed,        //
-    &catalog::kOverloadShed,        //
-    &catalog::kReserveTaken,        //
-    &catalog::kMemoryReturned,      //
-    &catalog::kReloads,             //
-    &catalog::kReloadLimits,        //
-    &catalog::kAdminConnections,    //
-    &catalog::kAdminShed,           //
-    &catalog::kLogDropped,          //
-    &catalog::kBuildInfo,           //
-    &catalog::kCpu,                 //
-    &catalog::kResident,            //
-    &catalog::kVirtual,             //
-    &catalog::kOpenFds,             //
-    &catalog::kMaxFds,              //
-    &catalog::kStartTime,           //
+    &catalog::kTlsFloods,
+    &catalog::kAuthentications,    //
+    &catalog::kRefused,            //
+    &catalog::kCredentialFiles,    //
+    &catalog::kStaleCredentials,   //
+    &catalog::kTokenRequests,      //
+    &catalog::kInterceptConnects,  //
+    &catalog::kInterceptLeaves,    //
+    &catalog::kInterceptMinted,    //
+    &catalog::kInterceptExpiry,    //
+    &catalog::kHandshake,          //
+    &catalog::kResets,             //
+    &catalog::kEgress,             //
+    &catalog::kDns,                //
+    &catalog::kTasks,              //
+    &catalog::kHandovers,          //
+    &catalog::kHandoversPaused,    //
+    &catalog::kThreads,            //
+    &catalog::kThreadsMax,         //
+    &catalog::kLowOnThreads,       //
+    &catalog::kQueue,              //
+    &catalog::kQueueWait,          //
+    &catalog::kReviews,            //
+    &catalog::kWebhookShed,        //
+    &catalog::kWebhookLimits,      //
+    &catalog::kOverloadStage,      //
+    &catalog::kOverloadUsed,       //
+    &catalog::kOverloadShed,       //
+    &catalog::kReserveTaken,       //
+    &catalog::kMemoryReturned,     //
+    &catalog::kReloads,            //
+    &catalog::kReloadLimits,       //
+    &catalog::kAdminConnections,   //
+    &catalog::kAdminShed,          //
+    &catalog::kLogDropped,         //
+    &catalog::kBuildInfo,          //
+    &catalog::kCpu,                //
+    &catalog::kResident,           //
+    &catalog::kVirtual,            //
+    &catalog::kOpenFds,            //
+    &catalog::kMaxFds,             //
+    &catalog::kStartTime,          //
 };
 
 }  // namespace carpool::metrics

@@ -32,6 +32,9 @@ enum class Authentication : std::uint8_t {
   rejected    // no user has these
 };
 inline constexpr std::array<std::string_view, 4> kAuthentications{"accepted", "missing", "malformed", "rejected"};
+// The side of a peer whose connection ended because it sent too many TLS messages without data.
+enum class TlsPeer : std::uint8_t { client, origin };
+inline constexpr std::array<std::string_view, 2> kTlsPeers{"client", "origin"};
 // The end of a CONNECT to an intercepted origin: here, or with the client's TLS, or as a tunnel.
 enum class Intercept : std::uint8_t {
   intercepted,

@@ -252,6 +252,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kGivenUp, counts<&Registry::given_up_count, kGivenUps>},
     {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
     {&catalog::kClientHandshakes, counts<&Registry::client_handshake_count, kClientHandshakes>},
+    {&catalog::kTlsFloods, counts<&Registry::tls_flood_count, kTlsPeers>},
     {&catalog::kAuthentications, counts<&Registry::authentication_count, kAuthentications>},
     {&catalog::kRefused, cell<&OriginShard::refused>},
     {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},

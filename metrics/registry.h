@@ -43,6 +43,9 @@ class Registry {
   void record_credential_file(CredentialFile what) {  // the same
     credential_files_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
   }
+  void record_tls_flood(TlsPeer peer) {  // the same
+    tls_floods_[static_cast<std::size_t>(peer)].fetch_add(1, std::memory_order_relaxed);
+  }
   void set_stale_credentials(std::uint64_t files) { stale_credentials_.store(files, std::memory_order_relaxed); }
 
   // ---- on loop `loop`'s thread ----
@@ -84,6 +87,7 @@ class Registry {
   std::uint64_t credential_file_count(std::size_t what) const {
     return credential_files_[what].load(std::memory_order_relaxed);
   }
+  std::uint64_t tls_flood_count(std::size_t peer) const { return tls_floods_[peer].load(std::memory_order_relaxed); }
   std::uint64_t stale_credentials() const { return stale_credentials_.load(std::memory_order_relaxed); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
@@ -135,6 +139,7 @@ class Registry {
   std::vector<Counter> egress_;    // in the order of kEgress
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};
   std::array<std::atomic<std::uint64_t>, kCredentialFiles.size()> credential_files_{};
+  std::array<std::atomic<std::uint64_t>, kTlsPeers.size()> tls_floods_{};
   std::atomic<std::uint64_t> stale_credentials_{0};
   std::vector<Counter> abuses_;  // in the order of kAbuses
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "metrics/registry.h"
 #include "proxy/exchange/leak_log.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/connection.h"
@@ -63,7 +64,14 @@ void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseC
   auto& connection = static_cast<Connection&>(*pooled);
   // A borrower detaches from the connection before it gives the lease back; only a leaked connection still has one.
   if (cause == pool::CloseCause::leak && connection.user != nullptr) note_lost(connection);
+  if (connection.transport().flooded()) note_flood(connection);
   log_state_change(connection, ConnectionState::closed, pool::name(cause));
+}
+
+void WorkerPoolEnvironment::note_flood(const Connection& connection) {
+  metrics_->record_tls_flood(metrics::TlsPeer::origin);
+  log::debug("pool", "too many TLS messages without data",
+             {{"origin", connection.origin}, {"connection", connection.id()}, {"peer", connection.peer()}});
 }
 
 // A lease was destroyed without being given back: a bug. Its borrower may be partly destroyed, so it is not called.

@@ -14,7 +14,11 @@ class OriginRegistry;
 class WorkerPoolEnvironment final : public pool::Environment {
  public:
   WorkerPoolEnvironment(const Workers& workers, LeakLog& leaks);
-  void set_origins(OriginRegistry& origins) { origins_ = &origins; }  // before the first dial
+  // Before the first dial.
+  void set_origins(OriginRegistry& origins, metrics::Registry& metrics) {
+    origins_ = &origins;
+    metrics_ = &metrics;
+  }
 
   void dial(pool::Destination& destination, pool::Reservation reservation) override;
   void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) override;
@@ -29,9 +33,11 @@ class WorkerPoolEnvironment final : public pool::Environment {
 
  private:
   void note_lost(const Connection& connection);
+  void note_flood(const Connection& connection);
   const Workers& workers_;
   LeakLog& leaks_;
   OriginRegistry* origins_ = nullptr;
+  metrics::Registry* metrics_ = nullptr;
   const std::uint64_t seed_;
 };
 

@@ -57,7 +57,7 @@ Status Server::open() {
       [this](config::Config& own) { return OriginRegistry::make(own, pool_environment_, *metrics_); });
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
-  pool_environment_.set_origins(*origins_);
+  pool_environment_.set_origins(*origins_, *metrics_);
   credential_files_ = std::make_unique<CredentialFiles>(*origins_, *metrics_);
   Result<InterceptLeaves::Plan> leaves = intercept_leaves_.prepare(config);
   if (!leaves) return leaves.take_fault();

@@ -69,6 +69,11 @@ void LoopStats::count_abuse(std::string_view abuse) {
   metrics_.record_abuse(loop_.id(), abuse);
 }
 
+void LoopStats::note_tls_flood(std::string_view client) {
+  metrics_.record_tls_flood(metrics::TlsPeer::client);
+  log::debug("listener", "too many TLS messages without data", {{"client", client}});
+}
+
 void LoopStats::count_shed(metrics::Shed what) {
   metrics_.record_shed(loop_.id(), what);
 }

@@ -44,6 +44,8 @@ class LoopStats {
   void note_accept_pause() LOOP_ONLY;
   void count_dns(metrics::Dns what, std::uint64_t n) LOOP_ONLY;
   void count_abuse(std::string_view abuse) LOOP_ONLY;
+  // Counts a client whose connection ends, and writes one line of the log at level debug.
+  void note_tls_flood(std::string_view client) LOOP_ONLY;
   void count_shed(metrics::Shed what) LOOP_ONLY;
   void count_egress(metrics::Egress said) LOOP_ONLY;  // of one request
   void count_given_up(metrics::GivenUp why) LOOP_ONLY;

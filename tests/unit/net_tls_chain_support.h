@@ -81,7 +81,8 @@ class ChainPair {
   ChainPair(const Chain& chain, const std::string& lists, bool of_the_client, const std::string& version = "1.3")
       : cert_(pem_of(chain.leaf.certificate.get()) + pem_of(chain.middle.certificate.get())),
         key_(pem_of(chain.leaf.key.get())),
-        trusted_(pem_of(chain.root.certificate.get()) + lists) {
+        trusted_(pem_of(chain.root.certificate.get()) + lists),
+        of_the_client_(of_the_client) {
     ServerSettings serving;
     serving.max_version = version;
     const auto own = serve();
@@ -104,15 +105,15 @@ class ChainPair {
   std::unique_ptr<Talk> connect() {
     auto talk = std::make_unique<Talk>(*client, *server);
     if (!talk->up || talk->server_refusal) {
-      refusal = talk->refusal ? talk->refusal->detail : "";
-      if (talk->server_refusal) refusal = talk->server_refusal->detail;
+      const std::optional<Fault>& said = of_the_client_ ? talk->server_refusal : talk->refusal;
+      refusal = said ? said->detail : "the other side refuses";
       return nullptr;
     }
     Talk::write(*talk->server, "x");
     Talk::read(*talk->client, 1);
     return talk;
   }
-  // What a process that takes over has.
+  // Replaces the client by one that has the sessions that a new process receives.
   void hand_over() {
     auto next = make(client->settings());
     for (const std::string& session : client->hand_out("localhost:443", 8)) {
@@ -132,6 +133,7 @@ class ChainPair {
     return std::move(*made);
   }
   net::TemporaryFile cert_, key_, trusted_;
+  const bool of_the_client_;
 };
 
 }  // namespace carpool::proxy::tls

@@ -1,4 +1,8 @@
 // A session ends with the first of the certificates and revocation lists that its verification relied on.
+#include <ctime>
+
+#include "proxy/net/tls/ticket.h"
+#include "proxy/net/tls/trust_end.h"
 #include "tests/unit/net_tls_chain_support.h"
 
 namespace carpool::proxy::tls {
@@ -18,6 +22,7 @@ struct Ending {
   std::string name;
   Chain chain;
   std::unique_ptr<ChainPair> pair;
+  bool ended = false;
 };
 
 std::vector<Ending> all_that_may_end(bool of_the_client) {
@@ -39,13 +44,22 @@ void expect_resumption(Ending& one) {
   EXPECT_TRUE(again->server->security().resumed) << one.name;
 }
 
-// Connects again and again, so that each ticket comes from a resumption, until the verification fails.
-void expect_end(Ending& one, Instant limit) {
-  bool refused = false;
-  while (!refused && Clock::now() < limit) refused = one.pair->connect() == nullptr;
-  EXPECT_TRUE(refused) << one.name;
-  const bool says = one.pair->refusal.find("expired") != std::string::npos;
-  EXPECT_TRUE(says) << one.name << ": " << one.pair->refusal;
+// Connects all of them in turns, so that each ticket comes from a resumption a moment before, until each verification
+// has failed.
+void expect_ends(std::vector<Ending>& all) {
+  const Instant limit = Clock::now() + 20s;
+  std::size_t left = all.size();
+  while (left != 0 && Clock::now() < limit) {
+    for (Ending& one : all) {
+      if (one.ended || one.pair->connect() != nullptr) continue;
+      one.ended = true;
+      --left;
+    }
+  }
+  for (const Ending& one : all) {
+    const bool says = one.pair->refusal.find("expired") != std::string::npos;
+    EXPECT_TRUE(one.ended && says) << one.name << ": " << one.pair->refusal;
+  }
 }
 
 class TlsTrust : public testing::TestWithParam<bool> {};
@@ -53,8 +67,7 @@ class TlsTrust : public testing::TestWithParam<bool> {};
 TEST_P(TlsTrust, EndsASessionWithTheFirstThatEndsInItsChain) {
   std::vector<Ending> all = all_that_may_end(GetParam());
   for (Ending& one : all) expect_resumption(one);
-  const Instant limit = Clock::now() + 20s;
-  for (Ending& one : all) expect_end(one, limit);
+  expect_ends(all);
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEitherSide, TlsTrust, testing::Values(true, false),
@@ -69,8 +82,25 @@ TEST(TlsTrustOfAnOrigin, EndsASessionAlsoInTheProcessThatTookItOver) {
     ASSERT_NE(again, nullptr) << one.name;
     EXPECT_TRUE(again->client->security().resumed) << one.name << ": the session was taken over";
   }
-  const Instant limit = Clock::now() + 20s;
-  for (Ending& one : all) expect_end(one, limit);
+  expect_ends(all);
+}
+
+// A client may offer a ticket for as long as it wants.
+TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
+  const Chain chain;
+  ChainPair pair(chain, "", false);
+  ASSERT_NE(pair.connect(), nullptr);
+  const std::vector<std::string> all = pair.client->hand_out("localhost:443", 1);
+  ASSERT_EQ(all.size(), 1U);
+  const auto* at = reinterpret_cast<const unsigned char*>(all[0].data());
+  const SessionPtr session(d2i_SSL_SESSION(nullptr, &at, static_cast<long>(all[0].size())));
+  ASSERT_TRUE(session);
+  const auto judged = [&] { return judge_ticket(nullptr, session.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr); };
+  EXPECT_EQ(judged(), SSL_TICKET_RETURN_USE) << "it ends with the chain";
+  ASSERT_TRUE(write_trust_end(session.get(), std::time(nullptr) - 1));
+  EXPECT_EQ(judged(), SSL_TICKET_RETURN_IGNORE_RENEW);
+  ASSERT_EQ(SSL_SESSION_set1_ticket_appdata(session.get(), nullptr, 0), 1);
+  EXPECT_EQ(judged(), SSL_TICKET_RETURN_IGNORE_RENEW);
 }
 
 TEST(TlsTrustOfAnOrigin, IsOfNoConcernWithoutVerification) {

@@ -1,4 +1,4 @@
-// What a server writes into its clients' session tickets, and how it judges those that come back. Included by this
+// Session tickets of clients: a server writes an end into each, and judges those that come back. Included by this
 // directory's .cc files only.
 #pragma once
 
