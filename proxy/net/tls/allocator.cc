@@ -6,12 +6,27 @@
 
 #include "base/assert.h"
 #include "base/c_allocator.h"
+#include "proxy/net/tls/record_buffers.h"
 
 namespace carpool::proxy::tls {
 namespace {
 
+// OpenSSL may return blocks after the thread's destructors ran: the buffers need none, and closing them refuses more.
+constinit thread_local RecordBuffers buffers;
+struct CloseAtEnd {
+  ~CloseAtEnd() { buffers.close(); }
+};
+
+void* allocate_buffer() {
+  static thread_local const CloseAtEnd closing;
+  static_cast<void>(&closing);
+  void* const kept = buffers.take();
+  return kept != nullptr ? kept : c_allocator::allocate(RecordBuffers::kBlock);
+}
+
 // OpenSSL expects null for size 0, from realloc() once the block is freed.
 void* allocate(std::size_t size, const char*, int) {
+  if (RecordBuffers::fits(size)) return allocate_buffer();
   return size == 0 ? nullptr : c_allocator::allocate(size);
 }
 
@@ -22,6 +37,7 @@ void* reallocate(void* block, std::size_t size, const char*, int) {
 }
 
 void give(void* block, const char*, int) {
+  if (block == nullptr || buffers.keep(block)) return;
   std::free(block);
 }
 

@@ -1,0 +1,53 @@
+// The buffers of records that a thread keeps.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "proxy/net/tls/record_buffers.h"
+
+namespace carpool::proxy::tls {
+namespace {
+
+void* buffer() {
+  return std::malloc(RecordBuffers::kBlock);
+}
+
+TEST(RecordBuffersOfAThread, GiveBackTheLastOneFirstAndKeepNoMoreThanTwo) {
+  RecordBuffers buffers;
+  EXPECT_EQ(buffers.take(), nullptr);
+  void* const one = buffer();
+  void* const two = buffer();
+  void* const third = buffer();
+  EXPECT_TRUE(buffers.keep(one));
+  EXPECT_TRUE(buffers.keep(two));
+  EXPECT_FALSE(buffers.keep(third)) << "the caller frees it";
+  std::free(third);
+  EXPECT_EQ(buffers.take(), two);
+  EXPECT_EQ(buffers.take(), one);
+  EXPECT_EQ(buffers.take(), nullptr);
+  EXPECT_TRUE(buffers.keep(one));
+  EXPECT_TRUE(buffers.keep(two));
+  buffers.close();
+  EXPECT_EQ(buffers.take(), nullptr);
+}
+
+TEST(RecordBuffersOfAThread, KeepNoBlockOfAnotherSize) {
+  RecordBuffers buffers;
+  for (const std::size_t size : {std::size_t{1}, RecordBuffers::kLeast, RecordBuffers::kBlock + 64}) {
+    void* const block = std::malloc(size);
+    EXPECT_FALSE(buffers.keep(block)) << size;
+    std::free(block);
+  }
+}
+
+TEST(RecordBuffersOfAThread, KeepNothingOnceTheThreadEnds) {
+  RecordBuffers buffers;
+  buffers.close();
+  void* const late = buffer();
+  EXPECT_FALSE(buffers.keep(late));
+  std::free(late);
+}
+
+}  // namespace
+}  // namespace carpool::proxy::tls
