@@ -295,6 +295,22 @@ def test_handshakes_beyond_inline_handshakes_run_as_tasks(origin, carpool, pki, 
     assert c.metric(HANDSHAKES, result="full") + c.metric(HANDSHAKES, result="resumed") == 64
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_handshake_goes_to_another_thread_and_back_once(carpool, pki, files, version):
+    c, count = carpool(listen=files.settings(), threads={"inline_handshakes": 1}), 20
+    context = trusting(pki)
+    context.minimum_version = context.maximum_version = version
+    before = c.metric("carpool_exec_tasks_total")
+    began = time.monotonic()
+    for _ in range(count):
+        context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost").close()
+    inline = 1 + time.monotonic() - began
+    until(lambda: c.metric(HANDSHAKES, result="full") == count, what="all are complete")
+    tasks = c.metric("carpool_exec_tasks_total") - before
+    steps = 2 if version == ssl.TLSVersion.TLSv1_2 else 1  # the keys of TLS 1.2 are exchanged with the second one
+    assert steps * (count - inline) <= tasks <= steps * count, tasks
+
+
 def test_a_session_is_resumed_by_a_ticket(origin, carpool, pki, files):
     o, c = origin(), carpool(listen=files.settings())
     context = trusting(pki)

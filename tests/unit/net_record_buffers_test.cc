@@ -9,16 +9,16 @@
 namespace carpool::proxy::tls {
 namespace {
 
-void* buffer() {
+void* malloc_buffer() {
   return std::malloc(RecordBuffers::kBlock);
 }
 
 TEST(RecordBuffersOfAThread, GiveBackTheLastOneFirstAndKeepNoMoreThanTwo) {
   RecordBuffers buffers;
   EXPECT_EQ(buffers.take(), nullptr);
-  void* const one = buffer();
-  void* const two = buffer();
-  void* const third = buffer();
+  void* const one = malloc_buffer();
+  void* const two = malloc_buffer();
+  void* const third = malloc_buffer();
   EXPECT_TRUE(buffers.keep(one));
   EXPECT_TRUE(buffers.keep(two));
   EXPECT_FALSE(buffers.keep(third)) << "the caller frees it";
@@ -44,7 +44,7 @@ TEST(RecordBuffersOfAThread, KeepNoBlockOfAnotherSize) {
 TEST(RecordBuffersOfAThread, KeepNothingOnceTheThreadEnds) {
   RecordBuffers buffers;
   buffers.close();
-  void* const late = buffer();
+  void* const late = malloc_buffer();
   EXPECT_FALSE(buffers.keep(late));
   std::free(late);
 }

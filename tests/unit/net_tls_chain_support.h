@@ -17,7 +17,7 @@ namespace carpool::proxy::tls {
 
 using namespace std::chrono_literals;
 
-inline Certified authority(const std::string& name, std::chrono::seconds life, const Certified* issuer) {
+inline Certified issuing(const std::string& name, std::chrono::seconds life, const Certified* issuer) {
   return CertificateDraft()
       .valid(-1h, life)
       .subject(name)
@@ -69,8 +69,8 @@ struct Lives {
 
 struct Chain {
   explicit Chain(const Lives& lives = {})
-      : root(authority("root", lives.root, nullptr)),
-        middle(authority("middle", lives.middle, &root)),
+      : root(issuing("root", lives.root, nullptr)),
+        middle(issuing("middle", lives.middle, &root)),
         leaf(of_localhost(lives.leaf, middle)) {}
   Certified root, middle, leaf;
 };

@@ -12,15 +12,15 @@ namespace carpool::proxy::tls {
 namespace {
 
 // OpenSSL may return blocks after the thread's destructors ran: the buffers need none, and closing them refuses more.
-constinit thread_local RecordBuffers buffers;
+constinit thread_local RecordBuffers kept_buffers;
 struct CloseAtEnd {
-  ~CloseAtEnd() { buffers.close(); }
+  ~CloseAtEnd() { kept_buffers.close(); }
 };
 
 void* allocate_buffer() {
   static thread_local const CloseAtEnd closing;
   static_cast<void>(&closing);
-  void* const kept = buffers.take();
+  void* const kept = kept_buffers.take();
   return kept != nullptr ? kept : c_allocator::allocate(RecordBuffers::kBlock);
 }
 
@@ -37,7 +37,7 @@ void* reallocate(void* block, std::size_t size, const char*, int) {
 }
 
 void give(void* block, const char*, int) {
-  if (block == nullptr || buffers.keep(block)) return;
+  if (block == nullptr || kept_buffers.keep(block)) return;
   std::free(block);
 }
 

@@ -56,7 +56,11 @@ Fault out_of_memory() {
 
 void on_step(const SSL* ssl, int where, int) {
   auto* stream = static_cast<TlsTransport*>(SSL_get_app_data(ssl));
-  if (stream != nullptr && is_control_message(ssl, where)) stream->count_control();
+  if (stream == nullptr) return;
+  if (is_control_message(ssl, where)) stream->count_control();
+  if ((where & SSL_CB_ACCEPT_LOOP) == SSL_CB_ACCEPT_LOOP && SSL_get_state(ssl) == TLS_ST_SW_FINISHED) {
+    stream->note_finished_sent();
+  }
 }
 
 }  // namespace
@@ -185,6 +189,12 @@ Fault TlsTransport::handshake_fault(int error) {
   const bool not_tls = reason == "wrong version number" || reason == "http request";
   return {FaultKind::tls_protocol, Side::upstream,
           what + std::string(reason) + (not_tls ? " (the peer does not seem to speak TLS)" : "")};
+}
+
+// In TLS 1.3 a client's certificate comes after the server's Finished; a resumed client shows none.
+bool TlsTransport::lacks_finished_only() const {
+  if (!finished_sent_ || established_) return false;
+  return SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE || SSL_session_reused(ssl_.get()) == 1;
 }
 
 // Maps an SSL error to a result. Fatal errors are remembered, because SSL must not be called again.

@@ -55,6 +55,9 @@ class TlsTransport final : public net::Transport {
   net::SecurityInfo security() const override;
   bool flooded() const override { return flooded_; }
 
+  // Returns true if a server's handshake lacks the client's Finished only: what is left costs a few hashes, and neither
+  // a signature nor a key.
+  bool lacks_finished_only() const;
   // Returns true if the handshake failed because the peer does not accept our certificate (RFC 8446 §6.2).
   bool peer_refused_certificate() const { return peer_refused_; }
 
@@ -68,6 +71,7 @@ class TlsTransport final : public net::Transport {
   // A message or a warning that carries no data, after the handshake. A peer that sends many without data in between
   // only costs CPU time; its connection fails. OpenSSL itself bounds empty records of data.
   void count_control();
+  void note_finished_sent() { finished_sent_ = true; }
 
  private:
   friend struct StreamBio;
@@ -101,6 +105,7 @@ class TlsTransport final : public net::Transport {
   std::int64_t trusted_until_ = INT64_MAX;     // of the chain that this handshake verified
   bool established_ = false, failed_ = false;
   bool peer_refused_ = false;
+  bool finished_sent_ = false;
   bool mid_record_ = false;   // one of our records is partly written
   bool flooded_ = false;      // too many control messages: the socket is not read any more
   std::uint8_t control_ = 0;  // control messages since the last data

@@ -46,7 +46,8 @@ class TlsPeer:
     def receive(self, most=65536):
         """Returns b"" at the end of the connection, whatever that is."""
         into = ctypes.create_string_buffer(most)
-        return into.raw[:max(_SSL.SSL_read(self._ssl, into, most), 0)]
+        size = _SSL.SSL_read(self._ssl, into, most)
+        return into.raw[:max(size, 0)]
 
     def until(self, text):
         got = b""
