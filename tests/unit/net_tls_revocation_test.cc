@@ -4,7 +4,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-class TlsRevocation : public testing::TestWithParam<bool> {
+class TlsRevocation : public ::testing::TestWithParam<bool> {
  protected:
   // Returns why the chain is refused; empty: it is not.
   std::string refusal(const std::string& lists) {
@@ -53,7 +53,7 @@ TEST_P(TlsRevocation, RefusesAListThatAnotherKeySigned) {
   EXPECT_SAYS(refusal(revocation_list(other.root, 1h) + of_middle()), "CRL signature failure");
 }
 
-INSTANTIATE_TEST_SUITE_P(Lists, TlsRevocation, testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(Lists, TlsRevocation, ::testing::Values(true, false),
                          [](const auto& side) { return side.param ? "OfClients" : "OfOrigins"; });
 
 }  // namespace

@@ -62,7 +62,7 @@ void expect_ends(std::vector<Ending>& all) {
   }
 }
 
-class TlsTrust : public testing::TestWithParam<bool> {};
+class TlsTrust : public ::testing::TestWithParam<bool> {};
 
 TEST_P(TlsTrust, EndsASessionWithTheFirstThatEndsInItsChain) {
   std::vector<Ending> all = all_that_may_end(GetParam());
@@ -70,7 +70,7 @@ TEST_P(TlsTrust, EndsASessionWithTheFirstThatEndsInItsChain) {
   expect_ends(all);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEitherSide, TlsTrust, testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(OfEitherSide, TlsTrust, ::testing::Values(true, false),
                          [](const auto& side) { return side.param ? "InAClient" : "InAnOrigin"; });
 
 TEST(TlsTrustOfAnOrigin, EndsASessionAlsoInTheProcessThatTookItOver) {
