@@ -19,6 +19,8 @@ class Endpoint {
  public:
   static constexpr std::uint32_t kWhole = 1U << 16;
   static constexpr std::uint32_t kLeast = kWhole / 16;  // of its share, however slow or new it is
+  // A difference that a busy processor makes.
+  static constexpr Duration kUnnoticed = std::chrono::milliseconds(5);
 
   void lent() {
     leases_.fetch_add(1, std::memory_order_relaxed);
@@ -61,13 +63,13 @@ class Endpoint {
     best.passed_over();
     return rest;
   }
-  // The part of its turns that it takes, of kWhole: an address that is slower than twice the other one, or new, takes
-  // fewer, and some always, so that a change is noticed.
+  // The part of its turns that it takes, of kWhole: an address that is slower than twice the other one (and
+  // kUnnoticed), or new, takes fewer, and some always, so that a change is noticed.
   std::uint32_t share_beside(const Endpoint& other, Duration slow_start, Instant now) const {
     double share = 1;
-    const Duration mine = answer_time(), theirs = other.answer_time();
-    if (theirs > Duration::zero() && mine > 2 * theirs) {
-      share = 2 * static_cast<double>(theirs.count()) / static_cast<double>(mine.count());
+    const Duration mine = answer_time(), theirs = other.answer_time(), allowed = 2 * theirs + kUnnoticed;
+    if (theirs > Duration::zero() && mine > allowed) {
+      share = static_cast<double>(allowed.count()) / static_cast<double>(mine.count());
     }
     const Duration age = now - Instant(Duration(began_.load(std::memory_order_relaxed)));
     if (age < slow_start)

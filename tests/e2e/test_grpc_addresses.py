@@ -85,8 +85,8 @@ def shares(backends, load):
     return [one / sum(got) for one in got]
 
 
-def even(found, within=0.15):
-    """Beside other tests, backends of one interpreter answer at different speeds by chance, which changes their shares."""
+def even(found, within=0.1):
+    """The backends are threads of one interpreter, beside other tests: their speeds differ now and then."""
     return all(abs(one - 1 / len(found)) <= within for one in found)
 
 

@@ -42,6 +42,9 @@ TEST_F(TwoAddresses, ShareRequestsEvenly) {
   answers(one_, milliseconds(19));
   answers(other_, milliseconds(10));
   EXPECT_EQ(requests(1000), 500) << "less than twice as slow is no difference";
+  answers(one_, milliseconds(5));
+  answers(other_, std::chrono::microseconds(200));
+  EXPECT_EQ(requests(1000), 500) << "nor are a few milliseconds";
 }
 
 TEST_F(TwoAddresses, ServeAtTheOneWithFewerRequestsInProgress) {
@@ -58,7 +61,7 @@ TEST_F(TwoAddresses, ServeAtTheOneWithFewerRequestsInProgress) {
 TEST_F(TwoAddresses, GiveTheTimesSlowerOneTheSmallerShare) {
   answers(one_, milliseconds(100));
   answers(other_, milliseconds(10));
-  EXPECT_NEAR(requests(10000), 1000, 200) << "a fifth of its turns";
+  EXPECT_NEAR(requests(10000), 1250, 200) << "a quarter of its turns";
   answers(one_, seconds(100));
   EXPECT_NEAR(requests(10000), 10000 / 32, 100) << "and some always: it may have recovered";
   answers(one_, milliseconds(10));
