@@ -138,7 +138,13 @@ inline constexpr Metric kInterceptConnects{
     "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
     "certificate), failed (another fault of its TLS handshake), or the reason why it stayed a tunnel: not_tls, alpn "
     "(neither h2 nor http/1.1 is offered), distrusted (refused before), early (bytes before the response), in_tls (the "
-    "client speaks TLS with the listener), no_leaf (no certificate could be made)."};
+    "client speaks TLS with the listener), in_h2 (sent in a stream of HTTP/2), no_leaf (no certificate could be "
+    "made)."};
+inline constexpr Metric kInterceptRefusals{
+    "carpool_intercept_refusals_total", counter, "origin,offer,alert",
+    "Clients that refused the certificate of an intercepted origin, by what their TLS offers (tls13 or tls12, with h2, "
+    "h1 or no ALPN) and by alert: unknown_ca, bad_certificate, certificate_unknown, other, or none (two connections in "
+    "a row ended without an alert and without a request)."};
 inline constexpr Metric kInterceptLeaves{"carpool_intercept_leaves", gauge, "",
                                          "Valid certificates of intercepted origins that are kept in memory."};
 inline constexpr Metric kInterceptMinted{
@@ -273,6 +279,7 @@ inline constexpr std::array kCatalog{
     &catalog::kStaleCredentials,   //
     &catalog::kTokenRequests,      //
     &catalog::kInterceptConnects,  //
+    &catalog::kInterceptRefusals,  //
     &catalog::kInterceptLeaves,    //
     &catalog::kInterceptMinted,    //
     &catalog::kInterceptExpiry,    //

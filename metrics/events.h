@@ -45,10 +45,19 @@ enum class Intercept : std::uint8_t {
   distrusted,  // the client refused the certificate before
   early,       // bytes followed before the response
   in_tls,      // the client speaks TLS with the listener
+  in_h2,       // CONNECT came in a stream of HTTP/2
   no_leaf      // no certificate could be made
 };
-inline constexpr std::array<std::string_view, 9> kIntercepts{"intercepted", "refused", "failed", "not_tls", "alpn",
-                                                             "distrusted",  "early",   "in_tls", "no_leaf"};
+inline constexpr std::array<std::string_view, 10> kIntercepts{"intercepted", "refused", "failed", "not_tls", "alpn",
+                                                              "distrusted",  "early",   "in_tls", "in_h2",   "no_leaf"};
+// The offer of a client's first message inside a CONNECT: the version of TLS, and of HTTP by ALPN.
+enum class TlsOffer : std::uint8_t { tls13_h2, tls13_h1, tls13, tls12_h2, tls12_h1, tls12 };
+inline constexpr std::array<std::string_view, 6> kTlsOffers{"tls13_h2", "tls13_h1", "tls13",
+                                                            "tls12_h2", "tls12_h1", "tls12"};
+// The way in which a client refuses a certificate: with an alert (RFC 8446 §6.2), or by its end without a word.
+enum class CertificateAlert : std::uint8_t { unknown_ca, bad_certificate, certificate_unknown, other, none };
+inline constexpr std::array<std::string_view, 5> kCertificateAlerts{"unknown_ca", "bad_certificate",
+                                                                    "certificate_unknown", "other", "none"};
 // The result of looking at a file that holds a credential of an origin and has changed.
 enum class CredentialFile : std::uint8_t { renewed, failed };
 inline constexpr std::array<std::string_view, 2> kCredentialFiles{"renewed", "failed"};

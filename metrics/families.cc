@@ -180,6 +180,12 @@ void reloads(Adding& points, const Registry&, const Sample& sample) {
 void reload_limits(Adding& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.add_all(sample.admin->reload_limits, true);
 }
+void intercept_refusals(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.intercept) return;
+  for (const RefusalSample& one : sample.intercept->refusals) {
+    points.add({one.origin, one.offer, one.alert}, one.refusals);
+  }
+}
 void intercept_leaves(Adding& points, const Registry&, const Sample& sample) {
   if (sample.intercept) points.set({}, static_cast<double>(sample.intercept->leaves));
 }
@@ -259,6 +265,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kStaleCredentials, stale_credentials},
     {&catalog::kTokenRequests, cells<&OriginShard::token_requests, kTokenRequests, false>},
     {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts, false>},
+    {&catalog::kInterceptRefusals, intercept_refusals},
     {&catalog::kInterceptLeaves, intercept_leaves},
     {&catalog::kInterceptMinted, intercept_minted},
     {&catalog::kInterceptExpiry, intercept_expiry},

@@ -73,11 +73,19 @@ struct OverloadSample {
   std::uint64_t memory_returned = 0;              // bytes, to the kernel
 };
 
+// The refusals of certificates at an origin by one kind of client.
+struct RefusalSample {
+  std::string origin;
+  std::string_view offer, alert;
+  std::uint64_t refusals = 0;
+};
+
 // The authority of intercepted origins, and the certificates that it signs.
 struct InterceptSample {
   std::uint64_t minted = 0, failed = 0;
   std::uint64_t leaves = 0;                 // valid now
   std::optional<double> authority_seconds;  // until it expires; absent: no origin is intercepted
+  std::vector<RefusalSample> refusals;      // without zeros
 };
 
 // The configuration and the admin connections.

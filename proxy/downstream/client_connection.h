@@ -23,6 +23,8 @@ class ClientConnection : public ListHook<struct ClientTag> {
 
   // The point of this client's requests if it is not the listener's own.
   void keep(std::unique_ptr<const ListenPoint> point) { point_ = std::move(point); }
+  // nullptr: it is not inside a CONNECT that ended here.
+  const Interception* interception() const { return point_ == nullptr ? nullptr : point_->interception(); }
 
  protected:
   ClientConnection() = default;

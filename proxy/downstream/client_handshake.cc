@@ -182,6 +182,7 @@ bool ClientHandshake::hello_ends_here(bool ended) {
   if (hello.offers_protocols && !hello.offers_h1 && !hello.offers_h2) {
     return tunnel(What::alpn);
   }
+  if (owner_.interceptor().distrusts(*connect_, hello)) return tunnel(What::distrusted);
   if (!hello.server_name.empty()) connect_->point->name_of_client(hello.server_name);
   return true;
 }
@@ -196,7 +197,7 @@ void ClientHandshake::become_tunnel(metrics::Intercept why) {
   owner_.interceptor().count(*connect_, why);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
-  owner_.tunnel(listener_, std::move(socket_), std::move(peer_), std::move(connect_->user), std::move(connect_->head));
+  owner_.tunnel(listener_, *connect_, why, std::move(socket_), std::move(peer_));
   close();
 }
 
@@ -234,6 +235,7 @@ void ClientHandshake::judge(Result<bool> done) {
   std::unique_ptr<const ListenPoint> point;
   if (connect_ != nullptr) {
     owner_.interceptor().count(*connect_, metrics::Intercept::intercepted);
+    connect_->point->interception()->since = context_.loop.now();
     point = std::move(connect_->point);
   }
   owner_.established(listener_, std::move(point), std::move(step_->transport), std::move(peer_));
@@ -243,8 +245,11 @@ void ClientHandshake::judge(Result<bool> done) {
 void ClientHandshake::count_failure(metrics::ClientHandshake end) {
   context_.stats.count_client_handshake(end);
   if (connect_ == nullptr) return;
-  const bool refused = step_ != nullptr && !step_->away && step_->transport->peer_refused_certificate();
-  if (refused) return owner_.interceptor().on_refusal(*connect_);
+  const bool returned = step_ != nullptr && !step_->away;
+  const std::uint8_t alert = returned ? step_->transport->refusal_alert() : 0;
+  if (alert != 0 || (returned && step_->transport->peer_left())) {
+    return owner_.interceptor().on_refusal(*connect_, alert);
+  }
   owner_.interceptor().count(*connect_, metrics::Intercept::failed);
 }
 

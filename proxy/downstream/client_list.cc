@@ -82,14 +82,21 @@ void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoi
   ClientConnection* const client =
       h2 ? succeed(successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)), kNone, kNone)
          : succeed(successor<H1Client>(listener, std::move(point), std::move(transport), std::move(peer)));
-  if (client != nullptr && context_.draining) client->start_graceful_close();
+  if (client != nullptr && !may_stay(*client)) client->start_graceful_close();
+}
+
+// A reload may have come between the client's CONNECT and the end of its handshake.
+bool ClientList::may_stay(const ClientConnection& client) const {
+  const Interception* const inside = client.interception();
+  return !context_.draining && (inside == nullptr || interceptor_.in_force(*inside));
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                               std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes) {
+                               std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
+                               bool drains) {
   ClientConnection* const client = succeed(
       successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)), http::kH2Preface, bytes);
-  if (client != nullptr && context_.draining) client->drain();
+  if (client != nullptr && (context_.draining || drains)) client->drain();
 }
 
 void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
@@ -98,11 +105,12 @@ void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnec
                                                               std::move(socket), std::move(peer))));
 }
 
-void ClientList::tunnel(Listener& listener, Fd socket, std::string peer, std::string user, std::string head) {
-  auto point = std::make_unique<const ListenPoint>(listener.point(), std::move(user));
+void ClientList::tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
+                        std::string peer) {
+  auto point = std::make_unique<const ListenPoint>(listener.point(), std::move(connect.user));
   static_cast<void>(
       succeed(successor<H1Client>(listener, std::move(point), net::make_accepted(std::move(socket)), std::move(peer)),
-              std::move(head)));
+              std::move(connect.head), why));
 }
 
 void ClientList::destroy_later(ClientConnection& client) {
@@ -137,6 +145,13 @@ void ClientList::start_graceful_close() {
 void ClientList::drain_those_of(const std::vector<const Listener*>& closed) {
   for_each([&closed](ClientConnection& client) LOOP_ONLY {
     if (std::find(closed.begin(), closed.end(), client.listener()) != closed.end()) client.drain();
+  });
+}
+
+void ClientList::drain_replaced_interceptions() {
+  for_each([this](ClientConnection& client) LOOP_ONLY {
+    const Interception* const inside = client.interception();
+    if (inside != nullptr && !interceptor_.in_force(*inside)) client.drain();
   });
 }
 

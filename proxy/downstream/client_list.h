@@ -57,6 +57,8 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   void start_graceful_close() LOOP_ONLY;
   // Drains only the clients of these listeners; new clients are still accepted.
   void drain_those_of(const std::vector<const Listener*>& closed) LOOP_ONLY;
+  // Likewise the clients whose interception a reload has ended, or whose authority it has changed.
+  void drain_replaced_interceptions() LOOP_ONLY;
   void shed_idle() LOOP_ONLY;  // closes idle clients
   void close_all() LOOP_ONLY;  // even in the middle of a response
   // Returns true if the list is draining and has no client. Any thread.
@@ -65,13 +67,14 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
  private:
   void destroy_later(ClientConnection& client) override LOOP_ONLY;
   void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                     std::unique_ptr<net::Transport> transport, std::string peer,
-                     std::string_view bytes) override LOOP_ONLY;
+                     std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
+                     bool drains) override LOOP_ONLY;
   void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
                  std::string peer) override LOOP_ONLY;
   void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
                    std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
-  void tunnel(Listener& listener, Fd socket, std::string peer, std::string user, std::string head) override LOOP_ONLY;
+  void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
+              std::string peer) override LOOP_ONLY;
   // Adds the successor of a client of this list and starts it with these arguments. Returns nullptr if that fails: it
   // is closed then.
   template <class Client, class... Arguments>
@@ -79,6 +82,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   template <class Client>
   std::unique_ptr<Client> successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
                                     std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
+  bool may_stay(const ClientConnection& client) const LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, Fd socket, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
   HandshakeTurns& handshake_turns() override LOOP_ONLY { return handshake_turns_; }

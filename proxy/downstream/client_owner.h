@@ -24,10 +24,10 @@ class ClientOwner {
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
   // Moves the connection of a client that speaks HTTP/2 to an H2Client, with the bytes already read. The caller closes
   // at once and is no longer counted.
-  // `point`: of its requests, if it is not the listener's own.
+  // `point`: of its requests, if it is not the listener's own. `drains`: the caller was about to close gracefully.
   virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                             std::unique_ptr<net::Transport> transport, std::string peer,
-                             std::string_view bytes) LOOP_ONLY = 0;
+                             std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
+                             bool drains) LOOP_ONLY = 0;
   // Moves the connection of a client whose CONNECT was answered to the TLS that ends here, as above.
   virtual void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
                          std::string peer) LOOP_ONLY = 0;

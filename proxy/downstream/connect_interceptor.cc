@@ -11,6 +11,7 @@
 #include "proxy/exchange/overload_state.h"
 #include "proxy/http/forward.h"
 #include "proxy/net/address.h"
+#include "proxy/net/tls/client_hello.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -29,11 +30,36 @@ bool is_plain(const ExchangeContext& context, const ClientStream& client, const 
 }
 
 constexpr std::size_t kMaxAgent = 128;  // thousands of such names may be kept
+// A client that verifies the certificate after the handshake leaves at once; one that leaves later may have no request.
+constexpr Duration kAtOnce = std::chrono::seconds(5);
 
 // Every application of a pod has the same address, so the User-Agent is a part of it. The socket is asked, because
 // ClientStream::peer() is empty while no access log is written.
 std::string name_of(int fd, std::string_view agent) {
   return net::Address::peer_of(fd).host().append(1, ' ').append(agent.substr(0, kMaxAgent));
+}
+
+metrics::TlsOffer offer_of(const tls::ClientHello& hello) {
+  using enum metrics::TlsOffer;
+  if (hello.offers_h2) return hello.offers_tls13 ? tls13_h2 : tls12_h2;
+  if (hello.offers_h1) return hello.offers_tls13 ? tls13_h1 : tls12_h1;
+  return hello.offers_tls13 ? tls13 : tls12;
+}
+
+// RFC 8446 §6.
+metrics::CertificateAlert kind_of(std::uint8_t alert) {
+  switch (alert) {
+    case 0:
+      return metrics::CertificateAlert::none;
+    case 42:
+      return metrics::CertificateAlert::bad_certificate;
+    case 46:
+      return metrics::CertificateAlert::certificate_unknown;
+    case 48:
+      return metrics::CertificateAlert::unknown_ca;
+    default:
+      return metrics::CertificateAlert::other;
+  }
 }
 
 std::string head_again(const http::RequestHead& request) {
@@ -44,67 +70,95 @@ std::string head_again(const http::RequestHead& request) {
 
 }  // namespace
 
-std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStream& client, int fd,
-                                                               const http::RequestHead& request, std::size_t more) {
+ConnectInterceptor::Verdict ConnectInterceptor::accept(const ClientStream& client, const http::RequestHead& request,
+                                                       std::optional<metrics::Intercept> obstacle) {
   using What = metrics::Intercept;
-  if (intercepts_ == nullptr || request.method != "CONNECT") return nullptr;
+  if (intercepts_ == nullptr || request.method != "CONNECT") return {};
   const Result<http::Target> target = http::parse_target(request);
-  if (!target || !is_plain(context_, client, request, *target)) return nullptr;
+  if (!target || !is_plain(context_, client, request, *target)) return {};
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, target->authority);
-  if (!origin) return nullptr;
-  const std::optional<ListenerIdentity> leaf = intercepts_->leaf(origin->label());
-  if (!leaf) return nullptr;
+  if (!origin) return {};
+  std::optional<Intercepts::Shown> leaf = intercepts_->leaf(origin->label());
+  if (!leaf) return {};
   std::string user;
   const auto admitted = authenticate(client.listener(), request.fields, user);
-  if (admitted.value_or(metrics::Authentication::accepted) != metrics::Authentication::accepted) return nullptr;
+  if (admitted.value_or(metrics::Authentication::accepted) != metrics::Authentication::accepted) return {};
   const Result<OriginRuntime*> runtime = context_.origins.enter(*origin);
-  if (!runtime) return nullptr;
+  if (!runtime) return {};
 
-  auto connect = std::make_unique<InterceptedConnect>();
-  connect->slot = (*runtime)->slot;
-  context_.stats.open_counters(connect->slot);
-  connect->client = name_of(fd, request.fields.get("user-agent"));
-  const auto tunnels = [&](What why) LOOP_ONLY {
-    count(*connect, why);
-    return nullptr;
-  };
-  if (client.secured()) return tunnels(What::in_tls);
-  if (*leaf == nullptr) return tunnels(What::no_leaf);
-  if (intercepts_->refused_before(origin->label(), connect->client, context_.loop.now())) {
-    return tunnels(What::distrusted);
+  const metrics::OriginSlot slot = (*runtime)->slot;
+  context_.stats.open_counters(slot);
+  if (!obstacle && leaf->identity == nullptr) obstacle = What::no_leaf;
+  if (obstacle) {
+    context_.stats.count_intercept(slot, *obstacle);
+    return {nullptr, obstacle};
   }
-  if (more != 0) return tunnels(What::early);
-  connect->identity = *leaf;
+  auto connect = std::make_unique<InterceptedConnect>();
+  connect->slot = slot;
+  connect->identity = std::move(leaf->identity);
   connect->head = head_again(request);
   if (admitted) context_.stats.count_authentication(*admitted);
-  connect->point = std::make_unique<ListenPoint>(client.listener(), Interception{std::move(*origin)}, user);
+  Interception inside{
+      std::move(*origin), leaf->authority, {name_of(client.socket(), request.fields.get("user-agent"))}};
+  connect->point = std::make_unique<ListenPoint>(client.listener(), std::move(inside), user);
   connect->user = std::move(user);
-  return connect;
+  return {std::move(connect), std::nullopt};
 }
 
 void ConnectInterceptor::count(const InterceptedConnect& connect, metrics::Intercept what) {
   context_.stats.count_intercept(connect.slot, what);
 }
 
-void ConnectInterceptor::on_refusal(const InterceptedConnect& connect) {
-  count(connect, metrics::Intercept::refused);
+bool ConnectInterceptor::distrusts(InterceptedConnect& connect, const tls::ClientHello& hello) {
+  Interception& inside = *connect.point->interception();
+  inside.client.offer = offer_of(hello);
+  inside.client.suites = hello.suites;
+  return intercepts_ != nullptr && intercepts_->refused_before(inside, context_.loop.now());
+}
+
+void ConnectInterceptor::on_refusal(const InterceptedConnect& connect, std::uint8_t alert) {
+  const metrics::CertificateAlert kind = kind_of(alert);
+  const bool proven = note_refusal(*connect.point->interception(), kind) || alert != 0;
+  count(connect, proven ? metrics::Intercept::refused : metrics::Intercept::failed);
+}
+
+void ConnectInterceptor::on_use(const Interception& inside) {
+  if (intercepts_ != nullptr) intercepts_->note_trust(inside);
+}
+
+void ConnectInterceptor::on_unused(const Interception& inside) {
+  if (context_.loop.now() - inside.since > kAtOnce) return;
+  static_cast<void>(note_refusal(inside, metrics::CertificateAlert::none));
+}
+
+bool ConnectInterceptor::in_force(const Interception& inside) const {
+  return intercepts_ == nullptr || intercepts_->in_force(inside);
+}
+
+// Returns true if it is a refusal, not a suspicion.
+bool ConnectInterceptor::note_refusal(const Interception& inside, metrics::CertificateAlert alert) {
+  if (intercepts_ == nullptr) return false;
   try {
-    note_refusal(connect);
+    const Intercepts::Noted noted = intercepts_->note_refusal(inside, alert, context_.loop.now());
+    if (noted == Intercepts::Noted::first_refusal) warn(inside, alert);
+    return noted != Intercepts::Noted::suspicion;
   } catch (const std::bad_alloc&) {  // its next refusal is noted
+    return false;
   }
 }
 
-void ConnectInterceptor::note_refusal(const InterceptedConnect& connect) {
-  const std::string& label = connect.point->interception()->origin.label();
-  const bool first = intercepts_->note_refusal(label, connect.client, context_.loop.now());
-  if (!first) return;
+void ConnectInterceptor::warn(const Interception& inside, metrics::CertificateAlert alert) const {
   const char* const then =
       intercepts_->tunnels_after_refusal() ? "it gets tunnels for ten minutes" : "its CONNECT fails";
   log::warn(
       "intercept",
       "a client does not accept carpool's certificate; add the bundle of `carpool ca bundle` to what it trusts, or "
       "leave out intercept for this origin",
-      {{"origin", label}, {"client", connect.client}, {"consequence", then}});
+      {{"origin", inside.origin.label()},
+       {"client", inside.client.name},
+       {"offer", std::string(metrics::kTlsOffers[static_cast<std::size_t>(inside.client.offer)])},
+       {"alert", std::string(metrics::kCertificateAlerts[static_cast<std::size_t>(alert)])},
+       {"consequence", then}});
 }
 
 }  // namespace carpool::proxy

@@ -41,10 +41,16 @@ std::uint64_t H1Client::fairness_key() const {
 
 H1Client::~H1Client() = default;
 
+std::string_view H1Client::peer() const {
+  return peer_name(transport_->fd(), peer_);
+}
+
 Status H1Client::start() {
   Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
+  // The first request inside a CONNECT is expected at once: a drain leaves it the time of one that follows a response.
+  if (interception() != nullptr) taken_at_ = context_.loop.now();
   arm_timer();
   return Done{};
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/intrusive.h"
@@ -28,6 +29,7 @@ class H1Client final : public ClientConnection,
                        public exec::Watcher,
                        public ClientStream,
                        private exec::Deferred,
+                       private PrivateConnection::Owner,
                        private http::BodySink {
  public:
   // `point`: the listener's, or one that this client keeps.
@@ -35,18 +37,19 @@ class H1Client final : public ClientConnection,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H1Client() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
-  // Likewise. The client has sent `head`, a CONNECT, and has received 200 already.
-  Status start(std::string head) LOOP_ONLY;
+  // Likewise. The client has sent `head`, a CONNECT, and has received 200 already; it is a tunnel because of `why`.
+  Status start(std::string head, metrics::Intercept why) LOOP_ONLY;
 
   Listener* listener() const override { return handed_over_ ? nullptr : &listener_; }
 
   // ---- ClientStream: called by the exchange ----
-  std::string_view peer() const override { return peer_; }
+  std::string_view peer() const override;
+  std::optional<metrics::Intercept> stays_tunnel() const override { return tunnel_; }
   int socket() const override { return transport_->fd(); }
   bool secured() const override { return secured_; }
   bool accepted_while_shedding() const override { return accepted_while_shedding_; }
   std::uint64_t fairness_key() const override;
-  bool request_complete() const override LOOP_ONLY { return request_complete_; }
+  bool request_complete() const override LOOP_ONLY { return request_complete_ || body_at_hand_; }
   bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
   bool await_repeat() override LOOP_ONLY;
@@ -62,7 +65,7 @@ class H1Client final : public ClientConnection,
   void resume() override LOOP_ONLY { run_soon(); }
   void on_exchange_end(AfterExchange next) override LOOP_ONLY;
   // The connection stays with this client until either side closes.
-  pool::Lease take_private(const OriginRuntime& origin) override LOOP_ONLY;
+  PrivateLease take_private(const OriginRuntime& origin) override LOOP_ONLY;
   bool keep_private(const OriginRuntime& origin, pool::Lease& lease) override LOOP_ONLY;
 
   // Closes when idle; a running exchange responds with Connection: close. A client whose last response did not announce
@@ -74,8 +77,11 @@ class H1Client final : public ClientConnection,
 
  private:
   enum class State : std::uint8_t { open, lingering, closed };
+  // To a connection that authenticated this client. `broken`: it is gone, and this connection ends with it.
+  enum class Bond : std::uint8_t { none, kept, lent, broken };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void on_private_end() override LOOP_ONLY;
   void run() override LOOP_ONLY;  // exec::Deferred: continues in another turn
   void run_soon() LOOP_ONLY;
   void advance() LOOP_ONLY;
@@ -92,7 +98,7 @@ class H1Client final : public ClientConnection,
   void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
   bool on_fed(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
-  bool begin_request() LOOP_ONLY;
+  bool begin_request(std::size_t more) LOOP_ONLY;
   bool ends_connect_here(std::size_t more) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
   bool is_not_the_repeat() LOOP_ONLY;
@@ -101,6 +107,8 @@ class H1Client final : public ClientConnection,
   void end_gracefully() LOOP_ONLY;
   bool discard_input() LOOP_ONLY;
   void lost() LOOP_ONLY;
+  void note_use() LOOP_ONLY;
+  void note_unused() LOOP_ONLY;
   bool half_closed() const LOOP_ONLY;
   void watch_half_close() LOOP_ONLY;
   void leave() LOOP_ONLY;
@@ -133,17 +141,21 @@ class H1Client final : public ClientConnection,
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
-  const std::string peer_;
+  mutable std::string peer_;            // the client's address; empty: not asked for yet
   mutable std::uint64_t identity_ = 0;  // fairness key, computed for the first request that has to wait
   std::unique_ptr<PrivateConnection> private_;
+  Bond bond_ = Bond::none;
   http::Framing reply_framing_ = http::Framing::none;
   static constexpr std::uint8_t kNoPreface = 255;
-  std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface that the connection began with
-  bool handed_over_ = false;  // the client speaks HTTP/2, and an H2Client took the connection
+  std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface that the connection began with; 0 before the first byte
+  std::optional<metrics::Intercept> tunnel_;  // why its CONNECT did not end here
+  bool handed_over_ = false;                  // the client speaks HTTP/2, and an H2Client took the connection
   State state_ = State::open;
   bool advancing_ = false;         // inside advance(): a nested call returns at once
   bool head_complete_ = false;     // the exchange has its request head
   bool request_complete_ = true;   // the whole request was read
+  bool body_at_hand_ = false;      // a request begins, and its whole body was read with its head
+  std::uint64_t skipped_ = 0;      // bytes of this body, if the request was answered at once
   bool eof_ = false;               // the client sent FIN
   bool informed_ = false;          // a 1xx of the exchange was sent
   bool eof_forwarded_ = false;     // the tunnel was notified of the FIN

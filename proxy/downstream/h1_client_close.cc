@@ -9,6 +9,7 @@
 
 #include "exec/read_buffer.h"
 #include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
@@ -81,7 +82,20 @@ bool H1Client::discard_input() {
 
 void H1Client::lost() {
   if (state_ == State::closed) return;
+  note_unused();
   close();
+}
+
+// The client has sent bytes.
+void H1Client::note_use() {
+  if (preface_ == 0 && interception() != nullptr) clients_.interceptor().on_use(*interception());
+}
+
+// The client has ended the connection.
+void H1Client::note_unused() {
+  if (preface_ == 0 && state_ == State::open && interception() != nullptr) {
+    clients_.interceptor().on_unused(*interception());
+  }
 }
 
 void H1Client::close() {
@@ -196,16 +210,25 @@ void H1Client::leave() {
 
 // ---- connections that authenticated this client ----
 
-pool::Lease H1Client::take_private(const OriginRuntime& origin) {
-  if (!private_ || private_->origin().destination != origin.destination) return {};
-  pool::Lease lease = private_->take();
+H1Client::PrivateLease H1Client::take_private(const OriginRuntime& origin) {
+  if (!private_ || private_->destination() != origin.destination) return {};
+  PrivateLease own{private_->take()};
+  own.gone = private_->ended_by_origin();
+  bond_ = own.lease ? Bond::lent : Bond::broken;
   private_.reset();
-  return lease;
+  return own;
 }
 
 bool H1Client::keep_private(const OriginRuntime& origin, pool::Lease& lease) {
-  private_ = std::make_unique<PrivateConnection>(context_.loop, origin, std::move(lease));
+  bond_ = Bond::kept;
+  PrivateConnection::Owner& owner = *this;
+  private_ = std::make_unique<PrivateConnection>(context_.loop, owner, *origin.destination, std::move(lease));
   return true;
+}
+
+void H1Client::on_private_end() {
+  bond_ = Bond::broken;
+  static_cast<void>(end_if_idle());
 }
 
 }  // namespace carpool::proxy

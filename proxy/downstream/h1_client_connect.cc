@@ -13,9 +13,12 @@ namespace carpool::proxy {
 
 // Returns true if this client is over. `more`: bytes that were read behind the head.
 bool H1Client::ends_connect_here(std::size_t more) {
-  if (connect_answered_ || !write_queue_.empty() || out_) return false;
-  std::unique_ptr<InterceptedConnect> connect =
-      clients_.interceptor().accept(*this, transport_->fd(), exchange_->request(), more);
+  if (connect_answered_) return false;
+  const bool early = more != 0 || !write_queue_.empty() || out_;
+  std::optional<metrics::Intercept> obstacle;
+  if (secured_ || early) obstacle = secured_ ? metrics::Intercept::in_tls : metrics::Intercept::early;
+  auto [connect, why] = clients_.interceptor().accept(*this, exchange_->request(), obstacle);
+  tunnel_ = why;
   if (connect == nullptr) return false;
   write_tunnel_answer(out().text(), exchange_->request().version, context_.pseudonym);
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
@@ -32,8 +35,9 @@ bool H1Client::ends_connect_here(std::size_t more) {
   return true;
 }
 
-Status H1Client::start(std::string head) {
+Status H1Client::start(std::string head, metrics::Intercept why) {
   connect_answered_ = true;
+  tunnel_ = why;
   preface_ = kNoPreface;
   pending_ = std::move(head);
   if (Status started = start(); !started) return started;

@@ -34,6 +34,7 @@ bool H1Client::parse(std::string_view bytes) {
 
 // The bytes may be the HTTP/2 preface (RFC 9113 §3.3) or the beginning of an HTTP/1.1 request.
 bool H1Client::take_preface(std::string_view bytes) {
+  note_use();
   const std::string_view expected = http::kH2Preface.substr(preface_);
   const auto [at, end] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
   const auto same = static_cast<std::size_t>(at - bytes.begin());
@@ -56,7 +57,7 @@ void H1Client::upgrade_to_h2(std::string_view bytes) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), peer_, bytes);
+  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), peer_, bytes, draining_);
 }
 
 std::size_t H1Client::feed(std::string_view bytes) {
@@ -72,7 +73,7 @@ std::size_t H1Client::feed(std::string_view bytes) {
       return used;
     }
     used += fed->taken;
-    if (!on_fed(*fed, bytes.size() - used)) return used;
+    if (!on_fed(*fed, bytes.size() - used)) return used + static_cast<std::size_t>(std::exchange(skipped_, 0));
   }
 }
 
@@ -87,7 +88,7 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
         close_unanswered();
         return false;
       }
-      return !ends_connect_here(more) && begin_request();
+      return !ends_connect_here(more) && begin_request(more);
     case http::Progress::message:
       reader_.reset();
       request_complete_ = true;
@@ -97,16 +98,22 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
   return false;
 }
 
-bool H1Client::begin_request() {
+// `more`: bytes that were read behind the head.
+bool H1Client::begin_request(std::size_t more) {
+  const http::RequestHead& request = exchange_->request();
+  const std::uint64_t body = request.framing == http::Framing::length ? request.length : 0;
   head_complete_ = true;
   informed_ = close_is_end_ = close_sent_ = false;
+  body_at_hand_ = body != 0 && body <= more;
   exchange_->begin(*this);
+  const bool at_hand = std::exchange(body_at_hand_, false);
   if (exchange_ != nullptr && exchange_->tunnelled()) {
     request_complete_ = true;  // the CONNECT was dispatched already: these bytes belong to the tunnel
     return false;
   }
   if (exchange_ != nullptr) return true;
-  reader_.reset();  // already answered; the connection continues only if no body follows
+  reader_.reset();  // already answered; the connection continues only if no body is still to come
+  if (at_hand) skipped_ = body;
   return false;
 }
 
@@ -151,6 +158,7 @@ void H1Client::refuse(const Fault& fault) {
 
 void H1Client::on_eof() {
   if (exchange_ == nullptr) {
+    note_unused();
     if (write_queue_.empty()) return close();
     close_when_sent_ = true;
     return;
@@ -170,9 +178,10 @@ void H1Client::on_exchange_end(AfterExchange next) {
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
   taken_at_ = context_.loop.now();
+  if (bond_ == Bond::lent) bond_ = Bond::broken;  // it was not kept again
   switch (end_batch(next)) {
     case AfterExchange::keep:
-      if (close_sent_) close_when_sent_ = true;
+      if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;
       if (!request_complete_) reader_.reset();  // the body never came (await_repeat())
       request_complete_ = true;
       break;

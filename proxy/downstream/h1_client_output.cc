@@ -36,7 +36,7 @@ bool H1Client::send_informational(const http::ResponseHead& head) {
 }
 
 bool H1Client::send_head(const http::ResponseHead& head, bool close) {
-  http::ReplyRules rules = reply_rules(close || draining_);
+  http::ReplyRules rules = reply_rules(close || draining_ || bond_ == Bond::broken);
   reply_framing_ = http::reply_framing(head, rules);
   close_is_end_ = reply_framing_ == http::Framing::until_close;
   if (close_is_end_) rules.close = true;
@@ -71,7 +71,7 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
     std::string unsent;
     return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);
   }
-  close_sent_ = !keep || draining_;
+  close_sent_ = !keep || draining_ || bond_ == Bond::lent || bond_ == Bond::broken;
   return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
                                  context_.pseudonym, told_keep_alive());
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
@@ -53,6 +54,14 @@ H2Client::~H2Client() = default;
 std::uint64_t H2Client::fairness_key() const {
   if (identity_ == 0) identity_ = fairness_key_of(transport_->fd());
   return identity_;
+}
+
+std::string_view H2Client::peer() const {
+  return peer_name(transport_->fd(), peer_);
+}
+
+ConnectInterceptor& H2Client::interceptor() const {
+  return clients_.interceptor();
 }
 
 Status H2Client::start(std::string_view preface, std::string_view bytes) {
@@ -116,7 +125,10 @@ void H2Client::read_and_write() {
   std::size_t budget = kTurnBytes;
   do {
     read_all(budget);
-    if (state_ == State::open && !write_all()) close();
+    if (state_ == State::open && !write_all()) {
+      note_use(true);
+      close();
+    }
   } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_catch_up()));
   if (!may_read() && !may_catch_up()) return;
   if (turn_requests_ == 0) return pacer_.wait(*this);
@@ -136,12 +148,22 @@ void H2Client::read_all(std::size_t& budget) {
         parse(bytes);
         return true;
       });
-  if (outcome.end == net::ReadEnd::closed) return close();  // a FIN too: HTTP/2 has no half-closed connections
+  if (outcome.end == net::ReadEnd::closed) {  // a FIN too: HTTP/2 has no half-closed connections
+    note_use(true);
+    return close();
+  }
   // Dispatches the requests that began in this turn and were not reset in it.
   catch_up();
 }
 
+// The client has sent bytes, or it has left.
+void H2Client::note_use(bool left) {
+  if (std::exchange(used_, true) || interception() == nullptr) return;
+  left ? interceptor().on_unused(*interception()) : interceptor().on_use(*interception());
+}
+
 void H2Client::parse(std::string_view bytes) {
+  note_use(false);
   static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true after its GOAWAY
   catch_up();
   if (!session_.in_head()) head_since_ = {};

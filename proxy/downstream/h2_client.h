@@ -22,6 +22,7 @@ namespace carpool::proxy {
 class Listener;
 class ListenPoint;
 class ClientOwner;
+class ConnectInterceptor;
 struct ExchangeContext;
 
 class H2Client final : public ClientConnection,
@@ -47,7 +48,8 @@ class H2Client final : public ClientConnection,
   // ---- called by its requests ----
   const ExchangeContext& context() const { return context_; }
   http::H2Session& session() { return session_; }
-  std::string_view peer() const { return peer_; }
+  std::string_view peer() const;
+  ConnectInterceptor& interceptor() const LOOP_ONLY;
   std::uint64_t fairness_key() const;
   // Schedules pump() for `request`: its exchange collects body data while a read is parsed and sends it once
   // afterwards.
@@ -56,6 +58,7 @@ class H2Client final : public ClientConnection,
   void later(H2ClientStream& request) LOOP_ONLY;  // catch_up() in this turn or the next one
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
+  int socket() const { return transport_->fd(); }
   bool secured() const { return secured_; }
   bool accepted_while_shedding() const { return accepted_while_shedding_; }
   bool over_high_watermark() const;  // more data waits for this client than the high watermark allows
@@ -79,6 +82,7 @@ class H2Client final : public ClientConnection,
   bool may_catch_up() const LOOP_ONLY;
   void read_and_write() LOOP_ONLY;
   void read_all(std::size_t& budget) LOOP_ONLY;
+  void note_use(bool left) LOOP_ONLY;
   void parse(std::string_view bytes) LOOP_ONLY;
   void catch_up() LOOP_ONLY;
   void pump_all() LOOP_ONLY;
@@ -107,7 +111,7 @@ class H2Client final : public ClientConnection,
   http::H2Session session_;
   WriteQueue write_queue_;
   exec::Timer timer_;
-  const std::string peer_;
+  mutable std::string peer_;            // the client's address; empty: not asked for yet
   mutable std::uint64_t identity_ = 0;  // fairness key, computed for the first request that has to wait
   std::vector<std::unique_ptr<H2ClientStream>> requests_;
   List<H2ClientStream, H2FreeTag> free_;
@@ -118,6 +122,7 @@ class H2Client final : public ClientConnection,
   std::uint32_t turn_requests_ = 0;  // requests that may still begin in this turn
   State state_ = State::open;
   bool advancing_ = false;
+  bool used_ = false;          // the client has sent a byte
   bool expects_heads_ = true;  // the next read is small
   bool draining_ = false;
   bool goaway_sent_ = false;

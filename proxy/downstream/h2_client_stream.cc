@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/h2_websocket.h"
 #include "proxy/exchange/exchange_context.h"
@@ -23,6 +24,7 @@ void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
   held_ = taken_ = 0;
   inbox_ = {};
   begun_ = complete_ = ended_ = refused_ = false;
+  stays_tunnel_.reset();
   http::RequestHead& head = exchange.request();
   tunnel_ = head.method == "CONNECT";
   if (!tunnel_) return;
@@ -37,6 +39,9 @@ void H2ClientStream::begin() {
   begun_ = true;
   ListHook<H2TodoTag>::unlink();
   client_.pump_soon(*this);
+  if (tunnel_ && key_.empty()) {
+    stays_tunnel_ = client_.interceptor().accept(*this, exchange_->request(), metrics::Intercept::in_h2).tunnel;
+  }
   exchange_->begin(*this);
   if (exchange_ != nullptr && complete_ && !tunnel_) exchange_->on_request_end();
 }
@@ -133,6 +138,10 @@ std::uint64_t H2ClientStream::fairness_key() const {
 }
 std::string_view H2ClientStream::peer() const {
   return client_.peer();
+}
+
+int H2ClientStream::socket() const {
+  return client_.socket();
 }
 
 bool H2ClientStream::secured() const {

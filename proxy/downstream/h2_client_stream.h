@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/intrusive.h"
@@ -34,6 +35,8 @@ class H2ClientStream final : public ClientStream,
 
   // ---- ClientStream ----
   std::string_view peer() const override;
+  int socket() const override;
+  std::optional<metrics::Intercept> stays_tunnel() const override { return stays_tunnel_; }
   bool secured() const override;
   bool accepted_while_shedding() const override;
   std::uint64_t fairness_key() const override;
@@ -72,15 +75,16 @@ class H2ClientStream final : public ClientStream,
   H2Client& client_;
   http::H2Stream* stream_ = nullptr;
   Exchange* exchange_ = nullptr;
-  std::string key_;        // of a WebSocket handshake
-  TunnelInbox inbox_;      // bytes that arrived before the tunnel was established
-  std::size_t taken_ = 0;  // bytes of the response that were framed
-  std::size_t held_ = 0;   // bytes that the exchange received but cannot send yet
-  bool begun_ = false;     // the request was dispatched
-  bool tunnel_ = false;    // CONNECT, plain or extended: bytes, not a body
-  bool complete_ = false;  // the whole request was read
-  bool ended_ = false;     // the whole response was passed on
-  bool refused_ = false;   // the origin's response to the handshake is invalid
+  std::string key_;                                 // of a WebSocket handshake
+  TunnelInbox inbox_;                               // bytes that arrived before the tunnel was established
+  std::size_t taken_ = 0;                           // bytes of the response that were framed
+  std::size_t held_ = 0;                            // bytes that the exchange received but cannot send yet
+  std::optional<metrics::Intercept> stays_tunnel_;  // why its CONNECT did not end here
+  bool begun_ = false;                              // the request was dispatched
+  bool tunnel_ = false;                             // CONNECT, plain or extended: bytes, not a body
+  bool complete_ = false;                           // the whole request was read
+  bool ended_ = false;                              // the whole response was passed on
+  bool refused_ = false;                            // the origin's response to the handshake is invalid
 };
 
 }  // namespace carpool::proxy

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "exec/role.h"
+#include "metrics/events.h"
 
 namespace carpool::exec {
 class Submitter;
@@ -21,6 +22,7 @@ class ConnectInterceptor;
 class HandshakeTurns;
 class Listener;
 class ListenPoint;
+struct InterceptedConnect;
 
 class HandshakeOwner {
  public:
@@ -35,9 +37,9 @@ class HandshakeOwner {
   virtual void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
                            std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY = 0;
   // The bytes of a client whose CONNECT was answered are no TLS that can end here: the CONNECT becomes a tunnel, as
-  // above. `head`: the request, of `user`.
-  virtual void tunnel(Listener& listener, Fd socket, std::string peer, std::string user,
-                      std::string head) LOOP_ONLY = 0;
+  // above.
+  virtual void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
+                      std::string peer) LOOP_ONLY = 0;
   virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;
 
  protected:

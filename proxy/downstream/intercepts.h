@@ -1,48 +1,70 @@
 // Intercepts: the intercepted origins of the process, each with the identity that its clients are shown, and the
-// clients that refused one. Shared by all loops; a client looks here once, at its CONNECT.
+// clients that refused one. Shared by all loops; a client looks here a few times, at its CONNECT.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "metrics/events.h"
+#include "metrics/sample.h"
 #include "proxy/downstream/listener_identity.h"
 
 namespace carpool::proxy {
+
+struct Interception;
 
 class Intercepts {
  public:
   // By the label of the origin, https://host[:port]; nullptr: no certificate could be made.
   using Leaves = std::unordered_map<std::string, ListenerIdentity>;
+  struct Shown {
+    ListenerIdentity identity;
+    std::uint64_t authority;  // its number
+  };
 
-  // Replaces all. `tunnels_after_refusal`: a client that refused a certificate gets tunnels for a while.
-  void replace(Leaves leaves, bool tunnels_after_refusal);
+  // Replaces all. `authority`: a number that another authority never had. `tunnels_after_refusal`: a client that
+  // refused a certificate gets tunnels for a while.
+  void replace(Leaves leaves, std::uint64_t authority, bool tunnels_after_refusal);
   // Returns nothing if the origin is not intercepted.
-  std::optional<ListenerIdentity> leaf(const std::string& label) const;
+  std::optional<Shown> leaf(const std::string& label) const;
+  // Returns true if a new client would still be intercepted, under the same authority.
+  bool in_force(const Interception& interception) const;
 
-  // `client`: an address and what distinguishes the applications behind it. Returns true for the first refusal of
-  // anyone at this origin since it is intercepted.
-  bool note_refusal(const std::string& label, const std::string& client, Instant now);
-  bool refused_before(const std::string& label, const std::string& client, Instant now) const;
+  enum class Noted : std::uint8_t { suspicion, refusal, first_refusal };  // first: at this origin
+  // The client refused the certificate with `alert`. Without one it is a suspicion, since a client may leave for many
+  // reasons; the next one makes it a refusal, unless note_trust() comes in between.
+  Noted note_refusal(const Interception& to, metrics::CertificateAlert alert, Instant now);
+  void note_trust(const Interception& to);  // the client uses its connection
+  bool refused_before(const Interception& to, Instant now) const;
   bool tunnels_after_refusal() const;
+  std::vector<metrics::RefusalSample> refusals() const;
 
  private:
   struct Refusal {
     std::string key;
     Instant until;
+    bool proven;  // false: a suspicion
   };
   using Refusals = std::list<Refusal>;  // the oldest first
+  using Counts = std::array<std::array<std::uint64_t, metrics::kCertificateAlerts.size()>, metrics::kTlsOffers.size()>;
+
+  bool renew(const std::string& key, Instant now) REQUIRES(mutex_);
+  void forget(Refusals::iterator one) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Leaves leaves_ GUARDED_BY(mutex_);
+  std::uint64_t authority_ GUARDED_BY(mutex_) = 0;
   bool tunnels_ GUARDED_BY(mutex_) = true;
   Refusals refusals_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Refusals::iterator> by_key_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, bool> warned_ GUARDED_BY(mutex_);  // by label
+  std::unordered_map<std::string, Counts> counts_ GUARDED_BY(mutex_);  // by label; of intercepted origins alone
 };
 
 }  // namespace carpool::proxy

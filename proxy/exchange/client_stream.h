@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/fault.h"
@@ -34,7 +35,9 @@ class ClientStream {
   const ListenPoint& listener() const { return listener_; }
   const config::Listen& listen() const { return listener_.settings(); }
   virtual std::string_view peer() const = 0;  // for the log
-  virtual int socket() const { return -1; }   // for its peer credentials; -1: an HTTP/2 stream has no socket of its own
+  // Why a CONNECT to an intercepted origin does not end here; nothing: it does, or the request is another one.
+  virtual std::optional<metrics::Intercept> stays_tunnel() const { return std::nullopt; }
+  virtual int socket() const { return -1; }  // of its connection, for the credentials of its peer; -1: there is none
   virtual bool secured() const { return false; }                  // its connection speaks TLS
   virtual bool accepted_while_shedding() const { return false; }  // accepted while clients were refused
   // The request has a secret of carpool's own: it must reach the origin itself, and gets no other credentials.
@@ -77,7 +80,11 @@ class ClientStream {
 
   // A connection that authenticated this client (NTLM, Negotiate) and serves no other. HTTP/2 streams have none: a
   // connection that one of them authenticated is closed.
-  virtual pool::Lease take_private(const OriginRuntime&) LOOP_ONLY { return {}; }
+  struct PrivateLease {
+    pool::Lease lease;
+    bool gone = false;  // there was one, and the origin has closed it
+  };
+  virtual PrivateLease take_private(const OriginRuntime&) LOOP_ONLY { return {}; }
   virtual bool keep_private(const OriginRuntime&, pool::Lease&) LOOP_ONLY { return false; }
 
  protected:

@@ -142,6 +142,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the response travels (exchange_response.cc) ----
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
+  bool keeps_connection() LOOP_ONLY;
   bool request_settled() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
@@ -173,6 +174,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the end (exchange_end.cc, exchange_leak.cc, exchange_record.cc) ----
   void fail(Fault fault) LOOP_ONLY;
   void reply(const Fault& fault) LOOP_ONLY;
+  AttemptState leave_unanswered() LOOP_ONLY;
   void break_off(Fault fault) LOOP_ONLY;
   void end_lease(pool::CloseCause cause) LOOP_ONLY;
   void end_attempt() LOOP_ONLY;

@@ -55,9 +55,9 @@ AttemptState Exchange::borrow(bool fresh) {
   const OriginRuntime& origin = *info_.origin;
   if (origin.is_replaced()) return borrow_from_new_destination(fresh);
   if (!fresh) {
-    if (pool::Lease own = client_stream_->take_private(origin)) {
-      return take(std::move(own), true);
-    }
+    ClientStream::PrivateLease own = client_stream_->take_private(origin);
+    if (own.gone) return leave_unanswered();
+    if (own.lease) return take(std::move(own.lease), true);
   }
   pool::BorrowRequest want;
   want.new_connection_only = fresh;

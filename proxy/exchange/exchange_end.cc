@@ -45,6 +45,18 @@ void Exchange::reply(const Fault& fault) {
   finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);
 }
 
+// The connection that authenticated this client ended before any byte of a response. The client's connection ends in
+// the same way, as it would without a proxy: the client decides whether it repeats the request, and authenticates anew.
+AttemptState Exchange::leave_unanswered() {
+  constexpr std::uint16_t kUnanswered = 444;  // nginx's status for a connection that it closes without a response
+  info_.status = kUnanswered;
+  info_.fault =
+      Fault{FaultKind::connection_terminated, Side::upstream, "the connection that authenticated the client ended"};
+  enter(ExchangeEvent::answered);
+  finish(AfterExchange::close);
+  return AttemptState::over;
+}
+
 // A part of the response was sent: it must not look complete.
 void Exchange::break_off(Fault fault) {
   if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);

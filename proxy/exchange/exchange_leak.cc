@@ -21,6 +21,7 @@ BorrowerInfo Exchange::describe_borrower() const {
   facts.phase = phase();
   const PeerCredentials peer = peer_of(client_stream_->socket());
   facts.client = peer.address;
+  facts.user = user_;
   facts.pid = peer.pid;
   facts.uid = peer.uid;
   facts.trace_id = trace_id(request_.fields.get("traceparent"));

@@ -63,6 +63,9 @@ void Exchange::record() {
   entry.target = request_.target;
   entry.total = now - info_.began;
   entry.intercepted = client_stream_->listener().interception() != nullptr;
+  if (const auto why = client_stream_->stays_tunnel()) {
+    entry.tunnelled = metrics::kIntercepts[static_cast<std::size_t>(*why)];
+  }
   entry.trace = trace_id(request_.fields.get("traceparent"));
   context_.stats.write_line(entry);
 }

@@ -60,15 +60,22 @@ AttemptState Exchange::on_response_head() {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
     info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
   }
-  attempt_->authenticated =
-      attempt_->authenticated ||
-      (!attempt_->lease.shared() && (authenticates_connection(request_) || authenticates_connection(response_)));
+  const bool bound = attempt_->authenticated;
+  attempt_->authenticated = bound || (!attempt_->lease.shared() &&
+                                      (authenticates_connection(request_) || authenticates_connection(response_)));
   enter(ExchangeEvent::response_head);
   // The response may come before the request is complete. Whether the client will send the rest is unknown, so its
   // connection ends with the response.
-  request_values_->close_client =
-      client_stream_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
+  const bool unbinds = bound && !keeps_connection();
+  request_values_->close_client = client_stream_->send_head(
+      response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients() || unbinds);
   return AttemptState::alive;
+}
+
+// Returns true if the connection can carry another request of this client, which it has authenticated.
+bool Exchange::keeps_connection() {
+  auto& connection = static_cast<Connection&>(*attempt_->lease);
+  return response_.keep_alive && !connection.close_cause(context_.loop.now());
 }
 
 // Returns true if nothing of the request is outstanding: it was read whole, or a 417 answered it while its client

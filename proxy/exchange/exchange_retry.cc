@@ -24,6 +24,11 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     break_off(std::move(failure.fault));
     return AttemptState::over;
   }
+  if (attempt_->authenticated && failure.connection_ended && !failure.any_byte_back) {
+    note_failed_attempt(failure, RetryOutcome::unsafe);
+    end_lease(pool::CloseCause::private_);
+    return leave_unanswered();
+  }
   const bool reused = attempt_->lease.reused();
   RequestFate fate = failure.fate(reused);
   if (failure.ask_h1 && !info_.origin->speaks.h1) {

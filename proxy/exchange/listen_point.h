@@ -3,10 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
+#include "metrics/events.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
 #include "proxy/net/address.h"
@@ -15,9 +18,19 @@ namespace carpool::proxy {
 
 class ClientCredentials;
 
+// A client inside a CONNECT, as far as it can be told from others.
+struct InterceptedClient {
+  std::string name;           // its address and User-Agent
+  metrics::TlsOffer offer{};  // what its TLS offers
+  std::uint64_t suites = 0;   // digest of its cipher suites
+};
+
 // A CONNECT whose tunnel ends here: its requests reach this origin only.
 struct Interception {
-  pool::Origin origin;      // https
+  pool::Origin origin;          // https
+  std::uint64_t authority = 0;  // the number of the authority whose certificate the client is shown
+  InterceptedClient client{};
+  Instant since{};          // its TLS is established
   bool other_name = false;  // the client's TLS named another host: nothing is reached
 };
 
@@ -43,6 +56,7 @@ class ListenPoint {
 
   // nullptr: requests choose their origin as the settings allow.
   const Interception* interception() const { return interception_ ? &*interception_ : nullptr; }
+  Interception* interception() { return interception_ ? &*interception_ : nullptr; }  // before the first request
 
   // The client's TLS names this host (SNI); before the first request.
   void name_of_client(const std::string& name);

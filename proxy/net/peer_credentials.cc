@@ -29,6 +29,11 @@ PeerCredentials peer_of(int fd) {
   return facts;
 }
 
+std::string_view peer_name(int fd, std::string& name) {
+  if (name.empty()) name = net::Address::peer_of(fd).text();
+  return name;
+}
+
 bool same_user(const PeerCredentials& peer) {
   return peer.uid && (*peer.uid == 0 || *peer.uid == static_cast<std::int64_t>(::geteuid()));
 }

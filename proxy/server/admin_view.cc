@@ -131,12 +131,13 @@ std::vector<admin::PoolInfo> ServerAdminView::pools() const {
 }
 
 namespace {
-admin::PoolInfo::CredentialsState state_of(const Credentials& credentials) {
-  admin::PoolInfo::CredentialsState state{credentials.stale(), {}, {}};
+admin::CredentialsState state_of(const Credentials& credentials, Instant now) {
+  admin::CredentialsState state{credentials.stale(), {}, {}, {}};
   const OAuthToken* const token = credentials.token();
   if (token == nullptr) return state;
   const std::optional<Fault> fault = token->fault();
   state.token = token->serial() != 0 ? "valid" : fault ? "missing" : "expected";
+  if (token->serial() != 0) state.token_expires = std::max(token->end() - now, Duration::zero());
   if (fault) state.failure = fault->detail;
   return state;
 }
@@ -166,7 +167,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
       const net::AddressSet::Counts counts = context->address_set->count(now);
       facts.addresses = {counts.usable, counts.ejected, counts.gone};
       if (counts.usable + counts.ejected + counts.gone > 1) facts.each_address = addresses_of(*context, now);
-      if (context->credentials != nullptr) facts.credentials = state_of(*context->credentials);
+      if (context->credentials != nullptr) facts.credentials = state_of(*context->credentials, now);
     }
     all.push_back(std::move(facts));
   }
@@ -234,6 +235,8 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     study.wait_timeout = context->pool.wait_timeout;
     study.past = context->destination->history();
     study.intercepts = intercepts_of(parts_.metrics, origin);
+    if (context->credentials != nullptr) study.credentials = state_of(*context->credentials, Clock::now());
+    study.refusals = parts_.intercept_leaves.refusals_at(origin);
     return study;
   }
   return std::nullopt;

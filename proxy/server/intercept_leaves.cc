@@ -34,7 +34,7 @@ Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& author
 
 metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
   const std::scoped_lock lock(mutex_);
-  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt};
+  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};
   for (const auto& [label, leaf] : in_force_.leaves) {
     if (leaf.identity != nullptr && now < leaf.end) ++sample.leaves;
   }
@@ -44,10 +44,20 @@ metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
   return sample;
 }
 
+std::vector<metrics::RefusalSample> InterceptLeaves::refusals_at(const std::string& label) const {
+  std::vector<metrics::RefusalSample> all = intercepts_.refusals();
+  std::erase_if(all, [&label](const metrics::RefusalSample& one) { return one.origin != label; });
+  return all;
+}
+
 Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& config) const {
   Plan plan;
   plan.tunnels_after_refusal = config.intercept.on_distrust == config::OnDistrust::tunnel;
-  if (!any_intercepted(config)) return plan;
+  if (!any_intercepted(config)) {
+    const std::scoped_lock lock(mutex_);
+    plan.number = in_force_.number;
+    return plan;
+  }
   Result<std::unique_ptr<tls::Authority>> authority = tls::Authority::load(config.intercept.ca_dir);
   if (!authority) {
     Fault fault = authority.take_fault();
@@ -58,6 +68,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   const std::scoped_lock lock(mutex_);
   const tls::Authority* const before = in_force_.authority.get();
   const bool same = before != nullptr && before->fingerprint() == plan.authority->fingerprint();
+  plan.number = in_force_.number + (same ? 0 : 1);
   for (const config::OriginSettings& origin : config.origins) {
     if (!origin.intercept) continue;
     const std::string label = origin.origin.label();
@@ -80,7 +91,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
 void InterceptLeaves::publish() {
   Intercepts::Leaves identities;
   for (const auto& [label, leaf] : in_force_.leaves) identities.emplace(label, leaf.identity);
-  intercepts_.replace(std::move(identities), in_force_.tunnels_after_refusal);
+  intercepts_.replace(std::move(identities), in_force_.number, in_force_.tunnels_after_refusal);
 }
 
 void InterceptLeaves::apply(Plan plan) {

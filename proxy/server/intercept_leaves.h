@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 #include "exec/periodic_task.h"
@@ -29,6 +30,7 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
   // The result of all that can fail; nothing of it is in force yet.
   struct Plan {
     std::unique_ptr<tls::Authority> authority;     // nullptr: no origin is intercepted
+    std::uint64_t number = 0;                      // of the authority; another one has another number
     std::unordered_map<std::string, Leaf> leaves;  // by the label of the origin
     bool tunnels_after_refusal = true;
   };
@@ -47,6 +49,7 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
   // cannot be signed is tried again at the next call. Blocking.
   void renew(WallTime now);
   metrics::InterceptSample sample(WallTime now) const;
+  std::vector<metrics::RefusalSample> refusals_at(const std::string& label) const;
 
  private:
   const char* name() const override { return "certificates of intercepted origins"; }

@@ -109,6 +109,7 @@ void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*
   router_.forget();
   resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for, dns.negative_ttl);
   clients_.drain_those_of(closed);
+  clients_.drain_replaced_interceptions();
 }
 
 void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {

@@ -34,6 +34,7 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   if (!entry.retried.empty()) line.text("retried", entry.retried);
   if (!entry.unrepeated.empty()) line.text("not_repeated", entry.unrepeated);
   if (entry.intercepted) line.flag("intercepted", true);
+  if (!entry.tunnelled.empty()) line.text("not_intercepted", entry.tunnelled);
   if (!entry.trace.empty()) line.text("trace_id", entry.trace);
   if (!entry.fault.empty()) line.text("fault", entry.fault.substr(0, kMaxFault));
 }

@@ -32,6 +32,7 @@ struct AccessEntry {
   std::string_view retried;     // the proof of the last retry; empty: none
   std::string_view unrepeated;  // why a failed attempt was not repeated; empty: no such attempt
   bool intercepted = false;     // inside a CONNECT that ended here
+  std::string_view tunnelled;   // why a CONNECT to an intercepted origin stayed a tunnel; empty: it did not
   std::string_view trace;       // trace id of the request's traceparent; empty: none
   std::string_view fault;       // error text; empty: none
 };

@@ -15,6 +15,7 @@ struct BorrowerInfo {
   std::string request;                   // "GET http://a.example/x"
   std::string phase;                     // phase of the exchange
   std::string client;                    // the client's address
+  std::string user;                      // that its credentials name; empty: none
   std::optional<std::int64_t> pid, uid;  // of a client on a Unix socket, by SO_PEERCRED
   std::string trace_id;                  // trace id of the request's traceparent; empty: none
   Duration held{};

@@ -4,8 +4,9 @@
 
 namespace carpool::proxy {
 
-PrivateConnection::PrivateConnection(exec::Loop& loop, const OriginRuntime& origin, pool::Lease lease)
-    : loop_(loop), origin_(origin), lease_(std::move(lease)) {
+PrivateConnection::PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination,
+                                     pool::Lease lease)
+    : loop_(loop), owner_(owner), destination_(&destination), lease_(std::move(lease)) {
   static_cast<Connection&>(*lease_).user = this;
   on_upstream_ready();
 }
@@ -15,8 +16,7 @@ PrivateConnection::~PrivateConnection() {
 }
 
 pool::Lease PrivateConnection::take() {
-  if (lease_) on_upstream_ready();
-  if (lease_) {
+  if (lease_ && look()) {
     const auto close_cause = static_cast<Connection&>(*lease_).close_cause(loop_.now());
     if (close_cause) end(*close_cause);
   }
@@ -25,9 +25,17 @@ pool::Lease PrivateConnection::take() {
 }
 
 void PrivateConnection::on_upstream_ready() {
+  if (!look()) owner_.on_private_end();
+}
+
+// Returns false if the origin has closed the connection.
+bool PrivateConnection::look() {
   net::Transport& transport = static_cast<Connection&>(*lease_).transport();
   const bool silent = !transport.hangup_seen() && (!transport.maybe_readable() || transport.no_data_pending());
-  if (!silent) end();
+  if (silent) return true;
+  ended_by_origin_ = true;
+  end();
+  return false;
 }
 
 void PrivateConnection::end(pool::CloseCause cause) {

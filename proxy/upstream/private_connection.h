@@ -1,6 +1,7 @@
 // PrivateConnection: an upstream connection that is authenticated as one client (NTLM, Negotiate). It stays leased
 // between that client's exchanges, so it counts in the limits and never serves another client. It is closed with the
-// cause `private` when the client or the origin disconnects.
+// cause `private` when the client or the origin disconnects. The client's connection ends with it: what authenticated
+// the client is gone, and it would not know.
 #pragma once
 
 #include "exec/loop.h"
@@ -10,24 +11,35 @@
 
 namespace carpool::proxy {
 
-struct OriginRuntime;
-
 class PrivateConnection final : private ConnectionEvents {
  public:
-  PrivateConnection(exec::Loop& loop, const OriginRuntime& origin, pool::Lease lease) LOOP_ONLY;
+  class Owner {
+   public:
+    // The origin has closed the connection. May be called by the constructor.
+    virtual void on_private_end() LOOP_ONLY = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination, pool::Lease lease) LOOP_ONLY;
   ~PrivateConnection();
 
-  const OriginRuntime& origin() const { return origin_; }
+  // For comparison only: it may be gone once the connection has ended.
+  const pool::Destination* destination() const { return destination_; }
   // Returns the lease for the client's next exchange; empty if the connection has ended or must not be used again
   // (Connection::close_cause()).
   pool::Lease take() LOOP_ONLY;
+  bool ended_by_origin() const { return ended_by_origin_; }
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
   void end(pool::CloseCause cause = pool::CloseCause::private_) LOOP_ONLY;
+  bool look() LOOP_ONLY;
   exec::Loop& loop_;
-  const OriginRuntime& origin_;
+  Owner& owner_;
+  const pool::Destination* const destination_;
   pool::Lease lease_;
+  bool ended_by_origin_ = false;
 };
 
 }  // namespace carpool::proxy

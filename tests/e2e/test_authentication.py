@@ -150,6 +150,21 @@ def test_a_body_behind_a_refusal_is_no_request(scene):
     assert not o.seen and o.opened == 0
 
 
+def test_a_refused_request_whose_body_has_arrived_leaves_the_connection_open(scene):
+    o, c = scene()
+    with c.client() as client:
+        for size in (1, 1000, 8000):
+            answer = client.request("POST", o.url + "/", body=b"x" * size)
+            assert refused(answer) and answer.keeps_alive()
+        assert client.request("POST", o.url + "/", [basic()], body=b"body").status == 200
+    assert len(o.seen) == 1
+    with c.client() as client:
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbodyGET %s/next HTTP/1.1\r\nHost: a\r\n%s: %s\r\n\r\n"
+                    % (o.url.encode(), o.url.encode(), *(x.encode() for x in basic())))
+        assert refused(client.response()) and client.response().status == 200, "what follows the body is the next request"
+    assert o.targets() == ["/", "/next"]
+
+
 def test_tunnels_need_them_over_both_versions(scene):
     o, c = scene()
     with c.client() as client:

@@ -11,58 +11,9 @@ import pytest
 from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
+from harness.intercept import CONNECTS, NAME, authority, connected, inside, scene, trusting  # noqa: F401
 from harness.wait import until
 from harness.wire import Client
-
-NAME = "localhost"
-CONNECTS = "carpool_intercept_connects_total"
-
-
-@pytest.fixture
-def authority(tmp_path):
-    return Authority(tmp_path / "ca", [NAME])
-
-
-@pytest.fixture
-def scene(origin, carpool, pki, authority):
-    """Returns an origin over TLS and carpool that intercepts it."""
-    def make(handler=None, alpn=("http/1.1",), request=None, **settings):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pki.server, pki.server_key)
-        context.set_alpn_protocols(list(alpn))
-        o = origin(handler, tls=context) if handler else origin(tls=context)
-        intercept = {"ca_dir": str(authority.folder), **settings.pop("intercept", {})}
-        c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True, "request": request or {},
-                             "upstream": {"tls": {"ca_file": pki.ca}}}], intercept=intercept, **settings)
-        c.authority = "%s:%d" % (NAME, o.port)
-        c.label = "https://" + c.authority
-        return o, c
-    return make
-
-
-def trusting(ca, alpn=("http/1.1",)):
-    context = ssl.create_default_context(cafile=str(ca))
-    context.set_alpn_protocols(list(alpn))
-    return context
-
-
-def connected(c, authority=None, early=b"", agent="test"):
-    """Returns a socket on which CONNECT was answered with 200."""
-    sock = socket.create_connection(c.address, 10)
-    target = authority or c.authority
-    sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n\r\n" % (target.encode(), target.encode(), agent.encode()) + early)
-    head = b""
-    while b"\r\n\r\n" not in head:
-        got = sock.recv(1)
-        assert got, head
-        head += got
-    assert head.startswith(b"HTTP/1.1 200 "), head
-    return sock
-
-
-def inside(c, context, name=NAME, authority=None):
-    """Returns a client that speaks HTTP/1.1 over TLS inside a CONNECT."""
-    return Client(sock=context.wrap_socket(connected(c, authority), server_hostname=name))
 
 
 def test_requests_inside_connect_come_out_of_the_pool(scene, authority):
@@ -146,29 +97,10 @@ def test_what_is_not_tls_goes_on_as_a_tunnel(origin, carpool, pki, authority):
 
 def test_a_client_of_another_protocol_gets_its_tunnel(scene, pki):
     o, c = scene(alpn=("foo",))
-    sock = trusting(pki.ca, ("foo",)).wrap_socket(connected(c), server_hostname=NAME)
-    assert sock.selected_alpn_protocol() == "foo", "from the origin itself"
+    with trusting(pki.ca, ("foo",)).wrap_socket(connected(c), server_hostname=NAME) as sock:
+        assert sock.selected_alpn_protocol() == "foo", "from the origin itself"
     assert c.metric(CONNECTS, origin=c.label, result="alpn") == 1
-
-
-def test_a_client_that_refuses_the_certificate_gets_tunnels_from_then_on(scene, pki):
-    o, c = scene()
-    with pytest.raises(ssl.SSLCertVerificationError):
-        trusting(pki.ca).wrap_socket(connected(c), server_hostname=NAME)
-    until(lambda: c.metric(CONNECTS, origin=c.label, result="refused") == 1, what="the refusal")
-    with inside(c, trusting(pki.ca)) as client:
-        assert client.get("/", host=c.authority).status == 200
-    assert c.metric(CONNECTS, origin=c.label, result="distrusted") == 1
-    until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
-
-
-def test_on_distrust_fail_tunnels_nobody(scene, pki):
-    o, c = scene(intercept={"on_distrust": "fail"})
-    for n in range(2):
-        with pytest.raises(ssl.SSLCertVerificationError):
-            trusting(pki.ca).wrap_socket(connected(c), server_hostname=NAME)
-        until(lambda: c.metric(CONNECTS, origin=c.label, result="refused") == n + 1, what="the refusal")
-    assert not o.seen
+    until(lambda: any('"not_intercepted":"alpn"' in line for line in c.output), what="its line")
 
 
 def test_bytes_before_the_response_make_it_a_tunnel(scene, pki):
@@ -186,6 +118,8 @@ def test_bytes_before_the_response_make_it_a_tunnel(scene, pki):
             sock.sendall(outgoing.read())
             incoming.write(sock.recv(65536))
     assert c.metric(CONNECTS, origin=c.label, result="early") == 1
+    sock.close()
+    until(lambda: any('"not_intercepted":"early"' in line for line in c.output), what="its line")
 
 
 def test_an_origin_without_intercept_is_a_tunnel_as_ever(scene, origin, pki):
@@ -231,24 +165,6 @@ def test_a_client_that_is_silent_while_its_origin_goes_is_still_intercepted(scen
         until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 1, what="the handshake")
 
 
-def test_clients_that_refuse_are_told_apart_by_address_and_agent_even_without_an_access_log(scene, pki):
-    _, c = scene(log={"access": False})
-    with pytest.raises(ssl.SSLCertVerificationError):
-        trusting(pki.ca).wrap_socket(connected(c), server_hostname=NAME)
-    until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
-    warning = next(line for line in c.output if "does not accept carpool's certificate" in line)
-    assert '"client":"127.0.0.1 test"' in warning, warning
-
-
-def test_of_a_long_user_agent_a_part_is_kept(scene, pki):
-    _, c = scene()
-    with pytest.raises(ssl.SSLCertVerificationError):
-        trusting(pki.ca).wrap_socket(connected(c, agent="a" * 5000), server_hostname=NAME)
-    until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
-    warning = next(line for line in c.output if "does not accept carpool's certificate" in line)
-    assert "a" * 128 in warning and "a" * 129 not in warning
-
-
 def one_by_one(sock, data):
     for byte in data:
         sock.sendall(bytes([byte]))
@@ -285,6 +201,29 @@ def test_a_drain_ends_it_like_any_client(scene, authority):
         assert client.get("/", host=c.authority).status == 200
         c.signal(signal.SIGTERM)
         assert c.wait() == 0
+
+
+def test_connect_in_a_stream_of_http2_is_a_tunnel_that_says_so(scene, pki):
+    o, c = scene()
+    with H2Client(c.address) as client:
+        stream = client.ask(method="CONNECT", authority=c.authority, end=False)
+        assert client.until(lambda: client.answers[stream].headers) and client.answers[stream].status == 200
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = trusting(pki.ca).wrap_bio(incoming, outgoing, server_hostname=NAME)
+        answer, said, done = client.answers[stream], 0, False
+        while not done:
+            try:
+                tls.do_handshake()
+                done = True
+            except ssl.SSLWantReadError:
+                client.send(stream, outgoing.read())
+                assert client.until(lambda n=said: len(answer.body) > n)
+                incoming.write(answer.body[said:])
+                said = len(answer.body)
+        assert tls.getpeercert(), "the origin's own, which this client trusts"
+        client.send(stream, outgoing.read(), end=True)
+    until(lambda: c.metric(CONNECTS, origin=c.label, result="in_h2") == 1, what="the reason")
+    until(lambda: any('"method":"CONNECT"' in line and '"not_intercepted":"in_h2"' in line for line in c.output), what="its line")
 
 
 def test_the_access_log_says_that_it_was_intercepted(scene, authority):

@@ -145,3 +145,23 @@ def test_ruby_net_http(scene, full):
 def test_php_stream(scene, full):
     php, environment = obtained("php", full, "php8.2", PHP)
     scene.check([scene.run(php, CLIENTS / "intercepted.php", scene.url, **environment) for _ in range(RUNS)], 1)
+
+
+def refused(scene, **labels):
+    return scene.carpool.metric("carpool_intercept_refusals_total", origin=scene.url, **labels)
+
+
+@pytest.mark.parametrize("client, alert, times", [("curl", "unknown_ca", 1), ("node h1", "none", 2), ("node h2", "none", 2)])
+def test_a_client_that_trusts_the_origin_alone_is_found_out_and_gets_a_tunnel(scene, pki, client, alert, times):
+    """Node sends no alert."""
+    program, _, how = client.partition(" ")
+    command = {"curl": ["curl", "-sS", scene.url + "/hello"], "node": ["node", CLIENTS / "intercepted.js", scene.url, how]}[program]
+    doubting = {**scene.environment, "CURL_CA_BUNDLE": pki.ca, "SSL_CERT_FILE": pki.ca, "NODE_EXTRA_CA_CERTS": pki.ca}
+
+    def ask():
+        return subprocess.run([need(program), *map(str, command[1:])], capture_output=True, text=True, timeout=HANGS, env=doubting)
+    for n in range(times):
+        assert ask().returncode != 0
+        until(lambda n=n: refused(scene, alert=alert) == (n + 1 == times), what="refusal after %d" % times)
+    ask()
+    assert scene.carpool.metric("carpool_intercept_connects_total", origin=scene.url, result="distrusted") > 0

@@ -1,5 +1,7 @@
 """One HTTP/1.1 message after it was forwarded: order, interim responses, trailers, versions, fields."""
 import pytest
+from harness.h2_client import H2Client
+from harness.wait import until
 
 
 def via(answer):
@@ -185,6 +187,21 @@ def test_an_origin_is_told_of_the_client_where_it_is_wanted(origin, carpool, wor
         client.get(other.url + "/")
     assert [v for n, v in told.seen[0].message.headers if n == name] == ["earlier", value]
     assert not {"x-forwarded-for", "forwarded"} & {n for n, _ in other.seen[0].message.headers}
+
+
+def test_a_reload_tells_of_the_clients_that_are_connected_already(origin, carpool):
+    """Nobody had asked for their addresses when they came."""
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "request": {"client_field": "off"}}], log={"access": False})
+    with c.client() as one, H2Client(c.address) as two:
+        assert one.get(o.url + "/").status == two.get("/", authority=o.authority).status == 200
+        c.config.write_text(c.config.read_text().replace('client_field = "off"', 'client_field = "forwarded"').replace("access = false", "access = true"))
+        assert c.admin("POST", "/reload").status == 200
+        assert one.get(o.url + "/1").status == two.get("/2", authority=o.authority).status == 200
+        assert [seen.message.get("forwarded") for seen in o.seen] == [None, None, "for=127.0.0.1;proto=http", "for=127.0.0.1;proto=http"]
+        for path, sock in (("/1", one.sock), ("/2", two.sock)):
+            client = '"client":"127.0.0.1:%d"' % sock.getsockname()[1]
+            until(lambda p=path, n=client: any(n in line and '%s"' % p in line for line in c.output), what="the line of " + path)
 
 
 def test_a_client_is_told_how_long_its_connection_may_rest(origin, carpool):

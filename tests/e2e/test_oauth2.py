@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import ssl
 import threading
+import urllib.parse
 
 import pytest
 from harness.h2_client import H2Client
@@ -75,7 +76,11 @@ def test_requests_carry_a_token_of_the_client(scene):
     assert asked.body == b"grant_type=client_credentials&scope=read+write&audience=https%3A%2F%2Fapi.test"
     assert c.metric(REQUESTS, origin=s.origin.url, result="granted") == 1
     assert c.pool(s.endpoint.url)["borrows"] == 1, "the endpoint has a pool of its own"
-    assert c.pool(s.origin.url)["credentials"] == {"stale_files": 0, "token": "valid", "failure": None}
+    state = c.pool(s.origin.url)["credentials"]
+    assert 0 < state.pop("token_expires_seconds") <= 3600
+    assert state == {"stale_files": 0, "token": "valid", "failure": None}
+    explained = c.get_json("/pools/%s/explain" % urllib.parse.quote(s.origin.url, safe=""))["explanation"]
+    assert any(line.startswith("The token of [origin.oauth2] is valid for ") for line in explained), explained
     assert "credentials" not in c.pool(s.endpoint.url)
 
 

@@ -13,6 +13,11 @@ def guarded(origin):
             token = exchange.request.get("authorization", "").removeprefix(scheme + " ")
             if exchange.request.target == "/open":
                 return exchange.reply()
+            if exchange.request.target == "/drop":
+                return False
+            if exchange.request.target == "/last":
+                exchange.reply(headers=[("Connection", "close")])
+                return False
             if exchange.connection not in owners and not token:
                 return exchange.reply(401, b"who?", [("WWW-Authenticate", scheme)])
             owner = owners.setdefault(exchange.connection, token)
@@ -98,3 +103,50 @@ def test_a_challenge_is_found_in_every_field_and_list(origin, carpool, name):
         for client in (alice, bob, alice):
             assert client.get(o.url + "/").status == 401
     assert [seen.connection for seen in o.seen] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_bound_connection_that_ends_without_an_answer_ends_the_client_in_the_same_way(guarded, carpool, method):
+    o, c = guarded("NTLM"), carpool(workers=1)
+    with c.client() as alice:
+        log_in(alice, o, "NTLM", "alice")
+        alice.ask(method, o.url + "/drop", body=b"x" * 100 if method == "POST" else b"")
+        assert alice.at_end(), "no 502: the client decides whether it repeats the request, as without a proxy"
+    assert o.targets().count("/drop") == 1, "the origin may have processed it"
+    until(lambda: any('/drop"' in line and '"status":444' in line for line in c.output), what="its line")
+    assert c.metric("carpool_requests_total", origin=o.url, code="444") == 1
+    with c.client() as alice:
+        assert log_in(alice, o, "NTLM", "alice").startswith("alice on"), "authenticates anew"
+
+
+def test_a_bound_connection_that_the_origin_closes_when_idle_ends_the_client(guarded, carpool):
+    o, c = guarded("Negotiate"), carpool(workers=1)
+    with c.client() as alice, c.client() as bob:
+        log_in(alice, o, "Negotiate", "alice")
+        assert bob.get(o.url + "/open").status == 200
+        o.close_connections()
+        assert alice.at_end()
+        assert bob.get(o.url + "/open").status == 200, "nobody else"
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="both ends")
+
+
+def test_the_last_answer_of_a_bound_connection_is_the_clients_last(guarded, carpool):
+    o, c = guarded("NTLM"), carpool(workers=1)
+    with c.client() as alice:
+        log_in(alice, o, "NTLM", "alice")
+        answer = alice.get(o.url + "/last")
+        assert answer.status == 200 and not answer.keeps_alive() and alice.at_end()
+    with c.client() as bob:
+        assert bob.get(o.url + "/last").keeps_alive(), "it is bound to nobody"
+
+
+def test_a_bound_connection_that_times_out_ends_the_client_with_its_error(origin, carpool, gate):
+    def handler(exchange):
+        if exchange.request.target == "/slow":
+            gate.enter()
+        exchange.reply()
+    o, c = origin(handler), carpool(workers=1, request={"response_header_timeout": "300ms"})
+    with c.client() as alice:
+        assert alice.get(o.url + "/", ("Authorization", "NTLM alice")).status == 200
+        answer = alice.get(o.url + "/slow")
+        assert answer.status == 504 and not answer.keeps_alive() and alice.at_end()

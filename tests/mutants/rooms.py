@@ -186,16 +186,16 @@ FLOW = [
     m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (!head_complete_) return close();  // within a head: the client waits for no response", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();\n  close_when_sent_ = true;", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();", PLANE),
-    m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_) close_when_sent_ = true;", "", PLANE),
+    m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;", "", PLANE),
     m("the exchange of a client that is gone goes on", C + "h1_client_close.cc", "exchange.on_client_gone();", "", PLANE),
-    m("a client of another origin gets the private connection", C + "h1_client_close.cc", "!private_ || private_->origin().destination != origin.destination", "!private_", PLANE),
+    m("a client of another origin gets the private connection", C + "h1_client_close.cc", "!private_ || private_->destination() != origin.destination", "!private_", PLANE),
     m("an HTTP/2 client stays whose END_STREAM no window lets out", C + "h2_client_close.cc", "running_ == 0 || session_.backlog() != 0", "session_.streams() == 0 || session_.backlog() != 0", PLANE),
     m("the end of an HTTP/2 client's tunnel is lost", C + "h2_client_stream.cc", "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a client's chunk has no head", C + "h1_client_output.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("a client's last chunk is not sent", C + "h1_client_output.cc", "if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
     m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
-      "close_sent_ = !keep || draining_;\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == \"HEAD\",\n"
+      "close_sent_ = !keep || draining_ || bond_ == Bond::lent || bond_ == Bond::broken;\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == \"HEAD\",\n"
       "                                 context_.pseudonym, told_keep_alive());",
       "return http::write_error_reply(out().text(), fault, request.version, false, request.method == \"HEAD\", context_.pseudonym);", PLANE),
 ]

@@ -163,8 +163,8 @@ class OwnedClients final : public proxy::ClientOwner {
   }
   void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY { closed.push_back(&client); }
   void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<const proxy::ListenPoint>,
-                     std::unique_ptr<proxy::net::Transport> transport, std::string peer,
-                     std::string_view bytes) override LOOP_ONLY {
+                     std::unique_ptr<proxy::net::Transport> transport, std::string peer, std::string_view bytes,
+                     bool /*drains*/) override LOOP_ONLY {
     auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, listener.point(), std::move(transport),
                                                     std::move(peer));
     EXPECT_TRUE(client->start(proxy::http::kH2Preface, bytes));

@@ -88,7 +88,9 @@ class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
                    std::string) override {
     result = std::move(transport);
   }
-  void tunnel(Listener&, Fd socket, std::string, std::string, std::string) override { tunnelled = std::move(socket); }
+  void tunnel(Listener&, InterceptedConnect&, metrics::Intercept, Fd socket, std::string) override {
+    tunnelled = std::move(socket);
+  }
   ConnectInterceptor& interceptor() override { return interceptor_; }
   ConnectInterceptor interceptor_{plane.context, nullptr};
 };

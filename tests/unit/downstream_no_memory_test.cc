@@ -87,7 +87,7 @@ class Shaken final : public HandshakeOwner {
                    std::string) override {
     result_ = std::move(transport);
   }
-  void tunnel(Listener&, Fd, std::string, std::string, std::string) override {}
+  void tunnel(Listener&, InterceptedConnect&, metrics::Intercept, Fd, std::string) override {}
   ConnectInterceptor& interceptor() override { return interceptor_; }
 
   const bool by_tasks_;

@@ -83,6 +83,33 @@ TEST(ClientHello, OfOpensslNamesServerAndProtocols) {
   EXPECT_FALSE(hello.offers_protocols);
 }
 
+std::string hello_of(std::string_view suites, std::string_view extensions = "") {
+  std::string body = number(0x0303, 2) + std::string(32, 'r') + vector_of("", 1);
+  body += vector_of(suites, 2) + vector_of(std::string_view("\0", 1), 1) + vector_of(extensions, 2);
+  return record(message_of(body));
+}
+
+TEST(ClientHello, TellsLibrariesApartByTheirSuitesWithoutTheRandomOnes) {
+  ClientHello one, other;
+  ASSERT_EQ(read(hello_of("\x13\x01\x13\x02"), one), HelloState::complete);
+  ASSERT_EQ(read(hello_of("\x0a\x0a\x13\x01\xfa\xfa\x13\x02"), other), HelloState::complete);
+  EXPECT_EQ(one.suites, other.suites);
+  ASSERT_EQ(read(hello_of("\x13\x02\x13\x01"), other), HelloState::complete);
+  EXPECT_NE(one.suites, other.suites) << "the order counts";
+  ASSERT_EQ(read(hello_of("\x0a\x1a\x13\x01\x13\x02"), other), HelloState::complete);
+  EXPECT_NE(one.suites, other.suites) << "0x0A1A is not random";
+}
+
+TEST(ClientHello, OffersTls13ByItsListOfVersions) {
+  ClientHello hello;
+  ASSERT_EQ(read(of_openssl({"h2"}, "localhost"), hello), HelloState::complete);
+  EXPECT_TRUE(hello.offers_tls13);
+  ASSERT_EQ(read(hello_of("\x13\x01", extension(43, vector_of("\x03\x03", 1))), hello), HelloState::complete);
+  EXPECT_FALSE(hello.offers_tls13);
+  ASSERT_EQ(read(hello_of("\x13\x01", extension(43, vector_of("\x03\x03\x03\x04", 1))), hello), HelloState::complete);
+  EXPECT_TRUE(hello.offers_tls13);
+}
+
 TEST(ClientHello, IsIncompleteUntilItsLastByte) {
   const std::string whole = of_openssl({"h2"}, "localhost");
   ClientHello hello;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "proxy/exchange/listen_point.h"
 #include "proxy/net/tls/authority_files.h"
 
 namespace carpool::proxy {
@@ -32,7 +33,9 @@ class TheLeaves : public testing::Test {
     ASSERT_TRUE(plan) << plan.fault().detail;
     leaves.apply(std::move(*plan));
   }
-  ListenerIdentity shown() const { return intercepts.leaf("https://api.test").value_or(nullptr); }
+  ListenerIdentity shown() const {
+    return intercepts.leaf("https://api.test").value_or(Intercepts::Shown{nullptr, 0}).identity;
+  }
 
   const std::string folder = testing::TempDir() + "carpool-leaves-" + std::to_string(::getpid());
   const InterceptLeaves::WallTime now = std::chrono::system_clock::now();
@@ -72,6 +75,51 @@ TEST_F(TheLeaves, AreCountedWithTheLifeOfTheirAuthority) {
   read();
   EXPECT_FALSE(leaves.sample(now).authority_seconds);
   EXPECT_EQ(leaves.sample(now).minted, 2u) << "a counter";
+}
+
+TEST_F(TheLeaves, AreInForceUntilTheirOriginOrTheirAuthorityChanges) {
+  const std::uint64_t number = intercepts.leaf("https://api.test")->authority;
+  const Interception inside{*pool::parse_origin("https://api.test"), number};
+  EXPECT_TRUE(intercepts.in_force(inside));
+  read();
+  EXPECT_TRUE(intercepts.in_force(inside)) << "nothing changed";
+  leaves.renew(now + hours(17));
+  EXPECT_TRUE(intercepts.in_force(inside)) << "another certificate of the same authority";
+  config.origins.front().intercept = false;
+  read();
+  EXPECT_FALSE(intercepts.in_force(inside));
+  config.origins.front().intercept = true;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(tls::create_authority(folder, {"api.test"}, hours(24)));
+  read();
+  EXPECT_FALSE(intercepts.in_force(inside)) << "another authority";
+}
+
+TEST_F(TheLeaves, HaveRefusalsByKindOfClientAndSuspectWhoLeavesWithoutAWord) {
+  using enum metrics::CertificateAlert;
+  using Noted = Intercepts::Noted;
+  const Instant start = Clock::now();
+  const Interception one{*pool::parse_origin("https://api.test"), 1, {"10.0.0.1 a", metrics::TlsOffer::tls13_h1, 7}};
+  Interception second = one;
+  second.client.suites = 8;
+  EXPECT_EQ(intercepts.note_refusal(one, none, start), Noted::suspicion);
+  EXPECT_EQ(intercepts.note_refusal(second, none, start), Noted::suspicion) << "another client";
+  EXPECT_FALSE(intercepts.refused_before(one, start));
+  intercepts.note_trust(one);
+  EXPECT_EQ(intercepts.note_refusal(one, none, start), Noted::suspicion);
+  EXPECT_EQ(intercepts.note_refusal(one, none, start), Noted::first_refusal);
+  EXPECT_EQ(intercepts.note_refusal(second, unknown_ca, start), Noted::refusal);
+  EXPECT_TRUE(intercepts.refused_before(one, start) && intercepts.refused_before(second, start));
+  intercepts.note_trust(one);
+  EXPECT_TRUE(intercepts.refused_before(one, start)) << "a refusal stays";
+  EXPECT_FALSE(intercepts.refused_before(one, start + std::chrono::minutes(10)));
+  const std::vector<metrics::RefusalSample> all = leaves.refusals_at("https://api.test");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].alert == "unknown_ca" && all[1].alert == "none" && all[0].refusals == 1) << all[0].alert;
+  config.origins.front().intercept = false;
+  read();
+  EXPECT_TRUE(leaves.refusals_at("https://api.test").empty()) << "it is not intercepted any more";
 }
 
 class TheLeavesOfAShortLife : public TheLeaves {

@@ -12,8 +12,8 @@ constexpr unsigned kHandshakeRecord = 22, kMajorVersion = 3, kClientHello = 1;
 constexpr std::size_t kMaxRecord = 1U << 14U;
 // RFC 8446 §4.1.2.
 constexpr std::size_t kVersionAndRandom = 2 + 32;
-// RFC 6066 §3 and RFC 7301 §3.1.
-constexpr unsigned kServerName = 0, kProtocols = 16, kHostName = 0;
+// RFC 6066 §3, RFC 7301 §3.1 and RFC 8446 §4.2.1.
+constexpr unsigned kServerName = 0, kProtocols = 16, kVersions = 43, kHostName = 0, kTls13 = 0x0304;
 
 // Reads numbers and vectors of the presentation language (RFC 8446 §3). After a read beyond the end all are empty.
 class Fields {
@@ -60,12 +60,29 @@ void read_protocols(std::string_view bytes, ClientHello& hello) {
   }
 }
 
+void read_versions(std::string_view bytes, ClientHello& hello) {
+  Fields versions(Fields(bytes).list(1));
+  while (!versions.empty()) hello.offers_tls13 |= versions.number(2) == kTls13;
+}
+
+// FNV-1a. RFC 8701 §2: the random values are 0x0A0A, 0x1A1A and so on.
+std::uint64_t suites_of(std::string_view bytes) {
+  constexpr std::uint64_t kBasis = 0xCBF2'9CE4'8422'2325, kPrime = 0x100'0000'01B3;
+  std::uint64_t digest = kBasis;
+  for (Fields suites(bytes); !suites.empty();) {
+    const std::uint64_t suite = suites.number(2);
+    if ((suite & 0x0F0FU) == 0x0A0AU && (suite >> 8U) == (suite & 0xFFU)) continue;
+    digest = (digest ^ suite) * kPrime;
+  }
+  return digest;
+}
+
 // Returns false if the body of the message is malformed.
 bool read_body(std::string_view body, ClientHello& hello) {
   Fields fields(body);
   fields.take(kVersionAndRandom);
   fields.list(1);  // session identifier
-  fields.list(2);  // cipher suites
+  hello.suites = suites_of(fields.list(2));
   fields.list(1);  // compression methods
   if (fields.broken()) return false;
   if (fields.empty()) return true;  // extensions are optional in TLS 1.2
@@ -77,6 +94,7 @@ bool read_body(std::string_view body, ClientHello& hello) {
     if (extensions.broken()) return false;
     if (type == kServerName) read_name(content, hello);
     if (type == kProtocols) read_protocols(content, hello);
+    if (type == kVersions) read_versions(content, hello);
   }
   return true;
 }

@@ -11,6 +11,9 @@ struct ClientHello {
   std::string server_name;        // SNI, as sent; empty: none
   bool offers_protocols = false;  // it has ALPN
   bool offers_h1 = false, offers_h2 = false;
+  bool offers_tls13 = false;
+  // A digest of its cipher suites without those of RFC 8701, which are random. Libraries differ in it.
+  std::uint64_t suites = 0;
 };
 
 enum class HelloState : std::uint8_t {

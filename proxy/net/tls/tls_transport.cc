@@ -34,9 +34,10 @@ bool ask_for(SSL* ssl, const std::string& name) {
   return SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
 }
 
-// Alerts about our certificate: OpenSSL reports alert N as reason 1000 + N.
-bool refuses_certificate(int reason) {
-  switch (reason - SSL_AD_REASON_OFFSET) {
+// Returns the alert if it is about our certificate, otherwise 0. OpenSSL reports alert N as reason 1000 + N.
+std::uint8_t refusal_of(int reason) {
+  const int alert = reason - SSL_AD_REASON_OFFSET;
+  switch (alert) {
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_REVOKED:
@@ -44,9 +45,9 @@ bool refuses_certificate(int reason) {
     case SSL_AD_CERTIFICATE_UNKNOWN:
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_ACCESS_DENIED:
-      return true;
+      return static_cast<std::uint8_t>(alert);
     default:
-      return false;
+      return 0;
   }
 }
 
@@ -175,7 +176,8 @@ Result<bool> TlsTransport::do_handshake() {
 }
 
 Fault TlsTransport::handshake_fault(int error) {
-  peer_refused_ = refuses_certificate(ERR_GET_REASON(ERR_peek_error()));
+  refusal_alert_ = refusal_of(ERR_GET_REASON(ERR_peek_error()));
+  peer_left_ = fin_ || (error == SSL_ERROR_SYSCALL && wire_error_ != 0);
   const std::string& peer = greeting_ ? greeting_->name : peer_;
   const std::string what = "TLS handshake" + (peer.empty() ? peer : " with " + peer) + ": ";
   const auto reason = take_reason();

@@ -58,8 +58,10 @@ class TlsTransport final : public net::Transport {
   // Returns true if a server's handshake lacks the client's Finished only: what is left costs a few hashes, and neither
   // a signature nor a key.
   bool lacks_finished_only() const;
-  // Returns true if the handshake failed because the peer does not accept our certificate (RFC 8446 §6.2).
-  bool peer_refused_certificate() const { return peer_refused_; }
+  // The alert by which the peer refused our certificate in the handshake (RFC 8446 §6.2); 0: none.
+  std::uint8_t refusal_alert() const { return refusal_alert_; }
+  // Returns true if the handshake failed because the peer closed the connection.
+  bool peer_left() const { return peer_left_; }
 
   // Called by OpenSSL's callbacks.
   void refuse_certificate(std::string why);
@@ -104,8 +106,9 @@ class TlsTransport final : public net::Transport {
   bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
   std::int64_t trusted_until_ = INT64_MAX;     // of the chain that this handshake verified
   bool established_ = false, failed_ = false;
-  bool peer_refused_ = false;
   bool finished_sent_ = false;
+  std::uint8_t refusal_alert_ = 0;
+  bool peer_left_ = false;
   bool mid_record_ = false;   // one of our records is partly written
   bool flooded_ = false;      // too many control messages: the socket is not read any more
   std::uint8_t control_ = 0;  // control messages since the last data

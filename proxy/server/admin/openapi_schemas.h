@@ -88,9 +88,11 @@ inline constexpr const char* kSchemas = R"({
           "ejections": {"type": "integer", "minimum": 0},
           "busy": {"type": "integer", "minimum": 0}, "requests": {"type": "integer", "minimum": 0},
           "response_seconds": {"type": "number", "nullable": true}, "share": {"type": "number"}}}},
-      "credentials": {"type": "object", "required": ["stale_files", "token", "failure"], "properties": {
+      "credentials": {"type": "object", "required": ["stale_files", "token", "token_expires_seconds", "failure"],
+        "properties": {
         "stale_files": {"type": "integer", "minimum": 0},
         "token": {"type": "string", "nullable": true, "enum": ["valid", "expected", "missing", null]},
+        "token_expires_seconds": {"type": "number", "nullable": true},
         "failure": {"type": "string", "nullable": true}}},
       "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "share"],
         "properties": {"name": {"type": "string"}, "waiting": {"type": "integer", "minimum": 0},
@@ -130,8 +132,8 @@ inline constexpr const char* kSchemas = R"({
       "kind": {"type": "string", "enum": ["held", "lost"]}, "origin": {"type": "string", "nullable": true},
       "connection": {"type": "integer"}, "found_seconds_ago": {"type": "number"}, "age_seconds": {"type": "number"},
       "returned": {"type": "boolean"}, "action": {"type": "string", "enum": ["report", "discard"]},
-      "borrower": {"type": "object", "required": ["request", "phase", "client", "pid", "uid", "trace_id", "bytes_in",
-        "bytes_out"]}}},
+      "borrower": {"type": "object", "required": ["request", "phase", "client", "user", "pid", "uid", "trace_id",
+        "bytes_in", "bytes_out"]}}},
   "Leaks": {"type": "object", "required": ["leaks"], "properties": {
     "leaks": {"type": "array", "items": {"$ref": "#/components/schemas/Leak"}}}},
   "Connections": {"type": "object", "required": ["connections"], "properties": {

@@ -12,6 +12,7 @@
 #include "metrics/registry.h"
 #include "metrics/sample.h"
 #include "pool/destination/snapshot.h"
+#include "proxy/server/admin/credentials_state.h"
 #include "proxy/server/admin/handlers/pool_analysis.h"
 #include "proxy/telemetry/leak_record.h"
 
@@ -48,12 +49,7 @@ struct PoolInfo {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };
   AddressCounts addresses{};
-  std::vector<AddressInfo> each_address{};  // if there are several
-  struct CredentialsState {
-    std::uint32_t stale_files = 0;
-    std::string token;    // "valid", "expected", "missing"; empty: no [origin.oauth2]
-    std::string failure;  // why the last request for a token failed; empty: it did not
-  };
+  std::vector<AddressInfo> each_address{};        // if there are several
   std::optional<CredentialsState> credentials{};  // absent: none
 };
 

@@ -128,7 +128,7 @@ void TokenKeeper::on_fetched() {
   }
   schedule_.granted(context_.loop.now(), token->lifetime);
   count(metrics::TokenRequest::granted);
-  credentials_.token()->grant(std::move(token->value));
+  credentials_.token()->grant(std::move(token->value), schedule_.end());
   log::info("credentials", "a token was granted",
             {{"origin", credentials_.label()},
              {"seconds", std::chrono::duration_cast<std::chrono::seconds>(token->lifetime).count()}});

@@ -29,6 +29,7 @@ class TokenSchedule {
   void refused(Instant now);
 
   bool fetching() const { return fetching_; }
+  Instant end() const { return ends_at_; }  // of the token; kNever: there is none
   bool has_token() const { return ends_at_ != kNever; }
   std::uint32_t failures() const { return failures_; }  // since the last token
 

@@ -19,6 +19,11 @@ std::optional<Fault> OAuthToken::fault() const {
   return expected_ ? std::nullopt : fault_;
 }
 
+Instant OAuthToken::end() const {
+  const std::scoped_lock lock(mutex_);
+  return end_;
+}
+
 bool OAuthToken::refuse(std::uint64_t serial, Instant now) {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t current = serial_.load(std::memory_order_acquire);
@@ -43,11 +48,12 @@ void OAuthToken::begin_fetch() {
 }
 
 // Release: pairs with serial().
-void OAuthToken::grant(std::string token) {
+void OAuthToken::grant(std::string token, Instant end) {
   const std::scoped_lock lock(mutex_);
   config::wipe(field_);
   field_.append("Bearer ").append(token);
   config::wipe(token);
+  end_ = end;
   expected_ = false;
   fault_.reset();
   serial_.store(++last_, std::memory_order_release);

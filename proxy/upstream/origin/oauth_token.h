@@ -29,6 +29,7 @@ class OAuthToken {
   std::uint64_t read(std::string& field) const;
   // Why no other token than that in force is to be expected; nullopt: one is being fetched.
   std::optional<Fault> fault() const;
+  Instant end() const;  // of the token in force
   // The origin does not accept this token. Returns true if there is another one, or one will be fetched: at most one
   // every kPause for this reason, so that an origin that accepts none does not cost a token for each request.
   bool refuse(std::uint64_t serial, Instant now);
@@ -38,7 +39,7 @@ class OAuthToken {
   // `asked`: told when another token is wanted; lives as long as this.
   void keep_by(exec::CoalescedMail& asked);
   void begin_fetch();
-  void grant(std::string token);
+  void grant(std::string token, Instant end = kNever);
   void expire();
   void fail(const Fault& fault);
 
@@ -48,6 +49,7 @@ class OAuthToken {
   mutable std::mutex mutex_;  // guards what follows
   std::uint64_t last_ = 0;    // number of the last token
   std::string field_;
+  Instant end_ = kNever;
   bool expected_ = true;  // another token is or will be asked for
   std::optional<Fault> fault_;
   Instant refusable_at_{};

@@ -126,11 +126,34 @@ std::string intercept_sentence(const metrics::Labelled& connects) {
   if (connects.label == "failed") return begin + " ended with a failed TLS handshake of the client" + result;
   return begin + " became " + (connects.value == 1 ? "a tunnel" : "tunnels") + result;
 }
+
+void say_credentials(std::vector<std::string>& lines, const CredentialsState& state) {
+  if (state.stale_files != 0) {
+    lines.push_back(counted(state.stale_files, "file") +
+                    " with credentials cannot be used; the last good value stays.");
+  }
+  if (state.token == "valid" && state.token_expires) {
+    lines.push_back("The token of [origin.oauth2] is valid for " + time(*state.token_expires) + ".");
+  } else if (!state.token.empty()) {
+    lines.push_back("There is no token of [origin.oauth2] yet: requests " +
+                    std::string(state.token == "expected" ? "wait for it." : "fail."));
+  }
+  if (!state.failure.empty()) lines.push_back("The last request for a token failed: " + state.failure + ".");
+}
+
+std::string refusal_sentence(const metrics::RefusalSample& one) {
+  std::string line = counted(one.refusals, "refusal") + " of the certificate by clients that offer ";
+  line.append(one.offer).append(one.alert == "none" ? ", without an alert" : ", with the alert ");
+  if (one.alert != "none") line.append(one.alert);
+  return line.append(".");
+}
 }  // namespace
 
 Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study) {
   std::vector<std::string> lines = explain(pool.snapshot, study.circumstances);
   for (const metrics::Labelled& one : study.intercepts) lines.push_back(intercept_sentence(one));
+  for (const metrics::RefusalSample& one : study.refusals) lines.push_back(refusal_sentence(one));
+  if (study.credentials) say_credentials(lines, *study.credentials);
   Json json{{"origin", pool.origin}, {"explanation", std::move(lines)}};
   add_old_names(json, {{"explanation", "sentences"}});
   return json_answer(200, json);

@@ -12,6 +12,7 @@ Json json_of(const BorrowerInfo& borrower) {
   json["request"] = or_null(borrower.request);
   json["phase"] = or_null(borrower.phase);
   json["client"] = or_null(borrower.client);
+  json["user"] = or_null(borrower.user);
   json["pid"] = or_null(borrower.pid);
   json["uid"] = or_null(borrower.uid);
   json["trace_id"] = or_null(borrower.trace_id);
@@ -41,6 +42,7 @@ Json json_of(const LeakRecord& leak, Instant now) {
 std::string borrower_text(const BorrowerInfo& borrower) {
   std::string text = borrower.request;
   if (!borrower.client.empty()) text += " of " + borrower.client;
+  if (!borrower.user.empty()) text += " as " + borrower.user;
   if (borrower.pid) text += " (pid " + std::to_string(*borrower.pid) + ", uid " + std::to_string(*borrower.uid) + ")";
   if (!borrower.phase.empty()) text += ", " + borrower.phase;
   return text;

@@ -1,11 +1,13 @@
 // PoolAnalysis: the input of explain, advice and what-if for one pool.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "metrics/sample.h"
 #include "pool/directory/explain.h"
 #include "pool/policy/borrow_history.h"
+#include "proxy/server/admin/credentials_state.h"
 
 namespace carpool::proxy::admin {
 
@@ -15,6 +17,8 @@ struct PoolAnalysis {
   Duration wait_timeout{};
   std::vector<pool::BorrowRecord> past;
   std::vector<metrics::Labelled> intercepts;  // CONNECTs, by result; without zeros
+  std::vector<metrics::RefusalSample> refusals;
+  std::optional<CredentialsState> credentials;  // absent: none
 };
 
 }  // namespace carpool::proxy::admin

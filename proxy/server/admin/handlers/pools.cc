@@ -146,9 +146,12 @@ Json json_of(const PoolInfo& facts) {
   json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
   if (facts.credentials) {
-    json["credentials"] = {{"stale_files", facts.credentials->stale_files},
-                           {"token", or_null(facts.credentials->token)},
-                           {"failure", or_null(facts.credentials->failure)}};
+    json["credentials"] = {
+        {"stale_files", facts.credentials->stale_files},
+        {"token", or_null(facts.credentials->token)},
+        {"token_expires_seconds",
+         facts.credentials->token_expires ? Json(seconds(*facts.credentials->token_expires)) : Json(nullptr)},
+        {"failure", or_null(facts.credentials->failure)}};
   }
   return json;
 }
