@@ -12,13 +12,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Instant kStart{std::chrono::hours(1)};
+constexpr Instant kSpreadStart{std::chrono::hours(1)};
 constexpr Duration kSlowStart = seconds(10);
 
 class TwoAddresses : public testing::Test {
  protected:
   // `count` requests, each over before the next one; returns how many went to one_.
-  int requests(int count, Instant now = kStart + std::chrono::hours(1)) {
+  int requests(int count, Instant now = kSpreadStart + std::chrono::hours(1)) {
     int first = 0;
     for (int n = 0; n < count; ++n) {
       drawn_ = drawn_after(drawn_);
@@ -52,10 +52,10 @@ TEST_F(TwoAddresses, ServeAtTheOneWithFewerRequestsInProgress) {
   one_.lent();
   other_.lent();
   for (int n = 0; n < 9; ++n) one_.passed_over();
-  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kStart, 0), &other_);
+  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kSpreadStart, 0), &other_);
   one_.returned();
   one_.returned();
-  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kStart, 0), &one_);
+  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kSpreadStart, 0), &one_);
 }
 
 TEST_F(TwoAddresses, GiveTheTimesSlowerOneTheSmallerShare) {
@@ -69,10 +69,10 @@ TEST_F(TwoAddresses, GiveTheTimesSlowerOneTheSmallerShare) {
 }
 
 TEST_F(TwoAddresses, LetTheShareOfANewOneGrow) {
-  one_.begin(kStart);
-  EXPECT_NEAR(requests(10000, kStart), 10000 / 32, 100);
-  EXPECT_NEAR(requests(10000, kStart + kSlowStart / 2), 2500, 200);
-  EXPECT_NEAR(requests(1000, kStart + kSlowStart), 500, 30);
+  one_.begin(kSpreadStart);
+  EXPECT_NEAR(requests(10000, kSpreadStart), 10000 / 32, 100);
+  EXPECT_NEAR(requests(10000, kSpreadStart + kSlowStart / 2), 2500, 200);
+  EXPECT_NEAR(requests(1000, kSpreadStart + kSlowStart), 500, 30);
 }
 
 TEST_F(TwoAddresses, DoNotPayBackMoreThanAFewTurns) {

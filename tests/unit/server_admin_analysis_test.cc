@@ -29,7 +29,7 @@ LeakRecord held() {
   leak.action = "report";
   leak.found = kNow - seconds(5);
   leak.borrower = {
-      42, "GET http://a.example/x", "receiving the response body", "127.0.0.1:5000", {}, {}, "", seconds(3), 1, 2};
+      42, "GET http://a.example/x", "receiving the response body", "127.0.0.1:5000", "", {}, {}, "", seconds(3), 1, 2};
   return leak;
 }
 
