@@ -437,10 +437,14 @@ class History {
     world_.addresses.have(*destinations_[0], count);
     for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();
     constexpr std::uint32_t kEach = 100, kUntilEven = 64;
-    for (std::uint32_t n = 0; n < kUntilEven * count; ++n) serve_one();
+    for (std::uint32_t n = 0; n < kUntilEven * count; ++n) {
+      if (!serve_one()) return "a request waits though nothing else is asked";
+    }
     std::vector<std::uint64_t> before;
     for (std::size_t n = 0; n < count; ++n) before.push_back(world_.addresses.at(n).lent_in_all());
-    for (std::uint32_t n = 0; n < kEach * count; ++n) serve_one();
+    for (std::uint32_t n = 0; n < kEach * count; ++n) {
+      if (!serve_one()) return "a request waits though nothing else is asked";
+    }
     for (std::size_t n = 0; n < count; ++n) {
       const std::uint64_t got = world_.addresses.at(n).lent_in_all() - before[n];
       if (got < kEach * 8 / 10 || got > kEach * 12 / 10) return "an address gets other than its share of the requests";
@@ -448,14 +452,18 @@ class History {
     }
     return check();
   }
-  void serve_one() {
+  bool serve_one() {
     TestBorrower& asker = *askers_[0];
     asker.only_new = false;
     asker.kind = pool::ProtocolMask::any;
     world_.now += milliseconds(1);
     static_cast<void>(asker.borrow(*destinations_[0]));
-    while (!world_.dials.empty()) world_.dialed();
-    world_.deliver_all();
+    for (bool moved = true; moved;) {
+      moved = world_.deliver_all();
+      for (; !world_.dials.empty(); moved = true) world_.dialed();
+      if (!moved && asker.state == State::waiting) moved = wake(true);  // the pause after a failed dial is over
+    }
+    if (asker.state == State::waiting) return false;
     if (asker.state == State::leased) asker.release();
     leave_addresses();
     world_.deliver_all();
@@ -463,6 +471,7 @@ class History {
       while (world_.event_one(static_cast<LoopId>(loop))) {
       }
     }
+    return true;
   }
 
   std::mt19937_64 random_;
