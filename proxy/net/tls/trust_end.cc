@@ -22,17 +22,20 @@ TrustEnd seconds_of(const ASN1_TIME* time) {
 }
 
 // The first end among the lists in force of this issuer. OpenSSL selects one of them; an end that is too early costs a
-// full handshake only.
+// full handshake only. If none is in force, the one that OpenSSL selected has ended a moment ago.
 TrustEnd end_of_lists(X509_STORE_CTX* context, const X509_NAME* issuer) {
   if (!obeys_lists(context) || !has_list(context, issuer)) return kNoTrustEnd;
   const ListsPtr lists(X509_STORE_CTX_get1_crls(context, issuer));
   if (!lists) return 0;  // out of memory
   TrustEnd end = kNoTrustEnd;
+  bool in_force = false;
   for (int i = 0; i < sk_X509_CRL_num(lists.get()); ++i) {
     const ASN1_TIME* next = X509_CRL_get0_nextUpdate(sk_X509_CRL_value(lists.get(), i));
-    if (next != nullptr && X509_cmp_current_time(next) > 0) end = std::min(end, seconds_of(next));
+    if (next != nullptr && X509_cmp_current_time(next) <= 0) continue;
+    in_force = true;
+    if (next != nullptr) end = std::min(end, seconds_of(next));
   }
-  return end;
+  return in_force ? end : 0;
 }
 
 }  // namespace
