@@ -43,7 +43,8 @@ def test_connections_are_spread_over_the_addresses(replicas, carpool):
         client.ask("GET", url + "/")
     gate.wait_for(45)
     opened = [o.opened for o in all_of_them]
-    assert sum(opened) == 45 and min(opened) >= 9, opened
+    # A connection may be dialed ahead, to an address that has fewer than the others.
+    assert 45 <= sum(opened) <= 48 and min(opened) >= 9, opened
     shown = addresses(c, url)
     assert {a: one["open"] for a, one in shown.items()} == {o.authority: o.opened for o in all_of_them}
     assert c.metric("carpool_origin_addresses", origin=url, state="usable") == 3

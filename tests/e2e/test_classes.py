@@ -98,7 +98,7 @@ def test_a_reload_gives_a_pool_classes(origin, carpool, gate):
 
 @pytest.mark.parametrize("settings, complaint", [
     ({"pool": {"classes": ["one"]}}, "pool.classes: lists 1, expected none, or 2 to 4"),
-    ({"pool": {"classes": ["a", "b", "a"]}}, 'pool.classes: lists "a" twice'),
+    ({"pool": {"classes": ["a", "b", "a"]}}, 'pool.classes: "a" is listed twice, expected each class once'),
     ({"pool": {"classes": ["High", "low"]}}, "not a valid class name"),
     ({"listen": {"class": "gold"}, "pool": {"classes": ["high", "low"]}}, '"gold" is not in any pool.classes'),
 ])
