@@ -424,12 +424,11 @@ class History {
     directory_->stop(world_.now);
     world_.deliver_all();
     if (!world_.live.empty()) return "a connection survived the stop";
-    std::string wrong = check();
-    return wrong.empty() ? audit_all() : wrong;
+    if (std::string wrong = check(); !wrong.empty()) return wrong;
+    return audit_all();
   }
 
-  // One request after the other, at addresses that are equally fast: each gets its share of them, whatever the history
-  // left of the connections.
+  // One request after the other, at addresses that are equally fast: each gets its share, whatever the history left.
   std::string check_spread() {
     const std::size_t count = world_.addresses.count();
     if (!spread_ || limits_[0].size < count || limits_[0].quarantine != Duration::zero()) return {};
@@ -437,12 +436,10 @@ class History {
     world_.addresses.have(*destinations_[0], count);
     for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();
     constexpr std::uint32_t kEach = 100, kUntilEven = 64;
-    for (std::uint32_t n = 0; n < kUntilEven * count; ++n) {
-      if (!serve_one()) return "a request waits though nothing else is asked";
-    }
     std::vector<std::uint64_t> before;
-    for (std::size_t n = 0; n < count; ++n) before.push_back(world_.addresses.at(n).lent_in_all());
-    for (std::uint32_t n = 0; n < kEach * count; ++n) {
+    for (std::uint32_t n = 0; n < (kUntilEven + kEach) * count; ++n) {
+      for (std::size_t a = 0; n == kUntilEven * count && a < count; ++a)
+        before.push_back(world_.addresses.at(a).lent_in_all());
       if (!serve_one()) return "a request waits though nothing else is asked";
     }
     for (std::size_t n = 0; n < count; ++n) {
@@ -454,9 +451,7 @@ class History {
   }
   bool serve_one() {
     TestBorrower& asker = *askers_[0];
-    asker.only_new = false;
-    asker.kind = pool::ProtocolMask::any;
-    world_.now += milliseconds(1);
+    asker.only_new = false, asker.kind = pool::ProtocolMask::any, world_.now += milliseconds(1);
     static_cast<void>(asker.borrow(*destinations_[0]));
     for (bool moved = true; moved;) {
       moved = world_.deliver_all();
@@ -473,7 +468,6 @@ class History {
     }
     return true;
   }
-
   std::mt19937_64 random_;
   FakeEnvironment world_;
   std::unique_ptr<pool::Directory> directory_;
