@@ -6,25 +6,43 @@
 namespace carpool::proxy::log {
 namespace {
 
-constexpr std::array<std::string_view, 13> kParts{"token",      "secret",  "passw",   "pwd",  "signature",
-                                                  "apikey",     "api_key", "api-key", "auth", "session",
-                                                  "credential", "jwt",     "private"};
-constexpr std::array<std::string_view, 3> kWhole{"key", "sig", "code"};
+// The name of a secret, in lower case, contains one of these, ends with one, or is one.
+constexpr std::array<std::string_view, 18> kParts{
+    "token", "secret",  "passw",      "passphrase", "pwd",     "signature", "apikey",     "api_key",    "api-key",
+    "auth",  "session", "credential", "jwt",        "private", "accesskey", "access_key", "access-key", "assertion"};
+constexpr std::array<std::string_view, 3> kEnds{"key", "keyid", "key_id"};
+constexpr std::array<std::string_view, 10> kWhole{"sig",  "code", "otp", "pin",  "pw",
+                                                  "pass", "sid",  "sas", "hmac", "mac"};
+constexpr std::size_t kLongestName = kMaxTarget;  // what follows is not shown either
 constexpr std::string_view kHidden = "***";
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool secret_name(std::string_view name) {
-  const auto same = [](char a, char b) { return lower(a) == b; };
-  const auto holds = [&](std::string_view part) {
-    return std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end();
-  };
-  const auto is = [&](std::string_view whole) {
-    return std::equal(name.begin(), name.end(), whole.begin(), whole.end(), same);
-  };
-  return std::any_of(kParts.begin(), kParts.end(), holds) || std::any_of(kWhole.begin(), kWhole.end(), is);
+// The name as its reader understands it: with its escapes resolved, in lower case.
+std::string_view plain_name(std::string_view name, std::array<char, kLongestName>& text) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < name.size() && size < text.size(); ++i) {
+    char c = name[i];
+    if (c == '%' && i + 2 < name.size() && hex(name[i + 1]) >= 0 && hex(name[i + 2]) >= 0) {
+      c = static_cast<char>(hex(name[i + 1]) * 16 + hex(name[i + 2]));
+      i += 2;
+    }
+    text[size++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  }
+  return {text.data(), size};
+}
+
+bool secret_name(std::string_view written) {
+  std::array<char, kLongestName> text;
+  const std::string_view name = plain_name(written, text);
+  const auto holds = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  const auto ends = [name](std::string_view end) { return name.ends_with(end); };
+  return std::any_of(kParts.begin(), kParts.end(), holds) || std::any_of(kEnds.begin(), kEnds.end(), ends) ||
+         std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end();
 }
 
 // Returns the length of "scheme://userinfo@" up to the "://", or 0 without userinfo; `end` is set after the "@".

@@ -24,7 +24,7 @@ def test_no_credential_of_a_request_reaches_the_log(origin, carpool):
     with c.client() as client:
         client.request("GET", "http://alice:%s@%s/" % (secret, o.authority))
     with c.client() as client:
-        for query in ("access_token=%s", "q=seen&api_key=%s", "Signature=%s", "code=%s&page=7"):
+        for query in ("access_token=%s", "q=seen&api_key=%s", "Signature=%s", "code=%s&page=7", "access_key=%s", "AWSAccessKeyId=%s", "acc%%65ss_key=%s"):
             client.request("GET", o.url + "/find?" + query % secret)
         fields = [("Authorization", "Bearer " + secret), ("Cookie", "sid=" + secret), ("Proxy-Authorization", "Basic " + secret)]
         assert client.request("GET", o.url + "/last", fields).status == 200

@@ -28,6 +28,17 @@ TEST(Redact, HidesValuesWhoseNamesSpeakOfSecrets) {
   EXPECT_EQ(shown("/x?keyboard=us&decode=1&token"), "/x?keyboard=us&decode=1&token");
 }
 
+TEST(Redact, HidesKeysInEverySpelling) {
+  for (const std::string name :
+       {"access_key", "AccessKey", "X-Access-Key", "AWSAccessKeyId", "aws_secret_access_key_id", "subscription-key",
+        "appkey", "client_assertion", "api_key_2", "otp", "pin", "sid", "sas", "passphrase", "acc%65ss_key", "%6bey"}) {
+    EXPECT_EQ(shown("/x?" + name + "=hunter2&page=7"), "/x?" + name + "=***&page=7");
+  }
+  const std::string padded = std::string(70, 'x') + "_token";
+  EXPECT_EQ(shown("/x?" + padded + "=hunter2"), "/x?" + padded + "=***");
+  EXPECT_EQ(shown("/x?keyword=a&spin=b&pinned=c&macro=d&%=e"), "/x?keyword=a&spin=b&pinned=c&macro=d&%=e");
+}
+
 TEST(Redact, HidesUserinfo) {
   EXPECT_EQ(shown("http://user:pw@h:80/x"), "http://***@h:80/x");
   EXPECT_EQ(shown("http://a@b@h/"), "http://***@h/");
