@@ -71,7 +71,7 @@ class H1Client final : public ClientConnection,
   // Closes when idle; a running exchange responds with Connection: close. A client whose last response did not announce
   // the close may send one more request for a moment.
   void drain() override LOOP_ONLY;
-  void start_graceful_close() override LOOP_ONLY { draining_ = true; }
+  void start_graceful_close() override LOOP_ONLY;
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
@@ -113,6 +113,7 @@ class H1Client final : public ClientConnection,
   void watch_half_close() LOOP_ONLY;
   void leave() LOOP_ONLY;
   void end_soon() LOOP_ONLY;
+  Instant last_request_until() const LOOP_ONLY;
   void cut_off() LOOP_ONLY;
   void look_again() LOOP_ONLY;
   // Returns true if some bytes of a head were read, but not all.
@@ -162,6 +163,7 @@ class H1Client final : public ClientConnection,
   bool connect_answered_ = false;  // before this client took the connection over
   bool draining_ = false;
   bool ending_ = false;            // drain() was called: close when idle
+  bool unannounced_ = false;       // a response had begun without Connection: close when this client was to close
   bool close_sent_ = false;        // the response carries Connection: close
   bool head_timed_ = false;        // header_timeout is running
   bool shut_after_flush_ = false;  // tunnel: send FIN after the write queue

@@ -25,6 +25,9 @@ constexpr std::uint32_t kLingerBytes = 1024 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(2);
 // Time for a request that crosses the close: the client's last response did not announce it.
 constexpr Duration kLastRequestTime = std::chrono::seconds(1);
+// The same for a client whose response had begun before the drain: it had no earlier chance to be told. An idle client
+// holds the end up for this long at most, and never beyond the grace period.
+constexpr Duration kUnannouncedTime = std::chrono::seconds(12);
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kLook = std::chrono::milliseconds(20);
 
@@ -135,15 +138,25 @@ void H1Client::end() {
   close();
 }
 
+void H1Client::start_graceful_close() {
+  draining_ = true;
+  if (exchange_ != nullptr && head_complete_ && exchange_->response_incomplete()) unannounced_ = true;
+}
+
 void H1Client::drain() {
-  draining_ = ending_ = true;
+  H1Client::start_graceful_close();
+  ending_ = true;
   end_soon();
+}
+
+Instant H1Client::last_request_until() const {
+  return taken_at_ + (unannounced_ ? kUnannouncedTime : kLastRequestTime);
 }
 
 void H1Client::end_soon() {
   if (head_complete_ || close_when_sent_) return;
   const bool asked = taken_at_ != Instant{};
-  if (asked && context_.loop.now() < taken_at_ + kLastRequestTime) return arm_timer();
+  if (asked && context_.loop.now() < last_request_until()) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
@@ -168,7 +181,7 @@ void H1Client::arm_timer() {
   const bool rests = !head_complete_ && write_queue_.empty() && !close_when_sent_;
   const bool unread = exchange_ == nullptr && !write_queue_.empty();
   const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
-  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? taken_at_ + kLastRequestTime : kNever}));
+  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? last_request_until() : kNever}));
 }
 
 void H1Client::on_timer() {
