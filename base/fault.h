@@ -58,8 +58,9 @@ struct Fault {
   FaultKind kind = FaultKind::internal;
   Side side = Side::self;
   Retry retry = Retry::never;
-  std::string detail;          // for humans: the attempt and its result
-  std::string_view challenge;  // of not_authenticated: header lines of the reply, a constant of the program
+  std::string detail;             // for humans: the attempt and its result
+  std::string_view challenge;     // of not_authenticated: header lines of the reply, a constant of the program
+  std::uint32_t retry_after = 1;  // seconds, of the kinds whose reply has Retry-After
 
   Fault(FaultKind k, Side s, std::string d = {}, Retry r = Retry::never)
       : kind(k), side(s), retry(r), detail(std::move(d)) {}

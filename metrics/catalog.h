@@ -47,6 +47,11 @@ inline constexpr Metric kProbing{"carpool_pool_probing", gauge, "origin",
                                  "1 while the last dial has failed: requests wait for the result of a probe."};
 inline constexpr Metric kPaused{"carpool_pool_paused", gauge, "origin",
                                 "1 while an operator has paused or drained the origin: requests wait."};
+inline constexpr Metric kCoolingDown{
+    "carpool_pool_cooling_down", gauge, "origin",
+    "1 while requests wait because the origin answered 429 or 503 with Retry-After (pool.cool_down)."};
+inline constexpr Metric kCoolDowns{"carpool_pool_cool_downs_total", counter, "origin",
+                                   "Pauses that the origin asked for with Retry-After, renewed ones included."};
 inline constexpr Metric kUndialed{"carpool_pool_undialed_total", counter, "origin",
                                   "Requests that failed with the error of the last dial, without a dial of their own."};
 inline constexpr Metric kOrigins{"carpool_pool_origins", gauge, "", "Number of pools, one for each origin in use."};
@@ -245,6 +250,8 @@ inline constexpr std::array kCatalog{
     &catalog::kClassShare,          //
     &catalog::kProbing,             //
     &catalog::kPaused,              //
+    &catalog::kCoolingDown,         //
+    &catalog::kCoolDowns,           //
     &catalog::kUndialed,            //
     &catalog::kOrigins,             //
     &catalog::kOriginsMax,          //

@@ -76,9 +76,10 @@ enum class Dns : std::uint8_t { over_tcp, asked_again, addresses_left_out, resol
 inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again", "addresses_left_out",
                                                       "resolv_conf_changed"};
 
-// The reasons that made a retry safe.
-inline constexpr std::array<std::string_view, 6> kProofs{"not_sent",          "goaway",      "refused_stream",
-                                                         "idempotent_reused", "misdirected", "unauthorized"};
+// The reasons of retries: what made one safe, and the conditions of request.retry_on and request.per_try_timeout.
+inline constexpr std::array<std::string_view, 10> kProofs{
+    "not_sent",     "goaway", "refused_stream", "idempotent_reused", "misdirected",
+    "unauthorized", "status", "reset",          "connect_failure",   "per_try_timeout"};
 
 // HTTP/2 error codes of streams reset by origins; rare ones share the last.
 inline constexpr std::array<std::string_view, 7> kResets{

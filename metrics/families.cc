@@ -231,6 +231,8 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kClassShare, classes<&ClassSample::share>},
     {&catalog::kProbing, number<&OriginSample::probing>},
     {&catalog::kPaused, number<&OriginSample::paused>},
+    {&catalog::kCoolingDown, number<&OriginSample::cooling_down>},
+    {&catalog::kCoolDowns, number<&OriginSample::cool_downs>},
     {&catalog::kUndialed, number<&OriginSample::undialed>},
     {&catalog::kOrigins, total<&Sample::pools>},
     {&catalog::kOriginsMax, total<&Sample::pools_max>},

@@ -28,6 +28,6 @@ struct alignas(kCacheLine) OriginShard {
   Cell refused;                                            // by its rules
   std::array<Cell, kTokenRequests.size()> token_requests;  // for its requests
 };
-static_assert(sizeof(OriginShard) <= 1408);
+static_assert(sizeof(OriginShard) <= 1472);
 
 }  // namespace carpool::metrics

@@ -41,7 +41,7 @@ struct OriginSample {
   static constexpr std::size_t kMostAddresses = 16;
   std::vector<AddressSample> each_address;  // of an origin with several, at most kMostAddresses
   std::uint64_t peak = 0, size = 0, waiting = 0;
-  std::uint64_t probing = 0, undialed = 0, paused = 0;
+  std::uint64_t probing = 0, undialed = 0, paused = 0, cooling_down = 0, cool_downs = 0;
   std::vector<ClassSample> classes;
 };
 

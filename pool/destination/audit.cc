@@ -122,7 +122,9 @@ void Destination::Impl::audit_slots(const Recount& counted, AuditReport& report)
 void Destination::Impl::audit_line(AuditReport& report) const {
   line.audit(report);
   const std::uint32_t seen = attention.load(std::memory_order_relaxed);
-  report.equal("attention", seen & ~(kStopped | kPaused | kReview), line.size());
+  report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), line.size());
+  report.expect(cool_down.active() == ((seen & kCooling) != 0),
+                "the flag of a pause that the origin asked for is wrong");
   const bool needed = pause_order.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   report.expect(needed == ((seen & kReview) != 0), "releases are reviewed without need, or not in need");
   report.expect(rejections.free() >= line.size(), "a waiter has no memory for its rejection");
@@ -133,7 +135,7 @@ void Destination::Impl::audit_line(AuditReport& report) const {
 // No waiter is left that an available connection suits, as of the last pass over the waiters. A quarantine ends later,
 // with a wake-up.
 void Destination::Impl::audit_waiters(AuditReport& report) const {
-  if (stopped() || paused() || line.empty() || live.quarantine() > Duration::zero()) return;
+  if (stopped() || !lends() || line.empty() || live.quarantine() > Duration::zero()) return;
   const Instant now{Duration(planned_at.load(std::memory_order_relaxed))};
   const SlotEntry* left = pool.find_idle(0, [&](const SlotEntry& entry) {
     mutex.assert_held();

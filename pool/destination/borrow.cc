@@ -119,12 +119,14 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
       lease.tunnel_place_ = borrower.want_.tunnel;
       lease.share_ = share_of(borrower.want_);
       lease.caller_ = borrower.want_.caller;
+      lease.trial_ = actions.callers_trial;
       fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
       return answer;
     }
     if (borrower.want_.tunnel) return_tunnel_place();
     shares.release(share_of(borrower.want_));
     returned_at(*actions.callers);
+    trial_over(actions.callers_trial);
     discard(*actions.callers, CloseCause::error, now);
     return enqueue(borrower, here, now, why);
   }
@@ -151,7 +153,8 @@ Fault Destination::Impl::rejection_fault(const DeferredActions& actions) {
     return make_fault(FaultKind::overloaded, Side::self, "no memory or no slot left for another connection");
   }
   if (actions.over_budget) return make_fault(FaultKind::budget, Side::self, "no connection left under pool.total");
-  return make_fault(FaultKind::queue_full, Side::self, paused() ? kPausedByOperator : "wait queue full");
+  if (paused()) return make_fault(FaultKind::queue_full, Side::self, kPausedByOperator);
+  return make_fault(FaultKind::queue_full, Side::self, cool_down.active() ? kCoolingDown : "wait queue full");
 }
 
 // Returns the grant of a borrower that is still inside borrow(), or null if it could not be attached to this loop.

@@ -59,6 +59,7 @@ struct DeferredActions {
   const Borrower* caller = nullptr;
   SlotEntry* callers = nullptr;
   LoopId callers_from = 0;
+  std::uint32_t callers_trial = 0;  // see CoolDown
 };
 
 }  // namespace carpool::pool

@@ -106,6 +106,12 @@ void Destination::restore_pause(const Pause& pause) {
 void Destination::resume(Instant now) {
   impl_->resume(now);
 }
+bool Destination::cool_down(Duration wait, std::uint16_t status, Instant now) {
+  return impl_->begin_cool_down(wait, status, now);
+}
+std::optional<Duration> Destination::cooling(Instant now) const {
+  return impl_->cooling(now);
+}
 void Destination::reconnect(Instant now) {
   impl_->reconnect(now);
 }

@@ -52,6 +52,8 @@ struct Pause {
 };
 // The detail of the Fault of a request that got no connection because of it.
 inline constexpr const char* kPausedByOperator = "paused by an operator";
+// Likewise, of a pause that the origin asked for.
+inline constexpr const char* kCoolingDown = "the origin asked for a pause (Retry-After)";
 
 struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() comes first
 
@@ -141,6 +143,12 @@ class Destination {
   void resume(Instant now);
   bool paused() const;
   std::optional<Pause> current_pause() const;
+  // The origin answered `status` with Retry-After: as pause() for at most Limits::max_cool_down, then one lease goes
+  // ahead of the others; its pass_trial() or another cool_down() decides. resume() ends it. Returns true if this begins
+  // or renews it; false: it only lasts longer, or the limit is zero.
+  bool cool_down(Duration wait, std::uint16_t status, Instant now);
+  // The time that is left, zero while one lease goes ahead of the others; nullopt: there is no such pause.
+  std::optional<Duration> cooling(Instant now) const;
   // Takes over a pause, for example of the pool that this one replaces. Nothing may be open yet.
   void restore_pause(const Pause& pause);
   // Replaces every connection (reconnect): an idle one when its successor is open (the cap permitting), one in use on

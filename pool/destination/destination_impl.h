@@ -21,10 +21,12 @@
 #include "pool/destination/destination.h"
 #include "pool/destination/ledger.h"
 #include "pool/destination/pending_places.h"
+#include "pool/destination/reusability.h"
 #include "pool/destination/slot.h"
 #include "pool/destination/supply.h"
 #include "pool/policy/borrow_history.h"
 #include "pool/policy/circuit_breaker.h"
+#include "pool/policy/cool_down.h"
 #include "pool/policy/dial_backoff.h"
 #include "pool/policy/idle_limit_learner.h"
 #include "pool/queue/class_quota.h"
@@ -33,31 +35,6 @@
 #include "pool/queue/wait_queue.h"
 
 namespace carpool::pool {
-
-// Whether a connection can be lent. unwanted: not to this borrower; expired, used_up and idle_too_long close it.
-enum class Reusability : std::uint8_t { fit, unwanted, expired, used_up, idle_too_long };
-constexpr CloseCause cause_of(Reusability fitness, bool single_use) {
-  return fitness == Reusability::expired   ? CloseCause::expired
-         : fitness != Reusability::used_up ? CloseCause::idle
-         : single_use                      ? CloseCause::policy
-                                           : CloseCause::max_usage;
-}
-// The cause of opening a connection in place of one that closed with `cause`.
-constexpr OpenCause replaces(CloseCause cause) {
-  switch (cause) {
-    case CloseCause::expired:
-      return OpenCause::expired;
-    case CloseCause::max_usage:
-      return OpenCause::max_usage;
-    case CloseCause::policy:
-      return OpenCause::policy;
-    case CloseCause::idle:
-    case CloseCause::peer_closed:
-      return OpenCause::stale_found;
-    default:
-      return OpenCause::all_busy;
-  }
-}
 
 // An idle connection and the state in which it was seen.
 struct IdleConnection {
@@ -110,7 +87,8 @@ struct Destination::Impl final : BudgetWaiter {
   void wake_after_quarantine(Instant since, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void ask_for_quarantined(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void arrive(Grant& grant, Instant now) EXCLUDES(mutex);
-  void hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, Instant now) EXCLUDES(mutex);
+  void hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, std::uint32_t trial, Instant now)
+      EXCLUDES(mutex);
   std::optional<Fault> rejoin(Borrower& borrower) REQUIRES(mutex);
   Borrower* next_borrower(Protocol kind) REQUIRES(mutex);
 
@@ -269,6 +247,15 @@ struct Destination::Impl final : BudgetWaiter {
   void end_replaced(DeferredActions& actions) REQUIRES(mutex);
   SlotEntry* idle_to_replace(DeferredActions& actions) REQUIRES(mutex);
 
+  // ---- cool_down.cc: pauses that the origin asks for ----
+  bool begin_cool_down(Duration wait, std::uint16_t status, Instant now) EXCLUDES(mutex);
+  void ask_for_trial(DeferredActions& actions, Instant now) REQUIRES(mutex);
+  void end_cool_down() REQUIRES(mutex);
+  void trial_over(std::uint32_t trial) EXCLUDES(mutex);
+  bool pass_trial(std::uint32_t trial, Instant now) EXCLUDES(mutex);
+  std::optional<Duration> cooling(Instant now) const EXCLUDES(mutex);
+  bool lends() const REQUIRES(mutex) { return !paused() && cool_down.lends(); }
+
   // ---- shared.cc: sessions ----
   void release_stream(SlotEntry& entry, bool used, Instant now) EXCLUDES(mutex);
   void release_and_drain(SlotEntry& entry, CloseCause cause, bool broken, Instant now) EXCLUDES(mutex);
@@ -317,6 +304,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
   LoopCounters& count(LoopId loop) { return counters[loop]; }
+  bool cools() const { return (attention.load(std::memory_order_seq_cst) & kCooling) != 0; }
   bool paused() const { return (attention.load(std::memory_order_seq_cst) & kPaused) != 0; }
   bool stopped() const { return (attention.load(std::memory_order_seq_cst) & kStopped) != 0; }
   static SlotEntry& slot_entry(std::uint32_t index) {
@@ -329,6 +317,7 @@ struct Destination::Impl final : BudgetWaiter {
   static constexpr std::uint32_t kStopped = 1u << 31;
   static constexpr std::uint32_t kPaused = 1u << 30;
   static constexpr std::uint32_t kReview = 1u << 29;  // release() checks forced_close_cause()
+  static constexpr std::uint32_t kCooling = 1u << 28;
 
   Destination& self;
   const Origin origin;
@@ -366,6 +355,8 @@ struct Destination::Impl final : BudgetWaiter {
   // at least one per waiter, so that a rejection never allocates
   DeliveryPool<Rejection> rejections GUARDED_BY(mutex);
   Pause pause_order GUARDED_BY(mutex);               // meaningful while paused(); `drains` is false otherwise
+  CoolDown cool_down GUARDED_BY(mutex);              // kCooling is set while it is active
+  Instant trial_wake GUARDED_BY(mutex){};            // requested
   std::uint32_t to_replace GUARDED_BY(mutex) = 0;    // connections to be replaced
   std::uint32_t to_redial GUARDED_BY(mutex) = 0;     // successors not dialed yet
   std::uint32_t broken_ahead GUARDED_BY(mutex) = 0;  // connections closed before their successor was open

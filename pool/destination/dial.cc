@@ -30,7 +30,7 @@ void Destination::Impl::wake(Instant now) {
   {
     const Held lock(mutex);
     backoff.woken();
-    probe_wake = {};
+    probe_wake = trial_wake = {};
     // the wake-up arrived; whatever is still in quarantine or under inspection requests a new one
     quarantine_wake = {};
   }
@@ -41,7 +41,9 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   actions.why = why;
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
-  if (paused()) return;
+  cool_down.look(now);
+  ask_for_trial(actions, now);
+  if (!lends()) return;
   redial_old(actions, now);
   match_idle(actions, now);
   if (live.quarantine() > Duration::zero() && !line.empty()) ask_for_quarantined(actions, now);
@@ -62,6 +64,7 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
       if (backoff.ask_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
       return;
     }
+    if (cool_down.active() && supply.dials() != 0) return;  // the trial needs one
     if (!actions.step()) return;
     if (dial_room(now) == 0) return hold_back(actions, now);
     SlotEntry* entry = reserve(actions);
@@ -231,7 +234,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
 bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions& actions) {
   const LoopId here = environment.here();
   const std::optional<CloseCause> ends = forced_close_cause(entry);
-  Borrower* borrower = ends || paused() ? nullptr : next_borrower(Protocol::h1);
+  Borrower* borrower = ends || !lends() ? nullptr : next_borrower(Protocol::h1);
   const bool rests = !ends && borrower == nullptr && clean;
   CARPOOL_ASSERT(pool.enable(entry, here, !rests, Multiplexing{1, false}));
   if (ends) {
@@ -268,7 +271,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 // Refuses only waiters that no other connection can serve. A retry needs a new connection, and so does a waiter for
 // HTTP/1.1 where there is none: these are refused by their own failed dial.
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
-  if (paused()) return;  // waiters wait for resume()
+  if (!lends()) return;  // waiters wait for the end of the pause
   if (line.replays() > supply.streams_coming()) refuse(*line.first(), fault, actions);
   if (asked == ProtocolMask::h1_only && line.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
     refuse(*line.first_wanting(ProtocolMask::h1_only), fault, actions);

@@ -20,8 +20,9 @@ class Grant final : public Delivery {
   Borrower* borrower = nullptr;
   std::uint64_t ticket = 0;
   LoopId from = 0, to = 0;
-  bool moved = false;      // moved from another loop: attach on arrival
-  std::uint8_t share = 0;  // the class whose share it uses
+  bool moved = false;       // moved from another loop: attach on arrival
+  std::uint8_t share = 0;   // the class whose share it uses
+  std::uint32_t trial = 0;  // see CoolDown
 };
 
 using GrantChain = DeliveryChain<Grant>;

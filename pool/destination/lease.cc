@@ -19,7 +19,8 @@ Lease::Lease(Lease&& other) noexcept
       probe_(other.probe_),
       tunnel_place_(other.tunnel_place_),
       share_(other.share_),
-      caller_(other.caller_) {}
+      caller_(other.caller_),
+      trial_(other.trial_) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
@@ -37,6 +38,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   tunnel_place_ = other.tunnel_place_;
   share_ = other.share_;
   caller_ = other.caller_;
+  trial_ = other.trial_;
   return *this;
 }
 
@@ -63,6 +65,7 @@ Destination& Lease::leave(Instant now) {
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
   Destination::Impl::returned_at(*entry_);
   pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every caller serves waiters after this
+  if (trial_ != 0) pool.trial_over(std::exchange(trial_, 0));   // likewise
   return destination;
 }
 
@@ -75,6 +78,10 @@ void Lease::release(Instant now) {
 
 void Lease::discard(CloseCause cause, Instant now) {
   leave(now).impl_->discard(*entry_, cause, now);
+}
+
+bool Lease::pass_trial(Instant now) {
+  return trial_ != 0 && destination_->impl_->pass_trial(std::exchange(trial_, 0), now);
 }
 
 void Lease::become_tunnel() {

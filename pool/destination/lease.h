@@ -51,6 +51,10 @@ class [[nodiscard]] Lease {
 
   // The loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;
+  // The origin asked for a pause, and this lease goes ahead of the others: see Destination::cool_down().
+  bool trial() const { return trial_ != 0; }
+  // The origin answered and asked for no other pause. Returns true if the pause ends with that.
+  bool pass_trial(Instant now);
   // A lease of a session, which others share; it may be taken, released and discarded on any loop. release() returns
   // one stream, also a failed one. discard() is for a failed connection: no new borrowers, closes with the last one.
   bool shared() const { return shared_; }
@@ -71,6 +75,7 @@ class [[nodiscard]] Lease {
   bool tunnel_place_ = false;  // holds one of the max_tunnels places
   std::uint8_t share_ = 0;     // the class whose share it holds
   std::uint16_t caller_ = 0;   // BorrowRequest::caller, for the history
+  std::uint32_t trial_ = 0;    // number of the trial; 0: none
 };
 
 }  // namespace carpool::pool

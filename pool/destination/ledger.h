@@ -19,6 +19,7 @@ struct Ledger {
   std::array<std::uint64_t, kClosedNames.size()> closed{};
   std::array<std::uint64_t, kFailedNames.size()> failures{};
   std::uint64_t created = 0;
+  std::uint64_t cool_downs = 0;
   std::uint32_t peak = 0;
   std::uint64_t version = 0;  // changes with every open and close
 

@@ -41,6 +41,7 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
     quarantine_wake = {};
     review();
+    if (settings.max_cool_down <= Duration::zero()) end_cool_down();
   }
   shrink();
   serve_waiters(now);
@@ -100,6 +101,7 @@ void Destination::Impl::resume(Instant now) {
   {
     const Held lock(mutex);
     end_pause();
+    end_cool_down();
   }
   serve_waiters(now);
 }

@@ -30,7 +30,8 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
   {
     const Held lock(mutex);
     // A paused destination stays paused, and one with min_idle keeps its pool.
-    if (attention.load(std::memory_order_seq_cst) != 0 || limits.min_idle != 0 || supply.dials() != 0) return false;
+    const bool held = (attention.load(std::memory_order_seq_cst) & ~kCooling) != 0 || cool_down.holds(now);
+    if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     end_some_idle(CloseCause::idle, actions);
     gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
     if (gone) {

@@ -29,6 +29,7 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     offer_slots();
     run_actions_and_serve(actions, now, OpenCause::all_busy);
     if (shares.limited()) serve_waiters(now);  // a share was released too; another idle connection may serve it
+    if (cools()) serve_waiters(now);           // of a trial: until now nothing was dialed for the next one
   } else {
     CARPOOL_ASSERT(pool.release(entry, used));  // published: must not be touched from here on
     after_idle(now);
@@ -47,7 +48,7 @@ void Destination::Impl::after_idle(Instant now) {
 void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) {
   if (stopped()) return end(entry, CloseCause::shutdown, actions);
   if (const std::optional<CloseCause> cause = forced_close_cause(entry)) return end(entry, *cause, actions);
-  if (paused() || live.quarantine() > Duration::zero()) {
+  if (!lends() || live.quarantine() > Duration::zero()) {
     const Instant since = entry.value.idle_since.get();
     if (live.quarantine() > Duration::zero() && !line.empty()) wake_after_quarantine(since, since, actions);
     CARPOOL_ASSERT(pool.release(entry, used));
@@ -102,9 +103,11 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
   const bool stays = entry.multiplexing().pinned;
   lent_at(entry);
   actions.shared |= stays;
+  const std::uint32_t trial = cool_down.trial_due() ? cool_down.begin_trial() : 0;
   if (&borrower == actions.caller) {
     borrower.ticket_ = 0;
     actions.callers = &entry;
+    actions.callers_trial = trial;
     actions.callers_from = from;
     return;
   }
@@ -116,6 +119,7 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
   grant.to = borrower.loop_;
   grant.moved = !stays && from != borrower.loop_;
   grant.share = share_of(borrower.want_);
+  grant.trial = trial;
   actions.grants.push(grant);
 }
 
@@ -127,14 +131,14 @@ constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct
 // leaves it to the next one; one that every waiter rejects stays idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   // A retry that no session serves is older than those after it, which no session serves either.
-  while (supply.held(Protocol::h2) != 0) {
+  while (lends() && supply.held(Protocol::h2) != 0) {
     Borrower* replay = line.first_replay(Protocol::h2);
     if (replay == nullptr || !give_idle(*replay, now, actions)) break;
   }
   // By ProtocolMask: no idle time is this short.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
   unsigned classes = ClassQuota::kMostClasses, in_vain = 0;
-  while (Borrower* at = line.first_willing(refused, classes)) {
+  while (Borrower* at = lends() ? line.first_willing(refused, classes) : nullptr) {
     if (in_vain == kMostInVain || !actions.step()) return;
     const BorrowRequest& want = at->want_;
     const std::uint8_t share = share_of(want);
@@ -225,6 +229,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   // A new connection serves once regardless of its limits; one that has served is checked again.
   const bool worn_out = word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit;
   if (!meant || !watched || worn_out) undo(grant);
+  if (!meant || !watched || worn_out) trial_over(std::exchange(grant.trial, 0U));
   if (watched && !meant) return release(entry, false, now);
   if (!watched || worn_out) {
     const CloseCause cause = watched ? cause_of(reusability_of(entry, word.uses() - 1, now)) : CloseCause::error;
@@ -239,12 +244,14 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
     if (no) deliver_rejection(borrower, std::move(*no));
     return;
   }
-  hand_over(borrower, entry, word, grant.to, now);
+  hand_over(borrower, entry, word, grant.to, grant.trial, now);
 }
 
-void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, Instant now) {
+void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here,
+                                  std::uint32_t trial, Instant now) {
   borrower.ticket_ = 0;
   Lease lease;
+  lease.trial_ = trial;
   lease.share_ = share_of(borrower.want_);  // as in its grant
   lease.caller_ = borrower.want_.caller;
   lease.tunnel_place_ = borrower.want_.tunnel;

@@ -90,6 +90,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   SlotEntry& entry = *grant.entry;
   Borrower& borrower = *grant.borrower;
   const LoopId here = grant.to;
+  const std::uint32_t trial = grant.trial;
   const bool meant = borrower.ticket_ == grant.ticket;
   const EntryWord word(entry.word.load(std::memory_order_acquire));
   bool broken = false;
@@ -97,12 +98,13 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   {
     const Held lock(mutex);
     if (!meant || entry.value.broken) undo(grant);
+    if (trial != 0 && (!meant || entry.value.broken)) cool_down.trial_over(trial);
     grants.put(grant);
     // The limits were checked when it was granted: a draining session still serves this borrower unless it is broken.
     broken = entry.value.broken;
     if (meant && broken) no = rejoin(borrower);
   }
-  if (meant && !broken) return hand_over(borrower, entry, word, here, now);
+  if (meant && !broken) return hand_over(borrower, entry, word, here, trial, now);
   release_stream(entry, false, now);
   if (no) deliver_rejection(borrower, std::move(*no));
 }

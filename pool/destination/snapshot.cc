@@ -106,6 +106,12 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   into.max_wait = now - line.waiting_since(now);
   into.undialed = undialed;
   into.probing = circuit.last_failed();
+  into.cool_downs = ledger.cool_downs;
+  into.cooling_down = std::nullopt;
+  if (cool_down.active()) {
+    into.cooling_down = {std::max(Duration::zero(), now - cool_down.since()),
+                         std::max(Duration::zero(), cool_down.until() - now), cool_down.status()};
+  }
   into.paused = paused() ? std::optional(paused_of(pause_order, now)) : std::nullopt;
   into.learned_idle = keep_alive.limit();
   if (into.learned_idle) into.effective_limit = keep_alive.effective_limit();

@@ -54,6 +54,14 @@ struct Destination::Snapshot {
     bool drains = false;
   };
   std::optional<Paused> paused;
+  // A pause that the origin asked for by this status and Retry-After; `left` zero: one request goes ahead of the
+  // others.
+  struct CoolingDown {
+    Duration age{}, left{};
+    std::uint16_t status = 0;
+  };
+  std::optional<CoolingDown> cooling_down;
+  std::uint64_t cool_downs = 0;
   std::uint32_t waiting = 0;  // current waiters
   Duration max_wait{};        // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;

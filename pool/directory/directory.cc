@@ -118,6 +118,7 @@ void Directory::take_out(Destination& destination, Instant now) {
   reclaimed_.leaks += last.leaks;
   reclaimed_.created += last.created;
   reclaimed_.undialed += last.undialed;
+  reclaimed_.cool_downs += last.cool_downs;
   ++reclaimed_count_;
 }
 

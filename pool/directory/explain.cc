@@ -164,11 +164,19 @@ std::string pause_of(const Destination::Snapshot::Paused& paused) {
           (paused.drains ? ", and every connection closes after its use; " : "; ");
   return line + (paused.left ? "this ends in " + time(*paused.left) + "." : "only `resume` ends this.");
 }
+
+std::string cool_down_of(const Destination::Snapshot::CoolingDown& cooling) {
+  std::string line = "The origin answered " + std::to_string(cooling.status) + " with Retry-After, the first time " +
+                     time(cooling.age) + " ago: requests wait for a connection; ";
+  if (cooling.left != Duration::zero()) return line + "the first is sent in " + time(cooling.left) + ".";
+  return line + "the first that comes decides for the others.";
+}
 }  // namespace
 
 std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
   std::vector<std::string> lines;
   if (s.paused) lines.push_back(pause_of(*s.paused));
+  if (s.cooling_down) lines.push_back(cool_down_of(*s.cooling_down));
   if (s.opened_total() == 0) {
     lines.emplace_back(s.paused ? "No connection has been opened yet."
                                 : "No connection has been opened yet, because there was no request.");

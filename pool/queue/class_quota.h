@@ -1,7 +1,8 @@
 // ClassQuota: reserves a part of a pool's leases for the higher priority classes, so that these are served however busy
 // the lower ones are (the Pooling pattern's sub-pools, over one pool). With n classes, class k and those below it
-// together hold at most all but k/(2n): with two classes the lower one leaves a quarter; the lowest always has at least
-// half. Class 0, the highest, is limited by the cap alone and never counted.
+// together hold at most all but k/(2n), and at most all but one: with two classes the lower one leaves a quarter; the
+// lowest always has at least half. A pool of one connection reserves nothing. Class 0, the highest, is limited by the
+// cap alone and never counted.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,9 @@ class ClassQuota {
     std::uint64_t most = 0;
     for (unsigned level = 1; level < kMostClasses; ++level) {
       const bool limited = level < classes;
-      const std::uint64_t share = limited ? whole - whole * level / (std::uint64_t{2} * classes) : kField;
+      const std::uint64_t least = whole > 1 ? 1 : 0;
+      const std::uint64_t share =
+          limited ? whole - std::max(whole * level / (std::uint64_t{2} * classes), least) : kField;
       most |= std::min(share, kField) << shift(level);
     }
     most_.store(most, std::memory_order_relaxed);  // relaxed: a reader of the old limit is served by the next pass

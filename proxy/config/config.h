@@ -27,6 +27,8 @@ using pool::Strategy;
 enum class Reuse : std::uint8_t { never, always, safe };
 // The field that tells the origin of the client: none, X-Forwarded-For, or Forwarded (RFC 7239).
 enum class ClientField : std::uint8_t { off, x_forwarded_for, forwarded };
+// streaming: responses that are never complete may be silent.
+enum class Profile : std::uint8_t { standard, streaming };
 enum class LeakAction : std::uint8_t { report, discard };
 enum class Verdict : std::uint8_t { allow, deny };
 enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute, produce };
@@ -123,6 +125,8 @@ struct PoolSettings {
   Strategy strategy = Strategy::first;
   bool maximize = false;
   Duration quarantine{};
+  bool cool_down = false;
+  Duration max_cool_down = seconds(60);
   Evict evict = Evict::last_use;
   Reuse reuse = Reuse::safe;
   Duration leak_timeout{};
@@ -159,6 +163,9 @@ struct Request {
   bool retry_idempotent = false;
   Size replay_buffer = 64 * kKiB;
   ClientField client_field = ClientField::off;
+  bool via = true;
+  std::vector<std::string> retry_on;  // conditions of RetryConditions (proxy/upstream/retry_policy.h)
+  Duration per_try_timeout{};         // zero: none
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -244,6 +251,7 @@ struct OriginSettings {
   std::vector<std::string> addresses;  // "IP:PORT", instead of DNS
   std::vector<std::string> allow;      // requests that it may get, "GET /v1/*"; empty: every one
   bool intercept = false;              // CONNECT to it ends in this process
+  Profile profile = Profile::standard;
   PoolSettings pool;
   Request request;
   std::vector<SetField> headers;  // [origin.request.headers]

@@ -26,6 +26,9 @@ constexpr std::array<Word, 3> words_of(Reuse) {
 constexpr std::array<Word, 3> words_of(ClientField) {
   return {"off", "x_forwarded_for", "forwarded"};
 }
+constexpr std::array<Word, 2> words_of(Profile) {
+  return {"standard", "streaming"};
+}
 constexpr std::array<Word, 2> words_of(LeakAction) {
   return {"report", "discard"};
 }

@@ -47,6 +47,10 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::strategy>("strategy", "where the search for an idle connection starts"),
       row<&PoolSettings::maximize>("maximize", "open connections up to size before reusing one"),
       row<&PoolSettings::quarantine>("quarantine", "delay between a release and the next borrow of a connection"),
+      row<&PoolSettings::cool_down>(
+          "cool_down", "hold requests after a 429 or 503 with Retry-After until then; after that one goes ahead"),
+      row<&PoolSettings::max_cool_down>("max_cool_down", "longest time that one Retry-After holds requests")
+          .at_least(1),
       row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached"),
       row<&PoolSettings::reuse>(
           "reuse", "whether a request may use a connection that served others before; safe = by method and idle time"),
@@ -179,6 +183,16 @@ Section request_section() {
           row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry")
               .between(0, 64 << 20),
           row<&Request::client_field>("client_field", "field that tells the origin the client's address (RFC 7239)"),
+          row<&Request::retry_on>("retry_on",
+                                  "when an idempotent request is retried besides, within max_retries and "
+                                  "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
+              .format(kRetryCondition, R"(["reset", "503"])"),
+          row<&Request::per_try_timeout>("per_try_timeout",
+                                         "limit of one attempt, from its connection to the response's head; an "
+                                         "idempotent request is then retried; 0s = none"),
+          row<&Request::via>("via",
+                             "add Via to requests; false for an origin that answers differently to a proxy, at the "
+                             "cost of the detection of loops"),
       },
       [](Config& config) -> void* { return &config.request; },
       [](OriginSettings& origin) -> void* { return &origin.request; },
@@ -295,6 +309,9 @@ Section origin_section() {
               .format(kRequestRule, R"(["GET /v1/*", "POST /v1/orders"])"),
           row<&OriginSettings::intercept>(
               "intercept", "end the TLS of clients that send CONNECT for this https origin; needs intercept.ca_dir"),
+          row<&OriginSettings::profile>("profile",
+                                        "streaming = no request.idle_timeout for text/event-stream, gRPC and upgraded "
+                                        "connections; docs/operations.md"),
       },
       nullptr,
       nullptr,

@@ -157,6 +157,13 @@ std::string accept_visible(std::string& text) {
   return visible && text.size() <= kLongestText ? std::string() : "is too long, or not visible ASCII";
 }
 
+std::string accept_retry(std::string& text) {
+  if (text == "retriable-4xx" || text == "reset" || text == "connect-failure") return {};
+  const bool status = text.size() == 3 && (text[0] == '4' || text[0] == '5') &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
+  return status ? std::string() : "`" + text + "` is neither a condition nor a status from 400 to 599";
+}
+
 // Only safe methods (RFC 9110 §9.2.1): carpool sends a probe on its own, repeatedly.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
@@ -182,6 +189,8 @@ const TextFormat kReadableFile{"a file that carpool may read", accept_file, true
 const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder, true, true};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
 const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
+const TextFormat kRetryCondition{R"("503" or another status, "retriable-4xx", "reset" or "connect-failure")",
+                                 accept_retry};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
 const TextFormat kGroup{"the name of a group or its number", accept_group, true};

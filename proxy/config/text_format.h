@@ -25,6 +25,7 @@ extern const TextFormat kReadableFile;
 extern const TextFormat kFolder;
 extern const TextFormat kProtocol;
 extern const TextFormat kLeniency;
+extern const TextFormat kRetryCondition;  // a word, or a status
 extern const TextFormat kClassName;
 extern const TextFormat kFileMode;     // four octal digits
 extern const TextFormat kGroup;        // of the system, by name or number

@@ -16,8 +16,10 @@ namespace carpool::proxy {
 enum class DeadlineAction : std::uint8_t {
   look_at_body,  // the body may travel now
   await_dial,    // the dial's own deadline reports the cause
+  go_on,         // nothing: the next one is armed
+  try_again,     // on another connection if that is allowed; else fail
   slow_body,     // fail, and counted
-  fail,          // the request ends with the row's fault; it is never sent again after a timeout
+  fail,          // the request ends with the row's fault; it is not sent again
   client_left,   // as if the client had disconnected
 };
 
@@ -38,6 +40,7 @@ inline constexpr std::string_view kSilent = "request.idle_timeout passed while r
 inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
 inline constexpr std::string_view kNoHead =
     "request.response_header_timeout passed while waiting for the response head";
+inline constexpr std::string_view kLate = "request.per_try_timeout passed while waiting for the response head";
 inline constexpr std::string_view kMidBody = "request.idle_timeout passed mid-body";
 inline constexpr std::string_view kLeft = "request.idle_timeout passed";
 }  // namespace detail
@@ -66,6 +69,10 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{forwarding, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
       DeadlineRow{forwarding, origin_reads,  fail,         response_timeout,    Side::upstream, kUnread},
       DeadlineRow{forwarding, response_head, fail,         response_timeout,    Side::upstream, kNoHead},
+      DeadlineRow{forwarding, attempt,       try_again,    response_timeout,    Side::upstream, kLate},
+      DeadlineRow{forwarding, quiet,         go_on},
+      DeadlineRow{relaying,   quiet,         go_on},
+      DeadlineRow{tunnel,     quiet,         go_on},
       DeadlineRow{relaying,   total,         fail,         request_timeout,     Side::self,     kTotal},
       DeadlineRow{relaying,   origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
       DeadlineRow{relaying,   client_reads,  client_left,  client_gone,         Side::client,   kLeft},

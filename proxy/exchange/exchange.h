@@ -156,6 +156,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
   void note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
+  bool retry_status() LOOP_ONLY;
+  void on_late_attempt(Fault fault) LOOP_ONLY;
+  bool retry_connect(const Fault& fault) LOOP_ONLY;
+  void count_retry(RetryReason reason) LOOP_ONLY;
   void retry(RetryReason reason) LOOP_ONLY;
 
   // ---- the tunnel (exchange_tunnel.cc) ----
@@ -164,6 +168,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void enter_tunnel() LOOP_ONLY;
   bool tunnel_over() LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
+
+  // ---- the origin's pauses (exchange_cool_down.cc) ----
+  void follow_cool_down() LOOP_ONLY;
+  void pass_trial() LOOP_ONLY;
+  void tell_cool_down(Fault& fault) const LOOP_ONLY;
 
   // ---- the timer (exchange_timeout.cc) ----
   void touch() LOOP_ONLY;  // a byte moved, or the phase changed

@@ -77,6 +77,7 @@ AttemptState Exchange::borrow(bool fresh) {
   if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&answer)) {
     if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
+    if (fault->kind == FaultKind::queue_full) tell_cool_down(*fault);
     reply(*fault);
     return AttemptState::over;
   }
@@ -136,6 +137,7 @@ void Exchange::on_refused(Fault fault) {
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += request_values_->deadlines.waited(context_.loop.now());
   if (info_.origin->is_replaced()) return leave_replaced({});
+  if (retry_connect(fault)) return;
   if (denied_by_egress(fault)) {
     info_.egress = metrics::Egress::denied;
     log_egress_denied(info_.origin->destination->label(), fault);

@@ -24,8 +24,10 @@ enum class Deadline : std::uint8_t {
   client_sends,   // request.idle_timeout: no byte of the request's body comes
   origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
   response_head,  // request.response_header_timeout
+  attempt,        // request.per_try_timeout: no response head of this attempt
   origin_sends,   // request.idle_timeout: no byte of the response comes
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
+  quiet,          // request.idle_timeout of a stream that may be silent: no byte waits on either side
 };
 
 // The facts that tell which side is awaited when a deadline has passed.
@@ -59,6 +61,7 @@ class ExchangeDeadlines final {
   void lease(Instant now) {
     wait_at_ = kNever;
     sent_at_ = now;
+    attempt_at_ = deadline_after(now, limits_->per_try_timeout);
   }
   void sent(Instant now) { sent_at_ = now; }
   // The client could not be read until now.
@@ -68,6 +71,8 @@ class ExchangeDeadlines final {
     sent_at_ = now;
     if (rate_at_ == kNever) rate_.renew(now, received);
   }
+  // From now on silence ends nothing: only a side that does not take what waits for it.
+  void allow_silence() { silent_ = true; }
   void inform(Instant now) { informed_at_ = now; }
   bool informed() const { return informed_at_ != Instant{}; }  // a 1xx came
 
@@ -108,7 +113,8 @@ class ExchangeDeadlines final {
       case ExchangeState::borrowing:
         return wait_at_;
       case ExchangeState::forwarding:
-        return forwarding_deadline(body_ended);
+        return std::min(attempt_at_,
+                        silent_ ? deadline_after(now, limits_->idle_timeout) : forwarding_deadline(body_ended));
       case ExchangeState::relaying:
       case ExchangeState::tunnel:
         return deadline_after(now, limits_->idle_timeout);
@@ -129,12 +135,14 @@ class ExchangeDeadlines final {
   Instant look_at_ = kNever;  // collecting: when to check whether the body streams
   Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
+  Instant attempt_at_ = kNever;
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};
   Instant dial_at_{};      // by then a dial that is in progress has ended
   Instant sent_at_{};      // when bytes of the request were last sent in this attempt
   Instant informed_at_{};  // the last 1xx
   BodyRate rate_;
+  bool silent_ = false;
 };
 
 }  // namespace carpool::proxy

@@ -4,6 +4,7 @@
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/client_field.h"
+#include "proxy/http/error_reply.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/credentials.h"
@@ -52,8 +53,9 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
     ended.any_byte_sent = false;
     return on_failure(std::move(ended));
   }
+  if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
   http::ForwardRules rules;
-  rules.via_pseudonym = context_.pseudonym;
+  if (info_.origin->request.via) rules.via_pseudonym = context_.pseudonym;
   rules.host = request_values_->host;
   rules.path = request_values_->path;
   rules.upgrade = request_values_->tunnel.upgrade();

@@ -37,6 +37,16 @@ bool Exchange::head_in_order() {
                             length ? std::optional(response_.length) : std::nullopt, false));
 }
 
+namespace {
+// Server-sent events (HTML §9.2): the media type, with or without parameters.
+bool is_event_stream(const http::ResponseHead& head) {
+  constexpr std::string_view kType = "text/event-stream";
+  const std::string_view value = head.fields.get("content-type");
+  if (!http::iequals(value.substr(0, kType.size()), kType)) return false;
+  return value.size() == kType.size() || value[kType.size()] == ';' || value[kType.size()] == ' ';
+}
+}  // namespace
+
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_.status < 200) {
@@ -50,6 +60,9 @@ AttemptState Exchange::on_response_head() {
   if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
   if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
+  if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
+  if (info_.origin->retry_on.status(response_.status) && retry_status()) return AttemptState::over;
+  if (info_.origin->streaming && is_event_stream(response_)) request_values_->deadlines.allow_silence();
   info_.head_back = context_.loop.now();
   info_.status = response_.status;
   static_cast<Connection&>(*attempt_->lease)

@@ -35,6 +35,8 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     fate = RequestFate::violated;
     failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
   }
+  const bool ended = fate == RequestFate::closed_new || (fate == RequestFate::violated && failure.stream_reset);
+  if (ended && info_.origin->retry_on.reset()) fate = RequestFate::reset;
   const RetryDecision decision = decide_retry(fate);
   note_failed_attempt(failure, decision.outcome);
   if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, fate, failure.fault);
@@ -83,13 +85,66 @@ bool Exchange::retry_misdirected() {
   return true;
 }
 
-// Begins every attempt except the first.
-void Exchange::retry(RetryReason reason) {
+// The response has a status of request.retry_on. Returns true if the request is sent once more; otherwise its client
+// gets this response.
+bool Exchange::retry_status() {
+  const RetryDecision decision = decide_retry(RequestFate::refused_status);
+  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
+  if (decision.outcome != RetryOutcome::retry) return false;
+  const Instant now = context_.loop.now();
+  static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, now - info_.leased, now);
+  end_lease(pool::CloseCause::error);
+  retry(decision.reason);
+  return true;
+}
+
+// request.per_try_timeout passed.
+void Exchange::on_late_attempt(Fault fault) {
+  const Instant now = context_.loop.now();
+  static_cast<Connection&>(*attempt_->lease).note_failure(now);
+  const RetryDecision decision = decide_retry(RequestFate::late);
+  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
+  if (decision.outcome == RetryOutcome::retry) {
+    info_.origin->destination->note_failure(fault);
+    end_lease(pool::CloseCause::error);
+    return retry(decision.reason);
+  }
+  note_unrepeated(decision.outcome, RequestFate::late, fault);
+  fail(std::move(fault));
+}
+
+// No connection was made. Returns true if another one is asked for.
+bool Exchange::retry_connect(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::connect_refused:
+    case FaultKind::connect_timeout:
+    case FaultKind::unroutable:
+    case FaultKind::dns_timeout:
+      break;
+    default:
+      return false;
+  }
+  if (!info_.origin->retry_on.connect_failure()) return false;
+  const RetryDecision decision = decide_retry(RequestFate::unconnected);
+  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
+  if (decision.outcome != RetryOutcome::retry) return false;
+  count_retry(decision.reason);
+  if (borrow(false) == AttemptState::alive) go_on();
+  return true;
+}
+
+void Exchange::count_retry(RetryReason reason) {
   ++info_.retries;
   info_.retried = name(reason);
   context_.stats.count_retry(info_.origin->slot, name(reason));
+}
+
+// Begins every attempt except the first. What a stale connection may have caused is tried on a new one.
+void Exchange::retry(RetryReason reason) {
+  count_retry(reason);
   enter(ExchangeEvent::retry);
-  if (borrow(true) == AttemptState::alive) go_on();
+  const bool answered = reason == RetryReason::status || reason == RetryReason::per_try_timeout;
+  if (borrow(!answered) == AttemptState::alive) go_on();
 }
 
 }  // namespace carpool::proxy

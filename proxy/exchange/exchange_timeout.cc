@@ -34,6 +34,10 @@ void Exchange::on_deadline() {
     case DeadlineAction::await_dial:
       request_values_->deadlines.await_dial();
       return touch();
+    case DeadlineAction::go_on:
+      return touch();
+    case DeadlineAction::try_again:
+      return on_late_attempt(fault_of(row));
     case DeadlineAction::slow_body:
       context_.stats.count_given_up(metrics::GivenUp::slow_body);
       return fail(fault_of(row));
@@ -57,6 +61,7 @@ Awaited Exchange::awaited() const {
 Fault Exchange::fault_of(const DeadlineRow& row) const {
   Fault fault{row.kind, row.side, std::string(row.detail)};
   if (row.deadline == Deadline::total) fault.detail.append(phase());
+  if (row.deadline == Deadline::pool_wait) tell_cool_down(fault);
   if (row.deadline == Deadline::pool_wait && info_.origin->destination->paused())
     fault.detail = pool::kPausedByOperator;
   return fault;
@@ -72,6 +77,8 @@ std::string_view Exchange::phase() const {
       return "waiting for a token";
     case ExchangeState::borrowing: {
       if (info_.origin->destination->paused()) return "waiting for an origin that an operator paused";
+      if (info_.origin->destination->cooling(context_.loop.now()))
+        return "waiting because the origin asked for a pause";
       if (info_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
       const std::string_view dial = context_.dialer.phase_of(*info_.origin);
       if (!dial.empty()) return dial;

@@ -43,6 +43,8 @@ AttemptState Exchange::open_tunnel() {
 }
 
 void Exchange::enter_tunnel() {
+  pass_trial();
+  if (info_.origin->streaming) request_values_->deadlines.allow_silence();
   attempt_->lease.become_tunnel();
   request_values_->tunnel.open();
   enter(ExchangeEvent::switched);

@@ -9,7 +9,7 @@ RetryDecision RetryState::decide(RequestFate fate, Repeatable request, std::uint
   if (!reason) return {};
   const RetryOutcome outcome = outcome_of(*reason, max_retries, budget);
   if (outcome == RetryOutcome::retry) {
-    ++(*reason == RetryReason::idempotent_reused ? idempotent_ : proven_);
+    ++(*reason == RetryReason::idempotent_reused ? idempotent_ : conditional(*reason) ? conditional_ : proven_);
     if (*reason == RetryReason::misdirected) ++misdirected_;
     if (*reason == RetryReason::unauthorized) ++unauthorized_;
     CARPOOL_ASSERT(attempts() <= most_attempts(max_retries));
@@ -22,8 +22,8 @@ RetryOutcome RetryState::outcome_of(RetryReason reason, std::uint32_t max_retrie
   // It is sent once more, on one other connection (RFC 9110 §15.5.20).
   if (reason == RetryReason::misdirected && misdirected_ != 0) return RetryOutcome::exhausted;
   if (reason == RetryReason::unauthorized && unauthorized_ != 0) return RetryOutcome::exhausted;
-  if (reason != RetryReason::idempotent_reused) return RetryOutcome::retry;
-  if (idempotent_ >= max_retries) return RetryOutcome::exhausted;
+  if (reason != RetryReason::idempotent_reused && !conditional(reason)) return RetryOutcome::retry;
+  if (idempotent_ + conditional_ >= max_retries) return RetryOutcome::exhausted;
   return budget.withdraw() ? RetryOutcome::retry : RetryOutcome::over_budget;
 }
 

@@ -33,12 +33,12 @@ constexpr std::uint32_t most_attempts(std::uint32_t max_retries) {
 class RetryState final {
  public:
   // Decides what follows an attempt, and counts the retry if there is one. `max_retries`: bounds idempotent_reused,
-  // and adds to the bound of all attempts. Only idempotent_reused costs `budget`: all others prove that the origin did
-  // nothing.
+  // and adds to the bound of all attempts. Only idempotent_reused and the conditional reasons cost `budget`: all others
+  // prove that the origin did nothing.
   RetryDecision decide(RequestFate fate, Repeatable request, std::uint32_t max_retries, RetryBudget& budget);
 
-  std::uint32_t attempts() const { return 1 + idempotent_ + proven_; }
-  std::uint32_t idempotent() const { return idempotent_; }  // taken from the budget
+  std::uint32_t attempts() const { return 1 + idempotent_ + conditional_ + proven_; }
+  std::uint32_t idempotent() const { return idempotent_; }  // refunded to the budget if the request succeeds
   // The origin requires HTTP/1.1 for this request.
   void require_h1() { h1_required_ = true; }
   bool h1_required() const { return h1_required_; }
@@ -47,6 +47,7 @@ class RetryState final {
   RetryOutcome outcome_of(RetryReason reason, std::uint32_t max_retries, RetryBudget& budget) const;
 
   std::uint32_t idempotent_ = 0;    // retries for idempotent_reused
+  std::uint32_t conditional_ = 0;   // retries for the reasons that prove nothing
   std::uint32_t proven_ = 0;        // retries for any other reason
   std::uint32_t misdirected_ = 0;   // of those
   std::uint32_t unauthorized_ = 0;  // of those

@@ -167,7 +167,7 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version cl
   const std::string body = body_of(told, words(fault));
   out.append("HTTP/1.1 ").append(std::to_string(told.status)).append(1, ' ').append(told.reason);
   append_cause(out, fault, told.error, via_pseudonym);
-  if (told.retry_after) out.append("\r\nRetry-After: 1");
+  if (told.retry_after) out.append("\r\nRetry-After: ").append(std::to_string(fault.retry_after));
   out.append("\r\n").append(fault.challenge);
   append_persistence(out, client_version, close, keep_alive);
   out.append("Content-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));

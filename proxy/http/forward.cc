@@ -21,6 +21,7 @@ void append_number(std::string& out, std::uint64_t value) {
 }
 
 void append_via(std::string& out, Version received, std::string_view pseudonym) {
+  if (pseudonym.empty()) return;
   constexpr std::array<std::string_view, 3> kBegin{"Via: 1.0 ", "Via: 1.1 ", "Via: 2.0 "};  // indexed by Version
   out.append(kBegin[static_cast<std::size_t>(received)]).append(pseudonym).append("\r\n");
 }

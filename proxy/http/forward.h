@@ -30,7 +30,7 @@ struct Target {
 Result<Target> parse_target(const RequestHead& head);
 
 struct ForwardRules {
-  std::string_view via_pseudonym;  // "carpool-1a2b3c4d"
+  std::string_view via_pseudonym;  // "carpool-1a2b3c4d"; empty: no Via of ours
   std::string_view host;           // value of Host for the origin
   std::string_view path;
   bool upgrade = false;   // pass Connection: Upgrade and Upgrade on (websocket and other tokens, never h2c)

@@ -40,11 +40,16 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog, const Socket
   if (!bound.fd) return system_fault("socket for " + text);
   const int on = 1;
   if (wanted->family() != AF_UNIX) {
-    // Accepted sockets inherit both options. The second limits what the kernel buffers for a slow reader and makes the
+    // Accepted sockets inherit all options. The second limits what the kernel buffers for a slow reader and makes the
     // client's progress visible: a socket becomes writable again when less than that is unsent.
     const int unsent = 128 * 1024;
     ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    // A client that vanished ends its stream within two minutes, however silent both sides are, as an origin does.
+    ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    for (const auto& [option, value] : {std::pair{TCP_KEEPIDLE, 60}, {TCP_KEEPINTVL, 15}, {TCP_KEEPCNT, 4}}) {
+      ::setsockopt(bound.fd.get(), IPPROTO_TCP, option, &value, sizeof value);
+    }
   }
   if (wanted->family() == AF_UNIX) {
     remove_dead_socket(*wanted);

@@ -16,6 +16,14 @@ std::string_view name(RetryReason reason) {
       return "misdirected";
     case RetryReason::unauthorized:
       return "unauthorized";
+    case RetryReason::status:
+      return "status";
+    case RetryReason::reset:
+      return "reset";
+    case RetryReason::connect_failure:
+      return "connect_failure";
+    case RetryReason::per_try_timeout:
+      return "per_try_timeout";
   }
   return "";
 }
@@ -29,10 +37,24 @@ std::string_view why_not(RequestFate fate, Repeatable request, bool body) {
     case RequestFate::closed_new:
       return "the connection was new, so the origin may have processed the request";
     case RequestFate::closed_reused:
+    case RequestFate::reset:
+    case RequestFate::late:
       if (body) return "a request with a body may have been processed";
       return "the method is not idempotent, and the origin may have processed the request";
     default:
       return request == Repeatable::partial ? "the body is larger than request.replay_buffer" : "";
+  }
+}
+
+RetryConditions::RetryConditions(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "reset") {
+      reset_ = true;
+    } else if (word == "connect-failure") {
+      connect_failure_ = true;
+    } else {
+      statuses_.set(word == "retriable-4xx" ? 409 - kFirst : std::stoul(word) - kFirst);
+    }
   }
 }
 

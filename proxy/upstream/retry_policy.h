@@ -4,10 +4,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace carpool::proxy {
 
@@ -17,11 +20,20 @@ enum class RetryReason : std::uint8_t {
   refused_stream,
   idempotent_reused,
   misdirected,
-  unauthorized
+  unauthorized,
+  // by request.retry_on and request.per_try_timeout; these prove nothing
+  status,
+  reset,
+  connect_failure,
+  per_try_timeout,
 };
+// Returns true for the reasons that prove nothing: only max_retries and the budget bound them.
+constexpr bool conditional(RetryReason reason) {
+  return reason >= RetryReason::status;
+}
 std::string_view name(RetryReason reason);
 
-// The knowledge of a request after an attempt. There is no fate of a timeout: after one nothing is sent again.
+// The knowledge of a request after an attempt. Of the timeouts only that of one attempt has a fate.
 enum class RequestFate : std::uint8_t {
   not_sent,        // no byte of it was sent, or the origin cannot have read it
   goaway,          // the origin announced with GOAWAY that it did nothing
@@ -32,8 +44,12 @@ enum class RequestFate : std::uint8_t {
   closed_new,      // the same of a connection that had not
   answered,        // a byte of a response came, 1xx included
   violated,        // the origin violated the protocol; the connection did not end
+  refused_status,  // the origin answered with a status of request.retry_on
+  reset,           // like closed_new, or the origin reset the stream, and request.retry_on names it
+  unconnected,     // the dial failed, and request.retry_on names it
+  late,            // request.per_try_timeout passed
 };
-inline constexpr std::size_t kRequestFates = 9;
+inline constexpr std::size_t kRequestFates = 13;
 
 // The parts of the request that can be sent again.
 enum class Repeatable : std::uint8_t {
@@ -60,13 +76,35 @@ inline constexpr auto kRetryTable = [] {
       Row{idempotent_reused, no,             no},   // closed_reused
       Row{no,                no,             no},   // closed_new
       Row{no,                no,             no},   // answered
-      Row{no,                no,             no}};  // violated
+      Row{no,                no,             no},   // violated
+      // The origin may have processed these, so only what may be done twice is sent again, and an operator asked for it.
+      Row{status,            no,             no},   // refused_status
+      Row{reset,             no,             no},   // reset
+      Row{connect_failure,   connect_failure, no},  // unconnected: nothing was sent
+      Row{per_try_timeout,   no,             no}};  // late
 }();
 // clang-format on
 
 constexpr std::optional<RetryReason> retry_reason(RequestFate fate, Repeatable request) {
   return kRetryTable[static_cast<std::size_t>(fate)][static_cast<std::size_t>(request)];
 }
+
+// RetryConditions: request.retry_on of one origin.
+class RetryConditions final {
+ public:
+  RetryConditions() = default;
+  explicit RetryConditions(const std::vector<std::string>& words);  // validated with the configuration
+  bool status(std::uint16_t code) const {
+    return code >= kFirst && code < kFirst + kStatuses && statuses_[std::size_t{code} - kFirst];
+  }
+  bool reset() const { return reset_; }
+  bool connect_failure() const { return connect_failure_; }
+
+ private:
+  static constexpr std::size_t kFirst = 400, kStatuses = 200;
+  std::bitset<kStatuses> statuses_;
+  bool reset_ = false, connect_failure_ = false;
+};
 
 namespace detail {
 constexpr bool nothing_is_repeated_in_part() {

@@ -28,6 +28,7 @@ struct StreamFailure {
   bool any_byte_sent = true;               // a byte of the request was sent
   bool any_byte_back = false;              // a byte of a response was received, 1xx included
   std::optional<RetryReason> unprocessed;  // declared so by the origin: not_sent, goaway, refused_stream
+  bool stream_reset = false;               // the origin reset the stream of a sound connection
   bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED): retried as refused_stream
 
   // Returns what is known of the request; `reused`: the connection had served before.

@@ -1,6 +1,7 @@
 """One HTTP/1.1 message after it was forwarded: order, interim responses, trailers, versions, fields."""
 import pytest
 from harness.h2_client import H2Client
+from harness.h2_origin import H2Origin
 from harness.wait import until
 
 
@@ -250,6 +251,29 @@ def test_a_request_that_was_here_before_is_a_loop(origin, carpool):
         answer = client.get(o.url + "/", ("Via", mine))
         assert answer.status == 508 and answer.get("proxy-status").startswith("carpool")
     assert len(o.seen) == 1
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2"])
+def test_an_origin_with_via_off_sees_no_via_of_ours_and_others_do(origin, carpool, protocol):
+    o, other = (origin(), origin()) if protocol == "h1" else (H2Origin(), H2Origin())
+    c = carpool(origin=[{"uri": o.url, "request": {"via": False}}], upstream={"protocols": [protocol]})
+    with c.client() as client:
+        quiet = client.get(o.url + "/", ("Via", "1.1 before"))
+        assert quiet.status == 200 and " carpool-" in via(quiet), "the client still sees it"
+        assert client.get(other.url + "/").status == 200
+    if protocol == "h1":
+        assert o.seen[0].message.all("via") == ["1.1 before"] and other.seen[0].message.get("via").startswith("1.1 carpool-")
+    else:
+        assert o.seen[0].field("via") == ["1.1 before"] and other.seen[0].field("via")[0].startswith("1.1 carpool-")
+        o.stop(), other.stop()
+
+
+def test_an_nginx_that_compresses_nothing_for_proxies_compresses_for_us(nginx, carpool):
+    there = "http://127.0.0.1:%d" % nginx.port
+    for settings, coding in (({"via": False}, "gzip"), ({}, None)):
+        with carpool(origin=[{"uri": there, "request": settings}]).client() as client:
+            answer = client.get(there + "/gzip", ("Accept-Encoding", "gzip"))
+            assert (answer.status, answer.get("content-encoding")) == (200, coding)
 
 
 def test_two_sidecars_in_a_row_are_no_loop(origin, carpool):

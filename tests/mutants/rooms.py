@@ -70,8 +70,10 @@ DECISIONS = [
     # ---- retries ----
     m("one attempt more than allowed", X + "retry_state.cc", "attempts() >= most_attempts(max_retries)", "attempts() > most_attempts(max_retries)", EXCHANGE),
     m("a misdirected request is sent for ever", X + "retry_state.cc", "reason == RetryReason::misdirected && misdirected_ != 0", "false", EXCHANGE),
-    m("a proven retry costs the budget", X + "retry_state.cc", "if (reason != RetryReason::idempotent_reused) return RetryOutcome::retry;", "", EXCHANGE),
-    m("max_retries is one more", X + "retry_state.cc", "idempotent_ >= max_retries", "idempotent_ > max_retries", EXCHANGE),
+    m("a proven retry costs the budget", X + "retry_state.cc", "if (reason != RetryReason::idempotent_reused && !conditional(reason)) return RetryOutcome::retry;", "", EXCHANGE),
+    m("max_retries is one more", X + "retry_state.cc", "idempotent_ + conditional_ >= max_retries", "idempotent_ + conditional_ > max_retries", EXCHANGE),
+    m("conditions have a number of their own", X + "retry_state.cc", "idempotent_ + conditional_ >= max_retries", "idempotent_ >= max_retries", EXCHANGE),
+    m("a condition proves something", X + "retry_state.cc", "if (reason != RetryReason::idempotent_reused && !conditional(reason))", "if (reason != RetryReason::idempotent_reused)", EXCHANGE),
     m("a spent budget allows retries", X + "retry_state.cc", "budget.withdraw() ? RetryOutcome::retry : RetryOutcome::over_budget", "(budget.withdraw(), RetryOutcome::retry)", EXCHANGE),
     # ---- deadlines ----
     m("the whole time has passed a moment late", X + "exchange_deadlines.cc", "now >= total_at_", "now > total_at_", EXCHANGE),
@@ -81,6 +83,9 @@ DECISIONS = [
     m("a dial in progress has no time of its own", X + "exchange_deadlines.cc", "awaited.dialing && now < dial_at_", "false", EXCHANGE),
     m("a silent client is a slow origin", X + "exchange_deadlines.cc", "awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends", "Deadline::origin_reads", EXCHANGE),
     m("a client that does not read is a silent origin", X + "exchange_deadlines.cc", "awaited.client_queued ? Deadline::client_reads : Deadline::origin_sends", "Deadline::origin_sends", EXCHANGE),
+    m("a stream that nobody reads may be silent", X + "exchange_deadlines.cc", "silent_ && !awaited.client_queued && !awaited.origin_queued", "silent_", EXCHANGE),
+    m("a silent stream is looked at all the time", X + "exchange_deadlines.h", "silent_ ? deadline_after(now, limits_->idle_timeout) : forwarding_deadline(body_ended)", "forwarding_deadline(body_ended)", EXCHANGE),
+    m("an attempt is never late", X + "exchange_deadlines.cc", "if (now >= attempt_at_) return Deadline::attempt;", "", EXCHANGE),
     # ---- where a request may go ----
     m("a port does not distinguish origins", X + "reach.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.scheme == b.scheme && a.host == b.host", EXCHANGE),
     m("a scheme does not distinguish origins", X + "reach.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.host == b.host && a.port == b.port", EXCHANGE),
@@ -128,7 +133,7 @@ FLOW = [
     m("a connection that the origin closes is kept", X + "exchange_response.cc", "unclean ? lease.discard(*unclean, now) : lease.release(now);", "lease.release(now);", PLANE),
     m("the Keep-Alive field of a response is ignored", X + "exchange_response.cc", "info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));", "static_cast<void>(hint);", PLANE),
     m("an interim response ends the wait for the head", X + "exchange_response.cc", "request_values_->deadlines.inform(context_.loop.now());", "", PLANE),
-    m("a retry takes a connection that served", X + "exchange_retry.cc", "borrow(true) == AttemptState::alive", "borrow(false) == AttemptState::alive", PLANE),
+    m("a retry takes a connection that served", X + "exchange_retry.cc", "borrow(!answered) == AttemptState::alive", "borrow(false) == AttemptState::alive", PLANE),
     m("a failure of a response that began is asked again", X + "exchange_retry.cc", "if (response_incomplete()) {\n    break_off(std::move(failure.fault));\n    return AttemptState::over;\n  }", "", PLANE),
     m("an origin's failure is not counted", X + "exchange_retry.cc", "info_.origin->destination->note_failure(failure.fault);\n  reply(failure.fault);", "reply(failure.fault);", PLANE),
     m("a body keeps a tunnel from being refused", X + "exchange_tunnel.cc", "if (switched_too_early()) return AttemptState::over;", "", PLANE),

@@ -24,6 +24,7 @@ class History {
     plain_ = chance(30);
     sessions_ = !plain_ && chance(50);
     commanded_ = !plain_ && chance(40);
+    cooled_ = !plain_ && chance(25);
     world_.one_kind = !sessions_;
     pool::DirectoryLimits limits;
     crowd_ = plain_ && chance(40);
@@ -42,6 +43,7 @@ class History {
       own.idle_timeout = !plain_ && chance(50) ? milliseconds(5 + pick(100)) : Duration::zero();
       own.expected_streams = sessions_ ? pick(4) : 1;
       own.surplus_dial_age = milliseconds(pick(40));
+      own.max_cool_down = cooled_ ? milliseconds(1 + pick(40)) : Duration::zero();
       own.min_idle = !plain_ && chance(20) ? pick(3) : 0;
       if (!plain_) {
         own.strategy = static_cast<pool::Strategy>(pick(4));
@@ -160,6 +162,7 @@ class History {
       if (!accepts(want.kind, asker.wire().protocol())) world_.wrong = "lent to one who wanted the other kind";
       if (asker.wire().session() && asker.wire().users > asker.wire().most) world_.wrong = "lent beyond its streams";
       if (asker.wire().session() && asker.wire().retired) world_.wrong = "lent though it was retired";
+      if (destination.cooling(world_.now) && !asker.lease.trial()) world_.wrong = "lent during a pause of the origin";
       if (plain_ && someone_waits_longer(asker)) world_.wrong = "barged past the line";
     }
     if (want.tunnel && state == State::leased && chance(50)) asker.lease.become_tunnel();
@@ -167,6 +170,9 @@ class History {
 
   void give_back(TestBorrower& asker) {
     FakeConnection& wire = asker.wire();
+    world_.on(asker.loop());
+    if (cooled_ && chance(40)) static_cast<void>(asker.lease.pass_trial(world_.now));
+    if (cooled_ && chance(20)) asker.destination()->cool_down(milliseconds(pick(60)), 429, world_.now);
     if (plain_ || chance(75)) {
       wire.dirty = !plain_ && chance(3);
       return asker.release();
@@ -268,14 +274,12 @@ class History {
     pool::end_inspection(wire.index, wire.clean_for_reuse(), pool::CloseCause::peer_closed, world_.now,
                          wire.peer_closed);
   }
-
   void close_some_wire() {
     if (world_.live.empty()) return;
     auto at = world_.live.begin();
     std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
     if (!(*at)->peer_closed) world_.close_by_peer(**at);
   }
-
   bool wake(bool force) {
     for (std::size_t n = 0; n < world_.wakes.size(); ++n) {
       const auto [when, destination] = world_.wakes[n];
@@ -298,7 +302,6 @@ class History {
   }
 
   // ---- oracles ----
-
   std::string check() {
     if (!world_.wrong.empty()) return world_.wrong;
     std::uint64_t all = 0;
@@ -478,7 +481,7 @@ class History {
   std::uint32_t failing_ = 0;  // percent of dials
   FakeConnection* looked_at_ = nullptr;
   bool stopped_ = false;
-  bool commanded_ = false;  // operator commands are issued
+  bool commanded_ = false, cooled_ = false;  // by operator commands; origins ask for pauses
   std::vector<pool::Limits> limits_;
   bool sessions_ = false;                     // some connections are shared
   bool spread_ = false;                       // the origin has several addresses

@@ -52,18 +52,32 @@ TEST_F(TheDeadlines, BoundTheWaitForAToken) {
 }
 
 TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
-  const std::set<std::pair<ExchangeState, Deadline>> expected{
-      {collecting, Deadline::total},        {collecting, Deadline::body_look},
-      {collecting, Deadline::body_rate},    {collecting, Deadline::client_sends},
-      {authorizing, Deadline::total},       {authorizing, Deadline::body_rate},
-      {authorizing, Deadline::token_wait},  {borrowing, Deadline::total},
-      {borrowing, Deadline::body_rate},     {borrowing, Deadline::pool_wait},
-      {borrowing, Deadline::dial_wait},     {forwarding, Deadline::total},
-      {forwarding, Deadline::body_rate},    {forwarding, Deadline::client_sends},
-      {forwarding, Deadline::origin_reads}, {forwarding, Deadline::response_head},
-      {relaying, Deadline::total},          {relaying, Deadline::origin_sends},
-      {relaying, Deadline::client_reads},   {tunnel, Deadline::total},
-      {tunnel, Deadline::origin_sends},     {tunnel, Deadline::client_reads}};
+  const std::set<std::pair<ExchangeState, Deadline>> expected{{collecting, Deadline::total},
+                                                              {collecting, Deadline::body_look},
+                                                              {collecting, Deadline::body_rate},
+                                                              {collecting, Deadline::client_sends},
+                                                              {authorizing, Deadline::total},
+                                                              {authorizing, Deadline::body_rate},
+                                                              {authorizing, Deadline::token_wait},
+                                                              {borrowing, Deadline::total},
+                                                              {borrowing, Deadline::body_rate},
+                                                              {borrowing, Deadline::pool_wait},
+                                                              {borrowing, Deadline::dial_wait},
+                                                              {forwarding, Deadline::total},
+                                                              {forwarding, Deadline::body_rate},
+                                                              {forwarding, Deadline::client_sends},
+                                                              {forwarding, Deadline::origin_reads},
+                                                              {forwarding, Deadline::response_head},
+                                                              {relaying, Deadline::total},
+                                                              {relaying, Deadline::origin_sends},
+                                                              {relaying, Deadline::client_reads},
+                                                              {tunnel, Deadline::total},
+                                                              {tunnel, Deadline::origin_sends},
+                                                              {tunnel, Deadline::client_reads},
+                                                              {forwarding, Deadline::quiet},
+                                                              {relaying, Deadline::quiet},
+                                                              {tunnel, Deadline::quiet},
+                                                              {forwarding, Deadline::attempt}};
   std::set<std::pair<ExchangeState, Deadline>> rows;
   for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
   EXPECT_EQ(rows, expected);
@@ -72,11 +86,11 @@ TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
 
 TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
   for (const DeadlineRow& row : kDeadlineTable) {
-    if (row.action == DeadlineAction::look_at_body || row.action == DeadlineAction::await_dial) continue;
+    if (row.kind == FaultKind::internal) continue;  // it ends nothing
     const bool of_client = row.deadline == Deadline::body_rate || row.deadline == Deadline::client_sends ||
                            row.deadline == Deadline::client_reads;
     const bool of_origin = row.deadline == Deadline::origin_reads || row.deadline == Deadline::response_head ||
-                           row.deadline == Deadline::origin_sends;
+                           row.deadline == Deadline::origin_sends || row.deadline == Deadline::attempt;
     EXPECT_EQ(row.side, of_client ? Side::client : of_origin ? Side::upstream : Side::self) << row.detail;
     EXPECT_FALSE(row.detail.empty());
   }
@@ -109,6 +123,37 @@ TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
       EXPECT_NE(deadline_row(state, passed(state, awaited)), kNoDeadlineRow) << static_cast<int>(state) << " " << bits;
     }
   }
+}
+
+TEST_F(TheDeadlines, OfAnAttemptCountFromItsConnectionAndEndWithTheHead) {
+  request_.per_try_timeout = seconds(4);
+  deadlines_.lease(now_);
+  pass(seconds(3));
+  deadlines_.sent(now_);
+  EXPECT_EQ(next(forwarding), now_ + seconds(1)) << "whatever is sent";
+  EXPECT_EQ(next(relaying), now_ + seconds(20));
+  pass(seconds(1));
+  EXPECT_EQ(passed(forwarding, {.body_ended = true}), Deadline::attempt);
+  deadlines_.lease(now_);
+  EXPECT_EQ(next(forwarding), now_ + seconds(4)) << "each attempt has its own";
+}
+
+TEST_F(TheDeadlines, EndNoSilentStreamButOneWhoseBytesAreNotTaken) {
+  deadlines_.allow_silence();
+  deadlines_.lease(now_);
+  pass(seconds(100));
+  for (const ExchangeState state : {forwarding, relaying, tunnel}) {
+    for (const bool ended : {false, true}) {
+      EXPECT_EQ(next(state, ended), now_ + seconds(20)) << "it comes again, and not at once";
+      EXPECT_EQ(passed(state, {.body_ended = ended}), Deadline::quiet);
+    }
+  }
+  EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::client_reads);
+  EXPECT_EQ(passed(tunnel, {.client_queued = true}), Deadline::client_reads);
+  EXPECT_EQ(passed(tunnel, {.origin_queued = true}), Deadline::origin_sends);
+  EXPECT_EQ(passed(forwarding, {.body_ended = true, .origin_queued = true}), Deadline::origin_reads);
+  pass(seconds(200));
+  for (const ExchangeState state : {forwarding, relaying, tunnel}) EXPECT_EQ(passed(state), Deadline::total);
 }
 
 TEST_F(TheDeadlines, DoNotExistInAnIdleExchange) {

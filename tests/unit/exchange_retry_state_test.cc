@@ -90,6 +90,43 @@ TEST_F(TheRetries, CostTheOriginsBudgetOnlyAfterAClosedConnection) {
   EXPECT_EQ(retries_.idempotent(), 0U) << "nothing to refund";
 }
 
+TEST_F(TheRetries, ByConditionCostTheBudgetAndShareTheirNumberWithThoseAfterClosedConnections) {
+  for (const RequestFate fate :
+       {RequestFate::refused_status, RequestFate::reset, RequestFate::unconnected, RequestFate::late}) {
+    RetryState retries;
+    EXPECT_EQ(retries.decide(fate, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::retry);
+    EXPECT_EQ(retries.decide(RequestFate::closed_reused, Repeatable::harmless, 2, budget_).outcome,
+              RetryOutcome::retry);
+    EXPECT_EQ(retries.decide(fate, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::exhausted);
+    EXPECT_EQ(retries.idempotent(), 1U) << "only what met a stale connection is refunded";
+    EXPECT_EQ(retries.attempts(), 3U);
+  }
+  spend();
+  for (const RequestFate fate :
+       {RequestFate::refused_status, RequestFate::reset, RequestFate::unconnected, RequestFate::late}) {
+    EXPECT_EQ(decide(fate), RetryOutcome::over_budget);
+  }
+}
+
+TEST_F(TheRetries, ByConditionRepeatNothingThatMayNotBeDoneTwice) {
+  for (const RequestFate fate : {RequestFate::refused_status, RequestFate::reset, RequestFate::late}) {
+    EXPECT_EQ(decide(fate, Repeatable::whole, 8), RetryOutcome::unsafe);
+    EXPECT_EQ(decide(fate, Repeatable::partial, 8), RetryOutcome::unsafe);
+  }
+}
+
+TEST(RetryOn, IsASetOfStatusesAndWords) {
+  const RetryConditions none;
+  const RetryConditions some({"503", "retriable-4xx", "reset", "400", "599"});
+  for (int code = 0; code < 1000; ++code) {
+    EXPECT_FALSE(none.status(static_cast<std::uint16_t>(code)));
+    EXPECT_EQ(some.status(static_cast<std::uint16_t>(code)), code == 503 || code == 409 || code == 400 || code == 599);
+  }
+  EXPECT_TRUE(some.reset());
+  EXPECT_FALSE(some.connect_failure());
+  EXPECT_TRUE(RetryConditions({"connect-failure"}).connect_failure());
+}
+
 TEST_F(TheRetries, TakeNothingFromTheBudgetOnceTheirNumberIsReached) {
   budget_.open(0, 0);
   RetryBudget untouched;

@@ -28,6 +28,19 @@ TEST(ClassQuota, LeaveAPartToTheHigherClasses) {
   EXPECT_EQ(shares.most(3), 10U);
 }
 
+TEST(ClassQuota, LeaveAPlaceToTheHigherClassesInASmallPoolToo) {
+  for (unsigned classes = 2; classes <= ClassQuota::kMostClasses; ++classes) {
+    for (std::uint64_t whole = 2; whole < 20; ++whole) {
+      ClassQuota shares;
+      shares.set(classes, whole);
+      for (unsigned level = 1; level < classes; ++level) EXPECT_LT(shares.most(level), whole);
+    }
+    ClassQuota alone;
+    alone.set(classes, 1);
+    EXPECT_EQ(alone.most(classes - 1), 1U) << "one connection serves all";
+  }
+}
+
 TEST(ClassQuota, LeaveTheLowestClassSomethingHoweverSmallThePool) {
   for (unsigned classes = 2; classes <= ClassQuota::kMostClasses; ++classes) {
     for (std::uint64_t whole = 1; whole < 20; ++whole) {

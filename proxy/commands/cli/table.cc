@@ -80,9 +80,11 @@ std::string picked(const Json& list, const std::array<Column, N>& columns) {
   return table.rows() == 0 ? "none\n" : table.text();
 }
 
-// Returns an operator's order as one word; empty: none.
+// Returns why requests of an origin wait, an operator's order or its own; empty: they do not.
 std::string state_of(const Json& pool) {
-  return pool.value("draining", false) ? "draining" : pool.value("paused", false) ? "paused" : "";
+  if (pool.value("draining", false)) return "draining";
+  if (pool.value("paused", false)) return "paused";
+  return pool.value("cooling_down", false) ? "cooling down" : "";
 }
 
 Json with_state(Json pools) {

@@ -61,6 +61,7 @@ inline constexpr const char* kSchemas = R"({
     "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
                  "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
                  "learned_idle_timeout_seconds", "probing", "paused", "draining", "paused_seconds", "resumes_in_seconds", "undialed",
+                 "cooling_down", "cool_down_status", "cools_for_seconds", "cool_downs",
                  "ejected_addresses"],
     "properties": {
       "origin": {"type": "string"},
@@ -79,6 +80,8 @@ inline constexpr const char* kSchemas = R"({
       "learned_idle_timeout_seconds": {"type": "number", "nullable": true},
       "paused": {"type": "boolean"}, "draining": {"type": "boolean"},
       "paused_seconds": {"type": "number", "nullable": true}, "resumes_in_seconds": {"type": "number", "nullable": true},
+      "cooling_down": {"type": "boolean"}, "cool_down_status": {"type": "integer", "nullable": true},
+      "cools_for_seconds": {"type": "number", "nullable": true}, "cool_downs": {"type": "integer", "minimum": 0},
       "probing": {"type": "boolean"}, "undialed": {"type": "integer", "minimum": 0},
       "ejected_addresses": {"type": "integer", "minimum": 0},
       "addresses": {"type": "array", "items": {"type": "object",

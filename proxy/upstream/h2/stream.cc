@@ -158,6 +158,7 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
   if (wrong != nullptr) {
     failure.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
   } else {
+    failure.stream_reset = error != http::H2Error::protocol_error;
     failure.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
   }
   if (failure.unprocessed && connection_->given_up(stream_->id())) failure.unprocessed = RetryReason::goaway;

@@ -65,6 +65,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.strategy = settings.strategy;
   limits.maximize = settings.maximize;
   limits.quarantine = settings.quarantine;
+  limits.max_cool_down = settings.cool_down ? settings.max_cool_down : Duration::zero();
   limits.evict = settings.evict;
   limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
@@ -251,6 +252,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->request = settings != nullptr ? settings->request : config_->request;
   // Burst: the requests lost if all connections, or one session with all its streams, fail at once.
   context->retries.open(std::max(context->pool.size, context->pool.max_streams), context->request.retry_budget);
+  context->retry_on = RetryConditions(context->request.retry_on);
   context->requests.open(context->request.rate, context->request.rate_burst);
   context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
   context->authority = origin.authority();
@@ -259,6 +261,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   // Nothing can be said about the requests inside a tunnel.
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;
+  context->streaming = settings->profile == config::Profile::streaming;
   context->allow = settings->allow;
   if (const auto own = credentials_.find(key_of(origin)); own != credentials_.end()) context->credentials = own->second;
   for (const std::string& text : settings->allow) {

@@ -17,6 +17,7 @@
 #include "proxy/upstream/origin/connect_cost.h"
 #include "proxy/upstream/origin/rate_limiter.h"
 #include "proxy/upstream/origin/retry_budget.h"
+#include "proxy/upstream/retry_policy.h"
 
 namespace carpool::proxy {
 
@@ -46,6 +47,7 @@ struct OriginRuntime {
   std::vector<std::string> allow;        // of the configuration
   std::vector<http::RequestRule> rules;  // of `allow`
   bool restricted = false;               // only what a rule matches is forwarded
+  bool streaming = false;                // its event streams, gRPC calls and tunnels may be silent
   std::atomic<std::uint32_t> dials{0};   // in progress, all loops together; relaxed: a hint for deadlines
   Credentials* credentials = nullptr;    // guards itself; null: its requests get no fields
   // Only egress.report_only permits its name or an address that was dialed; relaxed: for counts.
@@ -55,6 +57,7 @@ struct OriginRuntime {
   ConnectCost connect_cost;                // guards itself
   mutable RetryBudget retries;             // guards itself
   RateLimiter requests, connects;          // each guards itself
+  RetryConditions retry_on;                // of request.retry_on
   // A reload gave the origin another pool, whose connections are verified in another way: no request that still waits
   // may use this one's. Relaxed: a loop that sees it asks the registry, which locks; the message to the loops that ends
   // a reload follows the change.
@@ -65,8 +68,8 @@ struct OriginRuntime {
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           speaks == other.speaks && pinned == other.pinned && restricted == other.restricted && allow == other.allow &&
-           credentials == other.credentials;
+           speaks == other.speaks && pinned == other.pinned && restricted == other.restricted &&
+           streaming == other.streaming && allow == other.allow && credentials == other.credentials;
   }
   // `path`: of the request's target; a tunnel has none.
   bool allows(std::string_view method, std::string_view path) const {

@@ -22,6 +22,7 @@ http {{
     root {dir}/www;
     location = /hello {{ default_type text/plain; return 200 "hello over $scheme\\n"; }}
     location = /whoami {{ default_type text/plain; return 200 "$host $ssl_client_s_dn $ssl_server_name"; }}
+    location = /gzip {{ gzip on; gzip_min_length 1; gzip_types text/plain; default_type text/plain; return 200 "{text}\n"; }}
     location = /redirect {{ return 302 /hello; }}
     location = /sink {{ proxy_pass http://127.0.0.1:{port}/sunk; }}  # reads all of the body before it answers
     location = /sunk {{ default_type text/plain; return 200 "got $http_content_length via $http_via\\n"; }}
@@ -43,7 +44,7 @@ class Nginx:
         self.port, self.tls_port, self.h2_port = free_port(), free_port(), free_port()
         config = self.dir / "nginx.conf"
         user = "user root;" if pathlib.Path("/proc/self").stat().st_uid == 0 else ""
-        config.write_text(CONFIG.format(dir=self.dir, port=self.port, tls_port=self.tls_port, h2_port=self.h2_port, pki=pki, user=user))
+        config.write_text(CONFIG.format(dir=self.dir, port=self.port, tls_port=self.tls_port, h2_port=self.h2_port, pki=pki, user=user, text="again " * 100))
         self._process = subprocess.Popen([available(), "-p", self.dir, "-c", config, "-e", self.dir / "error.log"],
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._answers, what="nginx's listener")

@@ -113,6 +113,14 @@ void add_pause(Json& json, const std::optional<Snapshot::Paused>& paused) {
   json["resumes_in_seconds"] = paused && paused->left ? Json(seconds(*paused->left)) : Json(nullptr);
 }
 
+void add_cool_down(Json& json, const Snapshot& s) {
+  const auto& cooling = s.cooling_down;
+  json["cooling_down"] = cooling.has_value();
+  json["cool_down_status"] = cooling ? Json(cooling->status) : Json(nullptr);
+  json["cools_for_seconds"] = cooling ? Json(seconds(cooling->left)) : Json(nullptr);
+  json["cool_downs"] = s.cool_downs;
+}
+
 }  // namespace
 
 Json json_of(const PoolInfo& facts) {
@@ -142,6 +150,7 @@ Json json_of(const PoolInfo& facts) {
       facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
   json["probing"] = s.probing;
   add_pause(json, s.paused);
+  add_cool_down(json, s);
   json["undialed"] = s.undialed;
   json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
@@ -216,6 +225,8 @@ metrics::OriginSample sample_of(const PoolInfo& facts) {
   sample.waiting = s.waiting;
   sample.probing = s.probing ? 1 : 0;
   sample.paused = s.paused ? 1 : 0;
+  sample.cooling_down = s.cooling_down ? 1 : 0;
+  sample.cool_downs = s.cool_downs;
   sample.undialed = s.undialed;
   for (std::size_t i = 0; i < s.class_count; ++i) {
     sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});

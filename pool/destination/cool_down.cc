@@ -1,0 +1,61 @@
+// The pause that an origin asks for with Retry-After: it holds the wait queue as an operator's pause does, ends by
+// itself, and lets one lease, the trial, go ahead of the others.
+#include <algorithm>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+bool Destination::Impl::begin_cool_down(Duration wait, std::uint16_t status, Instant now) {
+  DeferredActions actions;
+  bool began = false;
+  {
+    const Held lock(mutex);
+    if (stopped() || limits.max_cool_down <= Duration::zero()) return false;
+    began = cool_down.begin(now, now + std::min(wait, limits.max_cool_down), status);
+    if (began) ++ledger.cool_downs;
+    attention.fetch_or(kCooling, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
+    ask_for_trial(actions, now);
+  }
+  static_cast<void>(run_actions(actions));
+  return began;
+}
+
+// Requests a wake-up for the end of the pause.
+void Destination::Impl::ask_for_trial(DeferredActions& actions, Instant now) {
+  if (!cool_down.cooling()) return;
+  const Instant at = cool_down.until();
+  if (trial_wake > now && trial_wake <= at) return;  // requested already; that wake-up requests the next one
+  trial_wake = at;
+  actions.wake_at = std::min(actions.wake_at, at);
+}
+
+void Destination::Impl::end_cool_down() {
+  if (cool_down.end()) attention.fetch_and(~kCooling, std::memory_order_seq_cst);
+}
+
+// The caller serves waiters afterwards.
+void Destination::Impl::trial_over(std::uint32_t trial) {
+  if (trial == 0) return;
+  const Held lock(mutex);
+  cool_down.trial_over(trial);
+}
+
+bool Destination::Impl::pass_trial(std::uint32_t trial, Instant now) {
+  {
+    const Held lock(mutex);
+    if (!cool_down.passed(trial)) return false;
+    attention.fetch_and(~kCooling, std::memory_order_seq_cst);
+  }
+  serve_waiters(now);
+  return true;
+}
+
+std::optional<Duration> Destination::Impl::cooling(Instant now) const {
+  if (!cools()) return std::nullopt;
+  const Held lock(mutex);
+  if (!cool_down.active()) return std::nullopt;
+  return std::max(Duration::zero(), cool_down.until() - now);
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,71 @@
+// CoolDown: the origin answered 429 or 503 with Retry-After: nothing is lent until then. After that one lease, the
+// trial, goes ahead of the others: its answer ends the pause or renews it. Without an answer the next lease is the
+// trial.
+//
+//   off -> cooling -> trial_due -> trial_out -> off
+//             ^-----------+------------+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace carpool::pool {
+
+// Guarded by the destination's mutex.
+class CoolDown {
+ public:
+  bool active() const { return phase_ != Phase::off; }
+  bool lends() const { return phase_ == Phase::off || phase_ == Phase::trial_due; }
+  bool trial_due() const { return phase_ == Phase::trial_due; }
+  bool cooling() const { return phase_ == Phase::cooling; }
+  bool holds(Instant now) const { return phase_ == Phase::cooling && now < until_; }
+  Instant since() const { return since_; }
+  Instant until() const { return until_; }
+  std::uint16_t status() const { return status_; }
+
+  // The origin asked for a pause. Returns true if nothing was held, or if the pause is renewed; false: responses to
+  // requests that were on their way move its end, never to an earlier time.
+  bool begin(Instant now, Instant until, std::uint16_t status) {
+    const bool held = phase_ == Phase::cooling;
+    if (!active()) since_ = now;
+    until_ = held ? std::max(until_, until) : until;
+    status_ = status;
+    phase_ = Phase::cooling;
+    return !held;
+  }
+  void look(Instant now) {
+    if (phase_ == Phase::cooling && now >= until_) phase_ = Phase::trial_due;
+  }
+  // Only while trial_due(). Returns its number, never 0.
+  std::uint32_t begin_trial() {
+    phase_ = Phase::trial_out;
+    last_ += last_ == UINT32_MAX ? 2 : 1;
+    return last_;
+  }
+  // The lease of this trial ended without an answer.
+  void trial_over(std::uint32_t trial) {
+    if (phase_ == Phase::trial_out && trial == last_) phase_ = Phase::trial_due;
+  }
+  // The origin answered it, and did not ask for another pause. Returns true if that ends the pause.
+  bool passed(std::uint32_t trial) {
+    if (phase_ != Phase::trial_out || trial != last_) return false;
+    phase_ = Phase::off;
+    return true;
+  }
+  bool end() {
+    const bool was = active();
+    phase_ = Phase::off;
+    return was;
+  }
+
+ private:
+  enum class Phase : std::uint8_t { off, cooling, trial_due, trial_out };
+  Phase phase_ = Phase::off;
+  std::uint16_t status_ = 0;
+  std::uint32_t last_ = 0;
+  Instant since_{}, until_{};
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,49 @@
+// The origin's request for a pause: 429 or 503 with Retry-After holds the requests of its wait queue until then
+// (pool.cool_down).
+#include <algorithm>
+
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/http/retry_after.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_runtime.h"
+
+namespace carpool::proxy {
+
+// The head of a final response is here. No time is invented: a response without a valid Retry-After holds nothing.
+void Exchange::follow_cool_down() {
+  const Instant now = context_.loop.now();
+  pool::Destination& destination = attempt_->lease.destination();
+  if (response_.status == 429 || response_.status == 503) {
+    const auto wall = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    if (const std::optional<Duration> wait = http::retry_after(response_.fields, wall)) {
+      if (destination.cool_down(*wait, response_.status, now)) {
+        log::warn("pool", "the origin asked for a pause with Retry-After: its requests wait",
+                  {{"origin", destination.label()},
+                   {"status", std::uint64_t{response_.status}},
+                   {"seconds", std::chrono::duration<double>(destination.cooling(now).value_or(Duration())).count()}});
+      }
+      return;
+    }
+  }
+  pass_trial();
+}
+
+// The request that went ahead of the others has an answer.
+void Exchange::pass_trial() {
+  if (!attempt_->lease.pass_trial(context_.loop.now())) return;
+  log::info("pool", "the origin's pause is over: its requests are sent again",
+            {{"origin", attempt_->lease.destination().label()}});
+}
+
+// `fault` ends a request that waited. Its client is told how long the origin's pause still lasts.
+void Exchange::tell_cool_down(Fault& fault) const {
+  const pool::Destination& destination = *info_.origin->destination;
+  const std::optional<Duration> left = destination.cooling(context_.loop.now());
+  if (!left || destination.paused()) return;
+  fault.detail = pool::kCoolingDown;
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*left).count();
+  fault.retry_after = static_cast<std::uint32_t>(std::max<std::int64_t>(seconds, 1));
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,119 @@
+"""request.retry_on and request.per_try_timeout: what is sent again by an operator's order, how often, and what never is."""
+import threading
+
+import pytest
+from harness.h2_origin import H2Origin
+from harness.ports import free_port
+from harness.wait import until
+
+
+def answers(*statuses):
+    """An origin's handler: these statuses in turn, then 200; None: the connection ends without a byte."""
+    left, lock = list(statuses), threading.Lock()
+
+    def handler(exchange):
+        exchange.read_body()
+        with lock:
+            status = left.pop(0) if left else 200
+        if status is None:
+            return False
+        return exchange.reply(status, b"%d" % status)
+    return handler
+
+
+def asked(c, url, method="GET", body=b""):
+    with c.client() as client:
+        return client.request(method, url, body=body)
+
+
+def retries(c, proof):
+    return c.metric("carpool_retries_total", proof=proof)
+
+
+def test_nothing_is_retried_by_a_status_unless_it_is_listed(origin, carpool):
+    o, c = origin(answers(503)), carpool()
+    assert asked(c, o.url + "/").status == 503
+    o, c = origin(answers(503, 409)), carpool(request={"retry_on": ["502", "retriable-4xx"]})
+    assert [asked(c, o.url + "/").status for _ in range(2)] == [503, 200], "409 is retriable-4xx"
+    assert len(o.seen) == 3 and retries(c, "status") == 1
+    until(lambda: [row.get("retried") for row in c.access_log()] == [None, "status"], what="the reason in the log")
+
+
+def test_a_status_is_retried_as_often_as_max_retries_says_and_then_passed_on(origin, carpool):
+    o, c = origin(answers(503, 503, 503, 503)), carpool(request={"retry_on": ["503"], "max_retries": 2, "retry_budget": 100})
+    answer = asked(c, o.url + "/")
+    assert (answer.status, answer.body, len(o.seen)) == (503, b"503", 3)
+
+
+def test_a_post_and_a_request_with_a_body_are_never_repeated_without_proof(origin, carpool):
+    o, c = origin(answers(*[503] * 9)), carpool(request={"retry_on": ["503", "reset"], "per_try_timeout": "10s", "retry_idempotent": True})
+    for method, body in (("POST", b""), ("POST", b"x"), ("PATCH", b""), ("GET", b"x"), ("PUT", b"x")):
+        assert asked(c, o.url + "/", method, body).status == 503
+    assert len(o.seen) == 5
+    dies = origin(answers(*[None] * 9))
+    assert asked(c, dies.url + "/", "POST").status == 502
+    assert len(dies.seen) == 1
+
+
+def test_a_reset_is_retried_if_it_is_listed(origin, carpool):
+    o, plain = origin(answers(None)), origin(answers(None))
+    c = carpool(origin=[{"uri": o.url, "request": {"retry_on": ["reset"]}}])
+    assert (asked(c, o.url + "/").status, asked(c, plain.url + "/").status) == (200, 502)
+    assert retries(c, "reset") == 1
+
+
+def test_a_reset_stream_is_retried_too(carpool):
+    left = [8, 2]  # CANCEL, INTERNAL_ERROR
+
+    def handler(stream):
+        return stream.reset(left.pop()) if left else stream.reply()
+    o = H2Origin(handler)
+    c = carpool(upstream={"protocols": ["h2"]}, request={"retry_on": ["reset"], "max_retries": 2})
+    assert asked(c, o.url + "/").status == 200
+    assert len(o.seen) == 3
+    o.stop()
+
+
+def test_a_refused_dial_is_tried_again_even_for_a_post(carpool):
+    port = free_port()
+    c = carpool(request={"retry_on": ["connect-failure"], "max_retries": 3, "retry_budget": 100})
+    url = "http://127.0.0.1:%d/" % port
+    for method in ("GET", "POST"):
+        assert asked(c, url, method, b"x" if method == "POST" else b"").status == 502
+    assert retries(c, "connect_failure") == 6
+
+
+def test_an_attempt_that_is_late_is_repeated_and_one_that_must_not_be_is_504(origin, carpool, gate):
+    late = threading.Semaphore(2)
+
+    def handler(exchange):
+        exchange.read_body()
+        if late.acquire(blocking=False):
+            gate.enter()
+        return exchange.reply()
+    o, c = origin(handler), carpool(request={"per_try_timeout": "300ms", "max_retries": 1})
+    assert asked(c, o.url + "/", "POST", b"x").status == 504
+    assert asked(c, o.url + "/").status == 200
+    assert [seen.message.method for seen in o.seen] == ["POST", "GET", "GET"]
+    assert retries(c, "per_try_timeout") == 1
+    until(lambda: len(c.access_log()) == 2, what="two lines")
+    first = c.access_log()[0]
+    assert first["fault"].startswith("request.per_try_timeout passed while waiting for the response head; not repeated: ")
+
+
+def test_the_budget_bounds_what_conditions_repeat(origin, carpool):
+    o = origin(answers(*[503] * 1000))
+    c = carpool(pool={"size": 10, "max_streams": 1}, request={"retry_on": ["503"], "retry_budget": 10})
+    with c.client() as client:
+        for _ in range(200):
+            assert client.get(o.url + "/").status == 503
+    repeated = retries(c, "status")
+    assert 20 <= repeated <= 10 + 200 / 10 + 2, "the burst, and a tenth"
+    assert len(o.seen) == 200 + repeated
+    assert c.metric("carpool_retries_denied_total") == 200 - repeated
+
+
+@pytest.mark.parametrize("word, said", [("418x", "418x"), ("302", "302"), ("5xx", "5xx"), ("", "")])
+def test_a_condition_that_is_none_is_refused_at_the_start(carpool, word, said):
+    c = carpool(start=False, request={"retry_on": [word]})
+    assert "request.retry_on" in c.check() and "`%s` is neither a condition nor a status" % said in c.check()
