@@ -64,6 +64,7 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
       if (backoff.ask_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
       return;
     }
+    if (!lends()) return;                                   // the trial has a connection
     if (cool_down.active() && supply.dials() != 0) return;  // the trial needs one
     if (!actions.step()) return;
     if (dial_room(now) == 0) return hold_back(actions, now);

@@ -154,6 +154,8 @@ TEST_F(Cooled, AnAnswerToAnEarlierTrialEndsNothing) {
   wake_when_asked();
   destination().cool_down(seconds(5), 429, world.now);  // by another response
   wake_when_asked();
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
   EXPECT_EQ(leased_among(all), 2) << "the second trial";
   world.on(all[0]->loop());
   EXPECT_FALSE(all[0]->lease.pass_trial(world.now));
