@@ -79,7 +79,7 @@ std::optional<std::chrono::sys_seconds> imf_date(std::string_view text) {
   return in.whole() ? at.time() : std::nullopt;
 }
 
-// "Sunday, 06-Nov-94 08:49:37 GMT": a year that would be more than 50 years ahead is one of the past century.
+// "Sunday, 06-Nov-94 08:49:37 GMT": the years 70 to 99 are past ones; a pause of decades is none.
 std::optional<std::chrono::sys_seconds> rfc850_date(std::string_view text) {
   Scanner in(text);
   Moment at;

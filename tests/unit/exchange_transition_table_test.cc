@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 11> kEventNames{"collect", "authorize", "
                                                        "lease",   "retry",     "response_head", "switched",
                                                        "ended",   "broken",    "client_gone"};
 
-constexpr std::array<std::string_view, 11> kDeadlineNames{"request.timeout",
+constexpr std::array<std::string_view, 13> kDeadlineNames{"request.timeout",
                                                           "a body too large to be collected may have begun to stream",
                                                           "listen.body_min_rate",
                                                           "oauth2.timeout",
@@ -28,21 +28,32 @@ constexpr std::array<std::string_view, 11> kDeadlineNames{"request.timeout",
                                                           "request.idle_timeout, the client is silent",
                                                           "request.idle_timeout, the origin reads no body",
                                                           "request.response_header_timeout",
+                                                          "request.per_try_timeout",
                                                           "request.idle_timeout, the origin is silent",
-                                                          "request.idle_timeout, the client reads no response"};
-constexpr std::array<std::string_view, 5> kActionNames{"the body travels", "the dial's own deadline holds",
-                                                       "fails, counted as given up", "fails",
+                                                          "request.idle_timeout, the client reads no response",
+                                                          "request.idle_timeout of a stream that may be silent"};
+constexpr std::array<std::string_view, 7> kActionNames{"the body travels",
+                                                       "the dial's own deadline holds",
+                                                       "goes on",
+                                                       "is sent again where that is allowed, else fails",
+                                                       "fails, counted as given up",
+                                                       "fails",
                                                        "ends as if the client had disconnected"};
 constexpr std::array<std::string_view, 3> kSideNames{"client", "upstream", "self"};
-constexpr std::array<std::string_view, kRequestFates> kFateNames{"no byte of it was sent",
-                                                                 "the origin sent GOAWAY without reading it",
-                                                                 "the origin refused the stream",
-                                                                 "the origin answered 421",
-                                                                 "the origin answered 401 to a token that it granted",
-                                                                 "a reused connection ended without a response byte",
-                                                                 "a new connection ended without a response byte",
-                                                                 "a response byte came",
-                                                                 "the origin violated the protocol"};
+constexpr std::array<std::string_view, kRequestFates> kFateNames{
+    "no byte of it was sent",
+    "the origin sent GOAWAY without reading it",
+    "the origin refused the stream",
+    "the origin answered 421",
+    "the origin answered 401 to a token that it granted",
+    "a reused connection ended without a response byte",
+    "a new connection ended without a response byte",
+    "a response byte came",
+    "the origin violated the protocol",
+    "the response has a status of request.retry_on",
+    "a connection or stream ended, request.retry_on: reset",
+    "no connection, request.retry_on: connect-failure",
+    "request.per_try_timeout passed"};
 constexpr std::array<std::string_view, kFlowStates> kFlowNames{"shut", "open", "ending", "refused", "ended"};
 constexpr std::array<std::string_view, kFlowEvents> kFlowEventNames{
     "the tunnel opens", "bytes", "FIN of the sender", "the receiver's queue is empty", "the receiver reads no more"};
@@ -71,7 +82,7 @@ std::string diagram() {
 std::string deadlines() {
   std::string text = row_of_cells({"state", "deadline", "the request", "side at fault"}).append("|---|---|---|---|\n");
   for (const DeadlineRow& row : kDeadlineTable) {
-    const bool fails = row.action != DeadlineAction::look_at_body && row.action != DeadlineAction::await_dial;
+    const bool fails = row.kind != FaultKind::internal;
     text.append(row_of_cells({name_in(kExchangeStateNames, row.state), name_in(kDeadlineNames, row.deadline),
                               name_in(kActionNames, row.action), fails ? name_in(kSideNames, row.side) : ""}));
   }
