@@ -37,6 +37,7 @@ std::string_view why_not(RequestFate fate, Repeatable request, bool body) {
     case RequestFate::closed_new:
       return "the connection was new, so the origin may have processed the request";
     case RequestFate::closed_reused:
+    case RequestFate::refused_status:
     case RequestFate::reset:
     case RequestFate::late:
       if (body) return "a request with a body may have been processed";

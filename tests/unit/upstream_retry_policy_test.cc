@@ -8,9 +8,11 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::array kAllFates{RequestFate::not_sent,    RequestFate::goaway,        RequestFate::refused_stream,
-                               RequestFate::misdirected, RequestFate::unauthorized,  RequestFate::answered,
-                               RequestFate::violated,    RequestFate::closed_reused, RequestFate::closed_new};
+constexpr std::array kAllFates{
+    RequestFate::not_sent,     RequestFate::goaway,         RequestFate::refused_stream, RequestFate::misdirected,
+    RequestFate::unauthorized, RequestFate::answered,       RequestFate::violated,       RequestFate::closed_reused,
+    RequestFate::closed_new,   RequestFate::refused_status, RequestFate::reset,          RequestFate::unconnected,
+    RequestFate::late};
 static_assert(kAllFates.size() == kRequestFates);
 
 StreamFailure closed() {
@@ -48,6 +50,18 @@ TEST(TheRetryTable, NeverRepeatsAfterAByteOfTheResponseOrOnANewConnectionOrAfter
   }
 }
 
+TEST(TheRetryTable, RepeatsByAConditionOnlyWhatMayBeDoneTwiceUnlessNothingWasSent) {
+  EXPECT_EQ(retry_reason(RequestFate::refused_status, Repeatable::harmless), RetryReason::status);
+  EXPECT_EQ(retry_reason(RequestFate::reset, Repeatable::harmless), RetryReason::reset);
+  EXPECT_EQ(retry_reason(RequestFate::late, Repeatable::harmless), RetryReason::per_try_timeout);
+  for (const RequestFate fate : {RequestFate::refused_status, RequestFate::reset, RequestFate::late}) {
+    EXPECT_EQ(retry_reason(fate, Repeatable::whole), std::nullopt);
+  }
+  for (const Repeatable request : {Repeatable::harmless, Repeatable::whole}) {
+    EXPECT_EQ(retry_reason(RequestFate::unconnected, request), RetryReason::connect_failure);
+  }
+}
+
 TEST(TheRetryTable, SaysWhyForEveryRequestThatItDoesNotRepeat) {
   for (const RequestFate fate : kAllFates) {
     for (const Repeatable request : {Repeatable::harmless, Repeatable::whole, Repeatable::partial}) {
@@ -58,6 +72,19 @@ TEST(TheRetryTable, SaysWhyForEveryRequestThatItDoesNotRepeat) {
   EXPECT_NE(why_not(RequestFate::closed_reused, Repeatable::whole, true).find("body"), std::string_view::npos);
   EXPECT_NE(why_not(RequestFate::closed_reused, Repeatable::whole, false).find("idempotent"), std::string_view::npos);
   EXPECT_NE(why_not(RequestFate::goaway, Repeatable::partial, true).find("replay_buffer"), std::string_view::npos);
+}
+
+TEST(TheConditions, AreThoseThatAreNamed) {
+  const RetryConditions none;
+  EXPECT_FALSE(none.status(503) || none.reset() || none.connect_failure());
+  const RetryConditions some({"503", "retriable-4xx", "400", "599", "reset"});
+  for (const std::uint16_t code : std::initializer_list<std::uint16_t>{400, 409, 503, 599})
+    EXPECT_TRUE(some.status(code)) << code;
+  for (const std::uint16_t code : std::initializer_list<std::uint16_t>{0, 200, 399, 401, 500, 600, 65535})
+    EXPECT_FALSE(some.status(code)) << code;
+  EXPECT_TRUE(some.reset());
+  EXPECT_FALSE(some.connect_failure());
+  EXPECT_TRUE(RetryConditions({"connect-failure"}).connect_failure());
 }
 
 TEST(AFailure, IsAnAnswerIfAByteCame) {
