@@ -164,7 +164,7 @@ struct Request {
   Size replay_buffer = 64 * kKiB;
   ClientField client_field = ClientField::off;
   bool via = true;
-  std::vector<std::string> retry_on;  // conditions of RetryConditions (proxy/upstream/retry_policy.h)
+  std::vector<std::string> retry_on;  // conditions of RetryConditions (proxy/upstream/origin/retry_budget.h)
   Duration per_try_timeout{};         // zero: none
   friend bool operator==(const Request&, const Request&) = default;
 };

@@ -47,18 +47,6 @@ std::string_view why_not(RequestFate fate, Repeatable request, bool body) {
   }
 }
 
-RetryConditions::RetryConditions(const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    if (word == "reset") {
-      reset_ = true;
-    } else if (word == "connect-failure") {
-      connect_failure_ = true;
-    } else {
-      statuses_.set(word == "retriable-4xx" ? 409 - kFirst : std::stoul(word) - kFirst);
-    }
-  }
-}
-
 bool is_idempotent(std::string_view method, bool put_and_delete) {
   if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") return true;
   return put_and_delete && (method == "PUT" || method == "DELETE");

@@ -4,13 +4,10 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace carpool::proxy {
 
@@ -88,23 +85,6 @@ inline constexpr auto kRetryTable = [] {
 constexpr std::optional<RetryReason> retry_reason(RequestFate fate, Repeatable request) {
   return kRetryTable[static_cast<std::size_t>(fate)][static_cast<std::size_t>(request)];
 }
-
-// RetryConditions: request.retry_on of one origin.
-class RetryConditions final {
- public:
-  RetryConditions() = default;
-  explicit RetryConditions(const std::vector<std::string>& words);  // validated with the configuration
-  bool status(std::uint16_t code) const {
-    return code >= kFirst && code < kFirst + kStatuses && statuses_[std::size_t{code} - kFirst];
-  }
-  bool reset() const { return reset_; }
-  bool connect_failure() const { return connect_failure_; }
-
- private:
-  static constexpr std::size_t kFirst = 400, kStatuses = 200;
-  std::bitset<kStatuses> statuses_;
-  bool reset_ = false, connect_failure_ = false;
-};
 
 namespace detail {
 constexpr bool nothing_is_repeated_in_part() {

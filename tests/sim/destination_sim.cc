@@ -92,14 +92,9 @@ class History {
     if (spread_ && chance(8)) return change_addresses();
     world_.dials_are_past_tcp = chance(30);
     if (commanded_ && chance(8)) return command(pick(static_cast<std::uint32_t>(destinations_.size())));
-    auto k = pick(16);
+    const std::uint32_t k = pick(16);
+    if (k < 5) return act(any_asker());
     switch (k) {
-      case 0:
-      case 1:
-      case 2:
-      case 3:
-      case 4:
-        return act(any_asker());
       case 5:
       case 6:
       case 7:

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "proxy/upstream/origin/retry_budget.h"
 #include "proxy/upstream/upstream_stream.h"
 
 namespace carpool::proxy {

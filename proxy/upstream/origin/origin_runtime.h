@@ -17,7 +17,6 @@
 #include "proxy/upstream/origin/connect_cost.h"
 #include "proxy/upstream/origin/rate_limiter.h"
 #include "proxy/upstream/origin/retry_budget.h"
-#include "proxy/upstream/retry_policy.h"
 
 namespace carpool::proxy {
 

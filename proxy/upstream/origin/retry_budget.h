@@ -1,17 +1,51 @@
+// An origin's retries: RetryConditions, what an operator permits besides what is proven to be safe, and RetryBudget,
+// which bounds them.
+//
 // RetryBudget: token bucket that limits the load that retries add to an origin. It counts retries of idempotent
-// requests on reused connections that closed before a response byte; requests that the origin declares unprocessed
-// (GOAWAY, REFUSED_STREAM) are retried without it. Each request deposits a fraction of a retry, each retry withdraws
-// one. The bucket holds as many retries as a pool has connections, or a session streams, so the restart of an origin is
-// masked, but a failing origin does not receive every request twice. If a retried request gets a status below 500, its
-// retries are refunded: only the connections were stale. After Finagle's RetryBudget, with a bucket instead of a
-// window.
+// requests on reused connections that closed before a response byte, and those by the conditions; requests that the
+// origin declares unprocessed (GOAWAY, REFUSED_STREAM) are retried without it. Each request deposits a fraction of a
+// retry, each retry withdraws one. The bucket holds as many retries as a pool has connections, or a session streams, so
+// the restart of an origin is masked, but a failing origin does not receive every request twice. If a retried request
+// gets a status below 500, its retries after closed connections are refunded: only these were stale. After Finagle's
+// RetryBudget, with a bucket instead of a window.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace carpool::proxy {
+
+// RetryConditions: request.retry_on of one origin.
+class RetryConditions final {
+ public:
+  RetryConditions() = default;
+  explicit RetryConditions(const std::vector<std::string>& words) {  // validated with the configuration
+    for (const std::string& word : words) {
+      if (word == "reset") {
+        reset_ = true;
+      } else if (word == "connect-failure") {
+        connect_failure_ = true;
+      } else {
+        statuses_.set(word == "retriable-4xx" ? 409 - kFirst : std::stoul(word) - kFirst);
+      }
+    }
+  }
+  bool status(std::uint16_t code) const {
+    return code >= kFirst && code < kFirst + kStatuses && statuses_[std::size_t{code} - kFirst];
+  }
+  bool reset() const { return reset_; }
+  bool connect_failure() const { return connect_failure_; }
+
+ private:
+  static constexpr std::size_t kFirst = 400, kStatuses = 200;
+  std::bitset<kStatuses> statuses_;
+  bool reset_ = false, connect_failure_ = false;
+};
 
 // Any loop. No other data depends on the count: relaxed throughout, no partner.
 class RetryBudget {
