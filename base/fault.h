@@ -37,7 +37,8 @@ enum class FaultKind : std::uint8_t {
   unroutable,
   tls_certificate,
   tls_protocol,
-  budget,  // no descriptor, or no slot of the connection budget
+  parent_refused,  // the proxy of upstream.proxy refused CONNECT, or asks for other credentials
+  budget,          // no descriptor, or no slot of the connection budget
   // The exchange failed on an established connection.
   connection_terminated,
   response_incomplete,

@@ -123,6 +123,15 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
 inline constexpr Metric kTlsFloods{"carpool_tls_floods_total", counter, "peer",
                                    "Connections ended because the peer (client, origin) sent more than 32 TLS "
                                    "messages without data in between (KeyUpdate, for example)."};
+inline constexpr Metric kParentRefusals{
+    "carpool_parent_proxy_refusals_total", counter, "reason",
+    "Answers of upstream.proxy that served no request: credentials (407), forbidden (another 4xx), unavailable (5xx), "
+    "other, unanswered (it closed the connection)."};
+inline constexpr Metric kProxyHeaders{
+    "carpool_downstream_proxy_headers_total", counter, "result",
+    "Connections to listeners with proxy_protocol: named (the header has the client's address), local (the peer speaks "
+    "for itself), or closed: untrusted (listen.trusted does not name the peer), malformed, missing (none within "
+    "listen.header_timeout)."};
 inline constexpr Metric kAuthentications{
     "carpool_downstream_authentications_total", counter, "result",
     "Requests on listeners with a credentials_file, by result: accepted, or answered with 407: missing (no "
@@ -280,6 +289,8 @@ inline constexpr std::array kCatalog{
     &catalog::kH2Abuse,             //
     &catalog::kClientHandshakes,    //
     &catalog::kTlsFloods,
+    &catalog::kParentRefusals,
+    &catalog::kProxyHeaders,
     &catalog::kAuthentications,    //
     &catalog::kRefused,            //
     &catalog::kCredentialFiles,    //

@@ -35,6 +35,13 @@ inline constexpr std::array<std::string_view, 4> kAuthentications{"accepted", "m
 // The side of a peer whose connection ended because it sent too many TLS messages without data.
 enum class TlsPeer : std::uint8_t { client, origin };
 inline constexpr std::array<std::string_view, 2> kTlsPeers{"client", "origin"};
+// The answers of a parent proxy (upstream.proxy) that are no service: 407, another 4xx, 5xx, or none.
+enum class ParentRefusal : std::uint8_t { credentials, forbidden, unavailable, other, unanswered };
+inline constexpr std::array<std::string_view, 5> kParentRefusals{"credentials", "forbidden", "unavailable", "other",
+                                                                 "unanswered"};
+// The results of reading the header of the PROXY protocol at a listener that expects it.
+enum class ProxyHeader : std::uint8_t { named, local, untrusted, malformed, missing };
+inline constexpr std::array<std::string_view, 5> kProxyHeaders{"named", "local", "untrusted", "malformed", "missing"};
 // The end of a CONNECT to an intercepted origin: here, or with the client's TLS, or as a tunnel.
 enum class Intercept : std::uint8_t {
   intercepted,

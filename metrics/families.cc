@@ -261,6 +261,8 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
     {&catalog::kClientHandshakes, counts<&Registry::client_handshake_count, kClientHandshakes>},
     {&catalog::kTlsFloods, counts<&Registry::tls_flood_count, kTlsPeers>},
+    {&catalog::kParentRefusals, counts<&Registry::parent_refusal_count, kParentRefusals>},
+    {&catalog::kProxyHeaders, counts<&Registry::proxy_header_count, kProxyHeaders>},
     {&catalog::kAuthentications, counts<&Registry::authentication_count, kAuthentications>},
     {&catalog::kRefused, cell<&OriginShard::refused>},
     {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},

@@ -19,6 +19,10 @@ Registry::Registry(unsigned loops, std::uint32_t max_origins)
   for (std::size_t i = 0; i < kAbuses.size(); ++i) abuses_.emplace_back(loops);
   sheds_.reserve(kSheds.size());
   for (std::size_t i = 0; i < kSheds.size(); ++i) sheds_.emplace_back(loops);
+  parent_refusals_.reserve(kParentRefusals.size());
+  for (std::size_t i = 0; i < kParentRefusals.size(); ++i) parent_refusals_.emplace_back(loops);
+  proxy_headers_.reserve(kProxyHeaders.size());
+  for (std::size_t i = 0; i < kProxyHeaders.size(); ++i) proxy_headers_.emplace_back(loops);
   client_handshakes_.reserve(kClientHandshakes.size());
   for (std::size_t i = 0; i < kClientHandshakes.size(); ++i) client_handshakes_.emplace_back(loops);
   authentications_.reserve(kAuthentications.size());

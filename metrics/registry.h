@@ -55,6 +55,10 @@ class Registry {
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
+  void record_parent_refusal(LoopId loop, ParentRefusal what) {
+    parent_refusals_[static_cast<std::size_t>(what)].add(loop);
+  }
+  void record_proxy_header(LoopId loop, ProxyHeader what) { proxy_headers_[static_cast<std::size_t>(what)].add(loop); }
   void record_client_handshake(LoopId loop, ClientHandshake end) {
     client_handshakes_[static_cast<std::size_t>(end)].add(loop);
   }
@@ -92,6 +96,8 @@ class Registry {
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
+  std::uint64_t parent_refusal_count(std::size_t what) const { return parent_refusals_[what].total(); }
+  std::uint64_t proxy_header_count(std::size_t what) const { return proxy_headers_[what].total(); }
   std::uint64_t client_handshake_count(std::size_t end) const { return client_handshakes_[end].total(); }
   std::uint64_t authentication_count(std::size_t result) const { return authentications_[result].total(); }
   // Calls visit(label, shard) once for each existing shard of a loop.
@@ -134,6 +140,8 @@ class Registry {
   Gauge clients_;
   std::vector<Counter> sheds_;  // in the order of kSheds
   std::vector<Counter> client_handshakes_;
+  std::vector<Counter> parent_refusals_;
+  std::vector<Counter> proxy_headers_;
   std::vector<Counter> authentications_;
   std::vector<Counter> given_up_;  // in the order of kGivenUps
   std::vector<Counter> egress_;    // in the order of kEgress

@@ -13,6 +13,7 @@ FailureReason reason_of(const Fault& fault) {
       return FailureReason::dns;
     case FaultKind::connect_refused:
     case FaultKind::unroutable:
+    case FaultKind::parent_refused:
       return FailureReason::refused;
     case FaultKind::connect_timeout:
     case FaultKind::response_timeout:

@@ -70,6 +70,7 @@ class Checker {
     const std::string prefix = item_key("listen", i) + '.';
     of_a_unix_socket(listen, prefix + "mode", listen.mode);
     of_a_unix_socket(listen, prefix + "group", listen.group);
+    peers_are_trusted(listen, prefix);
     needs(prefix, listen.cert_file, "cert_file", listen.key_file, "key_file");
     needs(prefix, listen.key_file, "key_file", listen.cert_file, "cert_file");
     needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
@@ -95,6 +96,17 @@ class Checker {
     if (local || !listen.cert_file.empty()) return;
     reading_.warnings.push_back(at(key, "is set without cert_file, so passwords and tokens travel in plain text to " +
                                             in_quotes(listen.address) + ", expected cert_file and key_file"));
+  }
+
+  // A peer that may announce a client chooses the address that logs and origins see.
+  void peers_are_trusted(const Listen& listen, const std::string& prefix) {
+    if (places_.wrong(prefix + "address") || places_.wrong(prefix + "trusted")) return;
+    if (listen.proxy_protocol && listen.trusted.empty() && !unix_address(listen.address)) {
+      mistake(prefix + "proxy_protocol", "is set without trusted, expected the load balancer's addresses there");
+    }
+    if (!listen.proxy_protocol && !listen.trusted.empty()) {
+      mistake(prefix + "trusted", "is set without proxy_protocol, expected both or none");
+    }
   }
 
   void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
@@ -170,6 +182,10 @@ class Checker {
     needs(tls, upstream.tls.cert_file, "cert_file", upstream.tls.key_file, "key_file");
     needs(tls, upstream.tls.key_file, "key_file", upstream.tls.cert_file, "cert_file");
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
+    const std::string key = prefix + ".proxy_credentials";
+    if (upstream.proxy.empty() && upstream.proxy_credentials.given() && !places_.wrong(prefix + ".proxy")) {
+      mistake(key, "is set without proxy, expected both or none");
+    }
   }
 
   // Told where it is written, so an origin that inherits it adds nothing.

@@ -38,6 +38,9 @@ enum class TlsVersion : std::uint8_t { tls12, tls13 };
 enum class ClientAuthentication : std::uint8_t { basic, post };
 enum class OnDistrust : std::uint8_t { tunnel, fail };
 
+// One client of fair shares among TCP clients on loopback.
+enum class LoopbackClient : std::uint8_t { process, user, connection };
+
 struct Listen {
   std::string address = "127.0.0.1:3128";  // or "[::1]:3128", "unix:/path"; port 0: any free one
   std::string origin;                      // canonical label, as pool::parse_origin takes it; empty: no fixed origin
@@ -59,9 +62,12 @@ struct Listen {
   std::string class_name;            // the priority class of its requests; empty: by their Priority field
   std::string mode;   // of a Unix socket's file, four octal digits; empty: by the umask, 0660 with `group`
   std::string group;  // likewise, name or number; empty: the process's
-  std::string cert_file, key_file;  // TLS with this identity; empty: plain text
-  std::string client_ca_file;       // a client needs a certificate of these authorities; empty: none is requested
-  std::string credentials_file;     // see credential.h; empty: a client needs none
+  std::string cert_file, key_file;   // TLS with this identity; empty: plain text
+  std::string client_ca_file;        // a client needs a certificate of these authorities; empty: none is requested
+  std::string credentials_file;      // see credential.h; empty: a client needs none
+  bool proxy_protocol = false;       // a trusted peer begins with the header that names the client
+  std::vector<std::string> trusted;  // addresses and networks; a Unix socket's peers are trusted
+  LoopbackClient loopback_client = LoopbackClient::process;
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 
@@ -119,9 +125,10 @@ struct PoolSettings {
   std::uint32_t max_waiting = 1024;  // 0: fail at once
   Duration wait_timeout = seconds(3);
   Duration connect_timeout = seconds(10);
-  std::uint32_t connect_rate = 0;   // a second; 0: no limit
-  std::uint32_t connect_burst = 0;  // 0: a second's worth
-  std::uint32_t max_tunnels = 0;    // 0: half of size on http(s) origins, size on tcp; see tunnels()
+  Duration dns_timeout{}, tls_timeout{};  // within connect_timeout; zero: that alone
+  std::uint32_t connect_rate = 0;         // a second; 0: no limit
+  std::uint32_t connect_burst = 0;        // 0: a second's worth
+  std::uint32_t max_tunnels = 0;          // 0: half of size on http(s) origins, size on tcp; see tunnels()
   Strategy strategy = Strategy::first;
   bool maximize = false;
   Duration quarantine{};
@@ -202,9 +209,20 @@ struct Tls {
   friend bool operator==(const Tls&, const Tls&) = default;
 };
 
+// Secret: a value that is shown nowhere, or the file that holds it.
+struct Secret {
+  std::string text;          // with its variables expanded
+  std::string file, prefix;  // instead of `text`: `prefix`, then the file's content; read again when the file changes
+  bool given() const { return !text.empty() || !file.empty(); }
+  friend bool operator==(const Secret&, const Secret&) = default;
+};
+
 struct Upstream {
   std::vector<std::string> protocols = {"h2", "h1"};
-  std::vector<std::string> lenient;  // "bare_lf"; of single origins only
+  std::vector<std::string> lenient;   // "bare_lf"; of single origins only
+  std::string proxy;                  // "http://host:port": origins are reached through it; empty: directly
+  Secret proxy_credentials;           // "user:password"
+  std::vector<std::string> no_proxy;  // see egress_rule.h: these are reached directly
   Tls tls;
   friend bool operator==(const Upstream&, const Upstream&) = default;
 };
@@ -214,14 +232,6 @@ struct Egress {
   std::vector<std::string> allow, deny;  // see egress_rule.h
   bool report_only = false;
   friend bool operator==(const Egress&, const Egress&) = default;
-};
-
-// Secret: a value that is shown nowhere, or the file that holds it.
-struct Secret {
-  std::string text;          // with its variables expanded
-  std::string file, prefix;  // instead of `text`: `prefix`, then the file's content; read again when the file changes
-  bool given() const { return !text.empty() || !file.empty(); }
-  friend bool operator==(const Secret&, const Secret&) = default;
 };
 
 // One field of [origin.request.headers].
@@ -248,7 +258,7 @@ struct OriginSettings {
   // is listed at most once, so routing compares scheme, host and port and takes the number from here.
   pool::Origin origin;
   std::vector<std::string> alias;      // canonical hosts
-  std::vector<std::string> addresses;  // "IP:PORT", instead of DNS
+  std::vector<std::string> addresses;  // "IP:PORT" or "unix:/path", instead of DNS
   std::vector<std::string> allow;      // requests that it may get, "GET /v1/*"; empty: every one
   bool intercept = false;              // CONNECT to it ends in this process
   Profile profile = Profile::standard;

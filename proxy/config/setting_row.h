@@ -29,6 +29,9 @@ constexpr std::array<Word, 3> words_of(ClientField) {
 constexpr std::array<Word, 2> words_of(Profile) {
   return {"standard", "streaming"};
 }
+constexpr std::array<Word, 3> words_of(LoopbackClient) {
+  return {"process", "user", "connection"};
+}
 constexpr std::array<Word, 2> words_of(LeakAction) {
   return {"report", "discard"};
 }

@@ -28,6 +28,9 @@ std::vector<Setting> pool_sizes() {
           .between(0, kMaxConnections),
       row<&PoolSettings::wait_timeout>("wait_timeout", "maximum wait of a request; more than 0s").at_least(1),
       row<&PoolSettings::connect_timeout>("connect_timeout", "limit for DNS, TCP and TLS together").at_least(1),
+      row<&PoolSettings::dns_timeout>("dns_timeout", "limit for DNS alone, within connect_timeout; 0s = none"),
+      row<&PoolSettings::tls_timeout>("tls_timeout",
+                                      "limit for the TLS handshake alone, within connect_timeout; 0s = none"),
       row<&PoolSettings::connect_rate>("connect_rate",
                                        "connections dialed per second over all workers; excess ones are dialed "
                                        "later, within wait_timeout; 0 = no limit")
@@ -236,6 +239,13 @@ Section upstream_section() {
                   "lenient",
                   "only in [origin.upstream]; bare_lf = accept lines of an HTTP/1.1 response head that end in LF alone")
                   .format(kLeniency, R"(["bare_lf"])"),
+              row<&Upstream::proxy>("proxy", "a proxy through which origins are reached; docs/parent-proxy.md")
+                  .format(kProxyUrl, R"("http://proxy.example.com:3128")"),
+              row<&Upstream::proxy_credentials>("proxy_credentials",
+                                                "for that proxy, \"user:password\": a text, or { file = \"/path\" }")
+                  .shown_as(R"({ file = "/run/secrets/proxy" })"),
+              row<&Upstream::no_proxy>("no_proxy", "origins reached directly: names, addresses and networks")
+                  .format(kEgressPattern, R"(["*.internal.example.com", "10.0.0.0/8"])"),
           },
           [](Config& config) -> void* { return &config.upstream; },
           [](OriginSettings& origin) -> void* { return &origin.upstream; },
@@ -302,7 +312,8 @@ Section origin_section() {
           uri.format(kOriginUri, R"("https://api.example.com")"),
           row<&OriginSettings::alias>("alias", "host names that plain http:// requests may use for this origin")
               .format(kHostName, R"(["api.example.com", "api"])"),
-          row<&OriginSettings::addresses>("addresses", "addresses to dial instead of resolving the name")
+          row<&OriginSettings::addresses>(
+              "addresses", "addresses to dial instead of resolving the name; a Unix socket: \"unix:/path\"")
               .format(kPinnedAddress, R"(["127.0.0.1:8443"])"),
           row<&OriginSettings::allow>("allow",
                                       "requests that it may get, by method and path; others: 403, and no tunnel")

@@ -88,6 +88,17 @@ Section top_section() {
       &defaults<Config>()};
 }
 
+std::vector<Setting> listen_peers() {
+  return {
+      row<&Listen::proxy_protocol>("proxy_protocol",
+                                   "connections begin with a PROXY header (v1 or v2), which names the client"),
+      row<&Listen::trusted>("trusted", "addresses and networks whose PROXY header is believed; others are refused")
+          .format(kNetwork, R"(["10.0.0.0/8"])"),
+      row<&Listen::loopback_client>("loopback_client",
+                                    "what counts as one client of fair shares among TCP clients on loopback"),
+  };
+}
+
 Section listen_section() {
   Section section{
       "listen",
@@ -115,6 +126,7 @@ Section listen_section() {
   for (Setting& row : listen_file()) section.settings.push_back(row);
   for (Setting& row : listen_tls()) section.settings.push_back(row);
   for (Setting& row : listen_authentication()) section.settings.push_back(row);
+  for (Setting& row : listen_peers()) section.settings.push_back(row);
   return section;
 }
 

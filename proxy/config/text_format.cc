@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 
-std::string accept_unix(std::string_view address) {
+std::string accept_unix_path(std::string_view address) {
   const std::string_view path = address.substr(kUnix.size());
   if (path.empty() || path.front() != '/') return "the path of a Unix socket is not absolute";
   if (path.size() >= sizeof(sockaddr_un::sun_path)) return "the path of a Unix socket is longer than 107 bytes";
@@ -49,7 +49,7 @@ std::string accept_ip_port(std::string& text, unsigned least_port) {
 // ":3128", "*:3128" and "localhost:3128" are common elsewhere, but which addresses they name differs from program to
 // program and from machine to machine.
 std::string accept_listen(std::string& text) {
-  if (text.starts_with(kUnix)) return accept_unix(text);
+  if (text.starts_with(kUnix)) return accept_unix_path(text);
   const std::size_t colon = text.rfind(':');
   const std::string host = text.substr(0, colon == std::string::npos ? 0 : colon);
   const std::string port = colon == std::string::npos ? std::string() : text.substr(colon);
@@ -62,7 +62,7 @@ std::string accept_listen(std::string& text) {
   return accept_ip_port(text, 0);
 }
 std::string accept_pinned(std::string& text) {
-  return accept_ip_port(text, 1);
+  return text.starts_with(kUnix) ? accept_unix_path(text) : accept_ip_port(text, 1);
 }
 
 std::string accept_uri(std::string& text) {
@@ -75,6 +75,11 @@ std::string accept_uri(std::string& text) {
 std::string accept_http_uri(std::string& text) {
   if (std::string wrong = accept_uri(text); !wrong.empty()) return wrong;
   return text.starts_with("http") ? "" : "a listener cannot have a tcp origin";
+}
+
+std::string accept_proxy_url(std::string& text) {
+  if (std::string wrong = accept_uri(text); !wrong.empty()) return wrong;
+  return text.starts_with("http://") ? "" : "a proxy is reached over plain HTTP";
 }
 
 // The value is stored like Origin::host: an IPv6 address has no brackets. That form is therefore accepted as well.
@@ -90,6 +95,12 @@ std::string accept_host(std::string& text) {
 std::string accept_pattern(std::string& text) {
   auto rule = EgressRule::parse(text);
   return rule ? std::string() : rule.take_fault().detail;
+}
+
+std::string accept_network(std::string& text) {
+  auto rule = EgressRule::parse(text);
+  if (!rule) return rule.take_fault().detail;
+  return rule->kind == EgressRule::Kind::network && rule->port == 0 ? "" : "is no address and no network";
 }
 
 std::string accept_file(std::string& text) {
@@ -179,12 +190,14 @@ std::string accept_probe(std::string& text) {
 
 const TextFormat kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
 const TextFormat kUnixAddress{R"("unix:/path")", accept_unix};
-const TextFormat kPinnedAddress{R"("IP:PORT" or "[IPv6]:PORT")", accept_pinned};
+const TextFormat kPinnedAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_pinned};
 const TextFormat kOriginUri{R"("https://host", "http://host:port" or "tcp://host:port" with no path)", accept_uri};
 const TextFormat kHttpOrigin{R"("https://host" or "http://host:port" with no path)", accept_http_uri};
+const TextFormat kProxyUrl{R"("http://host:port" with no path, user or password)", accept_proxy_url};
 const TextFormat kHostName{"a host without scheme and port", accept_host};
 const TextFormat kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")",
                                 accept_pattern};
+const TextFormat kNetwork{R"("192.0.2.1", "10.0.0.0/8" or "fd00::/8")", accept_network};
 const TextFormat kReadableFile{"a file that carpool may read", accept_file, true, true};
 const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder, true, true};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};

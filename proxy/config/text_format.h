@@ -16,11 +16,13 @@ struct TextFormat {
 
 extern const TextFormat kListenAddress;  // IP:PORT, port 0 allowed, or unix:/path
 extern const TextFormat kUnixAddress;    // unix:/path
-extern const TextFormat kPinnedAddress;  // IP:PORT
+extern const TextFormat kPinnedAddress;  // IP:PORT or unix:/path
 extern const TextFormat kOriginUri;      // any scheme
 extern const TextFormat kHttpOrigin;     // http or https
+extern const TextFormat kProxyUrl;       // http://host:port
 extern const TextFormat kHostName;       // a host without port
 extern const TextFormat kEgressPattern;
+extern const TextFormat kNetwork;  // an address or a network
 extern const TextFormat kReadableFile;
 extern const TextFormat kFolder;
 extern const TextFormat kProtocol;

@@ -36,6 +36,11 @@ void ClientList::accept(Listener& listener, Fd socket, std::string peer) {
 
 // Returns nullptr if the client is refused.
 std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, Fd socket, std::string peer) {
+  if (listener.settings().proxy_protocol) {
+    auto client = std::make_unique<AnnouncedClient>(context_, *this, listener, std::move(socket));
+    if (context_.draining || !client->start()) return nullptr;
+    return client;
+  }
   ListenerIdentity identity = listener.identity();
   if (identity == nullptr) {
     auto client = std::make_unique<H1Client>(context_, *this, listener, listener.point(),
@@ -89,6 +94,16 @@ void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoi
 bool ClientList::may_stay(const ClientConnection& client) const {
   const Interception* const inside = client.interception();
   return !context_.draining && (inside == nullptr || interceptor_.in_force(*inside));
+}
+
+void ClientList::announced(Listener& listener, Fd socket, std::string peer) {
+  ListenerIdentity identity = listener.identity();
+  ClientConnection* const client =
+      identity == nullptr
+          ? succeed(successor<H1Client>(listener, nullptr, net::make_accepted(std::move(socket)), std::move(peer)))
+          : succeed(std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), std::move(socket),
+                                                      std::move(peer)));
+  if (client != nullptr && context_.draining) client->start_graceful_close();
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/intrusive.h"
+#include "proxy/downstream/announced_client.h"
 #include "proxy/downstream/client_acceptor.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_owner.h"
@@ -21,7 +22,11 @@
 
 namespace carpool::proxy {
 
-class ClientList final : public ClientAcceptor, public ClientOwner, public HandshakeOwner, private exec::Deferred {
+class ClientList final : public ClientAcceptor,
+                         public ClientOwner,
+                         public HandshakeOwner,
+                         public AnnouncedClient::Owner,
+                         private exec::Deferred {
  public:
   class Owner {
    public:
@@ -73,6 +78,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
                  std::string peer) override LOOP_ONLY;
   void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
                    std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
+  void announced(Listener& listener, Fd socket, std::string peer) override LOOP_ONLY;
   void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
               std::string peer) override LOOP_ONLY;
   // Adds the successor of a client of this list and starts it with these arguments. Returns nullptr if that fails: it

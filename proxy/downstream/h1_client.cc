@@ -9,7 +9,6 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/overload_state.h"
-#include "proxy/net/peer_credentials.h"
 
 namespace carpool::proxy {
 
@@ -35,8 +34,8 @@ H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listene
       peer_(std::move(peer)) {}
 
 std::uint64_t H1Client::fairness_key() const {
-  if (identity_ == 0) identity_ = fairness_key_of(transport_->fd());
-  return identity_;
+  exec::assume_on_loop();
+  return identity_.key(context_, listen_, transport_->fd(), peer_);
 }
 
 H1Client::~H1Client() = default;

@@ -12,6 +12,7 @@
 #include "exec/loop.h"
 #include "proxy/config/config.h"
 #include "proxy/downstream/client_connection.h"
+#include "proxy/downstream/client_identity.h"
 #include "proxy/exchange/client_stream.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/http/h1/codec.h"
@@ -142,8 +143,8 @@ class H1Client final : public ClientConnection,
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
-  mutable std::string peer_;            // the client's address; empty: not asked for yet
-  mutable std::uint64_t identity_ = 0;  // fairness key, computed for the first request that has to wait
+  mutable std::string peer_;  // the client's address; empty: not asked for yet
+  mutable ClientIdentity identity_;
   std::unique_ptr<PrivateConnection> private_;
   Bond bond_ = Bond::none;
   http::Framing reply_framing_ = http::Framing::none;

@@ -11,7 +11,6 @@
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/http/h2/types.h"
-#include "proxy/net/peer_credentials.h"
 #include "proxy/net/read_with_budget.h"
 
 namespace carpool::proxy {
@@ -52,8 +51,8 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
 H2Client::~H2Client() = default;
 
 std::uint64_t H2Client::fairness_key() const {
-  if (identity_ == 0) identity_ = fairness_key_of(transport_->fd());
-  return identity_;
+  exec::assume_on_loop();
+  return identity_.key(context_, listen_, transport_->fd(), peer_);
 }
 
 std::string_view H2Client::peer() const {

@@ -11,6 +11,7 @@
 #include "exec/loop.h"
 #include "proxy/config/config.h"
 #include "proxy/downstream/client_connection.h"
+#include "proxy/downstream/client_identity.h"
 #include "proxy/downstream/h2_client_stream.h"
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/http/h2/session.h"
@@ -111,8 +112,8 @@ class H2Client final : public ClientConnection,
   http::H2Session session_;
   WriteQueue write_queue_;
   exec::Timer timer_;
-  mutable std::string peer_;            // the client's address; empty: not asked for yet
-  mutable std::uint64_t identity_ = 0;  // fairness key, computed for the first request that has to wait
+  mutable std::string peer_;  // the client's address; empty: not asked for yet
+  mutable ClientIdentity identity_;
   std::vector<std::unique_ptr<H2ClientStream>> requests_;
   List<H2ClientStream, H2FreeTag> free_;
   List<H2ClientStream, H2TodoTag> todo_;

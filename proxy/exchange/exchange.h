@@ -145,6 +145,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool keeps_connection() LOOP_ONLY;
   bool request_settled() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;
+  AttemptState parent_asks_for_credentials() LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
   void note_grpc_status() LOOP_ONLY;
   void end_lease() LOOP_ONLY;

@@ -6,8 +6,15 @@
 #include "exec/loop.h"
 #include "proxy/upstream/loop_buffers.h"
 
+namespace carpool::exec {
+class Submitter;
+}
+
 namespace carpool::proxy {
 
+namespace net {
+class SocketProcesses;
+}
 class Dialer;
 class ExchangePool;
 class LeakLog;
@@ -28,8 +35,10 @@ struct ExchangeContext {
   LoopStats& stats;
   LeakLog& leaks;
   const OverloadState& overload;
-  std::string_view pseudonym;  // of this proxy in Via
-  bool draining = false;       // set once, by ClientList: every client's connection ends with its next response
+  std::string_view pseudonym;                 // of this proxy in Via
+  net::SocketProcesses* processes = nullptr;  // of clients on loopback; null: they are not looked for
+  exec::Submitter* tasks = nullptr;           // takes those that may block; never null beside `processes`
+  bool draining = false;  // set once, by ClientList: every client's connection ends with its next response
 
   // Returns true if a client's connection may serve another request.
   bool keeps_clients() const;

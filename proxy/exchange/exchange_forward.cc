@@ -5,6 +5,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/client_field.h"
 #include "proxy/http/error_reply.h"
+#include "proxy/net/parent_proxy.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/credentials.h"
@@ -58,6 +59,8 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   if (info_.origin->request.via) rules.via_pseudonym = context_.pseudonym;
   rules.host = request_values_->host;
   rules.path = request_values_->path;
+  rules.absolute = info_.origin->absolute;
+  if (!rules.absolute.empty()) rules.proxy_authorization = info_.origin->parent->authorization;
   rules.upgrade = request_values_->tunnel.upgrade();
   rules.max_forwards = request_values_->max_forwards;
   const bool guarded = info_.origin->credentials != nullptr || client_stream_->carries_secret();

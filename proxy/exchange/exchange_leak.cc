@@ -6,6 +6,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/trace_context.h"
 #include "proxy/net/peer_credentials.h"
+#include "proxy/net/socket_processes.h"
 #include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/redact.h"
 #include "proxy/upstream/origin/origin_runtime.h"
@@ -20,10 +21,14 @@ BorrowerInfo Exchange::describe_borrower() const {
   facts.request.append(log::redacted(request_values_->path, scratch));
   facts.phase = phase();
   const PeerCredentials peer = peer_of(client_stream_->socket());
-  facts.client = peer.address;
+  facts.client = client_stream_->listen().proxy_protocol ? std::string(client_stream_->peer()) : peer.address;
   facts.user = user_;
   facts.pid = peer.pid;
   facts.uid = peer.uid;
+  if (!facts.pid && peer.inode && context_.processes != nullptr) {
+    const auto found = context_.processes->find(*peer.inode, *context_.tasks, context_.loop.now());
+    if (found.pid != 0) facts.pid = found.pid;  // else the next report may have it
+  }
   facts.trace_id = trace_id(request_.fields.get("traceparent"));
   facts.held = context_.loop.now() - info_.leased;
   facts.bytes_in = info_.bytes_in;

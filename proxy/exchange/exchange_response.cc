@@ -7,6 +7,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/http/keep_alive.h"
+#include "proxy/net/parent_proxy.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/origin_runtime.h"
@@ -58,6 +59,7 @@ AttemptState Exchange::on_response_head() {
   }
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
+  if (response_.status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
   if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
   if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
@@ -103,6 +105,19 @@ bool Exchange::request_settled() {
 // The client of an extended CONNECT (RFC 8441) takes every 2xx for a tunnel, but only 101 of the origin opens one.
 AttemptState Exchange::did_not_switch() {
   const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
+  info_.origin->destination->note_failure(fault);
+  end_lease(pool::CloseCause::error);
+  reply(fault);
+  return AttemptState::over;
+}
+
+// The challenge is for this proxy: a client that followed it would send its own credentials to another party.
+AttemptState Exchange::parent_asks_for_credentials() {
+  const net::ParentProxy& parent = *info_.origin->parent;
+  const Fault fault{FaultKind::parent_refused, Side::upstream,
+                    "the proxy " + parent.place.label() + " answered with 407: it " +
+                        (parent.authorization.empty() ? "needs" : "does not accept") + " upstream.proxy_credentials"};
+  context_.stats.count_parent_refusal(response_.status);
   info_.origin->destination->note_failure(fault);
   end_lease(pool::CloseCause::error);
   reply(fault);

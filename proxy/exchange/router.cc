@@ -45,7 +45,8 @@ Result<Route> Router::resolve(const ListenPoint& listener, bool secured, const h
   Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
   if (!origin) return origin.take_fault();
   std::optional<Fault> reported;
-  if (Status asked = policy_.may_ask(*origin, &reported); !asked) {
+  const bool resolved = !origins_.through_parent(*origin);
+  if (Status asked = policy_.may_ask(*origin, &reported, resolved); !asked) {
     log_egress_denied(origin->label(), asked.fault());
     return asked.take_fault();
   }

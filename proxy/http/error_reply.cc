@@ -60,6 +60,7 @@ constexpr std::array kRows = {
     FaultRow{unroutable, "unroutable", 502, "destination_ip_unroutable", Grpc::unavailable},
     FaultRow{tls_certificate, "tls_certificate", 502, "tls_certificate_error", Grpc::unavailable},
     FaultRow{tls_protocol, "tls_protocol", 502, "tls_protocol_error", Grpc::unavailable},
+    FaultRow{parent_refused, "parent_refused", 502, "connection_refused", Grpc::unavailable},
     FaultRow{budget, "budget", 503, "connection_limit_reached", Grpc::unavailable},
     FaultRow{connection_terminated, "connection_terminated", 502, "connection_terminated", Grpc::unavailable},
     FaultRow{response_incomplete, "response_incomplete", 502, "http_response_incomplete", Grpc::unavailable},

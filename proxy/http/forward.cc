@@ -117,9 +117,14 @@ void write_request(std::string& out, const RequestHead& head, const ForwardRules
   const Fields& fields = head.fields;
   const ConnectionOptions options(fields);
   const std::size_t set_bytes = rules.set == nullptr ? 0 : rules.set->bytes();
-  reserve(out, fields.bytes() + set_bytes + head.method.size() + rules.path.size() + rules.host.size() + kAround);
-  out.append(head.method).append(rules.path.starts_with('?') ? " /" : " ").append(rules.path);
+  reserve(out, fields.bytes() + set_bytes + head.method.size() + rules.path.size() + rules.host.size() +
+                   rules.absolute.size() + rules.proxy_authorization.size() + kAround);
+  out.append(head.method).append(1, ' ').append(rules.absolute).append(rules.path.starts_with('?') ? "/" : "");
+  if (rules.absolute.empty() || rules.path != "*") out.append(rules.path);  // RFC 9112 §3.2.4
   out.append(" HTTP/1.1\r\nHost: ").append(rules.host).append("\r\n");
+  if (!rules.proxy_authorization.empty()) {
+    out.append("Proxy-Authorization: ").append(rules.proxy_authorization).append("\r\n");
+  }
   append_fields(out, fields, [&](std::size_t i) { return passes(head, i, options, rules); });
   if (rules.set != nullptr) out.append(rules.set->lines(0, rules.set->size()));
   if (!rules.client_name.empty()) out.append(rules.client_name).append(": ").append(rules.client_value).append("\r\n");

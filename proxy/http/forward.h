@@ -33,6 +33,9 @@ struct ForwardRules {
   std::string_view via_pseudonym;  // "carpool-1a2b3c4d"; empty: no Via of ours
   std::string_view host;           // value of Host for the origin
   std::string_view path;
+  // The next hop is a proxy: the target's scheme and authority in absolute form; empty: origin form.
+  std::string_view absolute;
+  std::string_view proxy_authorization;  // for that proxy; empty: none
   bool upgrade = false;   // pass Connection: Upgrade and Upgrade on (websocket and other tokens, never h2c)
   int max_forwards = -1;  // value to send, or -1 to forward it as received
   // Fields of end-to-end meaning that replace those of the same name in the request, whatever Connection lists; null:

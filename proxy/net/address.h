@@ -33,6 +33,7 @@ class Address {
   std::uint16_t port() const;
   Address with_port(std::uint16_t port) const;
   bool loopback() const;  // including v4-mapped addresses
+  bool on_this_host() const { return family() == AF_UNIX || loopback(); }
   bool wildcard() const;
   // Returns the IPv4 address of a v4-mapped IPv6 address, otherwise the address itself: the one that the kernel uses.
   Address unmapped() const;

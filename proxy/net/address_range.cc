@@ -1,6 +1,7 @@
 #include "proxy/net/address_range.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,8 @@ constexpr std::array<const char*, 6> kProtected{
     "100.100.100.200",  // Alibaba Cloud, instance metadata
 };
 
+constexpr std::string_view kUnixPrefix = "unix:";
+
 config::EgressRule rule(const char* pattern) {
   auto parsed = config::EgressRule::parse(pattern);
   CARPOOL_ASSERT(parsed);
@@ -63,6 +66,16 @@ bool is_local(const Address& address) {
   return !probe || ::bind(probe.get(), anywhere.get(), anywhere.length()) == 0;
 }
 
+// A path has many spellings: links, `..`, other mounts. The file has one identity.
+bool same_socket_file(const Address& a, const Address& b) {
+  if (a.host() == b.host()) return true;
+  struct stat one {
+  }, other{};
+  const auto path_of = [](const Address& address) { return address.host().substr(kUnixPrefix.size()); };
+  if (::stat(path_of(a).c_str(), &one) != 0 || ::stat(path_of(b).c_str(), &other) != 0) return false;
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 }  // namespace
 
 Bytes rule_bytes(const Address& address) {
@@ -80,6 +93,7 @@ std::vector<Address> readings_of(const Address& address) {
     std::transform(kEmbeddings.begin(), kEmbeddings.end(), rules.begin(), [](const auto& e) { return rule(e.prefix); });
     return rules;
   }();
+  if (!address.ip()) return {address};
   std::vector<Address> out{plain(address)};
   if (out.front().family() != AF_INET6 || out.front().loopback()) return out;
   const Bytes bytes = rule_bytes(out.front());
@@ -92,6 +106,8 @@ std::vector<Address> readings_of(const Address& address) {
 }
 
 bool reaches(const Address& target, const Address& listener) {
+  if (target.family() == AF_UNIX && listener.family() == AF_UNIX) return same_socket_file(target, listener);
+  if (!target.ip()) return false;
   if (!listener.ip() || target.port() != listener.port()) return false;
   if (!listener.wildcard()) return target.same_host(listener);
   return is_local(target);
@@ -103,6 +119,7 @@ std::optional<config::EgressRule> protected_range(const Address& address) {
     std::transform(kProtected.begin(), kProtected.end(), rules.begin(), rule);
     return rules;
   }();
+  if (!address.ip()) return std::nullopt;
   const Bytes bytes = rule_bytes(address);
   const auto at = std::find_if(kRules.begin(), kRules.end(),
                                [&](const auto& range) { return range.matches_address(bytes, address.port()); });

@@ -1,15 +1,19 @@
-// The functions are in the order of the phases: start, resolve, connect, TLS handshake, finish. The deadline may end
-// any phase.
+// The functions are in the order of the phases: start, resolve, connect, CONNECT of a parent proxy, TLS handshake,
+// finish. The deadline may end any phase.
 #include "proxy/net/dial.h"
 
+#include <algorithm>
 #include <ctime>
 #include <optional>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "exec/submitter.h"
 #include "proxy/net/address_set.h"
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/happy_eyeballs.h"
+#include "proxy/net/parent_proxy.h"
+#include "proxy/net/parent_tunnel.h"
 #include "proxy/net/plain_transport.h"
 #include "proxy/net/tls/tls_transport.h"
 
@@ -28,13 +32,28 @@ Duration thread_cpu() {
   return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
 }
 
+// The addresses of a parent proxy are not judged by the rules for the origin.
+struct ParentPolicy final : AddressPolicy {
+  explicit ParentPolicy(const AddressPolicy* p) : policy(p) {}
+  Status may_dial(const pool::Origin& parent, const Address& address) const override {
+    return policy == nullptr ? Status(Done{}) : policy->may_dial_parent(parent, address);
+  }
+  const AddressPolicy* policy;
+};
+
 }  // namespace
 
 struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwner {
-  enum class Phase : std::uint8_t { resolving, connecting, greeting, done };
+  enum class Phase : std::uint8_t { resolving, connecting, asking, greeting, done };
 
   Impl(exec::Loop& l, dns::Resolver& r, DialPlan p, DialOwner& o)
-      : loop(l), resolver(r), plan(std::move(p)), owner(o), deadline(exec::Timer::bind<&Impl::on_deadline>(l, *this)) {}
+      : loop(l),
+        resolver(r),
+        plan(std::move(p)),
+        owner(o),
+        place(plan.parent == nullptr ? *plan.origin : plan.parent->place),
+        parent_policy(plan.policy),
+        deadline(exec::Timer::bind<&Impl::on_deadline>(l, *this)) {}
   ~Impl() {
     exec::assume_on_loop();
     unwatch();
@@ -56,7 +75,10 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     if (counted) plan.address_set->dial_ended(*counted, reached, loop.now());
     counted.reset();
   }
-  void greet(Fd socket) LOOP_ONLY;
+  void ask_parent(Fd connected) LOOP_ONLY;
+  void step_tunnel() LOOP_ONLY;
+  void proceed(Fd connected) LOOP_ONLY;
+  void greet(Fd connected) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
@@ -83,6 +105,8 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     exec::Ready ready{};
     bool away = false, again = false, late = false, abandoned = false;
   };
+  // The phase that begins ends at the dial's deadline, or after `limit` of its own.
+  void limit_phase(Duration limit) LOOP_ONLY;
   void on_deadline();
   Fault late() const;
   void unwatch() LOOP_ONLY;
@@ -94,12 +118,18 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   dns::Resolver& resolver;
   const DialPlan plan;
   DialOwner& owner;
+  const pool::Origin& place;  // what is dialed: the origin or the parent proxy
+  const ParentPolicy parent_policy;
   exec::Timer deadline;
+  Instant ends = kNever;  // of the whole dial
+  Duration allowed{};     // of the phase, or of the whole dial
   Phase phase = Phase::resolving;
   bool asked_dns = false;
   Instant lap_began{};
   std::unique_ptr<HappyEyeballs> race;
   std::optional<Address> counted;  // counted as being dialed in the AddressSet
+  Fd socket;                       // while the parent proxy is asked
+  std::optional<ParentTunnel> tunnel;
   std::unique_ptr<tls::TlsTransport> stream;
   exec::WatchKey key;
   Dialed made;
@@ -108,16 +138,23 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
 
 void Dial::Impl::start() {
   lap_began = loop.now();
-  deadline.arm(deadline_after(loop.now(), plan.timeout));
+  ends = deadline_after(loop.now(), plan.timeout);
+  limit_phase(plan.dns_timeout);
   // Resolution may take long, so start it at once; everything else continues from the loop, because the owner is not
   // called from inside start().
-  if (!plan.pinned.empty() || Address::literal(plan.origin->host, 0)) return loop.defer(*this);
+  if (!plan.pinned.empty() || Address::literal(place.host, 0)) return loop.defer(*this);
   asked_dns = true;
-  resolver.ask(plan.origin->host, *this);
+  resolver.ask(place.host, *this);
+}
+
+void Dial::Impl::limit_phase(Duration limit) {
+  const Instant own = deadline_after(loop.now(), limit);
+  allowed = own < ends ? limit : plan.timeout;
+  deadline.arm(std::min(own, ends));
 }
 
 void Dial::Impl::run() {
-  if (const auto literal = Address::literal(plan.origin->host, 0); plan.pinned.empty()) return connect({*literal});
+  if (const auto literal = Address::literal(place.host, 0); plan.pinned.empty()) return connect({*literal});
   connect(plan.pinned);
 }
 
@@ -129,13 +166,15 @@ void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
 void Dial::Impl::connect(std::vector<Address> addresses) {
   made.dns = lap();
   phase = Phase::connecting;
-  addresses = with_default_port(std::move(addresses), plan.origin->port);
+  limit_phase({});
+  addresses = with_default_port(std::move(addresses), place.port);
   if (plan.address_set != nullptr && !addresses.empty()) {
     plan.address_set->learn(addresses, loop.now());
     addresses = plan.address_set->order(std::move(addresses), loop.now());
     counted = addresses.front();
   }
-  race = std::make_unique<HappyEyeballs>(loop, *plan.origin, plan.policy, addresses, *this);
+  const AddressPolicy* const policy = plan.parent != nullptr ? &parent_policy : plan.policy;
+  race = std::make_unique<HappyEyeballs>(loop, place, policy, addresses, *this);
   race->start();
 }
 
@@ -144,20 +183,51 @@ void Dial::Impl::on_race(Result<Winner> result) {
   if (!result) {
     const auto kind = result.fault().kind;
     const bool silent = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;
-    if (asked_dns && silent) resolver.distrust(plan.origin->host);
+    if (asked_dns && silent) resolver.distrust(place.host);
     return finish(result.take_fault());
   }
   made.peer = result->peer;
   made.local = result->local;
-  if (plan.tls != nullptr) return greet(std::move(result->socket));
-  made.transport = make_plain(std::move(result->socket));
-  made.proof = ProvenPeer::of(made.peer, nullptr);
+  if (plan.connect) return ask_parent(std::move(result->socket));
+  proceed(std::move(result->socket));
+}
+
+void Dial::Impl::ask_parent(Fd connected) {
+  phase = Phase::asking;
+  socket = std::move(connected);
+  tunnel.emplace(*plan.parent, *plan.origin, plan.pseudonym);
+  auto watched = loop.watch(socket.get(), *this);
+  if (!watched) return finish(watched.take_fault());
+  key = *watched;
+  step_tunnel();
+}
+
+void Dial::Impl::step_tunnel() {
+  Result<bool> open = false;
+  {
+    const exec::ReadBuffer buffer(loop);
+    open = tunnel->step(socket.get(), buffer.span());
+  }
+  if (!open) return finish(open.take_fault());
+  if (!*open) return;
+  made.tcp += lap();
+  unwatch();
+  proceed(std::move(socket));
+}
+
+// The socket leads to the origin, or to the parent proxy that forwards its requests.
+void Dial::Impl::proceed(Fd connected) {
+  if (plan.tls != nullptr) return greet(std::move(connected));
+  made.transport = make_plain(std::move(connected));
+  // Beyond a parent proxy anybody may read.
+  if (plan.parent == nullptr) made.proof = ProvenPeer::of(made.peer, nullptr);
   finish(std::move(made));
 }
 
-void Dial::Impl::greet(Fd socket) {
+void Dial::Impl::greet(Fd connected) {
   phase = Phase::greeting;
-  stream = tls::TlsTransport::client(*plan.tls, std::move(socket), plan.origin->host, plan.origin->port);
+  limit_phase(plan.tls_timeout);
+  stream = tls::TlsTransport::client(*plan.tls, std::move(connected), plan.origin->host, plan.origin->port);
   if (!plan.alpn.empty()) stream->offer(plan.alpn);
   auto watched = loop.watch(stream->fd(), *this);
   if (!watched) return finish(watched.take_fault());
@@ -166,6 +236,7 @@ void Dial::Impl::greet(Fd socket) {
 }
 
 void Dial::Impl::on_ready(exec::Ready ready) {
+  if (phase == Phase::asking) return step_tunnel();
   if (!greeting.away) {
     stream->on_readiness(ready);
     return step_handshake();
@@ -205,7 +276,7 @@ void Dial::Impl::came_home() {
 
 void Dial::Impl::judge(Result<bool> done) {
   if (!done) {
-    if (done.fault().side == Side::upstream) blame(made.peer);
+    if (done.fault().side == Side::upstream && plan.parent == nullptr) blame(made.peer);
     return finish(done.take_fault());
   }
   if (!*done) return;
@@ -220,22 +291,24 @@ void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
   greeting.late = greeting.away;
   if (greeting.away) return;
-  if (phase == Phase::greeting) blame(made.peer);
+  if (phase == Phase::asking || (phase == Phase::greeting && plan.parent == nullptr)) blame(made.peer);
   if (phase == Phase::connecting) {
     for (const Address& address : race->waiting_for()) blame(address);
   }
-  if (phase == Phase::connecting && asked_dns) resolver.distrust(plan.origin->host);
+  if (phase == Phase::connecting && asked_dns) resolver.distrust(place.host);
   finish(late());
 }
 
 Fault Dial::Impl::late() const {
-  const std::string after = " timed out after " + spelled(plan.timeout);
+  const std::string after = " timed out after " + spelled(allowed);
   const std::string name = plan.origin->host + ":" + std::to_string(plan.origin->port);
   switch (phase) {
     case Phase::resolving:
-      return {FaultKind::dns_timeout, Side::upstream, "resolving " + plan.origin->host + after};
+      return {FaultKind::dns_timeout, Side::upstream, "resolving " + place.host + after};
     case Phase::connecting:
-      return {FaultKind::connect_timeout, Side::upstream, "TCP connect to " + race->pending() + after};
+      return {FaultKind::connect_timeout, Side::upstream, race->pending() + after};
+    case Phase::asking:
+      return {FaultKind::connect_timeout, Side::upstream, "CONNECT " + name + " through " + place.label() + after};
     default:
       return {FaultKind::connect_timeout, Side::upstream,
               "TLS handshake with " + name + " (" + made.peer.text() + ")" + after};
@@ -243,7 +316,8 @@ Fault Dial::Impl::late() const {
 }
 
 void Dial::Impl::unwatch() {
-  if (key.generation != 0) loop.unwatch(stream->fd(), std::exchange(key, {}));
+  const int fd = stream ? stream->fd() : socket.get();
+  if (key.generation != 0) loop.unwatch(fd, std::exchange(key, {}));
 }
 
 // The owner may destroy the dial inside the callback, so no member is accessed afterwards.
@@ -256,6 +330,7 @@ void Dial::Impl::finish(Result<Dialed> result) {
   ListHook<dns::QuestionTag>::unlink();
   unwatch();
   stream.reset();
+  socket.reset();
   race.reset();
   owner.on_dialed(std::move(result));
 }
@@ -283,7 +358,11 @@ void Dial::start() {
   impl_->start();
 }
 bool Dial::past_tcp() const {
-  return impl_->phase == Impl::Phase::greeting || impl_->phase == Impl::Phase::done;
+  return impl_->phase >= Impl::Phase::asking;
+}
+
+std::uint16_t Dial::parent_status() const {
+  return impl_->tunnel ? impl_->tunnel->status() : 0;
 }
 
 std::string_view Dial::phase() const {
@@ -292,6 +371,8 @@ std::string_view Dial::phase() const {
       return "resolving";
     case Impl::Phase::connecting:
       return "connecting";
+    case Impl::Phase::asking:
+      return "asking the parent proxy";
     case Impl::Phase::greeting:
       return "in the TLS handshake";
     case Impl::Phase::done:

@@ -1,5 +1,5 @@
-// Dial: one attempt to connect to an origin: DNS, happy eyeballs (RFC 8305), TCP and TLS under one deadline. Racing
-// addresses share the dial's slot in the pool; the losers are closed before TLS.
+// Dial: one attempt to connect to an origin: DNS, happy eyeballs (RFC 8305), TCP, the CONNECT of a parent proxy, and
+// TLS under one deadline. Racing addresses share the dial's slot in the pool; the losers are closed before TLS.
 #pragma once
 
 #include <memory>
@@ -26,6 +26,7 @@ class ClientContext;
 namespace carpool::proxy::net {
 
 class AddressSet;
+struct ParentProxy;
 
 // AddressPolicy: decides which addresses may be dialed (never own listeners, admin, metadata, denied ones). Called with
 // the address that is actually dialed. EgressPolicy implements it.
@@ -33,6 +34,12 @@ class AddressPolicy {
  public:
   // Returns a Fault (egress_denied, loop_detected) or success.
   virtual Status may_dial(const pool::Origin& origin, const Address& address) const = 0;
+  // Likewise, for the proxy of upstream.proxy. The rules judge the origins, not the proxy, but it may not be carpool.
+  virtual Status may_dial_parent(const pool::Origin& parent, const Address& address) const {
+    static_cast<void>(parent);
+    static_cast<void>(address);
+    return Done{};
+  }
   // Returns the reason for which the rules would deny this address if they did more than report.
   virtual std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const {
     static_cast<void>(origin);
@@ -51,7 +58,11 @@ struct DialPlan {
   tls::ClientContext* tls = nullptr;     // nullptr: plain text
   std::vector<std::string> alpn;         // ALPN to offer instead of that of `tls`; empty: that of `tls`
   const AddressPolicy* policy = nullptr;
-  Duration timeout{};  // connect_timeout for DNS, TCP and TLS together; zero: none
+  const ParentProxy* parent = nullptr;    // dialed instead of the origin; must outlive the dial
+  bool connect = false;                   // through `parent`: asks it for a tunnel to the origin
+  std::string_view pseudonym;             // in Via of CONNECT
+  Duration timeout{};                     // connect_timeout for DNS, TCP, CONNECT and TLS together; zero: none
+  Duration dns_timeout{}, tls_timeout{};  // of these phases, within `timeout`; zero: none of their own
   // Runs the costly part of the TLS handshake (verifying the peer, signing) as a blocking task; nullptr: on the loop.
   exec::Submitter* tasks = nullptr;
 };
@@ -59,7 +70,7 @@ struct DialPlan {
 class DialOwner {
  public:
   // Called once, never from inside start(). May destroy the Dial. Faults: dns_error, dns_timeout, connect_refused,
-  // connect_timeout, unroutable, tls_certificate, tls_protocol, budget, and those of the policy.
+  // connect_timeout, unroutable, parent_refused, tls_certificate, tls_protocol, budget, and those of the policy.
   virtual void on_dialed(Result<Dialed> result) LOOP_ONLY = 0;
 
  protected:
@@ -73,7 +84,9 @@ class Dial {
   void start() LOOP_ONLY;
   // Returns true after the TCP phase: surplus dials are cancelled only before, so that no handshake work is wasted.
   bool past_tcp() const;
-  std::string_view phase() const;  // for diagnostics: "resolving", "connecting", "in the TLS handshake"
+  // The status with which the parent proxy answered CONNECT; 0: it was not asked, or did not answer.
+  std::uint16_t parent_status() const;
+  std::string_view phase() const;  // for diagnostics: "resolving", "connecting", "in the TLS handshake", ..
 
  private:
   struct Impl;

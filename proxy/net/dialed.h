@@ -18,7 +18,8 @@ namespace carpool::proxy::net {
 // so what takes a ProvenPeer cannot be called for any other connection.
 class ProvenPeer {
  public:
-  // `tls`: the context of the handshake that was completed; nullptr: plain text, which an address of this host proves.
+  // `tls`: the context of the handshake that was completed; nullptr: plain text, which an address of this host proves:
+  // loopback or a Unix socket.
   static std::optional<ProvenPeer> of(const Address& peer, const tls::ClientContext* tls);
 
  private:

@@ -24,7 +24,9 @@ bool any_name(const std::vector<EgressRule>& rules, const pool::Origin& origin) 
                      [&](const EgressRule& rule) { return rule.matches_name(origin.host, origin.port); });
 }
 
+// No rule names a Unix socket: it is judged by the origin's name alone.
 bool any_address(const std::vector<EgressRule>& rules, const Address& address) {
+  if (!address.ip()) return false;
   const auto bytes = rule_bytes(address);
   return std::any_of(rules.begin(), rules.end(),
                      [&](const EgressRule& rule) { return rule.matches_address(bytes, address.port()); });
@@ -84,10 +86,10 @@ Status by_rules(const RuleSet& rule_set, const pool::Origin& origin, const Addre
   return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
 }
 
-Status by_name(const RuleSet& rule_set, const pool::Origin& origin) {
+Status by_name(const RuleSet& rule_set, const pool::Origin& origin, bool resolved) {
   if (any_name(rule_set.deny, origin)) return denied(origin, "egress.deny");
-  if (rule_set.default_allow || any_name(rule_set.allow, origin) || any_network(rule_set.allow, origin.port))
-    return Done{};
+  if (rule_set.default_allow || any_name(rule_set.allow, origin)) return Done{};
+  if (resolved && any_network(rule_set.allow, origin.port)) return Done{};
   return denied(origin, "egress.default is deny and egress.allow does not name it");
 }
 
@@ -146,15 +148,29 @@ Status judge_address(const RuleSet& rule_set, const pool::Origin& origin, const 
 }
 }  // namespace
 
-Status EgressPolicy::may_ask(const pool::Origin& origin, std::optional<Fault>* reported) const {
+Status EgressPolicy::may_ask(const pool::Origin& origin, std::optional<Fault>* reported, bool resolved) const {
   const RuleSet& rule_set = now();
   const auto literal = Address::literal(origin.host, origin.port);
   if (literal) return judge_address(rule_set, origin, *literal, reported);
-  return judged(rule_set, Done{}, by_name(rule_set, origin), reported);
+  return judged(rule_set, Done{}, by_name(rule_set, origin, resolved), reported);
 }
 
 Status EgressPolicy::may_dial(const pool::Origin& origin, const Address& address) const {
   return judge_address(now(), origin, address, nullptr);
+}
+
+Status EgressPolicy::may_dial_parent(const pool::Origin& parent, const Address& address) const {
+  const RuleSet& rule_set = now();
+  for (const Address& reading : readings_of(address)) {
+    if (any_reached(rule_set.own, reading)) {
+      return Fault(FaultKind::loop_detected, Side::self,
+                   "upstream.proxy " + parent.label() + " is carpool's own listener " + reading.text());
+    }
+    if (any_reached(rule_set.forbidden, reading)) {
+      return denied(parent, "upstream.proxy is carpool's own admin or metrics address");
+    }
+  }
+  return Done{};
 }
 
 std::optional<Fault> EgressPolicy::reported(const pool::Origin& origin, const Address& address) const {

@@ -9,6 +9,7 @@
 // 3. `deny`, by name or by address.
 // 4. with default = "allow": allowed. With default = "deny": allowed if `allow` matches the name or the address.
 // With report_only, connections that 3 and 4 deny are permitted, and the reason is reported.
+// A Unix socket is an address of [[origin]].addresses: only 1, and the rules about the origin's name, apply to it.
 // An IPv4 address is checked in each of its IPv6 forms (v4-mapped, v4-compatible, NAT64, 6to4) by rules that deny;
 // rules that allow accept only the v4-mapped form, which is the same address.
 #pragma once
@@ -33,7 +34,7 @@ class EgressPolicy final : public AddressPolicy {
   struct RuleSet {
     bool default_allow = true, report_only = false;
     Rules allow, deny;
-    // With the actual ports of the sockets; Unix sockets are ignored.
+    // With the actual ports of the sockets.
     std::vector<Address> own, forbidden;
   };
   // Faults contain the invalid pattern.
@@ -49,9 +50,11 @@ class EgressPolicy final : public AddressPolicy {
   void set_forbidden(std::vector<Address> addresses);
 
   // Checks an origin before resolution. An address literal is checked completely; a name may still have no address that
-  // may_dial() permits. `reported`: the reason, if only report_only permits it.
-  Status may_ask(const pool::Origin& origin, std::optional<Fault>* reported = nullptr) const;
+  // may_dial() permits. `reported`: the reason, if only report_only permits it. `resolved`: false if a parent proxy
+  // resolves the name: then no address follows, and a network in `allow` permits no name.
+  Status may_ask(const pool::Origin& origin, std::optional<Fault>* reported = nullptr, bool resolved = true) const;
   Status may_dial(const pool::Origin& origin, const Address& address) const override;
+  Status may_dial_parent(const pool::Origin& parent, const Address& address) const override;
   std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const override;
 
  private:

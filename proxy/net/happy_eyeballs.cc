@@ -16,13 +16,16 @@ namespace {
 
 constexpr Duration kAttemptDelay = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxAddresses = 16;
+constexpr Duration kFullQueueDelay = std::chrono::milliseconds(5);
 
 void set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// Detects a vanished peer within about two minutes, even if no data is sent.
-void tune(int fd) {
+// Detects a vanished peer within about two minutes, even if no data is sent. The kernel ends a Unix socket with its
+// peer.
+void tune(int fd, int family) {
+  if (family == AF_UNIX) return;
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
@@ -35,6 +38,7 @@ FaultKind kind_of(int error) {
     case ECONNREFUSED:
     case ECONNRESET:
     case ECONNABORTED:
+    case ENOENT:  // of a Unix socket
       return FaultKind::connect_refused;
     case ETIMEDOUT:
       return FaultKind::connect_timeout;
@@ -63,6 +67,17 @@ int weight(FaultKind kind) {
     default:
       return 0;
   }
+}
+
+// Returns what failed, in words that an operator can act on.
+std::string failure_text(const Address& address, int error) {
+  const std::string said = std::generic_category().message(error);
+  if (address.family() != AF_UNIX) return "TCP connect to " + address.text() + ": " + said;
+  std::string text = "connect to " + address.text() + ": " + said;
+  if (error == ENOENT) text += ": the socket's file does not exist in this process's file system";
+  if (error == ECONNREFUSED) text += ": no process listens on the socket";
+  if (error == EACCES) text += ": this process may not write to the socket, or not enter its directory";
+  return text;
 }
 
 }  // namespace
@@ -95,6 +110,7 @@ HappyEyeballs::HappyEyeballs(exec::Loop& loop, const pool::Origin& origin, const
       policy_(policy),
       owner_(owner),
       addresses_(interleave(addresses)),
+      how_many_(std::min(addresses.size(), kMaxAddresses)),
       delay_(exec::Timer::bind<&HappyEyeballs::on_delay>(loop, *this)) {
   if (addresses_.size() > kMaxAddresses) addresses_.resize(kMaxAddresses);
 }
@@ -110,19 +126,26 @@ void HappyEyeballs::start() {
 
 std::string HappyEyeballs::pending() const {
   std::string out;
-  for (const auto& attempt : attempts_) out += (out.empty() ? "" : ", ") + attempt->address.text();
-  return out;
+  for (const Address& address : waiting_for()) out += (out.empty() ? "" : ", ") + address.text();
+  if (!full_.empty()) return "connect to " + out + ", whose accept queue is full,";
+  return "TCP connect to " + out;
 }
 
 std::vector<Address> HappyEyeballs::waiting_for() const {
-  std::vector<Address> all;
+  std::vector<Address> all = full_;
   for (const auto& attempt : attempts_) all.push_back(attempt->address);
   return all;
 }
 
 void HappyEyeballs::on_delay() {
   exec::assume_on_loop();
+  if (next_ == addresses_.size()) try_full_queues_again();
   begin_next();
+}
+
+void HappyEyeballs::try_full_queues_again() {
+  addresses_ = std::exchange(full_, {});
+  next_ = 0;
 }
 
 // Starts the next attempt that is permitted and does not fail immediately; if no address and no attempt is left, the
@@ -130,9 +153,10 @@ void HappyEyeballs::on_delay() {
 void HappyEyeballs::begin_next() {
   while (next_ < addresses_.size()) {
     if (!begin(addresses_[next_++])) continue;
-    if (next_ < addresses_.size()) delay_.arm(loop_.now() + kAttemptDelay);
-    return;
+    if (next_ < addresses_.size()) return delay_.arm(loop_.now() + kAttemptDelay);
+    break;
   }
+  if (!full_.empty()) return delay_.arm(loop_.now() + kFullQueueDelay);
   if (attempts_.empty()) finish();
 }
 
@@ -142,8 +166,9 @@ bool HappyEyeballs::begin(const Address& address) {
   }
   Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return note_failure(address, errno), false;
-  tune(socket.get());
+  tune(socket.get(), address.family());
   if (::connect(socket.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS) {
+    if (errno == EAGAIN && address.family() == AF_UNIX) return full_.push_back(address), false;
     return note_failure(address, errno), false;
   }
   auto attempt = std::make_unique<Attempt>(*this, address, std::move(socket));
@@ -190,8 +215,8 @@ void HappyEyeballs::drop(Attempt& attempt) {
 
 void HappyEyeballs::note_failure(const Address& address, int error) {
   if (kind_of(error) != FaultKind::budget) owner_.on_attempt_failed(address);
-  note_fault({kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream,
-              "TCP connect to " + address.text() + ": " + std::generic_category().message(error)});
+  note_fault(
+      {kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream, failure_text(address, error)});
 }
 
 void HappyEyeballs::note_fault(Fault fault) {
@@ -203,7 +228,7 @@ void HappyEyeballs::finish() {
   delay_.disarm();
   Fault fault = worst_ ? std::move(*worst_)
                        : Fault(FaultKind::dns_error, Side::upstream, origin_.host + ": no address to connect to");
-  if (addresses_.size() > 1) fault.detail += " (" + std::to_string(addresses_.size()) + " addresses)";
+  if (how_many_ > 1) fault.detail += " (" + std::to_string(how_many_) + " addresses)";
   owner_.on_race(std::move(fault));
 }
 

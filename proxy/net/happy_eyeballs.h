@@ -1,5 +1,6 @@
 // HappyEyeballs: connects over TCP by RFC 8305. Address families alternate; a new attempt starts every 250 ms or as
-// soon as one fails; the first to connect wins and the others are closed at once.
+// soon as one fails; the first to connect wins and the others are closed at once. A Unix socket takes part like an
+// address. If its accept queue is full, connect() fails at once and nothing announces room, so it is tried again.
 #pragma once
 
 #include <memory>
@@ -42,7 +43,7 @@ class HappyEyeballs {
                 const std::vector<Address>& addresses, RaceOwner& owner);
   ~HappyEyeballs();  // closes every attempt
   void start() LOOP_ONLY;
-  // Lists the addresses that have not answered yet, for diagnostics: "10.0.0.1:80, 10.0.0.2:80".
+  // Lists the addresses that have not answered yet, for diagnostics: "TCP connect to 10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;
   std::vector<Address> waiting_for() const;  // the same as addresses
 
@@ -51,6 +52,7 @@ class HappyEyeballs {
 
   void begin_next() LOOP_ONLY;
   bool begin(const Address& address) LOOP_ONLY;
+  void try_full_queues_again() LOOP_ONLY;
   void on_delay();
   void on_attempt(Attempt& attempt, bool hangup) LOOP_ONLY;
   void note_failure(const Address& address, int error) LOOP_ONLY;
@@ -63,7 +65,9 @@ class HappyEyeballs {
   const AddressPolicy* policy_;
   RaceOwner& owner_;
   std::vector<Address> addresses_;
-  std::size_t next_ = 0;  // the first address that was not tried yet
+  std::size_t next_ = 0;        // the first address that was not tried yet
+  std::vector<Address> full_;   // Unix sockets whose accept queue had no room
+  const std::size_t how_many_;  // addresses
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::unique_ptr<Fault> worst_;  // the most informative failure
   exec::Timer delay_;

@@ -7,8 +7,18 @@
 #include <string_view>
 
 #include "proxy/net/address.h"
+#include "proxy/net/loopback_owner.h"
 
 namespace carpool::proxy {
+
+namespace {
+enum class Key : std::uint8_t { connection = 1, process, address, user };
+
+// The low bits are the kind of the key.
+std::uint64_t tagged(std::uint64_t value, Key kind) {
+  return value << 3 | static_cast<std::uint64_t>(kind);
+}
+}  // namespace
 
 PeerCredentials peer_of(int fd) {
   PeerCredentials facts;
@@ -17,6 +27,10 @@ PeerCredentials peer_of(int fd) {
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return facts;
   if (peer.ss_family != AF_UNIX) {
     facts.address = net::Address(reinterpret_cast<sockaddr*>(&peer), length).text();
+    if (const auto owner = net::owner_of_peer(fd)) {
+      facts.uid = owner->uid;
+      facts.inode = owner->inode;
+    }
     return facts;
   }
   facts.address = "unix";
@@ -39,16 +53,28 @@ bool same_user(const PeerCredentials& peer) {
 }
 
 std::uint64_t fairness_key_of(int fd) {
-  constexpr std::uint64_t kConnection = 1, kProcess = 2, kAddress = 3;  // low bits: the kind of the key
-  const auto number = static_cast<std::uint64_t>(static_cast<std::uint32_t>(fd));
+  const std::uint64_t connection = tagged(static_cast<std::uint32_t>(fd), Key::connection);
   const net::Address peer = net::Address::peer_of(fd);
   if (peer.ip()) {
-    if (peer.loopback()) return number << 2 | kConnection;
+    if (peer.loopback()) return connection;
     const net::Address plain = peer.unmapped();
-    return std::hash<std::string_view>{}(plain.bytes()) << 2 | kAddress;
+    return tagged(std::hash<std::string_view>{}(plain.bytes()), Key::address);
   }
   const PeerCredentials facts = peer_of(fd);
-  return facts.pid ? static_cast<std::uint64_t>(*facts.pid) << 2 | kProcess : number << 2 | kConnection;
+  return facts.pid ? fairness_key_of_process(*facts.pid) : connection;
+}
+
+std::uint64_t fairness_key_of_host(std::string_view host) {
+  return tagged(std::hash<std::string_view>{}(host), Key::address);
+}
+
+std::uint64_t fairness_key_of_process(std::int64_t pid) {
+  return tagged(static_cast<std::uint64_t>(pid), Key::process);
+}
+
+std::uint64_t fairness_key_of_user(std::uint32_t uid, std::uint64_t cgroup) {
+  constexpr std::uint64_t kGoldenRatio = 0x9E37'79B9'7F4A'7C15;
+  return tagged((cgroup * kGoldenRatio) ^ uid, Key::user);
 }
 
 }  // namespace carpool::proxy

@@ -105,7 +105,8 @@ class WarmUpOrder final : public admin::PendingResponse {
 
 Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(const pool::Origin& origin,
                                                                             std::uint32_t size) {
-  if (Status asked = parts_.policy.may_ask(origin); !asked) return asked.take_fault();
+  const bool resolved = !parts_.origins.through_parent(origin);
+  if (Status asked = parts_.policy.may_ask(origin, nullptr, resolved); !asked) return asked.take_fault();
   Result<OriginRuntime*> context = parts_.origins.at(origin);
   if (!context) return context.take_fault();
   return std::unique_ptr<admin::PendingResponse>(std::make_unique<WarmUpOrder>(parts_, **context, size));

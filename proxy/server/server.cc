@@ -76,8 +76,8 @@ Status Server::open() {
 
 Status Server::make_workers() {
   const config::Config& config = config_.get();
-  const WorkerParts parts{config, *executors_, *origins_, *policy_, *metrics_,  overload_,
-                          leaks_, intercepts_, *this,     *this,    pseudonym_, session_hosts_};
+  const WorkerParts parts{config,      *executors_, *origins_, *policy_,   *metrics_,  overload_,     leaks_,
+                          intercepts_, *this,       *this,     pseudonym_, processes_, session_hosts_};
   for (std::uint32_t i = 0; i < config.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
     if (!worker) return worker.take_fault();
@@ -125,6 +125,8 @@ Status Server::open_admin() {
   for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
     if (address != nullptr) own.push_back(*address);
   }
+  // The socket of the hand-over gives the listening sockets to any process of this user.
+  if (Result<net::Address> door = net::Address::parse(config.handover.address)) own.push_back(*door);
   policy_->set_forbidden(std::move(own));
   return Done{};
 }

@@ -13,6 +13,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/net/egress_policy.h"
+#include "proxy/net/socket_processes.h"
 #include "proxy/server/admin/admin_server.h"
 #include "proxy/server/admin_control.h"
 #include "proxy/server/admin_view.h"
@@ -103,6 +104,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   LeakLog leaks_;
   Intercepts intercepts_;
   InterceptLeaves intercept_leaves_{intercepts_};
+  net::SocketProcesses processes_;
   std::vector<H2LoopContext*> session_hosts_;  // of the workers
   Workers workers_;
   WorkerPoolEnvironment pool_environment_{workers_, leaks_};

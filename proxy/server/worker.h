@@ -13,6 +13,7 @@
 #include "proxy/exchange/leak_detector.h"
 #include "proxy/exchange/router.h"
 #include "proxy/net/dns/resolver.h"
+#include "proxy/net/socket_processes.h"
 #include "proxy/server/delivery_inbox.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/dialer.h"
@@ -39,6 +40,7 @@ struct WorkerParts {
   WarmUpListener& warm_up;
   ClientList::Owner& owner;  // notified when the last client closed
   std::string_view pseudonym;
+  net::SocketProcesses& processes;                   // of clients on loopback
   const std::vector<H2LoopContext*>& session_hosts;  // of all workers; complete before one runs
 };
 

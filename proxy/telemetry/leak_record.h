@@ -16,7 +16,7 @@ struct BorrowerInfo {
   std::string phase;                     // phase of the exchange
   std::string client;                    // the client's address
   std::string user;                      // that its credentials name; empty: none
-  std::optional<std::int64_t> pid, uid;  // of a client on a Unix socket, by SO_PEERCRED
+  std::optional<std::int64_t> pid, uid;  // of a client on a Unix socket or on loopback
   std::string trace_id;                  // trace id of the request's traceparent; empty: none
   Duration held{};
   std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies so far

@@ -122,6 +122,19 @@ void LoopStats::count_client_handshake(metrics::ClientHandshake end) {
   metrics_.record_client_handshake(loop_.id(), end);
 }
 
+void LoopStats::count_parent_refusal(std::uint16_t status) {
+  using Refusal = metrics::ParentRefusal;
+  Refusal what = Refusal::other;
+  if (status == 0) what = Refusal::unanswered;
+  if (status >= 400 && status < 500) what = status == 407 ? Refusal::credentials : Refusal::forbidden;
+  if (status >= 500) what = Refusal::unavailable;
+  metrics_.record_parent_refusal(loop_.id(), what);
+}
+
+void LoopStats::count_proxy_header(metrics::ProxyHeader what) {
+  metrics_.record_proxy_header(loop_.id(), what);
+}
+
 void LoopStats::count_authentication(metrics::Authentication result) {
   metrics_.record_authentication(loop_.id(), result);
 }

@@ -105,7 +105,12 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     plan.pinned = origin_.pinned;
     plan.address_set = origin_.address_set;
     plan.policy = &dialer_.context_.policy;
+    plan.parent = origin_.parent;
+    plan.connect = origin_.through_connect();
+    plan.pseudonym = dialer_.context_.pseudonym;
     plan.timeout = origin_.pool.connect_timeout;
+    plan.dns_timeout = origin_.pool.dns_timeout;
+    plan.tls_timeout = origin_.pool.tls_timeout;
     if (origin_.tls != nullptr) {
       if (reservation_.kind() == pool::ProtocolMask::h1_only) plan.alpn = {"http/1.1"};
       if (reservation_.kind() == pool::ProtocolMask::h2_only) plan.alpn = {"h2"};
@@ -121,6 +126,9 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
 
   void on_dialed(Result<net::Dialed> result) override LOOP_ONLY {
     if (!result && may_try_again(result.fault())) return dial_now();
+    if (!result && result.fault().kind == FaultKind::parent_refused) {
+      dialer_.context_.stats.count_parent_refusal(dial_->parent_status());
+    }
     if (!result) return fail(explained(result.take_fault()));
     const UpstreamContext& context = dialer_.context_;
     const Instant now = context.loop.now();
@@ -161,7 +169,9 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     dialer_.finished(*this);
   }
 
+  // The rules have judged the origin by its name if a parent proxy resolves it.
   void note_egress() LOOP_ONLY {
+    if (origin_.parent != nullptr) return;
     const std::optional<Fault> reported = dialer_.context_.policy.reported(destination_.origin(), peer_);
     if (reported && !origin_.reported.exchange(true, std::memory_order_relaxed))
       log_egress_reported(destination_.label(), *reported);

@@ -42,6 +42,7 @@ struct UpstreamContext {
   const net::AddressPolicy& policy;
   WarmUpListener& warm_up;
   std::uint32_t inline_handshakes;  // a second, by this loop itself
+  std::string_view pseudonym;       // of this proxy in Via
   bool first;                       // of the loops: what is done once for all of them is done here
 };
 

@@ -159,7 +159,7 @@ FLOW = [
     m("a truncated response is whole", U + "h1_stream.cc", "if (end) return user_.on_response_end();\n    return fail(end.take_fault(), true);", "return user_.on_response_end();", PLANE),
     m("a failure does not say that bytes were sent", U + "h1_stream.cc", "failure.any_byte_sent = write_queue_.bytes_written() > 0;", "failure.any_byte_sent = false;", PLANE),
     m("a failure does not say that bytes of a response came", U + "h1_stream.cc", "failure.any_byte_back = reader_.any_byte();", "failure.any_byte_back = false;", PLANE),
-    m("plain text to any address may carry credentials", "proxy/net/dialed.cc", "peer.loopback()", "true", STREAMS),
+    m("plain text to any address may carry credentials", "proxy/net/dialed.cc", "peer.on_this_host()", "true", STREAMS),
     m("an unverified certificate is a proof", "proxy/net/dialed.cc", "tls->settings().verify", "true", STREAMS),
     m("a file's last good value goes with the file", U + "origin/credentials.cc", "      known.fault = value.fault().detail;", "      known.fault = value.fault().detail;\n      known.bytes.clear();", STREAMS),
     m("a refused token is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),

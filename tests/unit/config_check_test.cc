@@ -158,7 +158,7 @@ TEST(Aliases, AreHostsAndListedOnce) {
 }
 
 TEST(PinnedAddresses, AreIpAddressesWithPort) {
-  for (const std::string address : {"a:1", "127.0.0.1", "127.0.0.1:0", "unix:/x", "[::1]"}) {
+  for (const std::string address : {"a:1", "127.0.0.1", "127.0.0.1:0", "unix:x", "[::1]"}) {
     expect_mistake("[[origin]]\nuri = \"http://a\"\naddresses = [\"" + address + "\"]\n",
                    "3:14: origin.addresses:", "expected \"IP:PORT\"");
   }
@@ -213,7 +213,9 @@ TEST(EverySetting, TakesItsDefault) {
   for (const Section& section : sections()) {
     for (const Setting& setting : section.settings) {
       const Value value = default_of(section, setting);
+      // Absent ports and an absent secret are written by leaving the key out.
       if (section.in_config == nullptr || std::holds_alternative<Ports>(value)) continue;
+      if (std::holds_alternative<Secret>(value)) continue;
       good((section.path.empty() ? "" : "[" + std::string(section.path) + "]\n") + std::string(setting.key) + " = " +
            toml(value));
     }

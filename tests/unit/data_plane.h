@@ -214,7 +214,7 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
         resolver(loop, {}),
         router(*origins, *policy),
         streams(loop, stats, hosts),
-        upstream{loop, tasks, streams, stats, *origins, *policy, *this, 100, true},
+        upstream{loop, tasks, streams, stats, *origins, *policy, *this, 100, "carpool-test", true},
         dialer(upstream, resolver),
         exchanges(context),
         context{loop,  streams.buffers(), streams,       exchanges, router, *origins, dialer, stats,

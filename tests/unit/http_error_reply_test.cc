@@ -88,6 +88,7 @@ TEST(FaultReply, HasTheStatusesOfTheContract) {
       {FaultKind::dns_error, 502},
       {FaultKind::connect_refused, 502},
       {FaultKind::tls_certificate, 502},
+      {FaultKind::parent_refused, 502},
       {FaultKind::connection_terminated, 502},
       {FaultKind::queue_full, 503},
       {FaultKind::connect_timeout, 504},

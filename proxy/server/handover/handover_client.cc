@@ -103,7 +103,7 @@ void HandoverClient::pause_one(OriginRegistry& origins, const HandoverState::Pau
 void HandoverClient::teach_one(OriginRegistry& origins, const net::EgressPolicy& policy,
                                const HandoverState::Origin& one) {
   const Result<pool::Origin> origin = pool::parse_origin(one.label);
-  if (!origin || !policy.may_ask(*origin)) return;
+  if (!origin || !policy.may_ask(*origin, nullptr, !origins.through_parent(*origin))) return;
   Result<OriginRuntime*> context = origins.at(*origin);
   if (!context) return;
   if (one.learned_idle) (*context)->destination->restore_idle_limit(*one.learned_idle);

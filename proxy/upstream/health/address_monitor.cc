@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/net/parent_proxy.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -16,13 +17,20 @@ constexpr Duration kEvery = std::chrono::seconds(1);
 constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while connections remain to be closed
 }  // namespace
 
+namespace {
+// Returns what connections lead to: the parent proxy or the origin.
+const pool::Origin& dialed_place(const OriginRuntime& origin) {
+  return origin.parent != nullptr ? origin.parent->place : origin.destination->origin();
+}
+}  // namespace
+
 // Look: the repeated DNS query for one origin.
 class AddressMonitor::Look final : public dns::Question {
  public:
   Look(const OriginRuntime& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
   void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
     if (!addresses || addresses->empty()) return;  // no result: keep everything
-    const std::uint16_t port = origin_.destination->origin().port;
+    const std::uint16_t port = dialed_place(origin_).port;
     if (!origin_.address_set->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
     log::info(
         "dns", "the addresses of an origin changed",
@@ -74,7 +82,7 @@ void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
 }
 
 void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant now) {
-  const pool::Origin& name = origin.destination->origin();
+  const pool::Origin& name = dialed_place(origin);
   if (!origin.address_set->in_use()) return;
   if (!origin.pinned.empty()) {
     origin.address_set->learn(net::with_default_port(origin.pinned, name.port), now);  // a reload may have changed them

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "exec/read_buffer.h"
+#include "proxy/net/parent_proxy.h"
 #include "proxy/upstream/h2/loop_context.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/upstream_context.h"
@@ -29,11 +30,26 @@ void Probe::start() {
   reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.speaks.bare_lf);
   timer_.arm(context_.loop.now() + origin_.pool.connect_timeout);
   WriteBatch out;
-  out.text().append(what).append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
+  write_line(out.text());
+  out.text().append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
+  if (!origin_.absolute.empty() && !origin_.parent->authorization.empty()) {
+    out.text().append("\r\nProxy-Authorization: ").append(origin_.parent->authorization);
+  }
   out.text().append("\r\nUser-Agent: carpool\r\n\r\n");
   if (write_queue_.send(connection().transport(), out) == WriteQueue::Sent::failed)
     return fail("the request could not be sent");
   if (connection().transport().maybe_readable()) on_upstream_ready();
+}
+
+// "HEAD /up", and in absolute form for a parent proxy, where OPTIONS * has no path (RFC 9112 §3.2.4).
+void Probe::write_line(std::string& out) const {
+  const std::string_view what = origin_.pool.health_check.probe;
+  if (origin_.absolute.empty()) {
+    out.append(what);
+    return;
+  }
+  const std::size_t path = what.find(' ') + 1;
+  out.append(what.substr(0, path)).append(origin_.absolute).append(what.ends_with(" *") ? "" : what.substr(path));
 }
 
 void Probe::end(pool::CloseCause cause) {

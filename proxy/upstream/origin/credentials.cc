@@ -17,14 +17,6 @@ namespace carpool::proxy {
 namespace {
 constexpr std::string_view kClientSecret = "client_secret";
 
-// A dump would hold the values, and so would a debugger's view. Either call alone leaves a way: the limit does not bind
-// a program that the kernel hands dumps to.
-void forbid_dumps() {
-  const rlimit none{0, 0};
-  static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
-  static_cast<void>(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
-}
-
 std::vector<config::SetField> watched(const config::OriginSettings& origin) {
   std::vector<config::SetField> all = origin.headers;
   if (!origin.oauth2.token_url.empty()) all.push_back({std::string(kClientSecret), origin.oauth2.client_secret});
@@ -39,6 +31,13 @@ Result<std::string> usable_value(const config::Secret& secret) {
   return Fault{FaultKind::internal, Side::self, secret.file + " has no value that a field may have"};
 }
 }  // namespace
+
+// Either call alone leaves a way: the limit does not bind a program that the kernel hands dumps to.
+void forbid_dumps() {
+  const rlimit none{0, 0};
+  static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
+  static_cast<void>(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+}
 
 Credentials::Credentials(const config::OriginSettings& origin, unsigned loops)
     : label_(origin.origin.label()),

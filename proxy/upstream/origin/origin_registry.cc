@@ -6,6 +6,7 @@
 #include "metrics/registry.h"
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/origin/credentials.h"
+#include "proxy/upstream/origin/parent_choice.h"
 
 namespace carpool::proxy {
 
@@ -83,8 +84,7 @@ net::AddressRules rules_of(const config::Addresses& settings) {
           settings.slow_start};
 }
 
-constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process, like the next limit
-constexpr std::size_t kMaxVersions = 1000;    // of the settings of one origin
+constexpr std::size_t kMaxVersions = 1000;  // of the settings of one origin
 
 std::string key_of(const pool::Origin& origin) {
   return origin.label();
@@ -110,11 +110,11 @@ Result<std::unique_ptr<OriginRegistry>> OriginRegistry::make(config::Config& con
 // ---- applying a configuration ----
 
 // Equal settings keep one number forever, so that a pool is found again if its settings return. Without TLS only the
-// protocols and leniencies distinguish two origins.
-Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
-  if (scheme == pool::Scheme::tcp) return 0U;
-  config::Upstream key = upstream;
-  if (scheme == pool::Scheme::http) key.tls = {};
+// protocols, leniencies and the parent proxy distinguish two origins.
+Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream,
+                                                bool through_parent) {
+  config::Upstream key = settings_without_choice(upstream, through_parent);
+  if (scheme != pool::Scheme::https) key.tls = {};
   for (std::size_t i = 0; i < identities_.size(); ++i) {
     if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
   }
@@ -128,7 +128,7 @@ Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const confi
     if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
   }
   const std::scoped_lock lock(mutex_);
-  identities_.push_back({std::move(key), std::move(identity)});
+  identities_.push_back({std::move(key), std::move(identity), nullptr});
   return static_cast<std::uint32_t>(identities_.size() - 1);
 }
 
@@ -145,15 +145,9 @@ Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) 
     }
     if (tls.ca_file.empty() && tls.verify) prepared.files.emplace_back("the system's certificate authorities");
   }
-  for (const pool::Scheme scheme : {pool::Scheme::https, pool::Scheme::http}) {
-    Result<std::uint32_t> number = number_of(scheme, fresh.upstream);
-    if (!number) return number.take_fault();
-    (scheme == pool::Scheme::https ? prepared.default_https : prepared.default_http) = *number;
-  }
-  for (config::OriginSettings& settings : fresh.origins) {
-    Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream);
-    if (!number) return number.take_fault();
-    settings.origin.tls = *number;
+  if (Status numbered = number_origins(fresh, prepared); !numbered) return numbered.take_fault();
+  if (Status found = find_parents(fresh, prepared); !found) return found.take_fault();
+  for (const config::OriginSettings& settings : fresh.origins) {
     if (settings.headers.empty() && settings.oauth2.token_url.empty()) continue;
     Result<Credentials*> credentials = credentials_of(settings);
     if (!credentials) return credentials.take_fault();
@@ -189,8 +183,9 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
   const std::scoped_lock lock(mutex_);
   config_ = &fresh;
-  default_http_ = prepared.default_http;
-  default_https_ = prepared.default_https;
+  defaults_ = prepared.defaults;
+  tunnels_ = std::move(prepared.tunnels);
+  for (std::size_t i = 0; i < prepared.parents.size(); ++i) identities_[i].parent = prepared.parents[i];
   credentials_ = std::move(prepared.credentials);
   configured_.clear();
   aliases_.clear();
@@ -233,12 +228,6 @@ const config::OriginSettings* OriginRegistry::settings_of(const pool::Origin& or
   return found == configured_.end() ? nullptr : found->second;
 }
 
-std::uint32_t OriginRegistry::tls_number(const pool::Origin& origin) const {
-  if (origin.scheme == pool::Scheme::tcp) return 0;
-  if (const config::OriginSettings* settings = settings_of(origin)) return settings->origin.tls;
-  return origin.scheme == pool::Scheme::https ? default_https_ : default_http_;
-}
-
 const config::OriginSettings* OriginRegistry::alias(const std::string& host) const {
   const std::scoped_lock lock(mutex_);
   const auto found = aliases_.find(host);
@@ -258,6 +247,9 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->authority = origin.authority();
   context->speaks = speaks_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
   if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
+  context->parent = identities_[identity_number(origin)].parent;
+  const bool absolute = origin.scheme == pool::Scheme::http && !context->speaks.h2;
+  if (context->parent != nullptr && absolute) context->absolute = origin.label();
   // Nothing can be said about the requests inside a tunnel.
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;

@@ -3,6 +3,7 @@
 // reload changes an origin, the origin gets a new OriginRuntime; users of the old one finish with the old one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -43,12 +44,21 @@ class OriginRegistry {
   std::vector<OriginRuntime*> all() const;
   // Returns the runtimes with one of these TLS identities, including those of pools that a reload has replaced.
   std::vector<OriginRuntime*> under(const std::vector<const TlsIdentity*>& identities) const;
+  static constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process
+  // Returns true if a parent proxy resolves the name of this origin. Any thread.
+  bool through_parent(const pool::Origin& origin) const;
+  // The identities of origins without settings of their own; the second ones: those that no parent proxy leads to.
+  struct Defaults {
+    std::array<std::uint32_t, 2> http{}, https{};
+  };
   // Loads the files that `fresh` needs and sets the TLS identities of its origins. Blocking: must not run on a loop.
   // One call at a time. If it returns a Fault, nothing in force has changed.
   struct Prepared {
     std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
-    std::vector<std::string> files;  // files of the renewed identities
-    std::uint32_t default_http = 0, default_https = 0;
+    std::vector<std::string> files;                // files of the renewed identities
+    std::vector<const net::ParentProxy*> parents;  // of the identities
+    Defaults defaults;
+    std::unordered_map<std::string, std::uint32_t> tunnels;     // the identities of tcp origins, by label
     std::unordered_map<std::string, Credentials*> credentials;  // by label
   };
   Result<Prepared> prepare(config::Config& fresh);
@@ -77,15 +87,20 @@ class OriginRegistry {
   struct Identity {
     config::Upstream upstream;
     std::unique_ptr<TlsIdentity> tls;
+    const net::ParentProxy* parent = nullptr;
   };
   using Context = std::unique_ptr<OriginRuntime>;
   OriginRegistry(const config::Config& config, metrics::Registry& metrics);
-  Result<std::uint32_t> number_of(pool::Scheme scheme, const config::Upstream& upstream);
+  Result<std::uint32_t> number_of(pool::Scheme scheme, const config::Upstream& upstream, bool through_parent);
+  Result<const net::ParentProxy*> known_parent(const config::Upstream& upstream);
+  Status find_parents(const config::Config& fresh, Prepared& prepared);
+  Status number_origins(config::Config& fresh, Prepared& prepared);
   Result<Credentials*> credentials_of(const config::OriginSettings& settings);
   bool is_place_of_rules(const pool::Origin& origin) const;
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const;
   Result<OriginRuntime*> version_of(pool::Origin origin);
   const config::OriginSettings* settings_of(const pool::Origin& origin) const;
+  std::uint32_t identity_number(const pool::Origin& origin) const;
   std::uint32_t tls_number(const pool::Origin& origin) const;
 
   metrics::Registry& metrics_;
@@ -93,7 +108,9 @@ class OriginRegistry {
   mutable std::mutex mutex_;  // guards everything below except directory_
   const config::Config* config_;
   std::vector<Identity> identities_;                                           // indexed by Origin::tls; only grows
-  std::uint32_t default_http_ = 0, default_https_ = 0;                         // identities of [upstream]
+  std::vector<std::unique_ptr<const net::ParentProxy>> made_parents_;          // only grows
+  Defaults defaults_;                                                          // identities of [upstream]
+  std::unordered_map<std::string, std::uint32_t> tunnels_;                     // identities of tcp origins, by label
   std::unordered_map<std::string, const config::OriginSettings*> configured_;  // by label
   std::unordered_map<std::string, const config::OriginSettings*> aliases_;     // by canonical host
   std::unordered_map<std::string, Credentials*> credentials_;                  // in force, by label

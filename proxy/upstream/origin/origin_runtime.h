@@ -22,7 +22,8 @@ namespace carpool::proxy {
 
 namespace net {
 class AddressSet;
-}
+struct ParentProxy;
+}  // namespace net
 class Credentials;
 class TlsIdentity;
 
@@ -42,6 +43,8 @@ struct OriginRuntime {
   std::string authority;       // Host for this origin
   TlsIdentity* tls = nullptr;  // null: plain text
   ProtocolSet speaks;
+  const net::ParentProxy* parent = nullptr;  // the origin is reached through it; null: directly
+  std::string absolute;  // "http://host:port", before the path of requests that `parent` gets; empty: origin form
   std::vector<net::Address> pinned;
   std::vector<std::string> allow;        // of the configuration
   std::vector<http::RequestRule> rules;  // of `allow`
@@ -62,13 +65,16 @@ struct OriginRuntime {
   // a reload follows the change.
   std::atomic<bool> replaced{false};
 
+  // Returns true if the parent proxy is asked for a tunnel to the origin.
+  bool through_connect() const { return parent != nullptr && absolute.empty(); }
   bool is_replaced() const { return replaced.load(std::memory_order_relaxed); }
 
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           speaks == other.speaks && pinned == other.pinned && restricted == other.restricted &&
-           streaming == other.streaming && allow == other.allow && credentials == other.credentials;
+           speaks == other.speaks && parent == other.parent && pinned == other.pinned &&
+           restricted == other.restricted && streaming == other.streaming && allow == other.allow &&
+           credentials == other.credentials;
   }
   // `path`: of the request's target; a tunnel has none.
   bool allows(std::string_view method, std::string_view path) const {

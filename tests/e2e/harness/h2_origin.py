@@ -146,15 +146,21 @@ def hello(stream):
 
 
 class H2Origin:
-    """`early`: called with the head alone, instead of `handler`; `alpn`: accepted protocols besides h2."""
+    """`early`: called with the head alone, instead of `handler`; `path`: of a Unix socket, instead of a port."""
 
-    def __init__(self, handler=hello, tls=None, settings=None, early=None):
+    def __init__(self, handler=hello, tls=None, settings=None, early=None, path=None):
         self.handler, self.early, self.settings = handler, early, settings or {}
         self.tls, self.lock = tls, threading.Condition()
         self.seen, self.resets, self.opened, self.connections = [], [], 0, collections.OrderedDict()
-        self._server = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.port = self._server.getsockname()[1]
-        self.authority = "127.0.0.1:%d" % self.port
+        if path is not None:
+            self._server = socket.socket(socket.AF_UNIX)
+            self._server.bind(path)
+            self._server.listen(512)
+            self.port, self.authority = None, "unix:" + path
+        else:
+            self._server = socket.create_server(("127.0.0.1", 0), backlog=512)
+            self.port = self._server.getsockname()[1]
+            self.authority = "127.0.0.1:%d" % self.port
         self.url = "%s://%s" % ("https" if tls else "http", self.authority)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -182,7 +188,8 @@ class H2Origin:
     def _serve(self, sock):
         connection = None
         try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.port is not None:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.tls:
                 sock = self.tls.wrap_socket(sock, server_side=True)
             with self.lock:

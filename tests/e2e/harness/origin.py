@@ -77,17 +77,24 @@ def hello(exchange):
 
 
 class Origin:
-    """A handler that returns False ends the connection; one that raises Gone or OSError has lost it."""
+    """A handler that returns False ends the connection; one that raises Gone or OSError has lost it. `path`: of a Unix
+    socket, instead of host and port."""
 
-    def __init__(self, handler=hello, tls=None, backlog=512, host="127.0.0.1", port=0):
+    def __init__(self, handler=hello, tls=None, backlog=512, host="127.0.0.1", port=0, path=None):
         self.handler, self._tls = handler, tls
         self._lock = threading.Lock()
         self.seen, self.opened, self.peak, self.peak_busy, self._busy = [], 0, 0, 0, 0
         self._socks, self._open = set(), select.poll()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._server = socket.create_server((host, port), family=family, backlog=backlog)
-        self.port = self._server.getsockname()[1]
-        self.authority = "%s:%d" % (host, self.port)
+        if path is not None:
+            self._server = socket.socket(socket.AF_UNIX)
+            self._server.bind(path)
+            self._server.listen(backlog)
+            self.port, self.authority = None, "unix:" + path
+        else:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._server = socket.create_server((host, port), family=family, backlog=backlog)
+            self.port = self._server.getsockname()[1]
+            self.authority = "%s:%d" % (host, self.port)
         self.url = "%s://%s" % ("https" if tls else "http", self.authority)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -97,7 +104,8 @@ class Origin:
                 sock, _ = self._server.accept()
             except OSError:
                 return
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.port is not None:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self.opened += 1
                 number = self.opened

@@ -43,7 +43,11 @@ std::string borrower_text(const BorrowerInfo& borrower) {
   std::string text = borrower.request;
   if (!borrower.client.empty()) text += " of " + borrower.client;
   if (!borrower.user.empty()) text += " as " + borrower.user;
-  if (borrower.pid) text += " (pid " + std::to_string(*borrower.pid) + ", uid " + std::to_string(*borrower.uid) + ")";
+  if (borrower.pid && borrower.uid) {
+    text += " (pid " + std::to_string(*borrower.pid) + ", uid " + std::to_string(*borrower.uid) + ")";
+  } else if (borrower.uid) {
+    text += " (uid " + std::to_string(*borrower.uid) + ")";
+  }
   if (!borrower.phase.empty()) text += ", " + borrower.phase;
   return text;
 }

@@ -1,0 +1,34 @@
+#include "proxy/downstream/client_identity.h"
+
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/net/loopback_owner.h"
+#include "proxy/net/peer_credentials.h"
+#include "proxy/net/socket_processes.h"
+
+namespace carpool::proxy {
+
+std::uint64_t ClientIdentity::key(const ExchangeContext& context, const config::Listen& listen, int fd,
+                                  std::string_view peer) {
+  if (key_ != 0) return key_;
+  if (listen.proxy_protocol) return key_ = fairness_key_of_host(peer.substr(0, peer.rfind(':')));
+  if (listen.loopback_client != config::LoopbackClient::connection) {
+    if (const std::uint64_t key = of_loopback(context, listen.loopback_client, fd); key != 0) return key;
+  }
+  return key_ = fairness_key_of(fd);
+}
+
+// Returns 0 if the peer is not on loopback or the kernel does not name its owner.
+std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config::LoopbackClient by, int fd) {
+  if (inode_ == 0) {
+    const auto owner = net::owner_of_peer(fd);
+    if (!owner) return 0;
+    inode_ = owner->inode;
+    user_ = fairness_key_of_user(owner->uid, owner->cgroup);
+  }
+  if (by == config::LoopbackClient::user || context.processes == nullptr) return key_ = user_;
+  const net::SocketProcesses::Answer answer = context.processes->find(inode_, *context.tasks, context.loop.now());
+  if (!answer.settled) return user_;
+  return key_ = answer.pid == 0 ? user_ : fairness_key_of_process(answer.pid);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,32 @@
+// ClientIdentity: what counts as one client in the fair shares of a busy pool. Found when the first request of a
+// connection has to wait: on TCP by the remote address, behind a load balancer by the address that it announced, on a
+// Unix socket by the process, and on loopback, where all have one address, by the owner of the socket
+// (listen.loopback_client).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "exec/role.h"
+#include "proxy/config/config.h"
+
+namespace carpool::proxy {
+
+struct ExchangeContext;
+
+class ClientIdentity {
+ public:
+  // Returns the key; never 0. It changes once at most, when the process of a client on loopback becomes known.
+  // `peer`: the address that was announced, on a listener with proxy_protocol.
+  std::uint64_t key(const ExchangeContext& context, const config::Listen& listen, int fd,
+                    std::string_view peer) LOOP_ONLY;
+
+ private:
+  std::uint64_t of_loopback(const ExchangeContext& context, config::LoopbackClient by, int fd) LOOP_ONLY;
+
+  std::uint64_t key_ = 0;    // 0: not known, or not for certain
+  std::uint64_t inode_ = 0;  // of the socket of a client on loopback whose process is looked for
+  std::uint64_t user_ = 0;   // the key of its user, until then
+};
+
+}  // namespace carpool::proxy

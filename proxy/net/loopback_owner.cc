@@ -1,0 +1,87 @@
+#include "proxy/net/loopback_owner.h"
+
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/fd.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+struct OwnerQuery {
+  nlmsghdr header{};
+  inet_diag_req_v2 request{};
+};
+
+OwnerQuery query_for(const Address& owner, const Address& other) {
+  OwnerQuery query;
+  query.header.nlmsg_len = sizeof query;
+  query.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  query.header.nlmsg_flags = NLM_F_REQUEST;
+  inet_diag_req_v2& request = query.request;
+  request.sdiag_family = static_cast<__u8>(owner.family());
+  request.sdiag_protocol = IPPROTO_TCP;
+  request.idiag_states = ~0U;
+  request.id.idiag_sport = htons(owner.port());
+  request.id.idiag_dport = htons(other.port());
+  std::memcpy(request.id.idiag_src, owner.bytes().data(), owner.bytes().size());
+  std::memcpy(request.id.idiag_dst, other.bytes().data(), other.bytes().size());
+  request.id.idiag_cookie[0] = request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  return query;
+}
+
+// `bytes`: the attributes behind the message. Its container, if the kernel says.
+std::uint64_t cgroup_in(const char* bytes, std::size_t size) {
+  while (size >= sizeof(rtattr)) {
+    rtattr one{};
+    std::memcpy(&one, bytes, sizeof one);
+    if (one.rta_len < sizeof one || one.rta_len > size) return 0;
+    std::uint64_t value = 0;
+    if (one.rta_type == INET_DIAG_CGROUP_ID && one.rta_len >= sizeof one + sizeof value) {
+      std::memcpy(&value, bytes + sizeof one, sizeof value);
+      return value;
+    }
+    const std::size_t step = RTA_ALIGN(one.rta_len);
+    if (step > size) return 0;
+    bytes += step;
+    size -= step;
+  }
+  return 0;
+}
+
+std::optional<SocketOwner> read_answer(const char* bytes, std::size_t size) {
+  nlmsghdr header{};
+  inet_diag_msg message{};
+  if (size < NLMSG_HDRLEN + sizeof message) return std::nullopt;
+  std::memcpy(&header, bytes, sizeof header);
+  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || header.nlmsg_len > size) return std::nullopt;
+  std::memcpy(&message, bytes + NLMSG_HDRLEN, sizeof message);
+  const std::size_t attributes = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof message);
+  SocketOwner owner{message.idiag_uid, message.idiag_inode, 0};
+  if (header.nlmsg_len > attributes) owner.cgroup = cgroup_in(bytes + attributes, header.nlmsg_len - attributes);
+  return owner.inode == 0 ? std::nullopt : std::optional(owner);  // 0: its process has closed it
+}
+
+}  // namespace
+
+std::optional<SocketOwner> owner_of_peer(int fd) {
+  const Address peer = Address::peer_of(fd).unmapped(), local = Address::local_of(fd).unmapped();
+  if (!peer.loopback() || peer.family() != local.family()) return std::nullopt;
+  const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+  const OwnerQuery query = query_for(peer, local);
+  if (!kernel || ::send(kernel.get(), &query, sizeof query, 0) != sizeof query) return std::nullopt;
+  std::array<char, 4096> answer;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
+  const ssize_t got = ::recv(kernel.get(), answer.data(), answer.size(), 0);
+  return got <= 0 ? std::nullopt : read_answer(answer.data(), static_cast<std::size_t>(got));
+}
+
+}  // namespace carpool::proxy::net

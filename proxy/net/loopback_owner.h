@@ -1,0 +1,20 @@
+// The owner of the other end of a TCP connection within this host's network namespace, which the kernel names by its
+// addresses (sock_diag(7)). Every process of a pod has the address 127.0.0.1; this tells them apart.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace carpool::proxy::net {
+
+struct SocketOwner {
+  std::uint32_t uid = 0;
+  std::uint64_t inode = 0;   // of the socket; what /proc/PID/fd names
+  std::uint64_t cgroup = 0;  // of the process that made it: its container; 0: the kernel does not tell
+};
+
+// Returns nullopt if the peer is not on loopback, is gone, or the kernel does not answer. Costs a few system calls on a
+// netlink socket, which answers at once.
+std::optional<SocketOwner> owner_of_peer(int fd);
+
+}  // namespace carpool::proxy::net

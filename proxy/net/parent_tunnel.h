@@ -1,0 +1,38 @@
+// ParentTunnel: asks a parent proxy for a tunnel to an origin (CONNECT, RFC 9110 §9.3.6). The bytes that follow the
+// answer's head stay in the socket: they are the origin's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "pool/origin.h"
+
+namespace carpool::proxy::net {
+
+struct ParentProxy;
+
+class ParentTunnel {
+ public:
+  ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view pseudonym);
+  // Sends and reads what the socket takes and has. Returns true once the tunnel is open. Fault: parent_refused.
+  // `memory` bounds the answer's head.
+  Result<bool> step(int fd, std::span<char> memory);
+  std::uint16_t status() const { return status_; }  // of the answer; 0: none has arrived
+
+ private:
+  Status send(int fd);
+  Result<bool> take_head(int fd, std::string_view arrived);
+  Fault refused(std::string why) const;
+  Fault refusal(std::string_view reason) const;
+
+  const ParentProxy& parent_;
+  const std::string target_;  // "host:port"
+  std::string request_;       // what is left to send
+  std::uint16_t status_ = 0;
+  std::uint8_t interim_ = 0;  // 1xx heads that were read
+};
+
+}  // namespace carpool::proxy::net

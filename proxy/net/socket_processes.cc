@@ -1,0 +1,117 @@
+#include "proxy/net/socket_processes.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace carpool::proxy::net {
+namespace {
+
+constexpr Duration kLeastPause = std::chrono::milliseconds(20);
+constexpr int kShare = 20;  // one part of so many
+constexpr std::size_t kMostClients = 64;
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+using Directory = std::unique_ptr<DIR, CloseDirectory>;
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+// The inode of "socket:[123]".
+std::optional<std::uint64_t> socket_of(const std::string& link) {
+  constexpr std::string_view kBegin = "socket:[";
+  std::array<char, 64> text{};
+  const ssize_t size = ::readlink(link.c_str(), text.data(), text.size());
+  if (size <= 0) return std::nullopt;
+  std::string_view name(text.data(), static_cast<std::size_t>(size));
+  if (!name.starts_with(kBegin) || !name.ends_with(']')) return std::nullopt;
+  return number_in<std::uint64_t>(name.substr(kBegin.size(), name.size() - kBegin.size() - 1));
+}
+
+template <class Visit>
+void each_entry(const std::string& path, const Visit& visit) {
+  const Directory directory(::opendir(path.c_str()));
+  if (!directory) return;
+  // This thread alone reads this directory.
+  while (const dirent* entry = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
+    if (!visit(std::string_view(entry->d_name))) return;
+  }
+}
+
+}  // namespace
+
+SocketProcesses::Answer SocketProcesses::find(std::uint64_t inode, exec::Submitter& tasks, Instant now) {
+  bool read = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = known_.find(inode); found != known_.end()) return {true, found->second};
+    if (wanted_.size() < kMostSockets) wanted_.insert(inode);
+    read = !reads_ && now >= not_before_;
+    reads_ = reads_ || read;
+  }
+  if (read) tasks.submit(exec::lend(reading_));
+  return {};
+}
+
+void SocketProcesses::read_now() {
+  const Instant began = Clock::now();
+  std::unordered_set<std::uint64_t> wanted;
+  std::vector<std::int64_t> pids;
+  {
+    const std::scoped_lock lock(mutex_);
+    wanted = wanted_;
+    pids = clients_;
+  }
+  const std::size_t known = pids.size();
+  each_entry(proc_, [&](std::string_view name) {
+    const auto pid = number_in<std::int64_t>(name);
+    if (pid && std::find(pids.begin(), pids.begin() + static_cast<std::ptrdiff_t>(known), *pid) ==
+                   pids.begin() + static_cast<std::ptrdiff_t>(known)) {
+      pids.push_back(*pid);
+    }
+    return true;
+  });
+  Found found;
+  std::size_t links = 0;
+  for (const std::int64_t pid : pids) {
+    const std::string folder = proc_ + '/' + std::to_string(pid) + "/fd/";
+    each_entry(folder, [&](std::string_view name) {
+      const auto inode = socket_of(std::string(folder).append(name));
+      if (inode && wanted.count(*inode) != 0) found.emplace(*inode, pid);
+      return ++links < kMostLinks && found.size() < wanted.size();
+    });
+    if (links >= kMostLinks || found.size() == wanted.size()) break;
+  }
+  for (const std::uint64_t inode : wanted) found.emplace(inode, 0);
+  end_reading(std::move(found), Clock::now() - began);
+}
+
+void SocketProcesses::end_reading(Found found, Duration took) {
+  const std::scoped_lock lock(mutex_);
+  reads_ = false;
+  not_before_ = Clock::now() + std::max(kLeastPause, took * kShare);
+  if (known_.size() + found.size() > kMostSockets) known_.clear();
+  for (const auto& [inode, pid] : found) {
+    wanted_.erase(inode);
+    known_.emplace(inode, pid);
+    if (pid == 0 || std::find(clients_.begin(), clients_.end(), pid) != clients_.end()) continue;
+    if (clients_.size() == kMostClients) clients_.erase(clients_.begin());
+    clients_.push_back(pid);
+  }
+}
+
+}  // namespace carpool::proxy::net

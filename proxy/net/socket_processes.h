@@ -1,0 +1,56 @@
+// SocketProcesses: the processes that hold the sockets of clients on loopback, found by reading /proc/PID/fd. Reading
+// takes milliseconds where many processes run, so it is a blocking task, one at a time, and takes at most a twentieth
+// of the time. Sees only processes of the same PID namespace that this user may inspect. Shared by all loops.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "exec/submitter.h"
+#include "exec/task.h"
+
+namespace carpool::proxy::net {
+
+class SocketProcesses {
+ public:
+  static constexpr std::size_t kMostSockets = 4096;   // that are looked for, and that are known
+  static constexpr std::size_t kMostLinks = 200'000;  // that one reading looks at
+
+  explicit SocketProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
+
+  struct Answer {
+    bool settled = false;  // the answer will not change
+    std::int64_t pid = 0;  // 0: none was found
+  };
+  // Returns what is known of the socket; the first question for it has a reading of /proc follow, by `tasks`.
+  Answer find(std::uint64_t inode, exec::Submitter& tasks, Instant now) LOOP_ONLY;
+  void read_now();  // blocking
+
+ private:
+  struct Reading final : exec::Task {
+    explicit Reading(SocketProcesses& o) : owner(o) {}
+    const char* name() const override { return "finding the processes of clients"; }
+    void run() override { owner.read_now(); }
+    void close() override { owner.end_reading({}, Duration::zero()); }
+    SocketProcesses& owner;
+  };
+  using Found = std::unordered_map<std::uint64_t, std::int64_t>;  // pid by inode; 0: no process has it
+  void end_reading(Found found, Duration took);
+
+  const std::string proc_;
+  Reading reading_{*this};
+  std::mutex mutex_;  // guards what follows
+  std::unordered_set<std::uint64_t> wanted_;
+  Found known_;
+  std::vector<std::int64_t> clients_;  // pids that had sockets of clients; read first
+  bool reads_ = false;
+  Instant not_before_{};
+};
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,78 @@
+// OriginRegistry: the numbers of the settings under which origins are reached, and their parent proxies.
+#include <utility>
+
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/parent_choice.h"
+
+namespace carpool::proxy {
+
+Status OriginRegistry::number_origins(config::Config& fresh, Prepared& prepared) {
+  for (const bool direct : {false, true}) {
+    for (const pool::Scheme scheme : {pool::Scheme::https, pool::Scheme::http}) {
+      Result<std::uint32_t> number = number_of(scheme, fresh.upstream, !direct);
+      if (!number) return number.take_fault();
+      (scheme == pool::Scheme::https ? prepared.defaults.https : prepared.defaults.http).at(direct ? 1 : 0) = *number;
+    }
+  }
+  for (config::OriginSettings& settings : fresh.origins) {
+    const bool through_parent = goes_through_parent(settings.upstream, settings.origin, !settings.addresses.empty());
+    Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream, through_parent);
+    if (!number) return number.take_fault();
+    if (settings.origin.scheme == pool::Scheme::tcp) {
+      prepared.tunnels.emplace(settings.origin.label(), *number);
+    } else {
+      settings.origin.tls = *number;
+    }
+  }
+  return Done{};
+}
+
+// The credentials of parent proxies are read again: their files may have changed. Settings that nothing uses any more
+// may name a file that is gone.
+Status OriginRegistry::find_parents(const config::Config& fresh, Prepared& prepared) {
+  std::vector<bool> used(identities_.size());
+  for (const std::uint32_t number : {prepared.defaults.http[0], prepared.defaults.https[0]}) used[number] = true;
+  for (const config::OriginSettings& settings : fresh.origins) {
+    const auto tunnel = prepared.tunnels.find(settings.origin.label());
+    used[tunnel == prepared.tunnels.end() ? settings.origin.tls : tunnel->second] = true;
+  }
+  for (std::size_t i = 0; i < identities_.size(); ++i) {
+    Result<const net::ParentProxy*> parent = known_parent(identities_[i].upstream);
+    if (!parent && used[i]) return parent.take_fault();
+    prepared.parents.push_back(parent ? *parent : identities_[i].parent);
+  }
+  return Done{};
+}
+
+Result<const net::ParentProxy*> OriginRegistry::known_parent(const config::Upstream& upstream) {
+  if (upstream.proxy.empty()) return static_cast<const net::ParentProxy*>(nullptr);
+  Result<net::ParentProxy> read = parent_of(upstream);
+  if (!read) return read.take_fault();
+  for (const std::unique_ptr<const net::ParentProxy>& known : made_parents_) {
+    if (known->place == read->place && known->authorization == read->authorization) return known.get();
+  }
+  if (made_parents_.size() >= kMaxIdentities) {
+    return Fault{FaultKind::budget, Side::self,
+                 "too many different credentials of upstream.proxy since the start; restart carpool"};
+  }
+  return made_parents_.emplace_back(std::make_unique<const net::ParentProxy>(std::move(*read))).get();
+}
+
+// Returns the number of the settings under which the origin is reached.
+std::uint32_t OriginRegistry::identity_number(const pool::Origin& origin) const {
+  if (const auto own = tunnels_.find(origin.label()); own != tunnels_.end()) return own->second;
+  if (const config::OriginSettings* settings = settings_of(origin)) return settings->origin.tls;
+  const std::size_t direct = goes_through_parent(config_->upstream, origin, false) ? 0 : 1;
+  return (origin.scheme == pool::Scheme::https ? defaults_.https : defaults_.http).at(direct);
+}
+
+std::uint32_t OriginRegistry::tls_number(const pool::Origin& origin) const {
+  return origin.scheme == pool::Scheme::tcp ? 0 : identity_number(origin);
+}
+
+bool OriginRegistry::through_parent(const pool::Origin& origin) const {
+  const std::scoped_lock lock(mutex_);
+  return identities_[identity_number(origin)].parent != nullptr;
+}
+
+}  // namespace carpool::proxy
