@@ -20,7 +20,9 @@ std::string refused_origin(const OriginSettings& origin) {
     case pool::Scheme::https:
       return origin.upstream.tls.verify ? "" : "is set beside upstream.tls.verify = false, expected one of both";
     case pool::Scheme::http:
-      return on_this_host(origin) ? "" : "is set for an origin without TLS, expected https or a loopback address";
+      return on_this_host(origin)
+                 ? ""
+                 : "is set for an origin without TLS, expected https, a loopback address or a Unix socket";
   }
   return {};
 }
@@ -43,7 +45,7 @@ std::string refused_field(const SetField& field, std::size_t& bytes) {
 bool on_this_host(const OriginSettings& origin) {
   if (!origin.addresses.empty()) {
     return std::all_of(origin.addresses.begin(), origin.addresses.end(),
-                       [](const std::string& address) { return loopback_address(address); });
+                       [](const std::string& address) { return unix_address(address) || loopback_address(address); });
   }
   const std::string& host = origin.origin.host;
   return host == "localhost" || host == "::1" || (origin.origin.is_ip_literal() && host.starts_with("127."));

@@ -50,7 +50,7 @@ Status AnnouncedClient::start() {
 }
 
 // The bytes behind the header stay in the socket: they are the client's.
-void AnnouncedClient::on_ready(exec::Ready) {
+void AnnouncedClient::on_ready(exec::Ready ready) {
   if (over_) return;
   net::ProxyHeader header;
   {
@@ -63,7 +63,7 @@ void AnnouncedClient::on_ready(exec::Ready) {
   }
   switch (header.state) {
     case net::ProxyHeader::State::incomplete:
-      return;
+      return ready.hangup ? refuse(metrics::ProxyHeader::missing) : void();
     case net::ProxyHeader::State::malformed:
       return refuse(metrics::ProxyHeader::malformed);
     case net::ProxyHeader::State::complete:

@@ -11,6 +11,7 @@
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/http/h2/types.h"
+#include "proxy/net/peer_credentials.h"
 #include "proxy/net/read_with_budget.h"
 
 namespace carpool::proxy {

@@ -76,7 +76,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     counted.reset();
   }
   void ask_parent(Fd connected) LOOP_ONLY;
-  void step_tunnel() LOOP_ONLY;
+  void step_tunnel(bool hangup) LOOP_ONLY;
   void proceed(Fd connected) LOOP_ONLY;
   void greet(Fd connected) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -199,14 +199,14 @@ void Dial::Impl::ask_parent(Fd connected) {
   auto watched = loop.watch(socket.get(), *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;
-  step_tunnel();
+  step_tunnel(false);
 }
 
-void Dial::Impl::step_tunnel() {
+void Dial::Impl::step_tunnel(bool hangup) {
   Result<bool> open = false;
   {
     const exec::ReadBuffer buffer(loop);
-    open = tunnel->step(socket.get(), buffer.span());
+    open = tunnel->step(socket.get(), buffer.span(), hangup);
   }
   if (!open) return finish(open.take_fault());
   if (!*open) return;
@@ -236,7 +236,7 @@ void Dial::Impl::greet(Fd connected) {
 }
 
 void Dial::Impl::on_ready(exec::Ready ready) {
-  if (phase == Phase::asking) return step_tunnel();
+  if (phase == Phase::asking) return step_tunnel(ready.hangup);
   if (!greeting.away) {
     stream->on_readiness(ready);
     return step_handshake();

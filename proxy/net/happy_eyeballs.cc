@@ -16,7 +16,8 @@ namespace {
 
 constexpr Duration kAttemptDelay = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxAddresses = 16;
-constexpr Duration kFullQueueDelay = std::chrono::milliseconds(5);
+constexpr Duration kFullQueueDelay = std::chrono::milliseconds(5);  // twice as long each time
+constexpr Duration kMostFullQueueDelay = std::chrono::milliseconds(80);
 
 void set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
@@ -111,6 +112,7 @@ HappyEyeballs::HappyEyeballs(exec::Loop& loop, const pool::Origin& origin, const
       owner_(owner),
       addresses_(interleave(addresses)),
       how_many_(std::min(addresses.size(), kMaxAddresses)),
+      full_delay_(kFullQueueDelay),
       delay_(exec::Timer::bind<&HappyEyeballs::on_delay>(loop, *this)) {
   if (addresses_.size() > kMaxAddresses) addresses_.resize(kMaxAddresses);
 }
@@ -146,6 +148,7 @@ void HappyEyeballs::on_delay() {
 void HappyEyeballs::try_full_queues_again() {
   addresses_ = std::exchange(full_, {});
   next_ = 0;
+  full_delay_ = std::min(2 * full_delay_, kMostFullQueueDelay);
 }
 
 // Starts the next attempt that is permitted and does not fail immediately; if no address and no attempt is left, the
@@ -156,7 +159,7 @@ void HappyEyeballs::begin_next() {
     if (next_ < addresses_.size()) return delay_.arm(loop_.now() + kAttemptDelay);
     break;
   }
-  if (!full_.empty()) return delay_.arm(loop_.now() + kFullQueueDelay);
+  if (!full_.empty()) return delay_.arm(loop_.now() + full_delay_);
   if (attempts_.empty()) finish();
 }
 

@@ -68,6 +68,7 @@ class HappyEyeballs {
   std::size_t next_ = 0;        // the first address that was not tried yet
   std::vector<Address> full_;   // Unix sockets whose accept queue had no room
   const std::size_t how_many_;  // addresses
+  Duration full_delay_;         // until `full_` is tried again
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::unique_ptr<Fault> worst_;  // the most informative failure
   exec::Timer delay_;

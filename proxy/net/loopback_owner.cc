@@ -71,17 +71,37 @@ std::optional<SocketOwner> read_answer(const char* bytes, std::size_t size) {
   return owner.inode == 0 ? std::nullopt : std::optional(owner);  // 0: its process has closed it
 }
 
-}  // namespace
-
-std::optional<SocketOwner> owner_of_peer(int fd) {
-  const Address peer = Address::peer_of(fd).unmapped(), local = Address::local_of(fd).unmapped();
-  if (!peer.loopback() || peer.family() != local.family()) return std::nullopt;
+std::optional<SocketOwner> ask_kernel(const Address& owner, const Address& other) {
   const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
-  const OwnerQuery query = query_for(peer, local);
+  const OwnerQuery query = query_for(owner, other);
   if (!kernel || ::send(kernel.get(), &query, sizeof query, 0) != sizeof query) return std::nullopt;
   std::array<char, 4096> answer;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
   const ssize_t got = ::recv(kernel.get(), answer.data(), answer.size(), 0);
   return got <= 0 ? std::nullopt : read_answer(answer.data(), static_cast<std::size_t>(got));
+}
+
+// A listener of this process, which the kernel finds by its own address alone.
+bool names_a_listener() {
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  const Address nobody(reinterpret_cast<const sockaddr*>(&any), sizeof any);
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) return false;
+  return ::listen(listener.get(), 0) == 0 && ask_kernel(Address::local_of(listener.get()), nobody).has_value();
+}
+
+}  // namespace
+
+bool kernel_names_owners() {
+  static const bool answers = names_a_listener();
+  return answers;
+}
+
+std::optional<SocketOwner> owner_of_peer(int fd) {
+  const Address peer = Address::peer_of(fd).unmapped(), local = Address::local_of(fd).unmapped();
+  if (!peer.loopback() || peer.family() != local.family() || !kernel_names_owners()) return std::nullopt;
+  return ask_kernel(peer, local);
 }
 
 }  // namespace carpool::proxy::net

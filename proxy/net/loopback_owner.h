@@ -13,8 +13,12 @@ struct SocketOwner {
   std::uint64_t cgroup = 0;  // of the process that made it: its container; 0: the kernel does not tell
 };
 
-// Returns nullopt if the peer is not on loopback, is gone, or the kernel does not answer. Costs a few system calls on a
-// netlink socket, which answers at once.
+// Asks the kernel once and remembers the answer. The first call may wait for a module of the kernel (tcp_diag), as each
+// question would where there is none: it must not be on a loop.
+bool kernel_names_owners();
+
+// Returns nullopt if the peer is not on loopback, is gone, or the kernel does not name owners. Costs a few system calls
+// on a netlink socket, which answers at once.
 std::optional<SocketOwner> owner_of_peer(int fd);
 
 }  // namespace carpool::proxy::net

@@ -69,7 +69,7 @@ std::string shown(std::string_view reason) {
 ParentTunnel::ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view pseudonym)
     : parent_(parent), target_(target_of(origin)), request_(request_for(parent, target_, pseudonym)) {}
 
-Result<bool> ParentTunnel::step(int fd, std::span<char> memory) {
+Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
   if (Status sent = send(fd); !sent) return sent.take_fault();
   memory = memory.first(std::min(memory.size(), kMaxHead));
   for (;;) {
@@ -83,6 +83,7 @@ Result<bool> ParentTunnel::step(int fd, std::span<char> memory) {
     if (!open || *open) return open;
     if (head_size(arrived) != 0) continue;  // it was informational
     if (arrived.size() == memory.size()) return refused("answered CONNECT with a head of more than 16 KiB");
+    if (hangup) return refused("closed the connection within its answer to CONNECT");
     return false;
   }
 }

@@ -18,8 +18,8 @@ class ParentTunnel {
  public:
   ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view pseudonym);
   // Sends and reads what the socket takes and has. Returns true once the tunnel is open. Fault: parent_refused.
-  // `memory` bounds the answer's head.
-  Result<bool> step(int fd, std::span<char> memory);
+  // `memory` bounds the answer's head. `hangup`: nothing follows what the socket has.
+  Result<bool> step(int fd, std::span<char> memory, bool hangup);
   std::uint16_t status() const { return status_; }  // of the answer; 0: none has arrived
 
  private:

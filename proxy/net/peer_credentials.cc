@@ -49,7 +49,7 @@ std::string_view peer_name(int fd, std::string& name) {
 }
 
 bool same_user(const PeerCredentials& peer) {
-  return peer.uid && (*peer.uid == 0 || *peer.uid == static_cast<std::int64_t>(::geteuid()));
+  return peer.pid && peer.uid && (*peer.uid == 0 || *peer.uid == static_cast<std::int64_t>(::geteuid()));
 }
 
 std::uint64_t fairness_key_of(int fd) {

@@ -8,6 +8,7 @@
 #include "exec/fan_out.h"
 #include "exec/posted_function.h"
 #include "proxy/config/cores.h"
+#include "proxy/net/loopback_owner.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/fd_budget.h"
@@ -99,6 +100,11 @@ std::optional<net::Bound> Server::inherited(std::string_view role, const std::st
 
 Status Server::open_listeners() {
   exec::assume_on_loop();  // no loop runs yet
+  if (!net::kernel_names_owners()) {
+    log::info("server",
+              "the kernel does not name the owners of sockets on loopback (sock_diag): there, each connection is a "
+              "client of its own");
+  }
   listeners_.set_parts(listener_parts());
   for (const config::Listen& listen : config_.get().listen) {
     if (Status opened = listeners_.open(listen, inherited("listen", listen.address)); !opened) return opened;

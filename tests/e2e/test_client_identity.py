@@ -76,6 +76,16 @@ def test_a_header_that_never_comes_ends_with_header_timeout(carpool):
     assert c.metric("carpool_downstream_proxy_headers_total", result="missing") == 1
 
 
+def test_a_peer_that_closes_within_its_header_ends_at_once(carpool):
+    c = announced(carpool, header_timeout="60s")
+    with c.client() as one:
+        one.send(b"PROXY TCP4 203")
+        one.sock.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionError):
+            assert one.sock.recv(100) == b""
+    assert c.metric("carpool_downstream_proxy_headers_total", result="missing") == 1
+
+
 def test_a_peer_that_is_not_trusted_names_nobody(carpool):
     c = carpool(listen={"proxy_protocol": True, "trusted": ["192.0.2.0/24"]})
     with contextlib.suppress(ConnectionError), c.client() as one:

@@ -55,6 +55,14 @@ def test_tls_and_http2_work_behind_a_unix_socket(origin, carpool, tmp_path, cont
     assert [o.targets(), len(secured.seen), len(plain.seen)] == [["/a"], 1, 1]
 
 
+def test_credentials_of_an_origin_may_travel_over_its_socket_without_tls(origin, carpool, tmp_path):
+    o = origin(path=str(tmp_path / "app.sock"))
+    c = pinned(carpool, o.authority, request={"headers": {"Authorization": "Bearer abc"}})
+    with c.client() as client:
+        assert client.get(URL + "/").status == 200
+    assert o.seen[0].message.get("authorization") == "Bearer abc"
+
+
 def test_a_tunnel_ends_at_a_unix_socket(origin, carpool, tmp_path):
     o = origin(path=str(tmp_path / "app.sock"))
     c = pinned(carpool, o.authority, url="tcp://app.test:5432")

@@ -78,8 +78,9 @@ TEST(SetFields, AreBoundedInNumberAndLength) {
 TEST(SetFields, NeedAnOriginThatNobodyElseCanRead) {
   good(with("X-A = \"b\"\n", "http://127.0.0.1:8080"));
   good(with("X-A = \"b\"\n", "http://localhost"));
-  expect_mistake(with("X-A = \"b\"\n", "http://a.test"), "3:", "expected https or a loopback address");
-  expect_mistake(with("X-A = \"b\"\n", "http://127.example"), "3:", "expected https or a loopback address");
+  expect_mistake(with("X-A = \"b\"\n", "http://a.test"), "3:", "expected https, a loopback address or a Unix socket");
+  expect_mistake(with("X-A = \"b\"\n", "http://127.example"),
+                 "3:", "expected https, a loopback address or a Unix socket");
   expect_mistake(with("X-A = \"b\"\n", "tcp://a.test:1"), "3:", "does not apply to a tcp origin");
   expect_mistake(with("X-A = \"b\"\n[origin.upstream.tls]\nverify = false\n"), "3:", "verify = false");
   expect_mistake("upstream.tls.verify = false\n" + with("X-A = \"b\"\n"), "4:", "verify = false");
