@@ -97,10 +97,10 @@ void SocketProcesses::read_now() {
     if (links >= kMostLinks || found.size() == wanted.size()) break;
   }
   for (const std::uint64_t inode : wanted) found.emplace(inode, 0);
-  end_reading(std::move(found), Clock::now() - began);
+  end_reading(found, Clock::now() - began);
 }
 
-void SocketProcesses::end_reading(Found found, Duration took) {
+void SocketProcesses::end_reading(const Found& found, Duration took) {
   const std::scoped_lock lock(mutex_);
   reads_ = false;
   not_before_ = Clock::now() + std::max(kLeastPause, took * kShare);
