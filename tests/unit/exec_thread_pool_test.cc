@@ -324,7 +324,7 @@ TEST(ThreadPool, ClosesWhatIsQueuedAndInterruptsWhatRunsWhenItStopsLate) {
   }));
   source.execute(lend(queued));
   EXPECT_TRUE(comes([&] { return inside.load(); }));
-  EXPECT_TRUE(pool.stop(40ms)) << "it asked to be told, and ended in the second half";
+  EXPECT_TRUE(pool.stop(2s)) << "it asked to be told, and ended in the second half";
   EXPECT_EQ(1, queued.closes);
   EXPECT_EQ(0, queued.runs);
 }
