@@ -105,10 +105,15 @@ void H2Client::close() {
 
 // ---- timeouts ----
 
+// While the client reads too little, the rest of a head is not read either: then idle_timeout decides.
+Instant H2Client::head_deadline() const {
+  if (head_since_ == Instant{} || write_queue_.size() >= kHighWatermark) return kNever;
+  return deadline_after(head_since_, listen_.header_timeout);
+}
+
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
-  Instant deadline = drain_until_;
-  if (head_since_ != Instant{}) deadline = std::min(deadline, deadline_after(head_since_, listen_.header_timeout));
+  Instant deadline = std::min(drain_until_, head_deadline());
   // A request has deadlines of its own. What outlives it may wait for a window that never comes, as END_STREAM does.
   if (running_ == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
     deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
@@ -135,7 +140,8 @@ void H2Client::on_timer() {
     return;
   }
   if (holds_spares() && now >= since_ + kRest) free_idle_streams();
-  if (head_since_ != Instant{} && now >= deadline_after(head_since_, listen_.header_timeout)) {
+  if (now >= head_deadline()) {
+    if (!write_queue_.empty()) return close();  // no GOAWAY can be sent
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {
     last_goaway();

@@ -2,6 +2,7 @@
 import pathlib
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import pytest
 from h2.settings import SettingCodes
 from harness import attacks
 from harness.carpool import TSAN
-from harness.h2_client import Attacker, headers, request
+from harness.h2_client import HEADERS, WINDOW, Attacker, frame, headers, request
 from harness.h2_origin import H2Origin
 from harness.wait import until
 from harness.wire import Client
@@ -180,6 +181,18 @@ def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin, time
     assert reader.goaway() in (0, CALM)
     until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every connection given back")
     assert c.rss() - before <= GROWTH
+
+
+def test_a_client_that_reads_nothing_and_leaves_a_head_unfinished_is_ended_by_the_idle_timeout(carpool, origin):
+    o = origin(lambda exchange: exchange.reply(body=b"x" * 20_000_000))
+    c = carpool(listen={"header_timeout": "300ms", "idle_timeout": "1s"}, request={"idle_timeout": "1s"})
+    wide = (1 << 31) - 1
+    attacker = Attacker(c.address, settings=struct.pack(">HI", SettingCodes.INITIAL_WINDOW_SIZE, wide))
+    attacker.send(frame(WINDOW, 0, 0, struct.pack(">I", wide - 65_535)) + headers(1, request(place(o))))
+    until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 1, what="the origin being asked")
+    attacker.send(frame(HEADERS, 0, 3, request(place(o))))
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="the end of the connection")
+    until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every connection given back")
 
 
 def test_a_burst_of_requests_leaves_others_their_turn(carpool):
