@@ -45,6 +45,8 @@ TEST(ClientCredentials, OfNobodyElseAreAccepted) {
   EXPECT_EQ(user(Form::bearer, {}, "old"), "nobody") << "a password is no token";
   EXPECT_EQ(user(Form::absent, "alice", "old"), "nobody");
   EXPECT_EQ(user(Form::malformed, "alice", "old"), "nobody");
+  EXPECT_EQ(user(Form::absent, {}, "token"), "nobody");
+  EXPECT_EQ(user(Form::malformed, {}, "token"), "nobody");
 }
 
 TEST(ClientCredentials, AskForTheSchemesThatTheyHave) {

@@ -15,6 +15,7 @@ TEST(KeepAliveField, NamesATimeoutInSeconds) {
   EXPECT_EQ(keep_alive_timeout("max=100 , Timeout = 15 "), seconds(15));
   EXPECT_EQ(keep_alive_timeout("timeout=0"), seconds(0));
   EXPECT_EQ(keep_alive_timeout("timeout=99999999999"), hours(24)) << "a day is as good as for ever";
+  EXPECT_EQ(keep_alive_timeout("timeout=86401"), hours(24));
 }
 
 TEST(KeepAliveField, IsNoHintWhereItDoesNotSay) {

@@ -252,6 +252,20 @@ TEST(AnAdvice, ShowsHowFarItsEvidenceAgrees) {
   EXPECT_EQ(advice->most, 16U);
 }
 
+TEST(AnAdvice, KeepsAMarginBelowTheHundredthThatMayWait) {
+  std::vector<BorrowRecord> stays = steady(1000, milliseconds(10), milliseconds(5));
+  for (int i = 0; i < 7; ++i) stays.push_back({kStart + milliseconds(1000 * i), {}, milliseconds(5)});
+  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
+  EXPECT_EQ(advice->size, 2U) << "with one, seven of a thousand would wait";
+}
+
+TEST(AnAdvice, LetsNobodyWaitInVain) {
+  std::vector<BorrowRecord> stays = steady(1000, milliseconds(10), milliseconds(5));
+  for (int i = 0; i < 2; ++i) stays.push_back({kStart + seconds(20), {}, seconds(10)});
+  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
+  EXPECT_EQ(advice->size, 2U) << "with one, one of a thousand would wait for ten seconds";
+}
+
 TEST(AnAdvice, NeedsEnoughBorrows) {
   EXPECT_FALSE(advise_size({steady(19, milliseconds(10), milliseconds(5)), {}, std::nullopt}, of_size(4), seconds(3),
                            std::nullopt));

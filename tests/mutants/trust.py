@@ -1,0 +1,80 @@
+"""Defects of what tells who somebody is: credentials and tokens for origins, a listener's credentials, the fields that name a
+client, intercepted clients; and of what is concluded from the past: Keep-Alive, recorded borrows."""
+from mutant import m
+
+EXCHANGE, ORIGINS, SERVER, HTTP, PLANE = "exchange_tests", "upstream_tests", "server_tests", "http_tests", "downstream_tests"
+X, O, S, H, D = "proxy/exchange/", "proxy/upstream/origin/", "proxy/server/oauth2/", "proxy/http/", "proxy/downstream/"
+
+MUTANTS = [
+    # ---- credentials of a listener ----
+    m("a password of another name is accepted", X + "client_credentials.cc", "(basic && one.name != given.name)", "false", EXCHANGE),
+    m("a Bearer token is accepted as a password", X + "client_credentials.cc", "one.scheme != scheme", "false", EXCHANGE),
+    m("any password is accepted", X + "client_credentials.cc", "tls::equal_in_constant_time(one.digest, digest)", "true", EXCHANGE),
+    m("credentials of an unknown scheme are looked up", X + "client_credentials.cc", "given.form != Form::basic && given.form != Form::bearer", "false", EXCHANGE),
+    m("no challenge names Bearer beside Basic", X + "client_credentials.cc", "has(CredentialScheme::basic) ? CARPOOL_BASIC CARPOOL_BEARER : CARPOOL_BEARER",
+      "has(CredentialScheme::basic) ? CARPOOL_BASIC : CARPOOL_BEARER", EXCHANGE),
+    # ---- credentials for origins ----
+    m("a changed file reaches no loop that has a copy", O + "credentials.cc", "version_.fetch_add(1, std::memory_order_release);", "", ORIGINS),
+    m("a copy of the fields is never renewed", O + "credentials.cc", "own.version == version_.load(std::memory_order_acquire)", "own.version != 0", ORIGINS),
+    m("the same fault of a file is reported again and again", O + "credentials.cc", "known.fault != value.fault().detail", "true", ORIGINS),
+    m("the end of a fault is not reported", O + "credentials.cc", "news || again", "news", ORIGINS),
+    m("a file that cannot be read empties its field", O + "credentials.cc", "known.fault = value.fault().detail;", "known.fault = value.fault().detail; known.bytes.clear();", ORIGINS),
+    m("a value that ends a line is sent", O + "credentials.cc", "!value || http::sendable_value(*value)", "true", ORIGINS),
+    # ---- tokens ----
+    m("a token keeps the number of the one before", O + "oauth_token.cc", "serial_.store(++last_, std::memory_order_release);", "serial_.store(1, std::memory_order_release);", ORIGINS),
+    m("a refused token is asked for again at once", O + "oauth_token.cc", "now < refusable_at_", "false", ORIGINS),
+    m("a token that another request replaced is replaced again", O + "oauth_token.cc", "if (current != serial && current != 0) return true;", "", ORIGINS),
+    m("a token is asked for while its endpoint fails", O + "oauth_token.cc", "fault_ || asked_ == nullptr", "asked_ == nullptr", ORIGINS),
+    m("a granted token leaves the fault of before", O + "oauth_token.cc", "expected_ = false;\n  fault_.reset();", "expected_ = false;", ORIGINS,
+      "begin_fetch() precedes each grant and has removed it"),
+    m("a fetch leaves the fault of before", O + "oauth_token.cc", "expected_ = true;\n  fault_.reset();", "expected_ = true;", ORIGINS,
+      "while a token is expected the fault is not looked at, and fail() and grant() replace it"),
+    m("a token that ended keeps its number", O + "oauth_token.cc", "serial_.store(0, std::memory_order_release);", "", ORIGINS),
+    m("two tokens are asked for at a time", S + "token_schedule.cc", "fetching_ || now < fetch_at_", "now < fetch_at_", SERVER),
+    m("a token does not end", S + "token_schedule.cc", "has_token() && now >= ends_at_", "false", SERVER),
+    m("a token is renewed at its end", S + "token_schedule.cc", "life / 100 * percent", "life", SERVER),
+    m("a server may name any life", S + "token_schedule.cc", "std::clamp(lifetime, kShortestLife, kLongestLife)", "lifetime", SERVER),
+    m("each failure is followed by the same pause", S + "token_schedule.cc", "  ++failures_;", ";", SERVER),
+    m("a success leaves the long pause", S + "token_schedule.cc", "failures_ = 0;", "", SERVER),
+    m("a refused token waits for its renewal", S + "token_schedule.cc", "if (failures_ == 0) fetch_at_ = std::min(fetch_at_, now);", "", SERVER),
+    m("a token of another type is used", S + "token_reply.cc", "!type.empty() && !http::iequals(type, \"bearer\")", "false", SERVER),
+    m("an empty token is used", S + "token_reply.cc", "token.value.empty()", "false", SERVER),
+    m("a token with a line end is used", S + "token_reply.cc", "c > ' ' && c < 0x7F", "true", SERVER),
+    m("a life that is a text counts for nothing", S + "token_reply.cc", "found->get_ref<const std::string&>()", "std::string()", SERVER),
+    m("an error text of the server is repeated", S + "token_reply.cc", "known ? \" \" + error : std::string()", "\" \" + error", SERVER),
+    # ---- the client's address, Keep-Alive ----
+    m("a zone is told", H + "client_field.cc", "host.find_first_of(\"]%\")", "host.find_first_of(\"]\")", HTTP),
+    m("an address of version 6 stands bare", H + "client_field.cc", "address.find(':') != std::string_view::npos", "false", HTTP),
+    m("any text is told as an address", H + "client_field.cc", "plain && !host.empty() && host.size() <= kLongestAddress", "true", HTTP),
+    m("the proto of a client is always http", H + "client_field.cc", "secured ? \";proto=https\" : \";proto=http\"", "\";proto=http\"", HTTP),
+    m("any parameter is the timeout", H + "keep_alive.cc", "!iequals(trimmed(part.substr(0, equals)), \"timeout\")", "false", HTTP),
+    m("a timeout with a tail counts", H + "keep_alive.cc", "error == std::errc::invalid_argument || end != number.data() + number.size()", "error == std::errc::invalid_argument", HTTP),
+    m("a timeout beyond a day counts", H + "keep_alive.cc", "std::min(seconds, kDay)", "seconds", HTTP),
+    m("a number that is too large is no hint", H + "keep_alive.cc", "if (error == std::errc::result_out_of_range) seconds = kDay;", "if (error == std::errc::result_out_of_range) return std::nullopt;", HTTP),
+    # ---- intercepted clients ----
+    m("a client that refused once is intercepted again", D + "intercepts.cc", "found->second->proven && now < found->second->until", "false", PLANE),
+    m("a client gets tunnels for ever", D + "intercepts.cc", "found->second->proven && now < found->second->until", "found->second->proven", PLANE),
+    m("a suspicion is a refusal", D + "intercepts.cc", "found->second->proven && now < found->second->until", "now < found->second->until", PLANE),
+    m("a refusal by one client counts for all", D + "intercepts.cc", "append(1, '\\n').append(to.client.name)", "append(1, '\\n')", PLANE),
+    m("a refusal counts for every TLS library of a client", D + "intercepts.cc", ".append(suites)", "", PLANE),
+    m("each refusal is the first", D + "intercepts.cc", "first ? Noted::first_refusal : Noted::refusal", "Noted::first_refusal", PLANE),
+    m("refusals are remembered without end", D + "intercepts.cc", "refusals_.size() >= kMaxRefusals", "false", PLANE),
+    m("an origin that is not intercepted any more is warned of no more", D + "intercepts.cc",
+      "leaves_.contains(at->first) ? ++at : counts_.erase(at)", "++at", PLANE),
+    m("a refusal of an origin that a reload removed is counted", D + "intercepts.cc", "if (!leaves_.contains(label)) return Noted::refusal;", "", PLANE),
+    m("clients stay under an authority that was replaced", D + "intercepts.cc", "interception.authority == authority_", "true", PLANE),
+    m("trust leaves the suspicion of before", D + "intercepts.cc", "!found->second->proven", "false", PLANE),
+    m("trust removes a refusal", D + "intercepts.cc", "!found->second->proven", "true", PLANE),
+    m("a suspicion lasts for ever", D + "intercepts.cc", "known != by_key_.end() && now < known->second->until", "known != by_key_.end()", PLANE),
+    # ---- what recorded borrows say ----
+    m("a prompt client does not wait for its answer in a replay", "pool/directory/replay_plan.cc", "step.after = place->second;", "", "unit"),
+    m("a replay keeps no pause of a prompt client", "pool/directory/replay_plan.cc", "step.gap = gap;", "", "unit"),
+    m("a client that was slow counts as prompt", "pool/directory/replay_plan.cc", "gap >= Duration::zero() && gap <= kPromptClient", "gap >= Duration::zero()", "unit"),
+    m("a request that came before the answer follows it in a replay", "pool/directory/replay_plan.cc", "gap >= Duration::zero() && gap <= kPromptClient", "gap <= kPromptClient", "unit"),
+    m("a client's third request follows its first in a replay", "pool/directory/replay_plan.cc", "place->second = plan.size();", "", "unit"),
+    m("an advised size may refuse borrows", "pool/directory/size_advice.cc", "outcome.refused + outcome.timed_out == 0 && outcome.p995_wait", "outcome.p995_wait", "unit"),
+    m("an advised size has no margin", "pool/directory/size_advice.cc", "outcome.p995_wait <= std::max(target_, best)", "outcome.p99_wait <= std::max(target_, best)", "unit"),
+    m("an advised size may let borrows wait however long", "pool/directory/size_advice.cc", "with(largest, min_idle).p995_wait", "Duration::max()", "unit"),
+    m("an advice keeps no idle connections where only they meet the target", "pool/directory/size_advice.cc",
+      "!trial.met(advice.expected) && trial.met(trial.with(advice.size, advice.size))", "false", "unit"),
+]
