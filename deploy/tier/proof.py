@@ -51,6 +51,13 @@ def mutants(log, full):
     return Outcome(killed, len(survivors) or bool(status), note=", ".join(survivors))
 
 
+def simulated(log, full):
+    """Puts defects into the simulated data plane: an oracle must complain about each."""
+    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/sim/data_plane/controls.py", "--table", limit=7200)
+    missed = [line.split(": ", 1)[-1].strip() for line in log.tail("no complaint: ", 100) if "the unchanged program" not in line]
+    return Outcome(len(log.tail(" found: ", 1000)), len(missed) or bool(status), note=", ".join(missed))
+
+
 def soak(log, full):
     """A thousand origins appear and expire: nothing grows."""
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 30, limit=1800)

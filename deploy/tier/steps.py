@@ -99,6 +99,7 @@ ALL = [
     Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), PROGRAM_PATH, group="simulations"),
     Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), PROGRAM_PATH, group="simulations"),
     Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 60, 600), PROGRAM_PATH, group="simulations"),
+    Step("sim-controls", "defects that the simulated data plane must find", proof.simulated, PROGRAM_PATH, full_only=True),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="waiting", again=True),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="waiting", again=True),
     Step("wire-intercepted", "wire suite inside an intercepted CONNECT, origin-form",

@@ -28,6 +28,7 @@ inline void bound(AnswerPlan& answer) {
   answer.size = std::min(answer.size, 40'000U);
   answer.end %= test::AnswerEnd::count;
   answer.rogue %= 100;
+  answer.fields %= 9'000;
   if (answer.rogue != 0) answer.informational = std::max(answer.informational, 1U);
 }
 inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
@@ -39,7 +40,8 @@ inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
   one.version = tunnels || client.h2 != 0 ? 0 : one.version % 3;
   if (one.version != 0 || (client.h2 != 0 && one.method == test::kUpgrade)) one.chunked = 0;
   if (tunnels || one.chunked == 0) one.trailers = 0;
-  one.expect = client.h2 != 0 || one.version != 0 || !one.body_follows() ? 0 : one.expect % test::Expecting::count;
+  one.expect = one.version != 0 || !one.body_follows() ? 0 : one.expect % test::Expecting::count;
+  one.fields %= 9'000;
   if (client.h2 == 0) one.gives_up = tunnels ? one.gives_up % 2 : 0;
   if (!one.body_follows()) one.stalls = 0;
   cut(one.answers, 12);
@@ -49,6 +51,7 @@ inline void bound(ClientPlan& client, bool noisy) {
   client.pipelines %= 5;
   if (client.window != 0) client.window = std::clamp(client.window, 2000U, 1U << 20);
   client.pieces %= 100;
+  client.pings %= 40;
   cut(client.requests, 5);
   for (RequestPlan& one : client.requests) bound(one, client, noisy);
 }
@@ -60,6 +63,8 @@ inline Plan bounded(Plan plan) {
   plan.size = std::clamp(plan.size, 1U, 4U);
   plan.room = std::clamp(plan.room, 200U, 65'536U);
   plan.failing %= 50;
+  if (plan.classes != 0) plan.orders = 0;
+  if (plan.window != 0) plan.window = std::clamp(plan.window, 1000U, 60'000U);
   plan.patience = std::clamp(plan.patience, 1000U, 4000U);  // a client or an origin may fall silent
   cut(plan.clients, 5);
   cut(plan.noise, 8);

@@ -88,6 +88,8 @@ class Allowance {
     settings_.push_back(window);
   }
   bool overdrawn() const { return overdrawn_; }
+  std::int64_t left() const { return connection_; }
+  std::int64_t left(std::uint32_t stream) { return of(stream); }
   // Returns true if at least one byte may be sent on that stream now.
   bool open(std::uint32_t stream) { return connection_ > 0 && settings_.empty() && of(stream) > 0; }
 

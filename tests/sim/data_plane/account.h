@@ -79,6 +79,10 @@ class Account {
   void complain(const RequestRecord& about, std::string what) {
     if (!about.noisy()) complain(std::move(what));
   }
+  // The field that makes a head long.
+  void check_pad(const RequestRecord& one, std::uint32_t size, std::string_view value) {
+    if (value.size() != size || !bears_mark(one.token, 0, value)) complain(one, one.token + ": a field was changed");
+  }
   // An origin received the head of one more attempt.
   void check_attempt(const RequestRecord& one, const VirtualWire& wire) {
     if (wire.host != "o" + std::to_string(one.plan.origin) + ".test")

@@ -1,27 +1,25 @@
 #!/usr/bin/env python3
-"""Measures how soon data_plane_sim finds defects that were mended once: takes each mending back in a copy of its file.
+"""Measures how soon data_plane_sim finds defects: those that were mended once, and at least one for each of its oracles.
 
-    tests/sim/data_plane/controls.py [--seconds N] [--only REGEX]
+    tests/sim/data_plane/controls.py [--seconds N] [--only REGEX] [--table]
 
-One program holds all of them, and CARPOOL_MUTANT selects one. It is linked from the release build's libraries, which must
-exist. The unchanged program runs first: no oracle may complain about it. Ends with 1 if one does, or if a defect is not found
-within the time."""
+One program holds all of them, and CARPOOL_MUTANT selects one: that of the release build, linked anew with the mutated
+files. The unchanged program runs first: no oracle may complain about it. Ends with 1 if one does, or if a defect is not
+found within the time. --table: prints the table of docs/testing.md at the end."""
 import argparse
-import json
 import os
 import pathlib
 import re
-import shlex
+import resource
 import subprocess
 import sys
-import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/mutants"))
-from choice import HEADER, chosen_between  # noqa: E402
+from linked_build import LinkedBuild  # noqa: E402
+from mutant import Mutant  # noqa: E402
 
-BUILD = ROOT / "build/release"
+PROGRAM = "data_plane_sim"
 TABLE = [
     ("an interim response stays in the loop's memory", "proxy/downstream/h1_client_output.cc",
      "http::write_informational(out().text(), head, context_.pseudonym);\n  return flush();",
@@ -100,60 +98,83 @@ TABLE = [
     ("bytes that a socket refused are sent twice", "proxy/net/write_queue.cc", "pieces[first].iov_len -= left;", "{}"),
     ("an HTTP/2 stream's trailers reach an origin on another loop without it", "proxy/upstream/h2/cross_loop_stream.cc",
      "next_request_part_.trailers = trailers;", ""),
+    # ---- memory ----
+    ("a response is read however little its client reads", "proxy/exchange/exchange_response.cc",
+     "client_stream_->backlog() < kHighWatermark", "true"),
+    ("a request's body is read however little its origin reads", "proxy/exchange/exchange_forward.cc",
+     "return attempt_->upstream_stream->backlog() < kHighWatermark;", "return true;"),
+    ("an HTTP/2 client may go on sending what no origin takes", "proxy/downstream/h2_client_stream.cc",
+     "(exchange_ != nullptr && !exchange_->wants_input())", "false"),
+    ("an HTTP/2 origin may go on sending what no client takes", "proxy/upstream/h2/stream.cc",
+     "untaken_ == 0 || !user_.wants_response()", "untaken_ == 0"),
+    ("requests that wait for their turn on a connection are read without end", "proxy/downstream/h1_client.cc",
+     "pending_.size() < kHighWatermark", "true"),
+    # ---- frames and windows ----
+    ("a stream's window is opened again and again by the same bytes", "proxy/http/h2/session_streams.cc",
+     "std::exchange(stream.returned_, 0)", "stream.returned_"),
+    ("a window is taken for larger than its receiver made it", "proxy/http/h2/session_receive.cc", "  return taken;",
+     """  if (role == H2Role::client && (bytes.size() == 9 || bytes.size() == 15)) {
+    std::uint8_t more[13] = {0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0};
+    nghttp2_session_mem_recv(session, more, sizeof more);
+    more[8] = 1;
+    if (nghttp2_session_find_stream(session, 1) != nullptr) nghttp2_session_mem_recv(session, more, sizeof more);
+  }
+  return taken;"""),
+    ("DATA follows the reset of its stream", "proxy/http/h2/session_send.cc",
+     "if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;", ""),
+    ("streams are served one after another", "proxy/http/h2/session_receive.cc",
+     "nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);", ""),
+    # ---- turns ----
+    ("the last come is the first served", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
+     "borrower.virtual_finish_time_ = ~std::uint64_t{0} - borrower.ticket_;"),
+    ("a client's later requests go before another client's first", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
+     "borrower.virtual_finish_time_ = borrower.ticket_;"),
+    # ---- interim responses ----
+    ("100 (Continue) does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream_output.cc",
+     "client_.session().inform(*stream_, *fields);", ""),
 ]
 
 
-def changed_text(path, mutants):
-    text = (ROOT / path).read_text()
-    places = {}
-    for number, old, new in mutants:
-        if text.count(old) != 1:
-            sys.exit(f"{path}: the text occurs {text.count(old)} times: {old}")
-        places.setdefault(old, []).append((number, new))
-    for old, variants in places.items():
-        text = text.replace(old, chosen_between(old, variants))
-    return HEADER + text
+def build():
+    """Returns the command that runs the simulation with all defects in it."""
+    mutants = [(number, Mutant(name, path, old, new, PROGRAM)) for number, (name, path, old, new) in enumerate(TABLE, 1)]
+    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", mutants).build(PROGRAM)
 
 
-def build(into):
-    commands = {entry["file"]: entry for entry in json.loads((BUILD / "compile_commands.json").read_text())}
-    by_path = {}
-    for number, (_, path, old, new) in enumerate(TABLE, 1):
-        by_path.setdefault(path, []).append((number, old, new))
-    objects = []
-    for path, mutants in by_path.items():
-        copy, entry = into / path.replace("/", "_"), commands[str(ROOT / path)]
-        copy.write_text(changed_text(path, mutants))
-        words = shlex.split(entry["command"])
-        words = [word for word in words if "pch" not in word and word not in ("-include", "-Winvalid-pch")]
-        words[words.index("-o") + 1] = str(copy) + ".o"
-        words[words.index("-c") + 1] = str(copy)
-        subprocess.run([*words, "-w", "-I", str(ROOT)], cwd=entry["directory"], check=True)
-        objects.append(str(copy) + ".o")
-    lines = subprocess.run(["ninja", "-t", "commands", "data_plane_sim"], cwd=BUILD, check=True, capture_output=True, text=True)
-    link = lines.stdout.splitlines()[-1].replace("-o tests/data_plane_sim", "-o %s %s" % (into / "sim", " ".join(objects)))
-    subprocess.run(link, cwd=BUILD, check=True, shell=True)
-    return into / "sim"
+def play(program, number, seconds):
+    """Returns whether an oracle complained, the seconds of CPU until then, the histories and the complaint."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = subprocess.run([*program, "--seconds", str(seconds), "--shrink", "no"], capture_output=True, text=True, errors="replace",
+                         env={**os.environ, "CARPOOL_MUTANT": str(number)})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    said = ran.stdout + ran.stderr
+    why = [line.split(": ", 1)[-1] for line in said.splitlines() if "FAILED" in line or "assert" in line.lower()]
+    seed = re.search(r"--seed (\d+)", said)
+    return ran.returncode != 0, took, int(seed.group(1)) if seed else 0, (why or [""])[0]
+
+
+def table(rows):
+    lines = ["| defect | seconds | histories |", "|---|---|---|"]
+    return "\n".join(lines + ["| %s | %.1f | %s |" % (name, took, format(histories, ",")) for name, took, histories in rows])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--only", default="")
+    parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
-    missed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        program = build(pathlib.Path(folder))
-        for number, name in [(0, "none: the unchanged program"), *((n, row[0]) for n, row in enumerate(TABLE, 1))]:
-            if number and not re.search(asked.only, name):
-                continue
-            began = time.monotonic()
-            ran = subprocess.run([program, "--seconds", str(asked.seconds), "--shrink", "no"], capture_output=True, text=True, errors="replace",
-                                 env={**os.environ, "CARPOOL_MUTANT": str(number)})
-            found = ran.returncode != 0
-            missed += found != (number != 0)
-            why = [line for line in (ran.stdout + ran.stderr).splitlines() if "FAILED" in line or "assert" in line.lower()]
-            print(f"{time.monotonic() - began:6.1f} s  {'found' if found else 'no complaint'}: {name}  {why[:1]}", flush=True)
+    chosen = [n for n, row in enumerate(TABLE, 1) if re.search(asked.only, row[0])]
+    missed, rows, program = 0, [], build()
+    for number, name in [(0, "none: the unchanged program"), *((n, TABLE[n - 1][0]) for n in chosen)]:
+        found, took, histories, why = play(program, number, asked.seconds)
+        missed += found != (number != 0)
+        if number and found:
+            rows.append((name, took, histories))
+        print(f"{took:6.1f} s  {'found' if found else 'no complaint'}: {name}  {why}", flush=True)
+    if asked.table:
+        print(table(rows))
     sys.exit(missed != 0)
 
 

@@ -20,6 +20,7 @@ inline AnswerPlan some_answer(Random& random, std::uint32_t hostile) {
   answer.asks = chance(random, 10) ? 1 : 0;
   answer.auth = chance(random, 4) ? 1 : 0;
   if (answer.auth != 0) answer.status = 401;
+  if (chance(random, 2)) answer.fields = pick(random, 9000);
   if (!chance(random, hostile)) return answer;
   answer.informational = chance(random, 40) ? (chance(random, 10) ? 60 + pick(random, 60) : pick(random, 4)) : 0;
   answer.early = chance(random, 30) ? 1 : 0;
@@ -60,6 +61,7 @@ inline void switch_early(RequestPlan& one) {
 // A body whose client waits for 100 (Continue), and origins that ask for it, do without it, or refuse it.
 inline void some_expectation(Random& random, RequestPlan& one) {
   one.expect = 1 + pick(random, Expecting::count - 1);
+  if (one.expect == Expecting::strict) return;
   constexpr std::uint32_t kStatuses[] = {417, 417, 401, 200};
   for (AnswerPlan& answer : one.answers) {
     answer.asks = chance(random, 50) ? 1 : 0;
@@ -77,6 +79,29 @@ inline void some_silence(Random& random, ClientPlan& client) {
   }
 }
 
+// Far more bytes than the proxy may hold, and a reader that stops: the client or the origin.
+inline void some_bulk(Random& random, Plan& plan) {
+  plan.patience = 1000 + pick(random, 5000);
+  plan.room = 65536;
+  plan.window = 0;
+  plan.clients.resize(1);
+  ClientPlan& client = plan.clients.front();
+  client.leaves_after = client.deaf = 0;
+  client.half = client.h2 == 0 && chance(random, 30) ? 1 : 0;
+  if (client.h2 != 0) client.window = chance(random, 50) ? 1U << 20 : client.window;
+  for (RequestPlan& one : client.requests) {
+    one = RequestPlan{.method = pick(random, 2), .origin = one.origin, .answers = {{}}};
+    const bool up = one.method == 1;
+    one.chunked = up ? pick(random, 2) : 0;
+    one.size = up ? 300'000 + pick(random, 1'200'000) : 0;
+    AnswerPlan& answer = one.answers.front();
+    answer = {.framing = pick(random, 3), .size = up ? pick(random, 50) : 300'000 + pick(random, 1'200'000)};
+    answer.deaf = up && chance(random, 60) ? 1 : 0;
+    answer.early = up && answer.deaf != 0 && chance(random, 30) ? 1 : 0;
+  }
+  if (chance(random, 60)) client.deaf = 1 + pick(random, 100'000);
+}
+
 // A client that reads no more; over HTTP/2 the window of its connection may close before those of its streams.
 inline void some_deafness(Random& random, ClientPlan& client) {
   client.deaf = 1 + pick(random, chance(random, 50) ? 100 : 3000);
@@ -89,10 +114,11 @@ inline void some_deafness(Random& random, ClientPlan& client) {
 }
 
 inline void some_session(Random& random, ClientPlan& client) {
-  client.pipelines = pick(random, 4);
+  client.pipelines = pick(random, chance(random, 10) ? 8 : 4);
   if (chance(random, 30)) client.window = 2000 + pick(random, 60000);
   if (chance(random, 30)) client.pieces = 1 + pick(random, 40);
   client.goaway = chance(random, 20) ? 1 : 0;
+  client.pings = chance(random, 5) ? 1 + pick(random, 30) : 0;
 }
 
 inline Plan plan_of(std::uint64_t seed) {
@@ -107,6 +133,8 @@ inline Plan plan_of(std::uint64_t seed) {
   plan.failing = chance(random, 20) ? pick(random, 30) : 0;
   plan.patience = chance(random, 15) ? 1000 + pick(random, 5000) : 0;
   plan.orders = chance(random, 20) ? 5 + pick(random, 100) : 0;
+  plan.classes = plan.orders == 0 && chance(random, 25) ? 1 : 0;
+  plan.window = chance(random, 25) ? 1000 + pick(random, 59'000) : 0;
   const std::uint32_t hostile = chance(random, 30) ? 0 : pick(random, 80);
   plan.clients.resize(1 + pick(random, 6));
   for (ClientPlan& client : plan.clients) {
@@ -115,7 +143,7 @@ inline Plan plan_of(std::uint64_t seed) {
     if (chance(random, hostile / 4)) client.leaves_after = 1 + pick(random, 3000);
     client.h2 = chance(random, 40) ? 1 : 0;
     if (client.h2 != 0) some_session(random, client);
-    client.requests.resize(1 + pick(random, 4));
+    client.requests.resize(1 + (client.pipelines > 3 ? 4 + pick(random, 4) : pick(random, 4)));
     for (RequestPlan& one : client.requests) {
       constexpr std::uint32_t kMethod[] = {0, 0, 0, 0, 1, 1, 2, 3};
       one.method = kMethod[pick(random, 8)];
@@ -132,12 +160,15 @@ inline Plan plan_of(std::uint64_t seed) {
       for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.answers.push_back(some_answer(random, hostile));
       if (one.method == kUpgrade && one.chunked != 0 && chance(random, 50)) switch_early(one);
       if (chance(random, hostile / 8)) refuse_always(random, one);
-      if (client.h2 == 0 && one.body_follows() && one.version == 0 && chance(random, 15)) some_expectation(random, one);
+      if (one.body_follows() && one.version == 0 && chance(random, 15)) some_expectation(random, one);
+      if (plan.classes != 0) one.urgent = pick(random, 2);
+      if (one.method < kConnect && chance(random, 2)) one.fields = pick(random, 9000);
     }
     if (client.h2 == 0 && chance(random, 15)) client.half = 1;
     if (plan.patience != 0 && chance(random, 50)) some_silence(random, client);
     if (chance(random, 3)) some_deafness(random, client);
   }
+  if (chance(random, 1)) some_bulk(random, plan);
   return plan;
 }
 

@@ -97,6 +97,11 @@ class LoopPlane final : public proxy::ClientOwner,
   void each_exchange(const Visit& visit) const LOOP_ONLY {
     exchanges_.for_each(visit);
   }
+  std::int64_t clients() LOOP_ONLY {
+    std::int64_t count = 0;
+    for (auto* one = live_.next(nullptr); one != nullptr; one = live_.next(one)) ++count;
+    return count;
+  }
   // Returns the age of the oldest exchange.
   Duration oldest(Instant now) const LOOP_ONLY {
     Duration oldest{};

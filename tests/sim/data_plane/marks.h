@@ -13,6 +13,7 @@ namespace carpool::test {
 inline constexpr std::string_view kMarkField = "x-of";
 inline constexpr std::string_view kProofField = "x-proof";
 inline constexpr std::string_view kTailField = "x-tail";  // a trailer
+inline constexpr std::string_view kPadField = "x-pad";
 
 inline std::string token_of(std::uint32_t request) {
   char text[16];

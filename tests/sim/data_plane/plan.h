@@ -28,6 +28,8 @@ struct AnswerPlan {
   std::uint32_t trailers = 0;  // 1: behind a body that is not counted
   std::uint32_t asks = 0;      // 1: 100 (Continue) at once
   std::uint32_t auth = 0;      // 1, HTTP/1.1: it authenticates the connection
+  std::uint32_t fields = 0;    // bytes of one more field of its head
+  std::uint32_t deaf = 0;      // 1: the origin reads nothing after the request's head
 };
 
 struct RequestPlan {
@@ -41,6 +43,8 @@ struct RequestPlan {
   std::uint32_t trailers = 0;  // 1: behind a body that is not counted
   std::uint32_t auth = 0;      // 1: credentials that authenticate a connection
   std::uint32_t stalls = 0;    // 1: the end of the body never comes
+  std::uint32_t urgent = 0;    // 1: of the higher class, if the pools have classes
+  std::uint32_t fields = 0;    // bytes of one more field of its head
   std::vector<AnswerPlan> answers;  // by attempt; later attempts are answered in order
   bool body_follows() const { return size != 0 && (method == 1 || method == 3); }
 };
@@ -51,9 +55,10 @@ inline constexpr std::uint32_t kMethodCount = 6;
 inline constexpr std::uint32_t kConnect = 4, kUpgrade = 5;
 
 // A client that expects 100 (Continue) waits for it, but not for ever. After a final response without it: it leaves,
-// sends the body nevertheless, or repeats a request that 417 answered. `rushes`: it does not wait.
+// sends the body nevertheless, or repeats a request that 417 answered. `rushes`: it does not wait. `strict`: it waits
+// for ever, and each origin asks for its body.
 namespace Expecting {
-inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, count = 5;
+inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, strict = 5, count = 6;
 }  // namespace Expecting
 
 struct ClientPlan {
@@ -66,6 +71,7 @@ struct ClientPlan {
   std::uint32_t goaway = 0;        // follows its last request
   std::uint32_t half = 0;          // HTTP/1: FIN follows its last request
   std::uint32_t deaf = 0;          // reads no more after so many bytes; 0: it reads everything
+  std::uint32_t pings = 0;         // HTTP/2: before each request
   std::vector<RequestPlan> requests;
 };
 
@@ -78,7 +84,9 @@ struct Plan {
   std::uint64_t seed = 1;
   // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
   // bytes in flight; failing: percent of the dials; patience: of a request, in milliseconds; 0: as configured.
-  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0;
+  // classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the protocol's.
+  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
+                classes = 0, window = 0;
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
 };
@@ -87,28 +95,28 @@ struct Plan {
 template <class Visit>
 void each_number(AnswerPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end,
-                                &one.rogue, &one.trailers, &one.asks, &one.auth}) {
+                                &one.rogue, &one.trailers, &one.asks, &one.auth, &one.fields, &one.deaf}) {
     visit(*number);
   }
 }
 template <class Visit>
 void each_number(RequestPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.method, &one.origin, &one.size, &one.chunked, &one.gives_up, &one.version,
-                                &one.expect, &one.trailers, &one.auth, &one.stalls}) {
+                                &one.expect, &one.trailers, &one.auth, &one.stalls, &one.urgent, &one.fields}) {
     visit(*number);
   }
 }
 template <class Visit>
 void each_number(ClientPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.loop, &one.pipelines, &one.leaves_after, &one.h2, &one.window, &one.pieces,
-                                &one.goaway, &one.half, &one.deaf}) {
+                                &one.goaway, &one.half, &one.deaf, &one.pings}) {
     visit(*number);
   }
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number :
-       {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders, &one.patience}) {
+  for (std::uint32_t* number : {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders,
+                                &one.patience, &one.classes, &one.window}) {
     visit(*number);
   }
 }
@@ -141,15 +149,20 @@ inline std::string script_of(const Plan& plan) {
   return out.str();
 }
 
-// Words that do not belong where they stand are left out.
+// Words that do not belong where they stand are left out; numbers at the end of a line may be missing.
 inline Plan plan_of(std::istream& script) {
   Plan plan;
-  const auto number = [&script](std::uint32_t& into) { script >> into; };
-  for (std::string word; script >> word;) {
+  for (std::string text; std::getline(script, text);) {
+    std::string word;
+    std::istringstream line(text);
+    const auto number = [&line](std::uint32_t& into) {
+      if (std::uint32_t read = 0; line >> read) into = read;
+    };
+    line >> word;
     RequestPlan* const last =
         plan.clients.empty() || plan.clients.back().requests.empty() ? nullptr : &plan.clients.back().requests.back();
     if (word == "seed") {
-      script >> plan.seed;
+      line >> plan.seed;
     } else if (word == "plan") {
       each_number(plan, number);
     } else if (word == "noise") {

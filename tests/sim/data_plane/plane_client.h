@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
+#include <vector>
 
 #include "tests/sim/data_plane/account.h"
+#include "tests/sim/data_plane/frame_check.h"
 #include "tests/sim/data_plane/virtual_wire.h"
 
 namespace carpool::test {
@@ -29,6 +32,10 @@ class PlaneClient {
   // A request that has not ended, or null.
   virtual const RequestRecord* open_request() const = 0;
 
+  // The open streams of an HTTP/2 client, with their requests, and what was sent on them.
+  virtual std::vector<std::pair<std::uint32_t, const RequestRecord*>> streams() const { return {}; }
+  virtual FrameCheck* frames() { return nullptr; }
+
   // Bytes arrive at the proxy; a client that leaves resets its connection.
   bool land(std::size_t most) {
     if (over()) return false;
@@ -40,6 +47,8 @@ class PlaneClient {
     landed_ += std::min(most, wire.flying.size());
     return wire.land(most);
   }
+  // It reads no more. What it would have received is not checked.
+  bool deaf() const { return plan_.deaf != 0 && read_ >= plan_.deaf; }
   bool over() const { return left_ || closed_ || wire.gone || (wire.shut && !tunnelled_); }
   bool done() const { return over() || (waiting_.empty() && open_request() == nullptr); }
 
@@ -51,8 +60,6 @@ class PlaneClient {
     leaving_ |= plan_.leaves_after != 0 && sent_ >= plan_.leaves_after;
   }
   void count_read(std::size_t size) { read_ += size; }
-  // It reads no more. What it would have received is not checked.
-  bool deaf() const { return plan_.deaf != 0 && read_ >= plan_.deaf; }
   bool left() const { return left_; }
   // The proxy closed, and everything that it sent has been read. Returns true once.
   bool sees_close() {
@@ -76,6 +83,8 @@ class PlaneClient {
   }
   bool tunnelled() const { return tunnelled_; }
   bool any_waiting() const { return !waiting_.empty(); }
+
+  static constexpr int kWaits = 5;  // chances to send, of a client that waits for 100 (Continue)
 
   const ClientPlan& plan_;
   Account& account_;

@@ -13,10 +13,12 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
+#include "tests/sim/data_plane/memory_check.h"
 #include "tests/sim/data_plane/scripted_client.h"
 #include "tests/sim/data_plane/scripted_h2_client.h"
 #include "tests/sim/data_plane/scripted_h2_origin.h"
 #include "tests/sim/data_plane/scripted_origin.h"
+#include "tests/sim/data_plane/share_check.h"
 #include "tests/sim/data_plane/turn_check.h"
 
 namespace carpool::test {
@@ -64,6 +66,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   config.workers = std::clamp(plan.loops, 1U, 4U);
   config.pool.size = std::max(1U, plan.size);
   config.pool.max_waiting = 64;
+  if (plan.classes != 0) config.pool.classes = {"urgent", "usual"};
   set_patience(config, plan.patience);
   for (std::uint32_t n = 0; n < plan.h2; ++n) {
     proxy::config::OriginSettings& origin = config.origins.emplace_back();
@@ -96,6 +99,7 @@ class PlaneWorld final : public pool::Environment {
         if (noise.of_origin == 0 && noise.connection + 1 == seats.size()) seat.client.add_noise(noise_of(noise));
       }
       here_ = on;
+      const HeldMemory::Proxy proxy;
       planes[on]->accept(seat.client.wire);
     }
   }
@@ -108,6 +112,7 @@ class PlaneWorld final : public pool::Environment {
 
   // ---- the pool's environment ----
   void dial(pool::Destination& destination, pool::Reservation reservation) override {
+    const HeldMemory::Peer peer;
     OriginLink& link = links.emplace_back(account, plan_.room);
     ++account.dials;
     link.destination = &destination;
@@ -120,8 +125,14 @@ class PlaneWorld final : public pool::Environment {
     link.generation = reservation.generation();
     link.place = std::make_unique<pool::Reservation>(std::move(reservation));
   }
-  void deliver(pool::LoopId to, pool::Delivery& delivery) override { planes[to]->deliveries.push_back(&delivery); }
-  void wake_at(pool::Destination& destination, Instant when) override { wakes_.emplace_back(when, &destination); }
+  void deliver(pool::LoopId to, pool::Delivery& delivery) override {
+    const HeldMemory::Peer peer;
+    planes[to]->deliveries.push_back(&delivery);
+  }
+  void wake_at(pool::Destination& destination, Instant when) override {
+    const HeldMemory::Peer peer;
+    wakes_.emplace_back(when, &destination);
+  }
   void detach(pool::PooledConnection&, pool::LoopId) override {}
   bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
     for (OriginLink& link : links) {
@@ -149,6 +160,12 @@ class PlaneWorld final : public pool::Environment {
     exec::assume_on_loop();
     here_ = id;
     LoopPlane& plane = *planes[id];
+    const bool moved = proxy_turn(plane, id, all);
+    watch();
+    return moved;
+  }
+  bool proxy_turn(LoopPlane& plane, exec::LoopId id, bool all) LOOP_ONLY {
+    const HeldMemory::Proxy proxy;
     bool moved = false;
     for (ClientSeat& seat : seats) {
       if (seat.loop == id && seat.client.wire.event && (all || chance(random, 70))) moved |= tell_client(plane, seat);
@@ -167,17 +184,35 @@ class PlaneWorld final : public pool::Environment {
     moved |= plane.loop.deferred.run_turn(1000) != 0;
     plane.loop.timers.run_due(now);
     plane.loop.leases().end_event();
-    for (const auto& one : planes) {
-      one->each_exchange([this](const proxy::Exchange& exchange) LOOP_ONLY { turns_.see(exchange); });
-    }
-    turns_.end_turn();
     plane.bury();
     return moved;
+  }
+  // The oracles that look at the proxy after each turn.
+  void watch() LOOP_ONLY {
+    Holders holders;
+    for (const auto& one : planes) {
+      one->each_exchange([&](const proxy::Exchange& exchange) LOOP_ONLY {
+        turns_.see(exchange);
+        shares_.see(exchange);
+        const bool runs = exchange.state() != proxy::ExchangeState::idle;
+        holders.exchanges += runs ? 1 : 0;
+        holders.streams += runs && exchange.facts().origin != nullptr && exchange.facts().origin->speaks.h2 ? 1 : 0;
+      });
+      holders.clients += one->clients();
+    }
+    turns_.end_turn();
+    for (ClientSeat& seat : seats) shares_.look(seat.client);
+    shares_.end_turn();
+    for (const OriginLink& link : links) holders.connections += link.connection != nullptr || link.place ? 1 : 0;
+    holders.origins = static_cast<std::int64_t>(origins_->all().size());
+    holders.loops = static_cast<std::int64_t>(planes.size());
+    memory_.look(holders);
   }
   void pass(Duration time) {
     now += time;
     exec::assume_on_loop();
     here_ = 0;
+    const HeldMemory::Proxy proxy;
     const auto due = std::partition(wakes_.begin(), wakes_.end(), [this](const auto& one) { return one.first > now; });
     const std::vector<std::pair<Instant, pool::Destination*>> woken(due, wakes_.end());
     wakes_.erase(due, wakes_.end());
@@ -192,6 +227,7 @@ class PlaneWorld final : public pool::Environment {
     exec::assume_on_loop();
     here_ = static_cast<exec::LoopId>(pick(random, static_cast<std::uint32_t>(planes.size())));
     LoopPlane& plane = *planes[here_];
+    const HeldMemory::Proxy proxy;
     if (kind == 5 && chance(random, 20)) plane.drain_clients();
     if (kind == 5 || all.empty()) return;
     pool::Destination& destination = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;
@@ -204,6 +240,7 @@ class PlaneWorld final : public pool::Environment {
   }
   // Other sizes of the pools, in force at once; loops that run keep pointers into the configurations before.
   void reload() LOOP_ONLY {
+    const HeldMemory::Peer peer;  // the loops have no other memory for it
     proxy::config::Config& fresh = reloads_.emplace_back(plane_config(plan_));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
@@ -336,7 +373,10 @@ class PlaneWorld final : public pool::Environment {
     if (first) {
       proxy::net::Dialed dialed;
       dialed.transport = std::make_unique<VirtualTransport>(link.wire);
-      link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire);
+      {
+        const HeldMemory::Peer peer;
+        link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window);
+      }
       link.greeting = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
                                                             std::move(dialed), now);
     } else if (!link.wire.event) {
@@ -377,7 +417,9 @@ class PlaneWorld final : public pool::Environment {
   }
 
   const Plan& plan_;
-  TurnCheck turns_{account};
+  TurnCheck turns_{account, plan_.classes != 0, std::max(1U, plan_.size)};
+  ShareCheck shares_{account};
+  MemoryCheck memory_{account};
   proxy::config::Config settings_;
   proxy::config::Listen listen_;
   std::list<proxy::config::Config> reloads_;

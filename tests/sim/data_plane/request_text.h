@@ -52,6 +52,8 @@ inline std::string head_text(const RequestRecord& one, bool again) {
   if (one.plan.version == 2) text += "Connection: keep-alive\r\n";
   if (one.plan.expect != 0 && one.body_size() != 0 && !again) text += "Expect: 100-continue\r\n";
   if (one.plan.auth != 0) text += "Authorization: Negotiate dG9rZW4=\r\n";
+  if (one.plan.urgent != 0) text += "Priority: u=0\r\n";
+  if (one.plan.fields != 0) text += "X-Pad: " + marked(one.token, one.plan.fields) + "\r\n";
   return text;
 }
 // `again`: without Expect.

@@ -9,7 +9,8 @@
 namespace carpool::test {
 
 // Returns true if a body follows.
-inline bool check_head(Account& account, RequestRecord& one, std::uint32_t status, const std::string& mark) {
+inline bool check_head(Account& account, RequestRecord& one, std::uint32_t status, const std::string& mark,
+                       std::string_view pad) {
   account.log("head", status * 100000ULL + one.received);
   if (!mark.empty() && mark.substr(0, 6) != one.token) {
     account.complain(one, one.token + " received a head of " + mark);
@@ -32,6 +33,7 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
   if (!mark.empty() && one.attempt >= one.attempts.size()) {
     account.complain(one, one.token + " received a response to no attempt");
   }
+  if (one.attempt < one.attempts.size()) account.check_pad(one, one.attempts[one.attempt].answer.fields, pad);
   return one.method() != "HEAD" && status != 204 && status != 304;
 }
 inline void check_body(Account& account, RequestRecord& one, std::string_view bytes) {

@@ -62,7 +62,7 @@ class ScriptedClient final : public PlaneClient {
     if (one.plan.version != 0 && !head.field("transfer-encoding").empty()) {
       account_.complain(one, one.token + ": a transfer coding for HTTP/1.0");
     }
-    return check_head(account_, one, head.status(), head.field(kMarkField));
+    return check_head(account_, one, head.status(), head.field(kMarkField), head.field(kPadField));
   }
   void on_body(std::string_view bytes) {
     if (!asked_.empty()) check_body(account_, *asked_.front(), bytes);
@@ -83,8 +83,6 @@ class ScriptedClient final : public PlaneClient {
   }
 
  private:
-  static constexpr int kWaits = 5;  // chances to send, of a client that waits for 100 (Continue)
-
   bool busy() const {
     return !asked_.empty() && (plan_.pipelines == 0 || asked_.back()->tunnels() || asked_.back()->plan.version == 1);
   }
@@ -98,7 +96,8 @@ class ScriptedClient final : public PlaneClient {
   bool send_held() {
     const RequestRecord* const one = asked_.empty() ? nullptr : asked_.back();
     if (one != nullptr && one->plan.stalls != 0) return false;
-    if (one != nullptr && expects(*one) && !may_go_on_ && ++waited_ < kWaits) return false;
+    if (one != nullptr && expects(*one) && !may_go_on_ && (++waited_ < kWaits || one->plan.expect == Expecting::strict))
+      return false;
     send_bytes(std::exchange(held_, {}));
     return true;
   }

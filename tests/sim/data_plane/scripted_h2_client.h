@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,28 +15,37 @@
 #include "tests/sim/data_plane/plane_client.h"
 #include "tests/sim/data_plane/request_text.h"
 #include "tests/sim/data_plane/response_check.h"
+#include "tests/sim/data_plane/returned_windows.h"
 
 namespace carpool::test {
 
 class ScriptedH2Client final : public PlaneClient {
  public:
-  ScriptedH2Client(const ClientPlan& plan, Account& account, std::size_t room) : PlaneClient(plan, account, room) {
+  ScriptedH2Client(const ClientPlan& plan, Account& account, std::size_t room)
+      : PlaneClient(plan, account, room), frames_(account, wire, FrameCheck::Peer::client) {
     nghttp2_session_callbacks* calls = nullptr;
     nghttp2_session_callbacks_new(&calls);
     nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(calls, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(calls, on_close);
-    nghttp2_session_client_new(&session_, calls, this);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(calls, on_invalid);
+    nghttp2_session_client_new2(&session_, calls, this, ReturnedWindows().get());
     nghttp2_session_callbacks_del(calls);
-    const nghttp2_settings_entry window{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, plan.window};
-    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, &window, plan.window != 0 ? 1 : 0);
+    set_window(plan.window);
   }
   ~ScriptedH2Client() override { nghttp2_session_del(session_); }
+  FrameCheck* frames() override { return &frames_; }
+  std::vector<std::pair<std::uint32_t, const RequestRecord*>> streams() const override {
+    std::vector<std::pair<std::uint32_t, const RequestRecord*>> all;
+    for (const auto& [id, stream] : streams_) all.emplace_back(static_cast<std::uint32_t>(id), stream.request);
+    return all;
+  }
 
   bool send() override {
     if (over()) return false;
     bool moved = give_up();
+    moved |= go_on();
     if (streams_.size() <= plan_.pipelines && nghttp2_session_check_request_allowed(session_) != 0) {
       if (RequestRecord* const one = next()) {
         ask(*one);
@@ -72,15 +82,20 @@ class ScriptedH2Client final : public PlaneClient {
     std::string body;
     std::size_t sent = 0;
     std::uint32_t status = 0;  // of the block that is being received
-    std::string mark, tail;
+    std::uint32_t status_of_head = 0;
+    std::string mark, tail, pad;
     bool waits = false;  // for the head that opens the tunnel
     bool tunnel = false;
     bool over = false;  // the proxy's end came, or its refusal of the tunnel
+    int patience = 0;   // waits for 100 (Continue) so many times more
     // A tunnel ends with its client's bytes, or after the origin.
     bool ends() const { return !request->tunnels() || request->plan.gives_up == 1 || over; }
   };
 
   void ask(RequestRecord& one) {
+    const bool again = again_.erase(&one) != 0;  // without Expect
+    if (plan_.window != 0 && ++asked_ % 3 == 0) set_window(1000 + plan_.window * asked_ % 59'000);
+    for (std::uint32_t n = 0; n < plan_.pings; ++n) nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     const std::string method = one.plan.method == kUpgrade ? "CONNECT" : one.method(), path = "/" + one.token;
     const std::string name = "o" + std::to_string(one.plan.origin) + ".test", length = std::to_string(one.plan.size);
     const bool connect = one.plan.method == kConnect, counted = one.body_size() != 0 && one.plan.chunked == 0;
@@ -92,12 +107,17 @@ class ScriptedH2Client final : public PlaneClient {
     if (!connect) head.insert(head.end(), {field(kMarkField, one.token), field(kProofField, proof)});
     if (counted && !one.tunnels()) head.push_back(field("content-length", length));
     if (one.plan.auth != 0 && !connect) head.push_back(field("authorization", "Negotiate dG9rZW4="));
+    if (one.plan.urgent != 0) head.push_back(field("priority", "u=0"));
+    const std::string pad = marked(one.token, one.plan.fields);
+    if (!pad.empty() && !connect) head.push_back(field(kPadField, pad));
+    if (one.plan.expect != 0 && one.body_size() != 0 && !again) head.push_back(field("expect", "100-continue"));
     const bool has_body = one.method() == "POST" || one.method() == "PUT";
     Stream fresh;
     fresh.request = &one;
     if (has_body) fresh.body = marked(one.token, one.plan.size);
     if (one.tunnels()) fresh.body = tunnel_bytes(one);
     fresh.waits = one.tunnels() && !(connect && one.plan.chunked != 0);
+    if (expects(one) && !again) fresh.patience = kWaits;
     const std::int32_t id = static_cast<std::int32_t>(nghttp2_session_get_next_stream_id(session_));
     nghttp2_data_provider body{};
     streams_[id] = std::move(fresh);
@@ -169,8 +189,11 @@ class ScriptedH2Client final : public PlaneClient {
   void hear_head(std::int32_t id, Stream& stream) {
     RequestRecord& one = *stream.request;
     const std::uint32_t status = std::exchange(stream.status, 0);
+    if (status == 100) let_go(id, stream);
     if (!one.tunnels() || status < 200) {
-      check_head(account_, one, status, stream.mark);
+      check_head(account_, one, status, stream.mark, stream.pad);
+      stream.status_of_head = status;
+      if (status >= 200 && one.plan.expect == Expecting::sends) let_go(id, stream);
       return;
     }
     stream.waits = false;
@@ -178,7 +201,7 @@ class ScriptedH2Client final : public PlaneClient {
     stream.over = !stream.tunnel;
     nghttp2_session_resume_data(session_, id);
     if (!stream.tunnel) {
-      check_head(account_, one, status, stream.mark);
+      check_head(account_, one, status, stream.mark, stream.pad);
       return;
     }
     account_.log("tunnel", one.received);
@@ -191,12 +214,50 @@ class ScriptedH2Client final : public PlaneClient {
   }
   void hear_end(std::int32_t id, Stream& stream) {
     RequestRecord& one = *stream.request;
-    if (!stream.tunnel) return check_end(account_, one);
+    if (!stream.tunnel) {
+      check_end(account_, one);
+      if (stream.patience != 0) answered_before_its_body(id, stream);
+      return;
+    }
     ++one.ends;
     stream.over = true;
     account_.log("tunnel's end", one.received);
     account_.check_tunnel(one);
     nghttp2_session_resume_data(session_, id);
+  }
+
+  // ---- 100 (Continue) ----
+  // Clients that have waited long enough send their bodies.
+  bool go_on() {
+    bool moved = false;
+    for (auto& [id, stream] : streams_) {
+      if (stream.patience == 0 || stream.request->plan.expect == Expecting::strict || --stream.patience != 0) continue;
+      stream.patience = 1;
+      let_go(id, stream);
+      moved = true;
+    }
+    return moved;
+  }
+  void let_go(std::int32_t id, Stream& stream) {
+    if (std::exchange(stream.patience, 0) != 0) nghttp2_session_resume_data(session_, id);
+  }
+  // The final response came without the request's body, which is not needed.
+  void answered_before_its_body(std::int32_t id, Stream& stream) {
+    RequestRecord& one = *stream.request;
+    const bool repeats = one.plan.expect == Expecting::repeats && stream.status_of_head == 417 && plan_.goaway == 0;
+    if (nghttp2_session_find_stream(session_, id) != nullptr) {
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    }
+    streams_.erase(id);
+    if (!repeats) return;
+    one.ask_again();
+    again_.insert(&one);
+    ask_first(one);
+  }
+
+  void set_window(std::uint32_t size) {
+    const nghttp2_settings_entry window{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, size};
+    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, &window, size != 0 ? 1 : 0);
   }
 
   // ---- nghttp2's calls ----
@@ -208,16 +269,20 @@ class ScriptedH2Client final : public PlaneClient {
                      void* user);
   static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user);
   static int on_close(nghttp2_session*, std::int32_t id, std::uint32_t error, void* user);
+  static int on_invalid(nghttp2_session*, const nghttp2_frame* frame, int error, void* user);
 
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, Stream> streams_;  // that are open
   bool goes_ = false;                       // a GOAWAY is next
+  std::set<const RequestRecord*> again_;    // to be asked without Expect
+  std::uint32_t asked_ = 0;
+  FrameCheck frames_;
 };
 
 inline ssize_t ScriptedH2Client::read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* to,
                                            std::size_t most, std::uint32_t* flags, nghttp2_data_source*, void* user) {
   Stream* const stream = static_cast<ScriptedH2Client*>(user)->find(id);
-  if (stream == nullptr || stream->waits) return NGHTTP2_ERR_DEFERRED;  // given up: its reset is next
+  if (stream == nullptr || stream->waits || stream->patience != 0) return NGHTTP2_ERR_DEFERRED;  // or given up
   const RequestRecord& one = *stream->request;
   const std::size_t whole = stream->body.size() - (one.plan.stalls != 0 && !one.tunnels() && !stream->body.empty());
   const std::size_t size = std::min(most, whole - stream->sent);
@@ -245,14 +310,17 @@ inline int ScriptedH2Client::on_header(nghttp2_session*, const nghttp2_frame* fr
   if (key == ":status") {
     stream->status = static_cast<std::uint32_t>(std::atoi(text.c_str()));
     stream->mark.clear();
+    stream->pad.clear();
   }
   if (key == kMarkField) stream->mark = text;
   if (key == kTailField) stream->tail = text;
+  if (key == kPadField) stream->pad = text;
   return 0;
 }
-inline int ScriptedH2Client::on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
+inline int ScriptedH2Client::on_data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
                                      std::size_t size, void* user) {
   auto& self = *static_cast<ScriptedH2Client*>(user);
+  nghttp2_session_consume(session, id, size);
   if (Stream* const stream = self.find(id)) {
     check_body(self.account_, *stream->request, {reinterpret_cast<const char*>(bytes), size});
   }
@@ -265,7 +333,15 @@ inline int ScriptedH2Client::on_frame(nghttp2_session*, const nghttp2_frame* fra
   if (frame->hd.type == NGHTTP2_HEADERS && stream->status != 0) self.hear_head(frame->hd.stream_id, *stream);
   if (!stream->tail.empty()) check_tail(self.account_, *stream->request, std::exchange(stream->tail, {}));
   const bool carries = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
-  if (carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) self.hear_end(frame->hd.stream_id, *stream);
+  const bool last = carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  if (last) self.hear_end(frame->hd.stream_id, *stream);  // the stream may be gone
+  return 0;
+}
+inline int ScriptedH2Client::on_invalid(nghttp2_session*, const nghttp2_frame* frame, int error, void* user) {
+  auto& self = *static_cast<ScriptedH2Client*>(user);
+  if (self.wire.noisy()) return 0;
+  self.account_.complain("a client received an invalid frame of type " + std::to_string(frame->hd.type) + ": " +
+                         nghttp2_strerror(error));
   return 0;
 }
 inline int ScriptedH2Client::on_close(nghttp2_session*, std::int32_t id, std::uint32_t error, void* user) {

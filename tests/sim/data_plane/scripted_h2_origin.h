@@ -12,26 +12,33 @@
 #include <vector>
 
 #include "tests/sim/data_plane/account.h"
+#include "tests/sim/data_plane/frame_check.h"
+#include "tests/sim/data_plane/plan.h"
+#include "tests/sim/data_plane/returned_windows.h"
 
 namespace carpool::test {
 
 class ScriptedH2Origin {
  public:
-  ScriptedH2Origin(Account& account, VirtualWire& wire) : account_(account), wire_(wire) {
+  // `window`: of its streams; 0: the protocol's.
+  ScriptedH2Origin(Account& account, VirtualWire& wire, std::uint32_t window)
+      : account_(account), wire_(wire), window_(window), frames_(account, wire, FrameCheck::Peer::origin) {
     nghttp2_session_callbacks* calls = nullptr;
     nghttp2_session_callbacks_new(&calls);
     nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(calls, on_frame);
-    nghttp2_session_server_new(&session_, calls, this);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(calls, on_invalid);
+    nghttp2_session_server_new2(&session_, calls, this, ReturnedWindows().get());
     nghttp2_session_callbacks_del(calls);
-    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, nullptr, 0);
+    set_window(window_);
   }
   ScriptedH2Origin(const ScriptedH2Origin&) = delete;
   ScriptedH2Origin& operator=(const ScriptedH2Origin&) = delete;
   ~ScriptedH2Origin() { nghttp2_session_del(session_); }
 
   bool read(std::size_t most) {
+    if (deaf_) return false;
     const std::string bytes = wire_.take(most);
     account_.log_bytes(bytes);
     if (wire_.ended) return !bytes.empty();
@@ -49,7 +56,7 @@ class ScriptedH2Origin {
 
  private:
   struct Stream {
-    std::string path, mark, proof;
+    std::string path, mark, proof, pad;
     RequestRecord* request = nullptr;
     std::size_t attempt = 0;
     std::uint64_t received = 0;
@@ -95,12 +102,16 @@ class ScriptedH2Origin {
     attempt.wire = &wire_;
     attempt.session = true;
     attempt.consumed = wire_.consumed;
-    if (attempt.answer.asks != 0) inform(id, "100", one.token + "/" + std::to_string(stream.attempt));
+    account_.check_pad(one, one.plan.fields, stream.pad);
+    if (attempt.answer.deaf != 0 && one.plan.body_follows()) deaf_ = wire_.spoilt = true;
+    if (window_ != 0 && id % 8 == 5) set_window(1000 + window_ * static_cast<std::uint32_t>(id) % 59'000);
+    if (attempt.answer.asks != 0 || one.plan.expect == Expecting::strict)
+      inform(id, "100", one.token + "/" + std::to_string(stream.attempt));
     if (attempt.answer.early != 0) answer(id, stream);
   }
   void inform(std::int32_t id, const std::string& status, const std::string& mark) {
-    const auto head = fields(status, mark, "");
-    nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, head.data(), 2, nullptr);
+    const std::array<nghttp2_nv, 2> head{field(":status", status), field(kMarkField, mark)};
+    nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, head.data(), head.size(), nullptr);
   }
   void end(std::int32_t id, Stream& stream) {
     if (stream.request == nullptr) return;
@@ -159,12 +170,15 @@ class ScriptedH2Origin {
     if (stream.silent) stream.body.pop_back();
     if (plan.trailers != 0 && plan.framing != 0 && !bare) stream.trailer = mark;
     const std::string status = std::to_string(plan.status), length = std::to_string(plan.size);
-    const auto head = fields(status, mark, length);
+    const std::string pad = marked(stream.request->token, plan.fields);
+    const bool counted = plan.framing == 0 && !bare;
+    std::vector<nghttp2_nv> head{field(":status", status), field(kMarkField, mark)};
+    if (counted) head.push_back(field("content-length", length));
+    if (!pad.empty()) head.push_back(field(kPadField, pad));
     nghttp2_data_provider body{};
     body.source.ptr = &stream;
     body.read_callback = read_body;
-    const bool counted = plan.framing == 0 && !bare;
-    nghttp2_submit_response(session_, id, head.data(), counted ? 3 : 2, bare ? nullptr : &body);
+    nghttp2_submit_response(session_, id, head.data(), head.size(), bare ? nullptr : &body);
   }
   void hear_tail(Stream& stream, std::string_view value) {
     stream.tail = true;
@@ -173,9 +187,9 @@ class ScriptedH2Origin {
                         stream.request->token + ": an origin received the trailers of " + std::string(value));
     }
   }
-  static std::array<nghttp2_nv, 3> fields(const std::string& status, const std::string& mark,
-                                          const std::string& length) {
-    return {field(":status", status), field("x-of", mark), field("content-length", length)};
+  void set_window(std::uint32_t size) {
+    const nghttp2_settings_entry window{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, size};
+    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, &window, size != 0 ? 1 : 0);
   }
   static nghttp2_nv field(std::string_view name, const std::string& value) {
     const auto bytes = [](std::string_view text) {
@@ -213,12 +227,14 @@ class ScriptedH2Origin {
     if (key == ":path") stream.path = text;
     if (key == kMarkField) stream.mark = text;
     if (key == kProofField) stream.proof = text;
+    if (key == kPadField) stream.pad = text;
     if (key == kTailField) static_cast<ScriptedH2Origin*>(self)->hear_tail(stream, text);
     return 0;
   }
-  static int on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes, std::size_t size,
-                     void* user) {
+  static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
+                     std::size_t size, void* user) {
     auto& self = *static_cast<ScriptedH2Origin*>(user);
+    nghttp2_session_consume(session, id, size);
     Stream& stream = self.streams_[id];
     if (stream.request == nullptr) return 0;
     const std::string_view text(reinterpret_cast<const char*>(bytes), size);
@@ -226,6 +242,13 @@ class ScriptedH2Origin {
       self.account_.complain(*stream.request, stream.request->token + ": an origin received foreign bytes");
     }
     stream.received += size;
+    return 0;
+  }
+  static int on_invalid(nghttp2_session*, const nghttp2_frame* frame, int error, void* user) {
+    auto& self = *static_cast<ScriptedH2Origin*>(user);
+    if (self.wire_.noisy() || self.account_.noisy_clients) return 0;
+    self.account_.complain("an origin received an invalid frame of type " + std::to_string(frame->hd.type) + ": " +
+                           nghttp2_strerror(error));
     return 0;
   }
   static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
@@ -243,6 +266,9 @@ class ScriptedH2Origin {
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, Stream> streams_;
   bool resets_ = false, leaves_ = false;
+  bool deaf_ = false;  // reads no more
+  const std::uint32_t window_;
+  FrameCheck frames_;
 };
 
 }  // namespace carpool::test

@@ -20,6 +20,7 @@ class ScriptedOrigin {
   ScriptedOrigin(Account& account, VirtualWire& wire) : account_(account), wire_(wire) {}
 
   bool read(std::size_t most) {
+    if (deaf_) return false;
     const std::string bytes = wire_.take(most);
     account_.log_bytes(bytes);
     if (!bytes.empty() && (!wire_.ended || switched_)) reader_.feed(bytes, *this);
@@ -59,11 +60,13 @@ class ScriptedOrigin {
     answered_ = false;
     tail_ = false;
     credentials_ = head.field("authorization").starts_with("Negotiate");
+    account_.check_pad(*current_, current_->plan.fields, head.field(kPadField));
+    deaf_ = wire_.spoilt = attempt.answer.deaf != 0 && current_->plan.body_follows();
     if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {
       account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
     }
-    if (attempt.answer.asks != 0) say_go_on();
+    if (attempt.answer.asks != 0 || current_->plan.expect == Expecting::strict) say_go_on();
     switching_ = current_->plan.method == kUpgrade && attempt.answer.status == 200;
     if (attempt.answer.early != 0) switching_ ? switch_protocol() : answer();
     return true;
@@ -134,6 +137,7 @@ class ScriptedOrigin {
   void append_final(std::string& text, const AnswerPlan& answer) const {
     text += "HTTP/1.1 " + std::to_string(answer.status) + " Text\r\n" + mark();
     if (answer.auth != 0) text += "WWW-Authenticate: Negotiate\r\n";
+    if (answer.fields != 0) text += "X-Pad: " + marked(current_->token, answer.fields) + "\r\n";
     const bool bare = current_->method() == "HEAD" || answer.status == 204 || answer.status == 304;
     const std::string body = bare ? "" : marked(current_->token, answer.size);
     if (answer.status == 204 || answer.status == 304) {
@@ -159,6 +163,7 @@ class ScriptedOrigin {
   const void* owner_ = nullptr;  // the client that this connection authenticated
   bool credentials_ = false;     // in the request, of a connection
   bool tail_ = false;            // trailers came
+  bool deaf_ = false;            // reads no more
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
 

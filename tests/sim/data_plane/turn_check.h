@@ -1,5 +1,6 @@
-// TurnCheck: the oracle of the wait queue's order, seen from outside: among the requests of one client the first come
-// is the first served, and of another client's later requests few go ahead of a request that waits.
+// TurnCheck: the oracle of the wait queue's order at each origin, seen from outside: among the requests of one client
+// and class the first come is the first served, and of another client's requests, whenever they came, few are served
+// while a request waits: as many as the weight of their class allows.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +17,16 @@ namespace carpool::test {
 
 class TurnCheck {
  public:
-  explicit TurnCheck(Account& account) : account_(account) {}
+  // `size`: of the pools. A class is that of a plan: 1 urgent, 0 usual; without `classes` all are equal.
+  TurnCheck(Account& account, bool classes, std::uint32_t size) : account_(account), classes_(classes), size_(size) {}
 
   // Must be called after every turn, with every exchange; then end_turn().
   void see(const proxy::Exchange& exchange) LOOP_ONLY {
     if (exchange.state() == proxy::ExchangeState::idle || exchange.facts().origin == nullptr) return;
+    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
+    if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.facts().origin];
     // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
     if (exchange.facts().origin->speaks.h2 || exchange.facts().retries != 0) return;
-    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
     if (one == nullptr || one->noisy() || one->tunnels() || has_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.facts().origin);
     entry.seen = true;
@@ -36,10 +39,12 @@ class TurnCheck {
   void end_turn() {
     for (Entry* const entry : served_) serve(*entry);
     served_.clear();
+    usual_.clear();
     for (auto& [token, entry] : entries_) {
       if (entry.rank == turn_) count_ahead(entry);
     }
     for (auto& [token, entry] : entries_) {
+      if (entry.leaves && entry.left == 0 && entry.rank != 0) entry.left = turn_;
       if (entry.leaves || !entry.seen) entry.waits = false;
       if (entry.seen && !entry.leaves) entry.waits = true;
       entry.seen = false;
@@ -53,9 +58,10 @@ class TurnCheck {
     const proxy::OriginRuntime* origin = nullptr;
     std::uint64_t rank = 0;   // in order of asking; 0: not yet
     std::uint32_t ahead = 0;  // requests of its client that waited when it came
+    std::uint64_t left = 0;   // the turn in which it left the queue; 0: not yet
     bool waits = false;       // since the last turn at least
     bool leaves = false, seen = false, served = false;
-    std::map<const void*, std::uint32_t> overtaken;  // by client
+    std::map<std::pair<const void*, bool>, std::uint32_t> overtaken;  // by client and class
   };
 
   Entry& find(const RequestRecord& one, const proxy::OriginRuntime* origin) {
@@ -74,18 +80,39 @@ class TurnCheck {
     entry.served = true;
     for (auto& [token, other] : entries_) {
       const bool overtakes = entry.rank > other.rank;
+      const bool later =
+          overtakes || entry.left == 0 || entry.left > other.rank;  // it is granted after the other one came
       // A request that may not be repeated takes no connection that has been idle for long.
       const bool choosy = other.request->method() == "POST";
-      if (&other == &entry || !other.seen || !other.waits || other.leaves || other.origin != entry.origin ||
-          !overtakes || choosy)
+      if (&other == &entry || !other.seen || !other.waits || other.leaves || other.origin != entry.origin || !later ||
+          choosy)
         continue;
+      const bool above = urgent(*entry.request) && !urgent(*other.request);
+      const bool below = urgent(*other.request) && !urgent(*entry.request);
+      if (above && reserved(other)) continue;
+      if (same_client(entry, other) && (above || below)) continue;
+      if (same_client(entry, other) && !overtakes) continue;
       if (same_client(entry, other)) {
         account_.complain(*entry.request,
                           entry.request->token + " overtook " + other.request->token + " of its own client");
-      } else if (++other.overtaken[entry.request->client] > other.ahead + 2) {
+      } else if (++other.overtaken[{entry.request->client, urgent(*entry.request)}] >
+                 (above ? kWeight * (other.ahead + 1) : other.ahead) + 2 + retries()) {
         account_.complain(*other.request, other.request->token + " waited while another client had turn after turn");
       }
     }
+  }
+  // A retry goes first and moves the time of the queue, by which the requests that come next are placed.
+  std::uint32_t retries() const {
+    std::size_t retries = 0;
+    for (const RequestRecord& one : account_.requests) retries += one.attempts.size() - (one.attempts.empty() ? 0 : 1);
+    return static_cast<std::uint32_t>(retries);
+  }
+  static constexpr std::uint32_t kWeight = 4;  // of the usual class, in turns of the urgent one
+  bool urgent(const RequestRecord& one) const { return classes_ && one.plan.urgent != 0; }
+  // The usual class may hold no more connections: the rest is for the urgent one.
+  bool reserved(const Entry& waiter) const {
+    const auto held = usual_.find(waiter.origin);
+    return held != usual_.end() && held->second + 1 >= size_;
   }
   static bool same_client(const Entry& one, const Entry& other) { return one.request->client == other.request->client; }
   // A client may hold a connection that it authenticated, which no other waiter can get.
@@ -99,6 +126,9 @@ class TurnCheck {
   }
 
   Account& account_;
+  const bool classes_;
+  const std::uint32_t size_;
+  std::map<const proxy::OriginRuntime*, std::uint32_t> usual_;  // leases of the usual class, in this turn
   std::map<std::string, Entry> entries_;
   std::vector<Entry*> served_;
   std::uint64_t turn_ = 1;

@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proxy/net/transport.h"
+#include "tests/sim/data_plane/held_memory.h"
 
 namespace carpool::test {
 
@@ -16,6 +18,16 @@ namespace carpool::test {
 struct Noise {
   std::uint64_t at = 0;
   std::uint32_t drop = 0, byte = 0, repeat = 0;
+};
+
+// Sees the bytes between the proxy and the wire.
+class WireObserver {
+ public:
+  virtual void came(std::string_view bytes) = 0;  // read by the proxy
+  virtual void sent(std::string_view bytes) = 0;  // written by it
+
+ protected:
+  ~WireObserver() = default;
 };
 
 struct VirtualWire {
@@ -93,6 +105,7 @@ struct VirtualWire {
   bool shut = false;      // the proxy sent FIN
   bool gone = false;      // the proxy closed it
   bool cut = false;       // by a reset
+  WireObserver* observer = nullptr;
 };
 
 class VirtualTransport final : public proxy::net::Transport {
@@ -109,18 +122,23 @@ class VirtualTransport final : public proxy::net::Transport {
       readable_ = false;
       return {wire_.state(), 0, 0, {}};
     }
+    const HeldMemory::Peer peer;
     std::memcpy(into.data(), wire_.arrived.data(), size);
+    if (wire_.observer != nullptr) wire_.observer->came({into.data(), size});
     wire_.arrived.erase(0, size);
     wire_.consumed += size;
     return {proxy::net::Io::ok, size, 0, {}};
   }
   proxy::net::IoResult write(std::span<const iovec> from) override {
     if (wire_.broken) return {proxy::net::Io::failed, 0, EPIPE, "broken"};
+    const HeldMemory::Peer peer;
     std::size_t wanted = 0, taken = 0;
     for (const iovec& piece : from) {
       const std::size_t room = wire_.room - std::min(wire_.room, wire_.outgoing.size());
       const std::size_t size = std::min(room, piece.iov_len);
-      wire_.outgoing.append(static_cast<const char*>(piece.iov_base), size);
+      const std::string_view bytes(static_cast<const char*>(piece.iov_base), size);
+      wire_.outgoing.append(bytes);
+      if (wire_.observer != nullptr && size != 0) wire_.observer->sent(bytes);
       wanted += piece.iov_len;
       taken += size;
     }
