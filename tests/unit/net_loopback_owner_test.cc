@@ -1,5 +1,6 @@
 #include "proxy/net/loopback_owner.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "proxy/net/peer_credentials.h"
@@ -33,6 +34,37 @@ TEST(LoopbackOwnerTest, IsTheSocketAtTheOtherEnd) {
   ASSERT_TRUE(owner);
   EXPECT_EQ(owner->uid, ::geteuid());
   EXPECT_EQ(owner->inode, inode_of(client.get()));
+}
+
+TEST(LoopbackOwnerTest, IsFoundInEachFamilyOfAddresses) {
+  for (const auto& [listens, connects] : {std::pair("[::1]:0", "::1"), std::pair("[::]:0", "127.0.0.1")}) {
+    const Fd listener = listen_on(listens);
+    const std::uint16_t port = Address::local_of(listener.get()).port();
+    const Fd client = connect_to(*Address::literal(connects, port));
+    wait_readable(listener.get());
+    const Fd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const auto owner = owner_of_peer(accepted.get());
+    ASSERT_TRUE(owner) << listens;
+    EXPECT_EQ(owner->inode, inode_of(client.get())) << listens;
+  }
+}
+
+// In a process of its own, because the answer is remembered.
+TEST(LoopbackOwnerDeathTest, IsNotAskedForAgainWhereTheKernelNamesNone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto asks = [] {
+    const auto [client, accepted] = tcp_pair();
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{0, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);  // as where sock_diag is forbidden, no socket can be made
+    const bool first = owner_of_peer(accepted.get()).has_value();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    const bool second = owner_of_peer(accepted.get()).has_value();
+    const std::uint64_t key = fairness_key_of(accepted.get());
+    ::_exit(!first && !second && key != 0 && key != fairness_key_of(client.get()) ? 0 : 1);
+  };
+  EXPECT_EXIT(asks(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(LoopbackOwnerTest, IsUnknownOnceThePeerIsGoneAndForUnixSockets) {
