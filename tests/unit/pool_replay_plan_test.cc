@@ -8,10 +8,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const Instant kStart(std::chrono::hours(1));
+const Instant kPlanStart(std::chrono::hours(1));
 
 BorrowRecord borrow(int arrived, int waited, int held, std::uint16_t caller) {
-  return {kStart + milliseconds(arrived), milliseconds(waited), milliseconds(held), caller};
+  return {kPlanStart + milliseconds(arrived), milliseconds(waited), milliseconds(held), caller};
 }
 
 TEST(APlanOfAReplay, LetsAPromptClientAskOnceItIsAnswered) {
