@@ -222,6 +222,10 @@ inline constexpr Metric kMemoryReturned{"carpool_memory_returned_bytes_total", c
                                         "Unused memory returned to the kernel, in bytes."};
 inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
+inline constexpr Metric kCertificateEnd{
+    "carpool_certificate_end_timestamp_seconds", gauge, "use,file",
+    "When the certificate in a file ends, as Unix time, by its use: listener (to clients), client (to origins), "
+    "authority (of intercepted origins)."};
 inline constexpr Metric kReloadLimits{
     "carpool_reload_limits_total", counter, "limit",
     "Reloads whose configuration exceeds a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for an "
@@ -322,6 +326,7 @@ inline constexpr std::array kCatalog{
     &catalog::kReserveTaken,       //
     &catalog::kMemoryReturned,     //
     &catalog::kReloads,            //
+    &catalog::kCertificateEnd,     //
     &catalog::kReloadLimits,       //
     &catalog::kAdminConnections,   //
     &catalog::kAdminShed,          //

@@ -177,6 +177,9 @@ void reloads(Adding& points, const Registry&, const Sample& sample) {
   points.add({"applied"}, sample.admin->reloads_applied);
   points.add({"refused"}, sample.admin->reloads_refused);
 }
+void certificate_ends(Adding& points, const Registry&, const Sample& sample) {
+  for (const CertificateSample& one : sample.certificates) points.set({one.use, one.file}, one.end);
+}
 void reload_limits(Adding& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.add_all(sample.admin->reload_limits, true);
 }
@@ -294,6 +297,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kReserveTaken, reserve_taken},
     {&catalog::kMemoryReturned, memory_returned},
     {&catalog::kReloads, reloads},
+    {&catalog::kCertificateEnd, certificate_ends},
     {&catalog::kReloadLimits, reload_limits},
     {&catalog::kAdminConnections, admin_connections},
     {&catalog::kAdminShed, admin_shed},

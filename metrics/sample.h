@@ -99,8 +99,14 @@ struct AdminSample {
   std::vector<Labelled> reload_limits;
 };
 
+struct CertificateSample {
+  std::string use, file;  // use: listener, client, authority
+  double end = 0;         // Unix time
+};
+
 struct Sample {
   std::vector<OriginSample> origins;
+  std::vector<CertificateSample> certificates;
   std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0, pools_evicted = 0, pools_starved = 0;
   std::optional<ExecSample> exec;
   std::optional<ProcessSample> process;

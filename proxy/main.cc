@@ -59,8 +59,12 @@ int dispatch(const carpool::proxy::config::Options& options) {
   if (options.command == config::Command::demo) return carpool::proxy::serve_demo();
   config::Options source = options;
   const config::Reading reading = config::load(options, env, &source.digest);
-  config::report(reading, std::cerr);
-  if (!reading) return kConfiguration;
+  source.config = config::find_config(options);  // a reload reads the file that the start has read
+  if (!reading) {
+    config::report(reading, std::cerr);
+    return kConfiguration;
+  }
+  for (const config::ConfigError& warning : reading.warnings) source.warnings.push_back(warning.line_text());
   if (options.command == config::Command::health) return carpool::proxy::run_health_command(reading.config);
   return carpool::proxy::serve(reading.config, source);
 }

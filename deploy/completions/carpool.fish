@@ -1,6 +1,19 @@
 # fish completion for carpool, made by `carpool completion fish`.
+function __carpool_origins
+  set -l words (commandline -opc)
+  set -l at
+  for i in (seq (count $words))
+    switch $words[$i]
+      case --admin --config --token-file
+        set -a at $words[$i] $words[(math $i + 1)]
+      case '--admin=*' '--config=*' '--token-file=*'
+        set -a at $words[$i]
+    end
+  end
+  command -q $words[1]; and command $words[1] origins $at 2>/dev/null
+end
 complete -c carpool -f
-complete -c carpool -l config -r -F -d 'configuration file; default: ./config.toml, /etc/carpool/config.toml, built-in defaults'
+complete -c carpool -l config -r -F -d 'configuration file; default: ./carpool.toml, /etc/carpool/config.toml, built-in defaults'
 complete -c carpool -l check -d 'check the configuration and print every mistake, or ok'
 complete -c carpool -l print-config -d 'print the effective configuration with all defaults'
 complete -c carpool -l print-default-config -d 'print a commented file with every setting and its default'
@@ -35,6 +48,7 @@ complete -c carpool -n '__fish_seen_subcommand_from ca' -l trust -x -d 'folder f
 complete -c carpool -n '__fish_seen_subcommand_from ca' -a 'sh plain' -l format -x -d 'of env: commands of a shell, or NAME=VALUE lines'
 complete -c carpool -n __fish_use_subcommand -a top -d 'shows the pools, refreshed each second, the busiest first; q quits'
 complete -c carpool -n __fish_use_subcommand -a pools -d 'every pool'
+complete -c carpool -n __fish_use_subcommand -a origins -d 'lists what ORIGIN may be: every origin, then the aliases'
 complete -c carpool -n __fish_use_subcommand -a pool -d 'shows one pool: its counters, and the addresses of its origin'
 complete -c carpool -n __fish_use_subcommand -a connections -d 'lists the connections of one pool'
 complete -c carpool -n __fish_use_subcommand -a explain -d 'explains why its connections were opened and closed'
@@ -63,3 +77,4 @@ complete -c carpool -n '__fish_seen_subcommand_from ca' -a 'init bundle env'
 complete -c carpool -n '__fish_seen_subcommand_from credential' -a 'basic bearer'
 complete -c carpool -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
 complete -c carpool -n '__fish_seen_subcommand_from man' -a 'carpool carpool.toml'
+complete -c carpool -n '__fish_seen_subcommand_from pool connections explain advice what-if warm-up pause resume drain reconnect' -a '(__carpool_origins)'

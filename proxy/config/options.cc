@@ -1,11 +1,10 @@
 #include "proxy/config/options.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <ostream>
 #include <vector>
 
+#include "proxy/config/find_config.h"
 #include "proxy/config/print.h"
 #include "proxy/config/text.h"
 
@@ -13,7 +12,7 @@ namespace carpool::proxy::config {
 namespace {
 
 constexpr std::array<ProgramFlag, 9> kFlags{{
-    {"--config", "FILE", "configuration file; default: ./config.toml, /etc/carpool/config.toml, built-in defaults",
+    {"--config", "FILE", "configuration file; default: ./carpool.toml, /etc/carpool/config.toml, built-in defaults",
      std::nullopt},
     {"--check", "", "check the configuration and print every mistake, or ok", Command::check},
     {"--print-config", "", "print the effective configuration with all defaults", Command::print_config},
@@ -36,15 +35,15 @@ Without a flag or a command, carpool runs. The flags:
 )";
 constexpr std::string_view kUsageTail = R"(
 Commands query or control a running instance (see carpool COMMAND --help):
-  top pools pool connections explain advice what-if leaks threads overload ready config
-  warm-up pause resume drain reconnect log-level reload quit; and webhook, ca,
+  top pools origins pool connections explain advice what-if leaks threads overload ready
+  config warm-up pause resume drain reconnect log-level reload quit; and webhook, ca,
   credential, completion, man
 
 Exit codes: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.
 Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
 The line `carpool ready` on stderr names the addresses on which carpool listens.
 
-Try: carpool --print-default-config > config.toml; carpool --check; carpool
+Try: carpool --print-default-config > carpool.toml; carpool --check; carpool
      http_proxy=http://127.0.0.1:3128 curl http://example.com/
 )";
 
@@ -75,9 +74,7 @@ std::string not_known(std::string_view word) {
   std::vector<std::string_view> known;
   known.reserve(std::size(kFlags));
   for (const ProgramFlag& flag : kFlags) known.push_back(flag.name);
-  const auto meant = nearest(word, known);
-  return in_ticks(word) + " is not known; " +
-         (meant.empty() ? "see carpool --help" : "did you mean " + in_ticks(meant) + "?");
+  return in_ticks(word) + " is not known; " + did_you_mean(word, known, "see carpool --help");
 }
 
 std::string take_config(Options& options, std::string_view file) {
@@ -142,18 +139,15 @@ std::span<const ProgramFlag> program_flags() {
 }
 
 std::string find_config(const Options& options) {
-  if (!options.config.empty()) return options.config;
-  for (const char* const path : {"config.toml", "/etc/carpool/config.toml"}) {
-    if (access(path, F_OK) == 0) return path;  // a file that exists but cannot be read is an error, not a default
-  }
-  return {};
+  return look_for_config(options.config).path;
 }
 
 Reading load(const Options& options, const Env& env, std::size_t* digest) {
-  const std::string path = find_config(options);
+  const auto [path, remark] = look_for_config(options.config);
   Reading reading = path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
   if (options.judge != nullptr) options.judge(reading);
   sort_by_place(reading.mistakes);
+  if (remark) reading.warnings.insert(reading.warnings.begin(), *remark);
   return reading;
 }
 

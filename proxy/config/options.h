@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "proxy/config/env.h"
 #include "proxy/config/read.h"
@@ -35,15 +36,16 @@ std::span<const ProgramFlag> program_flags();
 
 struct Options {
   Command command = Command::run;
-  std::string config;                 // --config; empty: find_config() decides
-  void (*judge)(Reading&) = nullptr;  // a check that needs more than this component; load() calls it
-  std::size_t digest = 0;             // hash of the configuration file's bytes; 0: there was no file
+  std::string config;                   // --config; empty: find_config() decides
+  void (*judge)(Reading&) = nullptr;    // a check that needs more than this component; load() calls it
+  std::vector<std::string> warnings{};  // of the reading, for the log of the program that starts
+  std::size_t digest = 0;               // hash of the configuration file's bytes; 0: there was no file
 };
 
 // Returns the options, or an error text if the command line is wrong (exit code 1).
 std::variant<Options, std::string> parse_options(int argc, const char* const* argv);
 
-// Returns the path given by --config, else ./config.toml, else /etc/carpool/config.toml; empty: no file, defaults.
+// Returns the path of the configuration (find_config.h); empty: no file, defaults.
 std::string find_config(const Options& options);
 // Reads the file that find_config() returns.
 Reading load(const Options& options, const Env& env, std::size_t* digest = nullptr);

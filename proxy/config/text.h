@@ -24,6 +24,9 @@ std::string in_quotes(std::string_view text);
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& known);
 unsigned edit_distance(std::string_view a, std::string_view b);
+// "did you mean `size`?"; `otherwise` if no word of `known` is similar.
+template <class Range>
+std::string did_you_mean(std::string_view word, const Range& known, std::string_view otherwise);
 
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& known) {
@@ -40,6 +43,12 @@ std::string_view nearest(std::string_view word, const Range& known) {
     }
   }
   return found;
+}
+
+template <class Range>
+std::string did_you_mean(std::string_view word, const Range& known, std::string_view otherwise) {
+  const std::string_view meant = nearest(word, known);
+  return meant.empty() ? std::string(otherwise) : "did you mean `" + std::string(meant) + "`?";
 }
 
 }  // namespace carpool::proxy::config

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostHomes = 4;
 
 // The header under which a section's keys stand: `[pool]`, `[[listen]]`, `[origin.request]`.
-std::string header(const Section& section, bool in_origin) {
+std::string table_header(const Section& section, bool in_origin) {
   if (section.repeated) return "[[" + std::string(section.path) + "]]";
   const bool below = in_origin && section.in_origin != nullptr && section.path != "origin";
   return '[' + (below ? "origin." + std::string(section.path) : full_path(section)) + ']';
@@ -37,7 +37,7 @@ std::string home_text(const std::vector<const Section*>& homes, bool in_origin) 
   for (const Section* section : homes) {
     top |= section->path.empty();
     if (section->path.empty() || ++named > kMostHomes) continue;
-    tables.append(tables.empty() ? "" : ", ").append(header(*section, in_origin));
+    tables.append(tables.empty() ? "" : ", ").append(table_header(*section, in_origin));
   }
   if (named > kMostHomes) tables += " and others";
   if (top && tables.empty()) return "there is one at the top of the file, before the first [table]";
@@ -71,7 +71,7 @@ std::string_view similar_elsewhere(std::string_view key) {
 std::string section_named(std::string_view key, bool in_origin) {
   for (const Section& other : sections()) {
     if (!other.path.ends_with('.' + std::string(key))) continue;
-    return "there is a section " + header(other, in_origin);
+    return "there is a section " + table_header(other, in_origin);
   }
   return {};
 }
@@ -80,7 +80,7 @@ std::string section_named(std::string_view key, bool in_origin) {
 
 std::string unknown_key(const Section& section, std::string_view key, bool in_origin) {
   const bool within = in_origin && section.path != "origin";
-  const std::string where = section.path.empty() ? "of the top level" : "of " + header(section, within);
+  const std::string where = section.path.empty() ? "of the top level" : "of " + table_header(section, within);
   std::string wrong = "is not known, expected a key " + where;
   if (const auto homes = homes_of(key, in_origin); !homes.empty())
     return wrong.append("; ").append(home_text(homes, in_origin));

@@ -66,6 +66,7 @@ std::unique_ptr<admin::PendingResponse> ServerAdminControl::reload(bool dry_run)
 }
 
 bool ServerAdminControl::quit() {
+  log::info("server", "POST /quit received");
   const bool first = parts_.drain.serving();
   if (first) {
     exec::send(parts_.first_loop, [&drain = parts_.drain]() LOOP_ONLY {

@@ -17,6 +17,7 @@
 #include "proxy/server/intercept_leaves.h"
 #include "proxy/server/overload/heap_trim.h"
 #include "proxy/server/overload/memory_reserve.h"
+#include "proxy/server/reload/certificate_ends.h"
 #include "proxy/server/reload/reloader.h"
 #include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
@@ -187,6 +188,40 @@ std::optional<admin::PoolInfo> ServerAdminView::declared(const std::string& orig
   });
 }
 
+admin::TrafficInfo ServerAdminView::traffic(const std::string& origin) const {
+  admin::TrafficInfo traffic;
+  const metrics::OriginSlot slot = parts_.metrics.slot_of(origin);
+  if (slot == metrics::kOtherOrigin) return traffic;  // shared by those beyond [metrics] max_origins
+  parts_.metrics.visit_origin(slot, [&](const std::string&, const metrics::OriginShard& shard) {
+    shard.requests.for_each([&](metrics::MethodId, std::uint16_t code, std::uint64_t count) {
+      constexpr std::uint16_t kFailures = 500;
+      traffic.requests += count;
+      if (code == metrics::kNoCode || code >= kFailures) traffic.failed += count;
+    });
+    const metrics::HistogramTotals times = shard.request.read();
+    for (std::size_t i = 0; i < times.buckets.size(); ++i) traffic.times[i] += times.buckets[i];
+  });
+  return traffic;
+}
+
+std::vector<admin::OriginInfo> ServerAdminView::origins() const {
+  std::map<std::string, admin::OriginInfo> all;
+  {
+    const auto held = parts_.origins.directory().hold();
+    for (const pool::Destination* destination : parts_.origins.directory().all()) {
+      all[destination->label()].pool = true;
+    }
+  }
+  parts_.config.with([&](const config::Config& config) {
+    for (const config::OriginSettings& settings : config.origins) all[settings.origin.label()].alias = settings.alias;
+    return true;
+  });
+  std::vector<admin::OriginInfo> list;
+  list.reserve(all.size());
+  for (auto& [label, one] : all) list.push_back({label, std::move(one.alias), one.pool});
+  return list;
+}
+
 std::vector<admin::ConnectionInfo> ServerAdminView::connections(const std::string& origin) const {
   Collector collector;
   const auto held = parts_.origins.directory().hold();
@@ -280,6 +315,10 @@ admin::OverloadInfo ServerAdminView::overload() const {
   facts.heap_unused = heap.unused;
   facts.memory_returned = heap.returned;
   return facts;
+}
+
+std::vector<metrics::CertificateSample> ServerAdminView::certificates() const {
+  return parts_.certificates.sample();
 }
 
 metrics::AdminSample ServerAdminView::admin() const {

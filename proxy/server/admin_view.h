@@ -7,6 +7,7 @@
 namespace carpool::proxy {
 
 class AdminServer;
+class CertificateEnds;
 class ConfigInForce;
 class Drain;
 class Executors;
@@ -30,6 +31,7 @@ class ServerAdminView final : public admin::AdminView {
     const InterceptLeaves& intercept_leaves;
     // Created later; null until then.
     const std::unique_ptr<Executors>& executors;
+    const CertificateEnds& certificates;
     const std::unique_ptr<HeapTrim>& heap_trim;
     const std::unique_ptr<AdminServer>& admin;
     const std::unique_ptr<Reloader>& reloader;
@@ -40,6 +42,8 @@ class ServerAdminView final : public admin::AdminView {
 
   std::vector<admin::PoolInfo> pools() const override;
   admin::CountedPools counted() const override;
+  std::vector<admin::OriginInfo> origins() const override;
+  admin::TrafficInfo traffic(const std::string& origin) const override;
   std::vector<admin::ConnectionInfo> connections(const std::string& origin) const override;
   std::vector<admin::AddressInfo> addresses(const std::string& origin) const override;
   void name_borrowers(const std::string& origin, std::vector<admin::ConnectionInfo>& connections) const override;
@@ -51,6 +55,7 @@ class ServerAdminView final : public admin::AdminView {
   std::uint64_t log_dropped() const override;
   metrics::BuildSample build() const override;
   admin::OverloadInfo overload() const override;
+  std::vector<metrics::CertificateSample> certificates() const override;
   metrics::AdminSample admin() const override;
   std::optional<metrics::InterceptSample> intercept() const override;
   std::vector<std::string> not_ready() const override;

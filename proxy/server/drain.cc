@@ -1,6 +1,14 @@
 #include "proxy/server/drain.h"
 
+#include "proxy/telemetry/log.h"
+
 namespace carpool::proxy {
+
+namespace {
+double seconds_of(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+}  // namespace
 
 Drain::Drain(exec::Loop& loop, Host& host)
     : loop_(loop),
@@ -14,12 +22,13 @@ void Drain::begin() {
       host_.on_stopping();
       stage_.store(Stage::announced, std::memory_order_relaxed);
       const Duration delay = host_.drain_delay();
+      log::info("server", "draining: not ready, still accepting", {{"for_seconds", seconds_of(delay)}});
       if (delay <= Duration::zero()) return close_listeners();
       return timer_.arm(loop_.now() + delay);
     }
     case Stage::announced:
     case Stage::draining:
-      return finish();
+      return finish("draining: asked a second time, what runs is cut off");
     case Stage::over:
       return;
   }
@@ -28,9 +37,11 @@ void Drain::begin() {
 void Drain::on_timer() {
   exec::assume_on_loop();
   if (stage() == Stage::announced) return close_listeners();
-  if (!graceful_) return finish();
+  if (!graceful_) return finish("draining: shutdown_grace is over, what runs is cut off");
   graceful_ = false;
-  timer_.arm(loop_.now() + host_.shutdown_grace() / 2);
+  const Duration left = host_.shutdown_grace() / 2;
+  log::info("server", "draining: idle clients are closed", {{"grace_seconds", seconds_of(left)}});
+  timer_.arm(loop_.now() + left);
   host_.drain_clients();
 }
 
@@ -38,6 +49,7 @@ void Drain::close_listeners() {
   stage_.store(Stage::draining, std::memory_order_relaxed);
   host_.close_listeners();
   const Duration grace = host_.shutdown_grace();
+  log::info("server", "draining: no new clients, running requests may finish", {{"grace_seconds", seconds_of(grace)}});
   timer_.arm(loop_.now() + grace);
   host_.drain_clients();
 }
@@ -47,16 +59,19 @@ void Drain::hand_over() {
   stage_.store(Stage::draining, std::memory_order_relaxed);
   graceful_ = true;
   host_.leave_listeners();
+  log::info("server", "draining: the successor accepts, clients may finish",
+            {{"grace_seconds", seconds_of(host_.shutdown_grace())}});
   timer_.arm(loop_.now() + host_.shutdown_grace() / 2);
   host_.start_graceful_close();
 }
 
 void Drain::finish_if_empty() {
   exec::assume_on_loop();
-  if (stage() == Stage::draining && host_.clients_gone()) finish();
+  if (stage() == Stage::draining && host_.clients_gone()) finish("drained: every client has left");
 }
 
-void Drain::finish() {
+void Drain::finish(std::string_view why) {
+  log::info("server", why);
   stage_.store(Stage::over, std::memory_order_relaxed);
   timer_.disarm();
   host_.stop_loops();

@@ -48,7 +48,7 @@ class Drain final {
   void finish_if_empty();
   void on_timer();
   void close_listeners() LOOP_ONLY;
-  void finish() LOOP_ONLY;
+  void finish(std::string_view why) LOOP_ONLY;
   exec::Loop& loop_;
   Host& host_;
   std::atomic<Stage> stage_{Stage::serving};

@@ -1,5 +1,6 @@
 #include "proxy/server/run.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -15,6 +16,7 @@
 #include "proxy/server/server.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/log_levels.h"
+#include "proxy/upstream/fd_budget.h"
 
 namespace carpool::proxy {
 
@@ -42,11 +44,47 @@ int exit_code(const Fault& fault) {
   }
 }
 
-// Returns the exit code; a Fault is printed.
+// Returns the exit code; a Fault is logged, whatever the level is.
 int report(const Status& end) {
   if (end) return kClean;
-  std::fprintf(stderr, "carpool: %s\n", end.fault().detail.c_str());
+  if (log::enabled(log::Level::error, "server")) {
+    log::error("server", end.fault().detail);
+  } else {
+    std::fprintf(stderr, "carpool: %s\n", end.fault().detail.c_str());
+  }
   return exit_code(end.fault());
+}
+
+void log_start(const config::Config& config, const std::optional<config::Options>& source) {
+  const bool named = source && !source->config.empty();
+  log::info("server", "starting",
+            {{"version", config::version()},
+             {"pid", ::getpid()},
+             {"file", named ? std::string_view(source->config) : "none: built-in defaults"},
+             {"workers", config.workers}});
+  if (!source) return;
+  for (const std::string& warning : source->warnings) log::warn("server", warning);
+}
+
+void log_limits(const config::Config& config, const Server& server) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  log::info("server", "limits",
+            {{"descriptors", std::uint64_t{files.rlim_cur}},
+             {"memory_bytes", server.memory_limit()},
+             {"connections", effective_total(config)},
+             {"origins", config.pool_total.max_origins},
+             {"pool_size", config.pool.size},
+             {"max_waiting", config.pool.max_waiting}});
+  for (const auto& listener : server.listeners()) {
+    const config::Listen& listen = listener->settings();
+    const std::string address = listener->address().text();
+    log::info("server", "listening",
+              {{"address", address},
+               {"tls", !listen.cert_file.empty()},
+               {"origin", listen.origin.empty() ? std::string_view("any") : listen.origin},
+               {"max_connections", listen.max_connections}});
+  }
 }
 
 // TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
@@ -60,9 +98,22 @@ class Signals {
   }
 
  private:
+  static std::string_view name_of(int number) {
+    switch (number) {
+      case SIGTERM:
+        return "TERM";
+      case SIGINT:
+        return "INT";
+      case SIGHUP:
+        return "HUP";
+      default:
+        return "USR1";
+    }
+  }
   static void arrived(void* self, int number) { static_cast<Signals*>(self)->act(number); }
   void act(int number) {
     exec::assume_on_loop();
+    log::info("server", "signal received", {{"signal", name_of(number)}});
     switch (number) {
       case SIGHUP:
         return server_.reload();
@@ -90,19 +141,31 @@ void announce_ready(Server& server) {
 }
 }  // namespace
 
+namespace {
+int ended(const Status& status) {
+  const int code = report(status);
+  log::info("server", "stopped", {{"exit_code", code}});
+  return code;
+}
+}  // namespace
+
 int serve(const config::Config& config, const config::Options& options) {
   return serve_with(config, options, nullptr);
 }
 
 int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener) {
   if (!log::start(log_options(config))) {
-    return report(Fault{FaultKind::internal, Side::self, "cannot start the log's thread"});
+    std::fputs("carpool: cannot start the log's thread\n", stderr);
+    return kInternal;
   }
+  log_start(config, source);
   Result<std::unique_ptr<Server>> server = Server::build(config, std::move(source));
   if (!server) {
+    const int code = report(server.take_fault());
     log::stop();
-    return report(server.take_fault());
+    return code;
   }
+  log_limits(config, **server);
   Server::End end;
   {
     const Signals signals(**server);
@@ -111,13 +174,15 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
     end = (*server)->run();
     if (listener != nullptr) listener->on_stopped();
     if (!end.tasks_ended) {
+      const int code = ended(end.status);
       log::stop();
-      std::_Exit(report(end.status));  // data that a task still uses must not be destroyed
+      std::_Exit(code);  // data that a task still uses must not be destroyed
     }
   }
   server->reset();  // destroys the parts in order while the log still works
+  const int code = ended(end.status);
   log::stop();
-  return report(end.status);
+  return code;
 }
 
 }  // namespace carpool::proxy

@@ -117,9 +117,9 @@ Status Server::open_listeners() {
 
 Status Server::open_admin() {
   const config::Config& config = config_.get();
-  view_ = std::make_unique<ServerAdminView>(ServerAdminView::Parts{config_, *metrics_, *origins_, workers_, leaks_,
-                                                                   overload_, intercept_leaves_, executors_, heap_trim_,
-                                                                   admin_, reloader_, drain_, warm_up_});
+  view_ = std::make_unique<ServerAdminView>(
+      ServerAdminView::Parts{config_, *metrics_, *origins_, workers_, leaks_, overload_, intercept_leaves_, executors_,
+                             certificates_, heap_trim_, admin_, reloader_, drain_, warm_up_});
   control_ = std::make_unique<ServerAdminControl>(
       ServerAdminControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
   admin_ = std::make_unique<AdminServer>(*executors_, config_, *view_, *control_);
@@ -149,8 +149,8 @@ Status Server::open_handover() {
 
 void Server::make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before) {
   const ReloadBarrier::Parts round{workers_, listeners_, *origins_, *drain_};
-  reloader_ = std::make_unique<Reloader>(Reloader::Parts{config_, *policy_, *admin_, intercept_leaves_, round,
-                                                         exec::Bound::to<&Server::watch_files>(*this)},
+  reloader_ = std::make_unique<Reloader>(Reloader::Parts{certificates_, config_, *policy_, *admin_, intercept_leaves_,
+                                                         round, exec::Bound::to<&Server::watch_files>(*this)},
                                          std::move(source));
   reloader_->started(std::move(before));
   files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
@@ -226,7 +226,8 @@ void Server::sweep() {
 
 void Server::reopen_logs() {
   exec::send(admin_->loop(), [] {
-    if (log::reopen()) log::info("server", "log reopened");
+    if (log::reopen()) return log::info("server", "log reopened");
+    log::warn("server", "the log is not reopened: it is no file, or its name cannot be opened");
   });
 }
 

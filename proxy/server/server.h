@@ -30,6 +30,7 @@
 #include "proxy/server/overload/heap_trim.h"
 #include "proxy/server/overload/overload_monitor.h"
 #include "proxy/server/pool_environment.h"
+#include "proxy/server/reload/certificate_ends.h"
 #include "proxy/server/reload/file_watch.h"
 #include "proxy/server/reload/reloader.h"
 #include "proxy/server/stats_summary.h"
@@ -64,7 +65,8 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   OriginRegistry& origins() { return *origins_; }
   bool inherited_sockets() const { return handover_client_ != nullptr; }
 
-  void reload() { reloader_->ask(); }         // any thread
+  std::uint64_t memory_limit() const { return overload_.memory().limit; }  // bytes; 0: none
+  void reload() { reloader_->ask(); }                                      // any thread
   void reopen_logs();                         // any thread; runs on the admin thread, because a file system may be slow
   void stop() LOOP_ONLY { drain_->begin(); }  // on the first worker's loop; the second call ends everything now
 
@@ -115,6 +117,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<Executors> executors_;
   ListenerSet listeners_;
   OverloadState overload_;
+  CertificateEnds certificates_;
   std::unique_ptr<Drain> drain_;
   std::unique_ptr<WarmUp> warm_up_;
   std::unique_ptr<ServerAdminView> view_;

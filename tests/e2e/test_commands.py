@@ -50,8 +50,24 @@ def test_a_part_of_the_uri_is_enough_where_only_one_pool_has_it(used, origin):
     both = run("connections", "127.0.0.1", "--admin", c.admin_text)
     assert both.returncode == 1 and o.url in both.stderr and other.url in both.stderr
     none = run("connections", "nowhere", "--admin", c.admin_text)
-    assert none.returncode == 3 and "nowhere" in none.stderr
+    assert none.returncode == 3 and "nowhere" in none.stderr and "`carpool origins` lists them" in none.stderr
     assert run("connections", "--admin", c.admin_text).returncode == 1
+
+
+def test_an_alias_names_its_origin_even_before_a_pool(origin, carpool):
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "alias": ["orders"]}, {"uri": "https://pay.test:8443", "alias": ["pay"]}])
+    listed = run("origins", "--config", c.config)
+    assert listed.stdout.split() == sorted([o.url, "https://pay.test:8443"]) + sorted(
+        ["orders", "pay"], key=lambda alias: {"orders": o.url, "pay": "https://pay.test:8443"}[alias])
+    told = json.loads(run("origins", "--json", "--config", c.config).stdout)["origins"]
+    assert {"origin": o.url, "alias": ["orders"], "pool": False} in told
+    warm = run("warm-up", "orders", "--size", 1, "--config", c.config)
+    assert warm.returncode == 0, warm
+    assert run("pool", "orders", "--config", c.config).stdout.splitlines()[0].split() == ["origin", o.url]
+    assert run("pool", "pay", "--config", c.config).stdout.splitlines()[0].split() == ["origin", "https://pay.test:8443"]
+    near = run("pool", "ordres", "--config", c.config)
+    assert (near.returncode, near.stdout) == (3, "") and near.stderr.endswith("did you mean `orders`?\n")
 
 
 def test_reload_says_what_changed_and_why_not(used):
@@ -80,8 +96,8 @@ def test_what_if_shows_the_simulated_settings_beside_the_current_ones(used):
     assert done.returncode == 0, done
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert rows["CURRENT"] == ["SIMULATED"] and rows["size"] == ["64", "3"] and rows["served"] == ["3", "3"]
-    assert [rows[name][1] for name in ("min_idle", "max_waiting", "max_usage", "idle_timeout_seconds", "expire_time_seconds", "wait_timeout_seconds")
-            ] == ["1", "7", "9", "1", "120", "0.25"]
+    assert [rows[name][1] for name in ("min_idle", "max_waiting", "max_usage")] == ["1", "7", "9"]
+    assert [rows[name][-2:] for name in ("idle_timeout", "expire_time", "wait_timeout")] == [["1", "s"], ["2", "min"], ["250", "ms"]]
     wrong = run("what-if", o.url, "--idle-timeout", "soon", "--admin", c.admin_text)
     assert wrong.returncode == 3 and "idle_timeout" in wrong.stderr and "soon" in wrong.stderr
 
@@ -104,7 +120,7 @@ def test_what_it_runs_with_is_shown(used):
     config = run("config", "--admin", c.admin_text)
     assert config.returncode == 0 and config.stdout == c.admin("GET", "/config").body.decode()
     pool = run("pool", o.url, "--admin", c.admin_text).stdout
-    assert pool.startswith("origin " + o.url) and "addresses" in pool
+    assert pool.split()[:2] == ["origin", o.url] and "addresses" in pool
 
 
 def test_ready_says_why_not(origin, carpool, gate):
@@ -113,13 +129,17 @@ def test_ready_says_why_not(origin, carpool, gate):
         exchange.reply()
     o, c = origin(held), carpool()
     ready = run("ready", "--config", c.config)
-    assert (ready.returncode, ready.stdout) == (0, "status ready\n")
+    assert json.loads(run("ready", "--json", "--config", c.config).stdout) == {"status": "ready"}
+    assert (ready.returncode, ready.stdout) == (0, "status  ready\n")
     with c.client() as client:
         client.ask("GET", o.url + "/")
         gate.wait_for(1)
         assert run("quit", "--config", c.config).returncode == 0
         done = run("ready", "--config", c.config)
         assert (done.returncode, done.stdout, done.stderr) == (3, "", "carpool: not ready\n  draining\n")
+        as_json = run("ready", "--json", "--config", c.config)
+        assert (as_json.returncode, as_json.stderr) == (3, "")
+        assert json.loads(as_json.stdout) == {"status": "not ready", "reasons": ["draining"]}
         gate.open()
         assert client.response().status == 200
     assert c.wait() == 0
@@ -155,6 +175,11 @@ def test_wrong_use_is_exit_code_one(used):
     for wrong in (["pools", "--nonsense"], ["pools", "a", "b"], ["pools", "--size", "3"], ["warm-up", "a", "--size"], ["completion", "tcsh"], ["man", "nothing"]):
         assert run(*wrong, "--admin", c.admin_text).returncode == 1, wrong
     assert run("nonsense").returncode == 1
+    for wrong, meant in ((["pols"], "`pools`"), (["relaod"], "`reload`"), (["pools", "--jsn"], "`--json`"), (["ca", "init", "--hots", "a"], "`--host`"),
+                         (["webhook", "--lisen", "a"], "`--listen`"), (["--chek"], "`--check`")):
+        done = run(*wrong)
+        assert (done.returncode, done.stdout) == (1, "") and done.stderr.endswith("did you mean %s?\n" % meant), done
+        assert done.stderr.count("\n") == 1
     shown = run("warm-up", "--help")
     assert shown.returncode == 0 and "--size" in shown.stdout and "ORIGIN" in shown.stdout
 

@@ -100,6 +100,14 @@ def test_a_shell_completes_arguments_of_commands(offers):
     offers("carpool pools ", lambda words: "drain" not in words)  # there is one command
 
 
+def test_a_shell_completes_origins_and_aliases_of_the_instance(carpool, offers):
+    c = carpool(origin=[{"uri": "http://orders.test:8080", "alias": ["orders"]}, {"uri": "https://pay.test", "alias": ["pay"]}])
+    at = "--config %s" % c.config
+    offers("%s pool %s " % (PROGRAM, at), {"http://orders.test:8080", "https://pay.test", "orders", "pay"}.__eq__)
+    offers("%s %s warm-up p" % (PROGRAM, at), {"pay"}.__eq__)
+    offers("%s drain --admin=%s:%d o" % (PROGRAM, *c.admin_address), {"orders"}.__eq__)
+
+
 # ---- the names they list ----
 
 def flags_of_the_program():

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
+import types
 
 import pytest
 from harness.carpool import PROGRAM, ROOT
@@ -118,50 +119,131 @@ def test_a_closed_stderr_sends_nobody_the_log_and_the_end_is_clean(origin, carpo
     c.stop()
 
 
-# ---- what docs/log.md says of values ----
+# ---- what docs/log.md says ----
 
-def lines(c):
+LOG = (ROOT / "docs/log.md").read_text()
+SAMPLES = [json.loads(line) for line in re.findall(r'^(\{"time":.*\})$', LOG, re.M)]
+VARIES = {"time", "pid", "version", "file", "client", "target", "origin", "address", "connection", "request", "user", "error",
+          "wait_seconds", "upstream_seconds", "total_seconds", "memory_bytes", "descriptors", "connections", "trace_id", "fault", "bytes_in",
+          "bytes_out", "from", "to", "key", "origins", "sockets"}
+
+
+def shape(row):
+    """A line without what differs from run to run: which fields it has, in their order, and the values that do not vary."""
+    return [(name, type(value).__name__ if name in VARIES else value) for name, value in row.items()]
+
+
+def rows(c):
     return [json.loads(line) for line in c.output if line.startswith("{")]
 
 
-def test_every_line_but_those_that_the_documentation_names_is_json(origin, carpool):
+def documented(c, *messages):
+    """Each of these messages was logged as docs/log.md shows it."""
+    for message in messages:
+        sample = [row for row in SAMPLES if row.get("message") == message]
+        assert sample, "docs/log.md has no sample of %r" % message
+        said = [row for row in rows(c) if row.get("message") == message]
+        assert said and shape(said[0]) == shape(sample[0]), (message, said, sample)
+
+
+def test_every_line_but_the_ready_one_is_json(origin, carpool):
     o, c = origin(), carpool(upstream={"tls": {"verify": False}})
     with c.client() as client:
         client.get(o.url + "/")
     c.signal(signal.SIGHUP)
-    until(lambda: any(row["module"] == "reload" for row in lines(c)), what="the reload")
+    until(lambda: any(row.get("module") == "reload" for row in rows(c)), what="the reload")
     c.stop()
     plain = [line for line in c.output if not line.startswith("{")]
-    assert len(plain) == 2 and re.match(r"warning: \S+:\d+:\d+: upstream\.tls\.verify: ", plain[0]) and plain[1].startswith("carpool ready "), plain
-    assert {row["module"] for row in lines(c)} >= {"access", "reload"}
+    assert len(plain) == 1 and plain[0].startswith("carpool ready "), plain
+    assert all(json.loads(line) for line in c.output if line not in plain)
+    assert any("upstream.tls.verify: is false" in row.get("message", "") for row in rows(c) if row["level"] == "warn")
 
 
-def test_a_status_and_bytes_are_those_of_the_documentation(origin, carpool):
-    o, c = origin(), carpool()
-    with c.client() as client:
-        answer = client.get(o.url + "/")
-        refused = client.get("http://127.0.0.1:%d/" % free_port())
-        client.send(b"NONSENSE\r\n\r\n")
-        bad = client.response()
-    until(lambda: len(c.access_log()) == 3, what="three lines")
-    good, failed, malformed = c.access_log()
-    assert (good["status"], good["bytes_out"]) == (200, len(answer.body))
-    assert (failed["status"], failed["bytes_out"]) == (refused.status, 0) and refused.body, "a text of carpool's own does not count"
-    assert not {"connection", "reuse", "upstream_seconds"} & failed.keys() and failed["origin"]
-    assert (malformed["status"], malformed["bytes_out"]) == (bad.status, 0)
-    assert malformed["method"] == malformed["target"] == "" and "origin" not in malformed, "nothing was read"
-
-
-def test_a_request_that_the_end_of_the_process_cuts_off_has_the_status_that_was_sent(origin, carpool, gate):
+def test_a_life_is_told_from_start_to_end_as_documented(origin, carpool, gate):
     def held(exchange):
         gate.enter()
-        return False
-    o, c = origin(held), carpool(shutdown_grace="200ms")
+        exchange.reply()
+    o, c = origin(held), carpool(drain_delay="100ms")
     with c.client() as client:
         client.ask("GET", o.url + "/")
         gate.wait_for(1)
         c.signal(signal.SIGTERM)
-        answer = client.response()
+        until(lambda: any("no new clients" in row.get("message", "") for row in rows(c)), what="the second stage")
+        gate.open()
+        assert client.response().status == 200
+    assert c.wait() == 0
+    told = [row["message"] for row in rows(c) if row["module"] == "server"]
+    assert told == ["starting", "limits", "listening", "signal received", "draining: not ready, still accepting",
+                    "draining: no new clients, running requests may finish", "drained: every client has left", "stopped"], told
+    documented(c, *told)
+    start = next(row for row in rows(c) if row["message"] == "starting")
+    assert start["file"] == str(c.config) and start["pid"] == c.process.pid and re.match(r"\d+\.\d+\.\d+", start["version"])
+
+
+@pytest.mark.parametrize("again", ["a second signal", "the end of shutdown_grace"])
+def test_what_is_cut_off_at_the_end_is_told(origin, carpool, gate, again):
+    def held(exchange):
+        gate.enter()
+        return False
+    o, c = origin(held), carpool(shutdown_grace="5s" if again == "a second signal" else "200ms")
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        gate.wait_for(1)
+        c.signal(signal.SIGTERM)
+        if again == "a second signal":
+            until(lambda: any("no new clients" in row.get("message", "") for row in rows(c)), what="the drain")
+            c.signal(signal.SIGTERM)
         assert c.wait() == 0
         gate.open()
-    assert answer.status == 503 and [row["status"] for row in c.access_log()] == [503]
+    documented(c, "draining: asked a second time, what runs is cut off" if again == "a second signal"
+               else "draining: shutdown_grace is over, what runs is cut off")
+    line = c.access_log()[-1]
+    assert line["status"] == 503 and "method" in line, "status 0 is never logged"
+
+
+def test_a_failed_start_is_one_line_of_json(carpool):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        c = carpool(start=False)
+        c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
+        done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    said = [json.loads(line) for line in done.stderr.splitlines()]
+    assert done.returncode == 2 and [row["level"] for row in said] == ["info", "error"] and "Address already in use" in said[1]["message"]
+
+
+def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        answer = client.request("GET", o.url + "/a?x=1")
+        refused = client.request("GET", "http://127.0.0.1:%d/" % free_port())
+        head = client.request("HEAD", "http://127.0.0.1:%d/" % free_port())
+        client.send(b"NONSENSE\r\n\r\n")
+        bad = client.response()
+    until(lambda: len(c.access_log()) == 4, what="four lines")
+    good, failed, headless, malformed = c.access_log()
+    sample = next(row for row in SAMPLES if row["module"] == "access" and row["status"] == 200)
+    assert shape(good) == shape(sample), (good, sample)
+    assert good["bytes_out"] == len(answer.body)
+    assert (failed["status"], failed["bytes_out"]) == (refused.status, 0) and refused.body, "a body of carpool's own does not count"
+    assert (headless["status"], headless["bytes_out"]) == (head.status, 0)
+    assert (malformed["status"], malformed["bytes_out"]) == (bad.status, 0)
+    assert malformed["method"] == malformed["target"] == "" and "origin" not in malformed, "nothing was read"
+    assert "connection" not in failed and "upstream_seconds" not in failed
+
+
+def test_a_hand_over_is_told_by_both_processes(carpool, tmp_path):
+    c = carpool(handover={"address": "unix:%s" % (tmp_path / "h.sock")})
+    after = subprocess.Popen([PROGRAM, "--config", c.config], stderr=subprocess.PIPE, text=True)
+    try:
+        assert c.wait() == 0
+        first = [after.stderr.readline()]
+        while not first[-1].startswith("carpool ready"):
+            first.append(after.stderr.readline())
+            assert first[-1], first
+    finally:
+        after.send_signal(signal.SIGTERM)
+        rest = after.communicate(timeout=20)[1]
+    assert after.returncode == 0
+    documented(c, "sockets sent to the new process", "draining: the successor accepts, clients may finish",
+               "the new process took over; completing running requests")
+    documented(types.SimpleNamespace(output=first + rest.splitlines()), "sockets received from the old process",
+               "ready: the old process is told to stop accepting", "the old process has stopped accepting")

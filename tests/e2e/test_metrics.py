@@ -1,6 +1,9 @@
 """Observability: Prometheus text, SimplePool's counters, pools, health, the access log."""
+import calendar
 import json
 import os
+import subprocess
+import time
 
 from harness.ports import free_port
 from harness.wait import until
@@ -170,3 +173,12 @@ def test_a_scrape_of_two_hundred_origins_is_cheap(origin, carpool):
     print("%d series of 200 origins: %.1f ms of CPU a scrape" % (series, each * 1000))
     assert series > 200 * 20
     assert each < 0.1, "an order above the aim, for sanitizers and a busy machine: docs/operations.md has the figure"
+
+
+def test_the_end_of_every_named_certificate_is_told(carpool, pki):
+    c = carpool(listen={"cert_file": str(pki.server), "key_file": str(pki.server_key)},
+                upstream={"tls": {"ca_file": str(pki.ca), "cert_file": str(pki.client), "key_file": str(pki.client_key)}})
+    for use, file in (("listener", pki.server), ("client", pki.client)):
+        said = subprocess.run(["openssl", "x509", "-noout", "-enddate", "-in", file], capture_output=True, text=True, timeout=20, check=True).stdout
+        end = calendar.timegm(time.strptime(said.strip().removeprefix("notAfter="), "%b %d %H:%M:%S %Y GMT"))
+        assert abs(c.metric("carpool_certificate_end_timestamp_seconds", use=use, file=str(file)) - end) < 2, said

@@ -1,11 +1,17 @@
 """The live page in a real browser: it loads under its own policy, shows events, and its buttons work."""
 import os
 import pathlib
+import shutil
+import subprocess
 
 import pytest
 from harness import browser as browser_module
+from harness.carpool import ROOT
 from harness.origin import Gate
+from harness.ports import free_port
 from harness.wait import until
+
+TOOLS = ROOT / "build/tools"
 
 
 @pytest.fixture
@@ -197,3 +203,129 @@ def test_it_fits_the_window_whatever_it_shows(browser, origin, carpool, count):
         assert client.response().status == 200
         client.close()
     assert browser.problems == []
+
+
+def served(client, url, count=1):
+    for _ in range(count):
+        assert client.get(url).status == 200
+
+
+def axe():
+    """axe-core, installed by npm once."""
+    script = TOOLS / "node_modules/axe-core/axe.min.js"
+    if not script.exists():
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm to install axe-core")
+        TOOLS.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", TOOLS, "axe-core"], timeout=120, check=False)
+        if not script.exists():
+            pytest.skip("axe-core cannot be installed")
+    return script.read_text()
+
+
+@pytest.fixture
+def shown(browser, origin, carpool):
+    """A page with an origin that works, one that is paused and one that only fails; the first one is opened."""
+    good, quiet, nobody = origin(), origin(), "http://127.0.0.1:%d" % free_port()
+    c = carpool(origin=[{"uri": good.url}, {"uri": quiet.url}])
+    with c.client() as client:
+        served(client, good.url + "/", 20)
+        served(client, quiet.url + "/")
+        for _ in range(5):
+            assert client.get(nobody + "/").status == 502
+        assert c.admin("POST", "/pools/%s/pause" % quiet.url.replace(":", "%3A").replace("/", "%2F")).status == 200
+        open_page(browser, c)
+        browser.see("document.querySelectorAll('.pool').length === 3")
+        browser.run("pools.get('%s').toggle()" % good.url)
+        until(lambda: served(client, good.url + "/", 5) or browser.run("whole.history.at.length") > 2, 20, "three samples")
+    return good, quiet, nobody
+
+
+def test_plots_show_all_origins_and_each(browser, shown):
+    good, _, _ = shown
+    browser.see("document.querySelectorAll('#all canvas').length === 4 && document.querySelectorAll('.opened canvas').length === 4")
+    titles = browser.run("[...document.querySelectorAll('#all h2')].map(h => h.textContent)")
+    assert titles == ["requests per second", "time of a request", "requests waiting", "connections"]
+    told = browser.run("[...document.querySelectorAll('#all .plot p')].map(p => p.textContent)")
+    assert "all" in told[0] and "failed" in told[0] and "p50" in told[1] and "p99" in told[1] and "open" in told[3], told
+    most = browser.run("Math.max(...whole.history.rate)")
+    slowest = browser.run("Math.max(...pools.get('%s').history.p99.filter(v => v !== null))" % good.url)
+    assert most > 0 and 0 < slowest < 5, (most, slowest)
+    browser.see("(() => { const c = document.querySelector('#all canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+                " return d.some(v => v !== 0); })()")
+    assert browser.problems == []
+
+
+def test_quantiles_are_within_the_buckets(browser, shown):
+    assert browser.run("quantile([], 0.5)") is None
+    assert browser.run("quantile([0, 0, 0, 10], 0.5)") == pytest.approx(0.00075)
+    assert browser.run("quantile([90, 0, 0, 10], 0.99)") == pytest.approx(0.00095)
+    assert browser.run("quantile(Array(18).fill(0).concat([3]), 0.5)") == 60
+
+
+def test_an_origin_that_only_fails_looks_like_it_and_says_why(browser, shown):
+    good, quiet, nobody = shown[0].url, shown[1].url, shown[2]
+    classes = dict(browser.run("[...document.querySelectorAll('.pool')].map(p => [p.getAttribute('aria-label'), p.className])"))
+    assert "fails" in classes[nobody] and "fails" not in classes[good] and "fails" not in classes[quiet], classes
+    tags = dict(browser.run("[...document.querySelectorAll('.pool')].map(p => [p.getAttribute('aria-label'), "
+                            "[...p.querySelectorAll('.tag')].filter(t => !t.hidden).map(t => t.textContent)])"))
+    assert tags[quiet] == ["paused"] and tags[good] == []
+    assert len(tags[nobody]) == 1 and tags[nobody][0].startswith("failing: 5 of 5 requests") and tags[nobody][0].endswith("connections are refused")
+
+
+def test_on_a_phone_nothing_scrolls_sideways_and_an_origin_is_one_row(browser, shown):
+    browser.run("pools.values().next().value.toggle()")  # closed again
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.see("innerWidth === 390 && document.documentElement.scrollWidth <= 390")
+    heights = browser.run("[...document.querySelectorAll('.row')].map(r => r.getBoundingClientRect().height)")
+    assert len(heights) == 3 and max(heights) < 48, heights
+    for label in browser.run("[...pools.keys()]"):
+        browser.run("pools.get('%s').toggle()" % label)
+    browser.see("document.documentElement.scrollWidth <= 390")
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_axe_finds_nothing(browser, shown, look):
+    """CARPOOL_UPDATE_IMAGES=1 keeps the screenshots as pictures in docs/."""
+    script = axe()
+    browser.dark(look == "dark")
+    if look == "phone":
+        browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.run(script + "; 0")
+    found = browser.run("axe.run().then(r => r.violations.map(v => [v.id, v.impact, v.nodes.map(n => n.html.slice(0, 200) + n.failureSummary)]))")
+    assert found == [], found
+    assert browser.run("axe.run().then(r => r.passes.length)") > 15, "it has looked"
+    if os.environ.get("CARPOOL_UPDATE_IMAGES"):
+        browser.screenshot(PICTURES / ("page-%s.png" % look))
+
+
+def test_words_stand_for_the_modes_of_execution(browser, carpool):
+    open_page(browser, carpool())
+    browser.see("document.getElementById('threads').textContent.startsWith('threads: ')")
+    text = browser.run("document.body.innerText")
+    assert not any(" %s" % mode in text for mode in ("pc ", "pic ", "pec ", "epc ")) and "here" not in text.split(), text
+
+
+def test_an_admin_beyond_loopback_asks_for_its_token(browser, origin, carpool, tmp_path):
+    (tmp_path / "token").write_text("a-long-secret\n")
+    o = origin()
+    c = carpool(admin={"address": "0.0.0.0:%d" % free_port(), "token_file": str(tmp_path / "token")})
+    port = int(next(line for line in c.output if "carpool ready" in line).rsplit("admin=", 1)[1].split()[0].rsplit(":", 1)[1])
+    with c.client() as client:
+        served(client, o.url + "/")
+    browser.go("http://127.0.0.1:%d/" % port)
+    browser.see("document.getElementById('login')?.open && document.getElementById('state').textContent === 'log in'")
+    assert o.url not in browser.run("document.documentElement.outerHTML"), "the page itself tells nothing"
+    for text, check in (("wrong", "document.getElementById('login').open && document.getElementById('wrong').textContent.includes('not accepted')"),
+                        ("a-long-secret", "document.getElementById('state').textContent === 'ready'")):
+        browser.run("document.getElementById('token').value = '%s'" % text)
+        browser.click("#login button")
+        browser.see(check)
+    browser.see("document.querySelectorAll('.pool').length === 1")
+    browser.run("pools.values().next().value.toggle()")
+    browser.click("[data-act=pause]")
+    browser.click("#yes")
+    browser.see("document.querySelector('.pool .tag').textContent === 'paused'")
+    browser.go("http://127.0.0.1:%d/" % port)  # the tab remembers it
+    browser.see("document.getElementById('state').textContent === 'ready'")
+    assert [p for p in browser.problems if "401" not in p] == []

@@ -46,11 +46,11 @@ def test_it_draws_every_pool_and_then_what_changes(origin, carpool, top):
     t = top(c)
     frame = t.until_frame(shows(o, 3), "the pool").split("\n")
     assert frame[0].startswith("carpool at 127.0.0.1:") and "1 origins, 1 open, 0 busy, 0 waiting" in frame[0]
-    assert frame[2].split()[:4] == ["ORIGIN", "BUSY", "WAITING", "PER_SECOND"] and len(frame) == 4
+    assert frame[2].split()[:4] == ["ORIGIN", "BUSY", "WAITING", "RATE"] and len(frame) == 4
     assert t.written.startswith(ENTER + b"\x1b[?25l") and b"\n" not in t.written.split(b"\x1b[J")[-2].rsplit(b"\r\n", 1)[1]
     use(c, o, 4)
     row = t.until_frame(shows(o, 7), "four more").split("\n")[3].split()
-    assert float(row[3]) > 0, "requests a second"
+    assert row[3].endswith("/s") and float(row[3][:-2]) > 0, "requests a second"
     t.press(b"q")
     assert ended_well(t), t.written[-300:]
 

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "proxy/commands/cli/origin_word.h"
+
 namespace carpool::proxy::cli {
 namespace {
 
@@ -67,11 +69,31 @@ TEST(ACommandLine, IsRefusedWhereItsCommandDoesNotTakeWhatItSays) {
             "`--min-idle` is not for warm-up; see carpool warm-up --help");
   EXPECT_EQ(read({"man", "--json"}).wrong, "`--json` is not for man; see carpool man --help");
   EXPECT_EQ(read({"pools", "--sise"}).wrong, "`--sise` is not known; see carpool pools --help");
+  EXPECT_EQ(read({"pools", "--jsn"}).wrong, "`--jsn` is not known; did you mean `--json`?");
+  EXPECT_EQ(read({"warm-up", "o", "--sise=3"}).wrong, "`--sise` is not known; did you mean `--size`?");
   EXPECT_EQ(read({"warm-up", "o", "--size"}).wrong, "`--size` needs a value: N");
   EXPECT_EQ(read({"warm-up", "o", "--size="}).wrong, "`--size` needs a value: N");
   EXPECT_EQ(read({"pools", "--json=yes"}).wrong, "`--json` takes no value");
   EXPECT_EQ(read({"pools", "o"}).wrong, "`o` is an unexpected argument");
   EXPECT_EQ(read({"drain", "o", "p"}).wrong, "`p` is an unexpected argument");
+}
+
+TEST(AnOrigin, IsNamedByItsAliasItsHostOrAnyPartThatIsItsOwn) {
+  const Json origins =
+      Json::parse(R"([{"origin": "http://a", "alias": ["pay"]}, {"origin": "http://a.b:81", "alias": []},
+                                       {"origin": "https://orders", "alias": ["api", "b"]}])");
+  EXPECT_EQ(find_origin("pay", origins).origin, "http://a");
+  EXPECT_EQ(find_origin("a", origins).origin, "http://a") << "a whole host before a part of others";
+  EXPECT_EQ(find_origin("b", origins).origin, "https://orders") << "an alias before a part";
+  EXPECT_EQ(find_origin("81", origins).origin, "http://a.b:81");
+  const OriginWord both = find_origin("http", origins);
+  EXPECT_TRUE(both.unclear);
+  EXPECT_EQ(both.wrong, "\"http\" is part of 3 origins' URIs:\n  http://a\n  http://a.b:81\n  https://orders");
+  EXPECT_EQ(find_origin("ordres", origins).wrong,
+            "no origin has the alias \"ordres\" or a URI that contains it; did you mean `orders`?");
+  EXPECT_EQ(find_origin("nowhere", Json::array()).wrong,
+            "no origin has the alias \"nowhere\" or a URI that contains it; `carpool origins` lists them");
+  EXPECT_EQ(origin_words(origins), "http://a\nhttp://a.b:81\nhttps://orders\npay\napi\nb\n");
 }
 
 TEST(TheTables, NameOnlyEachOther) {

@@ -17,24 +17,25 @@ TEST(WhatIf, ShowsTheSimulatedSettingsBesideTheCurrentOnesAndTheOutcomeOfBoth) {
       "simulated": {"settings": {"size": 2, "min_idle": 1},
                     "outcome": {"served": 48, "opened": {"all_busy": 3}, "wait_seconds": {"p99": 1}}},
       "handshakes_saved": -2, "explanation": ["So it is."], "sentences": ["So it is."]})"),
-            "origin http://o\n"
-            "borrows 50\n"
-            "                  CURRENT  SIMULATED\n"
-            "size                   64          2\n"
-            "min_idle                0          1\n"
-            "served                 50         48\n"
-            "opened first            1          -\n"
-            "opened all_busy         -          3\n"
-            "wait_seconds p99     0.25          1\n"
-            "handshakes_saved -2\n"
+            "origin  http://o\n"
+            "borrows  50\n"
+            "                 CURRENT  SIMULATED\n"
+            "size                  64          2\n"
+            "min_idle               0          1\n"
+            "served                50         48\n"
+            "opened first           1          -\n"
+            "opened all_busy        -          3\n"
+            "wait p99          250 ms        1 s\n"
+            "handshakes_saved  -2\n"
             "explanation\n"
-            "  - So it is.\n");
+            "  -  So it is.\n");
 }
 
 TEST(OnePool, IsShownWithoutWhatNeverHappenedToIt) {
-  EXPECT_EQ(shown_by("pool", R"({"origin": "http://o", "waiting": 0, "connections": {"idle": 1, "tunnel": 0},
+  EXPECT_EQ(
+      shown_by("pool", R"({"origin": "http://o", "waiting": 0, "connections": {"idle": 1, "tunnel": 0},
       "opened": {"first": 1, "all_busy": 0}, "closed": {"idle": 0}, "failures": {}})"),
-            "origin http://o\nwaiting 0\nconnections\n  idle 1\nopened\n  first 1\nclosed none\nfailures none\n");
+      "origin    http://o\nwaiting   0\nconnections\n  idle  1\nopened\n  first  1\nclosed    none\nfailures  none\n");
 }
 
 TEST(TheLogsLevels, AreATableOfTheModulesThatHaveOneOfTheirOwnAndOfAllOthers) {
@@ -43,10 +44,25 @@ TEST(TheLogsLevels, AreATableOfTheModulesThatHaveOneOfTheirOwnAndOfAllOthers) {
             "MODULE  LEVEL\nothers  info\naccess  off\ntls     debug\n");
 }
 
+TEST(Values, HaveTheUnitOfTheirNameAndNumbersAreAlignedAtTheirRight) {
+  EXPECT_EQ(shown_by("connections", R"({"connections": [
+      {"id": 9, "state": "idle", "opened": "first", "age_seconds": 5400.0, "idle_seconds": 0.00025, "uses": 12,
+       "protocol": "h2", "loop": 0, "peer": "127.0.0.1:80", "borrower": null},
+      {"id": 10, "state": "borrowed", "opened": "all_busy", "age_seconds": 2.5, "idle_seconds": 0, "uses": 1,
+       "protocol": "h1", "loop": 1, "peer": "[::1]:80", "borrower": "request 7"}]})"),
+            "ID  STATE     OPENED      AGE    IDLE  USES  PROTO  LOOP  PEER          BORROWER\n"
+            " 9  idle      first     1.5 h  250 us    12  h2        0  127.0.0.1:80  -\n"
+            "10  borrowed  all_busy  2.5 s     0 s     1  h1        1  [::1]:80      request 7\n");
+  EXPECT_EQ(shown_by("overload", R"({"memory": {"used": 1572864, "limit": null}, "descriptors": {"used": 1024}})"),
+            "memory\n  used   1.5 MiB\n  limit  -\ndescriptors\n  used  1024\n");
+  EXPECT_EQ(shown_by("threads", R"({"threads": [{"number": 1, "busy": true, "seconds": 90061.0}]})"),
+            "threads\nNUMBER  BUSY     FOR\n     1  yes   1.04 d\n");
+}
+
 TEST(AnAnswer, IsShownWithoutTheNamesThatItsMembersHadBefore) {
   EXPECT_EQ(shown_by("overload", R"({"shed_level": "idle", "sheds": "idle", "heap": {"free_bytes": 1, "unused": 1}})"),
-            "shed_level idle\nheap\n  free_bytes 1\n");
-  EXPECT_EQ(shown_by("overload", R"({"sheds": "idle"})"), "sheds idle\n") << "of a program before this release";
+            "shed_level  idle\nheap\n  free  1 B\n");
+  EXPECT_EQ(shown_by("overload", R"({"sheds": "idle"})"), "sheds  idle\n") << "of a program before this release";
 }
 
 TEST(AnAnswer, OfAnotherKindThanExpectedIsNoReasonToFail) {

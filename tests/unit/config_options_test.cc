@@ -106,12 +106,37 @@ TEST_F(Answer, IsEveryMistakeForABadOne) {
   EXPECT_NE(err_.str().find("missing.toml:1:1: file: "), std::string::npos);
 }
 
-TEST_F(Answer, TakesTheFileInTheWorkingDirectory) {
-  EXPECT_NE(find_config({}), "config.toml");
+TEST_F(Answer, TakesTheFileOfItsOwnNameInTheWorkingDirectory) {
+  std::ofstream("config.toml") << "workers = 3\n";
+  std::ofstream("carpool.toml") << "workers = 4\n";
+  EXPECT_EQ(find_config({}), "carpool.toml");
+  EXPECT_EQ(ask(Command::print_config), 0);
+  EXPECT_NE(out_.str().find("workers = 4\n"), std::string::npos);
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(Answer, SaysThatItTakesAFileOfACommonName) {
   std::ofstream("config.toml") << "workers = 3\n";
   EXPECT_EQ(find_config({}), "config.toml");
   EXPECT_EQ(ask(Command::print_config), 0);
   EXPECT_NE(out_.str().find("workers = 3\n"), std::string::npos);
+  EXPECT_EQ(err_.str(),
+            "warning: config.toml:1:1: file: is read from the working directory, where other programs use the same "
+            "name, expected carpool.toml or --config\n");
+  std::ofstream("config.toml") << "workers = 3\nbaseURL = 1\n";
+  EXPECT_EQ(ask(Command::check), 1) << "partly carpool's: its mistakes are told";
+  std::ofstream("config.toml") << "[pool\n";
+  EXPECT_EQ(ask(Command::check), 1);
+}
+
+TEST_F(Answer, LeavesTheFileOfAnotherProgramAlone) {
+  std::ofstream("config.toml") << "baseURL = \"https://example.org/\"\n[params]\nworkers = 3\n";
+  EXPECT_NE(find_config({}), "config.toml");
+  EXPECT_EQ(ask(Command::check), 0);
+  EXPECT_EQ(err_.str(),
+            "warning: config.toml:1:1: file: is not read, because none of its keys is carpool's, expected carpool.toml "
+            "or --config\n");
+  EXPECT_EQ(ask(Command::check, "config.toml"), 1) << "unless it is named";
 }
 
 TEST_F(Answer, PrintsWhatNeedsNoFile) {

@@ -53,6 +53,7 @@ inline Sample full_sample() {
   sample.overload = OverloadSample{1, 1.0 / 3, 0, 7, 1ULL << 40U};
   sample.admin = AdminSample{1, 2, 3, {{"admin", 4, 5}}, {{"file", 6}}};
   sample.intercept = InterceptSample{3, 1, 2, 1.0 / 3, {{"https://a.test", "tls13_h1", "unknown_ca", 4}}};
+  sample.certificates = {{"listener", "/etc/\"tls\"\\\n.crt", 1.7e9 + 0.5}};
   sample.reviews = {{"injected", 1}};
   sample.webhook_shed = {{"handshake", 1}};
   sample.webhook_limits = {{"body", 1}};

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "pool/origin.h"
+#include "proxy/config/text.h"
 
 namespace carpool::proxy {
 namespace {
@@ -64,6 +65,12 @@ std::string set_dir(CaOptions& options, std::string_view word) {
   return {};
 }
 
+template <class Flags>
+std::string suggestion(std::string_view word, const Flags& flags) {
+  const std::string meant = config::did_you_mean(word, flags, "");
+  return meant.empty() ? meant : "; " + meant;
+}
+
 // Several hosts may follow one `--host`.
 class Parser {
  public:
@@ -79,7 +86,7 @@ class Parser {
     if (flag_ == "--replace" && equals == word.size()) return {};
     constexpr std::array<std::string_view, 4> kWithValue{"--host", "--days", "--format", "--trust"};
     if (std::find(kWithValue.begin(), kWithValue.end(), flag_) == kWithValue.end())
-      return in_ticks(word) + " is not known";
+      return in_ticks(word) + " is not known" + suggestion(word.substr(0, equals), kWithValue);
     return equals == word.size() ? std::string() : take_value(word.substr(equals + 1));
   }
 
@@ -133,7 +140,8 @@ std::optional<std::variant<CaOptions, std::string>> parse_ca(int argc, const cha
   const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
   CaOptions options;
   if (std::any_of(words.begin(), words.end(), asks)) return options;
-  if (std::string wrong = parse(options, words); !wrong.empty()) return wrong + "; see carpool ca --help";
+  if (std::string wrong = parse(options, words); !wrong.empty())
+    return wrong.ends_with('?') ? wrong : wrong + "; see carpool ca --help";
   return options;
 }
 

@@ -11,6 +11,7 @@
 #include "proxy/commands/cli/admin_client.h"
 #include "proxy/commands/cli/completion.h"
 #include "proxy/commands/cli/help.h"
+#include "proxy/commands/cli/origin_word.h"
 #include "proxy/commands/cli/request.h"
 #include "proxy/commands/cli/response.h"
 #include "proxy/commands/cli/top.h"
@@ -46,7 +47,7 @@ std::string help(const Command& command) {
   }
   if (text.size() != before) text += "\n";
   if (command.operand.name == "ORIGIN") {
-    text += "ORIGIN is a URI as shown by `carpool pools`, or any part that matches exactly one pool.\n";
+    text += "ORIGIN is a URI, an alias, or any part of one origin's URI; `carpool origins` lists them.\n";
   } else if (!command.operand.words.empty()) {
     text.append(command.operand.name).append(" is one of");
     for (const std::string_view word : command.operand.words) text.append(" ").append(word);
@@ -90,6 +91,7 @@ class Session {
   int find_instance() {
     const std::string token_file = request_.value("--token-file");
     instance_.address = request_.value("--admin");
+    if (request_.command->name == "origins") instance_.timeout_seconds = 1;  // shells ask while somebody types
     if (!instance_.address.empty()) return read_token(token_file);
     config::Options options;
     options.config = request_.value("--config");
@@ -112,24 +114,17 @@ class Session {
     return fail(kWrongUse, path + ": the first line has no token");
   }
 
-  // A URI is used as it is; anything else must be part of exactly one pool's origin.
+  // A URI is used as it is.
   int find_origin(std::string& origin) {
     if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
     origin = request_.operand;
     if (origin.find("://") != std::string::npos) return kDone;
-    Json pools;
-    if (const int code = ask_for("GET", "/pools", pools); code != kDone) return code;
-    std::vector<std::string> found;
-    for (const Json& pool : pools.value("pools", Json::array())) {
-      const std::string label = pool.value("origin", "");
-      if (label.find(origin) != std::string::npos) found.push_back(label);
-    }
-    if (found.size() == 1) return origin = found.front(), kDone;
-    if (found.empty()) return fail(kRefused, "no pool has a URI that contains " + config::in_quotes(origin));
-    std::string all;
-    for (const std::string& one : found) all += "\n  " + one;
-    return fail(kWrongUse,
-                config::in_quotes(origin) + " is part of " + std::to_string(found.size()) + " pools' URIs:" + all);
+    Json answer;
+    if (const int code = ask_for("GET", "/origins", answer); code != kDone) return code;
+    OriginWord found = cli::find_origin(origin, answer.value("origins", Json::array()));
+    if (!found.wrong.empty()) return fail(found.unclear ? kWrongUse : kRefused, found.wrong);
+    origin = std::move(found.origin);
+    return kDone;
   }
 
   int ask_for(std::string_view method, const std::string& target, Json& answer) const {
@@ -147,7 +142,10 @@ class Session {
   }
 
   int refused(const Reply& reply, const Json& answer) const {
-    if (json() && !answer.is_null()) out_ << json_text(answer, 2) << '\n';
+    if (json() && answer.is_object()) {  // it says why, and the exit code that it is refused
+      out_ << json_text(answer, 2) << '\n';
+      return kRefused;
+    }
     std::string why = "status " + std::to_string(reply.status);
     if (!answer.is_object()) return fail(kRefused, why);
     for (const char* const name : {"error", "status"}) {  // a problem's status is a number
@@ -210,16 +208,26 @@ int print_page(const std::optional<std::string>& page, const char* which, std::o
   return kDone;
 }
 
+std::string not_a_command(std::string_view word) {
+  std::vector<std::string_view> known;
+  for (const Command& command : commands()) known.push_back(command.name);
+  return "`" + std::string(word) + "` is not a command; " + config::did_you_mean(word, known, "see carpool --help");
+}
+
 }  // namespace
 
 std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   Request request;
   request.command = command_of(argc, argv);
-  if (request.command == nullptr) return std::nullopt;
   const auto fail = [&](const std::string& why) {
     err << "carpool: " << why << '\n';
     return kWrongUse;
   };
+  if (request.command == nullptr) {
+    const std::string_view word = first_word(argc, argv);
+    if (word.empty()) return std::nullopt;
+    return fail(not_a_command(word));
+  }
   if (const std::string wrong = parse(request, argc, argv); !wrong.empty()) return fail(wrong);
   if (request.help) {
     out << help(*request.command);

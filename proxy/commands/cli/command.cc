@@ -22,9 +22,10 @@ constexpr Operand kAction{"ACTION", false, kActions, ""};
 constexpr Operand kScheme{"SCHEME", false, kSchemes, ""};
 constexpr Operand kPage{"PAGE", true, kPages, ""};
 
-constexpr std::array<Command, 25> kCommands{{
+constexpr std::array<Command, 26> kCommands{{
     {"top", "GET", "/pools", kNone, "shows the pools, refreshed each second, the busiest first; q quits"},
     {"pools", "GET", "/pools", kNone, "every pool"},
+    {"origins", "GET", "/origins", kNone, "lists what ORIGIN may be: every origin, then the aliases"},
     {"pool", "GET", "/pools/{origin}", kOrigin, "shows one pool: its counters, and the addresses of its origin"},
     {"connections", "GET", "/pools/{origin}/connections", kOrigin, "lists the connections of one pool"},
     {"explain", "GET", "/pools/{origin}/explain", kOrigin, "explains why its connections were opened and closed"},

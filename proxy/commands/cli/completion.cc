@@ -26,7 +26,37 @@ bool has_own_flags(const Command& command) {
                      [&](const Flag& flag) { return takes(command, flag) != flag.commands.empty(); });
 }
 
+// The commands whose operand is an ORIGIN, whose possible values only a running instance knows.
+std::string names_with_origin(std::string_view between, std::string_view after = {}) {
+  std::string out;
+  for (const Command& command : commands()) {
+    if (command.operand.name != "ORIGIN") continue;
+    out.append(out.empty() ? "" : between).append(command.name).append(after);
+  }
+  return out;
+}
+
 // ---- bash ----
+
+// A URI has colons, at which readline divides words: what precedes the last colon is not offered again.
+constexpr std::string_view kBashOrigins = R"sh(_carpool_origins() {
+  local line=${COMP_LINE:0:COMP_POINT} whole cut i
+  local -a words at=()
+  read -ra words <<<"$line"
+  whole=${line##*[[:space:]]}
+  for ((i = 1; i < ${#words[@]}; i++)); do
+    case ${words[i]} in
+      --admin|--config|--token-file) at+=("${words[i]}" "${words[i+1]}") ;;
+      --admin=*|--config=*|--token-file=*) at+=("${words[i]}") ;;
+    esac
+  done
+  COMPREPLY=($(compgen -W "$("${words[0]}" origins "${at[@]}" 2>/dev/null)" -- "$whole"))
+  if [[ $whole != "$1" ]]; then
+    cut=${whole%"${whole##*:}"}
+    COMPREPLY=("${COMPREPLY[@]#"$cut"}")
+  fi
+}
+)sh";
 
 std::string shared_flags() {
   std::string out;
@@ -90,11 +120,11 @@ std::string bash_words() {
     const Words words = command.operand.words;
     if (!words.empty()) out += bash_case(std::string(command.name) + ":*", joined(words, " "));
   }
-  return out;
+  return out.append("    ").append(names_with_origin("|", ":*")).append(") _carpool_origins \"$word\" ;;\n");
 }
 
 std::string bash() {
-  return "# bash completion for carpool, made by `carpool completion bash`.\n"
+  return "# bash completion for carpool, made by `carpool completion bash`.\n" + std::string(kBashOrigins) +
          "_carpool() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -117,6 +147,19 @@ std::string bash() {
 
 // ---- zsh ----
 
+constexpr std::string_view kZshOrigins = R"sh(_carpool_origins() {
+  local -a at
+  local i
+  for ((i = 1; i < $#words; i++)); do
+    case $words[i] in
+      (--admin|--config|--token-file) at+=("${(Q)words[i]}" "${(Q)words[i+1]}") ;;
+      (--admin=*|--config=*|--token-file=*) at+=("${(Q)words[i]}") ;;
+    esac
+  done
+  compadd -- ${(f)"$(${(Q)words[1]} origins $at 2>/dev/null)"}
+}
+)sh";
+
 std::string shell_word(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out.append(c == '\'' ? "'\\''" : std::string(1, c));
@@ -130,7 +173,8 @@ std::string zsh_text(std::string_view text) {
 }
 
 std::string zsh_flag(std::string_view name, std::string_view value, std::string_view doc, Words words = {}) {
-  std::string text = std::string(name) + "[" + zsh_text(doc) + "]";
+  // After "=" the value may stand in the same word or in the next one.
+  std::string text = std::string(name).append(value.empty() ? "[" : "=[").append(zsh_text(doc)).append("]");
   if (!value.empty()) text.append(":").append(value).append(value == "FILE" ? ":_files" : ":");
   if (!words.empty()) text.append("(").append(joined(words, " ")).append(")");
   return shell_word(text);
@@ -163,13 +207,13 @@ std::string zsh_operands() {
     if (command.operand.words.empty()) continue;
     out.append(" ").append(command.name).append(") compadd ").append(joined(command.operand.words, " ")).append(" ;;");
   }
+  out.append(" ").append(names_with_origin("|")).append(") _carpool_origins ;;");
   return out + " esac}'\n";
 }
 
 std::string zsh() {
-  std::string out =
-      "#compdef carpool\n# zsh completion for carpool, made by `carpool completion zsh`.\n_carpool() {\n"
-      "  local -a commands own\n  commands=(\n";
+  std::string out = "#compdef carpool\n# zsh completion for carpool, made by `carpool completion zsh`.\n" +
+                    std::string(kZshOrigins) + "_carpool() {\n  local -a commands own\n  commands=(\n";
   for (const Command& command : commands()) {
     out.append("    ").append(shell_word(std::string(command.name) + ":" + zsh_text(command.doc))).append("\n");
   }
@@ -188,6 +232,21 @@ std::string zsh() {
 
 // ---- fish ----
 
+constexpr std::string_view kFishOrigins = R"sh(function __carpool_origins
+  set -l words (commandline -opc)
+  set -l at
+  for i in (seq (count $words))
+    switch $words[$i]
+      case --admin --config --token-file
+        set -a at $words[$i] $words[(math $i + 1)]
+      case '--admin=*' '--config=*' '--token-file=*'
+        set -a at $words[$i]
+    end
+  end
+  command -q $words[1]; and command $words[1] origins $at 2>/dev/null
+end
+)sh";
+
 std::string fish_flag(std::string_view name, std::string_view value, std::string_view doc) {
   std::string out = " -l ";
   out.append(name.substr(2)).append(value.empty() ? "" : value == "FILE" ? " -r -F" : " -x");
@@ -202,7 +261,8 @@ std::string fish_flag(const Flag& flag) {
 }
 
 std::string fish() {
-  std::string out = "# fish completion for carpool, made by `carpool completion fish`.\ncomplete -c carpool -f\n";
+  std::string out = "# fish completion for carpool, made by `carpool completion fish`.\n" + std::string(kFishOrigins) +
+                    "complete -c carpool -f\n";
   for (const config::ProgramFlag& flag : config::program_flags()) {
     out.append("complete -c carpool").append(fish_flag(flag.name, flag.value, flag.doc));
   }
@@ -218,7 +278,8 @@ std::string fish() {
     out.append("complete -c carpool -n '__fish_seen_subcommand_from ").append(command.name).append("' -a ");
     out.append(shell_word(joined(command.operand.words, " "))).append("\n");
   }
-  return out;
+  out.append("complete -c carpool -n '__fish_seen_subcommand_from ").append(names_with_origin(" "));
+  return out.append("' -a '(__carpool_origins)'\n");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proxy/config/text.h"
+
 namespace carpool::proxy::cli {
 namespace {
 
@@ -11,6 +13,14 @@ std::string in_ticks(std::string_view word) {
 
 std::string see_help(const Command& command) {
   return "; see carpool " + std::string(command.name) + " --help";
+}
+
+std::string not_known(const Command& command, std::string_view word) {
+  std::vector<std::string_view> known{"--help"};
+  for (const Flag& flag : flags()) {
+    if (takes(command, flag)) known.push_back(flag.name);
+  }
+  return in_ticks(word) + " is not known; " + config::did_you_mean(word, known, see_help(command).substr(2));
 }
 
 void note(Request& request, const Flag& flag, std::string value) {
@@ -29,7 +39,7 @@ std::string take_flag(Request& request, int& at, int argc, const char* const* ar
   const std::size_t equals = std::min(word.find('='), word.size());
   const bool joined = equals != word.size();
   const Flag* const flag = find_flag(word.substr(0, equals));
-  if (flag == nullptr) return in_ticks(word) + " is not known" + see_help(*request.command);
+  if (flag == nullptr) return not_known(*request.command, word.substr(0, equals));
   if (!takes(*request.command, *flag)) {
     return in_ticks(flag->name) + " is not for " + std::string(request.command->name) + see_help(*request.command);
   }
@@ -78,14 +88,18 @@ std::string Request::value(std::string_view flag) const {
   return {};
 }
 
-const Command* command_of(int argc, const char* const* argv) {
+std::string_view first_word(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (!word.starts_with('-')) return find_command(word);
+    if (!word.starts_with('-')) return word;
     const Flag* const flag = find_flag(word);
     if (flag != nullptr && !flag->value.empty()) ++i;
   }
-  return nullptr;
+  return {};
+}
+
+const Command* command_of(int argc, const char* const* argv) {
+  return find_command(first_word(argc, argv));
 }
 
 std::string parse(Request& request, int argc, const char* const* argv) {

@@ -23,6 +23,9 @@ struct Request {
 // Returns the command, the first word that is neither a flag nor a flag's value; nullptr if there is none.
 const Command* command_of(int argc, const char* const* argv);
 
+// Returns that word, whatever it is; empty if there is none.
+std::string_view first_word(int argc, const char* const* argv);
+
 // Parses the line of `request.command`. Returns an error message, or an empty string.
 std::string parse(Request& request, int argc, const char* const* argv);
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "proxy/commands/cli/origin_word.h"
+
 namespace carpool::proxy::cli {
 namespace {
 
@@ -37,19 +39,22 @@ std::string levels_table(const Json& answer) {
   return table.text();
 }
 
-// Adds a row for each value of either side; {"wait_seconds": {"p99": 1}} becomes "wait_seconds p99". A cause missing on
-// one side is shown as a dash.
-void compare(const Json& current, const Json& simulated, const std::string& before, Table& table) {
+// Adds a row for each value of either side; {"wait_seconds": {"p99": 1}} becomes "wait p99". A cause missing on one
+// side is shown as a dash. `before`, `unit`: of the objects around.
+void compare(const Json& current, const Json& simulated, const std::string& before, Unit unit, Table& table) {
   Json names = current;
   for (const auto& [name, value] : simulated.items()) names[name] = value;
   for (const auto& [name, value] : names.items()) {
     const Json now = current.value(name, Json()), then = simulated.value(name, Json());
+    const Titled title = titled(name);
+    const std::string whole = before + std::string(title.title);
+    const Unit its = title.unit == Unit::none ? unit : title.unit;
     if (value.is_object()) {
       // Settings and outcomes are shown without this prefix.
       const bool plain = name == "settings" || name == "outcome";
-      compare(object(now), object(then), plain ? before : before + name + " ", table);
+      compare(object(now), object(then), plain ? before : whole + " ", its, table);
     } else {
-      table.add({cell(before + name), cell(now), cell(then)});
+      table.add({cell(whole), cell(now, its), cell(then, its)});
     }
   }
 }
@@ -59,7 +64,7 @@ std::string what_if_text(const Json& answer) {
   for (const auto& [name, value] : answer.items()) {
     if (name == "current") {
       Table table({"", "CURRENT", "SIMULATED"});
-      compare(object(value), object(answer.value("simulated", Json())), "", table);
+      compare(object(value), object(answer.value("simulated", Json())), "", Unit::none, table);
       text += table.text();
     } else if (name != "simulated") {
       text += shown(Json{{name, value}});
@@ -86,6 +91,7 @@ std::string pool_text(Json answer) {
 std::string text_of(const Command& command, const Json& whole) {
   const Json answer = without_old_names(whole);
   if (command.name == "pools") return pools_table(answer.value("pools", Json::array()));
+  if (command.name == "origins") return origin_words(answer.value("origins", Json::array()));
   if (command.name == "pool") return pool_text(answer);
   if (command.name == "connections") return connections_table(answer.value("connections", Json::array()));
   if (command.name == "log-level") return levels_table(answer);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 namespace carpool::proxy::cli {
 namespace {
@@ -19,24 +18,25 @@ std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string number(double value) {
-  std::array<char, 40> text;
-  std::snprintf(text.data(), text.size(), value < 100 ? "%.3g" : "%.0f", value);
-  return text.data();
-}
-
-bool numeric(std::string_view text) {
-  return text == "-" || text.find_first_not_of("0123456789.e+-") == std::string_view::npos;
+std::string upper(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return out;
 }
 
 std::string of_objects(const Json& list) {
   std::vector<std::string> heads;
-  for (const auto& [name, value] : list.front().items()) heads.push_back(name);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : list.front().items()) {
+    heads.push_back(upper(clean(titled(name).title)));
+    names.push_back(name);
+  }
   Table table(heads);
   for (const Json& item : list) {
     std::vector<std::string> row;
-    row.reserve(heads.size());
-    for (const std::string& head : heads) row.push_back(item.contains(head) ? cell(item.at(head)) : "-");
+    row.reserve(names.size());
+    for (const std::string& name : names)
+      row.push_back(item.contains(name) ? cell(item.at(name), titled(name).unit) : "-");
     table.add(std::move(row));
   }
   return table.text();
@@ -47,22 +47,41 @@ bool is_list_of_objects(const Json& json) {
          std::all_of(json.begin(), json.end(), [](const Json& item) { return item.is_object(); });
 }
 
-void show(const Json& json, const std::string& indent, std::string& out) {
+bool is_line(const Json& value) {
+  return !value.is_structured() || value.empty();
+}
+
+// The members of these are bytes, though their names do not say so.
+Unit unit_in(std::string_view object, const Titled& member) {
+  const bool bytes = (object == "memory" || object == "heap") && member.unit == Unit::none;
+  return bytes ? Unit::bytes : member.unit;
+}
+
+// `parent`: the name of `json`.
+void show(const Json& json, std::string_view parent, const std::string& indent, std::string& out) {
+  std::size_t widest = 0;
   for (const auto& [name, value] : json.items()) {
-    const std::string title = json.is_object() ? clean(name) : "-";
+    if (json.is_object() && is_line(value)) widest = std::max(widest, width(titled(name).title));
+  }
+  for (const auto& [name, value] : json.items()) {
+    const Titled title = json.is_object() ? titled(name) : Titled{"-"};
+    const std::string shown = clean(title.title);
+    out.append(indent).append(shown);
     if (is_list_of_objects(value)) {
-      out.append(indent).append(title).append("\n").append(of_objects(value));
-    } else if (value.is_structured() && !value.empty()) {
-      out.append(indent).append(title).append("\n");
-      show(value, indent + "  ", out);
+      out.append("\n").append(of_objects(value));
+    } else if (!is_line(value)) {
+      out += '\n';
+      show(value, name, indent + "  ", out);
     } else {
-      out.append(indent).append(title).append(" ").append(cell(value)).append("\n");
+      out.append(widest > width(shown) ? widest - width(shown) : 0, ' ').append("  ");
+      out.append(cell(value, unit_in(parent, title))).append(1, '\n');
     }
   }
 }
 
 struct Column {
   const char *head, *key;
+  Unit unit = Unit::none;
 };
 
 template <std::size_t N>
@@ -74,7 +93,8 @@ std::string picked(const Json& list, const std::array<Column, N>& columns) {
   for (const Json& item : list) {
     std::vector<std::string> row;
     row.reserve(N);
-    for (const Column& column : columns) row.push_back(item.contains(column.key) ? cell(item.at(column.key)) : "-");
+    for (const Column& column : columns)
+      row.push_back(item.contains(column.key) ? cell(item.at(column.key), column.unit) : "-");
     table.add(std::move(row));
   }
   return table.rows() == 0 ? "none\n" : table.text();
@@ -110,7 +130,7 @@ constexpr std::array<Column, 12> kPool{{{"ORIGIN", "origin"},
                                         {"BUSY", "borrowed"},
                                         {"DIALING", "connecting"},
                                         {"WAITING", "waiting"},
-                                        {"LONGEST", "max_wait_seconds"},
+                                        {"LONGEST", "max_wait_seconds", Unit::seconds},
                                         {"SIZE", "size"},
                                         {"PEAK", "peak"},
                                         {"BORROWS", "borrows"},
@@ -119,19 +139,19 @@ constexpr std::array<Column, 12> kPool{{{"ORIGIN", "origin"},
 constexpr std::array<Column, 11> kTop{{{"ORIGIN", "origin"},
                                        {"BUSY", "borrowed"},
                                        {"WAITING", "waiting"},
-                                       {"PER_SECOND", "per_second"},
+                                       {"RATE", "per_second", Unit::per_second},
                                        {"OPEN", "active"},
                                        {"SIZE", "size"},
                                        {"IDLE", "borrowable"},
                                        {"DIALING", "connecting"},
-                                       {"LONGEST", "max_wait_seconds"},
+                                       {"LONGEST", "max_wait_seconds", Unit::seconds},
                                        {"PEAK", "peak"},
                                        {"BORROWS", "borrows"}}};
 constexpr std::array<Column, 10> kConnection{{{"ID", "id"},
                                               {"STATE", "state"},
                                               {"OPENED", "opened"},
-                                              {"AGE", "age_seconds"},
-                                              {"IDLE", "idle_seconds"},
+                                              {"AGE", "age_seconds", Unit::seconds},
+                                              {"IDLE", "idle_seconds", Unit::seconds},
                                               {"USES", "uses"},
                                               {"PROTO", "protocol"},
                                               {"LOOP", "loop"},
@@ -162,10 +182,12 @@ std::string Table::text() const {
   return out;
 }
 
-std::string cell(const Json& value) {
+std::string cell(const Json& value, Unit unit) {
+  if (value.is_number() && unit != Unit::none) return with_unit(value.get<double>(), unit);
   if (value.is_null()) return "-";
   if (value.is_string()) return clean(value.get<std::string>());
-  if (value.is_number_float()) return number(value.get<double>());
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_float()) return with_unit(value.get<double>(), Unit::none);
   return clean(json_text(value));
 }
 
@@ -173,7 +195,7 @@ std::string shown(const Json& json) {
   if (is_list_of_objects(json)) return of_objects(json);
   std::string out;
   if (json.is_structured()) {
-    show(json, "", out);
+    show(json, "", "", out);
   } else {
     out = cell(json) + "\n";
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_bounds.h"
+#include "proxy/commands/cli/units.h"
 
 namespace carpool::proxy::cli {
 
@@ -26,7 +27,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string cell(const Json& value);  // free of control characters
+std::string cell(const Json& value, Unit unit = Unit::none);  // free of control characters
 // Renders any JSON value.
 std::string shown(const Json& json);
 std::string pools_table(const Json& pools);

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "proxy/config/text.h"
+
 namespace carpool::proxy {
 
 std::optional<std::variant<WebhookOptions, std::string>> parse_webhook(int argc, const char* const* argv) {
@@ -21,7 +23,12 @@ std::optional<std::variant<WebhookOptions, std::string>> parse_webhook(int argc,
     for (const auto& [flag, place] : known) {
       if (flag == name) into = place;
     }
-    if (into == nullptr) return "`" + std::string(word) + "` is not known; see carpool webhook --help";
+    if (into == nullptr) {
+      const std::array<std::string_view, 5> flags{known[0].first, known[1].first, known[2].first, known[3].first,
+                                                  "--help"};
+      return "`" + std::string(name) + "` is not known; " +
+             config::did_you_mean(name, flags, "see carpool webhook --help");
+    }
     if (name.size() < word.size()) {
       *into = word.substr(name.size() + 1);
     } else if (i + 1 < argc) {

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "proxy/server/admin/index.h"
+
 namespace carpool::proxy::admin {
 namespace {
 
@@ -85,7 +87,9 @@ std::optional<Response> refusal(const AdminRequest& request, const Rules& rules,
     return error_answer(403, "Host must be an IP address, localhost or the configured name");
   }
   if (!rules.token.empty() && !exempt(path) && !token_matches(request.authorization, rules.token)) {
-    Response answer = error_answer(401, "a bearer token is required");
+    // A browser gets the page, which asks for the token; it holds nothing of this instance.
+    Response answer = path == "/" && request.reads() ? index_answer() : error_answer(401, "a bearer token is required");
+    answer.status = 401;
     answer.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
     return answer;
   }

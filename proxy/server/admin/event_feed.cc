@@ -31,6 +31,8 @@ Json told(const AdminView& view, const PoolInfo& pool, Instant now) {
     cells.push_back(cell_of(connections[i], now));
   }
   json["cells"] = std::move(cells);
+  const TrafficInfo traffic = view.traffic(pool.origin);
+  json["traffic"] = {{"requests", traffic.requests}, {"failed", traffic.failed}, {"times", traffic.times}};
   return json;
 }
 

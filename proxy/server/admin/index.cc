@@ -3,6 +3,8 @@
 #include <sys/random.h>
 
 #include <proxy_admin_page.h>
+#include <proxy_admin_plots.h>
+#include <proxy_admin_plots_style.h>
 #include <array>
 #include <string>
 
@@ -21,11 +23,18 @@ std::string draw_nonce() {
   return text;
 }
 
+void replace_all(std::string& page, std::string_view place, std::string_view text) {
+  for (std::size_t at = page.find(place); at != std::string::npos; at = page.find(place, at + text.size())) {
+    page.replace(at, place.size(), text);
+  }
+}
+
 std::string page_with(const std::string& nonce) {
   std::string page(kPage);
-  for (std::size_t at = page.find(kNoncePlace); at != std::string::npos; at = page.find(kNoncePlace, at)) {
-    page.replace(at, kNoncePlace.size(), nonce);
-  }
+  page.reserve(page.size() + kPlots.size() + kPlotStyle.size() + 4 * nonce.size());
+  replace_all(page, kNoncePlace, nonce);
+  replace_all(page, "__UPLOT_CSS__", kPlotStyle);
+  replace_all(page, "__UPLOT_JS__", kPlots);
   return page;
 }
 

@@ -22,6 +22,9 @@ inline constexpr const char* kSchemas = R"({
     "reasons": {"type": "array", "items": {"type": "string"}},
     "warm_up_failed": {"type": "array", "items": {"type": "string"}},
     "paused": {"type": "array", "items": {"type": "string"}}}},
+  "Origins": {"type": "object", "required": ["origins"], "properties": {"origins": {"type": "array", "items": {
+    "type": "object", "required": ["origin", "alias", "pool"], "properties": {"origin": {"type": "string"},
+    "alias": {"type": "array", "items": {"type": "string"}}, "pool": {"type": "boolean"}}}}}},
   "Version": {"type": "object", "required": ["version", "compiler", "build"], "properties": {
     "version": {"type": "string"}, "compiler": {"type": "string"}, "build": {"type": "string"}}},
   "LogLevels": {"type": "object", "required": ["level", "modules"], "properties": {"level": {"type": "string"},

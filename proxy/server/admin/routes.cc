@@ -16,6 +16,7 @@
 #include "proxy/server/admin/handlers/warm_up.h"
 #include "proxy/server/admin/index.h"
 #include "proxy/server/admin/json.h"
+#include "proxy/server/admin/json_list.h"
 #include "proxy/server/admin/openapi.h"
 #include "proxy/server/admin/openapi_schemas.h"
 #include "proxy/server/admin/path.h"
@@ -41,6 +42,12 @@ Response index(const Call&) {
 
 Response pools(const Call& call) {
   return pools_answer(call.view.pools());
+}
+
+Response origins(const Call& call) {
+  return list_answer("origins", call.view.origins(), [](const OriginInfo& one) {
+    return Json{{"origin", one.origin}, {"alias", one.alias}, {"pool", one.pool}};
+  });
 }
 
 Response livez(const Call&) {
@@ -102,7 +109,7 @@ constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "required 
 constexpr std::array<Parameter, 1> kReload{
     {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only report what would change"}}};
 
-constexpr std::array<Route, 17> kRoutes{{
+constexpr std::array<Route, 18> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
     {"/metrics",
      "GET",
@@ -117,6 +124,7 @@ constexpr std::array<Route, 17> kRoutes{{
      "PoolMetrics",
      {.unavailable = "text/plain"}},
     {"/pools", "GET", pools, "every pool", "Pools"},
+    {"/origins", "GET", origins, "every origin that has a pool or an [[origin]], with its aliases", "Origins"},
     {"/livez", "GET", livez, "200 while the program runs", "Health"},
     {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
     {"/version", "GET", version, "what runs", "Version"},

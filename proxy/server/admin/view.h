@@ -2,6 +2,7 @@
 // or held afterwards.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,19 @@ struct PoolInfo {
   AddressCounts addresses{};
   std::vector<AddressInfo> each_address{};        // if there are several
   std::optional<CredentialsState> credentials{};  // absent: none
+};
+
+// Counts of an origin's requests since the start; `times`: how many took how long, by metrics::kBounds.
+struct TrafficInfo {
+  std::uint64_t requests = 0, failed = 0;  // failed: 5xx, or ended without a status
+  std::array<std::uint64_t, metrics::kBuckets> times{};
+};
+
+// An origin with a pool, or with an [[origin]].
+struct OriginInfo {
+  std::string origin;  // label
+  std::vector<std::string> alias;
+  bool pool = false;  // it has one
 };
 
 struct ReclaimedInfo {
@@ -140,6 +154,8 @@ class AdminView {
     static_cast<void>(origin);
     return std::nullopt;
   }
+  virtual TrafficInfo traffic(const std::string&) const { return {}; }
+  virtual std::vector<OriginInfo> origins() const { return {}; }
   // Connections of the origin with this label; empty if there is none.
   virtual std::vector<ConnectionInfo> connections(const std::string& origin) const = 0;
   // Fills in the borrowers, which only the loops know: takes as long as their turns.
@@ -156,6 +172,7 @@ class AdminView {
   virtual metrics::BuildSample build() const = 0;
   virtual OverloadInfo overload() const = 0;
   virtual metrics::AdminSample admin() const = 0;
+  virtual std::vector<metrics::CertificateSample> certificates() const { return {}; }
   virtual std::optional<metrics::InterceptSample> intercept() const { return std::nullopt; }
 
   virtual std::vector<std::string> not_ready() const = 0;         // reasons; empty: ready

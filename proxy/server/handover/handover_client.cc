@@ -65,6 +65,8 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   std::unique_ptr<HandoverClient> successor(new HandoverClient(std::move(socket)));
   successor->manifest_ = std::move(*state);
   successor->descriptors_ = std::move(fd_message->descriptors);
+  log::info("handover", "sockets received from the old process",
+            {{"sockets", successor->descriptors_.size()}, {"origins", successor->manifest_.origins.size()}});
   return successor;
 }
 
@@ -160,7 +162,10 @@ void HandoverClient::tick() {
 
 void HandoverClient::send_ready() {
   const Instant now = loop_->now();
-  if (last_word_ == Instant{}) last_word_ = now + kLastWord;
+  if (last_word_ == Instant{}) {
+    last_word_ = now + kLastWord;
+    log::info("handover", "ready: the old process is told to stop accepting");
+  }
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);
   said_go_ = go_.empty() || left || now >= last_word_;
@@ -186,6 +191,8 @@ void HandoverClient::on_ready(exec::Ready) {
   if (heard == HandoverMessage::Heard::nothing) return;
   if (heard == HandoverMessage::Heard::other) {
     log::warn("handover", "the old process sent an unexpected message: it may still accept");
+  } else {
+    log::info("handover", "the old process has stopped accepting");
   }
   end();
 }

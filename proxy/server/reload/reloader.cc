@@ -10,6 +10,7 @@
 #include "proxy/server/admin/admin_server.h"
 #include "proxy/server/intercept_leaves.h"
 #include "proxy/server/listener_set.h"
+#include "proxy/server/reload/certificate_ends.h"
 #include "proxy/server/reload/reload_barrier.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/log_levels.h"
@@ -103,6 +104,7 @@ void Reloader::started(std::vector<FileSnapshot> before) {
 // A file that changed while it was read counts as unknown and is read again, except after a reload that found no
 // change: the file may differ at every snapshot.
 void Reloader::read_them(Outcome outcome) {
+  parts_.certificates.look(parts_.config.get());
   read_ = read_between(before_, look_at(files(source_, parts_.config.get())));
   for (std::size_t i = 0; i < read_.size() && outcome == Outcome::unchanged; ++i) read_[i] = before_[i].digest;
   if (!read_.empty()) read_.front() = digest_;

@@ -33,6 +33,7 @@
 namespace carpool::proxy {
 
 class AdminServer;
+class CertificateEnds;
 class InterceptLeaves;
 class ConfigInForce;
 
@@ -42,6 +43,7 @@ class Reloader {
 
   // `source`: the origin of the configuration; empty: there is no file to read again.
   struct Parts {
+    CertificateEnds& certificates;
     ConfigInForce& config;
     net::EgressPolicy& policy;
     AdminServer& admin;

@@ -269,6 +269,7 @@ metrics::Sample take_sample(const AdminView& view) {
   sample.build = view.build();
   sample.log_dropped = view.log_dropped();
   sample.admin = view.admin();
+  sample.certificates = view.certificates();
   sample.intercept = view.intercept();
   const OverloadInfo overload = view.overload();
   const auto ratio = [](const OverloadInfo::Use& use) {

@@ -1,0 +1,20 @@
+// Which file is the configuration when --config names none.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "proxy/config/config_error.h"
+
+namespace carpool::proxy::config {
+
+struct FoundConfig {
+  std::string path;                   // empty: no file, the built-in defaults
+  std::optional<ConfigError> remark;  // a warning: about a file whose name is not carpool's own
+};
+
+// `given` (--config) if it is not empty, else ./carpool.toml, ./config.toml, /etc/carpool/config.toml. A ./config.toml
+// is taken only if it has a key of carpool, or none at all, and never without a remark: many programs use the name.
+FoundConfig look_for_config(const std::string& given);
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,25 @@
+// CertificateEnds: when the certificates that the configuration names end, for the metrics. The files are read when the
+// configuration is, not at each scrape.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "metrics/sample.h"
+#include "proxy/config/config.h"
+
+namespace carpool::proxy {
+
+class CertificateEnds {
+ public:
+  // Reads the certificates of the listeners, of carpool as a client of origins, and of the authority. Blocking.
+  void look(const config::Config& config);
+  std::vector<metrics::CertificateSample> sample() const;  // any thread
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<metrics::CertificateSample> ends_;  // guarded by mutex_
+};
+
+}  // namespace carpool::proxy
