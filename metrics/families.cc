@@ -32,10 +32,13 @@ class Adding {
     if (!sum) sum = std::make_unique<HistogramTotals>();
     *sum += totals;
   }
-  void add_all(const std::vector<Labelled>& parts, bool zeros) {
-    for (const Labelled& part : parts) {
-      if (part.value != 0 || zeros) add({part.label}, part.value);
-    }
+  // Leaves out the histogram of the origin if it has too few values.
+  void end() {
+    const bool made = points_.size() > own_ && points_.back().histogram;
+    if (made && points_.back().histogram->count() < kFewestValues) points_.pop_back();
+  }
+  void add_all(const std::vector<Labelled>& parts) {
+    for (const Labelled& part : parts) add({part.label}, part.value);
   }
 
  private:
@@ -67,6 +70,12 @@ struct Source {
 
 namespace {
 
+// The parts of an origin that are sent while they are zero, because rules divide by them or draw them. Of all others
+// zero is not sent: of many origins that are used a few times the series would add up.
+constexpr std::array<std::string_view, 2> kHeldStates{"idle", "borrowed"};
+constexpr std::array<std::string_view, 1> kUsable{"usable"};
+constexpr std::array<std::string_view, 0> kNone{};
+
 constexpr std::size_t kPart = 256;  // lines of text, approximately: some 20 KiB
 
 // ---- from a pool's snapshot ----
@@ -74,9 +83,16 @@ template <auto Member>
 void number(Adding& points, const OriginSample& origin) {
   points.add({}, origin.*Member);
 }
-template <auto Member, bool zeros>
+template <auto Member>
+void rare(Adding& points, const OriginSample& origin) {
+  if (origin.*Member != 0) points.add({}, origin.*Member);
+}
+template <auto Member, const auto& always>
 void parts(Adding& points, const OriginSample& origin) {
-  points.add_all(origin.*Member, zeros);
+  for (const Labelled& part : origin.*Member) {
+    const bool sent = part.value != 0 || std::find(always.begin(), always.end(), part.label) != always.end();
+    if (sent) points.add({part.label}, part.value);
+  }
 }
 template <auto Member>
 void classes(Adding& points, const OriginSample& origin) {
@@ -110,16 +126,16 @@ void histogram(Adding& points, const OriginShard& shard) {
 }
 template <auto Member>
 void cell(Adding& points, const OriginShard& shard) {
-  points.add({}, (shard.*Member).read());
+  if (const std::uint64_t count = (shard.*Member).read(); count != 0) points.add({}, count);
 }
 template <auto Member>
 void seconds(Adding& points, const OriginShard& shard) {
-  points.add_seconds({}, (shard.*Member).read());
+  if (const std::uint64_t spent = (shard.*Member).read(); spent != 0) points.add_seconds({}, spent);
 }
-template <auto Member, const auto& names, bool zeros>
+template <auto Member, const auto& names>
 void cells(Adding& points, const OriginShard& shard) {
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (const std::uint64_t count = (shard.*Member)[i].read(); count != 0 || zeros) points.add({names[i]}, count);
+    if (const std::uint64_t count = (shard.*Member)[i].read(); count != 0) points.add({names[i]}, count);
   }
 }
 
@@ -140,7 +156,7 @@ void counts(Adding& points, const Registry& registry, const Sample&) {
 }
 template <auto Member>
 void exec_parts(Adding& points, const Registry&, const Sample& sample) {
-  if (sample.exec) points.add_all((*sample.exec).*Member, true);
+  if (sample.exec) points.add_all((*sample.exec).*Member);
 }
 template <auto Member>
 void exec_number(Adding& points, const Registry&, const Sample& sample) {
@@ -150,13 +166,13 @@ void queue_wait(Adding& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.add(sample.exec->queue_wait);
 }
 void reviews(Adding& points, const Registry&, const Sample& sample) {
-  points.add_all(sample.reviews, true);
+  points.add_all(sample.reviews);
 }
 void webhook_shed(Adding& points, const Registry&, const Sample& sample) {
-  points.add_all(sample.webhook_shed, true);
+  points.add_all(sample.webhook_shed);
 }
 void webhook_limits(Adding& points, const Registry&, const Sample& sample) {
-  points.add_all(sample.webhook_limits, true);
+  points.add_all(sample.webhook_limits);
 }
 void overload_stage(Adding& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
@@ -181,7 +197,7 @@ void certificate_ends(Adding& points, const Registry&, const Sample& sample) {
   for (const CertificateSample& one : sample.certificates) points.set({one.use, one.file}, one.end);
 }
 void reload_limits(Adding& points, const Registry&, const Sample& sample) {
-  if (sample.admin) points.add_all(sample.admin->reload_limits, true);
+  if (sample.admin) points.add_all(sample.admin->reload_limits);
 }
 void intercept_refusals(Adding& points, const Registry&, const Sample& sample) {
   if (!sample.intercept) return;
@@ -222,21 +238,21 @@ void process(Adding& points, const Registry&, const Sample& sample) {
 constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kBorrows, number<&OriginSample::borrows>},
     {&catalog::kRestores, number<&OriginSample::restores>},
-    {&catalog::kOpened, parts<&OriginSample::opened, false>},
-    {&catalog::kClosed, parts<&OriginSample::closed, false>},
-    {&catalog::kFailures, parts<&OriginSample::failures, true>},
-    {&catalog::kConnections, parts<&OriginSample::connections, true>},
+    {&catalog::kOpened, parts<&OriginSample::opened, kNone>},
+    {&catalog::kClosed, parts<&OriginSample::closed, kNone>},
+    {&catalog::kFailures, parts<&OriginSample::failures, kNone>},
+    {&catalog::kConnections, parts<&OriginSample::connections, kHeldStates>},
     {&catalog::kConnectionsPeak, number<&OriginSample::peak>},
     {&catalog::kSize, number<&OriginSample::size>},
     {&catalog::kWaiting, number<&OriginSample::waiting>},
     {&catalog::kClassWaiting, classes<&ClassSample::waiting>},
     {&catalog::kClassLeases, classes<&ClassSample::leases>},
     {&catalog::kClassShare, classes<&ClassSample::share>},
-    {&catalog::kProbing, number<&OriginSample::probing>},
-    {&catalog::kPaused, number<&OriginSample::paused>},
-    {&catalog::kCoolingDown, number<&OriginSample::cooling_down>},
-    {&catalog::kCoolDowns, number<&OriginSample::cool_downs>},
-    {&catalog::kUndialed, number<&OriginSample::undialed>},
+    {&catalog::kProbing, rare<&OriginSample::probing>},
+    {&catalog::kPaused, rare<&OriginSample::paused>},
+    {&catalog::kCoolingDown, rare<&OriginSample::cooling_down>},
+    {&catalog::kCoolDowns, rare<&OriginSample::cool_downs>},
+    {&catalog::kUndialed, rare<&OriginSample::undialed>},
     {&catalog::kOrigins, total<&Sample::pools>},
     {&catalog::kOriginsMax, total<&Sample::pools_max>},
     {&catalog::kReclaimed, total<&Sample::pools_reclaimed>},
@@ -244,7 +260,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kStarved, total<&Sample::pools_starved>},
     {&catalog::kWaitSeconds, histogram<&OriginShard::wait>},
     {&catalog::kLeaks, number<&OriginSample::leaks>},
-    {&catalog::kAddresses, parts<&OriginSample::addresses, true>},
+    {&catalog::kAddresses, parts<&OriginSample::addresses, kUsable>},
     {&catalog::kAddressConnections, addresses<&AddressSample::connections>},
     {&catalog::kAddressLeases, addresses<&AddressSample::leases>},
     {&catalog::kAddressRequests, addresses<&AddressSample::requests>},
@@ -255,10 +271,10 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kSavedCpu, seconds<&OriginShard::saved_cpu_nanoseconds>},
     {&catalog::kRequests, requests},
     {&catalog::kRequestSeconds, histogram<&OriginShard::request>},
-    {&catalog::kRetries, cells<&OriginShard::retries, kProofs, true>},
+    {&catalog::kRetries, cells<&OriginShard::retries, kProofs>},
     {&catalog::kRetriesDenied, cell<&OriginShard::retries_denied>},
-    {&catalog::kBounds, cells<&OriginShard::bounds, kUpstreamBounds, false>},
-    {&catalog::kRateLimited, cells<&OriginShard::limited, kLimits, false>},
+    {&catalog::kBounds, cells<&OriginShard::bounds, kUpstreamBounds>},
+    {&catalog::kRateLimited, cells<&OriginShard::limited, kLimits>},
     {&catalog::kDownstream, clients},
     {&catalog::kGivenUp, counts<&Registry::given_up_count, kGivenUps>},
     {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
@@ -270,14 +286,14 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kRefused, cell<&OriginShard::refused>},
     {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},
     {&catalog::kStaleCredentials, stale_credentials},
-    {&catalog::kTokenRequests, cells<&OriginShard::token_requests, kTokenRequests, false>},
-    {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts, false>},
+    {&catalog::kTokenRequests, cells<&OriginShard::token_requests, kTokenRequests>},
+    {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts>},
     {&catalog::kInterceptRefusals, intercept_refusals},
     {&catalog::kInterceptLeaves, intercept_leaves},
     {&catalog::kInterceptMinted, intercept_minted},
     {&catalog::kInterceptExpiry, intercept_expiry},
     {&catalog::kHandshake, histogram<&OriginShard::handshake>},
-    {&catalog::kResets, cells<&OriginShard::resets, kResets, false>},
+    {&catalog::kResets, cells<&OriginShard::resets, kResets>},
     {&catalog::kEgress, counts<&Registry::egress_count, kEgress>},
     {&catalog::kDns, counts<&Registry::dns_count, kDns>},
     {&catalog::kTasks, exec_parts<&ExecSample::tasks>},
@@ -366,6 +382,7 @@ bool Families::add(OfShard of, Family& family) {
                                                 of(points, shard);
                                               });
     if (!there) return true;
+    points.end();
     ++origin_;
   }
   return false;

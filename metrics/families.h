@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace carpool::metrics {
 
 class Adding;   // families.cc
 struct Source;  // also there
+
+// A histogram of an origin is sent from this number of values on, whole: fewer have no distribution.
+inline constexpr std::uint64_t kFewestValues = 10;
 
 struct Point {
   std::vector<std::string> labels;  // values, in the order of the metric's label names

@@ -42,7 +42,9 @@ std::string page_of(const Registry& registry, const Sample& sample) {
   return exposition(registry, sample);
 }
 
-void serve(Registry& registry, const std::string& origin) {
+// Two requests, one of them over a new connection.
+void serve(Registry& registry, const std::string& origin, int times = 1) {
+  if (times > 1) serve(registry, origin, times - 1);
   const OriginSlot slot = registry.add_origin(origin);
   registry.record_request(0, slot, {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1)});
   registry.record_request(0, slot, {"PUT", 0, std::chrono::seconds(90), {}});
@@ -105,14 +107,14 @@ TEST(Exposition, EscapesWhatALabelMayNotHold) {
 
 TEST(Exposition, CumulatesBucketsUpToInfinityWhichIsTheCount) {
   Registry registry(1, 10);
-  serve(registry, "a");
+  serve(registry, "a", 5);
   const auto samples = samples_of(page_of(registry, {}));
   EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="0.0005"})"), 0);
-  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="0.001"})"), 1);
-  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="60"})"), 1);
-  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="+Inf"})"), 2);
-  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="a"})"), 2);
-  EXPECT_DOUBLE_EQ(samples.at(R"(carpool_request_seconds_sum{origin="a"})"), 90.0007);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="0.001"})"), 5);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="60"})"), 5);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="+Inf"})"), 10);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="a"})"), 10);
+  EXPECT_DOUBLE_EQ(samples.at(R"(carpool_request_seconds_sum{origin="a"})"), 450.0035);
 }
 
 TEST(Exposition, NamesRequestsByMethodAndCodeAndRetriesByProof) {
@@ -122,7 +124,37 @@ TEST(Exposition, NamesRequestsByMethodAndCodeAndRetriesByProof) {
   EXPECT_EQ(samples.at(R"(carpool_requests_total{origin="a",method="GET",code="200"})"), 1);
   EXPECT_EQ(samples.at(R"(carpool_requests_total{origin="a",method="PUT",code="none"})"), 1);
   EXPECT_EQ(samples.at(R"(carpool_retries_total{origin="a",proof="not_sent"})"), 1);
-  EXPECT_EQ(samples.at(R"(carpool_retries_total{origin="a",proof="goaway"})"), 0);
+  EXPECT_EQ(samples.count(R"(carpool_retries_total{origin="a",proof="goaway"})"), 0U) << "there was none";
+}
+
+TEST(Exposition, SendsAHistogramOfAnOriginWholeFromItsTenthValueOn) {
+  Registry registry(2, 10);
+  serve(registry, "a", 4);
+  const OriginSlot slot = registry.add_origin("a");
+  registry.record_request(1, slot, {"GET", 200, std::chrono::seconds(1), {}});
+  serve(registry, "b", 5);
+  auto samples = samples_of(page_of(registry, {}));
+  EXPECT_EQ(samples.count(R"(carpool_request_seconds_count{origin="a"})"), 0U);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="b"})"), 10) << "of another it is there";
+  registry.record_request(1, slot, {"GET", 200, std::chrono::seconds(1), {}});
+  samples = samples_of(page_of(registry, {}));
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="a"})"), 10) << "those of both loops";
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="1"})"), 6);
+}
+
+TEST(Exposition, SendsOfWhatDidNotHappenOnlyTheStatesThatRulesNeed) {
+  Registry registry(1, 10);
+  registry.add_origin("http://a.example");
+  const auto samples = samples_of(page_of(registry, everything()));
+  EXPECT_EQ(samples.count(R"(carpool_pool_failures_total{origin="http://a.example",reason="dns"})"), 0U);
+  EXPECT_EQ(samples.count(R"(carpool_pool_connections{origin="http://a.example",state="connecting"})"), 0U);
+  EXPECT_EQ(samples.count(R"(carpool_pool_paused{origin="http://a.example"})"), 0U);
+  Sample rest = everything();
+  for (Labelled& state : rest.origins.front().connections) state.value = 0;
+  const auto resting = samples_of(page_of(registry, rest));
+  EXPECT_EQ(resting.at(R"(carpool_pool_connections{origin="http://a.example",state="borrowed"})"), 0);
+  EXPECT_EQ(resting.at(R"(carpool_pool_connections{origin="http://a.example",state="idle"})"), 0);
+  EXPECT_EQ(resting.at(R"(carpool_pool_leaks_total{origin="http://a.example"})"), 0);
 }
 
 TEST(Exposition, KeepsTheLedgerOfASampleBalanced) {
@@ -160,7 +192,7 @@ TEST(Exposition, ComesInPartsThatAreTheWholeTogetherAndSayEachHeadingOnce) {
   for (int i = 0; i < 400; ++i) {
     OriginSample origin = sample.origins.front();
     origin.label = "http://origin-" + std::to_string(i) + ".example";
-    serve(registry, origin.label);
+    serve(registry, origin.label, 5);
     sample.origins.push_back(origin);
   }
   std::string whole;
@@ -180,7 +212,7 @@ TEST(Exposition, ComesInPartsThatAreTheWholeTogetherAndSayEachHeadingOnce) {
   }
   const auto samples = samples_of(whole);
   EXPECT_EQ(samples.at(R"(carpool_pool_borrows_total{origin="http://origin-399.example"})"), 10);
-  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="http://origin-0.example"})"), 2);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="http://origin-0.example"})"), 10);
 }
 
 TEST(Exposition, LeavesOutFamiliesWithoutData) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "metrics/families.h"
 #include "metrics/registry.h"
 #include "metrics/sample.h"
 
@@ -13,14 +14,16 @@ inline constexpr std::uint64_t kHuge = 9'007'199'254'740'993;  // a double round
 
 inline void record_everything(Registry& registry, const std::string& origin) {
   const OriginSlot slot = registry.add_origin(origin);
-  registry.record_request(0, slot,
-                          {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1), true,
-                           std::chrono::milliseconds(3), std::chrono::microseconds(400)});
+  for (std::uint64_t i = 0; i < kFewestValues; ++i) {
+    registry.record_request(0, slot,
+                            {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1), true,
+                             std::chrono::milliseconds(3), std::chrono::microseconds(400)});
+    registry.record_handshake(0, slot, std::chrono::milliseconds(1));
+  }
   registry.record_request(0, slot, {"BREW", 0, std::chrono::seconds(90), {}});
   registry.record_retry(0, slot, "not_sent");
   registry.record_retry_denied(0, slot);
   registry.record_reset(0, slot, "CANCEL");
-  registry.record_handshake(0, slot, std::chrono::milliseconds(1));
   registry.record_ejections(0, slot, kHuge);
   registry.record_bound(0, slot, Bound::attempts);
   registry.record_limited(0, slot, Limit::requests);
@@ -33,6 +36,7 @@ inline OriginSample full_origin(std::string label) {
   OriginSample origin;
   origin.label = std::move(label);
   origin.borrows = kHuge;
+  origin.probing = origin.undialed = origin.paused = origin.cooling_down = origin.cool_downs = 1;
   origin.opened = {{"first", 1}, {"all_busy", 2}};
   origin.closed = {{"idle", 1}};
   origin.failures = {{"dns", 0}, {"refused", 3}};
