@@ -327,5 +327,5 @@ def test_an_admin_beyond_loopback_asks_for_its_token(browser, origin, carpool, t
     browser.click("#yes")
     browser.see("document.querySelector('.pool .tag').textContent === 'paused'")
     browser.go("http://127.0.0.1:%d/" % port)  # the tab remembers it
-    browser.see("document.getElementById('state').textContent === 'ready'")
+    browser.see("document.getElementById('state')?.textContent === 'ready'")
     assert [p for p in browser.problems if "401" not in p] == []

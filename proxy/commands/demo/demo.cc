@@ -92,7 +92,7 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({"carpool's demo: an origin, a listener, and a little traffic between them, all on this machine"});
   line({});
   line({"  listener  ", proxy});
-  line({"  admin     ", pools});
+  line({"  admin     ", pools, "  a live page: open it in a browser"});
   line({"  origin    http://", DemoOrigin::kPlainName, "       HTTP/1.1, at ", origin.plain().text()});
   line({"  origin    https://", DemoOrigin::kTlsName, "  HTTP/1.1 over TLS, at ", origin.secure().text()});
   line({"  origin    https://", DemoOrigin::kH2Name, "   HTTP/2 over TLS, at ", origin.h2().text()});
@@ -103,6 +103,16 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({"  curl -x ", proxy, " http://", DemoOrigin::kPlainName, "/"});
   line({"  curl --http2-prior-knowledge -H 'Host: ", DemoOrigin::kH2Name, "' ", proxy, "/"});
   line({"  curl ", pools, "/pools"});
+  line({});
+  line({"Disturb it, and watch the page:"});
+  line({});
+  line({"  carpool --admin ", admin.text(), " pause ", DemoOrigin::kPlainName,
+        "          its requests wait, and fail after 3 s"});
+  line({"  carpool --admin ", admin.text(), " resume ", DemoOrigin::kPlainName});
+  line(
+      {"  carpool --admin ", admin.text(), " reconnect ", DemoOrigin::kTlsName, "  new connections, no request fails"});
+  line({});
+  line({"Each second: requests, how many reused a connection, connections opened, and connections saved by reuse."});
   line({});
   return out;
 }

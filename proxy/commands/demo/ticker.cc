@@ -16,9 +16,9 @@ std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duratio
   // Rounded down: 100 % is shown only if it is exact.
   char line[160];
   const int size =
-      std::snprintf(line, sizeof line, "requests %.0f/s  reuse %.1f %%  opened %llu  pools %llu", requests / seconds,
-                    std::floor(percent * 10) / 10, static_cast<unsigned long long>(now.opened),
-                    static_cast<unsigned long long>(now.pools));
+      std::snprintf(line, sizeof line, "requests %.0f/s  reuse %.1f %%  opened %llu  saved %llu  pools %llu",
+                    requests / seconds, std::floor(percent * 10) / 10, static_cast<unsigned long long>(now.opened),
+                    static_cast<unsigned long long>(reused), static_cast<unsigned long long>(now.pools));
   return {line, static_cast<std::size_t>(size)};
 }
 
