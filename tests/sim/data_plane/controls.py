@@ -84,7 +84,7 @@ TABLE = [
     ("credentials of a connection count for nothing without a challenge", "proxy/exchange/exchange_response.cc",
      "authenticates_connection(request_) || authenticates_connection(response_)", "authenticates_connection(response_)"),
     ("a client's own connection serves its requests to other origins", "proxy/downstream/h1_client_close.cc",
-     "!private_ || private_->origin().destination != origin.destination", "!private_"),
+     "!private_ || private_->destination() != origin.destination", "!private_"),
     ("a body that follows a 417 is parsed as a request", "proxy/downstream/h1_client_input.cc",
      "std::exchange(repeat_, {}) != std::string(request.method).append(1, ' ').append(request.target)", "repeat_.clear(), false"),
     ("after an early response the rest of a body is parsed as a request", "proxy/exchange/exchange_response.cc",
