@@ -239,8 +239,8 @@ def test_a_hand_over_is_told_by_both_processes(carpool, tmp_path):
     after = subprocess.Popen([PROGRAM, "--config", c.config], stderr=subprocess.PIPE, text=True)
     try:
         assert c.wait() == 0
-        first = [after.stderr.readline()]
-        while not first[-1].startswith("carpool ready"):
+        first = []
+        while not ("the old process has stopped accepting" in "".join(first) and any(line.startswith("carpool ready") for line in first)):
             first.append(after.stderr.readline())
             assert first[-1], first
     finally:
