@@ -183,7 +183,7 @@ def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin, time
     assert c.rss() - before <= GROWTH
 
 
-def test_a_client_that_reads_nothing_and_leaves_a_head_unfinished_is_ended_by_the_idle_timeout(carpool, origin):
+def test_a_client_that_reads_nothing_and_leaves_a_head_unfinished_is_ended(carpool, origin):
     o = origin(lambda exchange: exchange.reply(body=b"x" * 20_000_000))
     c = carpool(listen={"header_timeout": "300ms", "idle_timeout": "1s"}, request={"idle_timeout": "1s"})
     wide = (1 << 31) - 1
