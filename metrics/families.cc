@@ -32,10 +32,10 @@ class Adding {
     if (!sum) sum = std::make_unique<HistogramTotals>();
     *sum += totals;
   }
-  // Leaves out the histogram of the origin if it has too few values.
+  // The points of the origin are complete.
   void end() {
     const bool made = points_.size() > own_ && points_.back().histogram;
-    if (made && points_.back().histogram->count() < kFewestValues) points_.pop_back();
+    if (made) points_.back().with_bounds = points_.back().histogram->count() >= kFewestValues;
   }
   void add_all(const std::vector<Labelled>& parts) {
     for (const Labelled& part : parts) add({part.label}, part.value);

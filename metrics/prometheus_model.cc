@@ -33,13 +33,14 @@ std::vector<prometheus::ClientMetric::Label> labels_of(std::string_view names, c
   return labels;
 }
 
-prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals) {
+prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals, bool with_bounds) {
   prometheus::ClientMetric::Histogram histogram;
-  histogram.bucket.reserve(kBuckets);
+  histogram.bucket.reserve(with_bounds ? kBuckets : 1);
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < kBuckets; ++i) {
     below += totals.buckets[i];
     const bool last = i == kBounds.size();
+    if (!last && !with_bounds) continue;
     histogram.bucket.push_back(
         {below, last ? std::numeric_limits<double>::infinity() : static_cast<double>(kBounds[i]) / 1e9});
   }
@@ -61,7 +62,7 @@ prometheus::MetricFamily model_of(const Family& part) {
     auto& one = made.metric.emplace_back();
     one.label = labels_of(metric.labels, point.labels);
     if (metric.type == Type::histogram) {
-      one.histogram = histogram_of(*point.histogram);
+      one.histogram = histogram_of(*point.histogram, point.with_bounds);
     } else {
       (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;
     }

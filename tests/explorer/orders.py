@@ -81,6 +81,7 @@ NEEDLESS = [
     (r"entry_index\.cc withdraw ", "the index forgets a block when its pool is destroyed: no event names it then"),
     (r"pending_places\.h ", "group places: the count is raised under the mutex"),
     (r"connection_budget\.(h|cc) ", "group budget: the starved destinations, the offers and the slots are changed under the mutex of the budget"),
+    (r"destination_impl\.h cools ", "the bit changes under the mutex, which its readers held before or take before they act on it"),
     (r"class_quota\.h held_back ", "an old count costs one dial more or less: the shares themselves are taken by read-modify-writes"),
     (r"delivery_queue\.h empty ", "only tests call it, when all threads have ended"),
     (r"borrow_history\.h ", "group history: the sequence number before and after a record are both read with acquire"),

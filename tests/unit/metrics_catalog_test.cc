@@ -90,7 +90,9 @@ std::string document() {
          "  one ask for `carpool_pool_leaks_total`, which begins with the origin; a sum that must be drawn while "
          "nothing\n"
          "  happened is `sum(rate(…)) or vector(0)`.\n"
-         "- A histogram of an origin is sent, whole, from its tenth value on: fewer have no percentiles.\n"
+         "- The buckets of an origin's histogram are sent from its tenth value on: fewer have no percentiles. Before "
+         "that\n"
+         "  it has `_count`, `_sum` and the bucket `+Inf`.\n"
          "- The series of the pools are one consistent snapshot. The counters of the loops (requests and their times,\n"
          "  retries, resets) are read while the response is written, which takes as long as the client reads.\n"
          "- All histograms have the same buckets (seconds):";

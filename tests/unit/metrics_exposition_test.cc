@@ -127,14 +127,16 @@ TEST(Exposition, NamesRequestsByMethodAndCodeAndRetriesByProof) {
   EXPECT_EQ(samples.count(R"(carpool_retries_total{origin="a",proof="goaway"})"), 0U) << "there was none";
 }
 
-TEST(Exposition, SendsAHistogramOfAnOriginWholeFromItsTenthValueOn) {
+TEST(Exposition, SendsTheBucketsOfAnOriginsHistogramFromItsTenthValueOn) {
   Registry registry(2, 10);
   serve(registry, "a", 4);
   const OriginSlot slot = registry.add_origin("a");
   registry.record_request(1, slot, {"GET", 200, std::chrono::seconds(1), {}});
   serve(registry, "b", 5);
   auto samples = samples_of(page_of(registry, {}));
-  EXPECT_EQ(samples.count(R"(carpool_request_seconds_count{origin="a"})"), 0U);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="a"})"), 9);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="+Inf"})"), 9);
+  EXPECT_EQ(samples.count(R"(carpool_request_seconds_bucket{origin="a",le="1"})"), 0U);
   EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="b"})"), 10) << "of another it is there";
   registry.record_request(1, slot, {"GET", 200, std::chrono::seconds(1), {}});
   samples = samples_of(page_of(registry, {}));
