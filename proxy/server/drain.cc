@@ -28,7 +28,7 @@ void Drain::begin() {
     }
     case Stage::announced:
     case Stage::draining:
-      return finish("draining: asked a second time, what runs is cut off");
+      return finish("draining: what runs is cut off now");
     case Stage::over:
       return;
   }

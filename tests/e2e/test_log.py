@@ -199,7 +199,7 @@ def test_what_is_cut_off_at_the_end_is_told(origin, carpool, gate, again):
             c.signal(signal.SIGTERM)
         assert c.wait() == 0
         gate.open()
-    documented(c, "draining: asked a second time, what runs is cut off" if again == "a second signal"
+    documented(c, "draining: what runs is cut off now" if again == "a second signal"
                else "draining: shutdown_grace is over, what runs is cut off")
     line = c.access_log()[-1]
     assert line["status"] == 503 and "method" in line, "status 0 is never logged"
