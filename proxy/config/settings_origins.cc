@@ -191,7 +191,7 @@ Section request_section() {
                                   "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
               .format(kRetryCondition, R"(["reset", "503"])"),
           row<&Request::per_try_timeout>("per_try_timeout",
-                                         "limit of one attempt, from its connection to the response's head; an "
+                                         "limit of one attempt, from the whole request to the response's head; an "
                                          "idempotent request is then retried; 0s = none"),
           row<&Request::via>("via",
                              "add Via to requests; false for an origin that answers differently to a proxy, at the "

@@ -67,7 +67,7 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
     case net::ProxyHeader::State::malformed:
       return refuse(metrics::ProxyHeader::malformed);
     case net::ProxyHeader::State::complete:
-      return hand_on(header.client ? std::optional(header.client->text()) : std::nullopt, header.size);
+      return hand_on(header.client ? std::optional(header.client->unmapped().text()) : std::nullopt, header.size);
   }
 }
 

@@ -16,7 +16,7 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
     case ExchangeState::borrowing:
       return awaited.dialing && now < dial_at_ ? Deadline::dial_wait : Deadline::pool_wait;
     case ExchangeState::forwarding:
-      if (now >= attempt_at_) return Deadline::attempt;
+      if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;
       if (silent_ && !awaited.origin_queued) return Deadline::quiet;
       if (awaited.body_ended && !silent_) return Deadline::response_head;
       return awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends;

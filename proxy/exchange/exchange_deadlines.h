@@ -61,7 +61,6 @@ class ExchangeDeadlines final {
   void lease(Instant now) {
     wait_at_ = kNever;
     sent_at_ = now;
-    attempt_at_ = deadline_after(now, limits_->per_try_timeout);
   }
   void sent(Instant now) { sent_at_ = now; }
   // The client could not be read until now.
@@ -113,7 +112,7 @@ class ExchangeDeadlines final {
       case ExchangeState::borrowing:
         return wait_at_;
       case ExchangeState::forwarding:
-        return std::min(attempt_at_,
+        return std::min(attempt_at(body_ended),
                         silent_ ? deadline_after(now, limits_->idle_timeout) : forwarding_deadline(body_ended));
       case ExchangeState::relaying:
       case ExchangeState::tunnel:
@@ -121,6 +120,10 @@ class ExchangeDeadlines final {
     }
     CARPOOL_ASSERT(false);
     return kNever;
+  }
+  // The time of an attempt counts while the origin has the whole request: a slow client is not the origin's failure.
+  Instant attempt_at(bool body_ended) const {
+    return body_ended ? deadline_after(sent_at_, limits_->per_try_timeout) : kNever;
   }
   // Bytes of a head do not extend its deadline: an origin that sends one byte now and then would never time out. A
   // whole 1xx head does, to at most twice the limit in total.
@@ -135,7 +138,6 @@ class ExchangeDeadlines final {
   Instant look_at_ = kNever;  // collecting: when to check whether the body streams
   Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
-  Instant attempt_at_ = kNever;
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};
   Instant dial_at_{};      // by then a dial that is in progress has ended

@@ -88,6 +88,8 @@ bool Exchange::retry_misdirected() {
 // The response has a status of request.retry_on. Returns true if the request is sent once more; otherwise its client
 // gets this response.
 bool Exchange::retry_status() {
+  // Another attempt would wait for the origin's pause, or go over a connection that has not authenticated this client.
+  if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return false;
   const RetryDecision decision = decide_retry(RequestFate::refused_status);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return false;
@@ -102,7 +104,8 @@ bool Exchange::retry_status() {
 void Exchange::on_late_attempt(Fault fault) {
   const Instant now = context_.loop.now();
   static_cast<Connection&>(*attempt_->lease).note_failure(now);
-  const RetryDecision decision = decide_retry(RequestFate::late);
+  const RetryDecision decision =
+      attempt_->authenticated ? RetryDecision{RetryOutcome::unsafe, {}} : decide_retry(RequestFate::late);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome == RetryOutcome::retry) {
     info_.origin->destination->note_failure(fault);

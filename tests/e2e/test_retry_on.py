@@ -45,6 +45,16 @@ def test_a_status_is_retried_as_often_as_max_retries_says_and_then_passed_on(ori
     assert (answer.status, answer.body, len(o.seen)) == (503, b"503", 3)
 
 
+def test_a_response_that_asks_for_a_pause_is_passed_on_and_does_not_wait_for_its_end(origin, carpool):
+    def later(exchange):
+        exchange.read_body()
+        return exchange.reply(503, b"later", headers=[("Retry-After", "20")])
+    o, c = origin(later), carpool(pool={"cool_down": True, "wait_timeout": "30s"}, request={"retry_on": ["503"]})
+    answer = asked(c, o.url + "/")
+    assert (answer.status, answer.body, len(o.seen)) == (503, b"later", 1)
+    assert c.pool(o.url)["cooling_down"] and c.pool(o.url)["waiting"] == 0
+
+
 def test_a_post_and_a_request_with_a_body_are_never_repeated_without_proof(origin, carpool):
     o, c = origin(answers(*[503] * 9)), carpool(request={"retry_on": ["503", "reset"], "per_try_timeout": "10s", "retry_idempotent": True})
     for method, body in (("POST", b""), ("POST", b"x"), ("PATCH", b""), ("GET", b"x"), ("PUT", b"x")):

@@ -125,17 +125,19 @@ TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
   }
 }
 
-TEST_F(TheDeadlines, OfAnAttemptCountFromItsConnectionAndEndWithTheHead) {
+TEST_F(TheDeadlines, OfAnAttemptCountFromTheWholeRequestAndEndWithTheHead) {
   request_.per_try_timeout = seconds(4);
   deadlines_.lease(now_);
   pass(seconds(3));
   deadlines_.sent(now_);
-  EXPECT_EQ(next(forwarding), now_ + seconds(1)) << "whatever is sent";
-  EXPECT_EQ(next(relaying), now_ + seconds(20));
-  pass(seconds(1));
+  EXPECT_EQ(next(forwarding, true), now_ + seconds(4));
+  EXPECT_GT(next(forwarding, false), now_ + seconds(4)) << "a slow client is not the origin's failure";
+  EXPECT_EQ(next(relaying, true), now_ + seconds(20));
+  pass(seconds(4));
   EXPECT_EQ(passed(forwarding, {.body_ended = true}), Deadline::attempt);
+  EXPECT_NE(passed(forwarding, {.body_ended = false}), Deadline::attempt);
   deadlines_.lease(now_);
-  EXPECT_EQ(next(forwarding), now_ + seconds(4)) << "each attempt has its own";
+  EXPECT_EQ(next(forwarding, true), now_ + seconds(4)) << "each attempt has its own";
 }
 
 TEST_F(TheDeadlines, EndNoSilentStreamButOneWhoseBytesAreNotTaken) {
