@@ -67,7 +67,8 @@ def test_a_listeners_class_goes_before_the_requests_own(origin, carpool, gate):
 
 def test_a_client_with_many_requests_waits_for_itself(origin, carpool, gate):
     o = origin(held(gate))
-    c = carpool(workers=1, pool={"size": 1, "wait_timeout": "60s"})
+    # The clients are connections of one process.
+    c = carpool(workers=1, listen={"loopback_client": "connection"}, pool={"size": 1, "wait_timeout": "60s"})
     with H2Client(c.address) as noisy:
         streams = [noisy.ask("/noisy%d" % i, authority="127.0.0.1:%d" % o.port) for i in range(20)]
         gate.wait_for(1)
