@@ -46,8 +46,9 @@ class WaitQueue {
     ++class_of(borrower);
   }
   void leave(Borrower& borrower) {
-    // Virtual time advances when the head is removed, not when a later waiter gives up.
-    if (first_of(borrower.want_.new_connection_only) == &borrower)
+    // Virtual time advances when the head is removed, not when a later waiter gives up. It never passes the turn of one
+    // that waits. Retries have no part in it: any number of them may come and go before the same head.
+    if (!borrower.want_.new_connection_only && first_of(false) == &borrower)
       served_ = std::max(served_, borrower.virtual_finish_time_);
     queue_of(borrower).erase(borrower);
     if (!borrower.want_.new_connection_only) clients_.erase(borrower);

@@ -39,6 +39,9 @@ MUTANTS = [
     m("a destination whose last waiter was refused stays starved", D + "rejection.cc", "offer_surplus_dials();", "", "sim"),
     # ---- the wait queue ----
     m("the last of equals is served first", Q + "turn_order.h", "one.ticket_ < other.ticket_", "one.ticket_ > other.ticket_", "unit"),
+    m("a retry moves the virtual time", Q + "wait_queue.h", "!borrower.want_.new_connection_only && first_of(false) == &borrower",
+      "first_of(borrower.want_.new_connection_only) == &borrower", "unit"),
+    m("a waiter that gives up moves the virtual time", Q + "wait_queue.h", "first_of(false) == &borrower", "true", "unit"),
     m("the virtual time does not advance", Q + "wait_queue.h", "served_ = std::max(served_, borrower.virtual_finish_time_);", ";", "unit"),
     m("a waiter that waits again is the last", Q + "wait_queue.h",
       "if (borrower.virtual_finish_time_ == 0) borrower.virtual_finish_time_ = turn_of(borrower);",

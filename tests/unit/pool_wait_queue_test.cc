@@ -21,6 +21,16 @@ class TheLine : public test::PoolScene {
  protected:
   TheLine() : PoolScene(2) {}
 
+  static BorrowRequest of_client(char who) {
+    BorrowRequest want;
+    want.client = static_cast<std::uint64_t>(who);
+    return want;
+  }
+  static BorrowRequest again() {
+    BorrowRequest want = of_client('r');
+    want.new_connection_only = true;
+    return want;
+  }
   // Returns the order in which all borrowers are served; each letter is a client or a class.
   std::string served(TestBorrower& holder, const std::vector<std::pair<char, TestBorrower*>>& line) {
     std::string order;
@@ -211,6 +221,36 @@ TEST_F(TheLine, StarvesNoClassAndNoClient) {
     const int share = want.priority_class == 0 ? 400 : want.priority_class == 1 ? 100 : 25;
     EXPECT_NEAR(count[one], share, share / 4 + 2) << "class " << int{want.priority_class} << " client " << want.client;
   }
+}
+
+TEST_F(TheLine, ServesANewClientEarlyHoweverManyRetriesWereServed) {
+  limits.size = 1;
+  TestBorrower* holder = &leased();
+  std::vector<std::pair<char, TestBorrower*>> line;
+  for (int n = 0; n < 3; ++n) line.emplace_back('a', &waiting(of_client('a')));
+  for (int n = 0; n < 8; ++n) {
+    TestBorrower& retry = waiting(again());
+    holder->discard(CloseCause::error);
+    world.dialed();
+    world.deliver_all();
+    ASSERT_EQ(retry.state, State::leased);
+    holder = &retry;
+  }
+  line.emplace_back('b', &waiting(of_client('b')));
+  EXPECT_EQ(served(*holder, line), "abaa");
+}
+
+TEST_F(TheLine, ServesANewClientEarlyHoweverManyWaitersGaveUp) {
+  limits.size = 1;
+  TestBorrower& holder = leased();
+  std::vector<std::pair<char, TestBorrower*>> line;
+  for (int n = 0; n < 3; ++n) line.emplace_back('a', &waiting(of_client('a')));
+  for (int n = 0; n < 8; ++n) waiting(again()).cancel();
+  std::vector<TestBorrower*> others;
+  for (int n = 0; n < 8; ++n) others.push_back(&waiting(of_client('c')));
+  for (TestBorrower* one : others) one->cancel();
+  line.emplace_back('b', &waiting(of_client('b')));
+  EXPECT_EQ(served(holder, line), "abaa");
 }
 
 TEST_F(TheLine, CancelsWithoutATrace) {
