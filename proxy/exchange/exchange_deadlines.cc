@@ -1,5 +1,7 @@
 #include "proxy/exchange/exchange_deadlines.h"
 
+#include <algorithm>
+
 namespace carpool::proxy {
 
 Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Awaited& awaited) const {
@@ -27,6 +29,13 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
   }
   CARPOOL_ASSERT(false);
   return Deadline::total;
+}
+
+Instant ExchangeDeadlines::forwarding_deadline(Instant now, bool body_ended) const {
+  if (silent_) return deadline_after(now, limits_->idle_timeout);
+  const Duration limit = body_ended ? limits_->response_header_timeout : limits_->idle_timeout;
+  if (limit <= Duration::zero()) return kNever;
+  return std::min(std::max(sent_at_, informed_at_) + limit, sent_at_ + 2 * limit);
 }
 
 }  // namespace carpool::proxy

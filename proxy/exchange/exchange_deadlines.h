@@ -112,8 +112,7 @@ class ExchangeDeadlines final {
       case ExchangeState::borrowing:
         return wait_at_;
       case ExchangeState::forwarding:
-        return std::min(attempt_at(body_ended),
-                        silent_ ? deadline_after(now, limits_->idle_timeout) : forwarding_deadline(body_ended));
+        return std::min(attempt_at(body_ended), forwarding_deadline(now, body_ended));
       case ExchangeState::relaying:
       case ExchangeState::tunnel:
         return deadline_after(now, limits_->idle_timeout);
@@ -127,11 +126,7 @@ class ExchangeDeadlines final {
   }
   // Bytes of a head do not extend its deadline: an origin that sends one byte now and then would never time out. A
   // whole 1xx head does, to at most twice the limit in total.
-  Instant forwarding_deadline(bool body_ended) const {
-    const Duration limit = body_ended ? limits_->response_header_timeout : limits_->idle_timeout;
-    if (limit <= Duration::zero()) return kNever;
-    return std::min(std::max(sent_at_, informed_at_) + limit, sent_at_ + 2 * limit);
-  }
+  Instant forwarding_deadline(Instant now, bool body_ended) const;
 
   const config::Request* limits_ = nullptr;
   Instant total_at_ = kNever;

@@ -84,6 +84,7 @@ DECISIONS = [
     m("a silent client is a slow origin", X + "exchange_deadlines.cc", "awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends", "Deadline::origin_reads", EXCHANGE),
     m("a client that does not read is a silent origin", X + "exchange_deadlines.cc", "awaited.client_queued ? Deadline::client_reads : Deadline::origin_sends", "Deadline::origin_sends", EXCHANGE),
     m("a stream that nobody reads may be silent", X + "exchange_deadlines.cc", "silent_ && !awaited.client_queued && !awaited.origin_queued", "silent_", EXCHANGE),
+    m("a silent stream is looked at all the time", X + "exchange_deadlines.cc", "if (silent_) return deadline_after(now, limits_->idle_timeout);", "", EXCHANGE),
     m("an attempt is never late", X + "exchange_deadlines.cc", "if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;", "", EXCHANGE),
     # ---- where a request may go ----
     m("a port does not distinguish origins", X + "reach.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.scheme == b.scheme && a.host == b.host", EXCHANGE),
