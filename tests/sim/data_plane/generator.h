@@ -102,8 +102,9 @@ inline void some_bulk(Random& random, Plan& plan) {
   if (chance(random, 60)) client.deaf = 1 + pick(random, 100'000);
 }
 
-// A client that reads no more; over HTTP/2 the window of its connection may close before those of its streams.
-inline void some_deafness(Random& random, ClientPlan& client) {
+// A client that reads no more; over HTTP/2 the window of its connection may close before those of its streams, and the
+// stream that closed it may be reset while others still need it.
+inline void some_deafness(Random& random, Plan& plan, ClientPlan& client) {
   client.deaf = 1 + pick(random, chance(random, 50) ? 100 : 3000);
   if (client.h2 == 0 || client.requests.size() < 2 || chance(random, 50)) return;
   client.deaf = 100 + pick(random, 30'000);  // of 64 KiB
@@ -111,6 +112,46 @@ inline void some_deafness(Random& random, ClientPlan& client) {
   client.window = 1U << 18;
   for (RequestPlan& one : client.requests) one.answers.front() = {.framing = 1};
   client.requests.front().answers.front() = {.size = 100'000 + pick(random, 50'000)};
+  if (chance(random, 50)) return;
+  plan.room = 1U << 17;
+  RequestPlan& first = client.requests.front();
+  first = RequestPlan{.origin = first.origin, .gives_up = 1 + pick(random, client.deaf), .answers = first.answers};
+}
+
+// A client whose windows hold more than the proxy writes at once, and which reads several long responses together:
+// which stream comes next is the proxy's choice.
+inline void some_parallel_reading(Random& random, Plan& plan) {
+  plan.size = 8;
+  ClientPlan& client = plan.clients.front();
+  client.window = 1U << 20;
+  client.requests.resize(5 + pick(random, 4));
+  for (RequestPlan& one : client.requests) {
+    one = RequestPlan{.origin = pick(random, plan.origins), .answers = {{}}};
+    one.answers.front() = {.framing = pick(random, 2), .size = 100'000 + pick(random, 400'000)};
+  }
+}
+
+// Several uploads on one session, whose origin's windows hold more than the proxy writes at once. A frame may wait for
+// the socket when its client gives up.
+inline void some_parallel_writing(Random& random, Plan& plan) {
+  plan.h2 = plan.origins = 1;
+  plan.size = 1;
+  ClientPlan& client = plan.clients.front();
+  client.requests.resize(3 + pick(random, 4));
+  for (RequestPlan& one : client.requests) {
+    one = RequestPlan{.method = 1, .size = 60'000 + pick(random, 200'000), .answers = {{}}};
+    one.chunked = pick(random, 2);
+    one.gives_up = pick(random, 2);
+  }
+}
+
+inline void some_parallel(Random& random, Plan& plan) {
+  plan.room = chance(random, 50) ? 65536 : 1000 + pick(random, 30'000);
+  plan.patience = plan.orders = plan.classes = plan.window = plan.failing = 0;
+  plan.wide = 1U << 20;
+  plan.clients.assign(
+      1, ClientPlan{.loop = pick(random, plan.loops), .pipelines = 7, .h2 = 1, .wide = 1U << 20, .requests = {}});
+  chance(random, 50) ? some_parallel_reading(random, plan) : some_parallel_writing(random, plan);
 }
 
 inline void some_session(Random& random, ClientPlan& client) {
@@ -166,9 +207,10 @@ inline Plan plan_of(std::uint64_t seed) {
     }
     if (client.h2 == 0 && chance(random, 15)) client.half = 1;
     if (plan.patience != 0 && chance(random, 50)) some_silence(random, client);
-    if (chance(random, 3)) some_deafness(random, client);
+    if (chance(random, 3)) some_deafness(random, plan, client);
   }
   if (chance(random, 1)) some_bulk(random, plan);
+  if (chance(random, 2)) some_parallel(random, plan);
   return plan;
 }
 

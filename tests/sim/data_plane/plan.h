@@ -72,6 +72,7 @@ struct ClientPlan {
   std::uint32_t half = 0;          // HTTP/1: FIN follows its last request
   std::uint32_t deaf = 0;          // reads no more after so many bytes; 0: it reads everything
   std::uint32_t pings = 0;         // HTTP/2: before each request
+  std::uint32_t wide = 0;          // HTTP/2: the window of its connection; 0: the protocol's
   std::vector<RequestPlan> requests;
 };
 
@@ -84,9 +85,10 @@ struct Plan {
   std::uint64_t seed = 1;
   // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
   // bytes in flight; failing: percent of the dials; patience: of a request, in milliseconds; 0: as configured.
-  // classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the protocol's.
+  // classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the protocol's; wide: of the
+  // connections to them, likewise.
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
-                classes = 0, window = 0;
+                classes = 0, window = 0, wide = 0;
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
 };
@@ -109,14 +111,14 @@ void each_number(RequestPlan& one, const Visit& visit) {
 template <class Visit>
 void each_number(ClientPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.loop, &one.pipelines, &one.leaves_after, &one.h2, &one.window, &one.pieces,
-                                &one.goaway, &one.half, &one.deaf, &one.pings}) {
+                                &one.goaway, &one.half, &one.deaf, &one.pings, &one.wide}) {
     visit(*number);
   }
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders,
-                                &one.patience, &one.classes, &one.window}) {
+                                &one.patience, &one.classes, &one.window, &one.wide}) {
     visit(*number);
   }
 }

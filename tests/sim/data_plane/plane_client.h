@@ -60,6 +60,11 @@ class PlaneClient {
     leaving_ |= plan_.leaves_after != 0 && sent_ >= plan_.leaves_after;
   }
   void count_read(std::size_t size) { read_ += size; }
+  // So many of the bytes that it could read at once does it read.
+  std::size_t may_read(std::size_t most) const {
+    return plan_.deaf == 0 ? most
+                           : std::min<std::size_t>(most, plan_.deaf - std::min<std::uint64_t>(plan_.deaf, read_));
+  }
   bool left() const { return left_; }
   // The proxy closed, and everything that it sent has been read. Returns true once.
   bool sees_close() {

@@ -375,7 +375,7 @@ class PlaneWorld final : public pool::Environment {
       dialed.transport = std::make_unique<VirtualTransport>(link.wire);
       {
         const HeldMemory::Peer peer;
-        link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window);
+        link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window, plan_.wide);
       }
       link.greeting = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
                                                             std::move(dialed), now);

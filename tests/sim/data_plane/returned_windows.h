@@ -5,6 +5,9 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
+#include <cstdint>
+
 namespace carpool::test {
 
 class ReturnedWindows {
@@ -21,5 +24,12 @@ class ReturnedWindows {
  private:
   nghttp2_option* option_ = nullptr;
 };
+
+// Opens the window of a peer's connection, which SETTINGS leave as it is; 0: not.
+inline void widen(nghttp2_session* session, std::uint32_t window) {
+  if (window == 0) return;
+  const auto most = static_cast<std::int32_t>(std::min(window, 1U << 30));
+  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, most);
+}
 
 }  // namespace carpool::test

@@ -33,6 +33,7 @@ class ScriptedH2Client final : public PlaneClient {
     nghttp2_session_client_new2(&session_, calls, this, ReturnedWindows().get());
     nghttp2_session_callbacks_del(calls);
     set_window(plan.window);
+    widen(session_, plan.wide);
   }
   ~ScriptedH2Client() override { nghttp2_session_del(session_); }
   FrameCheck* frames() override { return &frames_; }
@@ -56,7 +57,7 @@ class ScriptedH2Client final : public PlaneClient {
   }
   bool read(std::size_t most) override {
     if (left() || deaf()) return false;
-    const std::string bytes = wire.take(most);
+    const std::string bytes = wire.take(may_read(most));
     account_.log_bytes(bytes);
     count_read(bytes.size());
     const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());

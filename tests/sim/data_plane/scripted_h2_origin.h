@@ -20,8 +20,8 @@ namespace carpool::test {
 
 class ScriptedH2Origin {
  public:
-  // `window`: of its streams; 0: the protocol's.
-  ScriptedH2Origin(Account& account, VirtualWire& wire, std::uint32_t window)
+  // `window`: of its streams, `wide`: of its connection; 0: the protocol's.
+  ScriptedH2Origin(Account& account, VirtualWire& wire, std::uint32_t window, std::uint32_t wide)
       : account_(account), wire_(wire), window_(window), frames_(account, wire, FrameCheck::Peer::origin) {
     nghttp2_session_callbacks* calls = nullptr;
     nghttp2_session_callbacks_new(&calls);
@@ -32,6 +32,7 @@ class ScriptedH2Origin {
     nghttp2_session_server_new2(&session_, calls, this, ReturnedWindows().get());
     nghttp2_session_callbacks_del(calls);
     set_window(window_);
+    widen(session_, wide);
   }
   ScriptedH2Origin(const ScriptedH2Origin&) = delete;
   ScriptedH2Origin& operator=(const ScriptedH2Origin&) = delete;

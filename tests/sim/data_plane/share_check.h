@@ -30,10 +30,10 @@ class ShareCheck {
       const auto relayed = relayed_.find(request);
       Turn& last = turns_[request];
       const std::uint64_t sent = frames->data_sent(id), all = frames->data_sent();
-      const bool waits = relayed != relayed_.end() && relayed->second > sent && frames->open(id) && !client.wire.full;
+      const bool waits = relayed != relayed_.end() && relayed->second > sent && frames->open(id);
       const bool passed_over = waits && last.waits && last.sent == sent;
       last.others = passed_over ? last.others + (all - last.all) : 0;
-      if (last.others > kMostOfOne * (1 + streams.size())) {
+      if (last.others > kMostAtOnce + kMostOfOne * (1 + streams.size())) {
         account_.complain(*request, request->token + " waited while other streams of its client sent " +
                                         std::to_string(last.others) + " bytes");
       }
@@ -43,7 +43,8 @@ class ShareCheck {
   void end_turn() { relayed_.clear(); }
 
  private:
-  static constexpr std::uint64_t kMostOfOne = 16384;  // a frame
+  static constexpr std::uint64_t kMostOfOne = 16384;        // a frame
+  static constexpr std::uint64_t kMostAtOnce = 128 * 1024;  // in frames that wait for the client's socket
   struct Turn {
     bool waits = false;
     std::uint64_t sent = 0, all = 0, others = 0;
