@@ -164,6 +164,74 @@ TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
   EXPECT_LT(120'000U, one.outgoing.size());
 }
 
+// A head of 20 bytes, of which one never comes, on stream 3.
+std::string most_of_a_head() {
+  return std::string("\0\0\x14\1\5\0\0\0\3", 9) + "\x82\x86\x84";
+}
+
+// A client of HTTP/2 that reads nothing of a response of so many bytes, and whose next head never ends.
+class AnUnfinishedHead : public TheDataPlane {
+ protected:
+  AnUnfinishedHead() {
+    plane_.listen.header_timeout = 3s;
+    plane_.listen.idle_timeout = 20s;
+    plane_.listener.change(plane_.listen);
+  }
+  test::MemoryWire& stuck_behind(std::size_t response) {
+    const std::string window("\0\x20\0\0", 4);  // 2 MiB
+    test::MemoryWire& one = client();
+    send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    send(one, frame(4, 0, 0, std::string("\0\x04", 2) + window) + frame(8, 0, 0, window) +
+                  frame(1, 5, 1,
+                        "\x82\x86\x84\x41\x06"
+                        "a.test"));
+    plane_.environment.connect();
+    plane_.turn();
+    if (response != 0) one.room = 0;
+    send(one, most_of_a_head());
+    plane_.from_origin(
+        0, "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(response) + "\r\n\r\n" + std::string(response, 'x'));
+    one.outgoing.clear();
+    return one;
+  }
+  // The first to be closed is the client of HTTP/1.1 that read the preface.
+  bool closed() const { return clients_.closed.size() == 2; }
+  // The error code of the GOAWAY that was sent; -1: none was.
+  static int goaway_of(const test::MemoryWire& one) {
+    int error = -1;
+    for (std::size_t at = 0; at + 9 <= one.outgoing.size(); at += 9 + test::number_at(one.outgoing, at, 3)) {
+      if (one.outgoing[at + 3] == 7) error = static_cast<int>(test::number_at(one.outgoing, at + 13, 4));
+    }
+    return error;
+  }
+};
+
+TEST_F(AnUnfinishedHead, EndsWithAGoawayWhereTheClientReads) {
+  const test::MemoryWire& one = stuck_behind(0);
+  plane_.pass(2s);
+  EXPECT_FALSE(one.shut || one.gone);
+  plane_.pass(2s);
+  EXPECT_EQ(11, goaway_of(one)) << "ENHANCE_YOUR_CALM";
+  EXPECT_TRUE(one.shut || one.gone);
+}
+
+TEST_F(AnUnfinishedHead, EndsAtItsTimeThoughTheClientReadsNothing) {
+  stuck_behind(30'000);
+  plane_.pass(2s);
+  EXPECT_FALSE(closed());
+  plane_.pass(2s);
+  EXPECT_TRUE(closed()) << "no GOAWAY can be sent";
+}
+
+// The rest of the head is not read either, so its time means nothing.
+TEST_F(AnUnfinishedHead, EndsAtTheIdleTimeoutWhereTheClientLeavesTooMuchUnread) {
+  stuck_behind(120'000);
+  plane_.pass(4s);
+  EXPECT_FALSE(closed());
+  plane_.pass(20s);
+  EXPECT_TRUE(closed());
+}
+
 // END_STREAM behind the last window of a connection leaves no byte and no request that would wait for it.
 TEST_F(TheDataPlane, LeavesAnHttp2ClientThatNeverOpensTheWindowOfItsConnection) {
   const std::string window("\0\x20\0\0", 4);  // 2 MiB, of a stream

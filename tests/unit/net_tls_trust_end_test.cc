@@ -85,6 +85,22 @@ TEST(TlsTrustOfAnOrigin, EndsASessionAlsoInTheProcessThatTookItOver) {
   expect_ends(all);
 }
 
+SessionPtr session_of(const std::string& text) {
+  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+  return SessionPtr(d2i_SSL_SESSION(nullptr, &at, static_cast<long>(text.size())));
+}
+
+// Marks the ticket of a session, as after a full handshake with a peer that is trusted for `left` seconds more.
+void mark_with(SSL_SESSION* session, long left) {
+  const std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>> context(SSL_CTX_new(TLS_method()));
+  const std::unique_ptr<SSL, FreeWith<SSL_free>> ssl(SSL_new(context.get()));
+  TlsTransport transport{Fd()};
+  transport.trust_until(std::time(nullptr) + left);
+  SSL_set_app_data(ssl.get(), &transport);
+  ASSERT_EQ(SSL_set_session(ssl.get(), session), 1);
+  EXPECT_EQ(mark_ticket(ssl.get(), nullptr), 1);
+}
+
 // A client may offer a ticket for as long as it wants.
 TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
   const Chain chain;
@@ -92,8 +108,7 @@ TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
   ASSERT_NE(pair.connect(), nullptr);
   const std::vector<std::string> all = pair.client->hand_out("localhost:443", 1);
   ASSERT_EQ(all.size(), 1U);
-  const auto* at = reinterpret_cast<const unsigned char*>(all[0].data());
-  const SessionPtr session(d2i_SSL_SESSION(nullptr, &at, static_cast<long>(all[0].size())));
+  const SessionPtr session = session_of(all[0]);
   ASSERT_TRUE(session);
   const auto judged = [&] { return judge_ticket(nullptr, session.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr); };
   EXPECT_EQ(judged(), SSL_TICKET_RETURN_USE) << "it ends with the chain";
@@ -101,6 +116,30 @@ TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
   EXPECT_EQ(judged(), SSL_TICKET_RETURN_IGNORE_RENEW);
   ASSERT_EQ(SSL_SESSION_set1_ticket_appdata(session.get(), nullptr, 0), 1);
   EXPECT_EQ(judged(), SSL_TICKET_RETURN_IGNORE_RENEW);
+}
+
+// The certificates are verified before the ticket is made, and the second in which they end may lie between.
+TEST(TlsTicket, WhoseTrustEndsWhileItIsMadeLivesASecondAndIsWorthNothing) {
+  const Chain chain;
+  ChainPair pair(chain, "", false);
+  ASSERT_NE(pair.connect(), nullptr);
+  const std::vector<std::string> all = pair.client->hand_out("localhost:443", 1);
+  ASSERT_EQ(all.size(), 1U);
+  for (const long left : {-1L, 0L, 100L}) {
+    const SessionPtr session = session_of(all[0]);
+    ASSERT_TRUE(session);
+    mark_with(session.get(), left);
+    const long life = SSL_SESSION_get_timeout(session.get());
+    EXPECT_TRUE(left > 0 ? life > 1 && life <= left : life == 1) << life;
+    std::string text(static_cast<std::size_t>(i2d_SSL_SESSION(session.get(), nullptr)), '\0');
+    auto* into = reinterpret_cast<unsigned char*>(text.data());
+    ASSERT_GT(i2d_SSL_SESSION(session.get(), &into), 0);
+    const SessionPtr read = session_of(text);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(SSL_SESSION_get_timeout(read.get()), life) << "a life that the client reads otherwise";
+    EXPECT_EQ(judge_ticket(nullptr, read.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr),
+              left > 0 ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_IGNORE_RENEW);
+  }
 }
 
 TEST(TlsTrustOfAnOrigin, IsOfNoConcernWithoutVerification) {
