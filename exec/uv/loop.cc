@@ -39,6 +39,15 @@ Status descriptors_are_free() {
   return Done{};
 }
 
+// How long libuv may wait: -1 without a timer of its own. Its time is old, so none seems due too early; it is read anew
+// only if there is one.
+int libuv_wait_ms(uv_loop_t& uv) {
+  const int wait = uv_backend_timeout(&uv);
+  if (wait <= 0) return wait;
+  uv_update_time(&uv);
+  return uv_backend_timeout(&uv);
+}
+
 Ready ready_from(std::uint32_t events) {
   return {.readable = (events & EPOLLIN) != 0,
           .writable = (events & EPOLLOUT) != 0,
@@ -159,11 +168,9 @@ void UvLoop::enter() const {
 
 void UvLoop::step(bool may_wait) {
   epoll_event events[kEventsPerTurn];
-  uv_update_time(uv_.get());
   const int got = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms() : 0);
   CARPOOL_ASSERT(got >= 0 || errno == EINTR);
   now_ = Clock::now();
-  uv_update_time(uv_.get());
   ++turns_;
   for (int i = 0; i < got; ++i) dispatch(events[i]);
   mailbox_.deliver(kMailPerTurn, guard_);
@@ -177,7 +184,7 @@ int UvLoop::wait_ms() {
   // has_mail() covers what this thread posted to itself, for which post() does not wake. All other mail has a wake-up
   // pending in the epoll set.
   if (!deferred_.empty() || mailbox_.has_mail()) return 0;
-  const int libuv_ms = uv_backend_timeout(uv_.get());
+  const int libuv_ms = libuv_wait_ms(*uv_);
   const Instant due = timers_.next();
   if (libuv_ms == 0 || due == kNever) return libuv_ms;
   // The turn may have taken time since now_. Rounded up: a wait that ends before the deadline wastes a turn.
@@ -208,7 +215,7 @@ void UvLoop::dispatch(const epoll_event& event) {
 }
 
 void UvLoop::run_libuv() {
-  if (!libuv_ready_ && uv_backend_timeout(uv_.get()) != 0) return;
+  if (!libuv_ready_ && libuv_wait_ms(*uv_) != 0) return;
   libuv_ready_ = false;
   uv_run(uv_.get(), UV_RUN_NOWAIT);
 }

@@ -96,7 +96,8 @@ bool H1Client::step() {
     return state_ == State::lingering;
   }
   if (eof_ && pending_.empty()) {
-    if (transport_->hangup_seen()) notice_hangup();  // a reset may follow the FIN
+    // A reset may follow the FIN. A client without a request is closed anyway.
+    if (transport_->hangup_seen() && exchange_ != nullptr) notice_hangup();
     if (state_ == State::closed) return false;
     on_eof();
     return state_ == State::open && close_when_sent_;

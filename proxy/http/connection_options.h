@@ -17,6 +17,12 @@ class ConnectionOptions {
     if (fields.may_have(FieldName::connection)) parse(fields);
   }
 
+  // Those of a head: parsed only if they may name a field.
+  template <class Head>
+  static ConnectionOptions naming_fields_of(const Head& head) {
+    return head.lists_fields ? ConnectionOptions(head.fields) : ConnectionOptions();
+  }
+
   bool close = false;
   bool keep_alive = false;
   bool upgrade = false;
@@ -26,8 +32,11 @@ class ConnectionOptions {
   bool too_many() const { return too_many_; }
   // Returns true if Connection lists `name`, which is none of the known options.
   bool lists(std::string_view name) const { return count_ != 0 && find(name); }
+  // Returns true if they name a field of this hop, TE included.
+  bool name_fields() const { return count_ != 0 || te; }
 
  private:
+  ConnectionOptions() {}  // no option; others_ stays uninitialised
   static constexpr std::size_t kMost = 64;
   static constexpr std::size_t kMaxBytes = 4096;
   struct Option {

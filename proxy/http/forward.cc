@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "proxy/http/connection_options.h"
 #include "proxy/http/hop_by_hop.h"
 #include "proxy/http/list_tokens.h"
+#include "proxy/http/text_writer.h"
 
 namespace carpool::proxy::http {
 
@@ -15,59 +15,61 @@ namespace {
 // Estimated size of what is written besides the fields, so that one reserve() replaces several growths.
 constexpr std::size_t kAround = 256;
 
-void append_number(std::string& out, std::uint64_t value) {
-  char text[20];
-  out.append(text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text));
-}
-
-void append_via(std::string& out, Version received, std::string_view pseudonym) {
+void append_via(TextWriter& out, Version received, std::string_view pseudonym) {
   if (pseudonym.empty()) return;
   constexpr std::array<std::string_view, 3> kBegin{"Via: 1.0 ", "Via: 1.1 ", "Via: 2.0 "};  // indexed by Version
-  out.append(kBegin[static_cast<std::size_t>(received)]).append(pseudonym).append("\r\n");
+  out.add(kBegin[static_cast<std::size_t>(received)]).add(pseudonym).add("\r\n");
 }
 
-void append_framing(std::string& out, Framing framing, std::uint64_t length) {
+void append_framing(TextWriter& out, Framing framing, std::uint64_t length) {
   if (framing == Framing::chunked) {
-    out.append("Transfer-Encoding: chunked\r\n");
+    out.add("Transfer-Encoding: chunked\r\n");
   } else if (framing == Framing::length) {
-    out.append("Content-Length: ");
-    append_number(out, length);
-    out.append("\r\n");
+    out.add("Content-Length: ").add(length).add("\r\n");
   }
 }
 
 // Copies the fields that `keep` accepts; adjacent fields are copied at once.
 template <class Keep>
-void append_fields(std::string& out, const Fields& fields, const Keep& keep) {
+void append_fields(TextWriter& out, const Fields& fields, const Keep& keep) {
   std::size_t first = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (keep(i)) continue;
-    out.append(fields.lines(first, i));
+    if (first != i) out.add(fields.lines(first, i));
     first = i + 1;
   }
-  out.append(fields.lines(first, fields.size()));
+  if (first != fields.size()) out.add(fields.lines(first, fields.size()));
 }
 
 // Appends "Upgrade: a, b" without h2c, or nothing if no protocol is left.
-bool append_upgrade(std::string& out, const Fields& fields) {
+bool append_upgrade(TextWriter& out, const Fields& fields) {
   bool any = false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::upgrade) continue;
     ListReader list(fields[i].value);
     for (std::string_view protocol; list.next(protocol);) {
       if (iequals(protocol, "h2c")) continue;
-      out.append(any ? ", " : "Upgrade: ").append(protocol);
+      out.add(any ? ", " : "Upgrade: ").add(protocol);
       any = true;
     }
   }
-  if (any) out.append("\r\n");
+  if (any) out.add("\r\n");
   return any;
 }
 
-void append_status_line(std::string& out, const ResponseHead& head) {
-  out.append("HTTP/1.1 ");
-  append_number(out, head.status);
-  out.append(1, ' ').append(head.reason).append("\r\n");
+void append_status_line(TextWriter& out, const ResponseHead& head) {
+  const char status[3] = {static_cast<char>('0' + head.status / 100 % 10),
+                          static_cast<char>('0' + head.status / 10 % 10), static_cast<char>('0' + head.status % 10)};
+  out.add("HTTP/1.1 ").add({status, sizeof status}).add(" ").add(head.reason).add("\r\n");
+}
+
+void append_persistence(TextWriter& out, Version client_version, bool close, std::uint32_t keep_alive) {
+  if (close) {
+    out.add("Connection: close\r\n");
+  } else if (client_version == Version::http10 || keep_alive != 0) {
+    out.add("Connection: keep-alive\r\n");
+  }
+  if (!close && keep_alive != 0) out.add("Keep-Alive: timeout=").add(std::uint64_t{keep_alive}).add("\r\n");
 }
 
 void reserve(std::string& out, std::size_t more) {
@@ -88,15 +90,8 @@ std::uint32_t told_keep_alive(Duration idle_timeout) {
 }
 
 void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive) {
-  if (close) {
-    out.append("Connection: close\r\n");
-  } else if (client_version == Version::http10 || keep_alive != 0) {
-    out.append("Connection: keep-alive\r\n");
-  }
-  if (close || keep_alive == 0) return;
-  out.append("Keep-Alive: timeout=");
-  append_number(out, keep_alive);
-  out.append("\r\n");
+  TextWriter text(out);
+  append_persistence(text, client_version, close, keep_alive);
 }
 
 // A member of Via is "protocol pseudonym comment"; no other word of it resembles one of our pseudonyms.
@@ -113,36 +108,33 @@ bool via_contains(const Fields& fields, std::string_view pseudonym) {
   return false;
 }
 
-void write_request(std::string& out, const RequestHead& head, const ForwardRules& rules) {
+void write_request(std::string& to, const RequestHead& head, const ForwardRules& rules) {
   const Fields& fields = head.fields;
-  const ConnectionOptions options(fields);
+  const ConnectionOptions options = ConnectionOptions::naming_fields_of(head);
   const std::size_t set_bytes = rules.set == nullptr ? 0 : rules.set->bytes();
-  reserve(out, fields.bytes() + set_bytes + head.method.size() + rules.path.size() + rules.host.size() +
-                   rules.absolute.size() + rules.proxy_authorization.size() + kAround);
-  out.append(head.method).append(1, ' ').append(rules.absolute).append(rules.path.starts_with('?') ? "/" : "");
-  if (rules.absolute.empty() || rules.path != "*") out.append(rules.path);  // RFC 9112 §3.2.4
-  out.append(" HTTP/1.1\r\nHost: ").append(rules.host).append("\r\n");
-  if (!rules.proxy_authorization.empty()) {
-    out.append("Proxy-Authorization: ").append(rules.proxy_authorization).append("\r\n");
-  }
+  reserve(to, fields.bytes() + set_bytes + head.method.size() + rules.path.size() + rules.host.size() +
+                  rules.absolute.size() + rules.proxy_authorization.size() + kAround);
+  TextWriter out(to);
+  out.add(head.method).add(" ").add(rules.absolute).add(rules.path.starts_with('?') ? "/" : "");
+  if (rules.absolute.empty() || rules.path != "*") out.add(rules.path);  // RFC 9112 §3.2.4
+  out.add(" HTTP/1.1\r\nHost: ").add(rules.host).add("\r\n");
+  if (!rules.proxy_authorization.empty()) out.add("Proxy-Authorization: ").add(rules.proxy_authorization).add("\r\n");
   append_fields(out, fields, [&](std::size_t i) { return passes(head, i, options, rules); });
-  if (rules.set != nullptr) out.append(rules.set->lines(0, rules.set->size()));
-  if (!rules.client_name.empty()) out.append(rules.client_name).append(": ").append(rules.client_value).append("\r\n");
+  if (rules.set != nullptr) out.add(rules.set->lines(0, rules.set->size()));
+  if (!rules.client_name.empty()) out.add(rules.client_name).add(": ").add(rules.client_value).add("\r\n");
   if (rules.max_forwards >= 0) {
-    out.append("Max-Forwards: ");
-    append_number(out, static_cast<std::uint64_t>(rules.max_forwards));
-    out.append("\r\n");
+    out.add("Max-Forwards: ").add(static_cast<std::uint64_t>(rules.max_forwards)).add("\r\n");
   }
   const bool upgrade = rules.upgrade && append_upgrade(out, fields);
   const bool trailers = asks_for_trailers(head, options);
-  if (trailers) out.append("TE: trailers\r\n");
+  if (trailers) out.add("TE: trailers\r\n");
   if (upgrade || trailers) {
-    out.append("Connection: ").append(upgrade ? "Upgrade" : "").append(upgrade && trailers ? ", " : "");
-    out.append(trailers ? "TE\r\n" : "\r\n");
+    out.add("Connection: ").add(upgrade ? "Upgrade" : "").add(upgrade && trailers ? ", " : "");
+    out.add(trailers ? "TE\r\n" : "\r\n");
   }
   append_framing(out, head.framing, head.length);
   append_via(out, head.version, rules.via_pseudonym);
-  out.append("\r\n");
+  out.add("\r\n");
 }
 
 Framing reply_framing(const ResponseHead& head, const ReplyRules& rules) {
@@ -150,30 +142,32 @@ Framing reply_framing(const ResponseHead& head, const ReplyRules& rules) {
   return rules.client_version == Version::http10 ? Framing::until_close : Framing::chunked;
 }
 
-void write_response(std::string& out, const ResponseHead& head, const ReplyRules& rules) {
+void write_response(std::string& to, const ResponseHead& head, const ReplyRules& rules) {
   const Fields& fields = head.fields;
-  const ConnectionOptions options(fields);
-  reserve(out, fields.bytes() + head.reason.size() + kAround);
+  const ConnectionOptions options = ConnectionOptions::naming_fields_of(head);
+  reserve(to, fields.bytes() + head.reason.size() + kAround);
+  TextWriter out(to);
   append_status_line(out, head);
   const bool length = rules.head_request || head.status == 304;
   append_fields(out, fields, [&](std::size_t i) { return returns(fields, i, options, length); });
   if (rules.upgrade && append_upgrade(out, fields)) {
-    out.append("Connection: Upgrade\r\n");
+    out.add("Connection: Upgrade\r\n");
   } else {
     append_persistence(out, rules.client_version, rules.close, rules.keep_alive);
   }
   append_framing(out, reply_framing(head, rules), head.length);
   append_via(out, head.version, rules.via_pseudonym);
-  out.append("\r\n");
+  out.add("\r\n");
 }
 
-void write_informational(std::string& out, const ResponseHead& head, std::string_view via_pseudonym) {
+void write_informational(std::string& to, const ResponseHead& head, std::string_view via_pseudonym) {
   const Fields& fields = head.fields;
-  const ConnectionOptions options(fields);
+  const ConnectionOptions options = ConnectionOptions::naming_fields_of(head);
+  TextWriter out(to);
   append_status_line(out, head);
   append_fields(out, fields, [&](std::size_t i) { return returns(fields, i, options, false); });
   append_via(out, head.version, via_pseudonym);
-  out.append("\r\n");
+  out.add("\r\n");
 }
 
 bool trailer_allowed(std::string_view name) {

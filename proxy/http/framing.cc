@@ -112,6 +112,7 @@ Status settle(RequestHead& head) {
   head.framing = said.framing;
   head.length = said.length;
   head.keep_alive = persists(head.version, options);
+  head.lists_fields = options.name_fields();
   const bool current = head.version != Version::http10;
   head.expect_continue = current && expects_continue(head.fields);
   head.upgrade = current && options.upgrade && offers_upgrade(head.fields);
@@ -128,6 +129,7 @@ Status settle(ResponseHead& head, bool bodiless) {
   head.framing = empty ? Framing::none : said.framing == Framing::none ? Framing::until_close : said.framing;
   head.length = empty ? 0 : said.length;
   head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close;
+  head.lists_fields = options.name_fields();
   return Done{};
 }
 

@@ -41,10 +41,12 @@ bool Fields::end_name() {
 }
 
 void Fields::commit() {
-  while (arena_.size() > open_value_ && white(arena_.back())) arena_.pop_back();
+  std::size_t end = arena_.size();
+  while (end > open_value_ && white(arena_[end - 1])) --end;
   std::size_t leading = open_value_;
-  while (leading < arena_.size() && white(arena_[leading])) ++leading;
-  if (leading > open_value_) arena_.erase(open_value_, leading - open_value_);
+  while (leading < end && white(arena_[leading])) ++leading;
+  if (end != arena_.size()) arena_.resize(end);
+  if (leading != open_value_) arena_.erase(open_value_, leading - open_value_);
   arena_.append("\r\n");
   const std::uint32_t name = offset(open_at());
   const std::string_view text = std::string_view(arena_).substr(name, open_value_ - kNameEnd - name);
@@ -52,6 +54,13 @@ void Fields::commit() {
   seen_ |= bit(id);
   spans_.push_back({name, open_value_, offset(arena_.size()), id, false});
   open_value_ = 0;
+}
+
+void Fields::announce(std::string_view name, std::size_t value_size, FieldName id) {
+  const std::uint32_t from = offset(open_at());
+  const std::uint32_t value = from + offset(name.size()) + kNameEnd;
+  seen_ |= bit(id);
+  spans_.push_back({from, value, value + offset(value_size) + kValueEnd, id, false});
 }
 
 void Fields::abandon() {
@@ -123,7 +132,7 @@ void RequestHead::clear() {
   fields.clear();
   framing = Framing::none;
   length = 0;
-  keep_alive = true;
+  keep_alive = lists_fields = true;
   expect_continue = upgrade = false;
 }
 
@@ -140,7 +149,7 @@ void ResponseHead::clear() {
   fields.clear();
   framing = Framing::none;
   length = 0;
-  keep_alive = true;
+  keep_alive = lists_fields = true;
 }
 
 void ResponseHead::shrink() {

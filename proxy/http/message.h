@@ -53,7 +53,12 @@ class Fields {
   bool end_name();  // returns false if it is no token (RFC 9110 §5.1)
   void append_value(std::string_view piece) { arena_.append(piece); }
   void commit();
-  void abandon();   // drops the unfinished field
+  void abandon();  // drops the unfinished field
+
+  // Adds fields that stand in wire format in one text: announce() for each, then their text as a whole. Until the text
+  // is appended, the announced fields may not be read.
+  void announce(std::string_view name, std::size_t value_size, FieldName id);
+  void append_lines(std::string_view text) { arena_.append(text); }
   void pop_back();  // drops the last committed field
 
  private:
@@ -77,6 +82,7 @@ class Fields {
 // Framing: how the end of a body is found (RFC 9112 §6.3).
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
+// `lists_fields`: Connection may name other fields, or TE. settle() has found that it does not if it is false.
 struct RequestHead {
   std::string method;
   std::string target;  // as received; :path in HTTP/2, empty for a plain CONNECT
@@ -85,6 +91,7 @@ struct RequestHead {
   Framing framing = Framing::none;
   std::uint64_t length = 0;  // with Framing::length
   bool keep_alive = true;    // the sender's choice, RFC 9112 §9.3
+  bool lists_fields = true;
   bool expect_continue = false;
   bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
   // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
@@ -101,6 +108,7 @@ struct ResponseHead {
   Framing framing = Framing::none;
   std::uint64_t length = 0;
   bool keep_alive = true;
+  bool lists_fields = true;
   void clear();
   void shrink();
 };

@@ -1,6 +1,12 @@
 // Unit tests of the facts that a head keeps about its fields.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "proxy/http/forward.h"
+#include "proxy/http/h1/codec.h"
 #include "proxy/http/message.h"
 
 namespace carpool::proxy::http {
@@ -18,6 +24,54 @@ TEST(AHead, KnowsWhichNamesItHas) {
   EXPECT_EQ(fields.get(FieldName::connection), "close");
   fields.clear();
   EXPECT_FALSE(fields.may_have(FieldName::connection));
+}
+
+// Reads a head in pieces of this size.
+void read(std::string_view text, std::size_t piece, RequestHead& head) {
+  RequestReader reader(Limits{});
+  BodyText body;
+  for (std::size_t at = 0; at < text.size(); at += piece) {
+    const Result<ParseResult> fed = reader.feed(text.substr(at, piece), head, body);
+    ASSERT_TRUE(fed) << fed.fault().detail;
+    ASSERT_EQ(fed->taken, std::min(piece, text.size() - at));
+  }
+  EXPECT_FALSE(reader.in_head());
+}
+
+TEST(AHead, HasEachFieldInTheUsualFormHoweverItCame) {
+  constexpr std::string_view kText =
+      "GET / HTTP/1.1\r\nHost: a.test\r\nX-One:1\r\nX-Two: two words\r\nX-Three: 3 \t\r\nX-None:\r\nX-Blank:  \r\n"
+      "x-six: 6\r\nX-Seven:\t7\r\nX-Eight: 8\r\n\r\n";
+  constexpr std::string_view kLines =
+      "Host: a.test\r\nX-One: 1\r\nX-Two: two words\r\nX-Three: 3\r\nX-None: \r\nX-Blank: \r\nx-six: 6\r\nX-Seven: "
+      "7\r\n"
+      "X-Eight: 8\r\n";
+  for (std::size_t piece = 1; piece <= kText.size(); ++piece) {
+    RequestHead head;
+    read(kText, piece, head);
+    ASSERT_EQ(head.fields.size(), 9U) << piece;
+    EXPECT_EQ(head.fields.lines(0, 9), kLines) << piece;
+    EXPECT_EQ(head.fields[3].value, "3") << piece;
+    EXPECT_EQ(head.fields.id(0), FieldName::host) << piece;
+  }
+}
+
+std::string forwarded(std::string_view fields) {
+  RequestHead head;
+  read("GET / HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n", 1000, head);
+  ForwardRules rules;
+  rules.host = "a";
+  rules.path = "/";
+  std::string out;
+  write_request(out, head, rules);
+  return out;
+}
+
+TEST(AHead, IsForwardedWithoutTheFieldsThatConnectionNamesAndWithTheOthers) {
+  EXPECT_NE(forwarded("X-Hop: 1\r\nConnection: keep-alive\r\n").find("X-Hop: 1"), std::string::npos);
+  EXPECT_EQ(forwarded("X-Hop: 1\r\nConnection: keep-alive, x-hop\r\n").find("X-Hop"), std::string::npos);
+  EXPECT_EQ(forwarded("TE: trailers\r\nConnection: keep-alive\r\n").find("TE"), std::string::npos);
+  EXPECT_NE(forwarded("TE: trailers\r\nConnection: te\r\n").find("TE: trailers"), std::string::npos);
 }
 
 TEST(RequestHead, OfHttp2LeavesNothingToTheNextRequest) {

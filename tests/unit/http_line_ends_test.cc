@@ -74,6 +74,20 @@ TEST(HttpLineEnds, EveryTextInEverySplitIsJudgedAsByteByByte) {
   }
 }
 
+TEST(HttpLineEnds, ALongSectionIsJudgedAsByteByByte) {
+  std::mt19937 random(2);
+  std::string text;
+  while (text.size() < 20'000) text.append(random() % 40, 'a').append("\r\n");
+  for (int i = 0; i < 200; ++i) {
+    std::string bad = text;
+    bad[random() % bad.size()] = "\r\n \ta"[random() % 5];
+    for (const std::size_t piece : {std::size_t{4081}, std::size_t{4082}, std::size_t{4083}, bad.size()}) {
+      ASSERT_EQ(in_pieces(bad, piece), plainly(bad)) << i << ", pieces of " << piece;
+    }
+  }
+  EXPECT_EQ(in_pieces(text, text.size()), plainly(text));
+}
+
 TEST(HttpLineEnds, ALineOfOneByteIsCountedAndAnEmptyLineIsNot) {
   LineEnds ends;
   EXPECT_EQ(ends.check("a\r\n\r\n"), nullptr);

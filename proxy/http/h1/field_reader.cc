@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <type_traits>
 
 #include "base/assert.h"
+#include "proxy/http/char_class.h"
 #include "proxy/http/connection_options.h"
 #include "proxy/http/h1/codec.h"
 
@@ -14,45 +16,136 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// Call: the destination of the callbacks during one feed().
-struct Call {
-  Fields& fields;
-  BodySink* trailers;
-  std::size_t most;
+// Call: the destination of the callbacks during one feed(). A field that is whole in the bytes of this call, in the
+// usual form "Name: value" CRLF, is only announced; adjacent ones are copied at once, as one run. Any other field is
+// copied piece by piece.
+class Call {
+ public:
+  Call(Fields& fields, BodySink* trailers, std::size_t most, std::string_view bytes, bool open)
+      : fields_(fields), trailers_(trailers), most_(most), end_(bytes.data() + bytes.size()), open_(open) {}
+
+  void add_name(std::string_view piece) {
+    if (!open_ && name_.data() == nullptr) {
+      name_ = piece;
+    } else {
+      copy_pieces();
+      fields_.append_name(piece);
+    }
+  }
+  // Returns false if it is no token (RFC 9110 §5.1).
+  bool end_name() {
+    if (open_) return fields_.end_name();
+    id_ = field_name(name_);
+    named_ = id_ != FieldName::other || is_token(name_);
+    return named_;
+  }
+  void add_value(std::string_view piece) {
+    if (!open_ && value_.data() == nullptr) {
+      value_ = piece;
+    } else {
+      copy_pieces();
+      fields_.append_value(piece);
+    }
+  }
+  void end_value();
+  // The bytes of this call end: copies what is known of an unfinished field. Returns true if there is one.
+  bool end_bytes() {
+    if (name_.data() != nullptr) copy_pieces();
+    copy_run();
+    return open_;
+  }
+
   const char* wrong = nullptr;
+
+ private:
+  static bool is_token(std::string_view name) { return !name.empty() && prefix_of(name, kToken).size() == name.size(); }
+  static bool white(char c) { return c == ' ' || c == '\t'; }
+  bool in_usual_form() const;
+  void copy_run() {
+    if (run_ != nullptr) fields_.append_lines({run_, static_cast<std::size_t>(run_end_ - run_)});
+    run_ = nullptr;
+  }
+  void copy_pieces();
+  void end_trailer();
+
+  Fields& fields_;
+  BodySink* const trailers_;
+  const std::size_t most_;
+  const char* const end_;      // of the bytes
+  const char* run_ = nullptr;  // fields that are announced
+  const char* run_end_ = nullptr;
+  std::string_view name_, value_;  // of the current field, unless its pieces are in the arena
+  FieldName id_ = FieldName::other;
+  bool named_ = false;
+  bool open_;
 };
+
+bool Call::in_usual_form() const {
+  const char* const after_name = name_.data() + name_.size();
+  const char* const after_value = value_.data() + value_.size();
+  return !value_.empty() && value_.data() == after_name + 2 && after_name[0] == ':' && after_name[1] == ' ' &&
+         end_ - after_value >= 2 && after_value[0] == '\r' && after_value[1] == '\n' && !white(value_.front()) &&
+         !white(value_.back());
+}
+
+void Call::copy_pieces() {
+  if (open_) return;
+  copy_run();
+  open_ = true;
+  fields_.append_name(name_);
+  if (named_) {
+    fields_.end_name();
+    fields_.append_value(value_);
+  }
+  name_ = value_ = {};
+}
+
+void Call::end_value() {
+  if (fields_.size() >= most_ &&
+      trailers_ == nullptr) {  // the line count rejects the head later, in byte order with other errors
+    if (open_) fields_.abandon();
+  } else if (open_ || trailers_ != nullptr || !in_usual_form()) {
+    copy_pieces();
+    fields_.commit();
+    if (trailers_ != nullptr) end_trailer();
+  } else {
+    if (run_end_ != name_.data()) copy_run();
+    if (run_ == nullptr) run_ = name_.data();
+    run_end_ = value_.data() + value_.size() + 2;
+    fields_.announce(name_, value_.size(), id_);
+  }
+  name_ = value_ = {};
+  named_ = open_ = false;
+}
+
+void Call::end_trailer() {
+  const Fields::Field field = fields_[fields_.size() - 1];
+  if (!ConnectionOptions(fields_).lists(field.name)) trailers_->on_trailer(field.name, field.value);
+  fields_.pop_back();
+}
 
 Call& call(llhttp_t* parser) {
   return *static_cast<Call*>(parser->data);
 }
 
 int on_name(llhttp_t* parser, const char* at, std::size_t size) {
-  call(parser).fields.append_name({at, size});
+  call(parser).add_name({at, size});
   return HPE_OK;
 }
 
 int on_name_end(llhttp_t* parser) {
-  if (call(parser).fields.end_name()) return HPE_OK;
+  if (call(parser).end_name()) return HPE_OK;
   call(parser).wrong = "a field name that is not a token";
   return HPE_USER;
 }
 
 int on_value(llhttp_t* parser, const char* at, std::size_t size) {
-  call(parser).fields.append_value({at, size});
+  call(parser).add_value({at, size});
   return HPE_OK;
 }
 
 int on_value_end(llhttp_t* parser) {
-  Call& c = call(parser);
-  if (c.fields.size() >= c.most && c.trailers == nullptr) {
-    c.fields.abandon();  // over the limit: the line count rejects the head later, in byte order with other errors
-    return HPE_OK;
-  }
-  c.fields.commit();
-  if (c.trailers == nullptr) return HPE_OK;
-  const Fields::Field field = c.fields[c.fields.size() - 1];
-  if (!ConnectionOptions(c.fields).lists(field.name)) c.trailers->on_trailer(field.name, field.value);
-  c.fields.pop_back();
+  call(parser).end_value();
   return HPE_OK;
 }
 
@@ -94,17 +187,17 @@ void FieldSection::start() {
   std::memcpy(parser_.data(), &at_first_field(), sizeof(llhttp_t));
   lines_ = {};
   bytes_ = 0;
+  open_ = false;
 }
 
 Step FieldSection::feed(std::string_view bytes, Fields& into, const Limits& limits, BodySink* trailers) {
   const std::size_t room = limits.header_bytes - bytes_;
   const std::string_view now = bytes.substr(0, room);
-  llhttp_t parser;
-  std::memcpy(&parser, parser_.data(), sizeof parser);
-  Call target{into, trailers, limits.headers};
+  auto& parser = *std::launder(reinterpret_cast<llhttp_t*>(parser_.data()));
+  Call target(into, trailers, limits.headers, now, open_);
   parser.data = &target;
   const llhttp_errno_t end = llhttp_execute(&parser, now.data(), now.size());
-  std::memcpy(parser_.data(), &parser, sizeof parser);
+  open_ = target.end_bytes();
 
   Step step;
   step.taken = now.size();

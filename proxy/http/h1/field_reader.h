@@ -30,6 +30,7 @@ class FieldSection {
   alignas(std::max_align_t) std::array<std::byte, kParserBytes> parser_;
   LineEnds lines_;
   std::uint32_t bytes_ = 0;
+  bool open_ = false;  // the current field began in bytes before: its pieces are in the arena
 };
 
 }  // namespace carpool::proxy::http
