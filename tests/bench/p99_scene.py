@@ -61,7 +61,7 @@ class Program:
         config.write_text(text % {**ports, **values})
         self.fixed, self.admin = ports["fixed"], ports["admin"]
         self.process = subprocess.Popen([program, "--config", config], stderr=subprocess.PIPE, text=True)
-        assert "carpool ready" in self.process.stderr.readline()
+        assert any("carpool ready" in line for line in self.process.stderr), "it ended"
         client = http.client.HTTPConnection("127.0.0.1", ports["any"])
         for uri in origins:
             client.request("GET", uri)
