@@ -87,6 +87,16 @@ TEST_F(ABook, EjectsLongerEachTime) {
   EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep);
 }
 
+TEST_F(ABook, EjectsForNoLongerThanTheLongestTime) {
+  book.learn(three, now);
+  for (int times = 0; times < 100; ++times) {
+    fail(three[0], rules.eject_after);
+    ASSERT_EQ(book.judge(three[0], now), AddressSet::Verdict::ejected) << times;
+    now += AddressSet::kEjectAtMost;
+    ASSERT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep) << times;
+  }
+}
+
 TEST_F(ABook, ForgetsFailuresAtTheFirstSuccess) {
   book.learn(three, now);
   fail(three[0], rules.eject_after - 1);
@@ -288,6 +298,23 @@ TEST_F(ABookOfAPool, LetsTheShareOfANewAddressGrow) {
   EXPECT_NEAR(share(3), 0.5, 0.01);
   now += rules.slow_start;
   EXPECT_EQ(share(3), 1);
+}
+
+TEST_F(ABookOfAPool, LetsTheShareOfAnAddressGrowThatIsBack) {
+  const auto share = [this](Instant at) { return book.all(at)[0].share; };
+  book.learn(three, now);
+  EXPECT_EQ(share(now), 1);
+  for (std::uint32_t i = 0; i < rules.eject_after; ++i) book.failed(three[0], now);
+  now += rules.eject_time;
+  EXPECT_NEAR(share(now + rules.slow_start / 2), 0.5, 0.01) << "it was ejected";
+  EXPECT_EQ(share(now + rules.slow_start), 1);
+  book.opened(three[0]);
+  now += 10 * rules.gone_after;
+  book.learn({three[1], three[2]}, now);
+  ASSERT_TRUE(book.all(now)[0].gone);
+  book.learn(three, now);
+  EXPECT_NEAR(share(now + rules.slow_start / 2), 0.5, 0.01) << "no answer named it";
+  EXPECT_EQ(share(now + rules.slow_start), 1);
 }
 
 TEST_F(ABookOfAPool, TellsNothingIfTheStrategyIsToChoose) {

@@ -1,0 +1,91 @@
+"""Defects of what is concluded from what a peer shows or does: the end of its certificate's trust and revocation lists, its
+control messages, the PROXY header of a load balancer, the answers of a parent proxy, the addresses of an origin
+and its failures."""
+from mutant import m
+
+NET, ORIGINS, PLANE = "net_tests", "upstream_tests", "downstream_tests"
+T, N, U, X = "proxy/net/tls/", "proxy/net/", "proxy/upstream/", "proxy/exchange/"
+
+MUTANTS = [
+    # ---- the end of trust ----
+    m("a revocation list ends no session", T + "trust_end.cc", "!obeys_lists(context) || !has_list(context, issuer)", "true", NET),
+    m("the end of a list does not count", T + "trust_end.cc", "if (next != nullptr) end = std::min(end, seconds_of(next));", "", NET),
+    m("no list in force is no end", T + "trust_end.cc", "in_force ? end : 0", "end", NET,
+      "OpenSSL refuses the chain then; only a list that ends between its look and ours reaches this"),
+    m("the end of a certificate ends no session", T + "trust_end.cc", "seconds_of(X509_get0_notAfter(certificate))", "kNoTrustEnd", NET),
+    m("a session outlives the trust that has ended", T + "trust_end.cc", "if (end <= now) return false;", "", NET),
+    m("a ticket's life is longer than the trust", T + "trust_end.cc", "life > left", "false", NET),
+    m("a ticket without an end of trust has some end", T + "trust_end.cc",
+      "SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof end", "false", NET),
+    m("a ticket is worth something after the end of trust", T + "ticket.cc", "trust_end_of(session).value_or(0) <= std::time(nullptr)", "false", NET),
+    m("a resumption renews the trust in a client", T + "ticket.cc", "SSL_session_reused(ssl) == 0", "true", NET),
+    m("a ticket whose trust ends while it is made lives on", T + "ticket.cc",
+      "if (!end_session_by(session, trust_end_of(session).value_or(0))) SSL_SESSION_set_timeout(session, 1);",
+      "static_cast<void>(end_session_by(session, trust_end_of(session).value_or(0)));", NET),
+    m("a ticket whose trust ends while it is made has no life", T + "ticket.cc", "SSL_SESSION_set_timeout(session, 1);", "SSL_SESSION_set_timeout(session, 0);", NET),
+    m("a client's own session is kept without its end of trust", T + "tls_transport.cc", "if (verified && !write_trust_end(session, trusted_until_)) return;", "", NET),
+    m("a resumption renews the trust in an origin", T + "tls_transport.cc",
+      "if (verified && !write_trust_end(session, trusted_until_)) return;", "if (!write_trust_end(session, trusted_until_)) return;", NET),
+    # ---- revocation ----
+    m("only the peer's own certificate may be revoked", T + "revocation.cc", "X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL", "X509_V_FLAG_CRL_CHECK", NET),
+    m("any fault of an authority passes", T + "revocation.cc", "X509_STORE_CTX_get_error(context) != X509_V_ERR_UNABLE_TO_GET_CRL", "false", NET),
+    m("the issuer of the peer needs no list", T + "revocation.cc", "X509_STORE_CTX_get_error_depth(context) == 0", "false", NET),
+    m("an authority whose issuer has no list is refused", T + "revocation.cc", "X509_STORE_CTX_set_error(context, X509_V_OK);\n  return true;", "return false;", NET),
+    # ---- control messages ----
+    m("refused renegotiations have no bound", T + "control_messages.cc", "if ((where & SSL_CB_WRITE_ALERT) == SSL_CB_WRITE_ALERT) return true;", "", NET),
+    m("a client's key updates have no bound", T + "control_messages.cc", "state == TLS_ST_SR_KEY_UPDATE", "false", NET),
+    m("an origin's key updates have no bound", T + "control_messages.cc", "state == TLS_ST_CR_KEY_UPDATE", "false", NET),
+    m("data does not begin the count of control messages anew", T + "tls_transport.cc", "control_ = 0;\n", "", NET),
+    m("control messages have no bound", T + "tls_transport.cc", "established_ && ++control_ > kMaxControl", "false", NET),
+    # ---- the PROXY header ----
+    m("a line of PROXY may be of any length", N + "proxy_header.cc", "bytes.size() < kMaxLine ? kIncomplete : kMalformed", "kIncomplete", NET),
+    m("a port may have a tail", N + "proxy_header.cc", "error == std::errc() && end == text.data() + text.size()", "error == std::errc()", NET),
+    m("an UNKNOWN client is malformed", N + "proxy_header.cc", "if (family == \"UNKNOWN\") return whole;", "", NET),
+    m("a line of PROXY may have more words", N + "proxy_header.cc", "!source || !target || !from || !to || !rest.empty()", "!source || !target || !from || !to", NET),
+    m("the port of the server may be anything", N + "proxy_header.cc", "!port || !port_of(*to)", "!port", NET),
+    m("the client may have an address of another family", N + "proxy_header.cc", "client->family() != wanted", "false", NET),
+    m("the server may have an address of another family", N + "proxy_header.cc", "server->family() != wanted", "false", NET),
+    m("any version of a binary header is read", N + "proxy_header.cc", "version != kVersion2", "false", NET),
+    m("any command of a binary header is read", N + "proxy_header.cc", "command > kProxy", "false", NET),
+    m("a binary header may be of any length", N + "proxy_header.cc", "size > ProxyHeader::kMaxSize", "false", NET),
+    m("a health check of the load balancer names a client", N + "proxy_header.cc", "command != kLocal", "true", NET),
+    m("an address may be shorter than its family's", N + "proxy_header.cc", "named && length < (v4 ? kTcp4Bytes : kTcp6Bytes)", "false", NET),
+    m("a header that is not complete is read", N + "proxy_header.cc", "if (bytes.size() < size) return kIncomplete;", "", NET),
+    m("the port of a client of version 6 is the server's address", N + "proxy_header.cc", "2 * sizeof in6.sin6_addr", "sizeof in6.sin6_addr", NET),
+    m("the port of a client of version 4 is the server's address", N + "proxy_header.cc", "2 * sizeof in.sin_addr", "sizeof in.sin_addr", NET),
+    # ---- the parent proxy ----
+    m("a redirection opens a tunnel", N + "parent_tunnel.cc", "status_ >= 300", "status_ >= 400", NET),
+    m("101 is followed by an answer", N + "parent_tunnel.cc", "status_ == 101", "false", NET),
+    m("a parent proxy may inform for ever", N + "parent_tunnel.cc", "++interim_ > kMaxInterim", "false", NET),
+    m("a head whose lines end in LF never ends", N + "parent_tunnel.cc", "if (rest.starts_with('\\n')) return end + 2;", "", NET),
+    m("a status may have four digits", N + "parent_tunnel.cc", "line.size() > kVersion + kCode && line[kVersion + kCode] != ' '", "false", NET),
+    m("a parent proxy writes control characters to the log", N + "parent_tunnel.cc", "c < ' ' || c >= 0x7F || c == '\"' || c == '\\\\'", "false", NET),
+    m("a parent proxy's reason may be of any length", N + "parent_tunnel.cc", "reason.substr(0, kMaxReason)", "reason", NET),
+    m("a head that is too long is waited for", N + "parent_tunnel.cc",
+      "if (arrived.size() == memory.size()) return refused(\"answered CONNECT with a head of more than 16 KiB\");", "", NET),
+    m("a parent proxy that left is waited for", N + "parent_tunnel.cc",
+      "if (hangup) return refused(\"closed the connection within its answer to CONNECT\");", "", NET),
+    # ---- the addresses of an origin ----
+    m("every address may be ejected", N + "address_set.cc", "if (2 * (out + 1) > named) return;", "", NET),
+    m("an address is ejected a failure late", N + "address_set.cc", "place.failures >= rules_.eject_after", "place.failures > rules_.eject_after", NET),
+    m("an ejection grows without end", N + "address_set.cc", "std::min(kEjectAtMost, longer)", "longer", NET),
+    m("an address never starts over", N + "address_set.cc", "place.ejections != 0 && now < place.ejected_until + kEjectAtMost", "place.ejections != 0", NET),
+    m("the more loaded of two addresses is dialed", N + "address_set.cc", "load(addresses[other]) < load(addresses[one])", "load(addresses[other]) > load(addresses[one])", NET),
+    m("an address that is back gets its whole share at once", N + "address_set.cc", "if (named && !place.named) place.endpoint->begin(now);", "", NET),
+    m("a new address gets its whole share at once", N + "address_set.cc", "if (!first) place.endpoint->begin(now);", "", NET),
+    m("an address that was ejected gets its whole share at once", N + "address_set.cc", "place.endpoint->begin(place.ejected_until);", "", NET),
+    # ---- retries ----
+    m("a closed new connection is asked again unasked", X + "exchange_retry.cc", "ended && info_.origin->retry_on.reset()", "ended", PLANE),
+    m("a status is asked again over an authenticated connection", X + "exchange_retry.cc",
+      "attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())", "info_.origin->destination->cooling(context_.loop.now()).has_value()", PLANE),
+    m("a status is asked again within the origin's pause", X + "exchange_retry.cc",
+      "attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())", "bool{attempt_->authenticated}", PLANE),
+    m("a late attempt is repeated beside the connection that authenticates its client", X + "exchange_retry.cc",
+      "attempt_->authenticated ? RetryDecision{RetryOutcome::unsafe, {}} : decide_retry(RequestFate::late)", "decide_retry(RequestFate::late)", PLANE),
+    m("a failed dial is asked again unasked", X + "exchange_retry.cc", "if (!info_.origin->retry_on.connect_failure()) return false;", "", PLANE),
+    m("a body does not matter", U + "retry_policy.cc", "!body && is_idempotent(method, put_and_delete)", "is_idempotent(method, put_and_delete)", ORIGINS),
+    m("PUT and DELETE are always repeated", U + "retry_policy.cc", "put_and_delete && (method == \"PUT\" || method == \"DELETE\")",
+      "method == \"PUT\" || method == \"DELETE\"", ORIGINS),
+    m("a request of which a part is gone is repeated", U + "retry_policy.cc", "if (!replayable) return Repeatable::partial;", "", ORIGINS),
+    m("a body is no reason", U + "retry_policy.cc", "if (body) return \"a request with a body may have been processed\";", "", ORIGINS),
+]
