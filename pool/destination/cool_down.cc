@@ -21,10 +21,10 @@ bool Destination::Impl::begin_cool_down(Duration wait, std::uint16_t status, Ins
   return began;
 }
 
-// Requests a wake-up for the end of the pause.
+// Requests a wake-up for the end of the pause, or of the time that a trial has alone.
 void Destination::Impl::ask_for_trial(DeferredActions& actions, Instant now) {
-  if (!cool_down.cooling()) return;
-  const Instant at = cool_down.until();
+  const Instant at = cool_down.next();
+  if (at == kNever) return;
   if (trial_wake > now && trial_wake <= at) return;  // requested already; that wake-up requests the next one
   trial_wake = at;
   actions.wake_at = std::min(actions.wake_at, at);

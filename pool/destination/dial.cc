@@ -49,6 +49,8 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   if (live.quarantine() > Duration::zero() && !line.empty()) ask_for_quarantined(actions, now);
   dial_for_demand(actions, now);
   if (actions.shared) dial_ahead(OpenCause::streams_exhausted, actions, now);
+  cool_down.look(now);  // its time begins if one of these leases is a trial
+  ask_for_trial(actions, now);
 }
 
 void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {

@@ -1,8 +1,8 @@
 // CoolDown: the origin answered 429 or 503 with Retry-After: nothing is lent until then. After that one lease, the
-// trial, goes ahead of the others: its answer ends the pause or renews it. Without an answer the next lease is the
-// trial.
+// trial, goes ahead of the others: its answer ends the pause or renews it. Without an answer, or if none comes in
+// kTrialTime, the next lease is a trial too; the answer to any of them counts.
 //
-//   off -> cooling -> trial_due -> trial_out -> off
+//   off -> cooling -> trial_due <-> trial_out -> off
 //             ^-----------+------------+
 #pragma once
 
@@ -16,6 +16,8 @@ namespace carpool::pool {
 // Guarded by the destination's mutex.
 class CoolDown {
  public:
+  static constexpr Duration kTrialTime = std::chrono::seconds(5);
+
   bool active() const { return phase_ != Phase::off; }
   bool lends() const { return phase_ == Phase::off || phase_ == Phase::trial_due; }
   bool trial_due() const { return phase_ == Phase::trial_due; }
@@ -32,25 +34,35 @@ class CoolDown {
     if (!active()) since_ = now;
     until_ = held ? std::max(until_, until) : until;
     status_ = status;
+    trials_ = 0;
     phase_ = Phase::cooling;
     return !held;
   }
+  // The time of a trial is counted from the first look() after it began: until then nothing waits for its end.
   void look(Instant now) {
     if (phase_ == Phase::cooling && now >= until_) phase_ = Phase::trial_due;
+    if (phase_ != Phase::trial_out) return;
+    if (trial_ends_ == kNever) trial_ends_ = now + kTrialTime;
+    if (now >= trial_ends_) phase_ = Phase::trial_due;
   }
+  // When look() has the next change to make without a call from outside; kNever: none.
+  Instant next() const { return phase_ == Phase::cooling ? until_ : phase_ == Phase::trial_out ? trial_ends_ : kNever; }
   // Only while trial_due(). Returns its number, never 0.
   std::uint32_t begin_trial() {
     phase_ = Phase::trial_out;
+    trial_ends_ = kNever;
     last_ += last_ == UINT32_MAX ? 2 : 1;
+    ++trials_;
     return last_;
   }
   // The lease of this trial ended without an answer.
   void trial_over(std::uint32_t trial) {
     if (phase_ == Phase::trial_out && trial == last_) phase_ = Phase::trial_due;
   }
-  // The origin answered it, and did not ask for another pause. Returns true if that ends the pause.
+  // The origin answered a trial of this pause, and did not ask for another one. Returns true if that ends the pause.
   bool passed(std::uint32_t trial) {
-    if (phase_ != Phase::trial_out || trial != last_) return false;
+    if (phase_ != Phase::trial_out && phase_ != Phase::trial_due) return false;
+    if (last_ - trial >= trials_) return false;  // of a pause before
     phase_ = Phase::off;
     return true;
   }
@@ -64,8 +76,9 @@ class CoolDown {
   enum class Phase : std::uint8_t { off, cooling, trial_due, trial_out };
   Phase phase_ = Phase::off;
   std::uint16_t status_ = 0;
-  std::uint32_t last_ = 0;
-  Instant since_{}, until_{};
+  std::uint32_t last_ = 0;    // trial
+  std::uint32_t trials_ = 0;  // of this pause
+  Instant since_{}, until_{}, trial_ends_ = kNever;
 };
 
 }  // namespace carpool::pool

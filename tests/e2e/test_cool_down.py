@@ -75,6 +75,25 @@ def test_a_storm_after_a_429_is_held_and_one_request_goes_ahead_of_it(limited, c
         client.close()
 
 
+def test_a_request_without_an_answer_holds_the_others_for_five_seconds(limited, carpool):
+    handler, o = limited(value="1")
+    c = carpool(pool={"cool_down": True, "wait_timeout": "30s"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 429
+    handler.refuses = False
+    clients = [c.client() for _ in range(3)]
+    for client in clients:
+        client.ask("GET", o.url + "/")
+    handler.gate.wait_for(2)
+    assert 4.5 <= handler.came[2] - handler.came[1] <= 8, "one more goes ahead of the third"
+    assert c.pool(o.url)["waiting"] == 1
+    handler.gate.open()
+    assert [client.response().status for client in clients] == [200] * 3
+    assert c.pool(o.url)["cooling_down"] is False
+    for client in clients:
+        client.close()
+
+
 def test_a_storm_through_one_connection_meets_one_429(limited, carpool):
     handler, o = limited(value="1")
     c = carpool(pool={"size": 1, "cool_down": True, "wait_timeout": "30s"})

@@ -118,7 +118,8 @@ MUTANTS = [
     # ---- pauses that an origin asks for ----
     m("more than one goes ahead", "pool/policy/cool_down.h", "phase_ = Phase::trial_out;", "", "unit"),
     m("a trial without an answer is followed by none", "pool/policy/cool_down.h", "if (phase_ == Phase::trial_out && trial == last_) phase_ = Phase::trial_due;", "", "unit"),
-    m("any answer ends a pause", "pool/policy/cool_down.h", "if (phase_ != Phase::trial_out || trial != last_) return false;", "", "unit"),
+    m("any answer ends a pause", "pool/policy/cool_down.h", "if (last_ - trial >= trials_) return false;", "", "unit"),
+    m("a trial may last for ever", "pool/policy/cool_down.h", "if (now >= trial_ends_) phase_ = Phase::trial_due;", "", "unit"),
     m("a response on its way shortens a pause", "pool/policy/cool_down.h", "held ? std::max(until_, until) : until", "until", "unit"),
     m("a pause has no longest time", D + "cool_down.cc", "now + std::min(wait, limits.max_cool_down)", "now + wait", "unit"),
     m("no wake-up follows a pause", D + "cool_down.cc", "actions.wake_at = std::min(actions.wake_at, at);", "", "unit"),

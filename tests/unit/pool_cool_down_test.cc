@@ -25,6 +25,11 @@ class Cooled : public test::PoolScene {
     where->wake(world.now);
     world.deliver_all();
   }
+  // A wake-up that was requested for something earlier requests the next one.
+  void wake_at(Instant when) {
+    while (world.now < when && !HasFailure()) wake_when_asked();
+    EXPECT_EQ(world.now, when);
+  }
   // A connection that is idle, and the pause.
   void cool(Duration time) {
     resting();
@@ -39,6 +44,20 @@ class Cooled : public test::PoolScene {
     int count = 0;
     for (const TestBorrower* one : all) count += one->state == State::leased ? 1 : 0;
     return count;
+  }
+  // The first of them has no answer in its time, so the second goes ahead too.
+  std::vector<TestBorrower*> two_trials_of(int count) {
+    cool(seconds(5));
+    std::vector<TestBorrower*> all = line_of(count);
+    wake_at(world.now + seconds(5));
+    EXPECT_EQ(leased_among(all), 1);
+    wake_at(world.now + CoolDown::kTrialTime);
+    EXPECT_EQ(world.dials.size(), 1U) << "one dial, for one more trial";
+    world.dialed();
+    world.deliver_all();
+    EXPECT_EQ(leased_among(all), 2);
+    EXPECT_TRUE(all[1]->lease.trial());
+    return all;
   }
   std::vector<TestBorrower*> line_of(int count) {
     std::vector<TestBorrower*> all;
@@ -97,7 +116,7 @@ TEST_F(Cooled, ATrialThatIsRefusedAgainHoldsTheOthersForTheNextTime) {
   EXPECT_EQ(snapshot().cooling_down->left, seconds(9));
   EXPECT_EQ(snapshot().cooling_down->age, seconds(5)) << "it has lasted since the first";
   EXPECT_EQ(snapshot().cool_downs, 2U);
-  wake_when_asked();
+  wake_at(world.now + seconds(9));
   EXPECT_EQ(leased_among(all), 1);
   EXPECT_TRUE(all[1]->lease.trial());
 }
@@ -117,6 +136,48 @@ TEST_F(Cooled, ATrialWithoutAnAnswerIsFollowedByTheNext) {
   world.deliver_all();
   EXPECT_EQ(leased_among(all), 1);
   EXPECT_TRUE(all[2]->lease.trial());
+}
+
+TEST_F(Cooled, ATrialThatHasNoAnswerInTimeIsFollowedByOneMoreWhoseAnswerEndsThePause) {
+  const std::vector<TestBorrower*> all = two_trials_of(5);
+  pass(*all[1]);
+  EXPECT_FALSE(snapshot().cooling_down);
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(leased_among(all), 4) << "the size of the pool";
+}
+
+TEST_F(Cooled, TheLateAnswerOfATrialEndsThePauseToo) {
+  const std::vector<TestBorrower*> all = two_trials_of(3);
+  pass(*all[0]);
+  EXPECT_FALSE(snapshot().cooling_down);
+}
+
+TEST_F(Cooled, ATrialThatIsAloneIsFollowedByTheNextBorrowerWhenItsTimeIsOver) {
+  cool(seconds(5));
+  TestBorrower& first = waiting();
+  wake_when_asked();
+  EXPECT_TRUE(first.lease.trial());
+  rest(seconds(60));
+  TestBorrower& second = waiting();
+  if (second.state != State::leased && world.dials.empty()) wake_when_asked();
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(second.state, State::leased);
+  EXPECT_TRUE(second.lease.trial());
+}
+
+TEST_F(Cooled, AnAnswerOfAPauseBeforeEndsNoneThatHasNoTrialYet) {
+  cool(seconds(5));
+  TestBorrower& first = waiting();
+  wake_when_asked();
+  destination().cool_down(seconds(5), 429, world.now);  // by another response
+  rest(seconds(6));
+  world.on(0);
+  destination().sweep(world.now);
+  world.on(first.loop());
+  EXPECT_FALSE(first.lease.pass_trial(world.now));
+  EXPECT_TRUE(snapshot().cooling_down);
 }
 
 TEST_F(Cooled, ATrialWhoseBorrowerLeftOnTheWayIsFollowedByTheNext) {
