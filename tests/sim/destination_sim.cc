@@ -431,6 +431,9 @@ class History {
     const std::size_t count = world_.addresses.count();
     if (!spread_ || limits_[0].size < count || limits_[0].quarantine != Duration::zero()) return {};
     if (limits_[0].max_usage != 0 || limits_[0].expire_time != Duration::zero()) return {};
+    // A connection that is idle for longer than its origin allows serves nobody until the sweep, which does not run
+    // here.
+    if (destinations_[0]->snapshot(world_.now).learned_idle) return {};  // no sweep ends the overdue here
     world_.addresses.have(*destinations_[0], count);
     for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();
     constexpr std::uint32_t kEach = 100, kUntilEven = 64;
@@ -475,8 +478,7 @@ class History {
   std::uint64_t total_ = 0, asked_ = 0;
   std::uint32_t failing_ = 0;  // percent of dials
   FakeConnection* looked_at_ = nullptr;
-  bool stopped_ = false;
-  bool commanded_ = false, cooled_ = false;  // by operator commands; origins ask for pauses
+  bool stopped_ = false, commanded_ = false, cooled_ = false;  // by operator commands; origins ask for pauses
   std::vector<pool::Limits> limits_;
   bool sessions_ = false;                     // some connections are shared
   bool spread_ = false;                       // the origin has several addresses
