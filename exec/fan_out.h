@@ -2,8 +2,8 @@
 // plain or unique, to objects with a loop: loop_of(*pointer), found by argument-dependent lookup.
 //
 // The answers are bounded: at most one per target. A loop that ends with the question in its mailbox, and one on which
-// the question throws, ends its part without an answer, so nobody waits for it. One allocation per target: not for the
-// steady request path.
+// the question throws, ends its part without an answer, so the caller never waits for it. One allocation per target:
+// not for the steady request path.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline Loop& loop_of(Loop& loop) {
   return loop;
 }
 
-// Calls `tell(target)` on the loop of each target; nobody learns when.
+// Calls `tell(target)` on the loop of each target and does not report when that has happened.
 template <class Targets, class Tell>
 void tell_loops(const Targets& targets, Tell tell) {
   for (const auto& target : targets) send(loop_of(*target), [&to = *target, tell]() LOOP_ONLY { tell(to); });

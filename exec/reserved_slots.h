@@ -3,8 +3,8 @@
 //
 //   null -> thread   offer(), by the thread itself          thread -> null   take(), or leave() by the thread itself
 //
-// Every race is decided by that one exchange: whoever gets the pointer owns the thread. Threads are not linked to each
-// other, so there is no ABA problem.
+// This one exchange decides every race: the caller that gets the pointer owns the thread. Threads are not linked to
+// each other, so there is no ABA problem.
 #pragma once
 
 #include <memory>

@@ -64,7 +64,7 @@ bool Destination::Impl::evict_own(Instant now) {
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration most_patient = line.most_patient(kind);
   if (supply.held(kind) == 0 || most_patient == Duration::max()) return nullptr;
-  if (kind == Protocol::h2 && most_patient != Duration::min()) return nullptr;  // a session suits whoever accepts one
+  if (kind == Protocol::h2 && most_patient != Duration::min()) return nullptr;  // it suits all that accept a session
   const auto unwanted = [&](const SlotEntry& entry) {
     const Instant since = entry.value.idle_since.get();
     return protocol_of(entry) == kind && now - since > most_patient;

@@ -34,7 +34,7 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
 }
 
 // The origin closed a connection idle for `rested` after `served` requests. One that never served
-// tells nothing, nor does one that was reused several times and then closed at once: idleness was not the reason.
+// is no evidence, nor is one that was reused several times and then closed at once: idleness was not the reason.
 void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;

@@ -52,6 +52,7 @@ struct Slot {
   // Read by borrow and release; in the entry's first cache line.
   Time expires_at, idle_since;
   // Changes under the destination's mutex or, for a session that is no longer findable, on its home loop.
+  // The entry owns it, lent or idle, from Destination::dialed() to Environment::dispose().
   PooledConnection* pooled = nullptr;
   std::atomic<bool> idle_probe{false};  // left to the origin at the effective idle limit; relaxed, as the times
   std::atomic<bool> tunnel{false};

@@ -12,7 +12,7 @@ Endpoints& Destination::endpoints() {
 void Destination::Impl::spread_out(const SlotEntry& entry, EntryWord word, Instant now) {
   if (origin.scheme == Scheme::tcp) return;  // a tunnel takes no connection that is there already
   const Duration idle_timeout = live.idle_timeout(), rested = now - entry.value.idle_since.get();
-  // One more connection makes the rests longer. They must stay well below idle_timeout: otherwise it would close again.
+  // One more connection makes each of them idle longer. That time must stay well below idle_timeout, or it would close.
   if (word.users() < 2 && idle_timeout > Duration::zero() && rested > idle_timeout / 4) return;
   if (pool.full()) return endpoints.ask_for_place();
   if (budget != nullptr && budget->full()) return;

@@ -188,7 +188,7 @@ class Checker {
     }
   }
 
-  // Told where it is written, so an origin that inherits it adds nothing.
+  // Reported where the file sets it, so an origin that inherits it adds no warning.
   void origins_are_verified(const Upstream& upstream, const std::string& prefix) {
     const std::string key = prefix + ".tls.verify";
     if (upstream.tls.verify || !places_.given(key)) return;
@@ -249,7 +249,7 @@ class Checker {
     }
   }
 
-  // The client sees the authority's certificate instead of the origin's, so nobody but carpool can verify the origin.
+  // The client sees the authority's certificate instead of the origin's, so only carpool can verify the origin.
   void may_be_intercepted(const OriginSettings& origin, const std::string& prefix) {
     const std::string key = prefix + ".intercept";
     if (places_.wrong(prefix + ".uri") || places_.wrong("intercept.ca_dir")) return;

@@ -1,6 +1,6 @@
-// A key that exists in another table is named before a similar one of this table: who writes a known key in full has
-// mistaken the table. A key of the top level that stands below a table header belongs to that table in TOML, which many
-// do not expect, so its text names the remedy.
+// A key that exists in another table is named before a similar one of this table: a known key in full
+// means that the table is wrong. A key of the top level that stands below a table header belongs to that table in TOML,
+// which many do not expect, so its text names the remedy.
 #include "proxy/config/unknown_key.h"
 
 #include <vector>

@@ -59,7 +59,7 @@ struct ReplyRules {
   bool head_request = false;
   bool own = false;      // the response is a local reply: Proxy-Authenticate is for this client
   bool upgrade = false;  // 101: pass Connection: Upgrade and Upgrade on
-  // Seconds for which the client may keep the connection idle, told by Keep-Alive: timeout; 0: not told.
+  // Seconds for which the client may keep the connection idle, sent as Keep-Alive: timeout; 0: not sent.
   std::uint32_t keep_alive = 0;
 };
 // The longest idle time that a client is told if carpool closes after `idle_timeout`: a request that is sent then still

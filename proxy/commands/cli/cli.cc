@@ -91,7 +91,7 @@ class Session {
   int find_instance() {
     const std::string token_file = request_.value("--token-file");
     instance_.address = request_.value("--admin");
-    if (request_.command->name == "origins") instance_.timeout_seconds = 1;  // shells ask while somebody types
+    if (request_.command->name == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
     if (!instance_.address.empty()) return read_token(token_file);
     config::Options options;
     options.config = request_.value("--config");

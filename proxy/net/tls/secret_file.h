@@ -8,8 +8,8 @@
 
 namespace carpool::proxy::tls {
 
-// Refuses a file that everybody may read, or that anybody but its owner may write. The group may read it: Kubernetes
-// gives a mounted secret to the group of the pod. Wipes the bytes that it read. Blocking.
+// Refuses a file that all users may read, or that users other than its owner may write. The group may read it:
+// Kubernetes gives a mounted secret to the group of the pod. Wipes the bytes that it read. Blocking.
 Result<KeyPtr> read_secret_key(const std::string& path);
 
 }  // namespace carpool::proxy::tls
