@@ -31,6 +31,7 @@ class LoopProducer final : public Producer {
   // more.
   void stop();
   // Waits until that is done. Threads may still run tasks or come as helpers: stop their pool before destroying this.
+  // A task that a thread still holds is run, or closed if its pool stops first.
   void wait_until_stopped();
 
   TaskPtr produce() override;
