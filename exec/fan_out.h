@@ -10,12 +10,12 @@
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "exec/loop.h"
 #include "exec/posted_function.h"
 
@@ -39,7 +39,7 @@ class Answers {
 
   // Once per target; empty: it does not answer. Returns true for the last one.
   bool end_one(std::optional<Answer> answer) {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     if (answer) all_.push_back(std::move(*answer));
     if (--missing_ != 0) return false;
     none_missing_.notify_all();
@@ -47,17 +47,19 @@ class Answers {
   }
   // Waits at most `timeout` for the missing ones. Later answers are discarded. Must not be called on an asked loop.
   std::vector<Answer> wait(Duration timeout) {
-    std::unique_lock lock(mutex_);
-    none_missing_.wait_for(lock, timeout, [this] { return missing_ == 0; });
+    const Instant until = deadline_after(Clock::now(), timeout);
+    const Held lock(mutex_);
+    while (missing_ != 0 && none_missing_.wait_until(mutex_, until) != std::cv_status::timeout) {
+    }
     return std::move(all_);
   }
   std::vector<Answer> take() { return wait(Duration::zero()); }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable none_missing_;
-  std::size_t missing_;      // guarded by mutex_
-  std::vector<Answer> all_;  // guarded by mutex_
+  Mutex mutex_;
+  std::condition_variable_any none_missing_;
+  std::size_t missing_ GUARDED_BY(mutex_);
+  std::vector<Answer> all_ GUARDED_BY(mutex_);
 };
 
 // As Answers, but the last answer sends all of them to a loop: done(answers) is called there.

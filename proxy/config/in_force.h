@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "proxy/config/config.h"
 
 namespace carpool::proxy {
@@ -19,25 +19,26 @@ class ConfigInForce {
   const config::Config& get() const { return *in_force_.load(std::memory_order_acquire); }
   // On the admin loop. Returns the old one: a worker may use it until its turn ends.
   std::unique_ptr<const config::Config> replace(std::unique_ptr<config::Config> fresh) {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     in_force_.store(fresh.get(), std::memory_order_release);
     return std::exchange(config_, std::move(fresh));
   }
   // Before any other thread knows it.
   template <class Work>
   auto with_mutable(Work work) {
+    const Held lock(mutex_);
     return work(*config_);
   }
   // On any thread: calls work(config) while that configuration cannot go.
   template <class Work>
   auto with(Work work) const {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     return work(*config_);
   }
 
  private:
-  mutable std::mutex mutex_;                // around the replacement, and around with()
-  std::unique_ptr<config::Config> config_;  // guarded by mutex_
+  mutable Mutex mutex_;  // around the replacement, and around with()
+  std::unique_ptr<config::Config> config_ GUARDED_BY(mutex_);
   std::atomic<const config::Config*> in_force_;
 };
 

@@ -4,6 +4,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/max_forwards_reply.h"
 #include "proxy/http/error_reply.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

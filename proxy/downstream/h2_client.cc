@@ -13,6 +13,7 @@
 #include "proxy/http/h2/types.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/net/read_with_budget.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

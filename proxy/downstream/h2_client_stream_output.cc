@@ -12,6 +12,7 @@
 #include "proxy/http/h2/fields.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/h2/loop_context.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

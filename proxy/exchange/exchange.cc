@@ -13,14 +13,15 @@
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
 Exchange::Exchange(const ExchangeContext& context)
     : context_(context),
-      h1_(context.remote_streams, *this, response_),
-      timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)),
-      h2_(context.remote_streams, *this, response_) {}
+      streams_(std::make_unique<UpstreamStreams>(context.remote_streams, static_cast<UpstreamStreamHandler&>(*this),
+                                                 response_)),
+      timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)) {}
 
 Exchange::~Exchange() = default;
 

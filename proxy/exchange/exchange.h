@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,8 +22,7 @@
 #include "proxy/exchange/request_body.h"
 #include "proxy/exchange/transition_table.h"
 #include "proxy/http/forward.h"
-#include "proxy/upstream/h1_stream.h"
-#include "proxy/upstream/h2/stream.h"
+#include "proxy/upstream/upstream_stream.h"
 
 namespace carpool::metrics {
 enum class Egress : std::uint8_t;
@@ -34,6 +34,7 @@ struct BorrowerInfo;
 struct DeadlineRow;
 struct ExchangeContext;
 struct OriginRuntime;
+struct UpstreamStreams;
 
 // The facts of an exchange, for metrics and the access log.
 struct ExchangeInfo {
@@ -211,7 +212,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   ExchangeState state_ = ExchangeState::idle;
   http::RequestHead request_;
   http::ResponseHead response_;
-  H1UpstreamStream h1_;
+  const std::unique_ptr<UpstreamStreams> streams_;  // of this loop
   std::optional<AttemptValues> attempt_;
   std::optional<RequestValues> request_values_;  // from begin() to finish()
   std::string host_buffer_;                      // memory for the next request
@@ -219,7 +220,6 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   RequestBody request_body_;
   exec::Timer timer_;
   ExchangeInfo info_;
-  H2UpstreamStream h2_;
   http::Fields trailers_buffer_;  // memory for the next attempt that has trailers
 };
 

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "exec/loop.h"
-#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::exec {
 class Submitter;
@@ -18,6 +17,7 @@ class SocketProcesses;
 class Dialer;
 class ExchangePool;
 class LeakLog;
+class LoopBuffers;
 class OriginRegistry;
 class OverloadState;
 class LoopStats;

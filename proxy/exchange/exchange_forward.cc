@@ -10,6 +10,7 @@
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/credentials.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
@@ -79,8 +80,8 @@ UpstreamStream& Exchange::select_upstream_stream() {
   const pool::Lease& lease = attempt_->lease;
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
-    h1_.begin(connection, request_.method, request_values_->tunnel.upgrade(), info_.origin->speaks.bare_lf);
-    return h1_;
+    streams_->h1.begin(connection, request_.method, request_values_->tunnel.upgrade(), info_.origin->speaks.bare_lf);
+    return streams_->h1;
   }
   auto& session = static_cast<H2Connection&>(connection);
   if (lease.home() != context_.loop.id()) {
@@ -88,8 +89,8 @@ UpstreamStream& Exchange::select_upstream_stream() {
     remote.begin(session, *this, response_);
     return remote;
   }
-  h2_.begin(session);
-  return h2_;
+  streams_->h2.begin(session);
+  return streams_->h2;
 }
 
 void Exchange::on_request_body(std::string_view bytes) {

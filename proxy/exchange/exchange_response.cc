@@ -8,6 +8,7 @@
 #include "proxy/http/error_reply.h"
 #include "proxy/http/keep_alive.h"
 #include "proxy/net/parent_proxy.h"
+#include "proxy/net/write_queue.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/origin_runtime.h"

@@ -5,7 +5,7 @@
 namespace carpool::proxy {
 
 std::uint64_t LeakLog::add(LeakRecord leak) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   leak.id = ++last_;
   leaks_.push_front(std::move(leak));
   if (leaks_.size() > kMost) leaks_.pop_back();
@@ -13,14 +13,14 @@ std::uint64_t LeakLog::add(LeakRecord leak) {
 }
 
 void LeakLog::returned(std::uint64_t id, Duration after) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   for (LeakRecord& leak : leaks_) {
     if (leak.id == id) leak.returned_after = after;
   }
 }
 
 std::vector<LeakRecord> LeakLog::all() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return {leaks_.begin(), leaks_.end()};
 }
 

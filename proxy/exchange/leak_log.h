@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "proxy/telemetry/leak_record.h"
 
 namespace carpool::proxy {
@@ -22,9 +22,9 @@ class LeakLog {
   std::vector<LeakRecord> all() const;  // the newest first
 
  private:
-  mutable std::mutex mutex_;
-  std::deque<LeakRecord> leaks_;  // guarded by mutex_
-  std::uint64_t last_ = 0;        // guarded by mutex_
+  mutable Mutex mutex_;
+  std::deque<LeakRecord> leaks_ GUARDED_BY(mutex_);
+  std::uint64_t last_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace carpool::proxy

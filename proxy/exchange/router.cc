@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "proxy/exchange/reach.h"
+#include "proxy/net/egress_policy.h"
 #include "proxy/upstream/origin/egress_log.h"
 
 namespace carpool::proxy {

@@ -10,10 +10,13 @@
 #include "exec/role.h"
 #include "proxy/exchange/listen_point.h"
 #include "proxy/http/forward.h"
-#include "proxy/net/egress_policy.h"
 #include "proxy/upstream/origin/origin_registry.h"
 
 namespace carpool::proxy {
+
+namespace net {
+class EgressPolicy;
+}
 
 struct Route {
   OriginRuntime* origin = nullptr;

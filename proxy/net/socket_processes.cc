@@ -57,7 +57,7 @@ void each_entry(const std::string& path, const Visit& visit) {
 SocketProcesses::Answer SocketProcesses::find(std::uint64_t inode, exec::Submitter& tasks, Instant now) {
   bool read = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     if (const auto found = known_.find(inode); found != known_.end()) return {true, found->second};
     if (wanted_.size() < kMostSockets) wanted_.insert(inode);
     read = !reads_ && now >= not_before_;
@@ -72,7 +72,7 @@ void SocketProcesses::read_now() {
   std::unordered_set<std::uint64_t> wanted;
   std::vector<std::int64_t> pids;
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     wanted = wanted_;
     pids = clients_;
   }
@@ -101,7 +101,7 @@ void SocketProcesses::read_now() {
 }
 
 void SocketProcesses::end_reading(const Found& found, Duration took) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   reads_ = false;
   not_before_ = Clock::now() + std::max(kLeastPause, took * kShare);
   if (known_.size() + found.size() > kMostSockets) known_.clear();

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "exec/submitter.h"
 #include "exec/task.h"
 
@@ -45,12 +45,12 @@ class SocketProcesses {
 
   const std::string proc_;
   Reading reading_{*this};
-  std::mutex mutex_;  // guards what follows
-  std::unordered_set<std::uint64_t> wanted_;
-  Found known_;
-  std::vector<std::int64_t> clients_;  // pids that had sockets of clients; read first
-  bool reads_ = false;
-  Instant not_before_{};
+  Mutex mutex_;
+  std::unordered_set<std::uint64_t> wanted_ GUARDED_BY(mutex_);
+  Found known_ GUARDED_BY(mutex_);
+  std::vector<std::int64_t> clients_ GUARDED_BY(mutex_);  // pids that had sockets of clients; read first
+  bool reads_ GUARDED_BY(mutex_) = false;
+  Instant not_before_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace carpool::proxy::net

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exec/posted_function.h"
+#include "pool/directory/directory.h"
 #include "proxy/server/admin/handlers/pool_commands.h"
 #include "proxy/server/admin/handlers/reload.h"
 #include "proxy/server/admin/handlers/warm_up.h"

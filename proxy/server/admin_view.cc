@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "pool/directory/directory.h"
 #include "proxy/config/in_force.h"
 #include "proxy/config/options.h"
 #include "proxy/config/print.h"

@@ -93,7 +93,7 @@ Status Executors::start() {
 
 bool Executors::stop(Duration timeout) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     drivers_.clear();
   }
   reserve_.stop();
@@ -118,7 +118,7 @@ std::unique_ptr<exec::Driver> Executors::make_driver(exec::UvLoop& loop, exec::T
                                                        .helpers = reserve_.capacity() == 0 ? nullptr : &reserve_,
                                                        .tasks = tasks_,
                                                        .failures = this});
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   drivers_.push_back(driver.get());
   return driver;
 }
@@ -133,7 +133,7 @@ void Executors::on_task_failed(const char* task, const char* why) noexcept {
 
 exec::StrategyCounts Executors::strategies() const {
   exec::StrategyCounts counts;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   for (const exec::Driver* driver : drivers_) counts += driver->counts();
   return counts;
 }

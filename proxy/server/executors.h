@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exec/reserved_threads.h"
 #include "exec/task_executor.h"
@@ -52,8 +52,8 @@ class Executors final : public exec::Executor, private exec::FailureSink {
   exec::TaskSource from_loops_;
   exec::ReservedThreads reserve_;
   exec::TaskExecutor background_;
-  mutable std::mutex mutex_;
-  std::vector<const exec::Driver*> drivers_;  // guarded by mutex_; they outlive every scrape
+  mutable Mutex mutex_;
+  std::vector<const exec::Driver*> drivers_ GUARDED_BY(mutex_);  // they outlive every scrape
 };
 
 }  // namespace carpool::proxy

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/fan_out.h"
+#include "pool/directory/directory.h"
 #include "proxy/config/in_force.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/origin/origin_registry.h"

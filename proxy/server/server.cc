@@ -7,6 +7,7 @@
 
 #include "exec/fan_out.h"
 #include "exec/posted_function.h"
+#include "pool/directory/directory.h"
 #include "proxy/config/cores.h"
 #include "proxy/net/loopback_owner.h"
 #include "proxy/server/sd_notify.h"

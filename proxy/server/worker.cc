@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "pool/destination/destination.h"
+#include "proxy/net/egress_policy.h"
 #include "proxy/server/executors.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 #include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/loop_buffers.h"
 #include "proxy/upstream/retire_outdated.h"
 
 namespace carpool::proxy {

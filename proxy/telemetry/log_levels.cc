@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/mutex.h"
+
 namespace carpool::proxy::log {
 namespace {
 
@@ -21,7 +23,7 @@ struct ModuleLevels {
 } module_level;
 // The minimum of all levels: anything below it, which is nearly every check, is off without a further lookup.
 std::atomic<Level> least_level{Level::info};
-std::mutex changing;  // otherwise the minimum could mix two changes
+Mutex changing;  // otherwise the minimum could mix two changes
 
 void find_least() {
   Level least = program_level.load(std::memory_order_relaxed);
@@ -65,7 +67,7 @@ std::string_view name(Level level) {
 }
 
 void set_level(Level level) {
-  const std::lock_guard one_at_a_time(changing);
+  const Held one_at_a_time(changing);
   module_level.clear();
   program_level.store(level, std::memory_order_relaxed);
   find_least();
@@ -74,7 +76,7 @@ void set_level(Level level) {
 bool set_level(std::string_view module, Level level) {
   const std::size_t index = index_of(current_name(module));
   if (index == kModules.size()) return false;
-  const std::lock_guard one_at_a_time(changing);
+  const Held one_at_a_time(changing);
   module_level.own[index].store(static_cast<std::int8_t>(level), std::memory_order_relaxed);
   find_least();
   return true;

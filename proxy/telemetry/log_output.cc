@@ -20,6 +20,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "proxy/telemetry/log_levels.h"
 
 namespace carpool::proxy::log {
@@ -35,17 +36,17 @@ constexpr std::size_t kPiece = 4096;      // PIPE_BUF: after POLLOUT this many b
 class Drops {
  public:
   void add(std::size_t lines) {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     lines_ += lines;
   }
   std::uint64_t lines() const {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     return lines_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::uint64_t lines_ = 0;
+  mutable Mutex mutex_;
+  std::uint64_t lines_ GUARDED_BY(mutex_) = 0;
 };
 Drops& drops() {
   static Drops drops;
@@ -75,7 +76,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
   }
   bool sync() const { return !path_.empty() && ::fdatasync(fd_) == 0; }
   void finish_by(Steady::time_point deadline) {
-    const std::scoped_lock lock(deadline_mutex_);
+    const Held lock(deadline_mutex_);
     deadline_ = deadline;
   }
 
@@ -120,7 +121,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
     return (wanted.revents & POLLNVAL) == 0;
   }
   bool late() {
-    const std::scoped_lock lock(deadline_mutex_);
+    const Held lock(deadline_mutex_);
     return deadline_ && Steady::now() >= *deadline_;
   }
 
@@ -128,8 +129,8 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
   std::size_t piece_;
   std::string path_;   // empty: no file
   bool torn_ = false;  // the last written line is incomplete
-  std::mutex deadline_mutex_;
-  std::optional<Steady::time_point> deadline_;  // guarded by deadline_mutex_
+  Mutex deadline_mutex_;
+  std::optional<Steady::time_point> deadline_ GUARDED_BY(deadline_mutex_);
 };
 
 struct Output {

@@ -5,6 +5,7 @@
 
 #include "proxy/net/read_with_budget.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "proxy/upstream/connection.h"
+
 namespace carpool::proxy {
 
 PrivateConnection::PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination,

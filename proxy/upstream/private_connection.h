@@ -6,7 +6,6 @@
 
 #include "exec/loop.h"
 #include "pool/destination/lease.h"
-#include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 
 namespace carpool::proxy {

@@ -41,7 +41,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   const Instant now = loop_.now();
   WarmUpJob* order = nullptr;
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     // Removes old results; a caller that has not fetched its result by now never will.
     orders_.remove_if(
         [&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kResultLifetime; });
@@ -73,7 +73,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   if (mine == orders_.end()) return;  // its warm-up has reached the deadline
   --mine->out;
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     if (fault == nullptr) ++mine->result.made;
     if (fault != nullptr && !mine->result.failure) mine->result.failure = fault->detail;
   }
@@ -85,7 +85,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
 void WarmUp::end(WarmUpJob& order) {
   const Instant now = loop_.now();
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     order.over = true;
     if (order.result.failure) {
       log::warn("pool", "warm-up failed",
@@ -105,7 +105,7 @@ void WarmUp::end(WarmUpJob& order) {
 
 void WarmUp::try_again(WarmUpJob& order, Instant now) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     order.over = false;
     order.result.failure.reset();
     order.until = now + order.origin->pool.connect_timeout;
@@ -121,7 +121,7 @@ void WarmUp::on_timer() {
     if (order.until > now) continue;
     if (!order.over) {
       {
-        const std::scoped_lock lock(mutex_);
+        const Held lock(mutex_);
         if (!order.result.failure) order.result.failure = "connect_timeout passed";
       }
       order.out = 0;
@@ -148,7 +148,7 @@ void WarmUp::notify_ready() {
 }
 
 std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto mine =
       std::find_if(orders_.begin(), orders_.end(), [&](const WarmUpJob& order) { return order.number == number; });
   if (mine == orders_.end()) return WarmUpResult{};
@@ -157,7 +157,7 @@ std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
 }
 
 std::vector<std::string> WarmUp::under_way() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<std::string> all;
   for (const WarmUpJob& order : orders_) {
     if (order.at_start && order.first_try) all.push_back(order.origin->destination->label());
@@ -166,7 +166,7 @@ std::vector<std::string> WarmUp::under_way() const {
 }
 
 std::vector<std::string> WarmUp::failed() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<std::string> all;
   for (const WarmUpJob& order : orders_) {
     if (!order.at_start || order.first_try) continue;

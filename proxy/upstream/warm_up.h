@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exec/loop.h"
 #include "exec/timer.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -76,7 +76,7 @@ class WarmUp {
   Host& host_;
   exec::Timer timer_;
   bool starting_ = false;  // start() has begun all warm-ups, and on_warm() was not called yet
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::list<WarmUpJob> orders_;  // only the loop changes it, under mutex_; other threads read it under mutex_
   std::uint64_t last_ = 0;
 };

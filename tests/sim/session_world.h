@@ -17,6 +17,7 @@
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/h2/cross_loop_stream.h"
 #include "proxy/upstream/h2/loop_context.h"
+#include "proxy/upstream/loop_buffers.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 #include "tests/sim/session_origin.h"
 

@@ -17,6 +17,7 @@
 
 #include "exec/submitter.h"
 #include "metrics/registry.h"
+#include "pool/directory/directory.h"
 #include "proxy/downstream/client_list.h"
 #include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/h1_client.h"
@@ -28,6 +29,7 @@
 #include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
 #include "proxy/net/dns/resolver.h"
+#include "proxy/net/egress_policy.h"
 #include "proxy/telemetry/log_levels.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"

@@ -9,6 +9,8 @@
 
 #include "exec/role.h"
 #include "metrics/registry.h"
+#include "pool/directory/directory.h"
+#include "proxy/net/egress_policy.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "tests/sim/pool_world.h"
 

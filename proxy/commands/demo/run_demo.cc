@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "pool/directory/directory.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/server/run.h"
 #include "proxy/server/server.h"

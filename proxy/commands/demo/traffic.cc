@@ -57,7 +57,7 @@ DemoTraffic::~DemoTraffic() {
 }
 
 DemoTraffic::Counts DemoTraffic::counts() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return counts_;
 }
 
@@ -101,7 +101,7 @@ void DemoTraffic::send(LoadClient& visitor, const LoadRequest& load_request) {
 
 void DemoTraffic::count(LoadClient::Outcome outcome) {
   if (outcome == LoadClient::Outcome::none) return;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   ++(outcome == LoadClient::Outcome::answered ? counts_.answered : counts_.failed);
 }
 

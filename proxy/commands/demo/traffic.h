@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "proxy/commands/demo/load_client.h"
 #include "proxy/commands/demo/stop_signal.h"
@@ -48,8 +48,8 @@ class DemoTraffic {
   std::deque<LoadClient> visitors_;  // used by the thread only, as the next two
   std::uint64_t turn_ = 0;
   std::size_t next_visitor_ = 0;
-  mutable std::mutex mutex_;
-  Counts counts_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Counts counts_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -18,7 +18,7 @@ bool single_use(const SSL_SESSION* session) {
 }  // namespace
 
 void SessionStore::put(const std::string& peer, SessionPtr session) {
-  const std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   Stack& stack = at(peer);
   if (!single_use(session.get())) stack.sessions.clear();  // the newest replaces the others, because it is reusable
   stack.sessions.push_back(std::move(session));
@@ -26,7 +26,7 @@ void SessionStore::put(const std::string& peer, SessionPtr session) {
 }
 
 SessionPtr SessionStore::take(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   const auto found = stacks_.find(peer);
   if (found == stacks_.end()) return nullptr;
   auto& sessions = found->second.sessions;
@@ -43,7 +43,7 @@ SessionPtr SessionStore::take(const std::string& peer) {
 }
 
 std::size_t SessionStore::size() const {
-  const std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   std::size_t sum = 0;
   for (const auto& [peer, stack] : stacks_) sum += stack.sessions.size();
   return sum;

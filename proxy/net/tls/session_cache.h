@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <deque>
 #include <list>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
@@ -33,12 +33,12 @@ class SessionStore {
   };
   using Stacks = std::unordered_map<std::string, Stack>;
 
-  Stack& at(const std::string& peer);
-  void forget(Stacks::iterator stack);
+  Stack& at(const std::string& peer) REQUIRES(mutex_);
+  void forget(Stacks::iterator stack) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  Stacks stacks_;
-  std::list<std::string> by_age_;  // last used at the back
+  mutable Mutex mutex_;
+  Stacks stacks_ GUARDED_BY(mutex_);
+  std::list<std::string> by_age_ GUARDED_BY(mutex_);  // last used at the back
 };
 
 }  // namespace carpool::proxy::tls

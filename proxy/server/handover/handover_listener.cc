@@ -6,6 +6,7 @@
 
 #include "exec/fan_out.h"
 #include "pool/destination/snapshot.h"
+#include "pool/directory/directory.h"
 #include "proxy/config/in_force.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/server/admin/admin_server.h"

@@ -21,12 +21,12 @@ void CertificateEnds::look(const config::Config& config) {
     if (!end) continue;  // the reload has reported it
     ends.push_back({use, file, std::chrono::duration<double>(end->time_since_epoch()).count()});
   }
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   ends_ = std::move(ends);
 }
 
 std::vector<metrics::CertificateSample> CertificateEnds::sample() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return ends_;
 }
 

@@ -2,10 +2,10 @@
 // configuration is, not at each scrape.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "metrics/sample.h"
 #include "proxy/config/config.h"
 
@@ -18,8 +18,8 @@ class CertificateEnds {
   std::vector<metrics::CertificateSample> sample() const;  // any thread
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<metrics::CertificateSample> ends_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<metrics::CertificateSample> ends_ GUARDED_BY(mutex_);
 };
 
 }  // namespace carpool::proxy

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proxy/net/read_with_budget.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

@@ -8,6 +8,7 @@
 #include "base/intrusive.h"
 #include "proxy/upstream/h2/cross_loop_stream.h"
 #include "proxy/upstream/h2/loop_context.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

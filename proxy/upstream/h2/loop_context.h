@@ -5,12 +5,12 @@
 #include "exec/loop.h"
 #include "proxy/http/h2/types.h"
 #include "proxy/http/limits.h"
-#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 
 struct OriginRuntime;
 class CrossLoopStream;
+class LoopBuffers;
 
 class H2LoopContext {
  public:

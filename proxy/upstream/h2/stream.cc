@@ -5,6 +5,7 @@
 
 #include "proxy/net/write_queue.h"
 #include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/intrusive.h"
+#include "proxy/http/h2/fields.h"
 #include "proxy/http/h2/stream.h"
 #include "proxy/upstream/h2/loop_context.h"
 #include "proxy/upstream/upstream_stream.h"

@@ -9,23 +9,23 @@ OAuthToken::~OAuthToken() {
 }
 
 std::uint64_t OAuthToken::read(std::string& field) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   field = field_;
   return serial();
 }
 
 std::optional<Fault> OAuthToken::fault() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return expected_ ? std::nullopt : fault_;
 }
 
 Instant OAuthToken::end() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return end_;
 }
 
 bool OAuthToken::refuse(std::uint64_t serial, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const std::uint64_t current = serial_.load(std::memory_order_acquire);
   if (current != serial && current != 0) return true;
   if (expected_) return true;
@@ -37,19 +37,19 @@ bool OAuthToken::refuse(std::uint64_t serial, Instant now) {
 }
 
 void OAuthToken::keep_by(exec::CoalescedMail& asked) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   asked_ = &asked;
 }
 
 void OAuthToken::begin_fetch() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   expected_ = true;
   fault_.reset();
 }
 
 // Release: pairs with serial().
 void OAuthToken::grant(std::string token, Instant end) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   config::wipe(field_);
   field_.append("Bearer ").append(token);
   config::wipe(token);
@@ -60,13 +60,13 @@ void OAuthToken::grant(std::string token, Instant end) {
 }
 
 void OAuthToken::expire() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   config::wipe(field_);
   serial_.store(0, std::memory_order_release);
 }
 
 void OAuthToken::fail(const Fault& fault) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   expected_ = false;
   fault_ = fault;
 }

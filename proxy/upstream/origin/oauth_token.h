@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/mutex.h"
 #include "exec/coalesced_mail.h"
 #include "proxy/config/config.h"
 
@@ -46,14 +46,14 @@ class OAuthToken {
  private:
   const config::OAuth2 settings_;
   std::atomic<std::uint64_t> serial_{0};
-  mutable std::mutex mutex_;  // guards what follows
-  std::uint64_t last_ = 0;    // number of the last token
-  std::string field_;
-  Instant end_ = kNever;
-  bool expected_ = true;  // another token is or will be asked for
-  std::optional<Fault> fault_;
-  Instant refusable_at_{};
-  exec::CoalescedMail* asked_ = nullptr;
+  mutable Mutex mutex_;
+  std::uint64_t last_ GUARDED_BY(mutex_) = 0;  // number of the last token
+  std::string field_ GUARDED_BY(mutex_);
+  Instant end_ GUARDED_BY(mutex_) = kNever;
+  bool expected_ GUARDED_BY(mutex_) = true;  // another token is or will be asked for
+  std::optional<Fault> fault_ GUARDED_BY(mutex_);
+  Instant refusable_at_ GUARDED_BY(mutex_){};
+  exec::CoalescedMail* asked_ GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace carpool::proxy

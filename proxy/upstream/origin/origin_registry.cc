@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "metrics/registry.h"
+#include "pool/directory/directory.h"
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/origin/credentials.h"
 #include "proxy/upstream/origin/parent_choice.h"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "pool/directory/directory.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
 #include "proxy/net/address_set.h"
@@ -23,6 +22,11 @@
 namespace carpool::metrics {
 class Registry;
 }
+
+namespace carpool::pool {
+class Directory;
+class Environment;
+}  // namespace carpool::pool
 
 namespace carpool::proxy {
 

@@ -20,6 +20,7 @@
 #include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
 #include "proxy/net/dns/resolver.h"
+#include "proxy/net/egress_policy.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"

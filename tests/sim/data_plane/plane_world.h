@@ -10,6 +10,8 @@
 
 #include "pool/core/audit_report.h"
 #include "pool/destination/snapshot.h"
+#include "pool/directory/directory.h"
+#include "proxy/net/egress_policy.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
