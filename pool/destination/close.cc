@@ -176,7 +176,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
   run_actions_and_serve(actions, now, replaces(cause));
 }
 
-// A counted inspection did not begin: serves the waiters that relied on it, as of the time of their last schedule().
+// A counted inspection did not begin: serves the waiters that relied on it, as of the last pass over them.
 void Destination::Impl::inspection_lost() {
   if (waiting()) serve_waiters(Instant(Duration(planned_at.load(std::memory_order_relaxed))));
 }

@@ -39,7 +39,6 @@ void Destination::Impl::wake(Instant now) {
 
 void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCause why) {
   actions.why = why;
-  planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
   cool_down.look(now);
   ask_for_trial(actions, now);

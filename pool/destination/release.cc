@@ -130,6 +130,7 @@ constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct
 // Grants idle connections and spare streams to the waiters in order. A waiter that rejects a long-idle connection
 // leaves it to the next one; one that every waiter rejects stays idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
+  planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   // A retry that no session serves is older than those after it, which no session serves either.
   while (lends() && supply.held(Protocol::h2) != 0) {
     Borrower* replay = line.first_replay(Protocol::h2);

@@ -1,6 +1,6 @@
 """Defects of what is concluded from what a peer shows or does: the end of its certificate's trust and revocation lists, its
-control messages, the PROXY header of a load balancer, the answers of a parent proxy, the addresses of an origin
-and its failures."""
+control messages, the PROXY header of a load balancer, the answers of a parent proxy, the addresses of an origin, its pauses and
+its failures."""
 from mutant import m
 
 NET, ORIGINS, PLANE = "net_tests", "upstream_tests", "downstream_tests"
@@ -74,6 +74,16 @@ MUTANTS = [
     m("an address that is back gets its whole share at once", N + "address_set.cc", "if (named && !place.named) place.endpoint->begin(now);", "", NET),
     m("a new address gets its whole share at once", N + "address_set.cc", "if (!first) place.endpoint->begin(now);", "", NET),
     m("an address that was ejected gets its whole share at once", N + "address_set.cc", "place.endpoint->begin(place.ejected_until);", "", NET),
+    m("a slow address keeps its share", "pool/policy/endpoint.h", "theirs > Duration::zero() && mine > allowed", "false", "unit"),
+    m("slow_start does nothing", "pool/policy/endpoint.h", "age < slow_start", "false", "unit"),
+    m("a slow or new address gets nothing", "pool/policy/endpoint.h", "std::clamp(static_cast<std::uint32_t>(share * kWhole), kLeast, kWhole)",
+      "static_cast<std::uint32_t>(share * kWhole)", "unit"),
+    m("a difference that a busy processor makes counts", "pool/policy/endpoint.h", "2 * theirs + kUnnoticed", "theirs", "unit"),
+    # ---- pauses ----
+    m("a pause ends at once", "pool/policy/cool_down.h", "phase_ == Phase::cooling && now >= until_", "phase_ == Phase::cooling", "unit"),
+    m("borrows go past a pause", "pool/destination/cool_down.cc", "attention.fetch_or(kCooling, std::memory_order_seq_cst);", "", "unit"),
+    m("a pause is not counted", "pool/destination/cool_down.cc", "if (began) ++ledger.cool_downs;", "", "unit"),
+    m("the end of a pause serves nobody", "pool/destination/cool_down.cc", "  serve_waiters(now);\n", "", "unit"),
     # ---- retries ----
     m("a closed new connection is asked again unasked", X + "exchange_retry.cc", "ended && info_.origin->retry_on.reset()", "ended", PLANE),
     m("a status is asked again over an authenticated connection", X + "exchange_retry.cc",

@@ -162,7 +162,7 @@ FLOW = [
     m("plain text to any address may carry credentials", "proxy/net/dialed.cc", "peer.on_this_host()", "true", STREAMS),
     m("an unverified certificate is a proof", "proxy/net/dialed.cc", "tls->settings().verify", "true", STREAMS),
     m("a file's last good value goes with the file", U + "origin/credentials.cc", "      known.fault = value.fault().detail;", "      known.fault = value.fault().detail;\n      known.bytes.clear();", STREAMS),
-    m("a refused token is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),
+    m("a refused token of a stream is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),
     m("the connection keeps its last user", U + "h1_stream.cc", "connection_->user = nullptr;", "", STREAMS),
     # ---- HTTP/2 to the origin ----
     m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());", "", SIM),
