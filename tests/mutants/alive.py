@@ -7,9 +7,4 @@ NAMES = {
     "a search that lists an entry again and takes none serves no waiter",
     # A session in use expires, ends and has a successor in its place, between a search and its mutex.
     "a search drains the next session of an expired entry",
-    # No unit test has an origin with request.retry_on beside a new connection, or a connection that authenticated its client.
-    "a closed new connection is asked again unasked",
-    "a status is asked again over an authenticated connection",
-    "a status is asked again within the origin's pause",
-    "a late attempt is repeated beside the connection that authenticates its client",
 }

@@ -2,81 +2,15 @@
 // again, what is sent again, and how each side learns of the other's end.
 #include <gtest/gtest.h>
 
-#include "pool/destination/snapshot.h"
-#include "tests/unit/data_plane.h"
+#include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
 namespace {
 
 using namespace std::chrono_literals;
+using test::kEmpty, test::kGetRequest;
 
-constexpr std::string_view kGetRequest = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
-constexpr std::string_view kEmpty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-
-class AnExchange : public ::testing::Test {
- protected:
-  AnExchange() { exec::assume_on_loop(); }
-  ~AnExchange() override {
-    exec::assume_on_loop();
-    clients_.end_all();
-    plane_.turn();
-  }
-  test::MemoryWire& client() {
-    exec::assume_on_loop();
-    return clients_.add(plane_.listener);
-  }
-  void send(test::MemoryWire& wire, std::string_view bytes, bool end = false) {
-    exec::assume_on_loop();
-    clients_.send(wire, bytes, end);
-    plane_.turn();
-  }
-  void make_room(test::MemoryWire& wire, std::size_t bytes) {
-    exec::assume_on_loop();
-    clients_.make_room(wire, bytes);
-    plane_.turn();
-  }
-  void fail_dial() {
-    exec::assume_on_loop();
-    auto dial = std::move(plane_.environment.dials.front());
-    plane_.environment.dials.pop_front();
-    dial.destination->dial_failed(std::move(*dial.reservation), {FaultKind::connect_refused, Side::upstream, "refused"},
-                                  plane_.now);
-    plane_.turn();
-  }
-  test::MemoryWire& connect() {
-    test::MemoryWire& origin = plane_.environment.connect();
-    plane_.turn();
-    return origin;
-  }
-  // A client whose request went to the origin, on the first connection.
-  test::MemoryWire& asked(std::string_view request = kGetRequest) {
-    test::MemoryWire& one = client();
-    send(one, request);
-    if (dials() == 0) plane_.pass(2s);  // a large body travels when it streams
-    EXPECT_NE(0U, dials());
-    if (dials() != 0) connect();
-    return one;
-  }
-  // The same after an exchange that left the connection idle.
-  test::MemoryWire& asked_again(std::string_view request = kGetRequest) {
-    test::MemoryWire& one = asked();
-    plane_.from_origin(0, kEmpty);
-    one.outgoing.clear();
-    origin(0).outgoing.clear();
-    send(one, request);
-    return one;
-  }
-  test::MemoryWire& origin(std::size_t n) { return *std::next(plane_.environment.wires.begin(), static_cast<int>(n)); }
-  std::size_t dials() const { return plane_.environment.dials.size(); }
-  pool::Destination::Snapshot snapshot() {
-    return (*plane_.origins->at(*pool::parse_origin("http://a.test")))->destination->snapshot(plane_.now);
-  }
-  std::uint64_t idle() { return snapshot().connections[static_cast<std::size_t>(pool::ConnectionStatus::idle)]; }
-  static bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-  test::DataPlane plane_;
-  test::OwnedClients clients_{plane_.context};
-};
+class AnExchange : public test::ExchangeFixture {};
 
 // ---- the request's body ----
 

@@ -1,0 +1,109 @@
+// Unit tests of retries that an operator asks for: request.retry_on and request.per_try_timeout.
+#include <gtest/gtest.h>
+
+#include "tests/unit/exchange_fixture.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using test::kEmpty, test::kGetRequest;
+
+constexpr std::string_view kBusy = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
+
+class ARetry : public test::ExchangeFixture {
+ protected:
+  explicit ARetry(config::Config settings = {}) : ExchangeFixture(std::move(settings)) {}
+  // A client whose only connection to the origin authenticated it.
+  test::MemoryWire& authenticated() {
+    test::MemoryWire& one =
+        asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: Negotiate abc\r\n\r\n");
+    plane_.from_origin(0, "HTTP/1.1 401 No\r\nWWW-Authenticate: Negotiate def\r\nContent-Length: 0\r\n\r\n");
+    one.outgoing.clear();
+    send(one, kGetRequest);
+    EXPECT_EQ(0U, dials()) << "the client keeps its connection";
+    return one;
+  }
+};
+
+class WithoutConditions : public ARetry {};
+
+TEST_F(WithoutConditions, NothingIsSentAgainAfterANewConnectionEnds) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "", true);
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
+config::Config with(auto&& change) {
+  config::Config settings;
+  change(settings);
+  return settings;
+}
+
+class AfterReset : public ARetry {
+ protected:
+  AfterReset() : ARetry(with([](config::Config& c) { c.request.retry_on = {"reset"}; })) {}
+};
+
+TEST_F(AfterReset, ARequestIsSentAgainOnANewConnection) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "", true);
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(1, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+}
+
+class AfterAStatus : public ARetry {
+ protected:
+  AfterAStatus()
+      : ARetry(with([](config::Config& c) {
+          c.request.retry_on = {"503"};
+          c.pool.cool_down = true;
+        })) {}
+};
+
+TEST_F(AfterAStatus, ARequestIsSentAgain) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, kBusy);
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(1, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+}
+
+TEST_F(AfterAStatus, AClientOfAnAuthenticatedConnectionGetsTheStatus) {
+  test::MemoryWire& one = authenticated();
+  plane_.from_origin(0, kBusy);
+  EXPECT_EQ(0U, dials()) << "another connection has not authenticated the client";
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << one.outgoing;
+}
+
+TEST_F(AfterAStatus, AnOriginThatNamesAPauseIsNotAskedWithinIt) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << "the client learns the time itself: " << one.outgoing;
+  EXPECT_EQ(0U, snapshot().waiting);
+}
+
+class AfterALateAttempt : public ARetry {
+ protected:
+  AfterALateAttempt() : ARetry(with([](config::Config& c) { c.request.per_try_timeout = 2s; })) {}
+};
+
+TEST_F(AfterALateAttempt, ARequestIsSentAgain) {
+  asked();
+  plane_.pass(3s);
+  EXPECT_EQ(1U, dials());
+}
+
+TEST_F(AfterALateAttempt, AClientOfAnAuthenticatedConnectionGetsTheFault) {
+  test::MemoryWire& one = authenticated();
+  plane_.pass(3s);
+  EXPECT_EQ(0U, dials()) << "another connection has not authenticated the client";
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 504")) << one.outgoing;
+}
+
+}  // namespace
+}  // namespace carpool::proxy
