@@ -196,6 +196,15 @@ inline constexpr Metric kLowOnThreads{"carpool_exec_low_on_threads", gauge, "",
 inline constexpr Metric kQueue{"carpool_exec_queue", gauge, "", "Tasks waiting for a thread."};
 inline constexpr Metric kQueueWait{"carpool_exec_queue_wait_seconds", histogram, "",
                                    "Time that tasks waited for a thread."};
+inline constexpr Metric kLoopTurns{"carpool_loop_turn_seconds", histogram, "",
+                                   "Duration of the turns of the workers' loops, from the end of a wait for events to "
+                                   "the next one: what becomes ready meanwhile waits."};
+inline constexpr Metric kLoopDelays{"carpool_loop_delay_seconds", histogram, "",
+                                    "How late the workers' loops ran due timers. A delay without long turns is time "
+                                    "that the loop's thread waited for a processor; up to 1 ms is the resolution of "
+                                    "the wait."};
+inline constexpr Metric kLoopBusy{"carpool_loop_busy_seconds_total", counter, "loop",
+                                  "Time that a worker's loop did not wait for events."};
 
 // ---- carpool webhook ----
 inline constexpr Metric kReviews{"carpool_webhook_reviews_total", counter, "outcome",
@@ -317,6 +326,9 @@ inline constexpr std::array kCatalog{
     &catalog::kLowOnThreads,       //
     &catalog::kQueue,              //
     &catalog::kQueueWait,          //
+    &catalog::kLoopTurns,          //
+    &catalog::kLoopDelays,         //
+    &catalog::kLoopBusy,           //
     &catalog::kReviews,            //
     &catalog::kWebhookShed,        //
     &catalog::kWebhookLimits,      //

@@ -165,6 +165,17 @@ void exec_number(Adding& points, const Registry&, const Sample& sample) {
 void queue_wait(Adding& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.add(sample.exec->queue_wait);
 }
+template <auto Member>
+void loop_times(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.exec) return;
+  for (const LoopSample& loop : sample.exec->loops) points.add(loop.*Member);
+}
+void loop_busy(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.exec) return;
+  for (std::size_t i = 0; i < sample.exec->loops.size(); ++i) {
+    points.add_seconds({std::to_string(i)}, sample.exec->loops[i].turns.nanoseconds);
+  }
+}
 void reviews(Adding& points, const Registry&, const Sample& sample) {
   points.add_all(sample.reviews);
 }
@@ -304,6 +315,9 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kLowOnThreads, exec_number<&ExecSample::low_on_threads>},
     {&catalog::kQueue, exec_number<&ExecSample::queue>},
     {&catalog::kQueueWait, queue_wait},
+    {&catalog::kLoopTurns, loop_times<&LoopSample::turns>},
+    {&catalog::kLoopDelays, loop_times<&LoopSample::delays>},
+    {&catalog::kLoopBusy, loop_busy},
     {&catalog::kReviews, reviews},
     {&catalog::kWebhookShed, webhook_shed},
     {&catalog::kWebhookLimits, webhook_limits},

@@ -45,13 +45,19 @@ struct OriginSample {
   std::vector<ClassSample> classes;
 };
 
-// Figures of the thread pool and the strategies.
+// A worker's loop: its turns, and how late its timers ran.
+struct LoopSample {
+  HistogramTotals turns, delays;
+};
+
+// Figures of the thread pool, the strategies and the loops.
 struct ExecSample {
   std::vector<Labelled> tasks, handovers, threads;
   std::uint64_t handovers_paused = 0;
   std::uint64_t threads_max = 0, queue = 0;
   bool low_on_threads = false;
   HistogramTotals queue_wait;
+  std::vector<LoopSample> loops;  // [worker]
 };
 
 struct ProcessSample {

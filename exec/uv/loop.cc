@@ -168,9 +168,12 @@ void UvLoop::enter() const {
 
 void UvLoop::step(bool may_wait) {
   epoll_event events[kEventsPerTurn];
-  const int got = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms() : 0);
+  const Instant before = Clock::now();
+  times_.end(before);
+  const int got = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms(before) : 0);
   CARPOOL_ASSERT(got >= 0 || errno == EINTR);
   now_ = Clock::now();
+  times_.begin(now_, timers_.next());
   ++turns_;
   for (int i = 0; i < got; ++i) dispatch(events[i]);
   mailbox_.deliver(kMailPerTurn, guard_);
@@ -180,15 +183,15 @@ void UvLoop::step(bool may_wait) {
   guard_.rethrow();
 }
 
-int UvLoop::wait_ms() {
+int UvLoop::wait_ms(Instant now) {
   // has_mail() covers what this thread posted to itself, for which post() does not wake. All other mail has a wake-up
   // pending in the epoll set.
   if (!deferred_.empty() || mailbox_.has_mail()) return 0;
   const int libuv_ms = libuv_wait_ms(*uv_);
   const Instant due = timers_.next();
   if (libuv_ms == 0 || due == kNever) return libuv_ms;
-  // The turn may have taken time since now_. Rounded up: a wait that ends before the deadline wastes a turn.
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
+  // Rounded up: a wait that ends before the deadline wastes a turn.
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
   const int timer_ms = static_cast<int>(std::clamp<decltype(left)>(left, 0, INT_MAX));
   return libuv_ms < 0 ? timer_ms : std::min(libuv_ms, timer_ms);
 }

@@ -19,6 +19,7 @@
 #include "exec/loop.h"
 #include "exec/mailbox.h"
 #include "exec/timer_heap.h"
+#include "exec/turn_times.h"
 #include "exec/watch_table.h"
 
 struct epoll_event;
@@ -64,6 +65,7 @@ class UvLoop final : public Loop {
   void set_shared_watcher(SharedWatcher* watcher) override LOOP_ONLY;
 
   std::uint64_t turns() const { return turns_; }
+  const TurnTimes& turn_times() const { return times_; }  // any thread
 
  private:
   friend uv_loop_s& libuv_of(Loop& loop);  // exec/uv/include.h
@@ -74,7 +76,7 @@ class UvLoop final : public Loop {
   Status enroll_libuv();
   Status add(int fd, std::uint32_t interest, EventName name);
   void step(bool may_wait) LOOP_ONLY;
-  int wait_ms() LOOP_ONLY;
+  int wait_ms(Instant now) LOOP_ONLY;
   void dispatch(const epoll_event& event) LOOP_ONLY;
   void run_libuv() LOOP_ONLY;
   std::span<char> scratch() override LOOP_ONLY;
@@ -88,6 +90,7 @@ class UvLoop final : public Loop {
   bool libuv_ready_ LOOP_LOCAL = false;
   Instant now_;
   std::uint64_t turns_ = 0;
+  TurnTimes times_;
 
   WatchTable watchers_ LOOP_LOCAL;
   SharedWatcher* shared_watcher_ LOOP_LOCAL = nullptr;

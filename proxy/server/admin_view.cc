@@ -288,7 +288,12 @@ const metrics::Registry* ServerAdminView::registry() const {
 }
 
 std::optional<metrics::ExecSample> ServerAdminView::exec() const {
-  return parts_.executors->sample();
+  metrics::ExecSample sample = parts_.executors->sample();
+  for (const std::unique_ptr<Worker>& worker : parts_.workers) {
+    const exec::TurnTimes& times = worker->parts.loop.turn_times();
+    sample.loops.push_back({times.turns(), times.delays()});
+  }
+  return sample;
 }
 
 admin::ThreadsInfo ServerAdminView::threads() const {

@@ -56,7 +56,10 @@ TEST(Catalog, HoldsEveryNameThatIsPromised) {
                                "exec_threads_max{}",
                                "exec_low_on_threads{}",
                                "exec_queue{}",
-                               "exec_queue_wait_seconds{}"}) {
+                               "exec_queue_wait_seconds{}",
+                               "loop_turn_seconds{}",
+                               "loop_delay_seconds{}",
+                               "loop_busy_seconds_total{loop}"}) {
     EXPECT_TRUE(there.count(std::string("carpool_") + promised)) << promised;
   }
 }

@@ -49,7 +49,11 @@ inline OriginSample full_origin(std::string label) {
 
 inline Sample full_sample() {
   Sample sample;
-  sample.exec = ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 2, 8, 3, true, {}};
+  sample.exec = ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 2, 8, 3, true, {}, {LoopSample{}, LoopSample{}}};
+  for (LoopSample& loop : sample.exec->loops) {
+    loop.turns.buckets[2] = loop.delays.buckets[3] = 6;
+    loop.turns.nanoseconds = loop.delays.nanoseconds = 1'234'567;
+  }
   sample.exec->queue_wait.buckets[1] = 4;
   sample.exec->queue_wait.nanoseconds = 123'456'789;
   sample.process = ProcessSample{0.1 + 0.2, 1.7e9 + 0.123456789, kHuge, 1ULL << 63U, 5, 1024};
