@@ -4,31 +4,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "metrics/catalog.h"
+#include "metrics/point.h"
 #include "metrics/registry.h"
 #include "metrics/sample.h"
 
 namespace carpool::metrics {
 
-class Adding;   // families.cc
-struct Source;  // also there
-
-// The buckets of an origin's histogram are sent from this number of values on: fewer have no distribution, and many
-// origins are used a few times. Before that it has its count, its sum and the bucket +Inf.
-inline constexpr std::uint64_t kFewestValues = 10;
-
-struct Point {
-  std::vector<std::string> labels;  // values, in the order of the metric's label names
-  double value = 0;
-  std::unique_ptr<HistogramTotals> histogram;  // instead of value, for a histogram
-  bool with_bounds = true;                     // all buckets of the histogram; false: the bucket +Inf alone
-};
+class Adding;   // adding.h
+struct Source;  // families.cc
 
 // Points of one family; a long one comes in several parts.
 struct Family {

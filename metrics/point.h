@@ -1,0 +1,24 @@
+// Point: one value of a family, with its labels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "metrics/histogram.h"
+
+namespace carpool::metrics {
+
+// The buckets of an origin's histogram are sent from this number of values on: fewer have no distribution, and many
+// origins are used a few times. Before that it has its count, its sum and the bucket +Inf.
+inline constexpr std::uint64_t kFewestValues = 10;
+
+struct Point {
+  std::vector<std::string> labels;  // values, in the order of the metric's label names
+  double value = 0;
+  std::unique_ptr<HistogramTotals> histogram;  // instead of value, for a histogram
+  bool with_bounds = true;                     // all buckets of the histogram; false: the bucket +Inf alone
+};
+
+}  // namespace carpool::metrics
