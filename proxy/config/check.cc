@@ -35,6 +35,7 @@ class Checker {
     idle_fits_the_total();
     ranges_are_in_order();
     watermarks_are_in_order();
+    log_has_one_target();
   }
 
  private:
@@ -315,6 +316,15 @@ class Checker {
     };
     ordered("stop_keep_alive", marks.stop_keep_alive, "refuse_clients", marks.refuse_clients);
     ordered("refuse_clients", marks.refuse_clients, "close_idle", marks.close_idle);
+  }
+
+  void log_has_one_target() {
+    const Log& log = config_.log;
+    if (!log.file.empty() && !log.syslog.empty()) mistake("log.syslog", "is set beside log.file, expected one of them");
+    if (!log.file.empty() && log.file == log.access_file) {
+      mistake("log.access_file", in_quotes(log.file) + " is log.file already (" + line_of("log.file") +
+                                     "), expected a file of its own, or none");
+    }
   }
 
   Reading& reading_;

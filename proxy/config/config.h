@@ -34,6 +34,7 @@ enum class Verdict : std::uint8_t { allow, deny };
 enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute, produce };
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 enum class LogFormat : std::uint8_t { json, text };
+enum class AccessFormat : std::uint8_t { same, json, text, combined };
 enum class TlsVersion : std::uint8_t { tls12, tls13 };
 enum class ClientAuthentication : std::uint8_t { basic, post };
 enum class OnDistrust : std::uint8_t { tunnel, fail };
@@ -293,9 +294,13 @@ struct Threads {
 struct Log {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::json;
+  std::string file;    // empty: stderr
+  std::string syslog;  // "unix:/path" of a daemon's socket; empty: none
   bool access = true;
-  std::uint32_t access_sample = 1;  // logs one of so many successful exchanges
-  Duration sync{};                  // zero: the system decides when lines reach the disk
+  AccessFormat access_format = AccessFormat::same;  // same: `format`
+  std::string access_file;                          // empty: where the other lines go
+  std::uint32_t access_sample = 1;                  // logs one of so many successful exchanges
+  Duration sync{};                                  // zero: the system decides when lines reach the disk
   friend bool operator==(const Log&, const Log&) = default;
 };
 

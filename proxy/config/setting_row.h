@@ -47,6 +47,9 @@ constexpr std::array<Word, 6> words_of(LogLevel) {
 constexpr std::array<Word, 2> words_of(LogFormat) {
   return {"json", "text"};
 }
+constexpr std::array<Word, 4> words_of(AccessFormat) {
+  return {"same", "json", "text", "combined"};
+}
 constexpr std::array<Word, 2> words_of(TlsVersion) {
   return {"1.2", "1.3"};
 }

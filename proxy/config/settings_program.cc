@@ -235,12 +235,24 @@ Section threads_section() {
 
 Section log_section() {
   return {"log",
-          "log lines on stderr",
+          "log lines on stderr, in files or to syslog",
           false,
           {
               row<&Log::level>("level", "lowest level that is logged"),
               row<&Log::format>("format", "line format").restart(),
+              row<&Log::file>("file", "file for the lines instead of stderr; SIGUSR1 reopens it")
+                  .format(kWritableFile, R"("/var/log/carpool/carpool.log")")
+                  .restart(),
+              row<&Log::syslog>("syslog", "socket of a syslog daemon for the lines instead of stderr")
+                  .format(kUnixAddress, R"("unix:/dev/log")")
+                  .restart(),
               row<&Log::access>("access", "log a line for every request"),
+              row<&Log::access_format>("access_format",
+                                       "format of these lines; same: as `format`; combined: as Apache and nginx")
+                  .restart(),
+              row<&Log::access_file>("access_file", "file for these lines alone; SIGUSR1 reopens it")
+                  .format(kWritableFile, R"("/var/log/carpool/access.log")")
+                  .restart(),
               row<&Log::access_sample>("access_sample",
                                        "log one in this many successful requests; refused, failed and retried ones "
                                        "and 5xx are always logged")

@@ -112,6 +112,20 @@ std::string accept_file(std::string& text) {
   return file ? std::string() : text + " is a directory";
 }
 
+// Creates nothing: a file that does not exist needs a folder in which it can be made.
+std::string accept_log_file(std::string& text) {
+  struct stat status {};
+  if (stat(text.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return text + " is a directory";
+    return access(text.c_str(), W_OK) == 0 ? std::string()
+                                           : text + " cannot be written: " + std::generic_category().message(errno);
+  }
+  const std::size_t slash = text.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : text.substr(0, slash);
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return text + " cannot be made: " + std::generic_category().message(errno);
+}
+
 std::string accept_folder(std::string& text) {
   struct stat status {};
   if (stat(text.c_str(), &status) != 0 || access(text.c_str(), X_OK) != 0) {
@@ -199,6 +213,7 @@ const TextFormat kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0
                                 accept_pattern};
 const TextFormat kNetwork{R"("192.0.2.1", "10.0.0.0/8" or "fd00::/8")", accept_network};
 const TextFormat kReadableFile{"a file that carpool may read", accept_file, true, true};
+const TextFormat kWritableFile{"a file that carpool may write", accept_log_file, true, true};
 const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder, true, true};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
 const TextFormat kLeniency{R"("bare_lf")", accept_leniency};

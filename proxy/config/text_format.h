@@ -24,6 +24,7 @@ extern const TextFormat kHostName;       // a host without port
 extern const TextFormat kEgressPattern;
 extern const TextFormat kNetwork;  // an address or a network
 extern const TextFormat kReadableFile;
+extern const TextFormat kWritableFile;  // it need not exist
 extern const TextFormat kFolder;
 extern const TextFormat kProtocol;
 extern const TextFormat kLeniency;

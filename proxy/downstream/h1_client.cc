@@ -26,7 +26,7 @@ H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listene
       context_(context),
       clients_(clients),
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
-      secured_(!transport->security().version.empty()),
+      tls_(transport->security().version),
       listener_(listener),
       listen_(point.settings()),
       transport_(std::move(transport)),

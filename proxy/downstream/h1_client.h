@@ -47,7 +47,7 @@ class H1Client final : public ClientConnection,
   std::string_view peer() const override;
   std::optional<metrics::Intercept> stays_tunnel() const override { return tunnel_; }
   int socket() const override { return transport_->fd(); }
-  bool secured() const override { return secured_; }
+  std::string_view tls_version() const override { return tls_; }
   bool accepted_while_shedding() const override { return accepted_while_shedding_; }
   std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return request_complete_ || body_at_hand_; }
@@ -131,7 +131,7 @@ class H1Client final : public ClientConnection,
   const ExchangeContext& context_;
   ClientOwner& clients_;
   const bool accepted_while_shedding_;
-  const bool secured_;
+  const std::string_view tls_;  // version, a static text; empty: plain text
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;

@@ -16,7 +16,7 @@ bool H1Client::ends_connect_here(std::size_t more) {
   if (connect_answered_) return false;
   const bool early = more != 0 || !write_queue_.empty() || out_;
   std::optional<metrics::Intercept> obstacle;
-  if (secured_ || early) obstacle = secured_ ? metrics::Intercept::in_tls : metrics::Intercept::early;
+  if (secured() || early) obstacle = secured() ? metrics::Intercept::in_tls : metrics::Intercept::early;
   auto [connect, why] = clients_.interceptor().accept(*this, exchange_->request(), obstacle);
   tunnel_ = why;
   if (connect == nullptr) return false;

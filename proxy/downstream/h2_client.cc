@@ -41,7 +41,7 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
       clients_(clients),
       pacer_(clients.pacer()),
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
-      secured_(!transport->security().version.empty()),
+      tls_(transport->security().version),
       listener_(listener),
       point_(point),
       listen_(point.settings()),

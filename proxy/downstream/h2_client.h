@@ -60,7 +60,7 @@ class H2Client final : public ClientConnection,
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   int socket() const { return transport_->fd(); }
-  bool secured() const { return secured_; }
+  std::string_view tls_version() const { return tls_; }
   bool accepted_while_shedding() const { return accepted_while_shedding_; }
   bool over_high_watermark() const;  // more data waits for this client than the high watermark allows
   bool may_buffer_more() const;      // so few streams are open that the high watermark is never reached
@@ -104,7 +104,7 @@ class H2Client final : public ClientConnection,
   ClientOwner& clients_;
   RequestPacer& pacer_;
   const bool accepted_while_shedding_;  // it was accepted while new clients were being refused
-  const bool secured_;
+  const std::string_view tls_;          // version, a static text; empty: plain text
   Listener& listener_;
   const ListenPoint& point_;
   const config::Listen& listen_;

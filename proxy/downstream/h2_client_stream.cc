@@ -144,8 +144,8 @@ int H2ClientStream::socket() const {
   return client_.socket();
 }
 
-bool H2ClientStream::secured() const {
-  return client_.secured();
+std::string_view H2ClientStream::tls_version() const {
+  return client_.tls_version();
 }
 
 bool H2ClientStream::accepted_while_shedding() const {

@@ -37,7 +37,7 @@ class H2ClientStream final : public ClientStream,
   std::string_view peer() const override;
   int socket() const override;
   std::optional<metrics::Intercept> stays_tunnel() const override { return stays_tunnel_; }
-  bool secured() const override;
+  std::string_view tls_version() const override;
   bool accepted_while_shedding() const override;
   std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return complete_; }

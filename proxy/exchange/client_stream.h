@@ -38,7 +38,8 @@ class ClientStream {
   // Why a CONNECT to an intercepted origin does not end here; nothing: it does, or the request is another one.
   virtual std::optional<metrics::Intercept> stays_tunnel() const { return std::nullopt; }
   virtual int socket() const { return -1; }  // of its connection, for the credentials of its peer; -1: there is none
-  virtual bool secured() const { return false; }                  // its connection speaks TLS
+  virtual std::string_view tls_version() const { return {}; }     // of its connection; empty: plain text
+  bool secured() const { return !tls_version().empty(); }         // its connection speaks TLS
   virtual bool accepted_while_shedding() const { return false; }  // accepted while clients were refused
   // The request has a secret of carpool's own: it must reach the origin itself, and gets no other credentials.
   virtual bool carries_secret() const { return false; }

@@ -45,6 +45,8 @@ struct ExchangeInfo {
   std::uint64_t bytes_in = 0, bytes_out = 0;  // bodies
   std::uint64_t connection = 0;
   std::uint32_t uses_before = 0;
+  bool upstream_h2 = false;               // the connection's protocol
+  std::string_view upstream_tls;          // its TLS version; empty: plain text
   std::optional<pool::OpenCause> opened;  // if the connection was opened for this exchange
   std::uint32_t retries = 0;
   bool asked_pool = false;

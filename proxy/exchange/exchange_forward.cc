@@ -41,7 +41,10 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   info_.leased = context_.loop.now();
   request_values_->deadlines.lease(info_.leased);
   info_.asked_pool = true;
-  info_.connection = static_cast<Connection&>(*lease).id();
+  const auto& connection = static_cast<const Connection&>(*lease);
+  info_.connection = connection.id();
+  info_.upstream_h2 = lease.shared();
+  info_.upstream_tls = connection.security().version;
   info_.uses_before = lease.uses_before();
   if (!lease.reused()) info_.opened = lease.opened();
   attempt_->upstream_stream = &select_upstream_stream();

@@ -28,6 +28,18 @@ metrics::Egress decision_of(const ExchangeInfo& facts) {
   return *facts.egress == metrics::Egress::allowed && reported ? metrics::Egress::reported : *facts.egress;
 }
 
+std::string_view protocol_of(const http::RequestHead& head) {
+  if (head.method.empty()) return {};  // none was read
+  switch (head.version) {
+    case http::Version::http10:
+      return "HTTP/1.0";
+    case http::Version::http2:
+      return "HTTP/2.0";
+    default:
+      return "HTTP/1.1";
+  }
+}
+
 log::AccessEntry entry_of(const ExchangeInfo& facts) {
   log::AccessEntry entry;
   entry.began = facts.began;
@@ -38,6 +50,8 @@ log::AccessEntry entry_of(const ExchangeInfo& facts) {
   entry.bytes_out = facts.bytes_out;
   entry.connection = facts.connection;
   entry.reuse = facts.uses_before;
+  entry.upstream_protocol = facts.upstream_h2 ? "HTTP/2.0" : "HTTP/1.1";
+  entry.upstream_tls = facts.upstream_tls;
   if (facts.asked_pool) entry.waited = facts.waited;
   if (facts.head_back != Instant{}) entry.upstream = facts.head_back - facts.leased;
   if (facts.opened) entry.opened = pool::name(*facts.opened);
@@ -58,6 +72,8 @@ void Exchange::record() {
   if (!context_.stats.should_log(ordinary)) return;
   log::AccessEntry entry = entry_of(info_);
   entry.client = client_stream_->peer();
+  entry.protocol = protocol_of(request_);
+  entry.tls = client_stream_->tls_version();
   entry.user = user_;
   entry.method = request_.method;
   entry.target = request_.target;
@@ -67,6 +83,10 @@ void Exchange::record() {
     entry.tunnelled = metrics::kIntercepts[static_cast<std::size_t>(*why)];
   }
   entry.trace = trace_id(request_.fields.get("traceparent"));
+  if (context_.stats.wants_fields()) {
+    entry.referer = request_.fields.get("referer");
+    entry.user_agent = request_.fields.get("user-agent");
+  }
   context_.stats.write_line(entry);
 }
 

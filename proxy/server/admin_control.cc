@@ -43,7 +43,8 @@ Status ServerAdminControl::set_log_level(std::string_view module, std::string_vi
   } else if (!log::set_level(module, *wanted)) {
     return Fault{FaultKind::malformed_request, Side::client, "unknown module; known: " + known_modules()};
   }
-  log::warn("admin", "log level set", {{"level", level}, {"of", module.empty() ? std::string_view("all") : module}});
+  log::warn("admin", "log level set",
+            {{"new_level", level}, {"of", module.empty() ? std::string_view("all") : module}});
   return Done{};
 }
 

@@ -29,6 +29,10 @@ log::Options log_options(const config::Config& config) {
   options.level = static_cast<log::Level>(settings.level);
   log::set_access(settings.access, settings.access_sample, config::tells_clients(config));
   options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
+  options.file = settings.file;
+  options.access_file = settings.access_file;
+  constexpr std::string_view kUnix = "unix:";
+  if (!settings.syslog.empty()) options.syslog = settings.syslog.substr(kUnix.size());
   return options;
 }
 
@@ -154,9 +158,9 @@ int serve(const config::Config& config, const config::Options& options) {
 }
 
 int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener) {
-  if (!log::start(log_options(config))) {
-    std::fputs("carpool: cannot start the log's thread\n", stderr);
-    return kInternal;
+  if (const Status started = log::start(log_options(config)); !started) {
+    std::fprintf(stderr, "carpool: %s\n", started.fault().detail.c_str());
+    return started.fault().kind == FaultKind::internal ? kInternal : kConfiguration;
   }
   log_start(config, source);
   Result<std::unique_ptr<Server>> server = Server::build(config, std::move(source));

@@ -30,6 +30,16 @@ const char* name_of(exec::LoopId id) {
 }
 
 log::Format format_of(const config::Log& settings) {
+  switch (settings.access_format) {
+    case config::AccessFormat::json:
+      return log::Format::json;
+    case config::AccessFormat::text:
+      return log::Format::text;
+    case config::AccessFormat::combined:
+      return log::Format::combined;
+    case config::AccessFormat::same:
+      break;
+  }
   return settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
 }
 

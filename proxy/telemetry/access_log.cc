@@ -1,5 +1,11 @@
 #include "proxy/telemetry/access_log.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <random>
+
+#include "proxy/telemetry/combined_line.h"
 #include "proxy/telemetry/log_line.h"
 #include "proxy/telemetry/log_output.h"
 #include "proxy/telemetry/redact.h"
@@ -11,9 +17,37 @@ constexpr std::size_t kChunk = std::size_t{16} * 1024;
 constexpr std::size_t kMaxMethod = 32;
 constexpr std::size_t kMaxFault = 512;
 
+constexpr std::size_t kTag = 4;
+
+// Drawn per process, so that requests of different processes have different names. No letter resembles a digit.
+std::string_view process_tag() {
+  static const std::array<char, kTag> tag = [] {
+    constexpr std::string_view kLetters = "0123456789abcdefghjkmnpqrstvwxyz";
+    std::array<char, kTag> drawn;
+    std::random_device device;
+    for (char& letter : drawn) letter = kLetters[device() % kLetters.size()];
+    return drawn;
+  }();
+  return {tag.data(), tag.size()};
+}
+
+// "k7q2-0-15": the process, the loop, the request's number there.
+std::string_view request_id(const AccessEntry& entry, std::array<char, 64>& text) {
+  char* const end = text.data() + text.size();
+  char* to = std::copy(process_tag().begin(), process_tag().end(), text.data());
+  *to++ = '-';
+  to = std::to_chars(to, end, entry.loop).ptr;
+  *to++ = '-';
+  to = std::to_chars(to, end, entry.request).ptr;
+  return {text.data(), static_cast<std::size_t>(to - text.data())};
+}
+
 void append_entry(Line& line, const AccessEntry& entry, std::string_view target) {
-  line.number("request", entry.request);
+  std::array<char, 64> id;
+  line.text("request", request_id(entry, id));
   line.text("client", entry.client);
+  if (!entry.protocol.empty()) line.text("client_protocol", entry.protocol);
+  if (!entry.tls.empty()) line.text("client_tls", entry.tls);
   if (!entry.user.empty()) line.text("user", entry.user);
   line.text("method", entry.method.substr(0, kMaxMethod));
   line.text("target", target);
@@ -25,6 +59,8 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   if (entry.connection != 0) {
     line.number("connection", entry.connection);
     line.number("reuse", std::uint64_t{entry.reuse});
+    line.text("upstream_protocol", entry.upstream_protocol);
+    if (!entry.upstream_tls.empty()) line.text("upstream_tls", entry.upstream_tls);
   }
   if (entry.waited) line.seconds("wait_seconds", *entry.waited);
   if (entry.upstream) line.seconds("upstream_seconds", *entry.upstream);
@@ -48,9 +84,14 @@ AccessLog::AccessLog(Format format) : format_(format) {
 bool AccessLog::write(const AccessEntry& entry) {
   const bool first = buffer_.empty();
   const auto wall = std::chrono::duration_cast<WallTime::duration>(entry.began.time_since_epoch() + wall_);
-  Line line(buffer_, format_, WallTime(wall), "info", "access");
-  append_entry(line, entry, redacted(entry.target, scratch_));
-  line.end();
+  if (format_ == Format::combined) {
+    append_combined(buffer_, entry, WallTime(wall), redacted(entry.target, scratch_),
+                    redacted(entry.referer, referer_));
+  } else {
+    Line line(buffer_, format_, WallTime(wall), "info", "access");
+    append_entry(line, entry, redacted(entry.target, scratch_));
+    line.end();
+  }
   ++lines_;
   if (buffer_.size() < kChunk) return first;
   flush();
@@ -58,7 +99,7 @@ bool AccessLog::write(const AccessEntry& entry) {
 }
 
 void AccessLog::flush() {
-  submit(buffer_, lines_);
+  submit_access(buffer_, lines_);
   buffer_.clear();
   lines_ = 0;
   set_clock();

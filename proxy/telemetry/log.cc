@@ -16,7 +16,7 @@ void write(Level level, std::string_view module, std::string_view message, Field
   line.message(message);
   for (const Field& field : fields) line.field(field);
   line.end();
-  submit(text, 1);
+  submit(text, 1, level);
 }
 
 }  // namespace carpool::proxy::log

@@ -1,4 +1,5 @@
-// The log: one structured line per event, JSON or text, to stderr.
+// The log: one structured line per event, JSON or text, to stderr, a file or syslog; the access log may have its own
+// file.
 //
 // A loop never waits for the reader of the log: lines go through a bounded queue (spdlog's, one writer thread), and
 // while the reader is blocked the newest ones are dropped and counted. A disabled level costs one comparison and no
@@ -9,31 +10,37 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <variant>
+
+#include "base/result.h"
 
 namespace carpool::proxy::log {
 
 enum class Level : std::uint8_t { trace, debug, info, warn, error, off };
-enum class Format : std::uint8_t { json, text };
+enum class Format : std::uint8_t { json, text, combined };  // combined: of the access log only
 
 struct Options {
   Level level = Level::info;
   Format format = Format::json;
   int fd = 2;
+  std::string file = {};         // instead of `fd`
+  std::string syslog = {};       // path of a socket, instead of both
+  std::string access_file = {};  // for the lines of the access log; empty: among the others
 };
 
-// Must not run while other threads log. start() returns false if the writer thread cannot be started: lines are still
-// written synchronously. stop() waits at most a second for queued lines to be written.
-bool start(const Options& options);
+// Must not run while other threads log. After a Fault (a file cannot be opened, a thread cannot be started) lines are
+// still written synchronously. stop() waits at most a second for queued lines to be written.
+Status start(const Options& options);
 void stop();
 
 // Any thread.
-// Waits until a log file is on disk, which takes milliseconds. Returns false if that failed or the log is no file.
+// Waits until the log's files are on disk, which takes milliseconds. Returns false if that failed or there is no file.
 bool sync();
 std::uint64_t dropped();  // lines, since the process began
-// Reopens the file under the name it had at start(), for log rotation by renaming. Returns false if the log is no file
-// (a pipe, a terminal) or cannot be opened. May block on the file system.
+// Reopens the files under the names they had at start(), for log rotation by renaming. Returns false if there is no
+// file (but a pipe, a terminal, syslog) or one cannot be opened. May block on the file system.
 bool reopen();
 
 // A name (plain ASCII, chosen by the program) and a value (escaped); both only need to live for the call.

@@ -43,14 +43,9 @@ void LoopStats::record_refused(std::string_view peer, const Fault& fault, std::u
 
 void LoopStats::write_line(const log::AccessEntry& entry) {
   log::AccessEntry numbered = entry;
-  numbered.request = next_request();
+  numbered.loop = loop_.id();
+  numbered.request = ++requests_;
   if (log_.write(numbered)) flusher_.arm(loop_.now() + log::AccessLog::kFlushAfter);
-}
-
-// Unique without synchronisation: the loop's number above its own counter; below 2^53, which JSON readers represent
-// exactly.
-std::uint64_t LoopStats::next_request() {
-  return std::uint64_t{loop_.id()} << 40 | ++requests_;
 }
 
 void LoopStats::count_retry(metrics::OriginSlot origin, std::string_view proof) {

@@ -34,6 +34,7 @@ class LoopStats {
   // logged.
   bool should_log(bool ordinary) LOOP_ONLY;
   void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // assigns its number
+  bool wants_fields() const { return log_.wants_fields(); }  // of the request, for the line
   // A request that was rejected before its head was complete: it has no method and no origin.
   void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
 
@@ -66,7 +67,6 @@ class LoopStats {
   void client_left() LOOP_ONLY;
 
  private:
-  std::uint64_t next_request() LOOP_ONLY;
   void flush() { log_.flush(); }
 
   metrics::Registry& metrics_;

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import types
@@ -16,7 +17,7 @@ from harness.wait import until
 TABLE = (ROOT / "docs/log.md").read_text().split("## The access log", 1)[1].split("\n## ", 1)[0]
 DOCUMENTED = {name for row in re.findall(r"^\| (.*?) \|", TABLE, re.M) for name in re.findall(r"`([a-z_]+)`", row)}
 EVERY_LINE = {"level", "module"}  # of whatever event
-ELSEWHERE = {"intercepted", "not_intercepted", "user", "grpc_status"}  # tests of intercepted origins, of credentials and of gRPC see them
+ELSEWHERE = {"intercepted", "not_intercepted", "user", "grpc_status", "client_tls", "upstream_tls"}  # other tests see them
 
 
 def test_no_credential_of_a_request_reaches_the_log(origin, carpool):
@@ -126,7 +127,7 @@ def test_a_closed_stderr_sends_nobody_the_log_and_the_end_is_clean(origin, carpo
 # ---- what docs/log.md says ----
 
 LOG = (ROOT / "docs/log.md").read_text()
-SAMPLES = [json.loads(line) for line in re.findall(r'^(\{"time":.*\})$', LOG, re.M)]
+SAMPLES = [json.loads(line) for line in re.findall(r'^(\{"(?:time|level)":.*\})$', LOG, re.M)]
 VARIES = {"time", "pid", "version", "file", "client", "target", "origin", "address", "connection", "request", "user", "error",
           "wait_seconds", "upstream_seconds", "total_seconds", "memory_bytes", "descriptors", "connections", "trace_id", "fault", "bytes_in",
           "bytes_out", "from", "to", "key", "origins", "sockets"}
@@ -134,7 +135,7 @@ VARIES = {"time", "pid", "version", "file", "client", "target", "origin", "addre
 
 def shape(row):
     """A line without what differs from run to run: which fields it has, in their order, and the values that do not vary."""
-    return [(name, type(value).__name__ if name in VARIES else value) for name, value in row.items()]
+    return [(name, type(value).__name__ if name in VARIES else value) for name, value in row.items() if name != "time"]
 
 
 def rows(c):
@@ -251,3 +252,140 @@ def test_a_hand_over_is_told_by_both_processes(carpool, tmp_path):
                "the new process took over; completing running requests")
     documented(types.SimpleNamespace(output=first + rest.splitlines()), "sockets received from the old process",
                "ready: the old process is told to stop accepting", "the old process has stopped accepting")
+
+
+# ---- every line of the source ----
+
+CALL = re.compile(r'log::(info|warn|error)\(\s*"([a-z0-9]+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+)(?:,\s*(\{.*?\}|fields)\s*)?\);', re.S)
+FIELD = re.compile(r'\{"([a-z_0-9]+)",')
+
+
+def lines_of_the_source():
+    """(level, module, message, its fields) of each call with a constant message, but those of `carpool webhook`."""
+    for file in sorted((ROOT / "proxy").rglob("*.cc")):
+        text = file.read_text() if "webhook" not in file.parts else ""
+        for level, module, literals, fields in CALL.findall(text):
+            if fields == "fields":
+                fields = re.search(r"const log::Fields fields(\{.*?\});", text, re.S)[1]
+            message = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals))
+            yield level, module, message, FIELD.findall(fields)
+
+
+def test_the_documentation_has_a_sample_of_each_line_with_its_fields():
+    shown = {(row["level"], row["module"], row["message"], tuple(row)) for row in SAMPLES if "message" in row}
+    shown = {(level, module, message, tuple(k for k in keys if k not in ("time", "level", "module", "message"))) for level, module, message, keys in shown}
+    said = {(level, module, message, tuple(fields)) for level, module, message, fields in lines_of_the_source()}
+    assert len(said) > 50, "the pattern no longer finds the calls"
+    assert not said - shown, said - shown
+    source = re.sub(r'"\s*"', "", "".join(file.read_text() for file in (ROOT / "proxy").rglob("*.cc")))
+    gone = [message for _, _, message, _ in shown if '"%s"' % message not in source]
+    assert not gone, gone
+
+
+# ---- formats and targets ----
+
+TEXT_SAMPLE = re.search(r"^2026-\S+ info  access .*$", LOG, re.M)[0]
+COMBINED_SAMPLE = re.search(r'^127\.0\.0\.1 - - \[.*$', LOG, re.M)[0]
+COMBINED = re.compile(r'(\S+) - (\S+) \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d) \+0000\] "([A-Z]+ \S+ HTTP/[0-9.]+)" (\d{3}) (\d+) "([^"]*)" "([^"]*)"')
+
+
+def test_an_access_line_in_text_has_the_documented_fields(origin, carpool):
+    o, c = origin(), carpool(log={"format": "text"})
+    with c.client() as client:
+        client.get(o.url + "/a?x=1")
+    until(lambda: any(" access " in line for line in c.output), what="the line")
+    line = next(line for line in c.output if " access " in line)
+    names = [re.findall(r" ([a-z_]+)=", text) for text in (line, TEXT_SAMPLE)]
+    assert names[0] == names[1] and re.match(r"\S+Z info  access request=[0-9a-z]{4}-0-1 ", line)
+
+
+def test_an_access_line_in_the_combined_format_is_the_documented_one(origin, carpool, tmp_path):
+    file = tmp_path / "access.log"
+    o, c = origin(), carpool(log={"access_format": "combined", "access_file": str(file)})
+    with c.client() as client:
+        fields = [("Referer", "http://shop.example/?token=hunter2"), ("User-Agent", "curl/8.0"), ("Cookie", "sid=hunter2")]
+        client.request("GET", o.url + "/a?x=1&sig=hunter2", fields)
+        client.get(o.url + "/b")
+    until(lambda: file.exists() and file.read_text().count("\n") == 2, what="two lines")
+    first, second = file.read_text().splitlines()
+    sample, said, bare = (COMBINED.fullmatch(line).groups() for line in (COMBINED_SAMPLE, first, second))
+    assert "hunter2" not in first
+    assert said[3] == "GET %s/a?x=1&sig=*** HTTP/1.1" % o.url
+    assert (said[0], said[1], said[4], said[5], said[6], said[7]) == (sample[0], sample[1], sample[4], sample[5], sample[6], sample[7])
+    assert bare[6:] == ("-", "-")
+    assert not any('"access"' in line for line in c.output), "the other lines are on stderr, these are not"
+
+
+def test_usr1_reopens_both_files(origin, carpool, tmp_path):
+    events, access = tmp_path / "carpool.log", tmp_path / "access.log"
+    o, c = origin(), carpool(log={"file": str(events), "access_file": str(access)})
+    with c.client() as client:
+        client.get(o.url + "/before")
+        until(lambda: "/before" in access.read_text(), what="the first line")
+        for file in (events, access):
+            file.rename(file.with_suffix(".1"))
+        c.signal(signal.SIGUSR1)
+        until(lambda: events.exists() and "log reopened" in events.read_text(), what="the new file")
+        client.get(o.url + "/after")
+    until(lambda: access.exists() and "/after" in access.read_text(), what="the line in the new file")
+    assert "/before" in access.with_suffix(".1").read_text() and "/before" not in access.read_text()
+    said = [json.loads(line) for line in (events.with_suffix(".1").read_text() + events.read_text()).splitlines()]
+    assert [row["message"] for row in said][:2] == ["starting", "limits"] and all("message" in row for row in said)
+    c.output[:] = [json.dumps(row) for row in said]
+    documented(c, "log reopened")
+
+
+def test_syslog_gets_each_line_with_its_priority(origin, carpool, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as daemon:
+        daemon.bind(str(tmp_path / "log"))
+        daemon.settimeout(10)
+        o, c = origin(), carpool(log={"syslog": "unix:%s" % (tmp_path / "log")}, upstream={"tls": {"verify": False}})
+        with c.client() as client:
+            client.get(o.url + "/seen")
+        said = []
+        while not any("/seen" in line for line in said):
+            said.append(daemon.recv(65536).decode())
+    rows = [re.fullmatch(r"<(\d+)>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d carpool\[(\d+)\]: (\{.*\})", line).groups() for line in said]
+    assert {pid for _, pid, _ in rows} == {str(c.process.pid)}
+    levels = {json.loads(line)["level"]: number for number, _, line in rows}
+    assert levels == {"info": "30", "warn": "28"}, levels
+    c.stop()
+
+
+def test_lines_for_the_journal_have_their_priority(origin, carpool):
+    """As systemd does it, the descriptor of stderr is named in JOURNAL_STREAM."""
+    c = carpool(start=False)
+    reads, writes = os.pipe()
+    about = os.fstat(writes)
+    process = subprocess.Popen([PROGRAM, "--config", c.config], stderr=writes, env={**os.environ, "JOURNAL_STREAM": "%d:%d" % (about.st_dev, about.st_ino)})
+    os.close(writes)
+    with os.fdopen(reads) as lines:
+        said = []
+        while not any("carpool ready" in line for line in said):
+            said.append(lines.readline())
+        process.send_signal(signal.SIGTERM)
+        said += lines.readlines()
+    assert process.wait(20) == 0
+    logged = [line for line in said if "carpool ready" not in line]
+    assert len(logged) > 3 and all(re.match(r'<6>\{"time":.*\}$', line) for line in logged), said
+
+
+@pytest.mark.parametrize("key", ["file", "access_file"])
+def test_a_file_that_cannot_be_written_is_told_with_its_line(carpool, tmp_path, key):
+    c = carpool(log={key: str(tmp_path / "no" / "such.log")}, start=False)
+    done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1 and re.search(r":\d+:\d+: log.%s: .*such.log cannot be made: No such file or directory" % key, done.stderr), done.stderr
+
+
+def test_the_protocols_and_tls_versions_of_both_sides_are_logged(origin, carpool, pki):
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(pki.server, pki.server_key)
+    o = origin(tls=own)
+    c = carpool(listen={"cert_file": str(pki.server), "key_file": str(pki.server_key)}, upstream={"tls": {"ca_file": str(pki.ca)}})
+    context = ssl.create_default_context(cafile=pki.ca)
+    with socket.create_connection(c.address) as plain, context.wrap_socket(plain, server_hostname="localhost") as client:
+        client.sendall(b"GET https://localhost:%d/ HTTP/1.0\r\n\r\n" % o.port)
+        assert b" 200 " in client.recv(4096)
+    until(c.access_log, what="the line")
+    row = c.access_log()[0]
+    assert (row["client_protocol"], row["client_tls"], row["upstream_protocol"], row["upstream_tls"]) == ("HTTP/1.0", "TLSv1.3", "HTTP/1.1", "TLSv1.3"), row

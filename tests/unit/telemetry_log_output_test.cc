@@ -55,7 +55,7 @@ std::size_t count(std::string_view text, std::string_view what) {
 
 TEST(Log, WritesWhatWasLoggedBeforeItStops) {
   Pipe pipe;
-  start({Level::info, Format::json, pipe.writer()});
+  EXPECT_TRUE(start({Level::info, Format::json, pipe.writer()}));
   for (int i = 0; i < 100; ++i) info("test", "hello", {{"i", i}});
   stop();
   const std::string all = pipe.read_all();
@@ -65,7 +65,7 @@ TEST(Log, WritesWhatWasLoggedBeforeItStops) {
 
 TEST(Log, WritesNothingBelowItsLevelAndTheLevelCanChange) {
   Pipe pipe;
-  start({Level::warn, Format::text, pipe.writer()});
+  EXPECT_TRUE(start({Level::warn, Format::text, pipe.writer()}));
   EXPECT_FALSE(enabled(Level::info, "test"));
   info("test", "unseen");
   set_level(Level::debug);
@@ -95,7 +95,7 @@ TEST(Log, AModuleMayTellMoreThanTheProgramAndStopsWhenTheProgramChanges) {
 
 TEST(Log, TakesLinesOfManyThreadsWhole) {
   Pipe pipe;
-  start({Level::info, Format::text, pipe.writer()});
+  EXPECT_TRUE(start({Level::info, Format::text, pipe.writer()}));
   const std::uint64_t before = dropped();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -112,7 +112,7 @@ TEST(Log, TakesLinesOfManyThreadsWhole) {
 
 TEST(Log, NeverWaitsForAReaderThatSleepsButCountsWhatItDrops) {
   Pipe pipe;
-  start({Level::info, Format::text, pipe.writer()});
+  EXPECT_TRUE(start({Level::info, Format::text, pipe.writer()}));
   const std::uint64_t before = dropped();
   const std::string big(1000, 'x');
   const auto began = std::chrono::steady_clock::now();
@@ -130,14 +130,14 @@ TEST(Log, IsOnDiskAfterASyncWhereItIsAFile) {
   ASSERT_NE(nullptr, file);
   Options options;
   options.fd = fileno(file);
-  start(options);
+  EXPECT_TRUE(start(options));
   EXPECT_TRUE(sync());
   stop();
   std::fclose(file);
   int ends[2];
   ASSERT_EQ(0, pipe(ends));
   options.fd = ends[1];
-  start(options);
+  EXPECT_TRUE(start(options));
   EXPECT_FALSE(sync()) << "a pipe has no disk";
   stop();
   close(ends[0]);
@@ -175,7 +175,7 @@ class FullFile {
 // Writes a line, then one that the file has no room for, then makes room, then writes another.
 std::string log_through(const FullFile& file) {
   const std::uint64_t before = dropped();
-  start({Level::info, Format::text, file.fd()});
+  EXPECT_TRUE(start({Level::info, Format::text, file.fd()}));
   info("test", "first");
   info("test", std::string(1000, 'x'));
   while (dropped() == before) std::this_thread::yield();
@@ -206,7 +206,7 @@ TEST(Log, BeginsOnALineOfItsOwnBehindOneThatWasCut) {
 TEST(Log, CountsLinesForADescriptorThatCannotBeWritten) {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const std::uint64_t before = dropped();
-  start({Level::info, Format::text, fd});
+  EXPECT_TRUE(start({Level::info, Format::text, fd}));
   info("test", "to nobody");
   stop();
   EXPECT_EQ(dropped() - before, 1U);
@@ -219,7 +219,7 @@ TEST(Log, OutlivesAReaderThatLeft) {
   ASSERT_EQ(pipe(ends.data()), 0);
   close(ends[0]);
   const std::uint64_t before = dropped();
-  start({Level::info, Format::text, ends[1]});
+  EXPECT_TRUE(start({Level::info, Format::text, ends[1]}));
   info("test", "to nobody");
   stop();
   EXPECT_EQ(dropped() - before, 1U);
@@ -229,8 +229,11 @@ TEST(Log, OutlivesAReaderThatLeft) {
 AccessEntry entry() {
   AccessEntry entry;
   entry.began = Clock::now();
+  entry.loop = 1;
   entry.request = 7;
   entry.client = "127.0.0.1:5000";
+  entry.protocol = "HTTP/1.1";
+  entry.tls = "TLSv1.3";
   entry.method = "GET";
   entry.target = "/x?token=1";
   entry.origin = "http://a";
@@ -239,6 +242,7 @@ AccessEntry entry() {
   entry.bytes_out = 1024;
   entry.connection = 12;
   entry.reuse = 3;
+  entry.upstream_protocol = "HTTP/2.0";
   entry.waited = std::chrono::microseconds(5);
   entry.upstream = std::chrono::microseconds(1200);
   entry.total = std::chrono::microseconds(1300);
@@ -247,7 +251,7 @@ AccessEntry entry() {
 
 TEST(AccessLog, WritesOneLinePerExchangeWhenFlushed) {
   Pipe pipe;
-  start({Level::warn, Format::json, pipe.writer()});
+  EXPECT_TRUE(start({Level::warn, Format::json, pipe.writer()}));
   AccessLog access(Format::json);
   EXPECT_TRUE(access.write(entry())) << "a flush is due";
   AccessEntry failed = entry();
@@ -263,8 +267,9 @@ TEST(AccessLog, WritesOneLinePerExchangeWhenFlushed) {
   const std::string all = pipe.read_all();
   EXPECT_EQ(count(all, "\n"), 2U);
   EXPECT_NE(
-      all.find(R"("module":"access","request":7,"client":"127.0.0.1:5000","method":"GET","target":"/x?token=***",)"
-               R"("origin":"http://a","status":200,"bytes_in":1,"bytes_out":1024,"connection":12,"reuse":3,)"
+      all.find(R"(-1-7","client":"127.0.0.1:5000","client_protocol":"HTTP/1.1","client_tls":"TLSv1.3","method":"GET",)"
+               R"("target":"/x?token=***","origin":"http://a","status":200,"bytes_in":1,"bytes_out":1024,)"
+               R"("connection":12,"reuse":3,"upstream_protocol":"HTTP/2.0",)"
                R"("wait_seconds":0.000005,"upstream_seconds":0.001200,"total_seconds":0.001300})"),
       std::string::npos)
       << all;
@@ -273,7 +278,7 @@ TEST(AccessLog, WritesOneLinePerExchangeWhenFlushed) {
 
 TEST(AccessLog, HandsFullChunksOnByItself) {
   Pipe pipe;
-  start({Level::info, Format::text, pipe.writer()});
+  EXPECT_TRUE(start({Level::info, Format::text, pipe.writer()}));
   AccessLog access(Format::text);
   for (int i = 0; i < 200; ++i) access.write(entry());
   stop();
@@ -282,7 +287,7 @@ TEST(AccessLog, HandsFullChunksOnByItself) {
 
 TEST(AccessLog, TellsTheTimeOfTheWall) {
   Pipe pipe;
-  start({Level::info, Format::text, pipe.writer()});
+  EXPECT_TRUE(start({Level::info, Format::text, pipe.writer()}));
   AccessLog access(Format::text);
   access.write(entry());
   access.flush();

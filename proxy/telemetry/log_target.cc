@@ -1,0 +1,150 @@
+#include "proxy/telemetry/log_target.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace carpool::proxy::log {
+namespace {
+
+constexpr std::size_t kPiece = 4096;  // PIPE_BUF: after POLLOUT this many bytes are written without blocking
+
+Fd open_file(const std::string& path) {
+  return Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644));
+}
+
+// systemd names the device and inode of the stream that it connected, so that a redirected one is not taken for it.
+bool is_journal(const struct stat& about) {
+  const char* const named = std::getenv("JOURNAL_STREAM");
+  unsigned long long device = 0, inode = 0;
+  return named != nullptr && std::sscanf(named, "%llu:%llu", &device, &inode) == 2 && about.st_dev == device &&
+         about.st_ino == inode;
+}
+
+class StreamTarget final : public Target {
+ public:
+  explicit StreamTarget(int fd) : fd_(fd) {
+    struct stat about {};
+    const bool known = fstat(fd, &about) == 0;
+    const bool file = known && S_ISREG(about.st_mode);
+    journal_ = known && is_journal(about);
+    piece_ = file ? SIZE_MAX : kPiece;
+    std::array<char, PATH_MAX> name;
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    const ssize_t length = file ? readlink(link.c_str(), name.data(), name.size()) : 0;
+    if (length > 0) path_.assign(name.data(), static_cast<std::size_t>(length));
+  }
+  StreamTarget(Fd own, std::string path) : own_(std::move(own)), fd_(own_.get()), path_(std::move(path)) {
+    struct stat about {};
+    piece_ = fstat(fd_, &about) == 0 && S_ISREG(about.st_mode) ? SIZE_MAX : kPiece;
+  }
+
+  std::size_t write(std::string_view text, int priority) override {
+    if (!journal_) return write_lines(text);
+    const std::string before = "<" + std::to_string(priority) + ">";
+    numbered_.clear();
+    while (!text.empty()) {
+      const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+      numbered_.append(before).append(text.substr(0, size));
+      text.remove_prefix(size);
+    }
+    return write_lines(numbered_);
+  }
+  bool is_file() const override { return !path_.empty(); }
+  bool reopen() override {
+    if (path_.empty()) return false;
+    const Fd fresh = open_file(path_);
+    return fresh &&
+           ::dup3(fresh.get(), fd_, own_ ? O_CLOEXEC : 0) == fd_;  // the writer sees the old file or the new one
+  }
+  bool sync() override { return !path_.empty() && ::fdatasync(fd_) == 0; }
+
+ private:
+  // The next line after one that could not be taken back starts on a line of its own.
+  std::size_t write_lines(std::string_view text) {
+    if (torn_ && write_all("\n") == 0) return lines_in(text);
+    torn_ = false;
+    const std::size_t written = write_all(text);
+    if (written == text.size()) return 0;
+    const std::size_t line_begin = text.substr(0, written).rfind('\n') + 1;  // npos + 1 == 0
+    const auto begun = static_cast<off_t>(written - line_begin);
+    torn_ = begun != 0 && !take_back(begun);
+    return lines_in(text.substr(written));
+  }
+  // Returns how many bytes were written; fewer than all if the write fails or the program ends.
+  std::size_t write_all(std::string_view text) {
+    std::size_t written = 0;
+    while (written < text.size()) {
+      if (!wait_writable(fd_)) break;
+      const ssize_t n = ::write(fd_, text.data() + written, std::min(text.size() - written, piece_));
+      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;
+      if (n > 0) written += static_cast<std::size_t>(n);
+    }
+    return written;
+  }
+  // Removes the last `bytes` of a full file, which are the beginning of a line. Returns false if the log is no file, or
+  // another process has written to it since.
+  bool take_back(off_t bytes) const {
+    const off_t end = path_.empty() ? -1 : ::lseek(fd_, 0, SEEK_CUR);  // after the last byte written
+    struct stat about {};
+    if (end < bytes || ::fstat(fd_, &about) != 0 || about.st_size != end) return false;
+    return ::ftruncate(fd_, end - bytes) == 0 && ::lseek(fd_, end - bytes, SEEK_SET) == end - bytes;
+  }
+
+  const Fd own_;  // empty: the caller's
+  const int fd_;
+  std::size_t piece_;
+  bool journal_ = false;
+  std::string path_;      // empty: no file
+  std::string numbered_;  // lines with their priority
+  bool torn_ = false;     // the last written line is incomplete
+};
+
+}  // namespace
+
+std::size_t lines_in(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void Target::finish_by(Steady::time_point deadline) {
+  const Held lock(deadline_mutex_);
+  deadline_ = deadline;
+}
+
+bool Target::wait_writable(int fd) {
+  pollfd wanted{fd, POLLOUT, 0};
+  for (bool last = late(); poll(&wanted, 1, last ? 0 : 50) <= 0; last = late()) {
+    if (last) return false;
+  }
+  return (wanted.revents & POLLNVAL) == 0;
+}
+
+bool Target::late() {
+  const Held lock(deadline_mutex_);
+  return deadline_ && Steady::now() >= *deadline_;
+}
+
+std::unique_ptr<Target> descriptor_target(int fd) {
+  return std::make_unique<StreamTarget>(fd);
+}
+
+Result<std::unique_ptr<Target>> file_target(const std::string& path) {
+  Fd fd = open_file(path);
+  if (!fd) {
+    return Fault{FaultKind::unroutable, Side::self,
+                 "cannot open the log file " + path + ": " + std::generic_category().message(errno)};
+  }
+  return std::unique_ptr<Target>(std::make_unique<StreamTarget>(std::move(fd), path));
+}
+
+}  // namespace carpool::proxy::log
