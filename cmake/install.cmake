@@ -26,9 +26,9 @@ install(FILES deploy/completions/carpool.fish DESTINATION ${CMAKE_INSTALL_DATADI
 # ---- the libraries ----
 set(libraries carpool_base carpool_metrics carpool_exec carpool_pool)
 foreach(library ${libraries})
-  string(REPLACE carpool_ "" room ${library})
-  set_target_properties(${library} PROPERTIES EXPORT_NAME ${room})
-  install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/carpool COMPONENT development FILES_MATCHING PATTERN "*.h")
+  string(REPLACE carpool_ "" component ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${component})
+  install(DIRECTORY ${component} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/carpool COMPONENT development FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(TARGETS ${libraries} EXPORT carpool ARCHIVE COMPONENT development)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/carpool)

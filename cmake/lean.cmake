@@ -4,8 +4,8 @@
 
 # Compiles whole components for size. Must be called after their declaration.
 function(carpool_small)
-  foreach(room ${ARGN})
-    target_compile_options(carpool_${room} PRIVATE $<$<CONFIG:Release>:-Os>)
+  foreach(component ${ARGN})
+    target_compile_options(carpool_${component} PRIVATE $<$<CONFIG:Release>:-Os>)
   endforeach()
 endfunction()
 

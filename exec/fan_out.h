@@ -97,7 +97,7 @@ class Reply {
   std::shared_ptr<Gathering> to_;
 };
 
-// Calls `ask(target)` on the loop of each target; what it returns goes into `answers`, which counts the targets.
+// Calls `ask(target)` on the loop of each target; `answers` collects the return values and counts the targets.
 template <class Gathering, class Targets, class Ask>
 void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& answers, Ask ask) {
   for (const auto& target : targets) {

@@ -23,7 +23,7 @@ void PeriodicTask::on_due() {
   timer_.disarm();
   done_ = false;
   running_ = true;
-  executor_.execute(lend(*this));  // a rejected task is closed, and comes back like one that failed
+  executor_.execute(lend(*this));  // a rejected task is closed, which counts as a failed round
 }
 
 void PeriodicTask::run() {

@@ -28,7 +28,7 @@ void Strategy::produce() {
 bool Strategy::dispatch() {
   if (!word_.dispatch()) return true;
   TaskPtr helper = exec::lend(queued_);
-  // Prefer a reserved thread, which is free now, to one that comes later.
+  // Prefer a reserved thread, which is free now, to one that is free later.
   if (helpers_ != nullptr && mode_ == StrategyMode::adaptive && helpers_->try_execute(helper)) return true;
   return executor_.execute(std::move(helper));
 }

@@ -40,7 +40,7 @@ enum class StrategyMode : std::uint8_t {
 struct StrategyCounts {
   std::uint64_t pc = 0, pic = 0, pec = 0, epc = 0;
   std::uint64_t took_over = 0;  // hand-overs that found the role free
-  std::uint64_t noop = 0;       // hand-overs that came too late
+  std::uint64_t noop = 0;       // hand-overs that arrived too late
   std::uint64_t missed = 0;     // hand-overs without a free thread
   std::uint64_t paused = 0;     // hand-overs not tried because the last one was late (exec/handover_pace.h)
   std::uint64_t rejected = 0;   // tasks closed because they were rejected

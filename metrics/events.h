@@ -51,8 +51,8 @@ enum class Intercept : std::uint8_t {
   alpn,        // the client offers neither h2 nor http/1.1
   distrusted,  // the client refused the certificate before
   early,       // bytes followed before the response
-  in_tls,      // the client speaks TLS with the listener
-  in_h2,       // CONNECT came in a stream of HTTP/2
+  in_tls,      // the client uses TLS with the listener
+  in_h2,       // the CONNECT arrived in an HTTP/2 stream
   no_leaf      // no certificate could be made
 };
 inline constexpr std::array<std::string_view, 10> kIntercepts{"intercepted", "refused", "failed", "not_tls", "alpn",

@@ -16,7 +16,7 @@ namespace carpool::metrics {
 class Adding;   // adding.h
 struct Source;  // families.cc
 
-// Points of one family; a long one comes in several parts.
+// Points of one family; a long one consists of several parts.
 struct Family {
   const Metric* metric = nullptr;
   bool begins = true;  // first part of the family

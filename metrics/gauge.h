@@ -1,4 +1,4 @@
-// Gauge: a number that goes up and down, with one share per loop. One loop may subtract what another added: a share may
+// Gauge: a number that rises and falls, with one share per loop. One loop may subtract what another added: a share may
 // be negative; only the sum is meaningful.
 #pragma once
 

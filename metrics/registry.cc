@@ -52,21 +52,21 @@ OriginSlot Registry::open_slot(const std::string& label) {
 }
 
 OriginSlot Registry::add_origin(const std::string& label) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto known = slots_.find(label);
   if (known != slots_.end()) return known->second;
   return used_ < kFirst + max_origins_ ? open_slot(label) : kOtherOrigin;
 }
 
 void Registry::keep_origin(const std::string& label) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (slots_.count(label) != 0 || kept_ == max_origins_ || used_ == capacity_) return;
   ++kept_;
   open_slot(label);
 }
 
 OriginSlot Registry::slot_of(const std::string& label) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto known = slots_.find(label);
   return known == slots_.end() ? kOtherOrigin : known->second;
 }

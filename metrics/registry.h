@@ -10,12 +10,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "metrics/events.h"
 #include "metrics/gauge.h"
 #include "metrics/origin_shard.h"
@@ -109,7 +109,7 @@ class Registry {
   // As visit(), for one origin; slots count from 0 and are stable. Returns false if there is no such slot.
   template <class Visit>
   bool visit_origin(OriginSlot slot, Visit&& visit) const {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     if (slot >= used_) return false;
     for (unsigned loop = 0; loop < loops_; ++loop) {
       // acquire: pairs with the release in make_shard.
@@ -131,7 +131,7 @@ class Registry {
     return shard != nullptr ? *shard : make_shard(loop, origin);
   }
   OriginShard& make_shard(LoopId loop, OriginSlot origin);
-  OriginSlot open_slot(const std::string& label);
+  OriginSlot open_slot(const std::string& label) REQUIRES(mutex_);
   static constexpr std::uint32_t kFirst = 2;  // slots "none" and "other"
 
   const unsigned loops_;
@@ -150,10 +150,10 @@ class Registry {
   std::array<std::atomic<std::uint64_t>, kTlsPeers.size()> tls_floods_{};
   std::atomic<std::uint64_t> stale_credentials_{0};
   std::vector<Counter> abuses_;  // in the order of kAbuses
-  mutable std::mutex mutex_;
-  std::uint32_t used_ = 0;                             // guarded by mutex_
-  std::uint32_t kept_ = 0;                             // guarded by mutex_; those of configured origins
-  std::unordered_map<std::string, OriginSlot> slots_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::uint32_t used_ GUARDED_BY(mutex_) = 0;
+  std::uint32_t kept_ GUARDED_BY(mutex_) = 0;  // those of configured origins
+  std::unordered_map<std::string, OriginSlot> slots_ GUARDED_BY(mutex_);
 };
 
 }  // namespace carpool::metrics

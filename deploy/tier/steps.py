@@ -84,7 +84,7 @@ def e2e(program, long_form=True):
 
 
 ALL = [
-    Step("tidy", "house rules", tidy),
+    Step("tidy", "rules of the tree", tidy),
     Step("format", "clang-format", lint.formatted),
     Step("build", "release build, warnings are errors", build("release")),
     Step("unit", "unit tests, release", units.run("release"), PROGRAM_PATH),

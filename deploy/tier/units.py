@@ -19,10 +19,10 @@ ENVIRONMENT = {
 LIMIT = 1800
 
 
-def targets(rooms=None):
+def targets(components=None):
     """Returns the programs of those components that have tests, else of all."""
     having = {path.name.split("_")[0] for path in (ROOT / "tests/unit").glob("*_test.cc")}
-    return sorted(room + "_tests" for room in having if rooms is None or room in rooms)
+    return sorted(component + "_tests" for component in having if components is None or component in components)
 
 
 def tsan_targets(full):

@@ -37,7 +37,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   std::variant<Lease, Waiting, Fault> answer;  // an empty lease; the one variable of every return, so it is never moved
   const LoopId here = environment.here();
   OpenCause why = OpenCause::all_busy;
-  // A borrower that comes while others wait is enqueued: no barging. Tunnels are counted, which enqueue() does.
+  // A borrower that asks while others wait is enqueued: no barging. Tunnels are counted, which enqueue() does.
   if (!want.new_connection_only && !want.tunnel && !waiting() && shares.acquire(share_of(want))) {
     Lease& lease = *std::get_if<Lease>(&answer);
     if (take_idle(lease, here, want, now, why)) {
@@ -113,26 +113,38 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   }
   run_actions_and_serve(actions, now, actions.why);
   if (actions.callers != nullptr) {
-    if (SlotEntry* entry = take_callers(actions)) {
-      std::variant<Lease, Waiting, Fault> answer;
-      Lease& lease = *std::get_if<Lease>(&answer);
-      lease.tunnel_place_ = borrower.want_.tunnel;
-      lease.share_ = share_of(borrower.want_);
-      lease.caller_ = borrower.want_.caller;
-      lease.trial_ = actions.callers_trial;
-      fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
-      return answer;
-    }
-    if (borrower.want_.tunnel) return_tunnel_place();
-    shares.release(share_of(borrower.want_));
-    returned_at(*actions.callers);
-    trial_over(actions.callers_trial);
-    discard(*actions.callers, CloseCause::error, now);
+    std::variant<Lease, Waiting, Fault> answer;
+    if (lend_to_caller(*std::get_if<Lease>(&answer), borrower, actions, now, here)) return answer;
     return enqueue(borrower, here, now, why);
   }
-  if (!too_many) return Waiting{};
+  if (too_many) return reject_caller(borrower, actions, now);
+  return Waiting{};
+}
+
+// Fills `lease` with the connection that the pool granted to the borrower inside borrow(). Returns false if that
+// connection cannot be used on this loop; it is discarded.
+bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now,
+                                       LoopId here) {
+  if (SlotEntry* entry = take_callers(actions)) {
+    lease.tunnel_place_ = borrower.want_.tunnel;
+    lease.share_ = share_of(borrower.want_);
+    lease.caller_ = borrower.want_.caller;
+    lease.trial_ = actions.callers_trial;
+    fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
+    return true;
+  }
+  if (borrower.want_.tunnel) return_tunnel_place();
+  shares.release(share_of(borrower.want_));
+  returned_at(*actions.callers);
+  trial_over(actions.callers_trial);
+  discard(*actions.callers, CloseCause::error, now);
+  return false;
+}
+
+// Rejects a waiter that found the queue full or cannot be served, unless it was served or a place became free since.
+std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& borrower, DeferredActions& actions,
+                                                                     Instant now) {
   const Held lock(mutex);
-  // Served meanwhile, or a place became free.
   if (!WaitQueue::in(borrower) || !(queue_full(now) || cannot_be_served(actions))) return Waiting{};
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);

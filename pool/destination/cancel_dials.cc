@@ -4,7 +4,7 @@
 //   - an unneeded dial whose place is needed for another protocol or, under the budget, by another destination;
 //   - dials that were unneeded at this sweep and the last one and take much longer than usual: all but the
 //     oldest, which shows how the origin behaves.
-// Dials for future demand (min_idle, warm_up, ..) are never cancelled, nor is one because a connection came back and
+// Dials for future demand (min_idle, warm_up, ..) are never cancelled, nor is one because a connection was released and
 // served its borrower: the load is unchanged, and the next borrower would dial again at once.
 #include <algorithm>
 #include <utility>

@@ -55,7 +55,7 @@ inline constexpr const char* kPausedByOperator = "paused by an operator";
 // Likewise, of a pause that the origin asked for.
 inline constexpr const char* kCoolingDown = "the origin asked for a pause (Retry-After)";
 
-struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() comes first
+struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() is called first
 
 class AuditReport;
 class ConnectionBudget;

@@ -55,6 +55,10 @@ struct Destination::Impl final : BudgetWaiter {
   bool take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) EXCLUDES(mutex);
   std::variant<Lease, Waiting, Fault> enqueue(Borrower& borrower, LoopId here, Instant now, OpenCause why)
       EXCLUDES(mutex);
+  bool lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now, LoopId here)
+      EXCLUDES(mutex);
+  std::variant<Lease, Waiting, Fault> reject_caller(Borrower& borrower, DeferredActions& actions, Instant now)
+      EXCLUDES(mutex);
   bool queue_full(Instant now) const REQUIRES(mutex);
   bool cannot_be_served(const DeferredActions& actions) const REQUIRES(mutex);
   Fault rejection_fault(const DeferredActions& actions) REQUIRES(mutex);

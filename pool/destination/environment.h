@@ -40,8 +40,8 @@ class PooledConnection {
   virtual Endpoint* endpoint() const { return nullptr; }
   // Called on the home loop right before the connection becomes idle; false: not provably clean, close it
   // (peer_closed). Must check the socket while any readiness is unsettled. Called once for a session, by dialed():
-  // later it checks its socket itself and calls retire(); after a rest it makes sure that its peer answers before it
-  // sends a request that must not be lost.
+  // later it checks its socket itself and calls retire(); after it was idle it makes sure that its peer answers before
+  // it sends a request that must not be lost.
   virtual bool clean_for_reuse() = 0;
 };
 

@@ -87,7 +87,7 @@ bool Lease::pass_trial(Instant now) {
 void Lease::become_tunnel() {
   Destination::Impl& pool = *destination_->impl_;
   if (!std::exchange(tunnel_place_, true)) pool.tunnels.fetch_add(1, std::memory_order_relaxed);
-  if (shared_) return;  // a stream of it is a tunnel, the session goes on
+  if (shared_) return;  // only a stream is a tunnel; the session remains usable
   if (!entry_->value.tunnel.exchange(true, std::memory_order_relaxed)) {
     pool.tunnelling.fetch_add(1, std::memory_order_relaxed);
   }

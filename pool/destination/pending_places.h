@@ -18,7 +18,7 @@ class PendingPlaces final {
   void inspection_ended() { CARPOOL_ASSERT(inspections_.fetch_sub(1, std::memory_order_seq_cst) != 0); }
   std::uint32_t inspecting() const { return inspections_.load(std::memory_order_seq_cst); }
 
-  // Called under the destination's mutex, which orders it for those who plan dials.
+  // Called under the destination's mutex, which orders it for the code that plans dials.
   void disposal_begun() { disposals_.fetch_add(1, std::memory_order_relaxed); }
   // Called after the place is free. The caller then serves the waiters.
   void disposal_ended() { CARPOOL_ASSERT(disposals_.fetch_sub(1, std::memory_order_seq_cst) != 0); }

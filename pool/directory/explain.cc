@@ -43,9 +43,9 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
     case OpenCause::warm_up:
       return "a warm-up requested " + of.them;
     case OpenCause::stale_found:
-      return s.learned_idle ? "the previous one had been idle for too long: the origin closes idle connections after " +
-                                  time(*s.learned_idle)
-                            : std::string("the previous one had been idle for too long or was closed by the origin");
+      if (!s.learned_idle) return "the previous one had been idle for too long or was closed by the origin";
+      return "the previous one had been idle for too long: the origin closes idle connections after " +
+             time(*s.learned_idle);
     case OpenCause::expired:
       return "the previous one had reached its maximum age (" + setting("expire_time", c.expire_time) + ")";
     case OpenCause::max_usage:
@@ -73,16 +73,35 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
   return {};
 }
 
+std::string closed_idle(const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+  if (!s.effective_limit) return "had been idle for longer than idle_timeout (" + time(c.idle_timeout) + ")";
+  return "had been idle for " + time(*s.effective_limit) + ", just less than the " + time(*s.learned_idle) +
+         " after which the origin closes " + of.them + ", or idle_timeout";
+}
+
+// The predicate of a closing that an operator, a setting or the end of the program caused.
+std::string why_ordered(CloseCause cause, const Pronouns& of) {
+  switch (cause) {
+    case CloseCause::drained:
+      return of.were + " drained by an operator";
+    case CloseCause::reconnect:
+      return of.were + " replaced because an operator requested a reconnect";
+    case CloseCause::config_changed:
+      return "did not fit the new configuration or the renewed certificates";
+    case CloseCause::shutdown:
+      return "ended with the program";
+    default:
+      return {};
+  }
+}
+
 // The predicate after "they" or "it".
 std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case CloseCause::expired:
       return "had reached " + of.their + " maximum age (" + setting("expire_time", c.expire_time) + ")";
     case CloseCause::idle:
-      return s.effective_limit
-                 ? "had been idle for " + time(*s.effective_limit) + ", just less than the " + time(*s.learned_idle) +
-                       " after which the origin closes " + of.them + ", or idle_timeout"
-                 : "had been idle for longer than idle_timeout (" + time(c.idle_timeout) + ")";
+      return closed_idle(of, s, c);
     case CloseCause::max_usage:
       return "had served max_usage requests";
     case CloseCause::peer_closed:
@@ -91,8 +110,6 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
       return "failed: " + of.their + " dial, or an exchange on " + of.them;
     case CloseCause::unhealthy:
       return "did not pass a health check";
-    case CloseCause::drained:
-      return of.were + " drained by an operator";
     case CloseCause::surplus:
       return of.were + " more than needed";
     case CloseCause::budget:
@@ -100,24 +117,22 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::leak:
       return of.were + " not returned";
     case CloseCause::policy:
-      if (c.single_use) return "had served one request, and pool.reuse is \"never\"";
-      return of.were + " closed by policy";
+      return c.single_use ? "had served one request, and pool.reuse is \"never\"" : of.were + " closed by policy";
     case CloseCause::dns_changed:
       return "led to an address to which the name no longer resolves";
     case CloseCause::goaway:
       return "received GOAWAY";
     case CloseCause::private_:
       return "had authenticated one client and ended with it";
-    case CloseCause::reconnect:
-      return of.were + " replaced because an operator requested a reconnect";
-    case CloseCause::config_changed:
-      return "did not fit the new configuration or the renewed certificates";
     case CloseCause::tunnel_ended:
       return of.one ? "was a tunnel that ended" : "were tunnels that ended";
     case CloseCause::rebalanced:
       return "made room for " + std::string(of.one ? "one" : "some") + " to an address of the origin that had fewer";
+    case CloseCause::drained:
+    case CloseCause::reconnect:
+    case CloseCause::config_changed:
     case CloseCause::shutdown:
-      return "ended with the program";
+      return why_ordered(cause, of);
   }
   return {};
 }
@@ -171,17 +186,8 @@ std::string cool_down_of(const Destination::Snapshot::CoolingDown& cooling) {
   if (cooling.left != Duration::zero()) return line + "the first is sent in " + time(cooling.left) + ".";
   return line + "the first that comes decides for the others.";
 }
-}  // namespace
 
-std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
-  std::vector<std::string> lines;
-  if (s.paused) lines.push_back(pause_of(*s.paused));
-  if (s.cooling_down) lines.push_back(cool_down_of(*s.cooling_down));
-  if (s.opened_total() == 0) {
-    lines.emplace_back(s.paused ? "No connection has been opened yet."
-                                : "No connection has been opened yet, because there was no request.");
-    return lines;
-  }
+void causes(const Destination::Snapshot& s, const Circumstances& c, std::vector<std::string>& lines) {
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
                     why_opened(static_cast<OpenCause>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
@@ -197,14 +203,9 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
     lines.push_back(number(s.failures[reason], "dial or exchange", "dials or exchanges") + " failed (reason " +
                     std::string(kFailedNames[reason]) + ").");
   }
-  if (s.undialed != 0) {
-    lines.push_back(number(s.undialed, "request was", "requests were") +
-                    " answered with the error of the last dial, without a dial of " +
-                    (s.undialed == 1 ? "its" : "their") +
-                    " own: a failing origin is dialed only a few times per second.");
-  }
-  if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all waiting requests.");
-  reuse(s, lines);
+}
+
+void idle_limits(const Destination::Snapshot& s, std::vector<std::string>& lines) {
   if (s.learned_idle) {
     const bool retires = *s.effective_limit < *s.learned_idle;
     lines.push_back("The origin was observed to close connections that are idle for " + time(*s.learned_idle) +
@@ -217,6 +218,28 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
     lines.push_back("A request that must not be repeated uses no connection that was idle for longer than " +
                     time(*s.trust) + ".");
   }
+}
+}  // namespace
+
+std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
+  std::vector<std::string> lines;
+  if (s.paused) lines.push_back(pause_of(*s.paused));
+  if (s.cooling_down) lines.push_back(cool_down_of(*s.cooling_down));
+  if (s.opened_total() == 0) {
+    lines.emplace_back(s.paused ? "No connection has been opened yet."
+                                : "No connection has been opened yet, because there was no request.");
+    return lines;
+  }
+  causes(s, c, lines);
+  if (s.undialed != 0) {
+    lines.push_back(number(s.undialed, "request was", "requests were") +
+                    " answered with the error of the last dial, without a dial of " +
+                    (s.undialed == 1 ? "its" : "their") +
+                    " own: a failing origin is dialed only a few times per second.");
+  }
+  if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all waiting requests.");
+  reuse(s, lines);
+  idle_limits(s, lines);
   if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");
   present(s, lines);
   return lines;

@@ -1,6 +1,6 @@
 // plan_replay(): when each recorded borrow arrives if the pool has another size. A client that asks again as soon as
 // its answer is there asks earlier if the answer comes earlier: such a borrow follows its predecessor. Every other one
-// comes from outside and arrives when it did.
+// is independent and arrives at its recorded time.
 #pragma once
 
 #include <cstddef>

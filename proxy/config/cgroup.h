@@ -1,5 +1,5 @@
-// Reads the limits of this process's cgroups, v1 and v2. Parent groups limit it as well, so the walk goes up to the
-// mount point; a path that the mount does not contain (a container's view of the host's hierarchy) has no files and
+// Reads the limits of this process's cgroups, v1 and v2. Parent groups limit it as well, so all of them are read, up to
+// the mount point; a path that the mount does not contain (a container's view of the host's hierarchy) has no files and
 // imposes no limit.
 #pragma once
 

@@ -326,7 +326,7 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-// Returns true if an origin may be told the addresses of clients (request.client_field).
+// Returns true if the addresses of clients may be sent to an origin (request.client_field).
 inline bool tells_clients(const Config& config) {
   bool tells = config.request.client_field != ClientField::off;
   for (const OriginSettings& origin : config.origins) tells |= origin.request.client_field != ClientField::off;

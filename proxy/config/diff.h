@@ -15,7 +15,7 @@ struct Change {
 };
 
 // Listeners are identified by their address, origins by their URI. An inherited change is reported once, for the
-// section that it comes from.
+// section in which it is set.
 std::vector<Change> diff(const Config& before, const Config& after);
 
 // Copies the values of settings that need a restart from `before` to `after`, so that `after` describes what is in

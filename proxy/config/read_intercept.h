@@ -1,5 +1,5 @@
-// Sets origin.intercept in the text of a configuration, for those who ask for it beside the file. Wraps toml++ together
-// with read.
+// Sets origin.intercept in the text of a configuration, for callers that request it outside the file. Wraps toml++
+// together with read.
 #pragma once
 
 #include <string>

@@ -1,205 +1,60 @@
-// The settings of the upstream side: pools, requests, DNS, protocols, TLS, egress, origins.
-#include "pool/core/entry_index.h"
+// The settings of the upstream side: requests, DNS, protocols, TLS, egress, origins.
 #include "proxy/config/setting_row.h"
 
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::int64_t kMaxSize = 100'000;         // connections of one pool
-constexpr std::int64_t kMaxStreams = 4095;         // the state word has 12 bits for users
-constexpr std::int64_t kMaxRate = 1'000'000;       // per second
-constexpr std::int64_t kMaxUsage = (1 << 20) - 1;  // the state word has 20 bits for uses
+constexpr std::int64_t kMaxRate = 1'000'000;  // per second
 
-std::vector<Setting> pool_sizes() {
+std::vector<Setting> request_rows() {
   return {
-      row<&PoolSettings::size>("size", "maximum number of connections over all workers; exact").between(1, kMaxSize),
-      row<&PoolSettings::min_idle>("min_idle", "idle connections to keep open").between(0, kMaxSize),
-      row<&PoolSettings::max_streams>("max_streams",
-                                      "maximum concurrent requests on one h2 connection, within the peer's own limit")
-          .between(1, kMaxStreams),
-      row<&PoolSettings::max_usage>("max_usage", "requests per connection; 0 = no limit").between(0, kMaxUsage),
-      row<&PoolSettings::expire_time>("expire_time", "maximum age of a connection, jitter 10 %; 0s = no limit"),
-      row<&PoolSettings::idle_timeout>("idle_timeout", "idle time after which a connection is closed; 0s = no limit"),
-      row<&PoolSettings::learn_idle_timeout>(
-          "learn_idle_timeout",
-          "close connections before the origin does, by its Keep-Alive field and observed closes"),
-      row<&PoolSettings::max_waiting>("max_waiting",
-                                      "maximum number of requests waiting for a connection; 0 = fail at once")
-          .between(0, kMaxConnections),
-      row<&PoolSettings::wait_timeout>("wait_timeout", "maximum wait of a request; more than 0s").at_least(1),
-      row<&PoolSettings::connect_timeout>("connect_timeout", "limit for DNS, TCP and TLS together").at_least(1),
-      row<&PoolSettings::dns_timeout>("dns_timeout", "limit for DNS alone, within connect_timeout; 0s = none"),
-      row<&PoolSettings::tls_timeout>("tls_timeout",
-                                      "limit for the TLS handshake alone, within connect_timeout; 0s = none"),
-      row<&PoolSettings::connect_rate>("connect_rate",
-                                       "connections dialed per second over all workers; excess ones are dialed "
-                                       "later, within wait_timeout; 0 = no limit")
-          .between(0, kMaxRate),
-      row<&PoolSettings::connect_burst>("connect_burst", "burst size for connect_rate; 0 = as many as connect_rate")
-          .between(0, kMaxRate),
-      row<&PoolSettings::max_tunnels>(
-          "max_tunnels",
-          "maximum CONNECT and upgraded connections; 0 = half of size on http(s) origins; on tcp "
-          "size or, if that is 64, a quarter of pool.total, up to 1024")
-          .between(0, kMaxSize),
-  };
-}
-
-std::vector<Setting> pool_ways() {
-  return {
-      row<&PoolSettings::strategy>("strategy", "where the search for an idle connection starts"),
-      row<&PoolSettings::maximize>("maximize", "open connections up to size before reusing one"),
-      row<&PoolSettings::quarantine>("quarantine", "delay between a release and the next borrow of a connection"),
-      row<&PoolSettings::cool_down>(
-          "cool_down", "hold requests after a 429 or 503 with Retry-After until then; after that one goes ahead"),
-      row<&PoolSettings::max_cool_down>("max_cool_down", "longest time that one Retry-After holds requests")
+      row<&Request::timeout>("timeout",
+                             "limit from the request's head to the response's last byte, waiting and dialing "
+                             "included; 0s = none"),
+      row<&Request::response_header_timeout>("response_header_timeout",
+                                             "limit from the end of the request to the response's head; 1xx "
+                                             "heads extend it to at most twice its value")
           .at_least(1),
-      row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached"),
-      row<&PoolSettings::reuse>(
-          "reuse", "whether a request may use a connection that served others before; safe = by method and idle time"),
-      row<&PoolSettings::leak_timeout>("leak_timeout", "report a borrow that lasts longer; 0s = only lost leases"),
-      row<&PoolSettings::leak_action>("leak_action", "what happens to a reported connection"),
-      row<&PoolSettings::classes>("classes", "2 to 4 priority classes, highest first, each with a share of the cap")
-          .format(kClassName, R"(["high", "normal"])"),
+      row<&Request::idle_timeout>("idle_timeout", "limit without a byte in either direction").at_least(1),
+      row<&Request::max_retries>(
+          "max_retries",
+          "retries of an idempotent request when a reused connection closes before the first response byte")
+          .between(0, 8),
+      row<&Request::retry_budget>("retry_budget",
+                                  "retries allowed, as a percentage of the origin's requests, after an initial "
+                                  "burst of one pool size; 100 = no limit")
+          .between(0, 100),
+      row<&Request::rate>("rate",
+                          "requests per second to one origin over all workers; excess ones get 429; 0 = "
+                          "no limit")
+          .between(0, kMaxRate),
+      row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
+      row<&Request::retry_idempotent>("retry_idempotent", "retry PUT and DELETE too"),
+      row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry").between(0, 64 << 20),
+      row<&Request::client_field>("client_field", "field that tells the origin the client's address (RFC 7239)"),
+      row<&Request::retry_on>("retry_on",
+                              "when an idempotent request is retried besides, within max_retries and "
+                              "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
+          .format(kRetryCondition, R"(["reset", "503"])"),
+      row<&Request::per_try_timeout>("per_try_timeout",
+                                     "limit of one attempt, from the whole request to the response's head; an "
+                                     "idempotent request is then retried; 0s = none"),
+      row<&Request::via>("via",
+                         "add Via to requests; false for an origin that answers differently to a proxy, at the "
+                         "cost of the detection of loops"),
   };
 }
 
 }  // namespace
 
-Section pool_section() {
-  Section section{"pool",
-                  "defaults for every origin",
-                  false,
-                  pool_sizes(),
-                  [](Config& config) -> void* { return &config.pool; },
-                  [](OriginSettings& origin) -> void* { return &origin.pool; },
-                  &defaults<PoolSettings>()};
-  for (Setting& row : pool_ways()) section.settings.push_back(row);
-  return section;
-}
-
-Section warm_up_section() {
-  return {"pool.warm_up",
-          "connections opened before the first request",
-          false,
-          {
-              row<&WarmUp::enabled>("enabled", "open them at start"),
-              row<&WarmUp::size>("size", "number of connections; at most the pool's size").between(0, kMaxSize),
-          },
-          [](Config& config) -> void* { return &config.pool.warm_up; },
-          [](OriginSettings& origin) -> void* { return &origin.pool.warm_up; },
-          &defaults<WarmUp>()};
-}
-
-Section health_check_section() {
-  return {
-      "pool.health_check",
-      "checks of idle connections",
-      false,
-      {
-          row<&HealthCheck::enabled>("enabled", "check idle connections"),
-          row<&HealthCheck::interval>("interval", "interval between checks of a connection, jitter 10 %").at_least(1),
-          row<&HealthCheck::probe>("probe",
-                                   "request sent on idle h1 connections; default none (the socket state alone)")
-              .format(kProbe, R"("OPTIONS *")"),
-      },
-      [](Config& config) -> void* { return &config.pool.health_check; },
-      [](OriginSettings& origin) -> void* { return &origin.pool.health_check; },
-      &defaults<HealthCheck>()};
-}
-
-Section addresses_section() {
-  return {
-      "pool.addresses",
-      "spreading over several addresses, ejection of failing ones, retirement of connections to removed ones",
-      false,
-      {
-          row<&Addresses::eject_after>("eject_after",
-                                       "consecutive failures after which an address is ejected, never more than half "
-                                       "of them; 0 = never")
-              .between(0, 1000),
-          row<&Addresses::eject_time>(
-              "eject_time", "duration of an ejection; each one soon after another is longer by this time, up to 5m")
-              .at_least(1),
-          row<&Addresses::gone_after>("gone_after",
-                                      "close connections to an address that DNS has not returned for this long")
-              .at_least(1),
-          row<&Addresses::retire_every>("retire_every", "interval between closing two such connections").at_least(1),
-          row<&Addresses::balance>(
-              "balance", "least_loaded: each request goes to the less loaded of two addresses; none: as strategy says"),
-          row<&Addresses::slow_start>("slow_start", "time in which the share of a new address grows; 0s = at once"),
-      },
-      [](Config& config) -> void* { return &config.pool.addresses; },
-      [](OriginSettings& origin) -> void* { return &origin.pool.addresses; },
-      &defaults<Addresses>()};
-}
-
-Section total_section() {
-  return {"pool.total",
-          "limits over all origins",
-          false,
-          {
-              row<&Total::max_connections>(
-                  "max_connections", "maximum number of connections; least recently used idle ones are closed first")
-                  .between(1, kMaxConnections)
-                  .restart(),
-              row<&Total::max_origins>("max_origins", "maximum number of pools, one per origin")
-                  .between(1, pool::EntryIndex::kBlocks)
-                  .restart(),
-              row<&Total::origin_idle_timeout>("origin_idle_timeout",
-                                               "remove a pool that no [[origin]] names after this time without use")
-                  .at_least(1),
-          },
-          [](Config& config) -> void* { return &config.pool_total; },
-          nullptr,
-          &defaults<Total>()};
-}
-
 Section request_section() {
-  return {
-      "request",
-      "one request and its response",
-      false,
-      {
-          row<&Request::timeout>("timeout",
-                                 "limit from the request's head to the response's last byte, waiting and dialing "
-                                 "included; 0s = none"),
-          row<&Request::response_header_timeout>("response_header_timeout",
-                                                 "limit from the end of the request to the response's head; 1xx "
-                                                 "heads extend it to at most twice its value")
-              .at_least(1),
-          row<&Request::idle_timeout>("idle_timeout", "limit without a byte in either direction").at_least(1),
-          row<&Request::max_retries>(
-              "max_retries",
-              "retries of an idempotent request when a reused connection closes before the first response byte")
-              .between(0, 8),
-          row<&Request::retry_budget>("retry_budget",
-                                      "retries allowed, as a percentage of the origin's requests, after an initial "
-                                      "burst of one pool size; 100 = no limit")
-              .between(0, 100),
-          row<&Request::rate>("rate",
-                              "requests per second to one origin over all workers; excess ones get 429; 0 = "
-                              "no limit")
-              .between(0, kMaxRate),
-          row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
-          row<&Request::retry_idempotent>("retry_idempotent", "retry PUT and DELETE too"),
-          row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry")
-              .between(0, 64 << 20),
-          row<&Request::client_field>("client_field", "field that tells the origin the client's address (RFC 7239)"),
-          row<&Request::retry_on>("retry_on",
-                                  "when an idempotent request is retried besides, within max_retries and "
-                                  "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
-              .format(kRetryCondition, R"(["reset", "503"])"),
-          row<&Request::per_try_timeout>("per_try_timeout",
-                                         "limit of one attempt, from the whole request to the response's head; an "
-                                         "idempotent request is then retried; 0s = none"),
-          row<&Request::via>("via",
-                             "add Via to requests; false for an origin that answers differently to a proxy, at the "
-                             "cost of the detection of loops"),
-      },
-      [](Config& config) -> void* { return &config.request; },
-      [](OriginSettings& origin) -> void* { return &origin.request; },
-      &defaults<Request>()};
+  return {"request",
+          "one request and its response",
+          false,
+          request_rows(),
+          [](Config& config) -> void* { return &config.request; },
+          [](OriginSettings& origin) -> void* { return &origin.request; },
+          &defaults<Request>()};
 }
 
 Section headers_section() {

@@ -1,6 +1,6 @@
 // AnnouncedClient: a client of a listener with proxy_protocol until the header that names it has arrived; then the
 // connection becomes that of an H1Client or a ClientHandshake. The header has the listener's header_timeout. Only peers
-// that listen.trusted names are heard.
+// that listen.trusted names are accepted.
 #pragma once
 
 #include <optional>

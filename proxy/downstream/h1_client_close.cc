@@ -25,8 +25,8 @@ constexpr std::uint32_t kLingerBytes = 1024 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(2);
 // Time for a request that crosses the close: the client's last response did not announce it.
 constexpr Duration kLastRequestTime = std::chrono::seconds(1);
-// The same for a client whose response had begun before the drain: it had no earlier chance to be told. An idle client
-// holds the end up for this long at most, and never beyond the grace period.
+// The same for a client whose response had begun before the drain: its response could not announce the close. An idle
+// client holds the end up for this long at most, and never beyond the grace period.
 constexpr Duration kUnannouncedTime = std::chrono::seconds(12);
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kLook = std::chrono::milliseconds(20);

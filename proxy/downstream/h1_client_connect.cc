@@ -1,5 +1,5 @@
 // H1Client, CONNECT to an intercepted origin: the client gets its 200, and what it sends then is TLS that ends here. A
-// client whose TLS cannot end here comes back with its CONNECT answered.
+// client whose TLS cannot end here is returned with its CONNECT answered.
 #include <utility>
 
 #include "proxy/downstream/client_owner.h"

@@ -27,7 +27,7 @@ bool H1Client::parse(std::string_view bytes) {
   }
   if (state_ != State::open || close_when_sent_) return state_ != State::closed;
   if (used < bytes.size()) pending_.assign(bytes.substr(used));
-  // The head and all of the body that came with it leave in one write.
+  // The head and all of the body that arrived with it are sent in one write.
   if (exchange_ != nullptr && head_complete_) exchange_->pump();
   return state_ == State::open && (used == bytes.size() || may_read());
 }
@@ -182,7 +182,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   switch (end_batch(next)) {
     case AfterExchange::keep:
       if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;
-      if (!request_complete_) reader_.reset();  // the body never came (await_repeat())
+      if (!request_complete_) reader_.reset();  // the body never arrived (await_repeat())
       request_complete_ = true;
       break;
     case AfterExchange::close:

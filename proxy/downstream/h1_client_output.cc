@@ -19,7 +19,7 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   return rules;
 }
 
-// Only what holds is told: while load is shed, idle clients may be closed earlier.
+// Not announced while load is shed, because idle clients may then be closed earlier.
 std::uint32_t H1Client::told_keep_alive() const {
   return http::told_keep_alive(listen_.idle_timeout);
 }
@@ -67,7 +67,7 @@ void H1Client::send_end(const http::Fields& trailers) {
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
-  if (connect_answered_) {  // the client speaks its own protocol already
+  if (connect_answered_) {  // the client already uses its own protocol
     cut_ = close_sent_ = true;
     std::string unsent;
     return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);

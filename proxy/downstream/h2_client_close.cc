@@ -114,7 +114,7 @@ Instant H2Client::head_deadline() const {
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
   Instant deadline = std::min(drain_until_, head_deadline());
-  // A request has deadlines of its own. What outlives it may wait for a window that never comes, as END_STREAM does.
+  // A request has deadlines of its own. Data that outlives it (END_STREAM) may wait for a window that never opens.
   if (running_ == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
     deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
   }

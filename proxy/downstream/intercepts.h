@@ -39,7 +39,7 @@ class Intercepts {
 
   enum class Noted : std::uint8_t { suspicion, refusal, first_refusal };  // first: at this origin
   // The client refused the certificate with `alert`. Without one it is a suspicion, since a client may leave for many
-  // reasons; the next one makes it a refusal, unless note_trust() comes in between.
+  // reasons; the next one makes it a refusal, unless note_trust() is called in between.
   Noted note_refusal(const Interception& to, metrics::CertificateAlert alert, Instant now);
   void note_trust(const Interception& to);  // the client uses its connection
   bool refused_before(const Interception& to, Instant now) const;

@@ -41,14 +41,14 @@ class Listener final : private net::Acceptor::Owner {
   Listener(const config::Listen& settings, Parts parts);
   ~Listener();
 
-  // Returns who may connect to the file of a Unix socket. Blocking.
+  // Returns the owner, group and mode of the file of a Unix socket. Blocking.
   static net::SocketAccess access_of(const config::Listen& settings);
   Status open();                        // binds and listens; the Fault names the address and the system's reason
   void adopt_socket(net::Bound bound);  // a socket that is bound already
   Status start() LOOP_ONLY { return acceptor_.start(); }  // on the first worker's loop, or before it runs
   // Stops accepting and closes the socket; on the first worker's loop.
   void close() LOOP_ONLY { acceptor_.close(); }
-  // Like close(), but the successor process goes on listening on the socket.
+  // Like close(), but the successor process keeps listening on the socket.
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }
   Fd copy() const LOOP_ONLY { return acceptor_.copy(); }  // of the socket, for the successor process
 

@@ -1,4 +1,4 @@
-// ClientCredentials: who may use a listener. Immutable; any thread.
+// ClientCredentials: the credentials that a listener accepts. Immutable; any thread.
 #pragma once
 
 #include <memory>

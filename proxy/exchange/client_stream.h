@@ -25,7 +25,7 @@ struct OriginRuntime;
 enum class AfterExchange : std::uint8_t {
   keep,    // the next request may be read
   close,   // the response is complete, but the last one: close gracefully (HTTP/2: only this stream ends)
-  cut,     // the response is truncated: the client gets the part that came, and the truncation must show
+  cut,     // the response is truncated: the client gets the received part and must notice the truncation
   gone,    // the client's socket failed, or it cancelled the request
   spoilt,  // like cut, for a response that violates the protocol: no end may look orderly
 };
@@ -39,7 +39,7 @@ class ClientStream {
   virtual std::optional<metrics::Intercept> stays_tunnel() const { return std::nullopt; }
   virtual int socket() const { return -1; }  // of its connection, for the credentials of its peer; -1: there is none
   virtual std::string_view tls_version() const { return {}; }     // of its connection; empty: plain text
-  bool secured() const { return !tls_version().empty(); }         // its connection speaks TLS
+  bool secured() const { return !tls_version().empty(); }         // its connection uses TLS
   virtual bool accepted_while_shedding() const { return false; }  // accepted while clients were refused
   // The request has a secret of carpool's own: it must reach the origin itself, and gets no other credentials.
   virtual bool carries_secret() const { return false; }

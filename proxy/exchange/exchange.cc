@@ -55,7 +55,7 @@ void Exchange::begin(ClientStream& client_stream) {
     enter(ExchangeEvent::collect);
     return touch();
   }
-  static_cast<void>(travel());  // the client pumps what came with the head
+  static_cast<void>(travel());  // the client pumps the bytes that arrived with the head
 }
 
 bool Exchange::forwards_upgrade() const {
@@ -64,7 +64,7 @@ bool Exchange::forwards_upgrade() const {
 }
 
 // A slow body must not hold a connection. Streamed bodies (chunked, HTTP/2, an upgrade) are exempt because their client
-// may wait for a response before it goes on; so does a client that expects 100 (Continue).
+// may wait for a response before it continues; so does a client that expects 100 (Continue).
 bool Exchange::waits_for_body() const {
   return request_.framing == http::Framing::length && request_.length != 0 &&
          request_.version != http::Version::http2 && !request_.expect_continue && !request_values_->tunnel.upgrade() &&

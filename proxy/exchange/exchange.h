@@ -136,6 +136,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the request travels (exchange_forward.cc) ----
   // `authenticated`: the connection has authenticated this client before.
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
+  AttemptState send_request_head() LOOP_ONLY;
   UpstreamStream& select_upstream_stream() LOOP_ONLY;
   bool may_set_fields(http::ForwardRules& rules) LOOP_ONLY;
   void follow_reload() LOOP_ONLY;

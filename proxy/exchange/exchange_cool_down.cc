@@ -36,7 +36,7 @@ void Exchange::pass_trial() {
             {{"origin", attempt_->lease.destination().label()}});
 }
 
-// `fault` ends a request that waited. Its client is told how long the origin's pause still lasts.
+// Ends a request that waited, with `fault`. The reply states how long the origin's pause still lasts (Retry-After).
 void Exchange::tell_cool_down(Fault& fault) const {
   const pool::Destination& destination = *info_.origin->destination;
   const std::optional<Duration> left = destination.cooling(context_.loop.now());

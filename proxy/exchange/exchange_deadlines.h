@@ -21,16 +21,16 @@ enum class Deadline : std::uint8_t {
   token_wait,     // oauth2.timeout
   pool_wait,      // pool.wait_timeout
   dial_wait,      // pool.wait_timeout, while a dial that has its own deadline is in progress
-  client_sends,   // request.idle_timeout: no byte of the request's body comes
+  client_sends,   // request.idle_timeout: no byte of the request's body arrives
   origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
   response_head,  // request.response_header_timeout
   attempt,        // request.per_try_timeout: no response head of this attempt
-  origin_sends,   // request.idle_timeout: no byte of the response comes
+  origin_sends,   // request.idle_timeout: no byte of the response arrives
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
   quiet,          // request.idle_timeout of a stream that may be silent: no byte waits on either side
 };
 
-// The facts that tell which side is awaited when a deadline has passed.
+// Identifies the side that is awaited when a deadline has passed.
 struct Awaited {
   bool body_ended = false;     // the request's body was received whole
   bool origin_queued = false;  // bytes wait to be written to the origin
@@ -73,7 +73,7 @@ class ExchangeDeadlines final {
   // From now on silence ends nothing: only a side that does not take what waits for it.
   void allow_silence() { silent_ = true; }
   void inform(Instant now) { informed_at_ = now; }
-  bool informed() const { return informed_at_ != Instant{}; }  // a 1xx came
+  bool informed() const { return informed_at_ != Instant{}; }  // a 1xx response arrived
 
   // ---- the next deadline ----
   // Returns true if the rate of the body counts now. A response that has begun is bounded by the origin's deadlines.

@@ -59,6 +59,14 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
     return on_failure(std::move(ended));
   }
   if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
+  if (send_request_head() == AttemptState::over) return AttemptState::over;
+  if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
+  request_body_.start(*attempt_->upstream_stream);
+  touch();
+  return AttemptState::alive;
+}
+
+AttemptState Exchange::send_request_head() {
   http::ForwardRules rules;
   if (info_.origin->request.via) rules.via_pseudonym = context_.pseudonym;
   rules.host = request_values_->host;
@@ -72,9 +80,6 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   http::ClientFieldText client;
   tell_of_client(rules, info_.origin->request.client_field, *client_stream_, client);
   attempt_->upstream_stream->send_head(request_, rules);
-  if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
-  request_body_.start(*attempt_->upstream_stream);
-  touch();
   return AttemptState::alive;
 }
 

@@ -80,7 +80,7 @@ AttemptState Exchange::on_response_head() {
   attempt_->authenticated = bound || (!attempt_->lease.shared() &&
                                       (authenticates_connection(request_) || authenticates_connection(response_)));
   enter(ExchangeEvent::response_head);
-  // The response may come before the request is complete. Whether the client will send the rest is unknown, so its
+  // The response may arrive before the request is complete. Whether the client will send the rest is unknown, so its
   // connection ends with the response.
   const bool unbinds = bound && !keeps_connection();
   request_values_->close_client = client_stream_->send_head(

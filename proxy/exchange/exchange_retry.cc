@@ -51,7 +51,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   return AttemptState::over;
 }
 
-// The access log and the client are told why the request is not sent again.
+// The access log and the reply state why the request is not sent again.
 void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) {
   info_.unrepeated = outcome == RetryOutcome::over_budget ? "request.retry_budget is spent"
                      : outcome == RetryOutcome::exhausted ? "the attempts are used up (request.max_retries)"

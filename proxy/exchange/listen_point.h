@@ -18,7 +18,7 @@ namespace carpool::proxy {
 
 class ClientCredentials;
 
-// A client inside a CONNECT, as far as it can be told from others.
+// A client inside a CONNECT, as far as it can be distinguished from others.
 struct InterceptedClient {
   std::string name;           // its address and User-Agent
   metrics::TlsOffer offer{};  // what its TLS offers
@@ -61,7 +61,7 @@ class ListenPoint {
   // The client's TLS names this host (SNI); before the first request.
   void name_of_client(const std::string& name);
 
-  // `settings` lives as long as this. Release: pairs with settings().
+  // `settings` must outlive this object. Release: pairs with settings().
   void set(const config::Listen& settings) { settings_.store(&settings, std::memory_order_release); }
   // The caller keeps those before until each loop has ended its turn.
   void set(const ClientCredentials* credentials) { credentials_.store(credentials, std::memory_order_release); }

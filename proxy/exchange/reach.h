@@ -30,7 +30,7 @@ class Gateway {
 
   const pool::Origin origin_;
   const net::Address listener_;
-  const bool secured_;  // its client speaks TLS
+  const bool secured_;  // its client uses TLS
 };
 
 class ForwardProxy {
@@ -56,7 +56,7 @@ class InsideConnect {
 };
 
 using Reach = std::variant<ForwardProxy, Gateway, InsideConnect>;
-// `secured`: the request came over TLS.
+// `secured`: the request arrived over TLS.
 Result<Reach> reach_of(const ListenPoint& listener, bool secured);
 
 }  // namespace carpool::proxy

@@ -1,5 +1,5 @@
 // RetryState: how often a request was sent again and for which reasons, and whether it may be sent once more. The
-// reason comes from the table of retry_policy.h; this class adds the bounds. Only failures reach it.
+// reason is taken from the table of retry_policy.h; this class adds the bounds. Only failures reach it.
 #pragma once
 
 #include <cstdint>

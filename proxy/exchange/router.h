@@ -26,8 +26,8 @@ struct Route {
 class Router {
  public:
   Router(OriginRegistry& origins, const net::EgressPolicy& policy) : origins_(origins), policy_(policy) {}
-  // The settings of `listener` outlive the router. `secured`: the request came over TLS. Faults: malformed_request,
-  // misdirected, egress_denied, origins_exhausted. The route lives until the next call.
+  // The settings of `listener` outlive the router. `secured`: the request arrived over TLS. Faults: malformed_request,
+  // misdirected, egress_denied, origins_exhausted. The route is valid until the next call.
   Result<const Route*> route(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
   void forget() LOOP_ONLY { cache_.clear(); }  // the configuration changed
 

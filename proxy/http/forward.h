@@ -16,7 +16,7 @@ enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 struct Target {
   TargetForm form = TargetForm::origin;
   pool::Scheme scheme = pool::Scheme::http;  // tcp for the authority form
-  bool named = false;  // the authority comes from the target (absolute form, :authority), not from a Host beside it
+  bool named = false;  // the authority is that of the target (absolute form, :authority), not from a Host beside it
   // host[:port] of the absolute or authority form, else of Host; without userinfo. Empty only in HTTP/1.0 without Host.
   std::string_view authority;
   // Path and query for the origin: "/x?q", or "*" for OPTIONS; never empty. "?q" if an absolute form has a query but no
@@ -62,8 +62,8 @@ struct ReplyRules {
   // Seconds for which the client may keep the connection idle, sent as Keep-Alive: timeout; 0: not sent.
   std::uint32_t keep_alive = 0;
 };
-// The longest idle time that a client is told if carpool closes after `idle_timeout`: a request that is sent then still
-// arrives in time. 0: too short, or no limit.
+// The longest idle time that is announced to a client if carpool closes after `idle_timeout`: a request that is sent
+// then still arrives in time. 0: too short, or no limit.
 std::uint32_t told_keep_alive(Duration idle_timeout);
 // Appends Connection, and Keep-Alive if `keep_alive` is not 0.
 void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive);

@@ -1,54 +1,42 @@
 #include "proxy/http/reason_phrase.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 namespace carpool::proxy::http {
 
+namespace {
+using Phrase = std::pair<std::uint16_t, std::string_view>;
+constexpr std::array kPhrases = std::to_array<Phrase>({
+    {200, "OK"},
+    {202, "Accepted"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {407, "Proxy Authentication Required"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {421, "Misdirected Request"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {508, "Loop Detected"},
+});
+}  // namespace
+
 std::string_view reason_phrase(std::uint16_t status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 202:
-      return "Accepted";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 407:
-      return "Proxy Authentication Required";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 421:
-      return "Misdirected Request";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    case 508:
-      return "Loop Detected";
-    default:
-      return "Internal Server Error";
-  }
+  const auto found =
+      std::find_if(kPhrases.begin(), kPhrases.end(), [status](const Phrase& p) { return p.first == status; });
+  return found == kPhrases.end() ? "Internal Server Error" : found->second;
 }
 
 }  // namespace carpool::proxy::http

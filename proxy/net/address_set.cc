@@ -31,6 +31,7 @@ AddressSet::Place& AddressSet::at(const Address& address) {
 
 void AddressSet::drop_unneeded() {
   std::erase_if(places_, [this](const Place& place) {
+    mutex_.assert_held();
     if (place.needed()) return false;
     if (place.failures != 0) in_trouble_.fetch_sub(1, std::memory_order_relaxed);
     spare_.push_back(place.endpoint);
@@ -39,13 +40,13 @@ void AddressSet::drop_unneeded() {
 }
 
 void AddressSet::follow(const AddressRules& rules) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   rules_ = rules;
   publish(reviewed_);
 }
 
 void AddressSet::review(Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   publish(now);
 }
 
@@ -82,13 +83,15 @@ bool AddressSet::too_many(const Place& place) const {
 }
 
 bool AddressSet::has_too_many(const Address& address) const {
-  const std::scoped_lock lock(mutex_);
-  return std::any_of(places_.begin(), places_.end(),
-                     [&](const Place& place) { return place.address == address && too_many(place); });
+  const Held lock(mutex_);
+  return std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
+    mutex_.assert_held();
+    return place.address == address && too_many(place);
+  });
 }
 
 bool AddressSet::gives_place(const Address& address, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const Place* place = find(address);
   if (!wants_place() || place == nullptr || !too_many(*place)) return false;
   if (now < retired_last_ + rules_.retire_every) return false;
@@ -98,7 +101,7 @@ bool AddressSet::gives_place(const Address& address, Instant now) {
 }
 
 bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   bool other = false;
   const bool first = places_.empty();
   for (Place& place : places_) {
@@ -122,11 +125,13 @@ bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
 }
 
 std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (addresses.empty()) return addresses;
   if (addresses.size() > kMost) addresses.resize(kMost);
-  const auto usable = std::stable_partition(addresses.begin(), addresses.end(),
-                                            [&](const Address& address) { return !at(address).ejected(now); });
+  const auto usable = std::stable_partition(addresses.begin(), addresses.end(), [&](const Address& address) {
+    mutex_.assert_held();
+    return !at(address).ejected(now);
+  });
   if (usable != addresses.begin()) {
     // Families are not mixed; the first address has the family that the system prefers (RFC 6724).
     const int family = addresses.front().family();
@@ -145,6 +150,7 @@ std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant n
 // Among the first `count`: the better of two random ones, or one without a connection if that has some.
 std::size_t AddressSet::first_choice(const std::vector<Address>& addresses, std::size_t count) {
   const auto load = [this](const Address& address) {
+    mutex_.assert_held();
     const Place& place = at(address);
     return place.open + place.dialing;
   };
@@ -161,7 +167,7 @@ std::size_t AddressSet::first_choice(const std::vector<Address>& addresses, std:
 }
 
 void AddressSet::dial_ended(const Address& first, bool reached, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   Place* place = find(first);
   if (place == nullptr) return;
   if (place->dialing != 0) --place->dialing;
@@ -170,7 +176,7 @@ void AddressSet::dial_ended(const Address& first, bool reached, Instant now) {
 }
 
 pool::Endpoint& AddressSet::opened(const Address& address) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   Place& place = at(address);
   ++place.open;
   place.missed_at = {};
@@ -179,7 +185,7 @@ pool::Endpoint& AddressSet::opened(const Address& address) {
 }
 
 void AddressSet::closed(const Address& address) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   Place* place = find(address);
   if (place == nullptr || place->open == 0) return;
   --place->open;
@@ -187,7 +193,7 @@ void AddressSet::closed(const Address& address) {
 }
 
 void AddressSet::failed(const Address& address, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   Place& place = at(address);
   if (place.failures++ == 0) in_trouble_.fetch_add(1, std::memory_order_relaxed);
   place.missed_at = now;
@@ -217,14 +223,14 @@ void AddressSet::eject(Place& place, Instant now) {
 }
 
 void AddressSet::forgive(const Address& address) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   Place* place = find(address);
   if (place == nullptr || std::exchange(place->failures, 0) == 0) return;
   in_trouble_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 AddressSet::Verdict AddressSet::judge(const Address& address, Instant now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const Place* place = find(address);
   if (place != nullptr && place->named && !place->ejected(now)) return Verdict::keep;
   const bool gone = place == nullptr || !place->named;
@@ -235,18 +241,18 @@ AddressSet::Verdict AddressSet::judge(const Address& address, Instant now) {
 }
 
 bool AddressSet::in_use() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.open != 0; });
 }
 
 bool AddressSet::anyone_to_go(Instant now) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return std::any_of(places_.begin(), places_.end(),
                      [now](const Place& place) { return place.open != 0 && (!place.named || place.ejected(now)); });
 }
 
 AddressSet::Counts AddressSet::count(Instant now) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   Counts counts;
   for (const Place& place : places_) {
     ++(!place.named ? counts.gone : place.ejected(now) ? counts.ejected : counts.usable);
@@ -255,7 +261,7 @@ AddressSet::Counts AddressSet::count(Instant now) const {
 }
 
 std::vector<AddressSet::Facts> AddressSet::all(Instant now) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<Facts> all;
   for (const Place& place : places_) {
     const pool::Endpoint& used = *place.endpoint;

@@ -13,12 +13,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/random.h"
 #include "pool/policy/endpoint.h"
 #include "proxy/net/address.h"
@@ -113,28 +113,29 @@ class AddressSet {
     bool ejected(Instant now) const { return ejected_until > now; }
     bool needed() const { return named || open != 0 || dialing != 0; }
   };
-  Place& at(const Address& address);
-  Place* find(const Address& address);
-  bool too_many(const Place& place) const;
-  void drop_unneeded();
+  Place& at(const Address& address) REQUIRES(mutex_);
+  Place* find(const Address& address) REQUIRES(mutex_);
+  bool too_many(const Place& place) const REQUIRES(mutex_);
+  void drop_unneeded() REQUIRES(mutex_);
   void forgive(const Address& address);
-  void eject(Place& place, Instant now);
-  bool shares_requests(const Place& place) const;
-  bool worth_a_dial(const Place& place) const;
-  void publish(Instant now);
-  std::size_t first_choice(const std::vector<Address>& addresses, std::size_t count);
+  void eject(Place& place, Instant now) REQUIRES(mutex_);
+  bool shares_requests(const Place& place) const REQUIRES(mutex_);
+  bool worth_a_dial(const Place& place) const REQUIRES(mutex_);
+  void publish(Instant now) REQUIRES(mutex_);
+  std::size_t first_choice(const std::vector<Address>& addresses, std::size_t count) REQUIRES(mutex_);
 
   pool::Endpoints* const pool_;
-  mutable std::mutex mutex_;  // guards everything below except the atomics
-  AddressRules rules_;
-  std::vector<Place> places_;
-  Random random_;
-  Instant retired_last_{};
-  std::vector<std::unique_ptr<pool::Endpoint>> endpoints_;  // all that were ever needed at once
-  std::vector<pool::Endpoint*> spare_;                      // of those, the ones without an address
-  Instant reviewed_{};                                      // the latest time that is known
-  int family_ = 0;                                          // the preferred one
-  std::uint32_t least_ = 0;  // connections and dials of the address that shares the requests and has the fewest
+  mutable Mutex mutex_;
+  AddressRules rules_ GUARDED_BY(mutex_);
+  std::vector<Place> places_ GUARDED_BY(mutex_);
+  Random random_ GUARDED_BY(mutex_);
+  Instant retired_last_ GUARDED_BY(mutex_){};
+  std::vector<std::unique_ptr<pool::Endpoint>> endpoints_ GUARDED_BY(mutex_);  // all that were ever needed at once
+  std::vector<pool::Endpoint*> spare_ GUARDED_BY(mutex_);                      // of those, the ones without an address
+  Instant reviewed_ GUARDED_BY(mutex_){};                                      // the latest time that is known
+  int family_ GUARDED_BY(mutex_) = 0;                                          // the preferred one
+  // Connections and dials of the address that shares the requests and has the fewest.
+  std::uint32_t least_ GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint32_t> in_trouble_{0};  // places with failures; relaxed, no partner: a hint
   std::atomic<std::uint64_t> version_{0}, ejections_{0};
 };

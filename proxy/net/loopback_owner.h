@@ -10,7 +10,7 @@ namespace carpool::proxy::net {
 struct SocketOwner {
   std::uint32_t uid = 0;
   std::uint64_t inode = 0;   // of the socket; what /proc/PID/fd names
-  std::uint64_t cgroup = 0;  // of the process that made it: its container; 0: the kernel does not tell
+  std::uint64_t cgroup = 0;  // of the process that made it: its container; 0: the kernel does not report it
 };
 
 // Asks the kernel once and remembers the answer. The first call may wait for a module of the kernel (tcp_diag), as each

@@ -16,7 +16,7 @@ struct ProxyHeader {
   enum class State : std::uint8_t { incomplete, malformed, complete };
   State state = State::incomplete;
   std::size_t size = 0;           // of a complete one
-  std::optional<Address> client;  // absent: LOCAL or UNKNOWN, the sender speaks for itself
+  std::optional<Address> client;  // absent: LOCAL or UNKNOWN, the sender is the client
 };
 
 // `bytes`: the first ones of the connection, kMaxSize or fewer. A header that says it is longer is malformed.

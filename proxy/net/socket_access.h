@@ -1,4 +1,4 @@
-// SocketAccess: who may connect to the file of a Unix socket.
+// SocketAccess: owner, group and mode of the file of a Unix socket, which decide which users may connect.
 #pragma once
 
 #include <sys/types.h>

@@ -22,7 +22,6 @@ bool any_intercepted(const config::Config& config) {
 
 }  // namespace
 
-// Must be called with the mutex held.
 Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& authority, const std::string& host,
                                                     WallTime now) const {
   Result<std::unique_ptr<tls::ServerContext>> made = authority.mint(host, {"h2", "http/1.1"});
@@ -33,7 +32,7 @@ Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& author
 }
 
 metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};
   for (const auto& [label, leaf] : in_force_.leaves) {
     if (leaf.identity != nullptr && now < leaf.end) ++sample.leaves;
@@ -54,7 +53,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   Plan plan;
   plan.tunnels_after_refusal = config.intercept.on_distrust == config::OnDistrust::tunnel;
   if (!any_intercepted(config)) {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     plan.number = in_force_.number;
     return plan;
   }
@@ -65,7 +64,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
     return fault;
   }
   plan.authority = std::move(*authority);
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const tls::Authority* const before = in_force_.authority.get();
   const bool same = before != nullptr && before->fingerprint() == plan.authority->fingerprint();
   plan.number = in_force_.number + (same ? 0 : 1);
@@ -95,7 +94,7 @@ void InterceptLeaves::publish() {
 }
 
 void InterceptLeaves::apply(Plan plan) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   in_force_ = std::move(plan);
   publish();
 }
@@ -106,7 +105,7 @@ void InterceptLeaves::start(exec::Loop& loop, exec::Executor& background) {
 }
 
 void InterceptLeaves::renew(WallTime now) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   bool changed = false;
   for (auto& [label, leaf] : in_force_.leaves) changed = renew(label, leaf, now) || changed;
   if (changed) publish();

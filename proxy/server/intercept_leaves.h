@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exec/periodic_task.h"
 #include "metrics/sample.h"
@@ -54,14 +54,14 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
  private:
   const char* name() const override { return "certificates of intercepted origins"; }
   void work() override { renew(std::chrono::system_clock::now()); }
-  bool renew(const std::string& label, Leaf& leaf, WallTime now) const;
-  Result<Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) const;
-  void publish();
+  bool renew(const std::string& label, Leaf& leaf, WallTime now) const REQUIRES(mutex_);
+  Result<Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) const REQUIRES(mutex_);
+  void publish() REQUIRES(mutex_);
 
   Intercepts& intercepts_;
-  mutable std::mutex mutex_;  // guards what follows
-  Plan in_force_;
-  mutable std::uint64_t minted_ = 0, failed_ = 0;
+  mutable Mutex mutex_;
+  Plan in_force_ GUARDED_BY(mutex_);
+  mutable std::uint64_t minted_ GUARDED_BY(mutex_) = 0, failed_ GUARDED_BY(mutex_) = 0;
   std::unique_ptr<exec::PeriodicTask> renewal_;
 };
 

@@ -20,7 +20,7 @@ class ListenerSet {
   // Returns the listeners that closed: their clients should be drained.
   std::vector<const Listener*> apply(ListenerChanges& changes) LOOP_ONLY;
   void close_all() LOOP_ONLY;  // no new clients
-  void leave_all() LOOP_ONLY;  // like close_all(), but the successor process goes on listening on the sockets
+  void leave_all() LOOP_ONLY;  // like close_all(), but the successor process keeps listening on the sockets
   void clear();                // requires that no client is left
   const std::vector<std::unique_ptr<Listener>>& open_ones() const { return open_; }
 

@@ -275,8 +275,8 @@ void Server::stop_loops() {
   for (auto& worker : workers_) worker->stop();
 }
 
-Server::~Server() {
-  exec::assume_on_loop();  // all loops have stopped; this thread may touch their data
+// Stops and destroys what runs beside the workers: periodic tasks, the file watch, the admin endpoint, the hand-over.
+void Server::end_background_work() {
   sweeper_.reset();
   if (handover_client_) handover_client_->stop();
   summary_.reset();
@@ -294,6 +294,11 @@ Server::~Server() {
   if (overload_monitor_) overload_monitor_->stop();
   admin_.reset();
   warm_up_.reset();
+}
+
+Server::~Server() {
+  exec::assume_on_loop();  // all loops have stopped; this thread may touch their data
+  end_background_work();
   listeners_.close_all();
   if (tokens_) {
     workers_.front()->run_on_this_thread([this] {

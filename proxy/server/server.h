@@ -86,6 +86,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   End wait_for_end(Status started);
   void become_ready() LOOP_ONLY;
   void sweep();
+  void end_background_work() LOOP_ONLY;
 
   void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
   void on_warm() override LOOP_ONLY;

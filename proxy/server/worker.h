@@ -1,4 +1,4 @@
-// Worker: one loop and everything that lives on it: its clients, exchanges, dials, router and resolver. Builds, runs
+// Worker: one loop and everything that runs on it: its clients, exchanges, dials, router and resolver. Builds, runs
 // and destroys them; owned by the Server. Members without another remark belong to the loop (LOOP_ONLY).
 #pragma once
 
@@ -73,7 +73,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // Drops references to pools that are about to be destroyed. Returns true if an exchange still uses one of them.
   bool forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
-  // The parts that live on the loop.
+  // The parts that belong to the loop.
   struct Parts {
     exec::UvLoop& loop;
     ClientList& clients;

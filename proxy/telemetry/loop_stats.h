@@ -25,7 +25,7 @@ class LoopStats {
   LoopStats(metrics::Registry& metrics, log::Format format, exec::Loop& loop);
   ~LoopStats() { log_.flush(); }
 
-  // Returns true if the access log or an origin is told the addresses of clients.
+  // Returns true if the addresses of clients are written to the access log or sent to an origin.
   static bool wants_peers();
 
   // ---- one exchange: it is counted, and logged if should_log() says so ----

@@ -39,7 +39,7 @@ enum class RequestFate : std::uint8_t {
   unauthorized,    // the origin answered 401: not with this token, and another one was granted
   closed_reused,   // a connection that had served before ended without a byte of a response
   closed_new,      // the same of a connection that had not
-  answered,        // a byte of a response came, 1xx included
+  answered,        // a byte of a response arrived, 1xx included
   violated,        // the origin violated the protocol; the connection did not end
   refused_status,  // the origin answered with a status of request.retry_on
   reset,           // like closed_new, or the origin reset the stream, and request.retry_on names it

@@ -19,7 +19,7 @@ harness.carpool.READY = 120  # seconds: under valgrind
 WARM = 300  # requests before the first that counts: pools, caches and buffers have their size
 REST = 60  # seconds that a turn may take at most
 
-# name: what the clients and the origins speak
+# name: the protocols of the clients and the origins
 SCENARIOS = {
     "S1": "HTTP/1.1 to HTTP/1.1, kept alive",
     "S3": "HTTP/1.1 to HTTP/2 over TLS",

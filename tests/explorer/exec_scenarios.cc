@@ -16,7 +16,7 @@ using exec::StrategyWord;
 
 struct Waiter {
   int taken = 0, woken = 0;
-  Plain state;  // written before the offer, read by who takes the thread
+  Plain state;  // written before the offer, read by the thread that takes it
 };
 
 class Places : public Scenario {

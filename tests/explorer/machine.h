@@ -1,7 +1,7 @@
 // Machine: the explorer's scheduler. It runs a few model threads on one real thread, with a schedule that is a list of
-// choices: who runs next, and which store a load reads (memory.h). It repeats a scenario with the next list until all
-// lists within the bounds are done (after CHESS: a bounded number of preemptions and of old reads; a switch from a
-// blocked thread is free).
+// choices: which thread runs next, and which store a load reads (memory.h). It repeats a scenario with the next list
+// until all lists within the bounds are done (after CHESS: a bounded number of preemptions and of old reads; a switch
+// from a blocked thread is free).
 #pragma once
 
 #include <ucontext.h>

@@ -1,6 +1,6 @@
 // Races: data races on plain memory. The explored code is compiled as for TSan, whose callbacks races.cc defines: each
 // plain access comes here and must be ordered, by the model's happens-before, after the conflicting ones of other
-// threads. Accesses are told apart by their first byte.
+// threads. Accesses are identified by their first byte.
 #pragma once
 
 #include <array>

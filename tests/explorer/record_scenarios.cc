@@ -61,7 +61,7 @@ class HistoryIsRead final : public Scenario {
   std::string wrong_;
 };
 
-// A history's first chunk is complete for who finds it.
+// A history's first chunk is complete when a reader finds it.
 class HistoryBegins final : public Scenario {
  public:
   unsigned threads() const override { return 2; }

@@ -6,7 +6,7 @@ import os
 import sys
 import types
 
-# Nothing here speaks TLS, and the package's own start would load programs that need more packages.
+# No case uses TLS, and the package's own start would load programs that need more packages.
 TLS = types.ModuleType("twisted.internet.ssl")
 TLS.ClientContextFactory = lambda: None
 sys.modules["twisted.internet.ssl"] = TLS

@@ -4,7 +4,7 @@ from mutant import m
 D, C, Q = "pool/destination/", "pool/core/", "pool/queue/"
 
 MUTANTS = [
-    # ---- what is listed, and who looks again ----
+    # ---- listings and repeated searches ----
     m("a search does not report that it listed an entry again", C + "finder.h", "if (mark_available(entry, again.home())) found.relisted = true;",
       "mark_available(entry, again.home());", "explorer"),
     m("a search that lists an entry again and takes none serves no waiter", D + "borrow.cc", "if (found.relisted && !found.taken) after_idle(now);", "", "explorer"),

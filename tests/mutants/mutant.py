@@ -9,7 +9,7 @@ class Mutant:
     path: str
     old: str
     new: str
-    killer: str  # of the pool: explorer, unit or sim, and the others run after it; of another room: a test program
+    killer: str  # of the pool: explorer, unit or sim, and the others run after it; of another component: a test program
     equivalent: str = ""  # why no test can notice it: it is listed and not run
 
 

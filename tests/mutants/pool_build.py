@@ -48,7 +48,7 @@ class PoolBuild:
 
     def sources(self, program):
         everything = self.folder / "all.cc"
-        parts = sorted(p for room in ("pool", "base") for p in (self.folder / room).rglob("*.cc"))
+        parts = sorted(p for part in ("pool", "base") for p in (self.folder / part).rglob("*.cc"))
         choice.write(everything, "".join('#include "%s"\n' % p.relative_to(self.folder) for p in parts))
         if program == "unit":
             return [everything, *(self.folder / ("tests/unit/pool_%s_test.cc" % unit) for unit in UNITS)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests against defects that they must detect.
 
-    tests/mutants/run.py [--only REGEX] [--room PATH] [--changed REV] [--sample N --seed TEXT] [--most N] [--alive] [--jobs N] [--list]
+    tests/mutants/run.py [--only REGEX] [--files PATH] [--changed REV] [--sample N --seed TEXT] [--most N] [--alive] [--jobs N] [--list]
 
 In a copy of the sources each mutant's text becomes a choice between right and wrong, so that one build of each program
 holds all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched; the copy stays
@@ -29,13 +29,13 @@ import linked_build  # noqa: E402
 import peers  # noqa: E402
 import pool  # noqa: E402
 import pool_build  # noqa: E402
-import rooms  # noqa: E402
+import components  # noqa: E402
 import trust  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 120  # seconds of CPU; a program that exceeds them counts as hung
 WAITS = 5  # times the wall time that a program takes without a mutant; one that takes longer waits for what never comes
-MUTANTS = pool.MUTANTS + books.MUTANTS + rooms.MUTANTS + trust.MUTANTS + peers.MUTANTS  # the number of a mutant is its place here
+MUTANTS = pool.MUTANTS + books.MUTANTS + components.MUTANTS + trust.MUTANTS + peers.MUTANTS  # the number of a mutant is its place here
 
 
 def numbered(paths):
@@ -105,7 +105,7 @@ def changed_since(revision):
 
 def chosen_of(args):
     known = [n for n, mutant in enumerate(MUTANTS, 1) if not mutant.equivalent and re.search(args.only, mutant.name) and
-             mutant.path.startswith(args.room) and (mutant.name in alive.NAMES) == args.alive]
+             mutant.path.startswith(args.files) and (mutant.name in alive.NAMES) == args.alive]
     some = random.Random(args.seed).sample(known, min(args.sample, len(known))) if args.sample else []
     if not args.changed:
         return some or known
@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--changed", default="", metavar="REV", help="those of files that differ from REV")
     parser.add_argument("--most", type=int, default=0, help="at most so many of --changed, drawn by --seed")
     parser.add_argument("--only", default="")
-    parser.add_argument("--room", default="", metavar="PATH", help="those of files whose path begins so")
+    parser.add_argument("--files", default="", metavar="PATH", help="those of files whose path begins so")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--alive", action="store_true", help="those of alive.py instead of the others")
     parser.add_argument("--list", action="store_true")

@@ -1,5 +1,5 @@
 // FakeAddresses: the addresses of one destination's origin, as the proxy's AddressSet keeps them: each connection leads
-// to the address with the fewest, and the pool is told how even they are.
+// to the address with the fewest, and the pool learns how even they are.
 #pragma once
 
 #include <algorithm>

@@ -431,8 +431,8 @@ class History {
     const std::size_t count = world_.addresses.count();
     if (!spread_ || limits_[0].size < count || limits_[0].quarantine != Duration::zero()) return {};
     if (limits_[0].max_usage != 0 || limits_[0].expire_time != Duration::zero()) return {};
-    // A connection that is idle for longer than its origin allows serves nobody until the sweep, which does not run
-    // here.
+    // A connection that is idle for longer than its origin allows serves no borrower until the sweep, which does not
+    // run here.
     if (destinations_[0]->snapshot(world_.now).learned_idle) return {};  // no sweep ends the overdue here
     world_.addresses.have(*destinations_[0], count);
     for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();

@@ -28,7 +28,7 @@ from scene import SHIM, Scene  # noqa: E402
 from startup import StartUp  # noqa: E402
 from sweep import Sweep  # noqa: E402
 
-# Cases of the short form, over all jobs. Those of memory besides: each of thousands of calls may be the one that nobody guards.
+# Cases of the short form, over all jobs. Those of memory besides: each of thousands of calls may be the unguarded one.
 SAMPLES = {"requests": 480, "memory": 80, "start": 160, "handover": 40}
 
 

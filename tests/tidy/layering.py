@@ -1,7 +1,7 @@
-"""Who may know whom: rooms point one way, each library has one door, atomics live in few named files.
+"""Includes follow the components, each third-party library has one wrapper, atomics are in few named files.
 
-The rooms and their directions are read from CMakeLists.txt, so that there is one place that says them; what the design
-rests on is repeated here and compared, so that nobody loosens it by accident.
+The components and their directions are read from CMakeLists.txt. The directions that the design depends on are repeated
+here and compared, so that no change loosens them by accident.
 """
 import fnmatch
 import re
@@ -10,9 +10,9 @@ import graph
 from tree import Offence
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-ROOM = re.compile(r"carpool_component\(\s*(.*?)\)", re.S)
+COMPONENT = re.compile(r"carpool_component\(\s*(.*?)\)", re.S)
 
-# (room, room it must never reach)
+# (component, component it must never reach)
 NEVER = [("base", "metrics"), ("base", "exec"), ("base", "pool"), ("metrics", "exec"), ("metrics", "pool"),
          ("exec", "pool"), ("pool", "exec"), ("http", "net"), ("http", "exec"), ("config", "exec"), ("config", "net")]
 NEVER += [(low, high) for low in ("base", "metrics", "exec", "pool") for high in ("http", "net", "config", "server")]
@@ -20,7 +20,7 @@ NEVER += [(low, high) for low in ("base", "metrics", "exec", "pool") for high in
 NEVER += [("upstream", "exchange"), ("exchange", "downstream"), ("downstream", "server"), ("server", "commands")]
 
 # header of a library -> the only files that may include it; tests may include what they test with
-DOORS = {
+WRAPPERS = {
     "uv.h": ["exec/uv/*"],
     "sys/epoll.h": ["exec/uv/*"],
     "openssl/*": ["proxy/net/tls/*"],
@@ -46,10 +46,10 @@ ATOMICS = ["proxy/config/in_force*", "proxy/upstream/origin/origin_runtime*", "p
            "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/server/drain*", "proxy/exchange/accept_budget*", "proxy/exchange/load_shedding*", "proxy/exchange/overload_state*", "proxy/server/overload/*", "proxy/telemetry/resource_usage*", "proxy/server/reload/reloader*", "proxy/server/admin/admin_sessions*", "proxy/upstream/origin/retry_budget*", "proxy/upstream/origin/rate_limiter*", "proxy/upstream/origin/connect_cost*", "proxy/server/admin_control*", "proxy/upstream/origin/tls_identity*", "proxy/upstream/origin/credentials*", "proxy/upstream/origin/oauth_token*", "proxy/upstream/connection*", "proxy/upstream/origin/origin_registry*", "proxy/telemetry/log_levels*", "proxy/net/egress_policy*", "proxy/net/address_set*", "proxy/server/server*"]
 
 
-def rooms(tree):
-    """name -> (directories, rooms it links), from the carpool_component lines."""
+def components(tree):
+    """name -> (directories, components it links), from the carpool_component lines."""
     found = {}
-    for body in ROOM.findall((tree.root / "CMakeLists.txt").read_text()):
+    for body in COMPONENT.findall((tree.root / "CMakeLists.txt").read_text()):
         words, key = body.split(), "NAME"
         parts = {"NAME": [], "DIRS": [], "LINK": [], "PRIVATE": []}
         for word in words:
@@ -62,20 +62,20 @@ def rooms(tree):
     return found
 
 
-def reach(house, name):
+def reach(known_components, name):
     seen, todo = set(), [name]
     while todo:
-        room = todo.pop()
-        if room not in seen:
-            seen.add(room)
-            todo += house[room][1]
+        component = todo.pop()
+        if component not in seen:
+            seen.add(component)
+            todo += known_components[component][1]
     return seen
 
 
-def room_of(house, path):
-    """The room whose directory is the longest prefix of the path."""
-    best = max((d for dirs, _ in house.values() for d in dirs if path.startswith(d + "/")), key=len, default=None)
-    return next((name for name, (dirs, _) in house.items() if best in dirs), None) if best else None
+def component_of(known_components, path):
+    """The component whose directory is the longest prefix of the path."""
+    best = max((d for dirs, _ in known_components.values() for d in dirs if path.startswith(d + "/")), key=len, default=None)
+    return next((name for name, (dirs, _) in known_components.items() if best in dirs), None) if best else None
 
 
 def includes(tree, paths):
@@ -84,17 +84,17 @@ def includes(tree, paths):
 
 
 def include_direction(tree):
-    house = rooms(tree)
+    known_components = components(tree)
     for low, high in NEVER:
-        if low in house and high in reach(house, low):
-            yield Offence("CMakeLists.txt", 1, "room %s reaches room %s" % (low, high))
-    allowed = {name: reach(house, name) for name in house}
+        if low in known_components and high in reach(known_components, low):
+            yield Offence("CMakeLists.txt", 1, "component %s reaches component %s" % (low, high))
+    allowed = {name: reach(known_components, name) for name in known_components}
     for path, line, quote, header in includes(tree, tree.product()):
-        room, other = room_of(house, path), room_of(house, header)
+        component, other = component_of(known_components, path), component_of(known_components, header)
         if quote == '"' and other is None:
             yield Offence(path, line, '"%s" is not a path from the root' % header)
-        elif room and other and other not in allowed[room]:
-            yield Offence(path, line, "room %s may not include %s of room %s" % (room, header, other))
+        elif component and other and other not in allowed[component]:
+            yield Offence(path, line, "component %s may not include %s of component %s" % (component, header, other))
 
 
 # Implementation files of one class or codec that know each other, each set within one directory. Nothing joins this list.
@@ -147,11 +147,11 @@ def headers_reached(tree):
         yield Offence(path, 1, "reaches %d headers: nine files of ten in proxy/ may reach %d" % (count, HEADERS_REACHED))
 
 
-def one_door(tree):
+def one_wrapper(tree):
     for path, line, _, header in includes(tree, tree.product()):
-        for pattern, doors in DOORS.items():
-            if fnmatch.fnmatch(header, pattern) and not any(fnmatch.fnmatch(path, d) for d in doors):
-                yield Offence(path, line, "<%s> belongs to %s" % (header, ", ".join(doors) or "tests"))
+        for pattern, wrappers in WRAPPERS.items():
+            if fnmatch.fnmatch(header, pattern) and not any(fnmatch.fnmatch(path, d) for d in wrappers):
+                yield Offence(path, line, "<%s> belongs to %s" % (header, ", ".join(wrappers) or "tests"))
 
 
 def named_atomics(tree):
@@ -161,7 +161,7 @@ def named_atomics(tree):
             yield Offence(path, line, "%s outside the files named in tests/tidy/layering.py" % match.group(0))
 
 
-# Whoever orders memory by an atomic is explored (pool/, EXPLORED) or one of these: a single release with a single acquire.
+# A file that orders memory by an atomic is explored (EXPLORED) or publishes one value: a single release with a single acquire.
 # All other atomics are statistics and hints: relaxed.
 EXPLORED = ["pool/*", "exec/mailbox*", "exec/coalesced_mail*", "exec/parker*", "exec/reserved_slots*", "exec/strategy_word*"]
 PUBLISHING = {

@@ -7,11 +7,11 @@ from tree import ROOT, Offence
 sys.path.insert(0, str(ROOT / "tests/mutants"))
 import books  # noqa: E402
 import pool  # noqa: E402
-import rooms  # noqa: E402
+import components  # noqa: E402
 
 
 def occur_once(tree, mutants=None):
-    for mutant in mutants or [*pool.MUTANTS, *books.MUTANTS, *rooms.MUTANTS]:
+    for mutant in mutants or [*pool.MUTANTS, *books.MUTANTS, *components.MUTANTS]:
         path = tree.root / mutant.path
         times = path.read_text().count(mutant.old) if path.is_file() else 0
         if times != 1:

@@ -69,8 +69,8 @@ def ownership(tree):
 
 def bounded_json(tree):
     """JSON is parsed within bounds and written without an exception: base/json_bounds.h does both."""
-    rooms = [p for p in tree.product() if p.startswith(("proxy/server/admin/", "proxy/commands/cli/", "proxy/commands/webhook/"))]
-    for path, line, match in tree.grep(rooms, re.compile(r"\bJson::parse\(|\bjson::parse\(|\.dump\(")):
+    readers = [p for p in tree.product() if p.startswith(("proxy/server/admin/", "proxy/commands/cli/", "proxy/commands/webhook/"))]
+    for path, line, match in tree.grep(readers, re.compile(r"\bJson::parse\(|\bjson::parse\(|\.dump\(")):
         yield Offence(path, line, "%s: read_json and json_text of base/json_bounds.h" % match.group(0))
 
 

@@ -36,7 +36,7 @@ def where(offences):
     return [(o.path, o.line) for o in offences]
 
 
-def test_a_room_includes_only_rooms_below_it(tree):
+def test_a_component_includes_only_components_below_it(tree):
     t = tree({"exec/loop.h": '#include "base/clock.h"\n#include "pool/core/pool.h"\n',
               "proxy/net/dial.h": '#include "exec/loop.h"\n#include "pool/core/pool.h"\n#include "proxy/main.h"\n',
               "pool/core/pool.h": "", "base/clock.h": '#include "clock_detail.h"\n'})
@@ -46,14 +46,14 @@ def test_a_room_includes_only_rooms_below_it(tree):
 def test_the_direction_cannot_be_loosened_in_cmake(tree):
     t = tree({})
     (t.root / "CMakeLists.txt").write_text(CMAKE.replace("exec LINK carpool_base", "exec LINK carpool_base carpool_pool"))
-    assert [o.what for o in layering.include_direction(t)] == ["room exec reaches room pool"]
+    assert [o.what for o in layering.include_direction(t)] == ["component exec reaches component pool"]
 
 
-def test_a_library_has_one_door(tree):
+def test_a_library_has_one_wrapper(tree):
     t = tree({"exec/uv/loop.cc": "#include <uv.h>\n", "exec/loop.cc": "#include <uv.h>\n",
               "proxy/net/tls/client_context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
               "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
-    assert where(layering.one_door(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
+    assert where(layering.one_wrapper(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
 
 
 def test_json_is_read_and_written_through_its_bounds(tree):
@@ -186,5 +186,5 @@ def test_a_table_without_its_markers_is_found(measured_tree):
 
 def test_a_mutant_whose_text_is_gone_or_not_alone_is_found(tree):
     t = tree({"base/a.cc": "int a = 1;\nint b = 1;\n"})
-    mutants = [mutant_texts.rooms.m(name, "base/a.cc", old, "", "unit") for name, old in (("one", "int a"), ("two", "= 1;"), ("none", "int c"))]
+    mutants = [mutant_texts.components.m(name, "base/a.cc", old, "", "unit") for name, old in (("one", "int a"), ("two", "= 1;"), ("none", "int c"))]
     assert [o.what.split('"')[1] for o in mutant_texts.occur_once(t, mutants)] == ["two", "none"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The house rules that no compiler checks: tidy.py [RULE...] prints each offender as FILE:LINE: RULE: what is wrong.
+"""The rules of the tree that no compiler checks: tidy.py [RULE...] prints each offender as FILE:LINE: RULE: what is wrong.
 
 A rule is a function that takes the Tree and yields Offence; it joins by being listed in RULES.
 """
@@ -20,7 +20,7 @@ RULES = {
     "include-cycle": layering.include_cycle,
     "root-files": layering.root_files,
     "headers-reached": layering.headers_reached,
-    "one-door": layering.one_door,
+    "one-wrapper": layering.one_wrapper,
     "named-atomics": layering.named_atomics,
     "ordered-atomics": layering.ordered_atomics,
     "opening-comment": style.opening_comment,

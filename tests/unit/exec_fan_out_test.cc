@@ -1,4 +1,4 @@
-// Unit tests of fan_out: each loop answers once, a loop that is gone ends its part, and nobody waits for ever.
+// Unit tests of fan_out: each loop answers once, a loop that is gone ends its part, and no caller waits forever.
 #include "exec/fan_out.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TEST(AskLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
     const Running first(*parts.front()->loop);
     EXPECT_EQ(std::vector<int>{1}, ask_loops<int>(parts, 50ms, number_of));
   }
-  parts.back()->loop->drain();  // its answer comes too late, and goes nowhere
+  parts.back()->loop->drain();  // its answer arrives too late and is dropped
 }
 
 TEST(AskLoops, DoesNotWaitForALoopThatIsGone) {

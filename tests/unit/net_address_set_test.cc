@@ -203,7 +203,7 @@ TEST_F(ABook, OfNothingOrdersNothing) {
   EXPECT_TRUE(book.order({}, now).empty());
 }
 
-// Tests of what the pool is told, and of the connections that make room.
+// Tests of the endpoints that the pool sees, and of the connections that make room.
 struct ABookOfAPool : ABook {
   using Balance = pool::Endpoints::Balance;
   ABookOfAPool() : ABook() { told.learn(three, now); }

@@ -1,4 +1,4 @@
-// Dials to Unix sockets: the connection itself, and what an operator is told when there is none.
+// Dials to Unix sockets: the connection itself, and the faults when there is none.
 #include <sys/stat.h>
 
 #include <optional>

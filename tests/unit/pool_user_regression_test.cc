@@ -114,7 +114,7 @@ TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
   Destination* last = nullptr;
   for (int n = 0; n < 20000; ++n) {
     Destination* found = *directory.at(origin, {}, world.now);
-    EXPECT_EQ(found->label(), "http://found") << "it is there until nobody can know it any more";
+    EXPECT_EQ(found->label(), "http://found") << "it exists until no reference to it is left";
     static_cast<void>(found->snapshot(world.now));
     anew += found != last ? 1 : 0;
     last = found;

@@ -138,8 +138,7 @@ TEST_F(Routes, ShowsAPageThatLoadsNothingAndRunsOnlyWhatBearsItsNonce) {
   EXPECT_NE(one.body.find("<script nonce=\"" + nonce + "\">"), std::string::npos);
   EXPECT_EQ(one.body.find("__NONCE__"), std::string::npos);
   std::string page = one.body;
-  const std::string named =
-      "/*! https://github.com/leeoniya/uPlot (v1.6.32) */";  // where the plots' library comes from
+  const std::string named = "/*! https://github.com/leeoniya/uPlot (v1.6.32) */";  // the origin of the plots' library
   ASSERT_NE(page.find(named), std::string::npos);
   page.erase(page.find(named), named.size());
   for (const char* foreign : {"http://", "https://", "src=", "@import", "url(", "<link", "javascript:"}) {

@@ -1,4 +1,4 @@
-// Unit tests of the token in force of an origin: who gets which one, and when another one is asked for.
+// Unit tests of the token in force of an origin: which loop reads which one, and when another one is requested.
 #include "proxy/upstream/origin/oauth_token.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMaxSecret = http::kMaxProxyAuthorization / 4 * 3 - config::kMaxCredentialName - 16;
 constexpr std::size_t kShort = 16;
 
-// A terminal shows nothing of what is typed as long as this lives.
+// Turns off the echo of the terminal until destruction.
 class Silence {
  public:
   Silence(int terminal, std::ostream& err) : terminal_(terminal), err_(err) {

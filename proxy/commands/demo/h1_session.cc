@@ -20,7 +20,7 @@ void DemoH1Session::on_established() {
   protocol_.append(" over ").append(http_.transport().security().version);
 }
 
-// Everything is sent: what is produced next, or how long the client may rest.
+// Everything is sent: produces the next part, or sets the idle deadline of the client.
 Next DemoH1Session::next() {
   if (!out_.empty() || fill_left_ != 0) {
     send_some();

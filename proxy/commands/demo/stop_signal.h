@@ -15,7 +15,7 @@ class StopSignal {
 
   void raise() const;                       // any thread; cannot be reset
   int fd() const { return fd_.get(); }      // readable after raise()
-  bool wait_until(Instant deadline) const;  // returns true if raised, false if the deadline came first
+  bool wait_until(Instant deadline) const;  // returns true if raised, false if the deadline passed first
 
  private:
   explicit StopSignal(Fd fd) : fd_(std::move(fd)) {}

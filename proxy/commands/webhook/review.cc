@@ -50,7 +50,7 @@ bool asks_for_it(const Json& metadata) {
   if (intercept.size() > kLongestAnnotation) return true;  // it is refused
   const Result<config::InterceptRequest> asked = parse_intercept(intercept);
   using Which = config::InterceptRequest::Which;
-  return !asked || asked->which == Which::every_https || asked->which == Which::listed;  // a mistake is told
+  return !asked || asked->which == Which::every_https || asked->which == Which::listed;  // an error is reported
 }
 
 // The parts with the authority for these hosts.

@@ -18,7 +18,7 @@ class ServerContext;
 class Authority final {
  public:
   using WallTime = std::chrono::system_clock::time_point;
-  // How long a minted certificate is valid, unless the authority's own end comes first.
+  // How long a minted certificate is valid, unless the authority expires earlier.
   static constexpr std::chrono::hours kLeafLife{24};
 
   // Reads `ca.pem` (the authority's certificate, then those that lead to its root, if it is none) and `ca.key` of this

@@ -11,7 +11,7 @@ namespace carpool::proxy::tls {
 // From now on each certificate of a chain is looked up. Verification then needs pass_without_list().
 void obey_lists(X509_STORE* store);
 bool obeys_lists(X509_STORE_CTX* context);
-// Issuers are told apart by their names.
+// Issuers are distinguished by their names.
 bool has_list(X509_STORE_CTX* context, const X509_NAME* issuer);
 // For the verify callback, about the error that it reports: returns true, and clears the error, if that is only the
 // lack of a list for a certificate that needs none.

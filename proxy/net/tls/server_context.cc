@@ -145,7 +145,7 @@ bool prefer_cheap_handshakes(SSL_CTX* context) {
   return SSL_CTX_set_ciphersuites(context, kSuites) == 1 && SSL_CTX_set_num_tickets(context, 1) == 1;
 }
 
-// Where the certificate comes from: an issuer, files, or nowhere, then it signs itself.
+// The source of the certificate: an issuer, files, or none (self-signed).
 struct Source {
   const Issuer* issuer = nullptr;
   const Material* files = nullptr;

@@ -193,7 +193,7 @@ Fault TlsTransport::handshake_fault(int error) {
           what + std::string(reason) + (not_tls ? " (the peer does not seem to speak TLS)" : "")};
 }
 
-// In TLS 1.3 a client's certificate comes after the server's Finished; a resumed client shows none.
+// In TLS 1.3 a client's certificate follows the server's Finished; a resumed client shows none.
 bool TlsTransport::lacks_finished_only() const {
   if (!finished_sent_ || established_) return false;
   return SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE || SSL_session_reused(ssl_.get()) == 1;

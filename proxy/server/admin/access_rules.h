@@ -23,7 +23,7 @@ struct Rules {
 std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path);
 
 bool host_allowed(std::string_view host, std::string_view name);
-// Returns true for a request that changes something and comes from another site's page.
+// Returns true for a request that changes something and was sent by another site's page.
 bool forged(const AdminRequest& request);
 bool token_matches(std::string_view authorization, std::string_view token);
 

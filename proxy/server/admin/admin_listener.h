@@ -26,7 +26,7 @@ class AdminListener final : private net::Acceptor::Owner {
   // `inherited`: a socket bound by the old process.
   Status open(const std::string& address,
               std::optional<net::Bound> inherited);      // the Fault names the address and the system's reason
-  void stop_accepting() LOOP_ONLY { acceptor_.stop(); }  // the successor process goes on listening on the socket
+  void stop_accepting() LOOP_ONLY { acceptor_.stop(); }  // the successor process keeps listening on the socket
   Fd copy() const { return acceptor_.copy(); }           // of the socket, for the successor process
   // Reads the bearer token from this file again; empty: none is required. After a Fault the old token stays valid.
   Status read_token(const std::string& path);

@@ -66,7 +66,7 @@ void AdminSession::answered() {
   switch (made_) {
     case TaskResult::failed:
       return end();
-    case TaskResult::refused:  // without its end the response cannot look complete if the timeout comes first
+    case TaskResult::refused:  // without its end the response cannot look complete if the timeout passes first
       return http_.wait_until(std::min(deadline_, loop_.now() + kAgain));
     case TaskResult::well:
       break;

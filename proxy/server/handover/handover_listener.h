@@ -25,7 +25,7 @@ struct FdMessage;
 class HandoverListener final : private net::Acceptor::Owner {
  public:
   struct Parts {
-    AdminServer& admin;  // this object lives on its loop
+    AdminServer& admin;  // this object runs on its loop
     const ConfigInForce& config;
     OriginRegistry& origins;
     exec::Loop& first_loop;  // the loop of the listeners and the drain

@@ -125,10 +125,28 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
       all.push_back(file);
     }
   }
-  // The key is not watched, because its bytes would stay in memory: a new one comes with a new certificate.
+  // The key is not watched, because its bytes would stay in memory: a new key is accompanied by a new certificate.
   if (!config.intercept.ca_dir.empty()) all.push_back(config.intercept.ca_dir + "/ca.pem");
   std::erase(all, std::string());
   return all;
+}
+
+// Reads the configuration. Returns nothing if it is not to be applied; the report then says why.
+std::optional<config::Config> Reloader::read_source(Report& report, std::size_t& digest) {
+  config::Reading reading = config::load(*source_, config::process_env(), &digest);
+  for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
+  // A program that rewrites the file in place truncates it first, and an empty configuration would mean the defaults.
+  if (digest == digest_of({})) {
+    report.mistakes.push_back(config::find_config(*source_) + ": is empty, probably still being written");
+    return std::nullopt;
+  }
+  for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());
+  for (const config::ConfigError& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
+  if (!reading) return std::nullopt;
+  for (config::Change& change : config::diff(parts_.config.get(), reading.config)) {
+    report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
+  }
+  return std::move(reading.config);
 }
 
 admin::ReloadReport Reloader::work(bool dry_run) {
@@ -144,23 +162,12 @@ admin::ReloadReport Reloader::work(bool dry_run) {
     return end(Outcome::busy);
   }
   std::size_t digest = 0;
-  config::Reading reading = config::load(*source_, config::process_env(), &digest);
-  for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
-  // A program that rewrites the file in place truncates it first, and an empty configuration would mean the defaults.
-  if (digest == digest_of({})) {
-    report.mistakes.push_back(config::find_config(*source_) + ": is empty, probably still being written");
-    return end(Outcome::refused);
-  }
-  for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());
-  for (const config::ConfigError& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
-  if (!reading) return end(Outcome::refused);
-  for (config::Change& change : config::diff(parts_.config.get(), reading.config)) {
-    report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
-  }
+  std::optional<config::Config> fresh = read_source(report, digest);
+  if (!fresh) return end(Outcome::refused);
   if (dry_run) return end(Outcome::dry_run);
-  config::keep_what_needs_restart(parts_.config.get(), reading.config);
+  config::keep_what_needs_restart(parts_.config.get(), *fresh);
   Plan plan;
-  plan.config = std::make_unique<config::Config>(std::move(reading.config));
+  plan.config = std::make_unique<config::Config>(std::move(*fresh));
   std::vector<FileSnapshot> before = look_at(files(source_, *plan.config));
   if (Status prepared = prepare(plan); !prepared) {
     report.mistakes.push_back(prepared.fault().detail);

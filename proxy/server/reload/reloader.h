@@ -86,6 +86,7 @@ class Reloader {
   void end(const PendingReport& heard, Report report) LOOP_ONLY;
   // ---- within the task ----
   Report work(bool dry_run);
+  std::optional<config::Config> read_source(Report& report, std::size_t& digest);
   void read_them(Report::Outcome outcome);
   const config::Config& in_force() const;
   Status prepare(Plan& plan);

@@ -27,7 +27,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   ~H2Connection() override;
 
   // The last step of the dial: sends the preface, then continues on readiness. Returns true when the origin's SETTINGS
-  // have arrived; only then it is known how many streams may be lent, and that the origin speaks HTTP/2 at all.
+  // have arrived; only then it is known how many streams may be lent, and that the origin supports HTTP/2 at all.
   Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
   bool has_settings() const LOOP_ONLY { return greeted_; }
   // Sets its entry in the pool, right before Destination::dialed().

@@ -61,13 +61,14 @@ Result<std::unique_ptr<Credentials>> Credentials::make(const config::OriginSetti
                    made->label_ + ": " + (i < made->fields_ ? "request.headers." : "oauth2.") +
                        made->settings_[i].name + ": " + value.fault().detail};
     }
+    const Held lock(made->mutex_);
     made->values_[i].bytes = std::move(*value);
   }
   made->publish();
   return made;
 }
 
-// Release: pairs with fields(), whose loops then copy under the mutex.
+// Release: pairs with in_force(), whose loops then copy under the mutex.
 void Credentials::publish() {
   version_.fetch_add(1, std::memory_order_release);
 }
@@ -77,7 +78,7 @@ const Credentials::InForce& Credentials::in_force(const net::ProvenPeer&, exec::
   // Acquire: pairs with publish().
   const bool same = own.version == version_.load(std::memory_order_acquire);
   if (same && own.token == (token_ ? token_->serial() : 0)) return own;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   own.version = version_.load(std::memory_order_acquire);
   own.fields.clear();
   for (std::size_t i = 0; i < fields_; ++i) own.fields.add(settings_[i].name, values_[i].bytes);
@@ -90,7 +91,7 @@ const Credentials::InForce& Credentials::in_force(const net::ProvenPeer&, exec::
 }
 
 std::string Credentials::client_secret() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return values_.back().bytes;
 }
 
@@ -110,7 +111,7 @@ std::vector<Credentials::Look> Credentials::look() {
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (settings_[i].value.file.empty()) continue;
     Result<std::string> value = usable_value(settings_[i].value);
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     Value& known = values_[i];
     if (!value) {
       const bool news = known.fault != value.fault().detail;
@@ -135,7 +136,7 @@ bool Credentials::has_files() const {
 }
 
 std::uint32_t Credentials::stale() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return static_cast<std::uint32_t>(
       std::count_if(values_.begin(), values_.end(), [](const Value& value) { return !value.fault.empty(); }));
 }

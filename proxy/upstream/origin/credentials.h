@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
@@ -71,8 +71,8 @@ class Credentials {
   const std::unique_ptr<OAuthToken> token_;
   std::vector<InForce> copies_;  // of the loops
   std::atomic<std::uint64_t> version_{0};
-  mutable std::mutex mutex_;   // guards what follows
-  std::vector<Value> values_;  // in the order of settings_
+  mutable Mutex mutex_;
+  std::vector<Value> values_ GUARDED_BY(mutex_);  // in the order of settings_
 };
 
 }  // namespace carpool::proxy

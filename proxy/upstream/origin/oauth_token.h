@@ -36,7 +36,7 @@ class OAuthToken {
   static constexpr Duration kPause = std::chrono::seconds(10);
 
   // ---- the keeper ----
-  // `asked`: told when another token is wanted; lives as long as this.
+  // `asked` is notified when another token is wanted; must outlive this object.
   void keep_by(exec::CoalescedMail& asked);
   void begin_fetch();
   void grant(std::string token, Instant end = kNever);

@@ -6,6 +6,44 @@
 
 namespace carpool::proxy {
 
+namespace {
+tls::ClientSettings tls_settings(const config::Upstream& upstream) {
+  tls::ClientSettings settings;
+  settings.ca_file = upstream.tls.ca_file;
+  settings.cert_file = upstream.tls.cert_file;
+  settings.key_file = upstream.tls.key_file;
+  settings.min_version = upstream.tls.min_version == config::TlsVersion::tls13 ? "1.3" : "1.2";
+  settings.verify = upstream.tls.verify;
+  settings.server_name = upstream.tls.server_name;
+  for (const std::string& protocol : upstream.protocols)
+    settings.alpn.emplace_back(protocol == "h1" ? "http/1.1" : "h2");
+  return settings;
+}
+}  // namespace
+
+// Equal settings keep one number forever, so that a pool is found again if its settings return. Without TLS only the
+// protocols, leniencies and the parent proxy distinguish two origins.
+Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream,
+                                                bool through_parent) {
+  config::Upstream key = settings_without_choice(upstream, through_parent);
+  if (scheme != pool::Scheme::https) key.tls = {};
+  for (std::size_t i = 0; i < identities_.size(); ++i) {
+    if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
+  }
+  if (identities_.size() >= kMaxIdentities) {
+    return Fault{FaultKind::budget, Side::self,
+                 "too many different [upstream] settings since the start; restart carpool"};
+  }
+  auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
+  // Files that the configuration names must be valid now; the system's bundle is read when an origin needs it.
+  if (!key.tls.ca_file.empty() || !key.tls.cert_file.empty()) {
+    if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
+  }
+  const Held lock(mutex_);
+  identities_.push_back({std::move(key), std::move(identity), nullptr});
+  return static_cast<std::uint32_t>(identities_.size() - 1);
+}
+
 Status OriginRegistry::number_origins(config::Config& fresh, Prepared& prepared) {
   for (const bool direct : {false, true}) {
     for (const pool::Scheme scheme : {pool::Scheme::https, pool::Scheme::http}) {
@@ -71,7 +109,7 @@ std::uint32_t OriginRegistry::tls_number(const pool::Origin& origin) const {
 }
 
 bool OriginRegistry::through_parent(const pool::Origin& origin) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return identities_[identity_number(origin)].parent != nullptr;
 }
 

@@ -7,75 +7,12 @@
 #include "pool/directory/directory.h"
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/origin/credentials.h"
+#include "proxy/upstream/origin/origin_limits.h"
 #include "proxy/upstream/origin/parent_choice.h"
 
 namespace carpool::proxy {
 
 namespace {
-tls::ClientSettings tls_settings(const config::Upstream& upstream) {
-  tls::ClientSettings settings;
-  settings.ca_file = upstream.tls.ca_file;
-  settings.cert_file = upstream.tls.cert_file;
-  settings.key_file = upstream.tls.key_file;
-  settings.min_version = upstream.tls.min_version == config::TlsVersion::tls13 ? "1.3" : "1.2";
-  settings.verify = upstream.tls.verify;
-  settings.server_name = upstream.tls.server_name;
-  for (const std::string& protocol : upstream.protocols)
-    settings.alpn.emplace_back(protocol == "h1" ? "http/1.1" : "h2");
-  return settings;
-}
-
-// Over TLS the origin chooses; plain text means HTTP/1.1 unless only HTTP/2 is allowed (prior knowledge).
-ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
-  const auto lists = [&](std::string_view word) {
-    return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
-  };
-  ProtocolSet speaks{lists("h1"), lists("h2")};
-  if (scheme == pool::Scheme::tcp) return {true, false};
-  if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
-  speaks.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
-  return speaks;
-}
-
-// Assumed until the first connection reports its limit.
-std::uint32_t expected_streams(const ProtocolSet& speaks, std::uint32_t max_streams) {
-  if (!speaks.h2) return 1;
-  return speaks.h1 ? 0 : max_streams;
-}
-
-// All connections of a tcp origin are tunnels, so their number is its size, and a request that finds it full waits in
-// line. A host may be asked for a hundred at once: unless a setting says otherwise, a quarter of all connections that
-// the descriptors permit.
-std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::Config& config) {
-  constexpr std::uint32_t kMost = 1024;
-  const bool usual = settings.max_tunnels == 0 && settings.size == config::PoolSettings{}.size;
-  const std::uint32_t chosen = settings.tunnels(pool::Scheme::tcp);
-  return usual ? std::max(chosen, std::min(permitted_total(config) / 4, kMost)) : chosen;
-}
-
-pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks,
-                       const config::Config& config) {
-  const bool tunnels_only = scheme == pool::Scheme::tcp;
-  pool::Limits limits;
-  limits.size = tunnels_only ? tunnels_alone(settings, config) : settings.size;
-  limits.max_waiting = settings.max_waiting;
-  limits.max_usage = settings.max_usage;
-  limits.single_use = settings.reuse == config::Reuse::never;
-  limits.max_tunnels = tunnels_only ? 0 : settings.tunnels(scheme);
-  limits.expire_time = settings.expire_time;
-  limits.idle_timeout = settings.idle_timeout;
-  limits.strategy = settings.strategy;
-  limits.maximize = settings.maximize;
-  limits.quarantine = settings.quarantine;
-  limits.max_cool_down = settings.cool_down ? settings.max_cool_down : Duration::zero();
-  limits.evict = settings.evict;
-  limits.min_idle = settings.min_idle;
-  limits.learn_idle = settings.learn_idle_timeout;
-  limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
-  limits.expected_streams = expected_streams(speaks, settings.max_streams);
-  return limits;
-}
-
 net::AddressRules rules_of(const config::Addresses& settings) {
   return {settings.eject_after,
           settings.eject_time,
@@ -109,29 +46,6 @@ Result<std::unique_ptr<OriginRegistry>> OriginRegistry::make(config::Config& con
 }
 
 // ---- applying a configuration ----
-
-// Equal settings keep one number forever, so that a pool is found again if its settings return. Without TLS only the
-// protocols, leniencies and the parent proxy distinguish two origins.
-Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream,
-                                                bool through_parent) {
-  config::Upstream key = settings_without_choice(upstream, through_parent);
-  if (scheme != pool::Scheme::https) key.tls = {};
-  for (std::size_t i = 0; i < identities_.size(); ++i) {
-    if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
-  }
-  if (identities_.size() >= kMaxIdentities) {
-    return Fault{FaultKind::budget, Side::self,
-                 "too many different [upstream] settings since the start; restart carpool"};
-  }
-  auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
-  // Files that the configuration names must be valid now; the system's bundle is read when an origin needs it.
-  if (!key.tls.ca_file.empty() || !key.tls.cert_file.empty()) {
-    if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
-  }
-  const std::scoped_lock lock(mutex_);
-  identities_.push_back({std::move(key), std::move(identity), nullptr});
-  return static_cast<std::uint32_t>(identities_.size() - 1);
-}
 
 Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) {
   Prepared prepared;
@@ -174,7 +88,7 @@ Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings
 }
 
 std::vector<Credentials*> OriginRegistry::all_credentials() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<Credentials*> all;
   for (const auto& [label, credentials] : credentials_) all.push_back(credentials);
   return all;
@@ -182,7 +96,7 @@ std::vector<Credentials*> OriginRegistry::all_credentials() const {
 
 std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prepared&& prepared) {
   for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   config_ = &fresh;
   defaults_ = prepared.defaults;
   tunnels_ = std::move(prepared.tunnels);
@@ -216,9 +130,14 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
 }
 
 void OriginRegistry::apply_limits(Instant now) {
+  const config::Config* config = nullptr;
+  {
+    const Held lock(mutex_);
+    config = config_;
+  }
   for (OriginRuntime* context : all()) {
     pool::Destination& destination = *context->destination;
-    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks, *config_), now);
+    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks, *config), now);
   }
 }
 
@@ -230,7 +149,7 @@ const config::OriginSettings* OriginRegistry::settings_of(const pool::Origin& or
 }
 
 const config::OriginSettings* OriginRegistry::alias(const std::string& host) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto found = aliases_.find(host);
   return found == aliases_.end() ? nullptr : found->second;
 }
@@ -310,11 +229,11 @@ std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duratio
   // Not under the mutex as a whole: releasing a slot may make another pool dial, which calls this registry.
   std::vector<pool::Destination*> retired =
       directory_->unlink_idle(now, unused, [&](const pool::Destination& destination) {
-        const std::scoped_lock lock(mutex_);
+        const Held lock(mutex_);
         const config::OriginSettings* settings = settings_of(destination.origin());
         return settings != nullptr && settings->origin.tls == destination.origin().tls;
       });
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   for (const pool::Destination* destination : retired) {
     const auto current = contexts_.find(destination->label());
     if (current != contexts_.end() && current->second->destination == destination) contexts_.erase(current);
@@ -325,7 +244,7 @@ std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duratio
 // Reports of an address and uses of a context end with the pool, because no user of them is left. Until then its
 // connections still decrement the counts of their AddressSet.
 bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<std::string> labels;
   labels.reserve(retired.size());
   for (const pool::Destination* destination : retired) labels.push_back(destination->label());
@@ -351,7 +270,7 @@ Result<OriginRuntime*> OriginRegistry::enter(const pool::Origin& origin) {
 
 Result<OriginRuntime*> OriginRegistry::at(const pool::Origin& origin) {
   const std::string key = key_of(origin);
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (const auto found = contexts_.find(key); found != contexts_.end() && !found->second->destination->reclaimed()) {
     found->second->destination->touch(Clock::now());
     return found->second;
@@ -362,20 +281,20 @@ Result<OriginRuntime*> OriginRegistry::at(const pool::Origin& origin) {
 }
 
 OriginRuntime* OriginRegistry::of(const pool::Destination& destination) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto found = by_destination_.find(&destination);
   return found == by_destination_.end() ? nullptr : found->second;
 }
 
 std::vector<OriginRuntime*> OriginRegistry::all() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<OriginRuntime*> all;
   for (const auto& [key, context] : contexts_) all.push_back(context);
   return all;
 }
 
 std::vector<OriginRuntime*> OriginRegistry::under(const std::vector<const TlsIdentity*>& identities) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<OriginRuntime*> found;
   for (const auto& [destination, context] : by_destination_) {
     const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();

@@ -6,12 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
@@ -100,29 +100,32 @@ class OriginRegistry {
   Status find_parents(const config::Config& fresh, Prepared& prepared);
   Status number_origins(config::Config& fresh, Prepared& prepared);
   Result<Credentials*> credentials_of(const config::OriginSettings& settings);
-  bool is_place_of_rules(const pool::Origin& origin) const;
-  std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const;
-  Result<OriginRuntime*> version_of(pool::Origin origin);
-  const config::OriginSettings* settings_of(const pool::Origin& origin) const;
-  std::uint32_t identity_number(const pool::Origin& origin) const;
-  std::uint32_t tls_number(const pool::Origin& origin) const;
+  bool is_place_of_rules(const pool::Origin& origin) const REQUIRES(mutex_);
+  std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const REQUIRES(mutex_);
+  Result<OriginRuntime*> version_of(pool::Origin origin) REQUIRES(mutex_);
+  const config::OriginSettings* settings_of(const pool::Origin& origin) const REQUIRES(mutex_);
+  std::uint32_t identity_number(const pool::Origin& origin) const REQUIRES(mutex_);
+  std::uint32_t tls_number(const pool::Origin& origin) const REQUIRES(mutex_);
 
   metrics::Registry& metrics_;
   const unsigned loops_;
-  mutable std::mutex mutex_;  // guards everything below except directory_
-  const config::Config* config_;
-  std::vector<Identity> identities_;                                           // indexed by Origin::tls; only grows
-  std::vector<std::unique_ptr<const net::ParentProxy>> made_parents_;          // only grows
-  Defaults defaults_;                                                          // identities of [upstream]
-  std::unordered_map<std::string, std::uint32_t> tunnels_;                     // identities of tcp origins, by label
-  std::unordered_map<std::string, const config::OriginSettings*> configured_;  // by label
-  std::unordered_map<std::string, const config::OriginSettings*> aliases_;     // by canonical host
-  std::unordered_map<std::string, Credentials*> credentials_;                  // in force, by label
-  std::vector<std::unique_ptr<Credentials>> made_credentials_;                 // only grows
-  std::unordered_map<std::string, OriginRuntime*> contexts_;                   // in force, by label
-  std::unordered_map<std::string, std::vector<Context>> versions_;             // distinct ones whose pool exists
-  std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_;
-  std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> address_sets_;
+  // Only prepare() and apply() write the first three, one call at a time, and identities_ under the mutex; other
+  // threads read identities_ under the mutex.
+  std::vector<Identity> identities_;                                   // indexed by Origin::tls; only grows
+  std::vector<std::unique_ptr<const net::ParentProxy>> made_parents_;  // only grows
+  std::vector<std::unique_ptr<Credentials>> made_credentials_;         // only grows
+  mutable Mutex mutex_;
+  const config::Config* config_ GUARDED_BY(mutex_);
+  Defaults defaults_ GUARDED_BY(mutex_);                                       // identities of [upstream]
+  std::unordered_map<std::string, std::uint32_t> tunnels_ GUARDED_BY(mutex_);  // identities of tcp origins, by label
+  std::unordered_map<std::string, const config::OriginSettings*> configured_ GUARDED_BY(mutex_);  // by label
+  std::unordered_map<std::string, const config::OriginSettings*> aliases_ GUARDED_BY(mutex_);     // by canonical host
+  std::unordered_map<std::string, Credentials*> credentials_ GUARDED_BY(mutex_);                  // in force, by label
+  std::unordered_map<std::string, OriginRuntime*> contexts_ GUARDED_BY(mutex_);                   // in force, by label
+  std::unordered_map<std::string, std::vector<Context>> versions_
+      GUARDED_BY(mutex_);  // distinct ones whose pool exists
+  std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_ GUARDED_BY(mutex_);
+  std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> address_sets_ GUARDED_BY(mutex_);
   std::unique_ptr<pool::Directory> directory_;  // last member: destroyed first, while the contexts still exist
 };
 

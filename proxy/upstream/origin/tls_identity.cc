@@ -5,20 +5,21 @@
 namespace carpool::proxy {
 
 std::shared_ptr<tls::ClientContext> TlsIdentity::loaded() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return context_;
 }
 
 Status TlsIdentity::load() {
   if (loaded()) return Done{};
   load_now();
+  const Held lock(mutex_);
   if (fault_) return *fault_;
   return Done{};
 }
 
 bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     if (context_ || fault_) return true;
     waiting_.emplace_back(&loop, &mail);
     if (std::exchange(loading_, true)) return false;
@@ -28,12 +29,12 @@ bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec
 }
 
 void TlsIdentity::forget(const exec::Mail& mail) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::erase_if(waiting_, [&mail](const auto& waiting) { return waiting.second == &mail; });
 }
 
 Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (fault_) return *fault_;
   if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates"};
   return context_;
@@ -42,7 +43,7 @@ Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
 Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::renew() {
   std::shared_ptr<tls::ClientContext> current;
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     stale_ = loading_;
     current = context_;
   }
@@ -53,11 +54,10 @@ Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::renew() {
 }
 
 void TlsIdentity::replace(std::shared_ptr<tls::ClientContext> context) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   put_in_force(std::move(context));
 }
 
-// Must be called with mutex_ held.
 void TlsIdentity::put_in_force(std::shared_ptr<tls::ClientContext> context) {
   in_force_.store(context->fingerprint(), std::memory_order_release);
   context_ = std::move(context);
@@ -71,7 +71,7 @@ void TlsIdentity::load_now() {
 
 // Returns false if the files are to be read again, because a reload began meanwhile.
 bool TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (std::exchange(stale_, false)) return false;
   loading_ = false;
   if (made) {
@@ -79,19 +79,18 @@ bool TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
   } else {
     fault_ = made.take_fault();
   }
-  tell_all();
+  notify_all();
   return true;
 }
 
 void TlsIdentity::give_up() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   loading_ = false;
-  tell_all();
+  notify_all();
 }
 
-// Must be called with mutex_ held: the mails are posted under it, so that forget() leaves none that is still to be
-// posted.
-void TlsIdentity::tell_all() {
+// The mails are posted while the mutex is held, so that after forget() the mail is not posted any more.
+void TlsIdentity::notify_all() {
   for (const auto& [loop, mail] : waiting_) loop->post(*mail);
   waiting_.clear();
 }

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exec/loop.h"
 #include "exec/submitter.h"
 #include "exec/task.h"
@@ -58,18 +58,18 @@ class TlsIdentity {
   void load_now();
   bool finish(Result<std::unique_ptr<tls::ClientContext>> made);
   void give_up();
-  void put_in_force(std::shared_ptr<tls::ClientContext> context);
-  void tell_all();
+  void put_in_force(std::shared_ptr<tls::ClientContext> context) REQUIRES(mutex_);
+  void notify_all() REQUIRES(mutex_);
 
   const tls::ClientSettings settings_;
   Loading loading_task_{*this};
   std::atomic<std::uint64_t> in_force_{0};
-  std::mutex mutex_;
-  bool loading_ = false;  // mutex_ guards it and all members below
-  bool stale_ = false;    // the files may have changed since the loading began to read them
-  std::shared_ptr<tls::ClientContext> context_;
-  std::optional<Fault> fault_;
-  std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_;
+  Mutex mutex_;
+  bool loading_ GUARDED_BY(mutex_) = false;
+  bool stale_ GUARDED_BY(mutex_) = false;  // the files may have changed since the loading began to read them
+  std::shared_ptr<tls::ClientContext> context_ GUARDED_BY(mutex_);
+  std::optional<Fault> fault_ GUARDED_BY(mutex_);
+  std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace carpool::proxy

@@ -9,7 +9,7 @@
 
 namespace system_faults {
 
-// The order is that of FUNCTIONS in control.py. Calls on sockets are told apart by how the socket was made.
+// The order is that of FUNCTIONS in control.py. Calls on sockets are distinguished by how the socket was made.
 enum class Function : std::uint64_t {
   none,
   accept,

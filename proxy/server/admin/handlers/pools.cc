@@ -121,6 +121,13 @@ void add_cool_down(Json& json, const Snapshot& s) {
   json["cool_downs"] = s.cool_downs;
 }
 
+Json credentials_of(const CredentialsState& credentials) {
+  return {
+      {"stale_files", credentials.stale_files},
+      {"token", or_null(credentials.token)},
+      {"token_expires_seconds", credentials.token_expires ? Json(seconds(*credentials.token_expires)) : Json(nullptr)},
+      {"failure", or_null(credentials.failure)}};
+}
 }  // namespace
 
 Json json_of(const PoolInfo& facts) {
@@ -154,14 +161,7 @@ Json json_of(const PoolInfo& facts) {
   json["undialed"] = s.undialed;
   json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
-  if (facts.credentials) {
-    json["credentials"] = {
-        {"stale_files", facts.credentials->stale_files},
-        {"token", or_null(facts.credentials->token)},
-        {"token_expires_seconds",
-         facts.credentials->token_expires ? Json(seconds(*facts.credentials->token_expires)) : Json(nullptr)},
-        {"failure", or_null(facts.credentials->failure)}};
-  }
+  if (facts.credentials) json["credentials"] = credentials_of(*facts.credentials);
   return json;
 }
 

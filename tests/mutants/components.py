@@ -1,4 +1,4 @@
-"""Defects of the rooms beside the pool: execution, the exchange, the streams to origins and the clients. They are in .cc
+"""Defects of the components beside the pool: execution, the exchange, the streams to origins and the clients. They are in .cc
 files (linked_build.py)."""
 from mutant import m
 

@@ -1,0 +1,63 @@
+#include "proxy/upstream/origin/origin_limits.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "proxy/upstream/fd_budget.h"
+
+namespace carpool::proxy {
+
+// Over TLS the origin chooses; plain text means HTTP/1.1 unless only HTTP/2 is allowed (prior knowledge).
+ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
+  const auto lists = [&](std::string_view word) {
+    return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
+  };
+  ProtocolSet speaks{lists("h1"), lists("h2")};
+  if (scheme == pool::Scheme::tcp) return {true, false};
+  if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
+  speaks.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
+  return speaks;
+}
+
+namespace {
+// Assumed until the first connection reports its limit.
+std::uint32_t expected_streams(const ProtocolSet& speaks, std::uint32_t max_streams) {
+  if (!speaks.h2) return 1;
+  return speaks.h1 ? 0 : max_streams;
+}
+
+// All connections of a tcp origin are tunnels, so their number is its size, and a request that finds it full waits in
+// line. A host may be asked for a hundred at once: unless a setting says otherwise, a quarter of all connections that
+// the descriptors permit.
+std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::Config& config) {
+  constexpr std::uint32_t kMost = 1024;
+  const bool usual = settings.max_tunnels == 0 && settings.size == config::PoolSettings{}.size;
+  const std::uint32_t chosen = settings.tunnels(pool::Scheme::tcp);
+  return usual ? std::max(chosen, std::min(permitted_total(config) / 4, kMost)) : chosen;
+}
+}  // namespace
+
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks,
+                       const config::Config& config) {
+  const bool tunnels_only = scheme == pool::Scheme::tcp;
+  pool::Limits limits;
+  limits.size = tunnels_only ? tunnels_alone(settings, config) : settings.size;
+  limits.max_waiting = settings.max_waiting;
+  limits.max_usage = settings.max_usage;
+  limits.single_use = settings.reuse == config::Reuse::never;
+  limits.max_tunnels = tunnels_only ? 0 : settings.tunnels(scheme);
+  limits.expire_time = settings.expire_time;
+  limits.idle_timeout = settings.idle_timeout;
+  limits.strategy = settings.strategy;
+  limits.maximize = settings.maximize;
+  limits.quarantine = settings.quarantine;
+  limits.max_cool_down = settings.cool_down ? settings.max_cool_down : Duration::zero();
+  limits.evict = settings.evict;
+  limits.min_idle = settings.min_idle;
+  limits.learn_idle = settings.learn_idle_timeout;
+  limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
+  limits.expected_streams = expected_streams(speaks, settings.max_streams);
+  return limits;
+}
+
+}  // namespace carpool::proxy
