@@ -42,7 +42,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
   }
   std::string_view phase() const {
-    if (turn_.armed()) return "waiting for its turn (pool.connect_rate)";
+    if (turn_.armed()) return "rate limited (pool.connect_rate)";
     return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
   }
 

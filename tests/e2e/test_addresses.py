@@ -1,6 +1,6 @@
 """An origin with several addresses: dials spread over them, one that only fails is left out, and connections follow the name."""
 import pytest
-from harness.deaf import Deaf
+from harness.blackhole import BlackholeServer
 from harness.origin import Gate, Origin
 from harness.wait import until
 
@@ -79,14 +79,14 @@ def test_an_address_that_refuses_costs_five_dials_and_no_request(replicas, carpo
 
 def test_an_address_that_does_not_answer_costs_a_quarter_second_five_times_and_no_more(replicas, carpool, request):
     (good,) = replicas(1)
-    deaf = Deaf("127.0.1.8", good.port)
-    request.addfinalizer(deaf.stop)
+    blackhole = BlackholeServer("127.0.1.8", good.port)
+    request.addfinalizer(blackhole.stop)
     url = "http://hole.test:%d" % good.port
-    c = carpool(pool={"max_usage": 1}, origin=[{"uri": url, "addresses": [good.authority, deaf.authority]}])
+    c = carpool(pool={"max_usage": 1}, origin=[{"uri": url, "addresses": [good.authority, blackhole.authority]}])
     with c.client() as client:
         for _ in range(30):
             assert client.get(url + "/").status == 200
-        assert addresses(c, url)[deaf.authority]["state"] == "ejected"
+        assert addresses(c, url)[blackhole.authority]["state"] == "ejected"
         fast = good.opened
         assert client.get(url + "/").status == 200
     assert good.opened == fast + 1

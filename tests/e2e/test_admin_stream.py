@@ -183,7 +183,7 @@ def test_the_rest_is_made_when_its_reader_comes_to_it(big):
 
 
 @contextlib.contextmanager
-def deaf(c, path, count, headers=()):
+def unread(c, path, count, headers=()):
     """Opens clients that request and do not read on; each has read the head, so its response has begun."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(c.admin_address)) for _ in range(count)]
@@ -201,7 +201,7 @@ def test_eight_readers_who_do_not_read_cost_their_facts_and_a_step_each(tmp_path
     try:
         ask(c, path)
         before = c.rss()
-        with deaf(c, path, 8):
+        with unread(c, path, 8):
             until(lambda: c_is_idle(c), what="that nothing is being made")
             grown = c.rss() - before
         print("%s: eight readers who do not read: %.1f MB" % (path, grown / 1e6))
@@ -215,13 +215,13 @@ def c_is_idle(c):
 
 
 def test_gzips_contexts_come_back_from_readers_who_leave(big):
-    with deaf(big, "/metrics", 4, PACKED) as readers:
+    with unread(big, "/metrics", 4, PACKED) as readers:
         assert all(b"200" in reader.buffer for reader in readers)
         plain = ask(big, "/metrics", PACKED)
         assert plain.get("content-encoding") is None and b"\ncarpool_build_info{" in plain.body, "all four are lent"
     until(lambda: ask(big, "/metrics", PACKED).get("content-encoding") == "gzip", what="a context")
     until(lambda: number(big, "carpool_admin_connections") == 1, what="their sessions' end")
-    with deaf(big, "/metrics", 4, PACKED):
+    with unread(big, "/metrics", 4, PACKED):
         assert ask(big, "/metrics", PACKED).get("content-encoding") is None, "there are four again"
 
 

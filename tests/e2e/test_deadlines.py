@@ -4,22 +4,22 @@ import select
 import time
 
 import pytest
-from harness.deaf import Deaf, Silent
+from harness.blackhole import BlackholeServer, SilentServer
 from harness.wait import until
 
 SOON = 5  # seconds within which an answer to a deadline of a few hundred milliseconds must be there
 
 
 @pytest.fixture
-def deaf():
-    one = Deaf()
+def blackhole():
+    one = BlackholeServer()
     yield one
     one.stop()
 
 
 @pytest.fixture
 def silent():
-    one = Silent()
+    one = SilentServer()
     yield one
     one.stop()
 
@@ -46,10 +46,10 @@ def says(answer, status, words):
     assert told.startswith("carpool") and re.search(words, told, re.I), told
 
 
-def test_connecting_too_long_is_504(deaf, carpool):
+def test_connecting_too_long_is_504(blackhole, carpool):
     c = carpool(pool={"connect_timeout": "300ms"})
     with c.client() as client:
-        says(ask(client, "http://%s/" % deaf.authority), 504, "connection_timeout")
+        says(ask(client, "http://%s/" % blackhole.authority), 504, "connection_timeout")
 
 
 def test_a_tls_handshake_counts_against_the_connect_timeout(silent, carpool):
@@ -203,10 +203,10 @@ def test_the_total_deadline_runs_while_resolving(resolver, carpool):
     assert "slow.test" in resolver.asked
 
 
-def test_the_total_deadline_runs_while_dialing(deaf, carpool):
+def test_the_total_deadline_runs_while_dialing(blackhole, carpool):
     c = carpool(request={"timeout": "400ms"})
     with c.client() as client:
-        says(ask(client, "http://%s/" % deaf.authority), 504, "connecting|dial|tcp")
+        says(ask(client, "http://%s/" % blackhole.authority), 504, "connecting|dial|tcp")
 
 
 def test_the_total_deadline_runs_in_tls(silent, carpool):

@@ -6,7 +6,7 @@ import urllib.parse
 import zlib
 
 import pytest
-from harness.deaf import Deaf
+from harness.blackhole import BlackholeServer
 from harness.wait import until
 from harness.wire import Gone
 
@@ -253,8 +253,8 @@ def test_a_client_that_resets_is_noticed_whatever_it_did_before(origin, carpool,
 # ---- the ledger ----
 
 def test_dials_whose_clients_have_left_are_given_up_but_for_one(carpool):
-    deaf = Deaf()
-    url, c = "http://" + deaf.authority, carpool(workers=2)
+    blackhole = BlackholeServer()
+    url, c = "http://" + blackhole.authority, carpool(workers=2)
     try:
         clients = [c.client() for _ in range(5)]
         for client in clients:
@@ -268,7 +268,7 @@ def test_dials_whose_clients_have_left_are_given_up_but_for_one(carpool):
         assert c.metric("carpool_pool_closed_total", origin=url, cause="surplus") == 4
         assert balance(c) == (0, 0)
     finally:
-        deaf.stop()
+        blackhole.stop()
 
 
 def balance(c, **labels):

@@ -1,6 +1,6 @@
 """Names: the results of DNS and /etc/hosts are followed, address by address, and again when they change."""
 import pytest
-from harness.deaf import Deaf
+from harness.blackhole import BlackholeServer
 from harness.wait import until
 
 
@@ -35,8 +35,8 @@ def test_the_next_address_is_tried_when_one_refuses(origin, resolver, carpool):
 
 def test_an_address_that_does_not_answer_does_not_hold_the_others_up(origin, resolver, carpool, request):
     o = origin()
-    deaf = Deaf("127.0.0.8", o.port)
-    request.addfinalizer(deaf.stop)
+    blackhole = BlackholeServer("127.0.0.8", o.port)
+    request.addfinalizer(blackhole.stop)
     resolver.table["race.test"] = ["127.0.0.8", "127.0.0.1"]
     c = carpool(inside=resolver.inside, pool={"connect_timeout": "10s", "addresses.balance": "none"}, request={"timeout": "5s"})
     for _ in range(3):  # whichever of the two goes first

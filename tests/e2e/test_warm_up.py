@@ -4,7 +4,7 @@ import threading
 import time
 
 from harness.carpool import Carpool
-from harness.deaf import Deaf
+from harness.blackhole import BlackholeServer
 from harness.ports import free_port
 from harness.wait import until
 
@@ -42,8 +42,8 @@ def test_an_origin_that_refuses_is_named_and_tried_again_and_blocks_nothing(carp
 
 
 def test_an_origin_that_never_answers_delays_the_start_by_connect_timeout_at_most(tmp_path):
-    deaf = Deaf()
-    url = "http://" + deaf.authority
+    blackhole = BlackholeServer()
+    url = "http://" + blackhole.authority
     c = Carpool(tmp_path, start=False, origin=[warm(url, connect_timeout="700ms")])
     began = time.monotonic()
     try:
@@ -52,7 +52,7 @@ def test_an_origin_that_never_answers_delays_the_start_by_connect_timeout_at_mos
         assert c.get_json("/readyz")["warm_up_failed"][0].startswith(url)
     finally:
         c.stop()
-        deaf.stop()
+        blackhole.stop()
 
 
 def test_a_warm_up_on_order_makes_the_pool_and_answers_how_many_were_made(origin, carpool):
@@ -73,8 +73,8 @@ def test_a_warm_up_that_fails_answers_the_first_failure(carpool):
 
 
 def test_the_admin_endpoint_answers_others_while_a_warm_up_hangs(carpool):
-    deaf, answers = Deaf(), []
-    url = "http://" + deaf.authority
+    blackhole, answers = BlackholeServer(), []
+    url = "http://" + blackhole.authority
     c = carpool(pool={"connect_timeout": "2s"})
     asker = threading.Thread(target=lambda: answers.append(order(c, url)))
     asker.start()
@@ -82,7 +82,7 @@ def test_the_admin_endpoint_answers_others_while_a_warm_up_hangs(carpool):
     assert c.get_json("/livez")["status"] == "live" and not answers
     asker.join(10)
     assert answers[0][0] == 502
-    deaf.stop()
+    blackhole.stop()
 
 
 def test_egress_rules_hold_for_warm_ups(origin, carpool):

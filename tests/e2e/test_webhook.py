@@ -146,10 +146,10 @@ def half_sent(webhook):
 def stop(webhook):
     webhook.process.send_signal(signal.SIGTERM)
 
-    def deaf():
+    def stopped():
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", webhook.port)) != 0
-    until(deaf, what="the end of listening")
+    until(stopped, what="the end of listening")
 
 
 def test_on_term_a_request_that_has_begun_to_arrive_is_answered(webhook, half_sent):

@@ -31,7 +31,7 @@ TEST(WhatIf, ShowsTheSimulatedSettingsBesideTheCurrentOnesAndTheOutcomeOfBoth) {
             "  -  So it is.\n");
 }
 
-TEST(OnePool, IsShownWithoutWhatNeverHappenedToIt) {
+TEST(OnePool, IsShownWithoutCountersThatAreZero) {
   EXPECT_EQ(
       shown_by("pool", R"({"origin": "http://o", "waiting": 0, "connections": {"idle": 1, "tunnel": 0},
       "opened": {"first": 1, "all_busy": 0}, "closed": {"idle": 0}, "failures": {}})"),

@@ -70,7 +70,7 @@ TEST(DemoConfig, LeadsThreeNamesToTheOrigin) {
   EXPECT_TRUE(secure.upstream.tls.verify);
 }
 
-TEST(DemoConfig, IsWhatAFileCouldSay) {
+TEST(DemoConfig, IsAValidConfigurationFile) {
   Served served;
   const config::Config config = demo_config(served.origin());
   const config::Reading read = config::read_text(config::print_config(config), "demo.toml", {});
@@ -88,7 +88,7 @@ TEST(DemoConfig, TakesAnyPortWhereTheUsualOneIsTaken) {
   EXPECT_EQ(free_or_any_port(address), address);
 }
 
-TEST(DemoConfig, NeverNamesAPortThatSomebodyListensOn) {
+TEST(DemoConfig, NeverNamesAPortInUse) {
   Served served;
   config::Config config;
   config.listen.front().address = "127.0.0.1:0";
@@ -112,7 +112,7 @@ TEST(DemoLine, SurvivesNumbersThatMakeNoSense) {
   EXPECT_EQ(demo_line({50, 1, 1}, {10, 20, 1}, 0s), "requests 0/s  reuse 0.0 %  opened 20  saved 0  pools 1");
 }
 
-TEST(DemoGreeting, NamesWhatIsWhereAndThreeCommands) {
+TEST(DemoGreeting, NamesTheAddressesAndThreeCommands) {
   Served served;
   const auto at = [](const char* text) { return *net::Address::parse(text); };
   std::istringstream greeting(demo_greeting(at("127.0.0.1:3128"), at("127.0.0.1:9901"), served.origin()));
@@ -132,7 +132,7 @@ TEST(DemoGreeting, NamesWhatIsWhereAndThreeCommands) {
   EXPECT_NE(all.find(served.origin().ca_file()), std::string::npos);
 }
 
-TEST(Ticker, PrintsALineAsOftenAsItIsToldTo) {
+TEST(Ticker, PrintsALineAtEachInterval) {
   Printed printed;
   std::uint64_t seen = 0;  // used by the ticker's thread alone until it ends
   {

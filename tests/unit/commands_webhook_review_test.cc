@@ -125,7 +125,7 @@ TEST(AReview, PutsTheSidecarBeforeThePodsOwnInitContainers) {
   EXPECT_EQ(after.at("spec").at("initContainers").at(1).at("name"), "migrate");
 }
 
-TEST(AReview, KeepsWhatAContainerSaysItself) {
+TEST(AReview, KeepsTheVariablesThatAContainerSets) {
   Json own = pod();
   own["spec"]["containers"][0]["env"] = Json::array({{{"name", "HTTP_PROXY"}, {"value", "http://mine"}}});
   own["spec"]["volumes"] = Json::array({{{"name", "data"}}});

@@ -175,13 +175,13 @@ TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
   expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:29: upstream.protocols:", "twice");
 }
 
-TEST(ATcpOrigin, TakesWhatConcernsTunnels) {
+TEST(ATcpOrigin, AcceptsTheSettingsOfTunnels) {
   const Config config = good("[[origin]]\nuri = \"tcp://a:1\"\naddresses = [\"127.0.0.1:1\"]\npool.size = 2\n");
   EXPECT_EQ(config.origins.at(0).origin.scheme, pool::Scheme::tcp);
   EXPECT_EQ(config.origins.at(0).pool.size, 2);
 }
 
-TEST(ATcpOrigin, RefusesWhatOnlyRequestsHave) {
+TEST(ATcpOrigin, RejectsTheSettingsOfRequests) {
   for (const char* line : {"alias = [\"a\"]", "pool.max_streams = 9", "upstream.protocols = [\"h1\"]"}) {
     expect_mistake(std::string("[[origin]]\nuri = \"tcp://a:1\"\n") + line, "3:", "does not apply to a tcp origin");
   }

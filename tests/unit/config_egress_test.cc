@@ -63,7 +63,7 @@ TEST(EgressRule, MatchesNetworksByTheirPrefix) {
   EXPECT_FALSE(rule("example.com").matches_address(bytes("8.8.8.8"), 80));
 }
 
-TEST(EgressRule, RefusesWhatItCannotMean) {
+TEST(EgressRule, RejectsTextThatIsNoRule) {
   for (const auto pattern :
        {"",          ":80",         "a.*.com", "*a.com",    "**",          "*.",        "a:0",
         "a:65536",   "a:x",         "a:",      "http://a",  "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x",

@@ -60,7 +60,7 @@ TEST(Size, IsPrintedInTheLargestUnitThatFits) {
     EXPECT_EQ(size_text(*parse_size(text)), text);
 }
 
-TEST(Quoted, EscapesWhatTomlAndVariablesWouldRead) {
+TEST(Quoted, EscapesTheSyntaxOfTomlAndOfVariables) {
   EXPECT_EQ(in_quotes("a\"b\\c\n\x7f"), R"("a\"b\\c\u000A\u007F")");
   EXPECT_EQ(in_quotes("${A} $ $${"), R"("$${A} $ $$${")");
 }
@@ -102,7 +102,7 @@ TEST(Environment, ReplacesVariablesAsAShellDoes) {
   EXPECT_EQ(expanded("${A:?needed}"), "a");
 }
 
-TEST(Environment, DoesNotLookIntoWhatAVariableHolds) {
+TEST(Environment, DoesNotExpandVariablesRecursively) {
   EXPECT_EQ(expanded("${B_1}"), "${A}");
 }
 
@@ -112,7 +112,7 @@ TEST(Environment, ReadsADoubledDollarAsAPlainOne) {
   EXPECT_EQ(expanded("$$ $"), "$$ $");
 }
 
-TEST(Environment, RefusesWhatIsUnsetOrNotUnderstood) {
+TEST(Environment, RejectsUnsetVariablesAndBadSyntax) {
   EXPECT_NE(expanded("${NO}").find("NO is not set"), std::string::npos);
   EXPECT_NE(expanded("${NO:?give me one}").find("give me one"), std::string::npos);
   EXPECT_NE(expanded("${EMPTY:?give me one}").find("give me one"), std::string::npos);

@@ -203,7 +203,7 @@ TEST_F(TheClientHandshake, IsNotReportedTwiceByAStepThatReturnsAfterTheDeadline)
   EXPECT_EQ(ended(metrics::ClientHandshake::rejected), 0U);
 }
 
-TEST_F(TheClientHandshake, WaitsForItsTurnBehindOthersAndIsToldOnce) {
+TEST_F(TheClientHandshake, WaitsBehindOthersAndIsNotifiedOnce) {
   exec::assume_on_loop();
   struct Other final : HandshakeTurns::Waiter {
     void on_turn() override { ++told; }

@@ -113,7 +113,7 @@ TEST_F(TheDataPlane, SendsNoMoreThanSixtyFourInterimResponses) {
   EXPECT_NE(std::string::npos, one.outgoing.find(" 502 "));
 }
 
-TEST_F(TheDataPlane, ForgetsAWaitingRequestWhenItsClientIsGone) {
+TEST_F(TheDataPlane, CancelsAWaitingRequestWhenItsClientDisconnects) {
   test::MemoryWire& one = client();
   send(one, kGet);
   const OriginRuntime& origin = **plane_.origins->at(*pool::parse_origin("http://a.test"));
@@ -277,7 +277,7 @@ TEST_F(TheDataPlane, GivesAClientThatBeginsWithThePrefaceToHttp2) {
 }
 
 // More than a batch copies: the batch refers to the bytes until it is sent.
-TEST_F(TheDataPlane, SendsWhatAnHttp2ClientSaidBeforeItsTunnelWasThere) {
+TEST_F(TheDataPlane, SendsTheBytesAnHttp2ClientSentBeforeItsTunnelOpened) {
   std::string early(15'000, '\0');
   for (std::size_t at = 0; at < early.size(); ++at) early[at] = static_cast<char>('a' + at % 23);
   test::MemoryWire& one = client();
@@ -293,7 +293,7 @@ TEST_F(TheDataPlane, SendsWhatAnHttp2ClientSaidBeforeItsTunnelWasThere) {
   EXPECT_TRUE(origin.shut);
 }
 
-TEST_F(TheDataPlane, TellsAnHttp2ClientToGoWhenItDrains) {
+TEST_F(TheDataPlane, SendsGoawayToAnHttp2ClientWhenItDrains) {
   test::MemoryWire& one = client();
   send(one, std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").append(std::string("\0\0\0\4\0\0\0\0\0", 9)));
   ASSERT_EQ(1U, clients_.h2.size());

@@ -109,7 +109,7 @@ TEST_F(AnExchange, DoesNotLendAnAuthenticatedConnectionToAnotherClient) {
   EXPECT_EQ(2U, dials()) << "the private connection is another origin's";
 }
 
-TEST_F(AnExchange, SendsWhatCameOfAResponseThatIsMalformedFurtherOn) {
+TEST_F(AnExchange, ForwardsTheValidBeginningOfAMalformedResponse) {
   test::MemoryWire& one = asked();
   plane_.from_origin(0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nno size");
   EXPECT_TRUE(has(one.outgoing, "first")) << one.outgoing;

@@ -25,7 +25,7 @@ http::RequestHead head_of(std::uint64_t length) {
   return head;
 }
 
-TEST(ABodysRate, GivesTheGraceAndTheTimeThatWhatCameIsWorth) {
+TEST(ABodysRate, AllowsTheGraceAndTheTimeOfTheReceivedBytes) {
   const Instant now{seconds(100)};
   BodyRate rate;
   EXPECT_EQ(rate.deadline(0), kNever) << "nothing is demanded";

@@ -36,7 +36,7 @@ TEST(ClientCredentials, BelongToAUser) {
   EXPECT_EQ(user(Form::bearer, {}, "token"), "ci");
 }
 
-TEST(ClientCredentials, OfNobodyElseAreAccepted) {
+TEST(ClientCredentials, OfTheFileAloneAreAccepted) {
   EXPECT_EQ(user(Form::basic, "alice", "b"), "nobody");
   EXPECT_EQ(user(Form::basic, "Alice", "old"), "nobody");
   EXPECT_EQ(user(Form::basic, "alice", ""), "nobody");
@@ -58,7 +58,7 @@ TEST(ClientCredentials, AskForTheSchemesThatTheyHave) {
   EXPECT_FALSE(basic == bearer);
 }
 
-TEST(Authentication, JudgesWhatTheFieldSays) {
+TEST(Authentication, JudgesTheFieldsValue) {
   ListenPoint point;
   config::Listen settings;
   point.set(settings);

@@ -194,7 +194,7 @@ TEST_F(TheDeadlines, LookAtALargeBodyOnceBeforeItsIdleTime) {
   EXPECT_EQ(next(collecting), now_ + seconds(20));
 }
 
-TEST_F(TheDeadlines, BoundTheWaitForAConnectionWhateverMoves) {
+TEST_F(TheDeadlines, BoundTheWaitForAConnectionRegardlessOfTraffic) {
   deadlines_.wait(now_, pool_);
   const Instant until = now_ + seconds(5);
   pass(seconds(3));
@@ -204,7 +204,7 @@ TEST_F(TheDeadlines, BoundTheWaitForAConnectionWhateverMoves) {
   EXPECT_EQ(passed(borrowing), Deadline::pool_wait);
 }
 
-TEST_F(TheDeadlines, LeaveADialInProgressItsOwnTimeAndAMomentToReport) {
+TEST_F(TheDeadlines, LeaveADialInProgressItsOwnTimeAndTimeToReport) {
   deadlines_.wait(now_, pool_);
   const Instant dial = now_ + seconds(8);
   pass(seconds(5));
@@ -247,7 +247,7 @@ TEST_F(TheDeadlines, ExtendTheTimeOfAHeadWithInformationalHeadsToTwiceTheLimit) 
   EXPECT_EQ(next(forwarding), sent + seconds(60));
 }
 
-TEST_F(TheDeadlines, TellASilentClientFromAnOriginThatReadsNoBody) {
+TEST_F(TheDeadlines, DistinguishASilentClientFromAnOriginThatReadsNoBody) {
   deadlines_.lease(now_);
   EXPECT_EQ(next(forwarding, false), now_ + seconds(20));
   pass(seconds(20));
@@ -255,7 +255,7 @@ TEST_F(TheDeadlines, TellASilentClientFromAnOriginThatReadsNoBody) {
   EXPECT_EQ(passed(forwarding, {.origin_queued = true}), Deadline::origin_reads);
 }
 
-TEST_F(TheDeadlines, TellASilentOriginFromAClientThatReadsNoResponse) {
+TEST_F(TheDeadlines, DistinguishASilentOriginFromAClientThatReadsNoResponse) {
   for (const ExchangeState state : {relaying, tunnel}) {
     pass(seconds(1));
     EXPECT_EQ(next(state), now_ + seconds(20));
@@ -278,7 +278,7 @@ TEST_F(TheDeadlines, MeasureABodyUntilItEndsOrTheResponseBegins) {
   EXPECT_EQ(next(collecting), now_ + seconds(20));
 }
 
-TEST_F(TheDeadlines, EndABodyThatComesTooSlowly) {
+TEST_F(TheDeadlines, EndABodyThatArrivesTooSlowly) {
   deadlines_.measure_body(now_, listen_);
   pass(seconds(9));
   EXPECT_EQ(next_measured(collecting, 2000, true), now_ + seconds(3));

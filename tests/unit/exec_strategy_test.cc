@@ -56,7 +56,7 @@ TEST(EveryStrategy, RunsANonBlockingTaskWhereItWasProduced) {
   }
 }
 
-TEST(EveryStrategy, ProducesOnceMoreWhenToldToWhileItProduces) {
+TEST(EveryStrategy, ProducesOnceMoreWhenRequestedWhileItProduces) {
   for (const StrategyMode mode : kAllModes) {
     Scene scene(mode);
     int calls = 0;
@@ -116,7 +116,7 @@ TEST(EveryStrategy, DispatchesToAnotherThreadOnceUntilItCame) {
   }
 }
 
-TEST(EveryStrategy, SaysWhenNobodyWillComeToProduce) {
+TEST(EveryStrategy, ReportsWhenNoThreadWillProduce) {
   for (const StrategyMode mode : kAllModes) {
     Scene scene(mode);
     scene.pool.refuse = true;
@@ -137,7 +137,7 @@ TEST(ProduceConsume, RunsEverythingItself) {
   EXPECT_EQ(2U, scene.strategy.counts().pc);
 }
 
-TEST(ProduceExecuteConsume, QueuesWhatMayBlock) {
+TEST(ProduceExecuteConsume, QueuesTasksThatMayBlock) {
   Scene scene(StrategyMode::produce_execute_consume);
   Known first, second;
   scene.add(first);
@@ -317,7 +317,7 @@ TEST(Adaptive, CountsAHelperThatComesTooLate) {
   EXPECT_EQ(0U, scene.strategy.counts().took_over);
 }
 
-TEST(Adaptive, RunsTheTaskItselfWhenSomebodyElseTookTheRoleMeanwhile) {
+TEST(Adaptive, RunsTheTaskItselfWhenAnotherThreadTookTheRoleMeanwhile) {
   Scene scene(StrategyMode::adaptive);
   Known task;
   // Between the release of the role and the rejection another thread takes it, and still has it when the rejection is
@@ -343,7 +343,7 @@ TEST(Adaptive, RunsTheTaskItselfWhenSomebodyElseTookTheRoleMeanwhile) {
   EXPECT_EQ(1U, scene.strategy.counts().missed);
 }
 
-TEST(Adaptive, ClosesATaskThatNobodyWillRun) {
+TEST(Adaptive, ClosesATaskThatNoThreadWillRun) {
   Scene scene(StrategyMode::adaptive);
   scene.pool.refuse = true;
   Known task;
@@ -368,7 +368,7 @@ TEST(Adaptive, IsOffWithoutHelpers) {
   EXPECT_EQ(1, task.runs);
 }
 
-TEST(ATask, MadeOnTheHeapOwnsItsDataAndDiesWhenItRan) {
+TEST(ATask, MadeOnTheHeapOwnsItsDataAndIsDestroyedAfterItRan) {
   const auto data = std::make_shared<int>(0);
   run_task(make_task("adds", [data] { ++*data; }), nullptr);
   EXPECT_EQ(1, *data);
@@ -388,7 +388,7 @@ TEST(ATask, ThatThrowsIsDestroyedAllTheSame) {
   EXPECT_EQ(1U, failures.said.size());
 }
 
-TEST(ATaskQueue, ClosesWhatIsLeftInIt) {
+TEST(ATaskQueue, ClosesItsRemainingTasks) {
   Known first, second;
   {
     TaskQueue queue;

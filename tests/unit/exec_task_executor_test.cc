@@ -92,7 +92,7 @@ TEST(TaskExecutor, LosesNoPermitToATaskThatThrows) {
   gate.open();
 }
 
-TEST(TaskExecutor, RejectsWhenItIsStoppedAndClosesWhatHadNotBegun) {
+TEST(TaskExecutor, RejectsWhenItIsStoppedAndClosesTasksThatHadNotBegun) {
   Gate gate;
   ExecutorScene scene(10, 1);
   Known running(Invocation::blocking, [&] { gate.pass(); }), queued, late;
@@ -119,7 +119,7 @@ TEST(TaskExecutor, ClosesTheTaskAndTakesThePermitBackWhenThePoolRefuses) {
   }
 }
 
-TEST(TaskExecutor, KnowsEveryTaskByName) {
+TEST(TaskExecutor, ListsEveryTaskByName) {
   Gate gate;
   ExecutorScene scene(10, 1);
   scene.executor->execute(make_task("gzip", [&] { gate.pass(); }));

@@ -296,7 +296,7 @@ TEST(ThreadPool, RunsQueuedJobsWhenItsMaximumIsRaised) {
   gate.open();
 }
 
-TEST(ThreadPool, RunsWhatIsQueuedWhenItStopsInTime) {
+TEST(ThreadPool, RunsQueuedTasksWhenItStopsInTime) {
   Gate gate;
   std::atomic<int> ran{0};
   ThreadPool pool(sized(1, 1));
@@ -312,7 +312,7 @@ TEST(ThreadPool, RunsWhatIsQueuedWhenItStopsInTime) {
   EXPECT_EQ(1, late.closes);
 }
 
-TEST(ThreadPool, ClosesWhatIsQueuedAndInterruptsWhatRunsWhenItStopsLate) {
+TEST(ThreadPool, ClosesQueuedTasksAndInterruptsRunningOnesWhenItStopsLate) {
   Known queued;
   ThreadPool pool(sized(1, 1));
   ASSERT_TRUE(pool.start());
@@ -329,13 +329,13 @@ TEST(ThreadPool, ClosesWhatIsQueuedAndInterruptsWhatRunsWhenItStopsLate) {
   EXPECT_EQ(0, queued.runs);
 }
 
-TEST(ThreadPool, StopsInBoundedTimeWhatNeverEnds) {
+TEST(ThreadPool, StopsInBoundedTimeAlthoughATaskNeverEnds) {
   Gate gate;
   ThreadPool pool(sized(1, 1));
   ASSERT_TRUE(pool.start());
   TaskSource source(pool, "test", 100);
   std::atomic<bool> inside{false};
-  source.execute(make_task("deaf", [&] {
+  source.execute(make_task("uninterruptible", [&] {
     inside = true;
     gate.pass();
   }));
@@ -343,7 +343,7 @@ TEST(ThreadPool, StopsInBoundedTimeWhatNeverEnds) {
   EXPECT_FALSE(pool.stop(10ms));
   const auto dump = pool.dump();
   ASSERT_EQ(1U, dump.size()) << "and says who it is";
-  EXPECT_STREQ("deaf", dump[0].doing);
+  EXPECT_STREQ("uninterruptible", dump[0].doing);
   gate.open();
   EXPECT_TRUE(pool.stop(20s));
 }
@@ -385,7 +385,7 @@ TEST(ThreadPool, StartsAndStopsUnderLoadWithoutLosingATask) {
   }
 }
 
-TEST(ThreadPool, SaysWhatEveryThreadDoesAndSinceWhen) {
+TEST(ThreadPool, ReportsTheTaskOfEveryThreadAndItsStart) {
   Gate gate;
   Pool pool(sized(2, 2));
   auto lease = pool.pool.lease(1);

@@ -29,7 +29,7 @@ TEST(AClientField, LeavesTheZoneOut) {
   EXPECT_EQ(xff("[fe80::1%eth0]:5000"), "fe80::1");
 }
 
-TEST(AClientField, IsUnknownForWhatIsNoAddress) {
+TEST(AClientField, IsUnknownForAClientWithoutAnAddress) {
   for (const char* peer : {"", "unix:", "unix:/run/x.sock", "[::1", "a b:1", "1.2.3.4\r\nX: y:1", "[]:1", ":1"}) {
     EXPECT_EQ(xff(peer), "unknown") << peer;
   }

@@ -49,7 +49,7 @@ TEST(FaultReply, AsksForCredentialsByItsChallenge) {
   EXPECT_NE(bytes.find("error=http_request_denied"), std::string::npos);
 }
 
-TEST(FaultReply, TellsHttp10WhetherTheConnectionGoesOn) {
+TEST(FaultReply, StatesForHttp10WhetherTheConnectionStaysOpen) {
   const Fault fault(FaultKind::queue_full, Side::self);
   EXPECT_NE(reply(fault, Version::http10).find("Connection: keep-alive\r\n"), std::string::npos);
   EXPECT_EQ(reply(fault, Version::http11).find("Connection:"), std::string::npos);
@@ -144,7 +144,7 @@ TEST(GrpcReply, OfEveryKindHasAnErrorAndIsBounded) {
   }
 }
 
-TEST(GrpcReply, InvitesToCallAgainOnlyIfTheDeadlineWasNotThatOfARequestOnItsWay) {
+TEST(GrpcReply, IsUnavailableOnlyIfTheDeadlineWasNotThatOfASentRequest) {
   for (const FaultKind kind : {FaultKind::queue_full, FaultKind::wait_timeout, FaultKind::connect_refused,
                                FaultKind::draining, FaultKind::rate_limited, FaultKind::connect_timeout})
     EXPECT_EQ(grpc_code(kind), 14) << fault_name(kind);

@@ -19,7 +19,7 @@ struct Server : End {
   }
 };
 
-TEST(AMalformedRequest, IsResetAndNeverTold) {
+TEST(AMalformedRequest, IsResetAndNeverReported) {
   Server server;
   List_ fields = get();
   fields.emplace_back("connection", "close");
@@ -47,7 +47,7 @@ TEST(Trailers, ThatDoNotEndTheStreamAreMalformed) {
   EXPECT_EQ(error_of(said, 1), kProtocol);
 }
 
-TEST(AHeadOverALimit, IsToldSoThatItCanBeAnswered) {
+TEST(AHeadOverALimit, IsReportedSoThatItCanBeAnswered) {
   Server server;
   List_ fields = get();
   const std::string value(10000, 'v');

@@ -26,7 +26,7 @@ std::string filtered(const std::string& bytes, std::size_t cut) {
   return out;
 }
 
-TEST(GoawayFilter, TakesOutWhatRaisesTheLastStreamAndNothingElse) {
+TEST(GoawayFilter, RemovesOnlyGoawayFramesThatRaiseTheLastStream) {
   const std::string data = frame_of(0, "body"), ping = frame_of(6, "12345678");
   const std::string in = data + goaway(37, "soon") + ping + goaway(39, "later") + data + goaway(35) + goaway(37) + data;
   const std::string out = data + goaway(37, "soon") + ping + data + goaway(35) + data;

@@ -168,7 +168,7 @@ TEST(AStreamsWindow, IsGivenBackHoweverLateThePeerAcknowledgesOurSettings) {
   }
 }
 
-TEST(AReset, IsTheLastThingToldAboutAStream) {
+TEST(AReset, IsTheLastEventOfAStream) {
   Pair pair;
   Heard& asked = pair.ask(false);
   pair.talk_on();
@@ -247,7 +247,7 @@ TEST(ACutAnswer, ThatHadAllBeenSentIsResetAtOnce) {
   EXPECT_EQ(asked.reason, H2Error::internal_error);
 }
 
-TEST(Goaway, RefusesWhatCameTooLateAndLetsTheRestFinish) {
+TEST(Goaway, RefusesLaterStreamsAndLetsTheOthersFinish) {
   Pair pair;
   Heard& first = pair.ask();
   pair.talk_on();
@@ -281,7 +281,7 @@ TEST(APing, ComesBack) {
   EXPECT_EQ(pair.client.pong, 42U);
 }
 
-TEST(ThePeersSettings, AreTold) {
+TEST(ThePeersSettings, AreReported) {
   H2Options options;
   options.max_streams = 7;
   Pair pair(options);
@@ -307,7 +307,7 @@ TEST(StreamsOfOneSession, AreServedInTurn) {
   EXPECT_GT(second.body.size(), 80000U);
 }
 
-TEST(Pull, StopsAtWhatItsOwnerCanTake) {
+TEST(Pull, StopsAtTheSpaceOfItsOwner) {
   H2Options options;
   options.window = 1 << 20;
   options.stream_window = 1 << 20;
@@ -348,7 +348,7 @@ TEST(AReset, TakesTheFrameAlongThatHadNoRoomYet) {
   EXPECT_TRUE(pair.server.streams.at(3).ended);
 }
 
-TEST(ASessionAtRest, OwnsLittle) {
+TEST(AnIdleSession, OwnsLittle) {
   Pair pair;
   for (int i = 0; i < 50; ++i) {
     pair.ask();

@@ -77,7 +77,7 @@ TEST(RequestReader, CompletesAMessageWithoutBodyWithoutFurtherBytes) {
   EXPECT_EQ(fed->taken, 0U);
 }
 
-TEST(RequestReader, KnowsWhetherItIsInsideAHead) {
+TEST(RequestReader, ReportsWhetherItIsInsideAHead) {
   RequestReader reader{Limits{}};
   RequestHead head;
   Collected sink;
@@ -284,7 +284,7 @@ TEST(RequestReader, DropsTrailersThatConnectionLists) {
   EXPECT_NE(got.text.find("|X-Keep=2;\n"), std::string::npos) << got.text << got.detail;
 }
 
-TEST(RequestReader, KnowsWhetherTheConnectionGoesOn) {
+TEST(RequestReader, ReportsWhetherTheConnectionIsKeptAlive) {
   EXPECT_TRUE(head_of(get("")).keep_alive);
   EXPECT_FALSE(head_of(get("Connection: close\r\n")).keep_alive);
   EXPECT_FALSE(head_of(get("Connection: x, CLOSE ,y\r\n")).keep_alive);
@@ -295,7 +295,7 @@ TEST(RequestReader, KnowsWhetherTheConnectionGoesOn) {
   EXPECT_TRUE(head_of("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").keep_alive);
 }
 
-TEST(RequestReader, KnowsWhatTheClientExpects) {
+TEST(RequestReader, ReportsTheExpectationOfTheClient) {
   EXPECT_TRUE(head_of(post("Expect: 100-Continue\r\nContent-Length: 5\r\n")).expect_continue);
   EXPECT_FALSE(head_of(post("Expect: 200-ok\r\nContent-Length: 5\r\n")).expect_continue);
   EXPECT_FALSE(head_of("POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expect_continue);

@@ -99,7 +99,7 @@ TEST(Exposition, SaysHelpAndTypeOncePerFamilyBeforeItsSamples) {
   }
 }
 
-TEST(Exposition, EscapesWhatALabelMayNotHold) {
+TEST(Exposition, EscapesBytesThatALabelMustNotContain) {
   Registry registry(1, 10);
   const std::string page = page_of(registry, everything());
   EXPECT_NE(page.find(R"(compiler="g++ \"12\"\n\\")"), std::string::npos) << page;
@@ -144,7 +144,7 @@ TEST(Exposition, SendsTheBucketsOfAnOriginsHistogramFromItsTenthValueOn) {
   EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="1"})"), 6);
 }
 
-TEST(Exposition, SendsOfWhatDidNotHappenOnlyTheStatesThatRulesNeed) {
+TEST(Exposition, SendsOfZeroCountersOnlyThoseThatRulesNeed) {
   Registry registry(1, 10);
   registry.add_origin("http://a.example");
   const auto samples = samples_of(page_of(registry, everything()));
@@ -225,7 +225,7 @@ TEST(Exposition, LeavesOutFamiliesWithoutData) {
   EXPECT_NE(page.find("carpool_downstream_connections 0"), std::string::npos);
 }
 
-TEST(Exposition, TellsOfTheProcess) {
+TEST(Exposition, HasTheFamiliesOfTheProcess) {
   Registry registry(1, 1);
   const auto samples = samples_of(page_of(registry, everything()));
   EXPECT_GT(samples.at("process_resident_memory_bytes"), 1e6);

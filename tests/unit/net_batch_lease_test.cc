@@ -93,7 +93,7 @@ TEST_F(ABatchLeaseDeathTest, IsNotPassedBy) {
       "impossible state");
 }
 
-TEST_F(ABatchLeaseDeathTest, DoesNotForgetBytes) {
+TEST_F(ABatchLeaseDeathTest, LosesNoBytes) {
   EXPECT_DEATH(
       {
         Wire wire;

@@ -61,7 +61,7 @@ TEST_F(ParentTunnelTest, WaitsForTheRestOfAHeadAndSkipsInformationalOnes) {
   EXPECT_EQ(tunnel.status(), 200);
 }
 
-TEST_F(ParentTunnelTest, RefusesWhatIsNoAnswer) {
+TEST_F(ParentTunnelTest, RejectsBytesThatAreNoResponse) {
   for (const std::string_view bytes :
        {"SSH-2.0-x\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 20\r\n\r\n",
         "HTTP/1.1 +20 x\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "HTTP/1.1 302 x\r\n\r\n"}) {
@@ -90,7 +90,7 @@ TEST_F(ParentTunnelTest, EndsAtOnceIfTheProxyClosesWithinItsHead) {
   EXPECT_FALSE(tunnel.step(here.get(), memory, true));
 }
 
-TEST_F(ParentTunnelTest, TellsTheRefusalWithoutTheCredentialsAndWithoutControlCharacters) {
+TEST_F(ParentTunnelTest, ReportsTheRefusalWithoutCredentialsAndControlCharacters) {
   const Result<bool> open = answered("HTTP/1.1 407 \"no\x1b[2J" + std::string(500, 'x') + "\r\n\r\n");
   ASSERT_FALSE(open);
   const std::string& detail = open.fault().detail;

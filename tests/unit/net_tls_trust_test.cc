@@ -117,7 +117,7 @@ std::unique_ptr<ClientContext> load(const ClientSettings& settings) {
   return std::move(*made);
 }
 
-TEST(ALikeness, IsOfTheBytesAndNotOfTheFiles) {
+TEST(AFingerprint, IsOfTheBytesAndNotOfTheFiles) {
   const net::TemporaryFile one(kCommonNameAlone.certificate), same(kCommonNameAlone.certificate);
   const net::TemporaryFile other(kAddressAsName.certificate), key(kAddressAsName.key);
   ClientSettings settings;
@@ -134,7 +134,7 @@ TEST(ALikeness, IsOfTheBytesAndNotOfTheFiles) {
   EXPECT_NE(load(settings)->fingerprint(), fingerprint) << "a client certificate";
 }
 
-TEST(ALikeness, IsOfEverySetting) {
+TEST(AFingerprint, IsOfEverySetting) {
   const net::TemporaryFile authority(kCommonNameAlone.certificate);
   ClientSettings settings;
   settings.ca_file = authority.path();
@@ -148,7 +148,7 @@ TEST(ALikeness, IsOfEverySetting) {
   }
 }
 
-TEST(ALikeness, SpeaksOfWhatWasLoadedWhateverTheFileHoldsNow) {
+TEST(AFingerprint, DescribesTheLoadedFilesEvenAfterTheyChanged) {
   const net::TemporaryFile authority(kCommonNameAlone.certificate);
   ClientSettings settings;
   settings.ca_file = authority.path();

@@ -31,7 +31,7 @@ TEST(WriteQueue, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
   EXPECT_EQ(write_queue.bytes_written(), 20U);
 }
 
-TEST(WriteQueue, KeepsWhatTheSocketWouldNotTakeAndLosesOrRepeatsNoByte) {
+TEST(WriteQueue, KeepsTheBytesThatTheSocketRefusedAndLosesOrRepeatsNone) {
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): one seed, one history
   for (int round = 0; round < 50; ++round) {
     Wire wire(kSmall);

@@ -7,9 +7,9 @@
 namespace carpool::pool {
 namespace {
 
-class ADialThatNobodyNeeds : public test::PoolScene {
+class ASurplusDial : public test::PoolScene {
  protected:
-  ADialThatNobodyNeeds() : PoolScene(4) {}
+  ASurplusDial() : PoolScene(4) {}
   // A sweep, half a second after the last one.
   void sweep() {
     rest(milliseconds(500));
@@ -29,7 +29,7 @@ BorrowRequest only(ProtocolMask kind) {
   return want;
 }
 
-TEST_F(ADialThatNobodyNeeds, IsGivenUpWhenItLastsAndTheOldestFindsOutWhatTheOriginDoes) {
+TEST_F(ASurplusDial, IsCancelledWhenItLastsExceptTheOldest) {
   std::vector<TestBorrower*> all;
   for (int n = 0; n < 4; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
   const std::uint32_t oldest = world.dials.front().reservation->index();
@@ -42,7 +42,7 @@ TEST_F(ADialThatNobodyNeeds, IsGivenUpWhenItLastsAndTheOldestFindsOutWhatTheOrig
   EXPECT_EQ(snapshot().failed_total(), 0U);
 }
 
-TEST_F(ADialThatNobodyNeeds, GoesOnForTheNextOneWhileItIsYoung) {
+TEST_F(ASurplusDial, ContinuesForTheNextBorrowerWhileItIsYoung) {
   waiting().cancel();
   waiting().cancel();
   rest(milliseconds(400));
@@ -58,7 +58,7 @@ TEST_F(ADialThatNobodyNeeds, GoesOnForTheNextOneWhileItIsYoung) {
   EXPECT_EQ(next.state, State::leased);
 }
 
-TEST_F(ADialThatNobodyNeeds, GoesOnWhenAConnectionServedItsBorrowerFirst) {
+TEST_F(ASurplusDial, ContinuesWhenAConnectionServedItsBorrowerFirst) {
   TestBorrower& holder = leased();
   TestBorrower& other = leased();
   TestBorrower& one = waiting();
@@ -72,7 +72,7 @@ TEST_F(ADialThatNobodyNeeds, GoesOnWhenAConnectionServedItsBorrowerFirst) {
   EXPECT_EQ(two.state, State::leased);
 }
 
-TEST_F(ADialThatNobodyNeeds, IsNeededBySomebodyWhenTheRecallArrives) {
+TEST_F(ASurplusDial, ContinuesIfABorrowerNeedsItWhenTheCancellationArrives) {
   TestBorrower& one = waiting();
   TestBorrower& two = waiting();
   rest(seconds(2));
@@ -89,7 +89,7 @@ TEST_F(ADialThatNobodyNeeds, IsNeededBySomebodyWhenTheRecallArrives) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
-TEST_F(ADialThatNobodyNeeds, GoesOnWhenOneLookAloneFoundItSo) {
+TEST_F(ASurplusDial, ContinuesIfOnlyOneCheckFoundItSurplus) {
   TestBorrower& one = waiting();
   TestBorrower& two = waiting();
   rest(seconds(2));
@@ -103,7 +103,7 @@ TEST_F(ADialThatNobodyNeeds, GoesOnWhenOneLookAloneFoundItSo) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
-TEST_F(ADialThatNobodyNeeds, IsAskedOnceAndGoesOnWhenItIsPastTcp) {
+TEST_F(ASurplusDial, IsCancelledOnceAndContinuesAfterTcpConnected) {
   TestBorrower& one = waiting();
   TestBorrower& two = waiting();
   one.cancel();
@@ -114,7 +114,7 @@ TEST_F(ADialThatNobodyNeeds, IsAskedOnceAndGoesOnWhenItIsPastTcp) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
-TEST_F(ADialThatNobodyNeeds, IsKeptForMinIdle) {
+TEST_F(ASurplusDial, IsKeptForMinIdle) {
   limits.min_idle = 3;
   for (int n = 0; n < 4; ++n) waiting().cancel();
   sweep_often();
@@ -122,14 +122,14 @@ TEST_F(ADialThatNobodyNeeds, IsKeptForMinIdle) {
   EXPECT_EQ(surplus(), 0U);
 }
 
-TEST_F(ADialThatNobodyNeeds, IsNotRecalledWhenItWasBegunForWhatMayCome) {
+TEST_F(ASurplusDial, IsNotCancelledWhenItWasBegunForFutureDemand) {
   world.on(0);
   EXPECT_EQ(destination().warm_up(4, 4, world.now), 4U);
   sweep_often();
   EXPECT_EQ(world.dials.size(), 4U);
 }
 
-TEST_F(ADialThatNobodyNeeds, EndsBesideASessionThatServesEverybody) {
+TEST_F(ASurplusDial, EndsBesideASessionThatServesAllWaiters) {
   limits.expected_streams = 0;
   TestBorrower& one = waiting();
   TestBorrower& two = waiting();
@@ -143,7 +143,7 @@ TEST_F(ADialThatNobodyNeeds, EndsBesideASessionThatServesEverybody) {
   EXPECT_EQ(surplus(), 1U);
 }
 
-TEST_F(ADialThatNobodyNeeds, GoesOnWhenItIsItsLoopsOnlyWayToASession) {
+TEST_F(ASurplusDial, ContinuesIfItIsItsLoopsOnlyDialForASession) {
   limits.expected_streams = 0;
   waiting({}, 0);
   waiting({}, 1);
@@ -153,7 +153,7 @@ TEST_F(ADialThatNobodyNeeds, GoesOnWhenItIsItsLoopsOnlyWayToASession) {
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
-TEST_F(ADialThatNobodyNeeds, GivesItsPlaceToOneOfAnotherKind) {
+TEST_F(ASurplusDial, GivesItsSlotToADialOfAnotherProtocol) {
   limits.size = 1;
   limits.expected_streams = 10;
   waiting(only(ProtocolMask::h1_only)).cancel();
@@ -168,7 +168,7 @@ TEST_F(ADialThatNobodyNeeds, GivesItsPlaceToOneOfAnotherKind) {
   EXPECT_EQ(other.state, State::leased);
 }
 
-TEST_F(ADialThatNobodyNeeds, IsAskedForItsPlaceOnceThoughItCannotGiveIt) {
+TEST_F(ASurplusDial, IsAskedForItsSlotOnceThoughItCannotGiveIt) {
   limits.size = 1;
   limits.expected_streams = 10;
   waiting(only(ProtocolMask::h1_only)).cancel();
@@ -179,7 +179,7 @@ TEST_F(ADialThatNobodyNeeds, IsAskedForItsPlaceOnceThoughItCannotGiveIt) {
   world.next_streams = 10;
 }
 
-TEST(ADialUnderTheTotal, GivesItsPlaceToAnotherOriginWhenNobodyNeedsIt) {
+TEST(ADialUnderTheTotal, GivesItsSlotToAnotherOriginWhenItIsSurplus) {
   test::FakeEnvironment world(2);
   Directory directory({.max_connections = 1}, world, 2);
   Destination& silent = **directory.at(test::origin_named("silent"), {});
@@ -200,7 +200,7 @@ TEST(ADialUnderTheTotal, GivesItsPlaceToAnotherOriginWhenNobodyNeedsIt) {
   world.deliver_all();
 }
 
-TEST(ADialUnderTheTotal, IsNotTakenFromWhoWaitsForIt) {
+TEST(ADialUnderTheTotal, IsNotTakenFromAWaiterThatNeedsIt) {
   test::FakeEnvironment world(2);
   Directory directory({.max_connections = 1}, world, 2);
   Destination& first = **directory.at(test::origin_named("first"), {});

@@ -31,7 +31,7 @@ TEST_F(ADestination, DialsForTheFirstBorrowerAndLendsWhatWasMade) {
   EXPECT_EQ(one.lease.opened(), OpenCause::first);
 }
 
-TEST_F(ADestination, LendsWhatRestsAtOnce) {
+TEST_F(ADestination, LendsAnIdleConnectionAtOnce) {
   FakeConnection& wire = resting();
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
@@ -58,7 +58,7 @@ TEST_F(ADestination, DialsAnewWhenAConnectionCannotBeTakenOver) {
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
-TEST_F(ADestination, TellsHowLongItsBorrowerStoodInLine) {
+TEST_F(ADestination, ReportsHowLongItsBorrowerWaited) {
   TestBorrower& one = asker();
   one.borrow(destination());
   rest(milliseconds(30));
@@ -113,7 +113,7 @@ TEST_F(ADestination, ClosesAConnectionThatServedOftenEnough) {
   EXPECT_EQ(one.borrow(destination()), State::waiting);
 }
 
-TEST_F(ADestination, ClosesWhatRestedLongerThanTheIdleTimeout) {
+TEST_F(ADestination, ClosesConnectionsIdleForLongerThanTheIdleTimeout) {
   limits.idle_timeout = seconds(5);
   resting();
   rest(seconds(6));
@@ -122,7 +122,7 @@ TEST_F(ADestination, ClosesWhatRestedLongerThanTheIdleTimeout) {
   EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
 
-TEST_F(ADestination, SweepsWhatNobodyMeets) {
+TEST_F(ADestination, SweepsExpiredConnectionsThatNoBorrowFinds) {
   limits.idle_timeout = seconds(5);
   resting();
   rest(seconds(4));
@@ -133,7 +133,7 @@ TEST_F(ADestination, SweepsWhatNobodyMeets) {
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
 }
 
-TEST_F(ADestination, LeavesAConnectionThatRestedTooLongForThisBorrowerToOthers) {
+TEST_F(ADestination, LeavesAConnectionIdleForTooLongForThisBorrowerToOthers) {
   resting();
   rest(seconds(1));
   BorrowRequest careful;
@@ -145,7 +145,7 @@ TEST_F(ADestination, LeavesAConnectionThatRestedTooLongForThisBorrowerToOthers) 
   EXPECT_EQ(asker().borrow(destination()), State::leased) << "another borrower takes it, though somebody waits";
 }
 
-TEST_F(ADestination, MakesRoomAtTheCapForABorrowerWhoRefusesEverythingThatRests) {
+TEST_F(ADestination, EvictsAtTheCapForABorrowerThatAcceptsNoIdleConnection) {
   limits.size = 1;
   resting();
   rest(seconds(1));
@@ -167,7 +167,7 @@ TEST_F(ADestination, ClosesAConnectionThatIsNotProvablyClean) {
 
 // ---- leases ----
 
-TEST_F(ADestination, CountsALeaseThatDiesAsALeakAndClosesItsConnection) {
+TEST_F(ADestination, CountsADestroyedLeaseAsALeakAndClosesItsConnection) {
   TestBorrower& one = leased();
   one.lose();
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::leak});
@@ -175,7 +175,7 @@ TEST_F(ADestination, CountsALeaseThatDiesAsALeakAndClosesItsConnection) {
   EXPECT_EQ(snapshot().borrows, snapshot().restores);
 }
 
-TEST_F(ADestination, DiscardsWithTheCauseItIsTold) {
+TEST_F(ADestination, DiscardsWithTheGivenCause) {
   TestBorrower& one = leased();
   one.discard(CloseCause::private_);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::private_});
@@ -231,7 +231,7 @@ TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {
 
 // ---- stop ----
 
-TEST_F(ADestination, StopsLendingClosesWhatRestsAndRefusesWhoWaits) {
+TEST_F(ADestination, ClosesIdleConnectionsAndRejectsWaitersWhenItStops) {
   limits.size = 2;
   TestBorrower& holder = leased(0);
   resting(1);

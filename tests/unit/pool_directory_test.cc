@@ -142,7 +142,7 @@ TEST_F(ADirectory, LetsABorrowerWaitForThePlaceThatAnotherDestinationGivesBack) 
   EXPECT_EQ(one.state, State::leased);
 }
 
-TEST_F(ADirectory, TakesAConnectionThatComesToRestWhileSomebodyElseStarves) {
+TEST_F(ADirectory, EvictsAConnectionThatBecomesIdleWhileAnotherDestinationIsStarved) {
   limits.max_connections = 1;
   TestBorrower& holder = leased(at("a"));
   TestBorrower& one = asker();
@@ -166,7 +166,7 @@ TEST_F(ADirectory, LeavesThePlaceToTheNextWhenTheOneThatWantedItIsGone) {
   EXPECT_EQ(next.state, State::leased);
 }
 
-TEST_F(ADirectory, RefusesWithTheBudgetWhenNobodyMayWait) {
+TEST_F(ADirectory, RejectsWithTheBudgetWhenNoBorrowerMayWait) {
   limits.max_connections = 1;
   leased(at("a"));
   Limits own;
@@ -199,7 +199,7 @@ class AnIdlePool : public ADirectory {
   }
 };
 
-TEST_F(AnIdlePool, EndsWhenNobodyUsedItForSoLong) {
+TEST_F(AnIdlePool, EndsWhenItWasUnusedForTheTimeout) {
   Destination& one = made("a.test");
   leased(one).release();
   world.now += seconds(9);
@@ -260,7 +260,7 @@ class AFullDirectory : public AnIdlePool {
   }
 };
 
-TEST_F(AFullDirectory, GivesThePlaceOfANameThatLedNowhereThenOfWhoWasUsedLeastRecently) {
+TEST_F(AFullDirectory, ReplacesAPoolThatNeverConnectedThenTheLeastRecentlyUsed) {
   leased(**look("old")).release();
   leased(**look("young")).release();
   EXPECT_TRUE(look("nowhere"));
@@ -280,7 +280,7 @@ TEST_F(AFullDirectory, GivesThePlaceOfANameThatLedNowhereThenOfWhoWasUsedLeastRe
   EXPECT_EQ(directory().reclaimed().borrows, 1U);
 }
 
-TEST_F(AFullDirectory, EndsNobodyWhoIsUsedOrConfigured) {
+TEST_F(AFullDirectory, EndsNoPoolThatIsUsedOrConfigured) {
   TestBorrower& held = leased(**look("held"));
   EXPECT_TRUE(look("configured", Listing::configured));
   TestBorrower& waits = asker();
@@ -345,7 +345,7 @@ TEST_F(AFullDirectory, FindsThePlacesInTheOrderOfUse) {
 }
 
 // The sweeper's race: a caller found the destination a moment before it was removed.
-TEST_F(AnIdlePool, SendsWhoComesAMomentTooLateToItsSuccessor) {
+TEST_F(AnIdlePool, SendsALateBorrowerToItsSuccessor) {
   Destination& old = made("a.test");
   world.now += seconds(10);
   ASSERT_EQ(unlink_idle().size(), 1U);
@@ -366,7 +366,7 @@ TEST_F(AnIdlePool, IsNotFoundAgainOnceItEnded) {
   EXPECT_NE(&made("a.test"), &old) << "even before it is taken out";
 }
 
-TEST_F(AnIdlePool, StaysWhileSomebodyLooksThroughThePools) {
+TEST_F(AnIdlePool, StaysWhileThePoolsAreIterated) {
   Destination& one = made("a.test");
   world.now += seconds(10);
   {

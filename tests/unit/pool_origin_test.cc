@@ -117,7 +117,7 @@ struct Refused {
   std::string_view why;
 };
 
-TEST(Origin, RefusesWhatHasNoSafeMeaning) {
+TEST(Origin, RejectsAmbiguousText) {
   const std::vector<Refused> table{
       {"", "empty"},
       {":80", "empty"},
@@ -236,7 +236,7 @@ TEST(Origin, SaysItsAuthorityAsHostDoes) {
   EXPECT_EQ(canonical_origin(Scheme::https, "[::1]:444")->authority(), "[::1]:444");
 }
 
-TEST(Origin, KnowsAddressesFromNames) {
+TEST(Origin, DistinguishesAddressesFromNames) {
   for (const std::string_view address : {"127.0.0.1", "127.1", "[::1]", "0"}) {
     EXPECT_TRUE(canonical_origin(Scheme::http, address)->is_ip_literal()) << address;
   }

@@ -24,7 +24,7 @@ TEST(APlanOfAReplay, LetsAPromptClientAskOnceItIsAnswered) {
   EXPECT_EQ(plan[2].gap, Duration::zero());
 }
 
-TEST(APlanOfAReplay, TiesNobodyWhoWaitedForSomethingElse) {
+TEST(APlanOfAReplay, LinksNoBorrowThatFollowedALongerPause) {
   const auto slow = plan_replay({borrow(0, 0, 5, 1), borrow(9, 0, 5, 1)});
   EXPECT_EQ(slow[1].after, ReplayStep::kNone) << "four milliseconds after its answer";
   const auto early = plan_replay({borrow(0, 0, 5, 1), borrow(4, 0, 5, 1)});
@@ -33,7 +33,7 @@ TEST(APlanOfAReplay, TiesNobodyWhoWaitedForSomethingElse) {
   EXPECT_EQ(longest[1].after, 0U);
 }
 
-TEST(APlanOfAReplay, TiesNobodyToAnotherClientNorToAnUnknownOne) {
+TEST(APlanOfAReplay, LinksNoBorrowToAnotherOrUnknownClient) {
   const auto others = plan_replay({borrow(0, 0, 5, 1), borrow(5, 0, 5, 2), borrow(6, 0, 5, 1)});
   EXPECT_EQ(others[1].after, ReplayStep::kNone);
   EXPECT_EQ(others[2].after, 0U);

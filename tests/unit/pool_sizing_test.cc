@@ -96,7 +96,7 @@ class APast : public test::PoolScene {
   APast() : PoolScene(1) {}
 };
 
-TEST_F(APast, HoldsWhatEachBorrowWaitedAndHeld) {
+TEST_F(APast, HoldsTheWaitAndTheHoldTimeOfEachBorrow) {
   test::TestBorrower& first = leased();
   rest(milliseconds(10));
   test::TestBorrower& second = waiting();
@@ -115,7 +115,7 @@ TEST_F(APast, HoldsWhatEachBorrowWaitedAndHeld) {
 
 // ---- advice ----
 
-TEST(ErlangC, IsWhatTheTablesSay) {
+TEST(ErlangC, MatchesPublishedTables) {
   EXPECT_NEAR(erlang_c(1, 0.5), 0.5, 1e-12) << "with one server it is the load";
   EXPECT_NEAR(erlang_c(2, 1), 1.0 / 3, 1e-12);
   EXPECT_NEAR(erlang_c(10, 8), 0.4092, 1e-4);
@@ -161,7 +161,7 @@ TEST(AMeasuredLoad, LeavesOutTheTimesWithoutABorrow) {
   EXPECT_GE(erlang_size(*load), 20U);
 }
 
-TEST(AMeasuredLoad, CountsWhatWaitsBesideWhatIsLent) {
+TEST(AMeasuredLoad, CountsWaitersAndLeases) {
   std::vector<BorrowRecord> stays;
   for (int i = 0; i < 40; ++i) {
     stays.push_back({kStart, milliseconds(10 * (i / 4)), milliseconds(10)});  // forty at once on four connections
@@ -213,7 +213,7 @@ std::vector<BorrowRecord> prompt_clients() {
   return stays;
 }
 
-TEST(AnAdvice, KnowsThatClientsThatAreAnsweredEarlierAskEarlier) {
+TEST(AnAdvice, AssumesThatClientsThatAreAnsweredEarlierAskEarlier) {
   const auto advice = advise_size({prompt_clients(), {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
   EXPECT_EQ(advice->size, 40U);
   const SimulationResult half = simulate({prompt_clients(), {}, std::nullopt}, of_size(20), seconds(3));
@@ -259,7 +259,7 @@ TEST(AnAdvice, KeepsAMarginBelowTheHundredthThatMayWait) {
   EXPECT_EQ(advice->size, 2U) << "with one, seven of a thousand would wait";
 }
 
-TEST(AnAdvice, LetsNobodyWaitInVain) {
+TEST(AnAdvice, LeavesNoBorrowUnserved) {
   std::vector<BorrowRecord> stays = steady(1000, milliseconds(10), milliseconds(5));
   for (int i = 0; i < 2; ++i) stays.push_back({kStart + seconds(20), {}, seconds(10)});
   const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
@@ -315,7 +315,7 @@ TEST(AReplay, TimesOutAndRefusesAsThePoolWould) {
   EXPECT_EQ(outcome.refused, 2U);
 }
 
-TEST(AReplay, LetsTheOriginCloseWhatRests) {
+TEST(AReplay, LetsTheOriginCloseIdleConnections) {
   const Workload load{steady(10, seconds(10), milliseconds(1)), milliseconds(1), seconds(5)};
   const SimulationResult outcome = simulate(load, of_size(4), seconds(3));
   EXPECT_EQ(outcome.opened, 10U) << "each comes five seconds too late";
@@ -370,7 +370,7 @@ bool says(const std::vector<std::string>& lines, const std::string& text) {
                      [&](const auto& line) { return line.find(text) != std::string::npos; });
 }
 
-TEST(AnExplanation, NamesTheCausesTheirNumbersAndWhatFollows) {
+TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
   Destination::Snapshot s;
   s.opened[static_cast<std::size_t>(OpenCause::stale_found)] = 212;
   s.opened[static_cast<std::size_t>(OpenCause::all_busy)] = 28;

@@ -91,7 +91,7 @@ TEST(ALargePool, EndsAThousandConnectionsUnderOneHoldOfTheMutexAtMost) {
   EXPECT_GT(pool.world.at_once, 1U);
 }
 
-TEST(ALargePool, KeepsWhatRestedLeastWhenItShrinks) {
+TEST(ALargePool, KeepsTheMostRecentlyUsedWhenItShrinks) {
   Large pool(1500);
   Limits smaller = pool.limits;
   smaller.size = 100;
@@ -116,7 +116,7 @@ TEST(ALargePool, StopsAndDrainsInSlices) {
   pool.destination().resume(pool.world.now);
 }
 
-TEST(ALargePool, EndsWhatIsExpiredInSlices) {
+TEST(ALargePool, ClosesExpiredConnectionsInSlices) {
   Large pool(2500);
   Limits short_lived = pool.limits;
   short_lived.idle_timeout = seconds(1);
@@ -128,7 +128,7 @@ TEST(ALargePool, EndsWhatIsExpiredInSlices) {
   EXPECT_LE(pool.world.at_once, 1000U);
 }
 
-TEST(ALargePool, RefusesThoseWhoWaitInSlices) {
+TEST(ALargePool, RejectsWaitersInSlices) {
   Large pool(1);
   TestBorrower& holder = pool.askers.front();
   holder.borrow(pool.destination());

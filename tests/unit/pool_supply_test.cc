@@ -48,7 +48,7 @@ TEST(Supply, AnOpenedConnectionIsADialNoMore) {
   }
 }
 
-TEST(Supply, ADrainedSessionLivesUntilItCloses) {
+TEST(Supply, ADrainedSessionCountsUntilItCloses) {
   Supply supply(0);
   supply.dial_begun(kForAWaiter);
   supply.opened(kForAWaiter, Protocol::h2);
@@ -97,7 +97,7 @@ TEST(Supply, ACancelMessageMayArriveAfterItsDialEnded) {
   EXPECT_EQ(0U, supply.cancels());
 }
 
-TEST(SupplyDeathTest, NoVerbTakesBackWhatWasNotCounted) {
+TEST(SupplyDeathTest, NoVerbSubtractsAnUncountedConnection) {
   EXPECT_DEATH(Supply(0).dial_failed(kForAWaiter), "alive_");
   EXPECT_DEATH(Supply(0).opened(kForAWaiter, Protocol::h1), "alive_");
   EXPECT_DEATH(Supply(0).drained(), "alive_");
@@ -105,7 +105,7 @@ TEST(SupplyDeathTest, NoVerbTakesBackWhatWasNotCounted) {
   EXPECT_DEATH(Supply(0).cancel_arrived(), "cancels_");
 }
 
-TEST(SupplyDeathTest, ADialEndsAsWhatItBegan) {
+TEST(SupplyDeathTest, ADialEndsAsTheKindItBegan) {
   Supply supply(0);
   supply.dial_begun(kAhead);
   EXPECT_DEATH(supply.dial_failed(kForHttp1), "h1_dials_");
@@ -113,7 +113,7 @@ TEST(SupplyDeathTest, ADialEndsAsWhatItBegan) {
   EXPECT_DEATH(supply.opened(kSuccessor, Protocol::h1), "redials_");
 }
 
-TEST(SupplyDeathTest, AConnectionClosesAsWhatItOpened) {
+TEST(SupplyDeathTest, AConnectionClosesAsTheKindItOpened) {
   Supply supply(0);
   supply.dial_begun(kForAWaiter);
   supply.opened(kForAWaiter, Protocol::h1);

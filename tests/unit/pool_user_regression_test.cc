@@ -27,7 +27,7 @@ class PoolUserRegression : public PoolScene {
 
 // J#6254: the total timeout does not run while a request is queued: the request leaves the queue long after its client
 // gave up, and takes a connection.
-TEST_F(PoolUserRegression, OneWhoseTimeIsUpTheQueueGoesOn) {
+TEST_F(PoolUserRegression, ATimedOutWaiterDoesNotBlockTheQueue) {
   TestBorrower& holder = leased(0);
   TestBorrower& other = leased(0);
   TestBorrower& late = waiting({}, 1);
@@ -43,7 +43,7 @@ TEST_F(PoolUserRegression, OneWhoseTimeIsUpTheQueueGoesOn) {
 }
 
 // The same when the deadline expires while the connection is in flight.
-TEST_F(PoolUserRegression, OneWhoseTimeIsUpAConnectionIsTaken) {
+TEST_F(PoolUserRegression, AConnectionGrantedToATimedOutWaiterIsReturned) {
   limits.size = 1;
   TestBorrower& holder = leased(0);
   TestBorrower& late = waiting({}, 1);
@@ -55,7 +55,7 @@ TEST_F(PoolUserRegression, OneWhoseTimeIsUpAConnectionIsTaken) {
 }
 
 // J#13004: a bounded queue rejects before it is full.
-TEST_F(PoolUserRegression, OneWhoFindsRoomTheQueueIsFull) {
+TEST_F(PoolUserRegression, ABoundedQueueRejectsOnlyWhenItIsFull) {
   limits.max_waiting = 5;
   leased();
   leased();
@@ -66,7 +66,7 @@ TEST_F(PoolUserRegression, OneWhoFindsRoomTheQueueIsFull) {
 }
 
 // L#2042: the search for leaks is skipped when the borrow fails, and a leaked slot is never recovered.
-TEST_F(PoolUserRegression, OneWhoIsRefusedNobodyLooksAfterLeaks) {
+TEST_F(PoolUserRegression, ARejectedBorrowerLeaksNothing) {
   limits.size = 1;
   limits.max_waiting = 0;
   TestBorrower& careless = leased();
@@ -86,7 +86,7 @@ template <class T>
 concept ShowsItsInside = requires(T destination) {
   destination.impl_;
 };
-TEST_F(PoolUserRegression, AnybodyAConnectionsStateCanBeChanged) {
+TEST_F(PoolUserRegression, OnlyTheHolderEndsALease) {
   static_assert(!ShowsItsEntry<pool::Lease> && !ShowsItsInside<Destination>);
   static_assert(!std::is_copy_constructible_v<pool::Lease> && !std::is_copy_constructible_v<pool::Reservation>);
   static_assert(
@@ -97,7 +97,7 @@ TEST_F(PoolUserRegression, AnybodyAConnectionsStateCanBeChanged) {
 }
 
 // J#14533: the sweeper removes a destination while a caller resolves it, which then uses freed memory.
-TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
+TEST(PoolThreadsRegression, AResolvedDestinationOutlivesTheSweep) {
   FakeEnvironment world(2);
   pool::Directory directory({}, world, 2);
   const pool::Origin origin = origin_named("found");
@@ -130,7 +130,7 @@ TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
 }
 
 // L#2053: a shared object is created by each caller that needs it first at the same time; all but one leak.
-TEST(NotHereForTheFirstOnes, WhatTheyShareIsMadeByEachOfThem) {
+TEST(PoolThreadsRegression, ConcurrentCallersGetOneSharedDestination) {
   for (int round = 0; round < 50; ++round) {
     FakeEnvironment world(2);
     pool::Directory directory({.max_origins = 1}, world, 2);

@@ -254,7 +254,7 @@ TEST_F(AdminClient, OfHttp10ReadsALongAnswerUntilItsEnd) {
   EXPECT_EQ(got_.substr(got_.find("\r\n\r\n") + 4), expected());
 }
 
-TEST_F(AdminClient, WhoWantsTheHeadAloneGetsThatOfGetAndNoBody) {
+TEST_F(AdminClient, HeadReturnsTheHeadOfGetWithoutABody) {
   say("HEAD /pools HTTP/1.1\r\nHost: localhost\r\n\r\n");
   serve();
   const std::string head = std::exchange(got_, {});

@@ -25,7 +25,7 @@ ShedLevel after(std::initializer_list<double> uses, const Watermarks& marks = {}
   return stage;
 }
 
-TEST(TheStage, RisesWithWhatIsUsed) {
+TEST(TheStage, RisesWithTheUsage) {
   EXPECT_EQ(after({84.9}), ShedLevel::nothing);
   EXPECT_EQ(after({85}), ShedLevel::keep_alive);
   EXPECT_EQ(after({90}), ShedLevel::new_clients);
@@ -47,7 +47,7 @@ TEST(TheStage, NeverComesWhereItsMarkIsZero) {
   EXPECT_EQ(after({100}, {0, 0, 95}), ShedLevel::idle);
 }
 
-TEST(TheAcceptBudget, LeavesWhatIsAboveTheLastMarkToThoseWhoAreThere) {
+TEST(TheAcceptBudget, LeavesTheDescriptorsAboveTheLastThresholdToExistingClients) {
   EXPECT_EQ(AcceptBudget::grant({100, 1000}, {}), 425) << "half of what is left below 95 %";
   EXPECT_EQ(AcceptBudget::grant({948, 1000}, {}), 2) << "as many as there are";
   EXPECT_EQ(AcceptBudget::grant({950, 1000}, {}), 0);
@@ -104,7 +104,7 @@ TEST(FreeMemory, GoesBackToTheLastBitWhenNothingMoves) {
   rule.done(kMiB / 2);
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(100, kMiB / 2 + 200 * 1024)), 0U) << "as little as is left";
 }
-TEST(FreeMemory, IsNotAskedAgainForWhatCouldNotGoBack) {
+TEST(FreeMemory, IsNotReturnedAgainIfMallocCouldNotReturnIt) {
   TrimPolicy rule = started();
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(10, 30 * kMiB)), 4U);
   rule.done(20 * kMiB);
@@ -171,7 +171,7 @@ TEST_F(Memory, CountsTheKernelsSocketBuffersOfTheContainer) {
   EXPECT_EQ(memory_use(0, root_).used, kResident + 77);
 }
 
-TEST_F(Memory, KnowsThatTheHugeNumberOfVersion1MeansNone) {
+TEST_F(Memory, ReadsTheHugeNumberOfVersion1AsNoLimit) {
   write("/proc/self/cgroup", "4:memory:/app");
   write("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "9223372036854771712");
   EXPECT_EQ(memory_use(0, root_).limit, 0U);
@@ -207,7 +207,7 @@ TEST(TheRetryBudget, StartsWithAPurseAndEarnsItsShare) {
   EXPECT_FALSE(budget.withdraw());
 }
 
-TEST(TheRetryBudget, GetsBackWhatAnAnsweredRetryCost) {
+TEST(TheRetryBudget, RefundsTheTokenOfAnAnsweredRetry) {
   RetryBudget budget;
   budget.open(10, 0);
   for (int i = 0; i < 1000; ++i) {

@@ -45,9 +45,9 @@ proxy::net::Dialed dialed(std::string answer) {
 }
 
 // Retries once, on the next connection, after a 421.
-class Asker final : private proxy::UpstreamStreamHandler {
+class TestRequester final : private proxy::UpstreamStreamHandler {
  public:
-  explicit Asker(SimHost& host) : upstream_stream_(host, *this, response_) { request_.method = "GET"; }
+  explicit TestRequester(SimHost& host) : upstream_stream_(host, *this, response_) { request_.method = "GET"; }
 
   void ask(std::vector<proxy::Connection*> connections) {
     exec::assume_on_loop();
@@ -108,11 +108,11 @@ TEST(H1UpstreamStream, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLas
   SimHost host(0, now);
   proxy::Connection first(1, dialed("HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n"), now);
   proxy::Connection second(2, dialed("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), now);
-  Asker asker(host);
-  asker.ask({&first, &second});
+  TestRequester requester(host);
+  requester.ask({&first, &second});
   for (int turns = 0; turns < 4; ++turns) host.loop().deferred.run_turn(100);
-  EXPECT_EQ(asker.broken, std::vector<std::string>{});
-  EXPECT_EQ(asker.answers, (std::vector<int>{421, 200}));
+  EXPECT_EQ(requester.broken, std::vector<std::string>{});
+  EXPECT_EQ(requester.answers, (std::vector<int>{421, 200}));
   EXPECT_EQ(nullptr, first.user);
   EXPECT_EQ(nullptr, second.user) << "an event between two leases would reach the stream of the first";
   host.loop().leases().end_event();

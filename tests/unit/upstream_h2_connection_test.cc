@@ -62,7 +62,7 @@ class ASession : public ::testing::Test {
 
 constexpr Duration kLongRest = std::chrono::seconds(6);
 
-TEST_F(ASession, ThatIsFoundDeadWhenItIsAskedForASignOfLifePassesItsRequestOn) {
+TEST_F(ASession, ThatFailsItsLivenessCheckPassesItsRequestToAnother) {
   ask();
   go_on();
   ASSERT_TRUE(answered());

@@ -40,7 +40,7 @@ TEST(ARateLimit, WithoutABurstOfItsOwnIsASecondsWorth) {
   EXPECT_EQ(taken(limit, kStart, 100), 7);
 }
 
-TEST(ARateLimit, TellsWhoWaitsWhenItIsDueAndKeepsItsPlace) {
+TEST(ARateLimit, ReturnsTheDelayOfAWaitingRequestAndKeepsItsPlace) {
   RateLimiter limit;
   limit.open(10, 1);
   EXPECT_EQ(limit.delay_until_allowed(kStart, 250 * kMs), Duration::zero());

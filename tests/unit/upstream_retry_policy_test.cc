@@ -51,7 +51,7 @@ TEST(TheRetryTable, NeverRepeatsAfterAByteOfTheResponseOrOnANewConnectionOrAfter
   }
 }
 
-TEST(TheRetryTable, RepeatsByAConditionOnlyWhatMayBeDoneTwiceUnlessNothingWasSent) {
+TEST(TheRetryTable, RetriesByAConditionOnlyIdempotentRequestsUnlessNothingWasSent) {
   EXPECT_EQ(retry_reason(RequestFate::refused_status, Repeatable::harmless), RetryReason::status);
   EXPECT_EQ(retry_reason(RequestFate::reset, Repeatable::harmless), RetryReason::reset);
   EXPECT_EQ(retry_reason(RequestFate::late, Repeatable::harmless), RetryReason::per_try_timeout);
@@ -97,7 +97,7 @@ TEST(AFailure, IsAnAnswerIfAByteCame) {
   EXPECT_EQ(failure.fate(true), RequestFate::answered) << "whatever the origin says";
 }
 
-TEST(AFailure, IsWhatTheOriginSaidAboutTheRequest) {
+TEST(AFailure, FollowsTheOriginsStatementAboutTheRequest) {
   StreamFailure failure;
   failure.unprocessed = RetryReason::goaway;
   EXPECT_EQ(failure.fate(false), RequestFate::goaway);
@@ -107,7 +107,7 @@ TEST(AFailure, IsWhatTheOriginSaidAboutTheRequest) {
   EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
 }
 
-TEST(AFailure, TellsAnUnsentRequestFromAClosedConnection) {
+TEST(AFailure, DistinguishesAnUnsentRequestFromAClosedConnection) {
   StreamFailure failure = closed();
   EXPECT_EQ(failure.fate(true), RequestFate::closed_reused);
   EXPECT_EQ(failure.fate(false), RequestFate::closed_new);

@@ -108,7 +108,7 @@ TEST(ADialer, KeepsADialThatIsOverTheRateWaitingAndCancelsIt) {
   auto reservation = std::move(plane.environment.dials.front().reservation);
   plane.environment.dials.pop_front();
   plane.dialer.dial(destination, origin, std::move(*reservation));
-  EXPECT_EQ("waiting for its turn (pool.connect_rate)", plane.dialer.phase_of(origin));
+  EXPECT_EQ("rate limited (pool.connect_rate)", plane.dialer.phase_of(origin));
   plane.dialer.cancel_all();
   EXPECT_EQ("", plane.dialer.phase_of(origin));
   EXPECT_FALSE(origin.dialing());

@@ -131,7 +131,8 @@ int run_credential(const CredentialOptions& options, int input, std::ostream& ou
   }
   if (secret.size() < kShort) {
     err << "warning: the secret is shorter than " << kShort
-        << " bytes: who reads the file can find it by trying; `openssl rand -hex 32` makes one that cannot be found\n";
+        << " bytes: a reader of the file can find it by trying; `openssl rand -hex 32` makes one that cannot be "
+           "guessed\n";
   }
   const bool basic = options.scheme == config::CredentialScheme::basic;
   out << (basic ? "basic " : "bearer ") << options.name << ' ' << hex(tls::sha256(secret)) << '\n';

@@ -86,7 +86,7 @@ inline void some_bulk(Random& random, Plan& plan) {
   plan.window = 0;
   plan.clients.resize(1);
   ClientPlan& client = plan.clients.front();
-  client.leaves_after = client.deaf = 0;
+  client.leaves_after = client.stops_reading = 0;
   client.half = client.h2 == 0 && chance(random, 30) ? 1 : 0;
   if (client.h2 != 0) client.window = chance(random, 50) ? 1U << 20 : client.window;
   for (RequestPlan& one : client.requests) {
@@ -96,18 +96,18 @@ inline void some_bulk(Random& random, Plan& plan) {
     one.size = up ? 300'000 + pick(random, 1'200'000) : 0;
     AnswerPlan& answer = one.answers.front();
     answer = {.framing = pick(random, 3), .size = up ? pick(random, 50) : 300'000 + pick(random, 1'200'000)};
-    answer.deaf = up && chance(random, 60) ? 1 : 0;
-    answer.early = up && answer.deaf != 0 && chance(random, 30) ? 1 : 0;
+    answer.stops_reading = up && chance(random, 60) ? 1 : 0;
+    answer.early = up && answer.stops_reading != 0 && chance(random, 30) ? 1 : 0;
   }
-  if (chance(random, 60)) client.deaf = 1 + pick(random, 100'000);
+  if (chance(random, 60)) client.stops_reading = 1 + pick(random, 100'000);
 }
 
 // A client that reads no more; over HTTP/2 the window of its connection may close before those of its streams, and the
 // stream that closed it may be reset while others still need it.
-inline void some_deafness(Random& random, Plan& plan, ClientPlan& client) {
-  client.deaf = 1 + pick(random, chance(random, 50) ? 100 : 3000);
+inline void stop_reading(Random& random, Plan& plan, ClientPlan& client) {
+  client.stops_reading = 1 + pick(random, chance(random, 50) ? 100 : 3000);
   if (client.h2 == 0 || client.requests.size() < 2 || chance(random, 50)) return;
-  client.deaf = 100 + pick(random, 30'000);  // of 64 KiB
+  client.stops_reading = 100 + pick(random, 30'000);  // of 64 KiB
   client.pipelines = 3;
   client.window = 1U << 18;
   for (RequestPlan& one : client.requests) one.answers.front() = {.framing = 1};
@@ -115,7 +115,8 @@ inline void some_deafness(Random& random, Plan& plan, ClientPlan& client) {
   if (chance(random, 50)) return;
   plan.room = 1U << 17;
   RequestPlan& first = client.requests.front();
-  first = RequestPlan{.origin = first.origin, .gives_up = 1 + pick(random, client.deaf), .answers = first.answers};
+  first =
+      RequestPlan{.origin = first.origin, .gives_up = 1 + pick(random, client.stops_reading), .answers = first.answers};
 }
 
 // A client whose windows hold more than the proxy writes at once, and which reads several long responses together:
@@ -207,7 +208,7 @@ inline Plan plan_of(std::uint64_t seed) {
     }
     if (client.h2 == 0 && chance(random, 15)) client.half = 1;
     if (plan.patience != 0 && chance(random, 50)) some_silence(random, client);
-    if (chance(random, 3)) some_deafness(random, plan, client);
+    if (chance(random, 3)) stop_reading(random, plan, client);
   }
   if (chance(random, 1)) some_bulk(random, plan);
   if (chance(random, 2)) some_parallel(random, plan);

@@ -24,12 +24,12 @@ struct AnswerPlan {
   std::uint32_t size = 0;           // of the body
   std::uint32_t early = 0;          // 1: before the request's body was received
   std::uint32_t end = AnswerEnd::whole;
-  std::uint32_t rogue = 0;     // HTTP/2: so many bytes of DATA before the final head
-  std::uint32_t trailers = 0;  // 1: behind a body that is not counted
-  std::uint32_t asks = 0;      // 1: 100 (Continue) at once
-  std::uint32_t auth = 0;      // 1, HTTP/1.1: it authenticates the connection
-  std::uint32_t fields = 0;    // bytes of one more field of its head
-  std::uint32_t deaf = 0;      // 1: the origin reads nothing after the request's head
+  std::uint32_t rogue = 0;          // HTTP/2: so many bytes of DATA before the final head
+  std::uint32_t trailers = 0;       // 1: behind a body that is not counted
+  std::uint32_t asks = 0;           // 1: 100 (Continue) at once
+  std::uint32_t auth = 0;           // 1, HTTP/1.1: it authenticates the connection
+  std::uint32_t fields = 0;         // bytes of one more field of its head
+  std::uint32_t stops_reading = 0;  // 1: the origin reads nothing after the request's head
 };
 
 struct RequestPlan {
@@ -64,15 +64,15 @@ inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, s
 struct ClientPlan {
   std::uint32_t loop = 0;
   std::uint32_t pipelines = 0;
-  std::uint32_t leaves_after = 0;  // bytes sent, then a reset; 0: it stays
-  std::uint32_t h2 = 0;            // speaks HTTP/2; then `pipelines`: streams at once, less one
-  std::uint32_t window = 0;        // of its streams; 0: the protocol's
-  std::uint32_t pieces = 0;        // a header block is sent in pieces of so many bytes; 0: in one
-  std::uint32_t goaway = 0;        // follows its last request
-  std::uint32_t half = 0;          // HTTP/1: FIN follows its last request
-  std::uint32_t deaf = 0;          // reads no more after so many bytes; 0: it reads everything
-  std::uint32_t pings = 0;         // HTTP/2: before each request
-  std::uint32_t wide = 0;          // HTTP/2: the window of its connection; 0: the protocol's
+  std::uint32_t leaves_after = 0;   // bytes sent, then a reset; 0: it stays
+  std::uint32_t h2 = 0;             // speaks HTTP/2; then `pipelines`: streams at once, less one
+  std::uint32_t window = 0;         // of its streams; 0: the protocol's
+  std::uint32_t pieces = 0;         // a header block is sent in pieces of so many bytes; 0: in one
+  std::uint32_t goaway = 0;         // follows its last request
+  std::uint32_t half = 0;           // HTTP/1: FIN follows its last request
+  std::uint32_t stops_reading = 0;  // reads no more after so many bytes; 0: it reads everything
+  std::uint32_t pings = 0;          // HTTP/2: before each request
+  std::uint32_t wide = 0;           // HTTP/2: the window of its connection; 0: the protocol's
   std::vector<RequestPlan> requests;
 };
 
@@ -97,7 +97,7 @@ struct Plan {
 template <class Visit>
 void each_number(AnswerPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end,
-                                &one.rogue, &one.trailers, &one.asks, &one.auth, &one.fields, &one.deaf}) {
+                                &one.rogue, &one.trailers, &one.asks, &one.auth, &one.fields, &one.stops_reading}) {
     visit(*number);
   }
 }
@@ -111,7 +111,7 @@ void each_number(RequestPlan& one, const Visit& visit) {
 template <class Visit>
 void each_number(ClientPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.loop, &one.pipelines, &one.leaves_after, &one.h2, &one.window, &one.pieces,
-                                &one.goaway, &one.half, &one.deaf, &one.pings, &one.wide}) {
+                                &one.goaway, &one.half, &one.stops_reading, &one.pings, &one.wide}) {
     visit(*number);
   }
 }

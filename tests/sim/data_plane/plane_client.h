@@ -48,7 +48,7 @@ class PlaneClient {
     return wire.land(most);
   }
   // It reads no more. What it would have received is not checked.
-  bool deaf() const { return plan_.deaf != 0 && read_ >= plan_.deaf; }
+  bool stopped_reading() const { return plan_.stops_reading != 0 && read_ >= plan_.stops_reading; }
   bool over() const { return left_ || closed_ || wire.gone || (wire.shut && !tunnelled_); }
   bool done() const { return over() || (waiting_.empty() && open_request() == nullptr); }
 
@@ -62,8 +62,9 @@ class PlaneClient {
   void count_read(std::size_t size) { read_ += size; }
   // So many of the bytes that it could read at once does it read.
   std::size_t may_read(std::size_t most) const {
-    return plan_.deaf == 0 ? most
-                           : std::min<std::size_t>(most, plan_.deaf - std::min<std::uint64_t>(plan_.deaf, read_));
+    return plan_.stops_reading == 0
+               ? most
+               : std::min<std::size_t>(most, plan_.stops_reading - std::min<std::uint64_t>(plan_.stops_reading, read_));
   }
   bool left() const { return left_; }
   // The proxy closed, and everything that it sent has been read. Returns true once.

@@ -27,7 +27,7 @@ class ScriptedClient final : public PlaneClient {
     return true;
   }
   bool read(std::size_t most) override {
-    if (left() || deaf()) return false;
+    if (left() || stopped_reading()) return false;
     const std::string bytes = wire.take(most);
     account_.log_bytes(bytes);
     count_read(bytes.size());

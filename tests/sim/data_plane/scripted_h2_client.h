@@ -56,7 +56,7 @@ class ScriptedH2Client final : public PlaneClient {
     return flush() || moved;
   }
   bool read(std::size_t most) override {
-    if (left() || deaf()) return false;
+    if (left() || stopped_reading()) return false;
     const std::string bytes = wire.take(may_read(most));
     account_.log_bytes(bytes);
     count_read(bytes.size());

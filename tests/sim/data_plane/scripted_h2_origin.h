@@ -39,7 +39,7 @@ class ScriptedH2Origin {
   ~ScriptedH2Origin() { nghttp2_session_del(session_); }
 
   bool read(std::size_t most) {
-    if (deaf_) return false;
+    if (stopped_reading_) return false;
     const std::string bytes = wire_.take(most);
     account_.log_bytes(bytes);
     if (wire_.ended) return !bytes.empty();
@@ -104,7 +104,7 @@ class ScriptedH2Origin {
     attempt.session = true;
     attempt.consumed = wire_.consumed;
     account_.check_pad(one, one.plan.fields, stream.pad);
-    if (attempt.answer.deaf != 0 && one.plan.body_follows()) deaf_ = wire_.spoilt = true;
+    if (attempt.answer.stops_reading != 0 && one.plan.body_follows()) stopped_reading_ = wire_.spoilt = true;
     if (window_ != 0 && id % 8 == 5) set_window(1000 + window_ * static_cast<std::uint32_t>(id) % 59'000);
     if (attempt.answer.asks != 0 || one.plan.expect == Expecting::strict)
       inform(id, "100", one.token + "/" + std::to_string(stream.attempt));
@@ -267,7 +267,7 @@ class ScriptedH2Origin {
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, Stream> streams_;
   bool resets_ = false, leaves_ = false;
-  bool deaf_ = false;  // reads no more
+  bool stopped_reading_ = false;  // reads no more
   const std::uint32_t window_;
   FrameCheck frames_;
 };

@@ -20,7 +20,7 @@ class ScriptedOrigin {
   ScriptedOrigin(Account& account, VirtualWire& wire) : account_(account), wire_(wire) {}
 
   bool read(std::size_t most) {
-    if (deaf_) return false;
+    if (stopped_reading_) return false;
     const std::string bytes = wire_.take(most);
     account_.log_bytes(bytes);
     if (!bytes.empty() && (!wire_.ended || switched_)) reader_.feed(bytes, *this);
@@ -61,7 +61,7 @@ class ScriptedOrigin {
     tail_ = false;
     credentials_ = head.field("authorization").starts_with("Negotiate");
     account_.check_pad(*current_, current_->plan.fields, head.field(kPadField));
-    deaf_ = wire_.spoilt = attempt.answer.deaf != 0 && current_->plan.body_follows();
+    stopped_reading_ = wire_.spoilt = attempt.answer.stops_reading != 0 && current_->plan.body_follows();
     if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {
       account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
@@ -160,10 +160,10 @@ class ScriptedOrigin {
   RequestRecord* current_ = nullptr;
   std::uint32_t served_ = 0;
   std::uint64_t received_ = 0;
-  const void* owner_ = nullptr;  // the client that this connection authenticated
-  bool credentials_ = false;     // in the request, of a connection
-  bool tail_ = false;            // trailers came
-  bool deaf_ = false;            // reads no more
+  const void* owner_ = nullptr;   // the client that this connection authenticated
+  bool credentials_ = false;      // in the request, of a connection
+  bool tail_ = false;             // trailers came
+  bool stopped_reading_ = false;  // reads no more
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
 

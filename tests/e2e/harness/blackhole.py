@@ -2,7 +2,7 @@
 import socket
 
 
-class Deaf:
+class BlackholeServer:
     """connect() to it hangs: the backlog holds as many connections as it can."""
 
     def __init__(self, host="127.0.0.1", port=0):
@@ -23,7 +23,7 @@ class Deaf:
             s.close()
 
 
-class Silent:
+class SilentServer:
     """connect() succeeds, in the kernel; no process ever reads or writes, so a TLS handshake does not begin."""
 
     def __init__(self):
