@@ -179,9 +179,9 @@ void admin_connections(Adding& points, const Registry&, const Sample& sample) {
 }
 void admin_shed(Adding& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
-  for (const AdminSample::Door& door : sample.admin->doors) {
-    points.add({door.name, "idle"}, door.ended_for_others);
-    points.add({door.name, "busy"}, door.refused);
+  for (const AdminSample::Listener& listener : sample.admin->listeners) {
+    points.add({listener.name, "idle"}, listener.ended_for_others);
+    points.add({listener.name, "busy"}, listener.refused);
   }
 }
 void build(Adding& points, const Registry&, const Sample& sample) {

@@ -96,12 +96,12 @@ struct InterceptSample {
 
 // The configuration and the admin connections.
 struct AdminSample {
-  struct Door {
+  struct Listener {
     const char* name = "";
     std::uint64_t ended_for_others = 0, refused = 0;
   };
   std::uint64_t reloads_applied = 0, reloads_refused = 0, connections = 0;
-  std::vector<Door> doors;
+  std::vector<Listener> listeners;
   std::vector<Labelled> reload_limits;
 };
 

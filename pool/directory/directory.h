@@ -34,7 +34,7 @@ class Directory final {
 
   // Returns the destination of `origin`, created with `limits` if it is new. Takes a mutex: callers keep the result.
   // Faults: origins_exhausted, overloaded (out of memory).
-  // Guests share the places of max_origins that are not kept for configured origins, used or not.
+  // Unlisted destinations share the places of max_origins that are not reserved for configured origins, used or not.
   Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now(),
                           Listing listing = Listing::unlisted) EXCLUDES(mutex_);
   // Sets the number of places kept for configured origins, and which origin `destination` counts as.

@@ -1,4 +1,4 @@
-// One configuration laid over another, as text: the door to toml++ together with read.
+// One configuration laid over another, as text. Wraps toml++ together with read.
 #pragma once
 
 #include <string>

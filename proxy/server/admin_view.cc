@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "metrics/registry.h"
 #include "pool/directory/directory.h"
 #include "proxy/config/in_force.h"
 #include "proxy/config/options.h"
@@ -20,6 +21,7 @@
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/reload/certificate_ends.h"
 #include "proxy/server/reload/reloader.h"
+#include "proxy/server/worker.h"
 #include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/connection.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "proxy/server/admin/view.h"
-#include "proxy/server/worker.h"
+#include "proxy/server/workers.h"
 
 namespace carpool::proxy {
 

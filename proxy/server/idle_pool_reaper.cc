@@ -5,6 +5,7 @@
 #include "exec/fan_out.h"
 #include "pool/directory/directory.h"
 #include "proxy/config/in_force.h"
+#include "proxy/server/worker.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/origin/origin_registry.h"
 

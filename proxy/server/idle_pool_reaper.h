@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "exec/role.h"
-#include "proxy/server/worker.h"
+#include "proxy/server/workers.h"
 
 namespace carpool::pool {
 class Destination;

@@ -6,6 +6,7 @@
 
 #include "metrics/registry.h"
 #include "proxy/exchange/leak_log.h"
+#include "proxy/server/worker.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/connection.h"
 

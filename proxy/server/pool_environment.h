@@ -3,7 +3,11 @@
 #pragma once
 
 #include "pool/destination/environment.h"
-#include "proxy/server/worker.h"
+#include "proxy/server/workers.h"
+
+namespace carpool::metrics {
+class Registry;
+}
 
 namespace carpool::proxy {
 

@@ -133,7 +133,7 @@ Status Server::open_admin() {
     if (address != nullptr) own.push_back(*address);
   }
   // The socket of the hand-over gives the listening sockets to any process of this user.
-  if (Result<net::Address> door = net::Address::parse(config.handover.address)) own.push_back(*door);
+  if (Result<net::Address> socket = net::Address::parse(config.handover.address)) own.push_back(*socket);
   policy_->set_forbidden(std::move(own));
   return Done{};
 }

@@ -15,6 +15,7 @@
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/socket_processes.h"
 #include "proxy/server/delivery_inbox.h"
+#include "proxy/server/workers.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/dns_stats.h"
@@ -114,7 +115,5 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 inline exec::Loop& loop_of(const Worker& worker) {
   return worker.parts.loop;
 }
-
-using Workers = std::vector<std::unique_ptr<Worker>>;
 
 }  // namespace carpool::proxy

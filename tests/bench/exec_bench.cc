@@ -108,8 +108,8 @@ void Job::run() {
   batch->run(*this);
 }
 
-struct House {
-  explicit House(unsigned looks = 0) : pool(options()), source(pool, "bench", 1'000'000) {
+struct BenchFixture {
+  explicit BenchFixture(unsigned looks = 0) : pool(options()), source(pool, "bench", 1'000'000) {
     if (!pool.start()) std::abort();
     ReserveOptions kept;
     kept.capacity = 8;
@@ -117,7 +117,7 @@ struct House {
     kept.looks = looks;
     reserve = std::make_unique<ReservedThreads>(pool, kept);
   }
-  ~House() {
+  ~BenchFixture() {
     reserve->stop();
     pool.stop(std::chrono::seconds(5));
   }
@@ -145,9 +145,9 @@ void report(benchmark::State& state, const StrategyCounts& counts, double cpu, s
 // One producer: fills the queue, produces, waits for the batch.
 void batch(benchmark::State& state, Shape shape) {
   Batch producer(shape);
-  House house;
+  BenchFixture fixture;
   {
-    Strategy strategy(shape.mode, producer, house.source, house.reserve.get(), nullptr);
+    Strategy strategy(shape.mode, producer, fixture.source, fixture.reserve.get(), nullptr);
     const double before = cpu_ns();
     for (auto _ : state) {
       producer.fill();
@@ -156,8 +156,8 @@ void batch(benchmark::State& state, Shape shape) {
     }
     const double after = cpu_ns();
     report(state, strategy.counts(), after - before, producer.most());
-    house.reserve->stop();
-    house.pool.stop(std::chrono::seconds(5));
+    fixture.reserve->stop();
+    fixture.pool.stop(std::chrono::seconds(5));
   }
 }
 
@@ -167,11 +167,12 @@ void producers(benchmark::State& state, Shape shape) {
   constexpr std::size_t kProducers = 8;
   std::vector<std::unique_ptr<Batch>> all;
   for (std::size_t i = 0; i < kProducers; ++i) all.push_back(std::make_unique<Batch>(shape));
-  House house;
+  BenchFixture fixture;
   {
     std::vector<std::unique_ptr<Strategy>> strategies;
     for (auto& one : all) {
-      strategies.push_back(std::make_unique<Strategy>(shape.mode, *one, house.source, house.reserve.get(), nullptr));
+      strategies.push_back(
+          std::make_unique<Strategy>(shape.mode, *one, fixture.source, fixture.reserve.get(), nullptr));
     }
     const double before = cpu_ns();
     for (auto _ : state) {
@@ -188,8 +189,8 @@ void producers(benchmark::State& state, Shape shape) {
     for (auto& strategy : strategies) counts += strategy->counts();
     for (auto& one : all) most = std::max(most, one->most());
     report(state, counts, after - before, most);
-    house.reserve->stop();
-    house.pool.stop(std::chrono::seconds(5));
+    fixture.reserve->stop();
+    fixture.pool.stop(std::chrono::seconds(5));
   }
 }
 

@@ -32,9 +32,9 @@ class Program(Carpool):
     """carpool within a command that measures it."""
 
     def __init__(self, folder, inside, pki, plain, secure):
-        self.doors = [("127.0.0.1", free_port()) for _ in range(2)]
+        self.listeners = [("127.0.0.1", free_port()) for _ in range(2)]
         origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure]
-        listeners = [{"address": "%s:%d" % door, "origin": origin} for door, origin in zip(self.doors, origins)]
+        listeners = [{"address": "%s:%d" % door, "origin": origin} for door, origin in zip(self.listeners, origins)]
         super().__init__(folder, start=False, inside=inside, workers=1, listeners=listeners, log={"level": "warn", "access": False},
                          upstream={"tls": {"ca_file": pki.ca, "server_name": "origin.test"}})
 
@@ -88,7 +88,7 @@ class Scene:
             self.secure.close()
 
     def client(self, name):
-        plain, secure = self.program.doors
+        plain, secure = self.program.listeners
         if name == "S3":
             return peers.H1Client(secure, self.secure)
         if name == "S4":

@@ -292,7 +292,7 @@ def test_the_metrics_door_shows_metrics_and_health_and_nothing_else(origin, carp
 
 def test_a_foreign_address_demands_the_token(carpool, tmp_path):
     token = tmp_path / "token"
-    token.write_text("s3cret-of-the-house\n")
+    token.write_text("s3cret-of-the-server\n")
     port = free_port()
     c = carpool(admin={"address": "0.0.0.0:%d" % port, "token_file": str(token)})
     c.admin_address = ("127.0.0.1", port)
@@ -300,8 +300,8 @@ def test_a_foreign_address_demands_the_token(carpool, tmp_path):
     refused = get(c, "/pools")
     assert refused.status == 401 and "Bearer" in refused.get("www-authenticate")
     assert get(c, "/pools", headers=[("Authorization", "Bearer wrong")]).status == 401
-    assert get(c, "/pools", headers=[("Authorization", "Bearer s3cret-of-the-house")]).status == 200
-    shown = get(c, "/config", headers=[("Authorization", "Bearer s3cret-of-the-house")]).body.decode()
+    assert get(c, "/pools", headers=[("Authorization", "Bearer s3cret-of-the-server")]).status == 200
+    shown = get(c, "/config", headers=[("Authorization", "Bearer s3cret-of-the-server")]).body.decode()
     assert "s3cret" not in shown and str(token) in shown
 
 

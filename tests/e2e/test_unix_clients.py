@@ -20,7 +20,7 @@ def tmp_path():
 
 
 @pytest.fixture
-def door(origin, carpool, tmp_path):
+def proxy_socket(origin, carpool, tmp_path):
     """carpool's Unix socket, and an origin."""
     o, path = origin(), str(tmp_path / "proxy.sock")
     c = carpool(listeners=[{"address": "unix:" + path, "mode": "0660"}])
@@ -35,22 +35,22 @@ def said_by(command, **env):
     return done.stdout
 
 
-def test_curl_through_the_socket(door):
-    o, path, _ = door
+def test_curl_through_the_socket(proxy_socket):
+    o, path, _ = proxy_socket
     assert said_by(["curl", "-sS", "--noproxy", "*", "--unix-socket", path, o.url + "/curl"]) == "ok"
     assert o.targets() == ["/curl"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_node_through_the_socket(door):
-    o, path, _ = door
+def test_node_through_the_socket(proxy_socket):
+    o, path, _ = proxy_socket
     assert said_by(["node", str(CLIENTS / "unix.js"), path, o.url]) == "200 ok\n200 ok\n200 ok\n"
     assert o.opened == 1 and o.targets() == ["/node"] * 3
 
 
 @pytest.mark.skipif(GO is None, reason="go is not installed")
-def test_go_through_the_socket(door, tmp_path):
-    o, path, _ = door
+def test_go_through_the_socket(proxy_socket, tmp_path):
+    o, path, _ = proxy_socket
     program = tmp_path / "client"
     said_by([GO, "build", "-o", str(program), str(CLIENTS / "unix.go")], GO111MODULE="off")
     assert said_by([str(program), path, o.url]) == "200 ok\n200 ok\n200 ok\n"
@@ -58,9 +58,9 @@ def test_go_through_the_socket(door, tmp_path):
 
 
 @pytest.mark.parametrize("library", ["requests", "httpx"])
-def test_python_through_the_socket(door, library):
+def test_python_through_the_socket(proxy_socket, library):
     pytest.importorskip(library)
-    o, path, _ = door
+    o, path, _ = proxy_socket
     assert said_by([sys.executable, str(CLIENTS / "unix.py"), path, o.url, library]) == "200 ok\n200 ok\n200 ok\n"
     assert o.opened == 1 and o.targets() == ["/" + library] * 3
 

@@ -106,12 +106,12 @@ def test_the_error_names_a_permission_that_is_missing(origin, carpool, tmp_path)
 
 
 def test_carpool_never_reaches_its_own_sockets(carpool, tmp_path):
-    proxy, admin, door, link = (str(tmp_path / name) for name in ("proxy.sock", "admin.sock", "handover.sock", "link.sock"))
+    proxy, admin, handover, link = (str(tmp_path / name) for name in ("proxy.sock", "admin.sock", "handover.sock", "link.sock"))
     os.symlink(admin, link)
     c = carpool(listeners=[{"address": "unix:" + proxy}], admin={"address": "unix:" + admin},
-                handover={"address": "unix:" + door}, origin=[
+                handover={"address": "unix:" + handover}, origin=[
                     {"uri": "http://one", "addresses": ["unix:" + proxy]}, {"uri": "http://two", "addresses": ["unix:" + admin]},
-                    {"uri": "http://three", "addresses": ["unix:" + link]}, {"uri": "http://four", "addresses": ["unix:" + door]}])
+                    {"uri": "http://three", "addresses": ["unix:" + link]}, {"uri": "http://four", "addresses": ["unix:" + handover]}])
     with Client(proxy) as client:
         assert [client.get("http://%s/" % name).status for name in ("one", "two", "three", "four")] == [508, 403, 403, 403]
     assert c.process.poll() is None

@@ -167,7 +167,7 @@ class Production : public Scenario {
 
  protected:
   explicit Production(unsigned threads) : threads_(threads) {}
-  void comes() {
+  void add_work() {
     ++came_;
     work_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -202,7 +202,7 @@ class WorkComesAsTheProducerGoes : public Production {
   WorkComesAsTheProducerGoes() : Production(3) { word.begin(); }
   void run(unsigned thread) override {
     if (thread != 0) {
-      comes();
+      add_work();
       if (!word.begin()) return;
     }
     produce();
@@ -214,14 +214,14 @@ class TheHelperComesAsItReturns : public Production {
  public:
   TheHelperComesAsItReturns() : Production(3) {
     word.begin();
-    comes();
+    add_work();
     word.let_go(StrategyWord::handed);
   }
   void run(unsigned thread) override {
     const auto has_role = [&] {
       if (thread == 0) return word.again();
       if (thread == 1) return word.arrive(StrategyWord::handed);
-      comes();
+      add_work();
       return word.begin();
     };
     if (has_role()) produce();
@@ -233,13 +233,13 @@ class TheHelperIsRefused : public Production {
  public:
   TheHelperIsRefused() : Production(3) {
     word.begin();
-    comes();
+    add_work();
     word.let_go(StrategyWord::queued);
   }
   void run(unsigned thread) override {
     const auto has_role = [&] {
       if (thread == 0) return word.take_back(StrategyWord::queued);
-      comes();
+      add_work();
       return word.begin();
     };
     if (has_role()) produce();

@@ -16,8 +16,8 @@ const char* name(std::memory_order order) {
 }
 
 std::string_view in_the_tree(std::string_view file) {
-  for (const std::string_view room : {"/pool/", "/exec/", "/metrics/", "/tests/"}) {
-    if (const auto at = file.rfind(room); at != std::string_view::npos) return file.substr(at + 1);
+  for (const std::string_view part : {"/pool/", "/exec/", "/metrics/", "/tests/"}) {
+    if (const auto at = file.rfind(part); at != std::string_view::npos) return file.substr(at + 1);
   }
   return file;
 }

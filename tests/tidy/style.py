@@ -27,14 +27,18 @@ def comment_opening(tree):
         yield Offence(path, line, "a comment opens with %s: name its subject first" % match.group(1))
 
 
-# Metaphors for which the field has words: CONTRIBUTING.md lists them.
-METAPHORS = "gravediggers?|undertakers?|graves?|seats?|chairs?|farewells?|postman|heirs?|hungry|hunger|errands?|bury|buries"
+# Metaphors for which the field has words (CONTRIBUTING.md lists them), and subjects that name no part of the program.
+METAPHORS = "gravediggers?|undertakers?|graves?|seats?|chairs?|farewells?|postman|heirs?|hungry|hunger|errands?|bury|buries|guests?|deaf"
+UNNAMED = "nobody|somebody|whoever|everybody"
 
 
 def field_words(tree):
-    words = re.compile(r"//.*\b(%s)\b" % METAPHORS, re.I)
-    for path, line, match in tree.grep(tree.product(), words):
+    words = re.compile(r"//.*\b(%s|%s)\b" % (METAPHORS, UNNAMED), re.I)
+    for path, line, match in tree.grep(tree.with_suffix(".h", ".cc"), words):
         yield Offence(path, line, "%s: CONTRIBUTING.md has the field's word" % match.group(1))
+    pages = [p for p in tree.files if p.endswith(".md") and p.count("/") <= 1]
+    for path, line, match in tree.grep(pages, re.compile(r"\b(%s|%s)\b" % (METAPHORS, UNNAMED))):
+        yield Offence(path, line, "%s: name the subject, in the field's words" % match.group(1))
 
 
 def unfinished(tree):

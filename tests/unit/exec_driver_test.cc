@@ -29,8 +29,9 @@ struct Notes final : TurnHost {
   int number;
 };
 
-struct House {
-  explicit House(unsigned loops, unsigned reserved, StrategyMode mode = StrategyMode::adaptive, unsigned most = 100)
+struct DriverFixture {
+  explicit DriverFixture(unsigned loops, unsigned reserved, StrategyMode mode = StrategyMode::adaptive,
+                         unsigned most = 100)
       : tasks(most), pool(options()), lease(pool.lease(loops)), source(pool, "loops", most + loops) {
     EXPECT_TRUE(pool.start());
     ReserveOptions kept;
@@ -79,22 +80,22 @@ struct House {
 
 TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
   constexpr int kRounds = 500;
-  House house(2, 2);
+  DriverFixture fixture(2, 2);
   struct Actor final : Mail {
     void arrive() override LOOP_ONLY {
       EXPECT_EQ(number, whose);
       threads.insert(std::this_thread::get_id());
       if (--rounds == 0) return done.open();
-      EXPECT_TRUE(house->drivers[static_cast<std::size_t>(number - 1)]->submit(make_task("blocks", [this] {
+      EXPECT_TRUE(fixture->drivers[static_cast<std::size_t>(number - 1)]->submit(make_task("blocks", [this] {
         EXPECT_EQ(0, whose) << "a task belongs to no loop";
         if (rounds % 50 == 1) wait_for_a_turn();
-        house->all[static_cast<std::size_t>(number - 1)]->post(*this);
+        fixture->all[static_cast<std::size_t>(number - 1)]->post(*this);
       })));
     }
     // Only another thread can drive the loop now.
     void wait_for_a_turn() {
       const int before = turned.load();
-      house->all[static_cast<std::size_t>(number - 1)]->post(knock);
+      fixture->all[static_cast<std::size_t>(number - 1)]->post(knock);
       turned.wait(before, std::memory_order_acquire);
     }
     std::atomic<int> turned{0};
@@ -102,22 +103,22 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
       turned.fetch_add(1, std::memory_order_release);
       turned.notify_all();
     }};
-    House* house = nullptr;
+    DriverFixture* fixture = nullptr;
     int number = 0, rounds = kRounds;
     std::set<std::thread::id> threads;
     Gate done;
   };
   Actor actors[2];
   for (int i = 0; i < 2; ++i) {
-    actors[i].house = &house;
+    actors[i].fixture = &fixture;
     actors[i].number = i + 1;
-    house.all[static_cast<std::size_t>(i)]->post(actors[i]);
+    fixture.all[static_cast<std::size_t>(i)]->post(actors[i]);
   }
-  house.start();
+  fixture.start();
   for (Actor& actor : actors) actor.done.pass();
-  house.stop();
+  fixture.stop();
   StrategyCounts counts;
-  for (auto& driver : house.drivers) counts += driver->counts();
+  for (auto& driver : fixture.drivers) counts += driver->counts();
   EXPECT_EQ(2U * (kRounds - 1), counts.tasks());
   EXPECT_GT(counts.took_over, 0U);
 }
@@ -125,87 +126,87 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
 TEST(ADriver, RunsInEveryModeAndBlocksInOneOnly) {
   for (const StrategyMode mode : {StrategyMode::produce_consume, StrategyMode::produce_execute_consume,
                                   StrategyMode::execute_produce_consume, StrategyMode::adaptive}) {
-    House house(1, 1, mode);
+    DriverFixture fixture(1, 1, mode);
     Gate gate, turned;
     OnArrive first([&] {
       assume_on_loop();
-      EXPECT_TRUE(house.drivers[0]->submit(make_task("blocks", [&] { gate.pass(); })));
+      EXPECT_TRUE(fixture.drivers[0]->submit(make_task("blocks", [&] { gate.pass(); })));
     });
     OnArrive second([&] { turned.open(); });
-    house.all[0]->post(first);
-    house.start();
-    ASSERT_TRUE(comes([&] { return house.drivers[0]->counts().tasks() == 1; }));
-    house.all[0]->post(second);
+    fixture.all[0]->post(first);
+    fixture.start();
+    ASSERT_TRUE(eventually([&] { return fixture.drivers[0]->counts().tasks() == 1; }));
+    fixture.all[0]->post(second);
     if (mode == StrategyMode::produce_consume) {
       EXPECT_FALSE(turned.is_open());  // only opening the gate lets it continue
     } else {
-      EXPECT_TRUE(comes([&] { return turned.is_open(); }));
+      EXPECT_TRUE(eventually([&] { return turned.is_open(); }));
     }
     gate.open();
-    EXPECT_TRUE(comes([&] { return turned.is_open(); }));
-    house.stop();
+    EXPECT_TRUE(eventually([&] { return turned.is_open(); }));
+    fixture.stop();
   }
 }
 
 TEST(ADriver, RefusesATaskWhileTooManyExistWhereverTheyAre) {
-  House house(1, 0, StrategyMode::adaptive, 2);
+  DriverFixture fixture(1, 0, StrategyMode::adaptive, 2);
   Gate gate;
   Known running(Invocation::blocking, [&] { gate.pass(); }), waiting, refused, later;
   OnArrive burst([&] {
     assume_on_loop();
-    EXPECT_TRUE(house.drivers[0]->submit(lend(running)));
-    EXPECT_TRUE(house.drivers[0]->submit(lend(waiting)));
-    EXPECT_FALSE(house.drivers[0]->submit(lend(refused)));
+    EXPECT_TRUE(fixture.drivers[0]->submit(lend(running)));
+    EXPECT_TRUE(fixture.drivers[0]->submit(lend(waiting)));
+    EXPECT_FALSE(fixture.drivers[0]->submit(lend(refused)));
   });
-  house.all[0]->post(burst);
-  house.start();
-  EXPECT_TRUE(comes([&] { return waiting.runs == 1; }));
+  fixture.all[0]->post(burst);
+  fixture.start();
+  EXPECT_TRUE(eventually([&] { return waiting.runs == 1; }));
   EXPECT_EQ(1, refused.closes);
-  EXPECT_EQ(1U, house.tasks.refused());
-  EXPECT_TRUE(comes([&] { return house.tasks.existing() == 1; })) << "the one that runs still exists";
+  EXPECT_EQ(1U, fixture.tasks.refused());
+  EXPECT_TRUE(eventually([&] { return fixture.tasks.existing() == 1; })) << "the one that runs still exists";
   OnArrive again([&] {
     assume_on_loop();
-    EXPECT_TRUE(house.drivers[0]->submit(lend(later)));
+    EXPECT_TRUE(fixture.drivers[0]->submit(lend(later)));
   });
-  house.all[0]->post(again);
-  EXPECT_TRUE(comes([&] { return later.runs == 1; }));
+  fixture.all[0]->post(again);
+  EXPECT_TRUE(eventually([&] { return later.runs == 1; }));
   gate.open();
-  house.stop();
+  fixture.stop();
 }
 
 TEST(ADriver, IsNamedInADumpAsIsTheTaskThatItsOldThreadRuns) {
-  House house(1, 1);
+  DriverFixture fixture(1, 1);
   Gate gate;
   Known warm;
   TaskPtr first = lend(warm);
-  ASSERT_TRUE(comes([&] { return house.reserve->try_execute(first); }));
-  ASSERT_TRUE(comes([&] { return warm.runs == 1 && house.reserve->available() == 1; }));
+  ASSERT_TRUE(eventually([&] { return fixture.reserve->try_execute(first); }));
+  ASSERT_TRUE(eventually([&] { return warm.runs == 1 && fixture.reserve->available() == 1; }));
   OnArrive burst([&] {
     assume_on_loop();
-    house.drivers[0]->submit(make_task("what blocks", [&] { gate.pass(); }));
+    fixture.drivers[0]->submit(make_task("what blocks", [&] { gate.pass(); }));
   });
-  house.all[0]->post(burst);
-  house.start();
+  fixture.all[0]->post(burst);
+  fixture.start();
   const auto somebody = [&](const char* what) {
-    for (const ThreadInfo& thread : house.pool.dump()) {
+    for (const ThreadInfo& thread : fixture.pool.dump()) {
       if (std::string_view(thread.doing) == what) return true;
     }
     return false;
   };
-  EXPECT_TRUE(comes([&] { return somebody("what blocks") && somebody("loop of the test"); }));
+  EXPECT_TRUE(eventually([&] { return somebody("what blocks") && somebody("loop of the test"); }));
   gate.open();
-  house.stop();
+  fixture.stop();
 }
 
 TEST(ADriver, SaysThatThereIsNoThreadForIt) {
-  House house(1, 0);
+  DriverFixture fixture(1, 0);
   TaskPtr takes = make_task("takes the only leased place", [] {});
   Gate gate;
   TaskPtr holds = make_task("holds it", [&] { gate.pass(); });
-  ASSERT_TRUE(house.pool.execute_leased(holds));
-  EXPECT_FALSE(house.drivers[0]->start());
+  ASSERT_TRUE(fixture.pool.execute_leased(holds));
+  EXPECT_FALSE(fixture.drivers[0]->start());
   gate.open();
-  EXPECT_TRUE(house.pool.stop(20s));
+  EXPECT_TRUE(fixture.pool.stop(20s));
 }
 
 TEST(ATaskLimit, IsLeftByATaskThatThrowsOrIsClosed) {

@@ -35,14 +35,14 @@ struct Driven {
   void start() {
     TaskPtr role = make_task("loop 0", [this] { strategy->produce(); });
     // A reserved thread that has just ended may not have returned its place yet.
-    ASSERT_TRUE(comes([&] { return pool->execute_leased(role); }));
+    ASSERT_TRUE(eventually([&] { return pool->execute_leased(role); }));
   }
   // Waits until a thread is reserved.
   bool warm() {
     Known first;
     TaskPtr task = lend(first);
-    return comes([&] { return reserve->try_execute(task); }) && comes([&] { return first.runs == 1; }) &&
-           comes([&] { return reserve->available() > 0; });
+    return eventually([&] { return reserve->try_execute(task); }) && eventually([&] { return first.runs == 1; }) &&
+           eventually([&] { return reserve->available() > 0; });
   }
   void stop() {
     producer.stop();
@@ -151,7 +151,7 @@ TEST(LoopProducer, TurnsOnWhileATaskBlocks) {
     blocks.work = [&] { gate.pass(); };
     driven.loop->post(blocks);
     driven.start();
-    EXPECT_TRUE(comes([&] { return blocks.blocked == 1; }));
+    EXPECT_TRUE(eventually([&] { return blocks.blocked == 1; }));
     OnArrive others([&] { gate.open(); });  // runs on the loop while the task holds its thread
     driven.loop->post(others);
     blocks.done.pass();
@@ -170,7 +170,7 @@ TEST(LoopProducer, HandsOutEveryTaskOfATurn) {
   });
   driven.loop->post(burst);
   driven.start();
-  EXPECT_TRUE(comes([&] { return ran == 500; }));
+  EXPECT_TRUE(eventually([&] { return ran == 500; }));
   driven.stop();
   EXPECT_EQ(500U, driven.strategy->counts().tasks());
 }
@@ -198,7 +198,7 @@ TEST(LoopProducer, HandsOutWhatItCollectedBeforeItEnds) {
   driven.loop->post(burst);
   driven.start();
   driven.producer.wait_until_stopped();
-  EXPECT_TRUE(comes([&] { return ran == 10; }));  // a thread may still hold one: a stopping pool would close it
+  EXPECT_TRUE(eventually([&] { return ran == 10; }));  // a thread may still hold one: a stopping pool would close it
   driven.reserve->stop();
   EXPECT_TRUE(driven.pool->stop(20s));
 }
@@ -213,7 +213,7 @@ TEST(LoopProducer, TurnsOnAfterACallbackThatThrew) {
   driven.loop->post(throws);
   driven.loop->post(throws_too);  // arrives in the same iteration
   driven.start();
-  EXPECT_TRUE(comes([&] {
+  EXPECT_TRUE(eventually([&] {
     const std::lock_guard lock(failures.mutex);
     return failures.said.size() == 2;
   }));

@@ -36,8 +36,8 @@ struct ReserveScene {
   // Waits until one thread is reserved.
   bool warm() {
     Known first;
-    return comes([&] { return try_execute(first); }) && comes([&] { return first.runs == 1; }) &&
-           comes([&] { return reserve->available() == 1; });
+    return eventually([&] { return try_execute(first); }) && eventually([&] { return first.runs == 1; }) &&
+           eventually([&] { return reserve->available() == 1; });
   }
   bool try_execute(Task& task) const {
     TaskPtr lent = lend(task);
@@ -60,10 +60,10 @@ TEST(ReservedThreads, MissesOnceAndHasAThreadTheNextTime) {
   const ReserveScene scene(of(1));
   Known task;
   EXPECT_FALSE(scene.try_execute(task));
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 1; }));
   EXPECT_TRUE(scene.try_execute(task));
-  EXPECT_TRUE(comes([&] { return task.runs == 1; }));
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; })) << "the thread stays for the next one";
+  EXPECT_TRUE(eventually([&] { return task.runs == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 1; })) << "the thread stays for the next one";
   EXPECT_EQ(1U, scene.pool.counts().started);
 }
 
@@ -76,7 +76,7 @@ TEST(ReservedThreads, AnswersNoAtOnceWhileItsThreadsAreBusy) {
   EXPECT_FALSE(scene.try_execute(other));
   EXPECT_EQ(0, other.runs + other.closes) << "still the caller's";
   gate.open();
-  EXPECT_TRUE(comes([&] { return busy.runs == 1; }));
+  EXPECT_TRUE(eventually([&] { return busy.runs == 1; }));
 }
 
 TEST(ReservedThreads, OfZeroThreadsNeverAsksForOne) {
@@ -113,7 +113,7 @@ TEST(ReservedThreads, BoundsHowManyThreadsItHasAskedFor) {
   EXPECT_EQ(2U, scene.reserve->pending());
   EXPECT_EQ(2U, scene.pool.counts().started);
   gate.open();
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 2; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 2; }));
   EXPECT_EQ(0U, scene.reserve->pending());
 }
 
@@ -134,7 +134,7 @@ TEST(ReservedThreads, AsksAgainAfterThreadsThatCouldNotBeStarted) {
   }
   reserve_starts_left = 1;
   EXPECT_FALSE(scene.try_execute(task));
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 1; }));
 }
 
 TEST(ReservedThreads, LosesNoThreadToATaskThatThrows) {
@@ -143,8 +143,8 @@ TEST(ReservedThreads, LosesNoThreadToATaskThatThrows) {
   ASSERT_TRUE(scene.warm());
   for (int i = 1; i <= 20; ++i) {
     tasks.emplace_back(Invocation::blocking, [] { throw std::runtime_error("of its own"); });
-    EXPECT_TRUE(comes([&] { return scene.try_execute(tasks.back()); }));
-    EXPECT_TRUE(comes([&] { return scene.reserve->failed() == static_cast<unsigned>(i); }));
+    EXPECT_TRUE(eventually([&] { return scene.try_execute(tasks.back()); }));
+    EXPECT_TRUE(eventually([&] { return scene.reserve->failed() == static_cast<unsigned>(i); }));
   }
   EXPECT_EQ(1U, scene.pool.counts().started);
 }
@@ -156,15 +156,15 @@ TEST(ReservedThreads, LetsIdleThreadsGoDownToItsMinimum) {
   ReserveScene scene(options);
   Gate gate;
   std::deque<Known> held;
-  EXPECT_TRUE(comes([&] {
+  EXPECT_TRUE(eventually([&] {
     held.emplace_back(Invocation::blocking, [&] { gate.pass(); });
     if (!scene.try_execute(held.back())) held.pop_back();
     return held.size() == 4;
   }));
   gate.open();
-  EXPECT_TRUE(comes([&] { return scene.pool.counts().leased == 1; }));
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
-  for (const Known& task : held) EXPECT_TRUE(comes([&] { return task.runs == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.pool.counts().leased == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 1; }));
+  for (const Known& task : held) EXPECT_TRUE(eventually([&] { return task.runs == 1; }));
 }
 
 // An idle thread withdraws while a caller takes it.
@@ -183,8 +183,8 @@ TEST(ReservedThreads, LosesNoTaskToAThreadThatIsLeaving) {
       std::this_thread::yield();
     }
   }
-  for (Known& task : tasks) EXPECT_TRUE(comes([&] { return task.runs == 1; }));
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 0; }));
+  for (Known& task : tasks) EXPECT_TRUE(eventually([&] { return task.runs == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 0; }));
   EXPECT_EQ(static_cast<std::size_t>(handed), tasks.size());
 }
 
@@ -207,10 +207,10 @@ TEST(ReservedThreads, GivesEveryTaskToOneThreadUnderContention) {
     });
   }
   for (std::thread& taker : takers) taker.join();
-  EXPECT_TRUE(comes([&] { return ran == handed; }));
+  EXPECT_TRUE(eventually([&] { return ran == handed; }));
   EXPECT_GT(handed, 0);
   for (const Known& task : tasks) EXPECT_LE(task.runs, 1);
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() + scene.reserve->pending() <= 4; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() + scene.reserve->pending() <= 4; }));
 }
 
 TEST(ReservedThreads, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
@@ -225,7 +225,7 @@ TEST(ReservedThreads, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
     tries.join();
     scene.reserve.reset();  // waits for all its threads
     for (const Known& task : tasks) EXPECT_EQ(0, task.closes);
-    EXPECT_TRUE(comes([&] { return scene.pool.counts().leased == 0; }));
+    EXPECT_TRUE(eventually([&] { return scene.pool.counts().leased == 0; }));
   }
 }
 
@@ -238,17 +238,17 @@ TEST(ReservedThreads, TakesNoThreadFromJobsThatWait) {
   source.execute(make_task("holds", [&] { gate.pass(); }));
   source.execute(make_task("waits", [&] { ran.fetch_add(1); }));
   Known task;
-  EXPECT_TRUE(comes([&] { return scene.try_execute(task); }));
-  EXPECT_TRUE(comes([&] { return task.runs == 1; }));
+  EXPECT_TRUE(eventually([&] { return scene.try_execute(task); }));
+  EXPECT_TRUE(eventually([&] { return task.runs == 1; }));
   EXPECT_EQ(0, ran);
   gate.open();
-  EXPECT_TRUE(comes([&] { return ran == 1; }));
+  EXPECT_TRUE(eventually([&] { return ran == 1; }));
 }
 
 TEST(ReservedThreads, IsSeenInTheDumpOfThePool) {
   ReserveScene scene(of(1));
   ASSERT_TRUE(scene.warm());
-  EXPECT_TRUE(comes([&] {
+  EXPECT_TRUE(eventually([&] {
     const auto dump = scene.pool.dump();
     return dump.size() == 1 && dump[0].doing == std::string("reserved") && dump[0].state == ThreadInfo::State::leased;
   }));

@@ -53,10 +53,10 @@ void opens_its_window(StrategyMode mode, unsigned threads, unsigned reserved, in
   scene.queue.add(make_task(
       "WINDOW_UPDATE", [&] { window.open(); }, Invocation::non_blocking));
   std::thread io([&] { scene.strategy->produce(); });
-  EXPECT_TRUE(comes([&] { return window.is_open(); }));
+  EXPECT_TRUE(eventually([&] { return window.is_open(); }));
   window.open();  // lets a failing test end
   io.join();
-  EXPECT_TRUE(comes([&] { return ended == blocked; }));
+  EXPECT_TRUE(eventually([&] { return ended == blocked; }));
 }
 
 TEST(Starvation, OfTwoThreadsDoesNotStopProductionWhenAllAreBlocked) {
@@ -81,7 +81,7 @@ TEST(Starvation, DoesNotEatTheLastProducer) {
       scene.strategy->produce();
       std::this_thread::yield();
     }
-    EXPECT_TRUE(comes([&] { return scene.pool->counts().busy == 0; }));
+    EXPECT_TRUE(eventually([&] { return scene.pool->counts().busy == 0; }));
     std::atomic<int> ended{0};
     for (int i = 0; i < 8; ++i) {
       scene.queue.add(make_task("blocked", [&] {
@@ -92,10 +92,10 @@ TEST(Starvation, DoesNotEatTheLastProducer) {
     scene.queue.add(make_task(
         "WINDOW_UPDATE", [&] { window.open(); }, Invocation::non_blocking));
     std::thread io([&] { scene.strategy->produce(); });
-    EXPECT_TRUE(comes([&] { return window.is_open(); }));
+    EXPECT_TRUE(eventually([&] { return window.is_open(); }));
     window.open();
     io.join();
-    EXPECT_TRUE(comes([&] { return ended == 8; }));
+    EXPECT_TRUE(eventually([&] { return ended == 8; }));
   }
 }
 
@@ -113,10 +113,10 @@ TEST(Starvation, DoesNotRelyOnAHelperThatIsQueued) {
   scene.queue.add(make_task(
       "WINDOW_UPDATE", [&] { window.open(); }, Invocation::non_blocking));
   std::thread io([&] { scene.strategy->produce(); });
-  EXPECT_TRUE(comes([&] { return window.is_open(); }));
+  EXPECT_TRUE(eventually([&] { return window.is_open(); }));
   window.open();
   io.join();
-  EXPECT_TRUE(comes([&] { return ended == 1; }));
+  EXPECT_TRUE(eventually([&] { return ended == 1; }));
 }
 
 // Many announcers, real threads, every mode: each task runs once, and one thread produces at a time (asserted by
@@ -139,7 +139,7 @@ TEST(ARealStrategy, RunsEveryTaskOnceHoweverManyThreadsAnnounce) {
       });
     }
     for (std::thread& announcer : announcers) announcer.join();
-    EXPECT_TRUE(comes([&] { return ran == 3 * kEach; }));
+    EXPECT_TRUE(eventually([&] { return ran == 3 * kEach; }));
     EXPECT_EQ(static_cast<std::uint64_t>(3 * kEach), scene.strategy->counts().tasks());
     EXPECT_EQ(0U, scene.strategy->counts().rejected);
   }
@@ -150,8 +150,8 @@ TEST(ARealStrategy, IsSeenInNumbers) {
   std::atomic<int> ran{0};
   for (int i = 0; i < 10; ++i) scene.queue.add(make_task("counts", [&] { ran.fetch_add(1); }));
   scene.strategy->produce();
-  EXPECT_TRUE(comes([&] { return ran == 10; }));
-  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1 && scene.pool->counts().busy == 0; }));
+  EXPECT_TRUE(eventually([&] { return ran == 10; }));
+  EXPECT_TRUE(eventually([&] { return scene.reserve->available() == 1 && scene.pool->counts().busy == 0; }));
   const StrategyCounts tasks = scene.strategy->counts();
   const ThreadCounts threads = scene.pool->counts();
   EXPECT_EQ(10U, tasks.tasks());

@@ -88,7 +88,7 @@ TEST(TaskExecutor, LosesNoPermitToATaskThatThrows) {
       gate.pass();
     }));
   }
-  EXPECT_TRUE(comes([&] { return inside == 2; })) << "both permits are there";
+  EXPECT_TRUE(eventually([&] { return inside == 2; })) << "both permits are there";
   gate.open();
 }
 

@@ -38,7 +38,7 @@ class Gate {
 
 // Yields until `done`. Returns false after a timeout far beyond any reasonable delay.
 template <class Done>
-bool comes(Done done) {
+bool eventually(Done done) {
   const Instant patience = Clock::now() + 20s;
   while (!done()) {
     if (Clock::now() > patience) return false;

@@ -35,7 +35,7 @@ constexpr ThreadPoolOptions sized(unsigned min, unsigned max) {
 
 TEST(ThreadPool, StartsItsMinimumAndNoMore) {
   Pool pool(sized(3, 8));
-  EXPECT_TRUE(comes([&] { return pool.counts().idle == 3; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().idle == 3; }));
   EXPECT_EQ(3U, pool.counts().threads);
   EXPECT_EQ(3U, pool.counts().started);
 }
@@ -43,11 +43,11 @@ TEST(ThreadPool, StartsItsMinimumAndNoMore) {
 TEST(ThreadPool, StartsAThreadOnlyWhenNoneIsIdle) {
   Gate gate;
   Pool pool(sized(1, 3));
-  EXPECT_TRUE(comes([&] { return pool.counts().idle == 1; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().idle == 1; }));
   EXPECT_TRUE(pool.run([&] { gate.pass(); }));
   EXPECT_EQ(1U, pool.counts().threads);
   EXPECT_TRUE(pool.run([&] { gate.pass(); }));
-  EXPECT_TRUE(comes([&] { return pool.counts().threads == 2; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().threads == 2; }));
   gate.open();
 }
 
@@ -61,12 +61,12 @@ TEST(ThreadPool, QueuesBeyondItsMaximumAndRefusesNothing) {
       ran.fetch_add(1);
     }));
   }
-  EXPECT_TRUE(comes([&] { return pool.counts().busy == 2; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().busy == 2; }));
   EXPECT_EQ(2U, pool.counts().threads);
   EXPECT_EQ(4998U, pool.counts().queue);
   gate.open();
-  EXPECT_TRUE(comes([&] { return ran == 5000; }));
-  EXPECT_TRUE(comes([&] { return pool.counts().busy == 0; }));
+  EXPECT_TRUE(eventually([&] { return ran == 5000; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().busy == 0; }));
   EXPECT_EQ(5000U, pool.pool.queue_wait().count());
 }
 
@@ -95,7 +95,7 @@ TEST(ThreadPool, LosesNoThreadToAJobThatThrows) {
       if (i % 2 == 0) throw std::runtime_error("of its own");
     });
   }
-  EXPECT_TRUE(comes([&] { return ran == 100 && pool.counts().idle == 1; }));
+  EXPECT_TRUE(eventually([&] { return ran == 100 && pool.counts().idle == 1; }));
   EXPECT_EQ(1U, pool.counts().started);
   EXPECT_EQ(50U, pool.counts().failed_jobs);
   EXPECT_EQ(50U, failures.said.size());
@@ -128,7 +128,7 @@ TEST(ThreadPool, RefusesASourceOverItsLimitAndNoOther) {
   EXPECT_TRUE(pool.run([] {}));
   EXPECT_EQ(100'002U, pool.counts().queue_limit) << "the bound of the queue is the sum";
   gate.open();
-  EXPECT_TRUE(comes([&] { return tasks[1].runs == 1; }));
+  EXPECT_TRUE(eventually([&] { return tasks[1].runs == 1; }));
 }
 
 TEST(ThreadPool, IsLowOnThreadsOnlyWhileItIs) {
@@ -140,7 +140,7 @@ TEST(ThreadPool, IsLowOnThreadsOnlyWhileItIs) {
   for (int i = 0; i < 3; ++i) pool.run([&] { gate.pass(); });
   EXPECT_TRUE(pool.counts().low_on_threads);
   gate.open();
-  EXPECT_TRUE(comes([&] { return !pool.counts().low_on_threads; })) << "the state is left again";
+  EXPECT_TRUE(eventually([&] { return !pool.counts().low_on_threads; })) << "the state is left again";
 }
 
 TEST(ThreadPool, RunsLoopsOnTopOfItsMaximumOnAnyMachine) {
@@ -158,12 +158,12 @@ TEST(ThreadPool, RunsLoopsOnTopOfItsMaximumOnAnyMachine) {
       });
       EXPECT_TRUE(pool.pool.execute_leased(loop));
     }
-    EXPECT_TRUE(comes([&] { return loops == cores; }));
+    EXPECT_TRUE(eventually([&] { return loops == cores; }));
     pool.run([&] { jobs.fetch_add(1); });
-    EXPECT_TRUE(comes([&] { return jobs == 1; })) << "max is for jobs alone";
+    EXPECT_TRUE(eventually([&] { return jobs == 1; })) << "max is for jobs alone";
     EXPECT_EQ(cores, pool.counts().leased);
     gate.open();
-    EXPECT_TRUE(comes([&] { return pool.counts().leased == 0; }));
+    EXPECT_TRUE(eventually([&] { return pool.counts().leased == 0; }));
   }
 }
 
@@ -178,9 +178,9 @@ TEST(ThreadPool, GivesALeasedPlaceAtOnceOrNever) {
   EXPECT_NE(nullptr, second) << "still the caller's";
   EXPECT_EQ(0U, pool.counts().queue);
   gate.open();
-  EXPECT_TRUE(comes([&] { return pool.counts().leased == 0; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().leased == 0; }));
   EXPECT_TRUE(pool.pool.execute_leased(second));
-  EXPECT_TRUE(comes([&] { return pool.counts().leased == 0; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().leased == 0; }));
 }
 
 TEST(ThreadPool, NeverLendsALeasedPlaceToAJob) {
@@ -194,7 +194,7 @@ TEST(ThreadPool, NeverLendsALeasedPlaceToAJob) {
     EXPECT_TRUE(pool.pool.execute_leased(task));
   }
   gate.open();
-  EXPECT_TRUE(comes([&] { return pool.counts().leased == 0; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().leased == 0; }));
   for (int i = 0; i < 200; ++i) {
     pool.run([&] {
       const int now = inside.fetch_add(1) + 1;
@@ -205,7 +205,7 @@ TEST(ThreadPool, NeverLendsALeasedPlaceToAJob) {
       inside.fetch_sub(1);
     });
   }
-  EXPECT_TRUE(comes([&] { return pool.counts().busy == 0 && pool.counts().queue == 0; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().busy == 0 && pool.counts().queue == 0; }));
   EXPECT_LE(most.load(), 2);
 }
 
@@ -216,9 +216,9 @@ TEST(ThreadPool, ShrinksFromASpikeToItsMinimum) {
   options.max_evict_count = 14;
   Pool pool(options);
   for (int i = 0; i < 16; ++i) pool.run([&] { gate.pass(); });
-  EXPECT_TRUE(comes([&] { return pool.counts().busy == 16; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().busy == 16; }));
   gate.open();
-  EXPECT_TRUE(comes([&] { return pool.counts().threads == 2; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().threads == 2; }));
   EXPECT_EQ(14U, pool.counts().evicted);
   EXPECT_TRUE(pool.run([] {}));
 }
@@ -231,10 +231,10 @@ TEST(ThreadPool, ShrinksOneByOneWhenOnlyOneMayLeavePerIdleTimeout) {
   options.max_evict_count = 1;
   Pool pool(options);
   for (int i = 0; i < 16; ++i) pool.run([&] { gate.pass(); });
-  EXPECT_TRUE(comes([&] { return pool.counts().busy == 16; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().busy == 16; }));
   const Instant begin = Clock::now();
   gate.open();
-  EXPECT_TRUE(comes([&] { return pool.counts().threads == 2; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().threads == 2; }));
   EXPECT_GE(Clock::now() - begin, 14 * options.idle_timeout) << "and none of the fourteen before its time";
   EXPECT_EQ(14U, pool.counts().evicted);
 }
@@ -247,7 +247,7 @@ TEST(ThreadPool, ShrinksToNothingAndGrowsAgain) {
   for (int round = 0; round < 20; ++round) {
     std::atomic<bool> ran{false};
     EXPECT_TRUE(pool.run([&] { ran = true; }));
-    EXPECT_TRUE(comes([&] { return ran && pool.counts().threads == 0; }));
+    EXPECT_TRUE(eventually([&] { return ran && pool.counts().threads == 0; }));
   }
 }
 
@@ -261,10 +261,10 @@ TEST(ThreadPool, LosesNoJobToAThreadThatIsLeaving) {
   for (int i = 0; i < 2000; ++i) {
     EXPECT_TRUE(pool.run([&] { ran.fetch_add(1); }));
     if (i % 4 == 0) {
-      EXPECT_TRUE(comes([&] { return ran == i + 1; }));
+      EXPECT_TRUE(eventually([&] { return ran == i + 1; }));
     }
   }
-  EXPECT_TRUE(comes([&] { return ran == 2000; }));
+  EXPECT_TRUE(eventually([&] { return ran == 2000; }));
 }
 
 TEST(ThreadPool, KeepsItsThreadsWhenTheIdleTimeoutIsZero) {
@@ -273,9 +273,9 @@ TEST(ThreadPool, KeepsItsThreadsWhenTheIdleTimeoutIsZero) {
   options.idle_timeout = Duration::zero();
   Pool pool(options);
   for (int i = 0; i < 4; ++i) pool.run([&] { gate.pass(); });
-  EXPECT_TRUE(comes([&] { return pool.counts().busy == 4; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().busy == 4; }));
   gate.open();
-  EXPECT_TRUE(comes([&] { return pool.counts().idle == 4; }));
+  EXPECT_TRUE(eventually([&] { return pool.counts().idle == 4; }));
   EXPECT_EQ(0U, pool.counts().evicted);
 }
 
@@ -290,9 +290,10 @@ TEST(ThreadPool, RunsQueuedJobsWhenItsMaximumIsRaised) {
     });
   }
   EXPECT_EQ(2U, pool.counts().queue);
-  ASSERT_TRUE(comes([&] { return inside == 1; })) << "a thread that is only called looks for more jobs when it comes";
+  ASSERT_TRUE(eventually([&] { return inside == 1; }))
+      << "a thread that is only called looks for more jobs when it comes";
   pool.pool.resize(0, 3);
-  EXPECT_TRUE(comes([&] { return inside == 3; }));
+  EXPECT_TRUE(eventually([&] { return inside == 3; }));
   gate.open();
 }
 
@@ -323,7 +324,7 @@ TEST(ThreadPool, ClosesQueuedTasksAndInterruptsRunningOnesWhenItStopsLate) {
     while (!pool.interrupted()) std::this_thread::yield();
   }));
   source.execute(lend(queued));
-  EXPECT_TRUE(comes([&] { return inside.load(); }));
+  EXPECT_TRUE(eventually([&] { return inside.load(); }));
   EXPECT_TRUE(pool.stop(2s)) << "it asked to be told, and ended in the second half";
   EXPECT_EQ(1, queued.closes);
   EXPECT_EQ(0, queued.runs);
@@ -339,7 +340,7 @@ TEST(ThreadPool, StopsInBoundedTimeAlthoughATaskNeverEnds) {
     inside = true;
     gate.pass();
   }));
-  EXPECT_TRUE(comes([&] { return inside.load(); }));
+  EXPECT_TRUE(eventually([&] { return inside.load(); }));
   EXPECT_FALSE(pool.stop(10ms));
   const auto dump = pool.dump();
   ASSERT_EQ(1U, dump.size()) << "and says who it is";
@@ -355,7 +356,7 @@ TEST(ThreadPool, StopsFromOneOfItsOwnThreads) {
     ASSERT_TRUE(pool.start());
     TaskSource source(pool, "test", 100);
     source.execute(make_task("stops", [&] { answer = pool.stop(20s) ? 1 : 0; }));
-    EXPECT_TRUE(comes([&] { return answer == 1; }));
+    EXPECT_TRUE(eventually([&] { return answer == 1; }));
   }
 }
 
@@ -401,7 +402,7 @@ TEST(ThreadPool, ReportsTheTaskOfEveryThreadAndItsStart) {
     inside.fetch_add(1);
     gate.pass();
   });
-  EXPECT_TRUE(comes([&] { return inside == 2; }));
+  EXPECT_TRUE(eventually([&] { return inside == 2; }));
   int idle = 0, busy = 0, leased = 0;
   for (const ThreadInfo& thread : pool.pool.dump()) {
     using State = ThreadInfo::State;
@@ -486,7 +487,7 @@ TEST(ThreadPool, RunsEveryTaskItTookWhicheverThreadCouldNotBeStarted) {
         taken += pool.source.execute(lend(tasks.back())) ? 1 : 0;
       }
       EXPECT_EQ(n == 0 ? 0 : 6, taken) << "with no thread at all it says no, else it queues";
-      EXPECT_TRUE(comes([&] { return pool.counts().busy == static_cast<unsigned>(std::min(n, 4)); }));
+      EXPECT_TRUE(eventually([&] { return pool.counts().busy == static_cast<unsigned>(std::min(n, 4)); }));
       EXPECT_EQ(static_cast<unsigned>(std::min(n, 4)), pool.counts().threads);
       gate.open();
     }

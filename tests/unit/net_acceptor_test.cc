@@ -129,7 +129,7 @@ TEST_F(AnAcceptor, AsksAgainAfterAPauseWhichNobodyShortens) {
   EXPECT_TRUE(until_clients(2)) << "no event announces them again";
 }
 
-// The soft limit is the number of the next descriptor: whoever opens one fails.
+// The soft limit is the number of the next descriptor, so every open fails.
 class NoDescriptorLeft {
  public:
   NoDescriptorLeft() {

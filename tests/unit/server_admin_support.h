@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/registry.h"
 #include "proxy/server/admin/control.h"
 #include "proxy/server/admin/handlers/pool_commands.h"
 #include "proxy/server/admin/handlers/reload.h"

@@ -31,7 +31,7 @@ bool add(STACK_OF(PKCS12_SAFEBAG) * bags, X509* certificate, std::size_t number)
          PKCS12_add1_attr_by_txt(bag, kTrusted, V_ASN1_OBJECT, any, -1) == 1;  // -1: `any` is an ASN1_OBJECT
 }
 
-// SHA-1 in the integrity check, whose password everybody knows, is what every version of Java reads.
+// SHA-1 in the integrity check, whose password is public: every version of Java reads it.
 Pkcs12Ptr store_of(STACK_OF(PKCS12_SAFEBAG) * bags) {
   STACK_OF(PKCS7)* list = nullptr;
   const bool added = PKCS12_add_safe(&list, bags, kNotEncrypted, 0, nullptr) == 1;

@@ -74,7 +74,7 @@ metrics::AdminSample AdminServer::sample() const {
   const auto add = [&sample](const char* name, const std::unique_ptr<AdminSessions>& sessions) {
     if (!sessions) return;
     sample.connections += sessions->open();
-    sample.doors.push_back({name, sessions->ended_for_others(), sessions->refused()});
+    sample.listeners.push_back({name, sessions->ended_for_others(), sessions->refused()});
   };
   add("admin", main_);
   add("metrics", metrics_);

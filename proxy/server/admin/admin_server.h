@@ -43,7 +43,7 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   Status read_token() LOOP_ONLY;        // again, on a reload
   void close_listeners() LOOP_ONLY;     // a successor has the sockets
   Fd copy_of_listener() const LOOP_ONLY { return main_->listener().copy(); }
-  Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->listener().copy(); }
+  Fd copy_of_metrics_socket() const LOOP_ONLY { return metrics_->listener().copy(); }
   // Returns false, with the task closed, if too many tasks exist or the loop has ended.
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return !ended_ && driver_->submit(std::move(task)); }
 

@@ -10,12 +10,16 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "metrics/registry.h"
+#include "metrics/histogram.h"
 #include "metrics/sample.h"
 #include "pool/destination/snapshot.h"
 #include "proxy/server/admin/credentials_state.h"
 #include "proxy/server/admin/handlers/pool_analysis.h"
 #include "proxy/telemetry/leak_record.h"
+
+namespace carpool::metrics {
+class Registry;
+}
 
 namespace carpool::proxy::admin {
 

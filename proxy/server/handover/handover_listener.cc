@@ -117,7 +117,8 @@ Result<FdMessage> HandoverListener::build_message() {
   const auto addresses = parts_.config.with(
       [](const config::Config& config) { return std::pair(config.admin.address, config.metrics.address); });
   if (parts_.admin.address() != nullptr) add("admin", addresses.first, parts_.admin.copy_of_listener());
-  if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
+  if (parts_.admin.metrics_address() != nullptr)
+    add("metrics", addresses.second, parts_.admin.copy_of_metrics_socket());
   add("handover", configured_, acceptor_.copy());
   std::size_t secrets = 0;
   const auto held = parts_.origins.directory().hold();  // destroying a pool does not wait for this loop

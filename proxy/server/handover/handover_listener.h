@@ -41,9 +41,9 @@ class HandoverListener final : private net::Acceptor::Owner {
  private:
   // The new process while it is connected to the handover socket.
   struct Successor final : exec::Watcher {
-    explicit Successor(HandoverListener& d) : door(d) {}
-    void on_ready(exec::Ready) override LOOP_ONLY { door.on_message(); }
-    HandoverListener& door;
+    explicit Successor(HandoverListener& l) : listener(l) {}
+    void on_ready(exec::Ready) override LOOP_ONLY { listener.on_message(); }
+    HandoverListener& listener;
     Fd socket;
     exec::WatchKey key;
     HandoverMessage word{HandoverMessage::kGo};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/fan_out.h"
+#include "proxy/server/worker.h"
 #include "proxy/upstream/origin/credentials.h"
 
 namespace carpool::proxy {

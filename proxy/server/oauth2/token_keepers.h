@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "proxy/server/oauth2/token_keeper.h"
-#include "proxy/server/worker.h"
+#include "proxy/server/workers.h"
 
 namespace carpool::proxy {
+
+class OriginRegistry;
 
 class TokenKeepers final {
  public:

@@ -1,6 +1,7 @@
 #include "proxy/server/reload/reload_barrier.h"
 
 #include "proxy/server/listener_set.h"
+#include "proxy/server/worker.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {

@@ -10,7 +10,7 @@
 #include "proxy/config/config.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/reload/listener_changes.h"
-#include "proxy/server/worker.h"
+#include "proxy/server/workers.h"
 
 namespace carpool::proxy {
 

@@ -108,9 +108,9 @@ def test_clients_that_say_nothing_after_their_handshake_keep_no_review_out(webho
 def test_idle_connections_to_a_door_keep_no_probe_out_of_any(carpool, held):
     port = free_port()
     c = carpool(metrics={"address": "127.0.0.1:%d" % port})
-    doors = {"admin": c.admin_address, "metrics": ("127.0.0.1", port)}
-    idle = idle_connections(doors[held][1], 300)
-    for address in doors.values():
+    listeners = {"admin": c.admin_address, "metrics": ("127.0.0.1", port)}
+    idle = idle_connections(listeners[held][1], 300)
+    for address in listeners.values():
         for path in ("/livez", "/readyz", "/metrics"):
             with socket.create_connection(address, 5) as probe:
                 probe.sendall(("GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n" % path).encode())
@@ -165,14 +165,14 @@ class Liar:
 
     def __init__(self, body):
         self.body = body
-        self.door = socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self.door.getsockname()[1]
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.server.getsockname()[1]
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
         while True:
             try:
-                client, _ = self.door.accept()
+                client, _ = self.server.accept()
             except OSError:
                 return
             with client:
@@ -180,8 +180,8 @@ class Liar:
                 client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.body) + self.body)
 
     def close(self):
-        self.door.shutdown(socket.SHUT_RDWR)
-        self.door.close()
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
 
 
 @pytest.mark.parametrize("body", [b"[" * LEVELS, b'{"pools":' * LEVELS + b"1" + b"}" * LEVELS, b'{"pools": ' + b"[" * LEVELS + b"]" * LEVELS + b', "b": 1}',

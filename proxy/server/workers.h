@@ -1,0 +1,12 @@
+// Workers: all workers of a process, without the members of Worker.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+namespace carpool::proxy {
+
+class Worker;
+using Workers = std::vector<std::unique_ptr<Worker>>;
+
+}  // namespace carpool::proxy
