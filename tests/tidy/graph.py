@@ -24,11 +24,11 @@ def unit(path):
     return path.rsplit(".", 1)[0]
 
 
-def cycles(graph):
-    """Sets of units that include each other, each set once (Tarjan's components of more than one unit)."""
+def cycles(graph, node=unit):
+    """Sets of units that include each other, each set once (Tarjan's components of more than one unit); node=str: of files."""
     edges = {}
     for path, headers in graph.items():
-        edges.setdefault(unit(path), set()).update(unit(h) for h in headers if unit(h) != unit(path))
+        edges.setdefault(node(path), set()).update(node(h) for h in headers if node(h) != node(path))
     index, low, stack, found = {}, {}, [], []
 
     def visit(one):

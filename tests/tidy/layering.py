@@ -119,6 +119,9 @@ PARTS_OF_ONE = [
 
 
 def include_cycle(tree):
+    """No header reaches itself, without exception; of units (x.h and x.cc) only the listed ones include each other."""
+    for cycle in graph.cycles(graph.includes(tree), str):
+        yield Offence(min(cycle), 1, "include cycle of headers: " + " ".join(sorted(cycle)))
     for cycle in graph.cycles(graph.includes(tree)):
         if not any(cycle <= parts for parts in PARTS_OF_ONE):
             yield Offence(min(cycle) + ".h", 1, "include cycle: " + " ".join(sorted(cycle)))

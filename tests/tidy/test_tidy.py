@@ -143,6 +143,13 @@ def test_units_do_not_include_each_other_in_a_cycle(tree):
     assert where(layering.include_cycle(t)) == [("pool/a.h", 1)]
 
 
+def test_headers_of_one_class_do_not_include_each_other_either(tree):
+    t = tree({"exec/loop.h": '#include "exec/timer.h"\n', "exec/timer.h": "", "exec/timer.cc": '#include "exec/loop.h"\n'})
+    assert where(layering.include_cycle(t)) == []
+    t = tree({"exec/loop.h": '#include "exec/timer.h"\n', "exec/timer.h": '#include "exec/loop.h"\n'})
+    assert where(layering.include_cycle(t)) == [("exec/loop.h", 1)]
+
+
 def test_the_root_of_the_proxy_holds_few_files(tree):
     t = tree({"proxy/%d.cc" % i: "" for i in range(13)})
     assert where(layering.root_files(t)) == [("proxy", 1)]
