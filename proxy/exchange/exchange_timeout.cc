@@ -70,7 +70,7 @@ Fault Exchange::fault_of(const DeadlineRow& row) const {
 std::string_view Exchange::phase() const {
   switch (state_) {
     case ExchangeState::idle:
-      return "resting";
+      return "idle";
     case ExchangeState::collecting:
       return "reading the request body";
     case ExchangeState::authorizing:

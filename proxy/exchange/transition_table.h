@@ -72,7 +72,7 @@ inline constexpr std::array kExchangeTable{
 
 inline constexpr std::size_t kExchangeStates = 7;
 inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
-    "resting", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
+    "idle", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
 
 // Returns the row's index, or kNoRow. An index, because g++ 12 with UBSan cannot compare pointers at compile time.
 inline constexpr std::size_t kNoRow = kExchangeTable.size();

@@ -59,7 +59,7 @@ def test_what_a_replaced_authority_verified_serves_no_further_request(origin, ca
         assert closed(c, o) == 1, "the idle one is gone when the reload is answered"
         assert client.get(o.url + "/").status in (502, 503), "503: it waits for the connection in use, which may serve"
     gate.open()
-    assert running.response().status == 200, "what runs is finished"
+    assert running.response().status == 200, "a running request is completed"
     running.close()
     until(lambda: closed(c, o) == 2 and c.pool(o.url)["active"] == 0, what="the end of the other one")
 

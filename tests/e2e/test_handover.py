@@ -211,13 +211,13 @@ def test_a_session_of_http_2_is_told_twice_and_its_long_answer_ends(long_answers
 
 def test_a_client_that_rests_is_served_once_more(origin, line):
     o, c = origin(), line(shutdown_grace="20s")
-    with c.client() as resting, H2Client(c.address) as session:
-        assert resting.get(o.url + "/").keeps_alive()
+    with c.client() as idle_client, H2Client(c.address) as session:
+        assert idle_client.get(o.url + "/").keeps_alive()
         assert session.get("/", authority=o.authority).status == 200
         line.next(c)
         assert session.until(lambda: session.goaways), "clients of HTTP/2 are told at once"
         session.sock.close()
-        answer = resting.get(o.url + "/")
+        answer = idle_client.get(o.url + "/")
         assert (answer.status, answer.keeps_alive()) == (200, False)
     assert c.wait(10) == 0
 

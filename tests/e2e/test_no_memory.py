@@ -51,8 +51,8 @@ def failed(c):
 def test_what_rests_makes_room_and_what_runs_is_finished(slow, gate, carpool):
     o, c = slow, carpool(pool={"size": 256}, listen={"idle_timeout": "120s"})
     with contextlib.ExitStack() as stack:
-        resting = stack.enter_context(c.client())
-        assert resting.get(o.url + "/").keeps_alive()
+        idle_client = stack.enter_context(c.client())
+        assert idle_client.get(o.url + "/").keeps_alive()
         senders = [stack.enter_context(c.client()) for _ in range(100)]
 
         allow(c, KEPT)
@@ -65,11 +65,11 @@ def test_what_rests_makes_room_and_what_runs_is_finished(slow, gate, carpool):
                 break
         assert 0 < failed(c) < 8, "some of the reserve is there yet"
         until(lambda: stages(c), what="the last stage")
-        assert resting.at_end(), "what rests is closed"
+        assert idle_client.at_end(), "the idle client is closed"
 
         gate.open()
         answers = [sender.response() for sender in senders[:sent]]
-        assert {answer.status for answer in answers} == {200}, "what runs is finished"
+        assert {answer.status for answer in answers} == {200}, "a running request is completed"
         allow(c, None)
         until(lambda: c.get_json("/overload")["shed_level"] == "nothing", what="the end of it")
         with c.client() as later:

@@ -39,8 +39,8 @@ def pressed(origin, carpool):
 def test_it_sheds_in_order_and_comes_back(pressed):
     o, c, press = pressed
     with contextlib.ExitStack() as stack:
-        known, resting = (stack.enter_context(c.client()) for _ in range(2))
-        for client in (known, resting):
+        known, idle_client = (stack.enter_context(c.client()) for _ in range(2))
+        for client in (known, idle_client):
             assert client.get(o.url + "/").keeps_alive()
         assert overload(c)["shed_level"] == "nothing"
 
@@ -63,7 +63,7 @@ def test_it_sheds_in_order_and_comes_back(pressed):
 
         press(99)
         until(lambda: overload(c)["shed_level"] == "idle", what="the last stage")
-        assert resting.at_end()
+        assert idle_client.at_end()
         until(lambda: c.pool(o.url)["active"] == 0, what="the end of idle connections to the origin")
         assert c.metric("carpool_overload_shed_total", what="idle") == 1
         assert c.metric("carpool_pool_closed_total", origin=o.url, cause="budget") >= 1

@@ -144,7 +144,7 @@ class InspectionMeetsWish : public Stage {
   }
 
  private:
-  FakeConnection& wire_ = resting(0);
+  FakeConnection& wire_ = idle_connection(0);
   TestBorrower& wishing_ = asker(1);
 };
 
@@ -162,7 +162,7 @@ class StaleEvent : public Stage {
   }
 
  private:
-  FakeConnection& wire_ = resting(0);
+  FakeConnection& wire_ = idle_connection(0);
   const test::Event event_{wire_.index, wire_.generation, true};
   TestBorrower* askers_[2] = {};
 };
@@ -177,7 +177,7 @@ class TakeoverAgainstEvent : public Stage {
   }
 
  private:
-  FakeConnection& wire_ = resting(0);
+  FakeConnection& wire_ = idle_connection(0);
   const test::Event event_{wire_.index, wire_.generation, true};
   TestBorrower& taker_ = asker(1);
 };
@@ -206,7 +206,7 @@ class TakeoverAgainstSweep : public Stage {
     limits.idle_timeout = time;
     return limits;
   }
-  FakeConnection& wire_ = resting(0);
+  FakeConnection& wire_ = idle_connection(0);
   TestBorrower& taker_ = asker(1);
   const Instant late_ = world.now + milliseconds(10);
   bool rested_again_ = false;
@@ -222,7 +222,7 @@ class TakeoverAgainstEviction : public Stage {
   }
 
  private:
-  FakeConnection& wire_ = resting(0);
+  FakeConnection& wire_ = idle_connection(0);
   TestBorrower& one_ = asker(1);
   TestBorrower& other_ = asker(2);
 };
@@ -382,7 +382,7 @@ class LostInspectionMeetsWish : public Stage {
   }
 
  private:
-  FakeConnection& wire_ = resting(0);
+  FakeConnection& wire_ = idle_connection(0);
   TestBorrower& taker_ = asker(1);
   TestBorrower& wishing_ = asker(2);
 };

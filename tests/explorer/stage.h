@@ -87,7 +87,7 @@ class Stage : public Scenario {
     if (one.borrow(destination()) != State::waiting) world.wrong = "the stage was not set";
     return one;
   }
-  FakeConnection& resting(LoopId loop, unsigned of = 0) {
+  FakeConnection& idle_connection(LoopId loop, unsigned of = 0) {
     TestBorrower& one = leased(loop, of);
     FakeConnection& wire = one.wire();
     one.release();

@@ -122,7 +122,7 @@ class History {
 
   void act(TestBorrower& asker) {
     switch (asker.state) {
-      case State::resting:
+      case State::idle:
       case State::refused:
         return borrow(asker);
       case State::waiting:

@@ -292,7 +292,7 @@ class FakeEnvironment : public pool::Environment {
 // A borrower that keeps its lease.
 class TestBorrower final : public pool::Borrower {
  public:
-  enum class State : std::uint8_t { resting, waiting, leased, refused };
+  enum class State : std::uint8_t { idle, waiting, leased, refused };
 
   TestBorrower(FakeEnvironment& world, LoopId loop) : world_(world), loop_(loop) {}
 
@@ -318,7 +318,7 @@ class TestBorrower final : public pool::Borrower {
     calling_ = true;
     destination_->cancel(*this, world_.now);
     calling_ = false;
-    state = State::resting;
+    state = State::idle;
   }
   void release() {
     leave();
@@ -357,7 +357,7 @@ class TestBorrower final : public pool::Borrower {
   LoopId loop() const { return loop_; }
   Destination* destination() const { return destination_; }
 
-  State state = State::resting;
+  State state = State::idle;
   pool::Lease lease;
   std::optional<Fault> fault;
   int leases = 0, refusals = 0;
@@ -382,7 +382,7 @@ class TestBorrower final : public pool::Borrower {
   void leave() {
     world_.on(loop_);
     --wire().users;
-    state = State::resting;
+    state = State::idle;
     calling_ = true;
   }
   void check_call(const char* what) {

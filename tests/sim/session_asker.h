@@ -16,7 +16,7 @@ namespace carpool::test {
 
 class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamHandler {
  public:
-  enum class State : std::uint8_t { resting, borrowing, forwarding, relaying };
+  enum class State : std::uint8_t { idle, borrowing, forwarding, relaying };
 
   SessionAsker(SessionWorld& world, Random& random, exec::LoopId loop)
       : world_(world), random_(random), loop_(loop), h2_(*world.hosts[loop], *this, response_) {}
@@ -26,7 +26,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   std::uint64_t number() const { return number_; }
   void note_rest() {
     exec::assume_on_loop();
-    if (state_ == State::resting) return;
+    if (state_ == State::idle) return;
     errand().held = upstream_stream_ != nullptr ? upstream_stream_->backlog() : 0;
     errand().takes = wants_response();
   }
@@ -58,10 +58,10 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   void act(bool kind) {
     exec::assume_on_loop();
     world_.on(loop_);
-    if (state_ == State::resting) return;
+    if (state_ == State::idle) return;
     if (!kind && chance(random_, 2)) return leave();
     if (chance(random_, 60)) say();
-    if (state_ != State::resting && untaken_ != 0 && (kind || chance(random_, 50))) {
+    if (state_ != State::idle && untaken_ != 0 && (kind || chance(random_, 50))) {
       untaken_ -= kind ? untaken_ : 1 + pick(random_, static_cast<std::uint32_t>(untaken_));
       if (upstream_stream_ != nullptr && wants_response()) static_cast<void>(upstream_stream_->resume_reading());
     }
@@ -143,7 +143,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   }
   void end() {
     if (++errand().ends != 1 || std::exchange(ended_, true)) world_.errands.complain("a request ended twice");
-    state_ = State::resting;
+    state_ = State::idle;
     upload_.finish();
   }
 
@@ -219,7 +219,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   SessionWorld& world_;
   Random& random_;
   const exec::LoopId loop_;
-  State state_ = State::resting;
+  State state_ = State::idle;
   proxy::http::RequestHead head_;
   proxy::http::ResponseHead response_;
   proxy::H2UpstreamStream h2_;

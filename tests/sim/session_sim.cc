@@ -88,7 +88,7 @@ class SessionHistory {
     }
   }
   void act(SessionAsker& asker) {
-    if (asker.state() != State::resting) return asker.act(false);
+    if (asker.state() != State::idle) return asker.act(false);
     asker.begin(++asked_);
   }
   exec::LoopId any_loop() {
@@ -141,7 +141,7 @@ class SessionHistory {
       if (std::string wrong = check(); !wrong.empty()) return wrong + " while settling";
       bool busy = false;
       for (const auto& asker : askers_) {
-        busy |= asker->state() != State::resting;
+        busy |= asker->state() != State::idle;
         for (int times = 0; times < 4; ++times) asker->act(true);
       }
       for (Link& link : world_.links) {
@@ -161,7 +161,7 @@ class SessionHistory {
   std::string look_at_the_end() {
     if (!calm_down()) return "it never came to rest";
     for (const auto& asker : askers_) {
-      if (asker->state() != State::resting) return "request " + std::to_string(asker->number()) + " never ended";
+      if (asker->state() != State::idle) return "request " + std::to_string(asker->number()) + " never ended";
     }
     for (const auto& [number, errand] : world_.errands.all) {
       if (errand.ends != 1) return "request " + std::to_string(number) + " did not end once";

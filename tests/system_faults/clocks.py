@@ -41,8 +41,8 @@ class Clocks:
         """While a client rests, one request runs and connections are idle, then once more before each kind of request."""
         oracles.serves(self.scene)
         running = threading.Thread(target=self.hold)
-        with mix.h1_client(self.scene.program) as resting:
-            first = mix.guarded("resting", lambda: [mix.over_h1(resting, "resting", self.scene.plain.url)])
+        with mix.h1_client(self.scene.program) as idle_client:
+            first = mix.guarded("idle_client", lambda: [mix.over_h1(idle_client, "idle_client", self.scene.plain.url)])
             running.start()
             self.scene.gate.wait_for(1)
             self.scene.control[clock] += seconds * SECOND

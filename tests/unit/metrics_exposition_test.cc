@@ -153,10 +153,10 @@ TEST(Exposition, SendsOfZeroCountersOnlyThoseThatRulesNeed) {
   EXPECT_EQ(samples.count(R"(carpool_pool_paused{origin="http://a.example"})"), 0U);
   Sample rest = everything();
   for (Labelled& state : rest.origins.front().connections) state.value = 0;
-  const auto resting = samples_of(page_of(registry, rest));
-  EXPECT_EQ(resting.at(R"(carpool_pool_connections{origin="http://a.example",state="borrowed"})"), 0);
-  EXPECT_EQ(resting.at(R"(carpool_pool_connections{origin="http://a.example",state="idle"})"), 0);
-  EXPECT_EQ(resting.at(R"(carpool_pool_leaks_total{origin="http://a.example"})"), 0);
+  const auto idle = samples_of(page_of(registry, rest));
+  EXPECT_EQ(idle.at(R"(carpool_pool_connections{origin="http://a.example",state="borrowed"})"), 0);
+  EXPECT_EQ(idle.at(R"(carpool_pool_connections{origin="http://a.example",state="idle"})"), 0);
+  EXPECT_EQ(idle.at(R"(carpool_pool_leaks_total{origin="http://a.example"})"), 0);
 }
 
 TEST(Exposition, KeepsTheLedgerOfASampleBalanced) {

@@ -16,7 +16,7 @@ class AtABoundary : public test::PoolScene {
   FakeConnection& session(std::uint32_t streams) {
     limits.expected_streams = streams;
     world.next_streams = streams;
-    FakeConnection& wire = resting();
+    FakeConnection& wire = idle_connection();
     EXPECT_TRUE(wire.session());
     return wire;
   }
@@ -25,14 +25,14 @@ class AtABoundary : public test::PoolScene {
 // ---- times ----
 
 TEST_F(AtABoundary, LendsWhatRestedExactlyAsLongAsItsBorrowerAccepts) {
-  resting();
+  idle_connection();
   rest(milliseconds(10));
   EXPECT_EQ(asker().borrow(destination(), {.max_idle = milliseconds(10)}), State::leased);
 }
 
 TEST_F(AtABoundary, LendsWhatRestedExactlyItsQuarantine) {
   limits.quarantine = milliseconds(10);
-  resting();
+  idle_connection();
   rest(milliseconds(10));
   EXPECT_EQ(asker().borrow(destination()), State::leased);
 }
@@ -117,7 +117,7 @@ TEST_F(AtABoundary, DialsASecondSessionBeforeTheFirstIsFull) {
 
 TEST_F(AtABoundary, LearnsNoIdleLimitFromWhatItClosedItself) {
   for (int n = 0; n < 4; ++n) {
-    FakeConnection& wire = resting();
+    FakeConnection& wire = idle_connection();
     const EventClaim claim = claim_event(wire.index, wire.generation, 0);
     ASSERT_EQ(claim.kind, EventClaim::Kind::inspecting);
     rest(seconds(2));

@@ -240,7 +240,7 @@ TEST_F(Classes, StarveNobodyWhateverComes) {
     // The highest class is served up to 64 times as often as the lowest, and a client shares with those of its class.
     for (int round = 0; round < 20'000; ++round) {
       One& one = all[pick(count)];
-      if (one.asker->state == State::resting) one.asker->borrow(pool, one.want);
+      if (one.asker->state == State::idle) one.asker->borrow(pool, one.want);
       if (one.asker->state == State::leased && pick(2) == 0) {
         ++one.served;
         one.asker->release();

@@ -165,7 +165,7 @@ TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
     }
     settle();
   }
-  for (TestBorrower& one : five) EXPECT_EQ(one.state, State::resting);
+  for (TestBorrower& one : five) EXPECT_EQ(one.state, State::idle);
 }
 
 TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
@@ -186,7 +186,7 @@ TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
   for (; streams < 200 && starved.state == State::waiting; ++streams) {
     TestBorrower& next = streams % 2 == 0 ? one : two;
     if (next.state == State::leased) next.release();
-    if (next.state == State::resting) next.borrow(busy);
+    if (next.state == State::idle) next.borrow(busy);
     world.deliver_all();
     for (std::size_t n = 0; n < world.dials.size(); ++n) world.dialed(n);
     world.deliver_all();

@@ -32,7 +32,7 @@ class Cooled : public test::PoolScene {
   }
   // A connection that is idle, and the pause.
   void cool(Duration time) {
-    resting();
+    idle_connection();
     destination().cool_down(time, 429, world.now);
   }
   void pass(TestBorrower& one) {

@@ -32,7 +32,7 @@ TEST_F(ADestination, DialsForTheFirstBorrowerAndLendsWhatWasMade) {
 }
 
 TEST_F(ADestination, LendsAnIdleConnectionAtOnce) {
-  FakeConnection& wire = resting();
+  FakeConnection& wire = idle_connection();
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &wire);
@@ -42,7 +42,7 @@ TEST_F(ADestination, LendsAnIdleConnectionAtOnce) {
 }
 
 TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
-  FakeConnection& wire = resting(0);
+  FakeConnection& wire = idle_connection(0);
   TestBorrower& one = asker(1);
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &wire);
@@ -50,7 +50,7 @@ TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
 }
 
 TEST_F(ADestination, DialsAnewWhenAConnectionCannotBeTakenOver) {
-  resting(0);
+  idle_connection(0);
   world.attach_fails = true;
   TestBorrower& one = asker(1);
   EXPECT_EQ(one.borrow(destination()), State::waiting);
@@ -71,7 +71,7 @@ TEST_F(ADestination, ReportsHowLongItsBorrowerWaited) {
 
 TEST_F(ADestination, ClosesAnExpiredConnectionWhenItIsMetAndDialsForThatReason) {
   limits.expire_time = seconds(10);
-  resting();
+  idle_connection();
   rest(seconds(11));
   TestBorrower& one = asker();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
@@ -115,7 +115,7 @@ TEST_F(ADestination, ClosesAConnectionThatServedOftenEnough) {
 
 TEST_F(ADestination, ClosesConnectionsIdleForLongerThanTheIdleTimeout) {
   limits.idle_timeout = seconds(5);
-  resting();
+  idle_connection();
   rest(seconds(6));
   asker().borrow(destination());
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
@@ -124,7 +124,7 @@ TEST_F(ADestination, ClosesConnectionsIdleForLongerThanTheIdleTimeout) {
 
 TEST_F(ADestination, SweepsExpiredConnectionsThatNoBorrowFinds) {
   limits.idle_timeout = seconds(5);
-  resting();
+  idle_connection();
   rest(seconds(4));
   destination().sweep(world.now);
   EXPECT_TRUE(world.closed.empty());
@@ -134,7 +134,7 @@ TEST_F(ADestination, SweepsExpiredConnectionsThatNoBorrowFinds) {
 }
 
 TEST_F(ADestination, LeavesAConnectionIdleForTooLongForThisBorrowerToOthers) {
-  resting();
+  idle_connection();
   rest(seconds(1));
   BorrowRequest careful;
   careful.max_idle = milliseconds(500);
@@ -147,7 +147,7 @@ TEST_F(ADestination, LeavesAConnectionIdleForTooLongForThisBorrowerToOthers) {
 
 TEST_F(ADestination, EvictsAtTheCapForABorrowerThatAcceptsNoIdleConnection) {
   limits.size = 1;
-  resting();
+  idle_connection();
   rest(seconds(1));
   BorrowRequest careful;
   careful.max_idle = milliseconds(500);
@@ -234,7 +234,7 @@ TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {
 TEST_F(ADestination, ClosesIdleConnectionsAndRejectsWaitersWhenItStops) {
   limits.size = 2;
   TestBorrower& holder = leased(0);
-  resting(1);
+  idle_connection(1);
   TestBorrower& last = leased(1);
   TestBorrower& waiter = asker(1);
   waiter.borrow(destination());

@@ -23,14 +23,14 @@ class AnEvent : public test::PoolScene {
 };
 
 TEST_F(AnEvent, OfAnIdleConnectionLeadsToAnInspection) {
-  FakeConnection& wire = resting();
+  FakeConnection& wire = idle_connection();
   world.close_by_peer(wire);
   EXPECT_TRUE(world.event_one(0));
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
 }
 
 TEST_F(AnEvent, WithNothingBehindItLeavesTheConnectionIdle) {
-  FakeConnection& wire = resting();
+  FakeConnection& wire = idle_connection();
   world.events[0].push_back({wire.index, wire.generation, false});
   world.event_one(0);
   EXPECT_TRUE(world.closed.empty());
@@ -51,7 +51,7 @@ TEST_F(AnEvent, OfAConnectionInTheMailToItsOwnLoopIsRecordedNotDropped) {
 }
 
 TEST_F(AnEvent, OfAConnectionThatMovedToAnotherLoopIsStale) {
-  FakeConnection& wire = resting(0);
+  FakeConnection& wire = idle_connection(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
   TestBorrower& taker = asker(1);
   ASSERT_EQ(taker.borrow(destination()), State::leased);
@@ -61,7 +61,7 @@ TEST_F(AnEvent, OfAConnectionThatMovedToAnotherLoopIsStale) {
 }
 
 TEST_F(AnEvent, OfAConnectionThatMovedAwayAndCameBackIsStale) {
-  FakeConnection& wire = resting(0);
+  FakeConnection& wire = idle_connection(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
   TestBorrower& taker = asker(1);
   ASSERT_EQ(taker.borrow(destination()), State::leased);
@@ -73,14 +73,14 @@ TEST_F(AnEvent, OfAConnectionThatMovedAwayAndCameBackIsStale) {
 }
 
 TEST_F(AnEvent, OfAClosedConnectionDoesNotTouchTheNextOneInItsPlace) {
-  FakeConnection& first = resting();
+  FakeConnection& first = idle_connection();
   const std::uint32_t index = first.index;
   world.close_by_peer(first);  // the event is on its way ...
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   one.release();  // ... the release saw it as well, and closed the connection ...
   ASSERT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
-  FakeConnection& second = resting();  // ... another connection has its slot ...
+  FakeConnection& second = idle_connection();  // ... another connection has its slot ...
   ASSERT_EQ(second.index, index);
   world.event_one(0);  // ... and now the event arrives.
   EXPECT_TRUE(world.is_live(second)) << "a healthy connection was killed";
@@ -105,7 +105,7 @@ TEST_F(AnEvent, OfADestinationThatIsGoneIsStale) {
 
 TEST_F(AnEvent, KeepsBorrowersFromDialingWhileItIsLookedAt) {
   limits.size = 2;
-  FakeConnection& wire = resting(0);
+  FakeConnection& wire = idle_connection(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   TestBorrower& one = waiting({}, 1);
   EXPECT_TRUE(world.dials.empty());
@@ -116,7 +116,7 @@ TEST_F(AnEvent, KeepsBorrowersFromDialingWhileItIsLookedAt) {
 }
 
 TEST_F(AnEvent, ThatFoundTheConnectionDeadLetsTheLineDial) {
-  FakeConnection& wire = resting(0);
+  FakeConnection& wire = idle_connection(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   waiting({}, 1);
   wire.peer_closed = true;
@@ -127,7 +127,7 @@ TEST_F(AnEvent, ThatFoundTheConnectionDeadLetsTheLineDial) {
 }
 
 TEST_F(AnEvent, UnderInspectionAtTheStopIsClosedAfterIt) {
-  FakeConnection& wire = resting(0);
+  FakeConnection& wire = idle_connection(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   destination().stop(world.now);
   EXPECT_EQ(world.live.size(), 1U);

@@ -46,7 +46,7 @@ class PoolScene : public testing::Test {
     return one;
   }
   // An idle connection on `loop`.
-  FakeConnection& resting(LoopId loop = 0) {
+  FakeConnection& idle_connection(LoopId loop = 0) {
     TestBorrower& one = leased(loop);
     FakeConnection& wire = one.wire();
     one.release();

@@ -21,7 +21,7 @@ class AHealthCheck : public test::PoolScene {
 };
 
 TEST_F(AHealthCheck, LeasesTheConnectionItNamesAndNobodyElseGetsItMeanwhile) {
-  const FakeConnection& wire = resting();
+  const FakeConnection& wire = idle_connection();
   Lease lease = lease_idle(wire);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease.get(), &wire);
@@ -31,7 +31,7 @@ TEST_F(AHealthCheck, LeasesTheConnectionItNamesAndNobodyElseGetsItMeanwhile) {
 }
 
 TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) {
-  const FakeConnection& wire = resting(0);
+  const FakeConnection& wire = idle_connection(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
   world.on(1);
   EXPECT_FALSE(destination().lease_idle(index, generation, world.now)) << "it rests on loop 0";
@@ -46,7 +46,7 @@ TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) 
 
 TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheRest) {
   limits.idle_timeout = seconds(10);
-  const FakeConnection& wire = resting();
+  const FakeConnection& wire = idle_connection();
   rest(seconds(6));
   lease_idle(wire).return_unused(world.now);
   rest(seconds(6));
@@ -56,8 +56,8 @@ TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheRest) {
 }
 
 TEST_F(AHealthCheck, IsNoBorrowHoweverItEnds) {
-  resting();
-  FakeConnection& wire = resting();
+  idle_connection();
+  FakeConnection& wire = idle_connection();
   const Destination::Snapshot before = snapshot();
   const Instant last = destination().last_borrow();
   rest(seconds(1));
@@ -71,7 +71,7 @@ TEST_F(AHealthCheck, IsNoBorrowHoweverItEnds) {
 }
 
 TEST_F(AHealthCheck, LeavesTheNumberOfUsesAsItWas) {
-  const FakeConnection& wire = resting();
+  const FakeConnection& wire = idle_connection();
   lease_idle(wire).return_unused(world.now);
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
@@ -80,7 +80,7 @@ TEST_F(AHealthCheck, LeavesTheNumberOfUsesAsItWas) {
 
 TEST_F(AHealthCheck, HandsWhatItReturnsToWhoeverWaits) {
   limits.size = 1;
-  const FakeConnection& wire = resting();
+  const FakeConnection& wire = idle_connection();
   Lease lease = lease_idle(wire);
   TestBorrower& one = waiting();
   EXPECT_TRUE(world.dials.empty()) << "the cap is one";
@@ -91,7 +91,7 @@ TEST_F(AHealthCheck, HandsWhatItReturnsToWhoeverWaits) {
 }
 
 TEST_F(AHealthCheck, EndsWhatItFoundDeadWithItsOwnCause) {
-  lease_idle(resting()).discard(CloseCause::unhealthy, world.now);
+  lease_idle(idle_connection()).discard(CloseCause::unhealthy, world.now);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::unhealthy});
   EXPECT_EQ(snapshot().alive(), 0U);
 }

@@ -178,7 +178,7 @@ class ALearningDestination : public test::PoolScene {
   // The origin closes connections idle for five seconds, which is observed.
   void learn() {
     for (int i = 0; i < 3; ++i) {
-      FakeConnection& wire = resting();
+      FakeConnection& wire = idle_connection();
       rest(seconds(5));
       origin_ends(wire);
     }
@@ -195,7 +195,7 @@ class ALearningDestination : public test::PoolScene {
 
 TEST_F(ALearningDestination, RetiresWhatRestedAlmostAsLongAsTheOriginAllows) {
   learn();
-  resting();
+  idle_connection();
   rest(milliseconds(4400));
   sweep();
   EXPECT_TRUE(world.closed.empty());
@@ -207,7 +207,7 @@ TEST_F(ALearningDestination, RetiresWhatRestedAlmostAsLongAsTheOriginAllows) {
 
 TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
   learn();
-  resting();
+  idle_connection();
   rest(milliseconds(4600));
   EXPECT_EQ(asker().borrow(destination()), TestBorrower::State::waiting);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
@@ -217,12 +217,12 @@ TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
 TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLonger) {
   learn();
   for (int i = 0; i < 15; ++i) {
-    resting();
+    idle_connection();
     rest(milliseconds(4600));
     sweep();
   }
   ASSERT_EQ(world.closed.size(), 15U);
-  FakeConnection& left = resting();
+  FakeConnection& left = idle_connection();
   rest(milliseconds(4600));
   sweep();
   EXPECT_EQ(world.closed.size(), 15U) << "the sixteenth stays";
@@ -251,7 +251,7 @@ TEST_F(ALearningDestination, LearnsNothingFromConnectionsThatNeverServedOrWhenIt
 TEST_F(ALearningDestination, LearnsNothingWhenItIsToldNotTo) {
   limits.learn_idle = false;
   for (int i = 0; i < 4; ++i) {
-    FakeConnection& wire = resting();
+    FakeConnection& wire = idle_connection();
     rest(seconds(5));
     origin_ends(wire);
   }
@@ -272,7 +272,7 @@ class AnOriginThatClosesEarly : public ALearningDestination {
     return want;
   }
   void closes_after(Duration rest_before) {
-    FakeConnection& wire = resting();
+    FakeConnection& wire = idle_connection();
     rest(rest_before);
     origin_ends(wire);
   }
@@ -286,7 +286,7 @@ TEST_F(AnOriginThatClosesEarly, LeavesNothingForThemThatServed) {
   sweep();
   EXPECT_EQ(destination().trust(), BorrowRequest::kOnlyNew);
   EXPECT_EQ(snapshot().learned_idle, milliseconds(0));
-  resting();
+  idle_connection();
   TestBorrower& post = waiting(careful(destination()));
   world.dialed();
   world.deliver_all();
@@ -294,7 +294,7 @@ TEST_F(AnOriginThatClosesEarly, LeavesNothingForThemThatServed) {
 }
 
 TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
-  resting();
+  idle_connection();
   rest(milliseconds(400));
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
@@ -319,7 +319,7 @@ TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndThatCameWithTheAnswer) {
 
 TEST_F(AnOriginThatClosesEarly, IsNotOneThatBreaksOffWhatItHadKeptAlive) {
   FakeConnection* wire = nullptr;
-  for (int i = 0; i < 4; ++i) wire = &resting();
+  for (int i = 0; i < 4; ++i) wire = &idle_connection();
   rest(milliseconds(1));
   origin_ends(*wire);
   EXPECT_EQ(destination().trust(), Duration::max());
@@ -330,7 +330,7 @@ TEST_F(AnOriginThatClosesEarly, IsTrustedAgainBySixteenThatRestLonger) {
   ASSERT_EQ(destination().trust(), Duration::zero());
   for (int i = 0; i < 16; ++i) {
     EXPECT_EQ(destination().trust(), Duration::zero()) << i;
-    resting();
+    idle_connection();
     for (int looks = 0; looks < 3; ++looks) {
       rest(milliseconds(500));
       sweep();
@@ -403,7 +403,7 @@ TEST_F(AnOriginThatClosesEarly, GivesThemAnIdleSessionWhichProvesItself) {
 
 TEST_F(ALearningDestination, CountsTheRestFromTheLastCheckThatTheOriginAnswered) {
   learn();
-  FakeConnection& wire = resting();
+  FakeConnection& wire = idle_connection();
   rest(seconds(3));
   world.on(0);
   destination().lease_idle(wire.index, wire.generation, world.now).return_unused(world.now);

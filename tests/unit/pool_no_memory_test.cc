@@ -188,14 +188,14 @@ TEST(NoMemoryForAConnection, IsAFaultThatSaysSo) {
   RichWorld world;
   Destination destination(test::origin_named("one"), {}, world, 2);
   TestBorrower first(world, 0);
-  for (std::uint64_t n = 1; n < 100 && first.state == State::resting; ++n) {
+  for (std::uint64_t n = 1; n < 100 && first.state == State::idle; ++n) {
     memory().fails_at = memory().asked + n;
     first.borrow(destination);
     memory().fails_at = 0;
     if (first.state == State::waiting) break;
     ASSERT_EQ(first.state, State::refused) << n;
     EXPECT_EQ(first.fault->kind, FaultKind::overloaded) << n;
-    first.state = State::resting;
+    first.state = State::idle;
   }
   ASSERT_EQ(first.state, State::waiting);
   EXPECT_GT(destination.snapshot(world.now).failures[static_cast<std::size_t>(FailureReason::budget)], 0U);

@@ -77,7 +77,7 @@ TEST_F(Commanded, ASmallerSizeDrainsSessions) {
 }
 
 TEST_F(Commanded, OtherLimitsHoldForWhatIsThere) {
-  resting();
+  idle_connection();
   rest(seconds(5));
   limits.idle_timeout = seconds(2);
   size(4);
@@ -186,7 +186,7 @@ TEST_F(Commanded, ADialThatFailsDuringAPauseRefusesNobody) {
 
 TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
   TestBorrower& holder = leased();
-  resting();
+  idle_connection();
   destination().drain(world.now);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::drained});
   TestBorrower& one = waiting();
@@ -203,7 +203,7 @@ TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
 // ---- reconnect ----
 
 TEST_F(Commanded, AReconnectMakesBeforeItBreaks) {
-  FakeConnection& old = resting();
+  FakeConnection& old = idle_connection();
   world.on(0);
   destination().reconnect(world.now);
   ASSERT_EQ(world.dials.size(), 1U);
@@ -245,7 +245,7 @@ TEST_F(Commanded, AReconnectReplacesWhatIsLentWhenItComesBack) {
 }
 
 TEST_F(Commanded, AReconnectThatFailsKeepsWhatWorks) {
-  resting();
+  idle_connection();
   world.on(0);
   destination().reconnect(world.now);
   world.dial_failed();
@@ -365,7 +365,7 @@ TEST_F(Commanded, ThreadIdTakesTheOwnLoopsFirst) {
 
 TEST_F(Commanded, MaximizeOpensUpToTheSizeThoughOneWouldDo) {
   limits.maximize = true;
-  resting();
+  idle_connection();
   for (int n = 0; n < 6; ++n) {
     TestBorrower& one = asker();
     ASSERT_EQ(one.borrow(destination()), State::leased);

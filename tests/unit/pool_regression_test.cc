@@ -163,7 +163,7 @@ TEST_F(PoolRegression, AnAbortWhileQueuedLeaksTheConnection) {
 // J#7157 J#10177 J#11607 J#13247: "c=0/4/4,a=0,i=0": closed entries stay in the pool until it is full of them.
 TEST_F(PoolRegression, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
   for (int n = 0; n < 20; ++n) {
-    FakeConnection& wire = resting(static_cast<LoopId>(n % 2));
+    FakeConnection& wire = idle_connection(static_cast<LoopId>(n % 2));
     world.close_by_peer(wire);
     while (world.event_one(0) || world.event_one(1)) {
     }
@@ -177,7 +177,7 @@ TEST_F(PoolRegression, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
 
 // L-B8: a connection that closes between the choice and the borrow throws at the caller.
 TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
-  resting(0);
+  idle_connection(0);
   TestBorrower& taker = asker(1);
   world.attach_fails = true;  // the kernel rejects a closed descriptor
   EXPECT_EQ(taker.borrow(destination()), State::waiting);
@@ -198,7 +198,7 @@ TEST_F(PoolRegression, ALateConnectionBelongsToNobody) {
 // L-B5: expired connections stay open and count as borrowable while there is no traffic.
 TEST_F(PoolRegression, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
   limits.expire_time = seconds(1);
-  resting();
+  idle_connection();
   rest(seconds(2));
   world.on(1);
   destination().sweep(world.now);

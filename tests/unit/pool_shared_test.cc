@@ -82,7 +82,7 @@ TEST_F(ASession, KeepsItsUsersWhenOneOfThemDiscardsIt) {
 }
 
 TEST_F(ASession, IsClosedAtOnceWhenItIsRetiredAtRest) {
-  FakeConnection& wire = resting();
+  FakeConnection& wire = idle_connection();
   world.retire(destination(), wire, CloseCause::goaway);
   EXPECT_EQ(snapshot().alive(), 0U);
   world.deliver_all();
@@ -105,11 +105,11 @@ TEST_F(ASession, FinishesWhatRunsWhenItIsRetired) {
 }
 
 TEST_F(ASession, ThatIsGoneDoesNotHearWhatIsSaidOfIt) {
-  FakeConnection& wire = resting();
+  FakeConnection& wire = idle_connection();
   const std::uint32_t index = wire.index, generation = wire.generation;
   world.retire(destination(), wire, CloseCause::goaway);
   world.deliver_all();
-  FakeConnection& next = resting();
+  FakeConnection& next = idle_connection();
   ASSERT_EQ(next.index, index);
   world.on(0);
   destination().retire(index, generation, CloseCause::goaway, world.now);
@@ -394,7 +394,7 @@ TEST_F(ASession, ThatBreaksBeforeItsFirstRequestFailsWhoWaits) {
 // ---- both kinds under one cap ----
 
 TEST_F(ASession, AtRestMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
-  resting();
+  idle_connection();
   TestBorrower& socket = waiting(only(ProtocolMask::h1_only));
   world.deliver_all();
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
@@ -483,7 +483,7 @@ TEST_F(ASession, ServesAReplayWhileItIsInUse) {
 TEST_F(ASession, AtRestIsReplacedForAReplayAndTheNewOneServesAllOfThem) {
   limits.size = 2;
   limits.expected_streams = 3;
-  resting();
+  idle_connection();
   rest(milliseconds(1));
   BorrowRequest fresh;
   fresh.new_connection_only = true;

@@ -68,7 +68,7 @@ TEST_F(AWarmUp, OpensNothingWhereThePoolIsStopping) {
 
 TEST_F(AWarmUp, KeepsMinIdleReadyAndOpensThemAgainWhenTheOriginClosesThem) {
   limits.min_idle = 2;
-  resting();
+  idle_connection();
   sweep();
   EXPECT_EQ(world.dials.size(), 1U) << "one rests, one is missing";
   sweep();
@@ -116,7 +116,7 @@ TEST_F(AWarmUp, RenewsWhatMinIdleKeepsWhenItExpires) {
   limits.min_idle = 1;
   limits.idle_timeout = seconds(10);
   limits.expire_time = seconds(30);
-  resting();
+  idle_connection();
   rest(seconds(31));
   sweep();
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::expired});

@@ -90,10 +90,10 @@ void HealthCheck::check(OriginRuntime& origin, Instant now) {
   const bool behind =
       std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
   if (behind) return;  // the previous round is not over: a slow origin is not probed more often for it
-  IdleVisitor resting(context_.loop.id(), origin.pool.health_check.interval / 2);
-  origin.destination->visit(resting, now);
+  IdleVisitor idle(context_.loop.id(), origin.pool.health_check.interval / 2);
+  origin.destination->visit(idle, now);
   const bool ask = !origin.pool.health_check.probe.empty();
-  for (const auto& [index, generation] : resting.found) {
+  for (const auto& [index, generation] : idle.found) {
     if (ask) {
       to_ask_.push_back({&origin, index, generation});
     } else {
