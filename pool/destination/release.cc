@@ -97,7 +97,7 @@ Borrower* Destination::Impl::next_borrower(Protocol kind) {
 // Grants the entry to `borrower`: its word already names the new owner, the move completes on arrival. Its share is
 // taken.
 void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) {
-  line.leave(borrower);
+  line.leave_served(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   offer_surplus_dials();
   const bool stays = entry.multiplexing().pinned;

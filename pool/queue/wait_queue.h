@@ -45,16 +45,18 @@ class WaitQueue {
     ++by_kind_[number(borrower.want_.kind)];
     ++class_of(borrower);
   }
+  // Virtual time advances with each borrower that is served: the head may wait for the other protocol or for a share of
+  // its class, and clients behind it take turns nevertheless. Retries have no part in it: any number of them may come
+  // and go before the same head.
+  void leave_served(Borrower& borrower) {
+    if (!borrower.want_.new_connection_only) served_ = std::max(served_, borrower.virtual_finish_time_);
+    remove(borrower);
+  }
+  // Removes one that is not served. Virtual time advances if it was the head, not if a later waiter gives up.
   void leave(Borrower& borrower) {
-    // Virtual time advances when the head is removed, not when a later waiter gives up. It never passes the turn of one
-    // that waits. Retries have no part in it: any number of them may come and go before the same head.
-    if (!borrower.want_.new_connection_only && first_of(false) == &borrower)
-      served_ = std::max(served_, borrower.virtual_finish_time_);
-    queue_of(borrower).erase(borrower);
-    if (!borrower.want_.new_connection_only) clients_.erase(borrower);
-    --size_of(borrower);
-    --by_kind_[number(borrower.want_.kind)];
-    --class_of(borrower);
+    const bool head = !borrower.want_.new_connection_only && first_of(false) == &borrower;
+    if (head) served_ = std::max(served_, borrower.virtual_finish_time_);
+    remove(borrower);
   }
 
   // Returns the next borrower, or null if the queue is empty.
@@ -143,6 +145,14 @@ class WaitQueue {
   const Borrower* latest(const BorrowRequest& want) const {
     const Borrower* last = clients_.last_not([&](const Borrower& one) { return ClientOrder::beyond(one, want); });
     return last != nullptr && ClientOrder::same(*last, want) ? last : nullptr;
+  }
+
+  void remove(Borrower& borrower) {
+    queue_of(borrower).erase(borrower);
+    if (!borrower.want_.new_connection_only) clients_.erase(borrower);
+    --size_of(borrower);
+    --by_kind_[number(borrower.want_.kind)];
+    --class_of(borrower);
   }
 
   Queue& queue_of(const Borrower& borrower) {

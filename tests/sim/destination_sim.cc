@@ -8,6 +8,7 @@
 #include <random>
 
 #include "pool/directory/directory.h"
+#include "tests/sim/fair_turns.h"
 #include "tests/sim/histories.h"
 #include "tests/sim/pool_world.h"
 
@@ -68,10 +69,8 @@ class History {
     if (spread_) world_.addresses.have(*destinations_[0], 1 + pick(4));
   }
 
-  // Returns an empty string if all is well.
   std::string run() {
-    const std::uint32_t steps = (crowd_ ? 3000 : 200) + pick(800);
-    for (std::uint32_t n = 0; n < steps; ++n) {
+    for (std::uint32_t n = 0, steps = (crowd_ ? 3000 : 200) + pick(800); n < steps; ++n) {
       step();
       std::string wrong = check();
       // A number that is wrong stays so: not every step pays for a recount.
@@ -85,6 +84,11 @@ class History {
   std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
   bool chance(std::uint32_t percent) { return pick(100) < percent; }
   LoopId any_loop() { return static_cast<LoopId>(pick(static_cast<std::uint32_t>(world_.mail.size()))); }
+  FakeConnection& any_wire() {
+    auto at = world_.live.begin();
+    std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
+    return **at;
+  }
   TestBorrower& any_asker() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
 
   void step() {
@@ -151,6 +155,7 @@ class History {
     asker.kind = want.kind;
     asker.only_new = want.max_idle < Duration::zero();
     const State state = asker.borrow(destination, want);
+    turns_.asked(asker, want);
     world_.attach_fails = false;
     if (state == State::leased) {
       if (want.new_connection_only && !asker.wire().session()) world_.wrong = "a replay was given a connection at once";
@@ -202,9 +207,7 @@ class History {
   void change_session() {
     world_.next_streams = chance(25) ? 0 : 1 + pick(6);
     if (world_.live.empty()) return;
-    auto at = world_.live.begin();
-    std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
-    FakeConnection& wire = **at;
+    FakeConnection& wire = any_wire();
     if (!wire.session()) return;
     Destination& destination = *wire.destination;
     if (chance(40)) return world_.retire(destination, wire, pool::CloseCause::goaway);
@@ -271,9 +274,8 @@ class History {
   }
   void close_some_wire() {
     if (world_.live.empty()) return;
-    auto at = world_.live.begin();
-    std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
-    if (!(*at)->peer_closed) world_.close_by_peer(**at);
+    FakeConnection& wire = any_wire();
+    if (!wire.peer_closed) world_.close_by_peer(wire);
   }
   bool wake(bool force) {
     for (std::size_t n = 0; n < world_.wakes.size(); ++n) {
@@ -299,6 +301,7 @@ class History {
   // ---- oracles ----
   std::string check() {
     if (!world_.wrong.empty()) return world_.wrong;
+    if (std::string wrong = turns_.look(); !wrong.empty()) return wrong;
     std::uint64_t all = 0;
     for (std::size_t n = 0; n < destinations_.size(); ++n) {
       const Destination::Snapshot now = destinations_[n]->snapshot(world_.now);
@@ -355,8 +358,7 @@ class History {
     std::uint64_t alive = 0, leased = 0, waiting = 0, in_line = 0;
     for (Destination* destination : destinations_) {
       const Destination::Snapshot now = destination->snapshot(world_.now);
-      alive += now.borrows - now.restores;
-      in_line += now.waiting;
+      alive += now.borrows - now.restores, in_line += now.waiting;
     }
     for (const auto& asker : askers_) {
       leased += asker->state == State::leased ? 1 : 0;
@@ -368,13 +370,12 @@ class History {
     return {};
   }
 
-  // Returns true if nothing in progress could still serve a waiter.
+  // Returns true if nothing in progress could still serve a waiter. The destination may be paused.
   bool nothing_happens() const {
     for (const FakeConnection* wire : world_.live) {
       if (wire->session() && !wire->retired && wire->most == 0) return false;  // it may accept borrowers again
     }
-    if (commanded_) return false;  // the destination may be paused
-    return world_.mail_empty() && world_.dials.empty() && world_.wakes.empty() && looked_at_ == nullptr;
+    return !commanded_ && world_.mail_empty() && world_.dials.empty() && world_.wakes.empty() && looked_at_ == nullptr;
   }
 
   // Completes everything in progress; then no borrower may wait and every lease must be released.
@@ -384,7 +385,7 @@ class History {
       world_.on(any_loop());
       for (Destination* destination : destinations_) destination->resume(world_.now);
     }
-    for (FakeConnection* wire : world_.live) {  // a session that accepts no streams would justify their waiting
+    for (FakeConnection* wire : world_.live) {  // one that accepts no streams would justify their waiting
       if (wire->session() && !wire->retired) world_.set_streams(*wire->destination, *wire, 2);
     }
     for (std::uint32_t rounds = 0; rounds < 10000; ++rounds) {
@@ -405,9 +406,8 @@ class History {
       if (!wrong.empty()) return wrong + " while settling";
       if (!moved) break;
     }
-    for (const auto& asker : askers_) {
-      if (asker->state == State::waiting) return "a waiter is left at the end";
-    }
+    const auto waits = [](const auto& asker) { return asker->state == State::waiting; };
+    if (std::any_of(askers_.begin(), askers_.end(), waits)) return "a waiter is left at the end";
     for (std::size_t n = 0; n < destinations_.size(); ++n) {
       if (destinations_[n]->snapshot(world_.now).alive() > limits_[n].size) return "a smaller size was not obeyed";
     }
@@ -429,10 +429,9 @@ class History {
   // One request after the other, at addresses that are equally fast: each gets its share, whatever the history left.
   std::string check_spread() {
     const std::size_t count = world_.addresses.count();
-    if (!spread_ || limits_[0].size < count || limits_[0].quarantine != Duration::zero()) return {};
-    if (limits_[0].max_usage != 0 || limits_[0].expire_time != Duration::zero()) return {};
-    // A connection that is idle for longer than its origin allows serves no borrower until the sweep, which does not
-    // run here.
+    const pool::Limits& own = limits_[0];
+    if (!spread_ || own.size < count || own.quarantine != Duration::zero() || own.max_usage != 0) return {};
+    if (own.expire_time != Duration::zero()) return {};
     if (destinations_[0]->snapshot(world_.now).learned_idle) return {};  // no sweep ends the overdue here
     world_.addresses.have(*destinations_[0], count);
     for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();
@@ -475,6 +474,7 @@ class History {
   std::vector<Destination*> destinations_;
   std::vector<std::uint32_t> sizes_;
   std::vector<std::unique_ptr<TestBorrower>> askers_;
+  FairTurns turns_;
   std::uint64_t total_ = 0, asked_ = 0;
   std::uint32_t failing_ = 0;  // percent of dials
   FakeConnection* looked_at_ = nullptr;

@@ -1,6 +1,7 @@
 // Unit tests of the wait queue: order across loops, bounds, and grants whose borrower has cancelled.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <deque>
 #include <map>
@@ -43,6 +44,29 @@ class TheLine : public test::PoolScene {
         order += who;
         last = one;
       }
+    }
+    return order;
+  }
+  // Returns the first eight turns of two clients: one has a backlog, the other asks for the next as it is served.
+  std::string turns_of_two(TestBorrower* last, const BorrowRequest& many, const BorrowRequest& single) {
+    std::vector<TestBorrower*> line;
+    for (int n = 0; n < 8; ++n) line.push_back(&waiting(many));
+    TestBorrower* one = &waiting(single);
+    std::string order;
+    while (order.size() < 8) {
+      last->release();
+      world.deliver_all();
+      if (one->state == State::leased) {
+        order += static_cast<char>(single.client);
+        last = std::exchange(one, &waiting(single));
+        continue;
+      }
+      const auto served =
+          std::find_if(line.begin(), line.end(), [](auto* waiter) { return waiter->state == State::leased; });
+      if (served == line.end()) return order + " and none";
+      order += static_cast<char>(many.client);
+      last = *served;
+      line.erase(served);
     }
     return order;
   }
@@ -251,6 +275,34 @@ TEST_F(TheLine, ServesANewClientEarlyHoweverManyWaitersGaveUp) {
   for (TestBorrower* one : others) one->cancel();
   line.emplace_back('b', &waiting(of_client('b')));
   EXPECT_EQ(served(holder, line), "abaa");
+}
+
+// 'b' asks again whenever it is served, all of 'a' wait from the beginning, and a connection is released again and
+// again.
+TEST_F(TheLine, LetsClientsTakeTurnsWhileTheFirstWaiterNeedsTheOtherProtocol) {
+  limits.size = 2;
+  TestBorrower* last = &leased();
+  BorrowRequest stream;
+  stream.kind = ProtocolMask::h2_only;
+  TestBorrower& first = waiting(stream);
+  ASSERT_EQ(world.dials.size(), 1U) << "its own, which takes long";
+  EXPECT_EQ(turns_of_two(last, of_client('a'), of_client('b')), "abababab");
+  EXPECT_EQ(first.state, State::waiting);
+}
+
+TEST_F(TheLine, LetsClientsTakeTurnsWhileTheFirstWaiterHasNoShare) {
+  limits.size = 2;
+  limits.classes = 2;
+  TestBorrower* last = &leased();
+  BorrowRequest low;
+  low.priority_class = 1;
+  low.client = 'l';
+  ASSERT_EQ(asker().borrow(destination(), low), State::waiting);
+  world.dialed();
+  world.deliver_all();
+  TestBorrower& first = waiting(low);  // the other connection is all that its class may have
+  EXPECT_EQ(turns_of_two(last, of_client('a'), of_client('b')), "abababab");
+  EXPECT_EQ(first.state, State::waiting);
 }
 
 TEST_F(TheLine, CancelsWithoutATrace) {
