@@ -43,7 +43,7 @@ class LinkedBuild:
             at = argv.index(option)
             del argv[at:at + 2]
         argv.remove("-MD")
-        beside = [word for path in mutants for word in ("-I", (self.root / path).parent)]
+        beside = [word for path in mutants for word in ("-iquote", (self.root / path).parent)]
         argv += ["-w", "-O1", "-g0", "-include", folder / "choice.h", *beside, "-c", source]
         pre = subprocess.run(["nice", "-n", "5", *map(str, argv), "-E", "-P"], cwd=self.release, capture_output=True, text=True)
         told = hashlib.sha256(pre.stdout.encode()).hexdigest()

@@ -79,6 +79,11 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
 
  private:
   Errand& errand() { return world_.errands.all[number_]; }
+  // The answer whose head arrived.
+  Answer answer_told() {
+    const std::size_t attempt = std::strtoul(std::string(response_.fields.get("x-attempt")).c_str(), nullptr, 10);
+    return attempt < errand().answers.size() ? errand().answers[attempt] : Answer{};
+  }
 
   void borrow(bool fresh) LOOP_ONLY {
     world_.on(loop_);
@@ -175,7 +180,8 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   proxy::AttemptState on_response_end() override LOOP_ONLY {
     check("an end");
     if (state_ != State::relaying) world_.errands.complain("an end without a head");
-    if (!errand().whole || told_ != errand().answered) world_.errands.complain("a cut answer was taken for whole");
+    const Answer answer = answer_told();
+    if (!answer.whole || told_ != answer.bytes) world_.errands.complain("a cut answer was taken for whole");
     const auto unclean = std::exchange(upstream_stream_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();

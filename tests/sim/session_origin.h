@@ -5,18 +5,23 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proxy/http/h2/session.h"
 #include "tests/sim/session_wire.h"
 
 namespace carpool::test {
 
-// The request and response with one number, over all connections.
+// One response to a request.
+struct Answer {
+  std::uint64_t bytes = 0;
+  bool whole = false;
+};
+
+// The request and its responses with one number, over all connections.
 struct Errand {
-  std::uint32_t worked_on = 0;   // by origins
   std::uint32_t may_repeat = 0;  // how often the client may be processed again, which some methods allow
-  std::uint64_t answered = 0;    // bytes of the last response
-  bool whole = false;            // and it was complete
+  std::vector<Answer> answers;   // of the origins that worked on it; one may not know that its client has left
   std::uint64_t upload = 0;      // bytes of the request body
   std::uint64_t said = 0;        // and bytes sent so far
   bool asked_whole = false;      // an origin received the end of the request
@@ -140,7 +145,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     proxy::http::H2Stream* stream = nullptr;
     std::uint64_t number = 0;
     std::uint64_t uploaded = 0, answered = 0;
-    std::size_t unread = 0;
+    std::size_t unread = 0, attempt = 0;
     bool working = false, head = false, asked_whole = false, over = false;
     void on_head(proxy::http::ResponseHead&) override {}
     void on_body(std::string_view bytes) override {
@@ -193,9 +198,9 @@ class SimOrigin final : private proxy::http::H2Sink {
   void work_on(Served& one) {
     one.working = true;
     Errand& errand = errands_.all[one.number];
-    errand.answered = 0;
-    errand.whole = false;
-    if (++errand.worked_on > 1 + errand.may_repeat) errands_.complain("replayed what an origin had worked on");
+    one.attempt = errand.answers.size();
+    errand.answers.emplace_back();
+    if (errand.answers.size() > 1 + errand.may_repeat) errands_.complain("replayed what an origin had worked on");
     worked_ = std::max(worked_, one.stream->id());
   }
   void reset(Served& one, proxy::http::H2Error error) {
@@ -237,13 +242,15 @@ class SimOrigin final : private proxy::http::H2Sink {
     fields_.clear();
     fields_.add(":status", status);
     fields_.add("x-number", std::to_string(one.number));
+    fields_.add("x-attempt", std::to_string(one.attempt));
     return fields_;
   }
+  Answer& answer_of(const Served& one) { return errands_.all[one.number].answers[one.attempt]; }
   void inform(Served& one) { session_.inform(*one.stream, fields("103", one)); }
   void answer(Served& one) {
     one.head = true;
     const bool end = chance(random_, 15);
-    if (end) errands_.all[one.number].whole = true;
+    if (end) answer_of(one).whole = true;
     session_.respond(*one.stream, fields("200", one), end);
     if (end) leave(one);
   }
@@ -252,10 +259,10 @@ class SimOrigin final : private proxy::http::H2Sink {
     const std::size_t size = 1 + pick(random_, chance(random_, 20) ? 60000 : 3000);
     session_.body(*one.stream, body_piece(one.number, one.answered, size, true));
     one.answered += size;
-    errands_.all[one.number].answered = one.answered;
+    answer_of(one).bytes = one.answered;
   }
   void finish(Served& one) {
-    errands_.all[one.number].whole = true;
+    answer_of(one).whole = true;
     if (chance(random_, 30)) {
       proxy::http::Fields trailers;
       trailers.add("x-number", std::to_string(one.number));

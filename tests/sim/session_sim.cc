@@ -55,7 +55,10 @@ class SessionHistory {
   }
   void add_to(Tally& tally) const {
     tally.requests += asked_;
-    for (const auto& [number, errand] : world_.errands.all) tally.bytes += errand.answered + errand.upload;
+    for (const auto& [number, errand] : world_.errands.all) {
+      tally.bytes += errand.upload;
+      for (const Answer& answer : errand.answers) tally.bytes += answer.bytes;
+    }
     for (const auto& host : world_.hosts) tally.resets += host->resets;
     tally.sessions += world_.destination->snapshot(world_.now).created;
   }

@@ -171,7 +171,8 @@ inline void Account::check_replay(const RequestRecord& one) {
     const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
     refused += attempt.answer.status == 421 && read && !unsure ? 1 : 0;
   }
-  if (refused > 1) complain(one, one.token + " was repeated after a second 421");
+  // A client that asks again, after 417, has another try.
+  if (refused > one.asked) complain(one, one.token + " was repeated after a second 421");
   if (one.attempts.empty()) return;
   const AttemptRecord& last = one.attempts.back();
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
