@@ -154,5 +154,20 @@ TEST(GrpcReply, IsUnavailableOnlyIfTheDeadlineWasNotThatOfASentRequest) {
   EXPECT_EQ(grpc_code(FaultKind::not_authenticated), 16);
 }
 
+TEST(FaultReply, ToHeadHasTheLengthOfItsBodyAndNoBody) {
+  const Fault fault(FaultKind::connect_refused, Side::upstream, "x");
+  const std::string whole = reply(fault), head = reply(fault, Version::http11, false, true);
+  EXPECT_EQ(head, whole.substr(0, whole.find("\r\n\r\n") + 4));
+}
+
+TEST(FaultReply, NamesATimeToComeBackWhereTheConditionPasses) {
+  for (const FaultKind kind : {FaultKind::queue_full, FaultKind::rate_limited, FaultKind::draining}) {
+    EXPECT_NE(reply({kind, Side::self}).find("\r\nRetry-After: "), std::string::npos) << fault_name(kind);
+  }
+  for (const FaultKind kind : {FaultKind::connect_refused, FaultKind::response_timeout, FaultKind::malformed_request}) {
+    EXPECT_EQ(reply({kind, Side::self}).find("Retry-After"), std::string::npos) << fault_name(kind);
+  }
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

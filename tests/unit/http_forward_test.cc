@@ -299,5 +299,34 @@ TEST(Fields, GiveMemoryBackWhenTheyWereLarge) {
   EXPECT_EQ(head.fields.get("x"), "1");
 }
 
+TEST(WriteRequest, HasNoPathForTheWholeServerBehindAParentProxy) {
+  ForwardRules rules = to("*");
+  EXPECT_TRUE(sent("", rules, "OPTIONS * HTTP/1.1").starts_with("OPTIONS * HTTP/1.1\r\n"));
+  rules.absolute = "http://o:8080";
+  EXPECT_TRUE(sent("", rules, "OPTIONS * HTTP/1.1").starts_with("OPTIONS http://o:8080 HTTP/1.1\r\n"));
+}
+
+TEST(WriteRequest, WritesTheLastStepOfMaxForwards) {
+  ForwardRules rules = to("*");
+  rules.max_forwards = 0;
+  EXPECT_NE(sent("Max-Forwards: 1\r\n", rules, "OPTIONS * HTTP/1.1").find("\r\nMax-Forwards: 0\r\n"),
+            std::string::npos);
+}
+
+TEST(WriteRequest, LeavesOutAForwardedFieldWhoseOpenStringWouldHideOurs) {
+  ForwardRules rules = to();
+  rules.client_name = "forwarded";
+  rules.client_value = "for=192.0.2.1";
+  const auto passes = [&rules](std::string_view value) {
+    const std::string head = sent("Forwarded: " + std::string(value) + "\r\n", rules);
+    EXPECT_NE(head.find("forwarded: for=192.0.2.1\r\n"), std::string::npos) << head;
+    return head.find("Forwarded: ") != std::string::npos;
+  };
+  EXPECT_TRUE(passes("for=\"_a\""));
+  EXPECT_TRUE(passes(R"(for="_\"a")"));
+  EXPECT_FALSE(passes("for=\"_a"));
+  EXPECT_FALSE(passes(R"(for="_a\")"));
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

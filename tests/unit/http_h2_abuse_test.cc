@@ -208,5 +208,39 @@ TEST(AnOrigin, ThatPushesOrBreaksTheRulesIsRefused) {
   EXPECT_EQ(error_of(client.pull(), 0), kProtocol);
 }
 
+TEST(EmptyContinuations, OfManyRequestsEndTheSession) {
+  Server server;
+  const std::string bytes = block(get());
+  int requests = 0;
+  for (; requests < 2000 && server.session.abuse() == H2Abuse::none; ++requests) {
+    const auto stream = static_cast<unsigned>(2 * requests + 1);
+    std::string sent = frame(1, kEndStream, stream, bytes);
+    for (int i = 0; i < 6; ++i) sent += frame(9, 0, stream, "");
+    server.answer_to(sent + frame(9, kEndHeaders, stream, ""));
+    Heard& heard = server.streams[static_cast<StreamId>(stream)];
+    if (heard.stream != nullptr) server.session.reset(*heard.stream, H2Error::cancel);
+    server.pull();
+  }
+  EXPECT_EQ(server.session.abuse(), H2Abuse::control);
+  EXPECT_GT(requests, 100);
+}
+
+TEST(Resets, ArePaidBackByStreamsThatWereServed) {
+  Server server;
+  H2Fields ok;
+  ok.add(":status", "200");
+  for (unsigned n = 0; n < 1000; ++n) {
+    const unsigned served = 4 * n + 1, reset = served + 2;
+    server.answer_to(headers(served, get()));
+    Heard& heard = server.streams[static_cast<StreamId>(served)];
+    ASSERT_NE(heard.stream, nullptr) << n;
+    server.session.respond(*heard.stream, ok, true);
+    server.pull();
+    ASSERT_TRUE(heard.closed);
+    server.answer_to(headers(reset, get(), false) + frame(3, 0, reset, number(8)));
+    ASSERT_EQ(server.session.abuse(), H2Abuse::none) << n;
+  }
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

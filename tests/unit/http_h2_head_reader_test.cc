@@ -202,5 +202,25 @@ TEST(AFieldThatMayNotBeIndexed, IsMarkedForWhoPassesItOn) {
   EXPECT_FALSE(head.fields.sensitive(1));
 }
 
+TEST(AnH2Request, KeepsACookieOutOfTheTableIfAnyPartOfItIsSensitive) {
+  for (const int sensitive : {-1, 0, 1}) {
+    H2HeadReader reader({});
+    RequestHead head;
+    reader.begin_request(head);
+    for (const auto& [name, value] : get()) reader.field(name, value, false);
+    reader.field("cookie", "a=1", sensitive == 0);
+    reader.field("cookie", "b=2", sensitive == 1);
+    ASSERT_EQ(reader.end_request(true, true), Verdict::good);
+    ASSERT_EQ(head.fields.size(), 1U);
+    EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
+    EXPECT_EQ(head.fields.sensitive(0), sensitive >= 0) << sensitive;
+  }
+}
+
+TEST(AnH2Response, NeverSwitchesProtocols) {
+  EXPECT_EQ(response({{":status", "101"}}, false), Verdict::malformed);
+  EXPECT_EQ(response({{":status", "103"}}, false), Verdict::good);
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

@@ -362,5 +362,120 @@ TEST(AnIdleSession, OwnsLittle) {
   RecordProperty("bytes_at_rest", static_cast<int>(pair.server.session.library_memory()));
 }
 
+TEST(ARequest, ThatGoawayForestalledWasNeverProcessed) {
+  Pair pair;
+  Heard& asked = pair.ask();  // its head is queued
+  pair.client.receive(frame(7, 0, 0, number(0) + number(0)));
+  pair.client.pull();
+  EXPECT_TRUE(asked.closed);
+  EXPECT_EQ(asked.reason, H2Error::refused_stream);
+  EXPECT_TRUE(pair.server.streams.empty());
+}
+
+TEST(AnAnswer, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
+  Pair pair;
+  Heard& asked = pair.ask(false);
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
+  pair.talk_on();
+  ASSERT_FALSE(asked.closed);
+  pair.server.session.leave(*served.stream);
+  pair.talk_on();
+  EXPECT_TRUE(asked.closed);
+  EXPECT_EQ(asked.reason, H2Error::no_error);
+}
+
+TEST(AStream, WhoseOwnerLeavesBeforeItsAnswerIsReset) {
+  Pair pair;
+  Heard& asked = pair.ask();
+  pair.talk_on();
+  pair.server.session.leave(*pair.server.streams.at(1).stream);
+  pair.talk_on();
+  EXPECT_TRUE(asked.closed);
+  EXPECT_EQ(asked.reason, H2Error::internal_error);
+}
+
+TEST(TrailersOfAStream, AreNotThoseOfALaterOne) {
+  Pair pair;
+  Fields sums;
+  sums.add("x-sum", "1");
+  for (const bool trailers : {true, false}) {
+    Heard& asked = pair.ask();
+    pair.talk_on();
+    Heard& served = std::prev(pair.server.streams.end())->second;
+    pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+    pair.server.session.body(*served.stream, "x");
+    trailers ? pair.server.session.end(*served.stream, sums) : pair.server.session.end(*served.stream);
+    pair.talk_on();
+    ASSERT_TRUE(asked.closed);
+    EXPECT_EQ(asked.trailers.get("x-sum"), trailers ? "1" : "");
+  }
+}
+
+TEST(ASessionThatEnds, TakesNoRequests) {
+  Pair pair;
+  EXPECT_TRUE(pair.client.session.accepts_requests());
+  pair.client.session.terminate(H2Error::protocol_error, H2Abuse::none);
+  EXPECT_FALSE(pair.client.session.accepts_requests());
+}
+
+TEST(OurSettings, AreAcknowledgedOnce) {
+  const Pair pair;
+  EXPECT_EQ(pair.client.settings_acks, 1);
+  EXPECT_EQ(pair.server.settings_acks, 1);
+}
+
+// Returns the sum of the WINDOW_UPDATEs of a stream in these bytes, and their number.
+std::pair<unsigned, unsigned> updates(std::string_view bytes, unsigned stream) {
+  unsigned sum = 0, count = 0;
+  for (const Frame& one : frames(bytes)) {
+    if (one.type != 8 || one.stream != stream) continue;
+    sum += code(one);
+    ++count;
+  }
+  return {sum, count};
+}
+
+TEST(TheWindowOfASession, IsWholeAgainWhenAStreamClosesThatTookNothing) {
+  End server(H2Role::server);
+  server.receive(preface());
+  server.pull();
+  unsigned given = 0;
+  const std::string piece(16384, 'x');
+  for (unsigned id = 1; id < 101; id += 2) {  // 800 KiB, of a window of 256 KiB
+    ASSERT_TRUE(server.receive(headers(id, get(), false) + data(id, piece, false) + frame(3, 0, id, number(8))));
+    ASSERT_TRUE(server.streams.at(static_cast<StreamId>(id)).closed);
+    given += updates(server.pull(), 0).first;
+  }
+  EXPECT_GT(given, 600'000U);
+}
+
+TEST(AStreamsWindow, IsGivenBackInFewFramesAndWithItsPadding) {
+  H2Options options;
+  options.shared_window_is_free = true;
+  End client(H2Role::client, options);
+  client.pull();
+  client.receive(frame(4, 0, 0, ""));
+  Heard heard;
+  heard.stream = *client.session.request(fields_of(get()), heard, true, false);
+  client.pull();
+  client.receive(headers(1, {{":status", "200"}}, false));
+  const std::string padded = std::string(1, '\x64') + std::string(900, 'x') + std::string(100, '\0');
+  unsigned given = 0, times = 0;
+  for (int n = 0; n < 500; ++n) {
+    client.receive(frame(0, 8, 1, padded));
+    ASSERT_FALSE(heard.closed) << "the window is used up";
+    client.session.consume(*heard.stream, 900);
+    const auto [bytes, count] = updates(client.pull(), 1);
+    given += bytes;
+    times += count;
+  }
+  EXPECT_EQ(heard.body.size(), 450'000U);
+  EXPECT_GT(given, 500U * 1001 - 65'535) << "else the peer runs out of window";
+  EXPECT_LE(given, 500U * 1001);
+  EXPECT_LT(times, 30U);
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

@@ -58,6 +58,7 @@ class End : public H2Sink {
     session.reset(stream, H2Error::cancel);
   }
   void on_settings(const H2PeerSettings& settings) override { peer = settings; }
+  void on_settings_ack() override { ++settings_acks; }
   void on_goaway(StreamId last, H2Error error) override { goaway = {last, error}; }
   void on_ping_ack(std::uint64_t payload) override { pong = payload; }
 
@@ -75,6 +76,7 @@ class End : public H2Sink {
   H2PeerSettings peer;
   std::pair<StreamId, H2Error> goaway{-1, H2Error::no_error};
   std::uint64_t pong = 0;
+  int settings_acks = 0;
 };
 
 // Exchanges bytes until neither end has output.

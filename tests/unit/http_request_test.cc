@@ -366,5 +366,30 @@ TEST(RequestReader, IsSmall) {
   EXPECT_LE(sizeof(ResponseReader), 224U);
 }
 
+TEST(RequestReader, RefusesALengthThatIsNoNumberAndReadsOneWithLeadingZeros) {
+  refused_request(post("Content-Length:\r\n", ""));
+  refused_request(post("Content-Length: 99999999999999999999\r\n"));
+  taken_request(post("Content-Length: 000000000000000000005\r\n"), "hello");
+}
+
+TEST(RequestReader, RefusesTwoWordsOnOneLength) {
+  const std::string chunks = "5\r\nhello\r\n0\r\n\r\n";
+  refused_request(post("Content-Length: 15\r\nTransfer-Encoding: chunked\r\n", chunks));
+  refused_request(post("Transfer-Encoding: chunked\r\nContent-Length: 15\r\n", chunks));
+  refused_request(post("Transfer-Encoding: chunked, gzip\r\n", chunks));
+  refused_request(post("Transfer-Encoding: gzip, chunked\r\n", chunks), FaultKind::not_implemented);
+}
+
+TEST(RequestReader, RefusesChunksThatDoNotEndInCrlf) {
+  refused_request(chunked("5\r\nhello\rX0\r\n\r\n"));
+  refused_request(chunked("5\rXhello\r\n0\r\n\r\n"));
+  taken_request(chunked("5\r\nhello\r\n0\r\n\r\n"), "hello");
+}
+
+TEST(RequestReader, NamesTheWhiteSpaceThatDoesNotBelongInARequestLine) {
+  EXPECT_EQ(read_requests(" GET /s HTTP/1.1\r\nHost: a\r\n\r\n").detail, "white space before the method");
+  EXPECT_EQ(read_requests("GET  /s HTTP/1.1\r\nHost: a\r\n\r\n").detail, "more than one space in the request line");
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

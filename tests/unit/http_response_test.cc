@@ -262,5 +262,28 @@ TEST(ResponseReader, EndsAResponseWhoseInformationalHeadsHaveNoEnd) {
   refused(large + large + large + large + large, FaultKind::informational_limit);
 }
 
+TEST(ResponseReader, RefusesConnectionListsWithoutEnd) {
+  std::string options = "Connection: a";
+  for (int i = 0; i < 200; ++i) options += ", b" + std::to_string(i);
+  refused(ok(options + "\r\nContent-Length: 0\r\n"));
+}
+
+TEST(ResponseReader, CountsInterimResponsesOfEachRequestAnew) {
+  One one;
+  std::string interim;
+  for (int i = 0; i < 40; ++i) interim += "HTTP/1.1 103 Early Hints\r\n\r\n";
+  for (int request = 0; request < 3; ++request) {
+    one.reader.expect("GET", false);
+    std::string bytes = interim + ok("Content-Length: 0\r\n");
+    for (std::string_view rest = bytes; !rest.empty();) {
+      const Result<ParseResult> fed = one.feed(rest);
+      ASSERT_TRUE(fed) << request << ": " << fed.fault().detail;
+      rest.remove_prefix(fed->taken);
+    }
+    EXPECT_EQ(one.head.status, 200);
+    EXPECT_EQ(one.feed("")->progress, Progress::message);
+  }
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

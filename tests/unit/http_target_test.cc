@@ -128,5 +128,22 @@ TEST(ParseTarget, LetsHttp10GoWithoutHost) {
   refused_target({"GET", "/", {"a", "b"}, Version::http10});
 }
 
+TEST(ATargetOfHttp2, HasNoFragmentAndOneHostAtMost) {
+  const auto parsed = [](std::string_view target, int hosts) {
+    RequestHead head;
+    head.version = Version::http2;
+    head.method = "GET";
+    head.scheme = "http";
+    head.authority = "a";
+    head.target = target;
+    for (int n = 0; n < hosts; ++n) head.fields.add("host", "a");
+    return static_cast<bool>(parse_target(head));
+  };
+  EXPECT_TRUE(parsed("/x?y", 1));
+  EXPECT_FALSE(parsed("/x#y", 1));
+  EXPECT_FALSE(parsed("/x?y#z", 0));
+  EXPECT_FALSE(parsed("/x", 2));
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

@@ -285,6 +285,46 @@ TEST(AccessLog, HandsFullChunksOnByItself) {
   EXPECT_GT(count(pipe.read_all(), "\n"), 50U);
 }
 
+TEST(AccessLog, LeavesOutWhatARequestDidNotHaveAndBoundsWhatIsLong) {
+  Pipe pipe;
+  ASSERT_TRUE(start({Level::warn, Format::json, pipe.writer()}));
+  AccessLog access(Format::json);
+  AccessEntry one = entry();
+  one.connection = 0;
+  one.waited.reset();
+  one.upstream.reset();
+  const std::string method(100, 'M'), fault(2000, 'f');
+  one.method = method;
+  one.fault = fault;
+  one.unrepeated = "a request with a body may have been processed";
+  access.write(one);
+  access.flush();
+  stop();
+  const std::string all = pipe.read_all();
+  for (const char* absent :
+       {"\"connection\"", "\"reuse\"", "\"wait_seconds\"", "\"upstream_seconds\"", "\"retries\""}) {
+    EXPECT_EQ(all.find(absent), std::string::npos) << absent;
+  }
+  EXPECT_NE(all.find("\"method\":\"" + std::string(32, 'M') + "\""), std::string::npos) << all;
+  EXPECT_NE(all.find("\"fault\":\"" + std::string(512, 'f') + "\""), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("not_repeated":"a request with a body may have been processed")"), std::string::npos) << all;
+}
+
+TEST(AccessLog, CountsEachLineOnceThatCannotBeWritten) {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const std::uint64_t before = dropped();
+  ASSERT_TRUE(start({Level::info, Format::text, fd}));
+  AccessLog access(Format::text);
+  for (int chunk = 0; chunk < 3; ++chunk) {
+    access.write(entry());
+    access.write(entry());
+    access.flush();
+  }
+  stop();
+  EXPECT_EQ(dropped() - before, 6U);
+  close(fd);
+}
+
 TEST(AccessLog, TellsTheTimeOfTheWall) {
   Pipe pipe;
   EXPECT_TRUE(start({Level::info, Format::text, pipe.writer()}));
