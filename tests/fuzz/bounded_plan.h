@@ -47,8 +47,13 @@ inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
   cut(one.answers, 12);
   for (AnswerPlan& answer : one.answers) bound(answer);
 }
+// A connection's window is the protocol's at least: with less, bodies take more turns than a history has.
+inline void bound_wide(std::uint32_t& window) {
+  if (window != 0) window = std::clamp(window, 65'535U, 1U << 20);
+}
 inline void bound(ClientPlan& client, bool noisy) {
   client.pipelines %= 5;
+  bound_wide(client.wide);
   if (client.window != 0) client.window = std::clamp(client.window, 2000U, 1U << 20);
   client.pieces %= 100;
   client.pings %= 40;
@@ -65,6 +70,7 @@ inline Plan bounded(Plan plan) {
   plan.failing %= 50;
   if (plan.classes != 0) plan.orders = 0;
   if (plan.window != 0) plan.window = std::clamp(plan.window, 1000U, 60'000U);
+  bound_wide(plan.wide);
   plan.patience = std::clamp(plan.patience, 1000U, 4000U);  // a client or an origin may fall silent
   cut(plan.clients, 5);
   cut(plan.noise, 8);
