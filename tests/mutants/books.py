@@ -50,8 +50,6 @@ MUTANTS = [
     m("the virtual time advances by the head alone", Q + "wait_queue.h",
       "if (!borrower.want_.new_connection_only) served_ = std::max(served_, borrower.virtual_finish_time_);",
       "if (!borrower.want_.new_connection_only && first_of(false) == &borrower) served_ = std::max(served_, borrower.virtual_finish_time_);", "unit"),
-    m("the virtual time stands while heads give up", Q + "wait_queue.h",
-      "if (head) served_ = std::max(served_, borrower.virtual_finish_time_);", ";", "unit"),
     m("a waiter that waits again is the last", Q + "wait_queue.h",
       "if (borrower.virtual_finish_time_ == 0) borrower.virtual_finish_time_ = turn_of(borrower);",
       "borrower.virtual_finish_time_ = turn_of(borrower);", "unit"),
