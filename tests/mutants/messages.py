@@ -203,7 +203,6 @@ RECORD = [
     m("the secrets of a target are logged", L + "access_log.cc", "append_entry(line, entry, redacted(entry.target, scratch_));", "append_entry(line, entry, entry.target);", LOG),
     m("a chunk is never full", L + "access_log.cc", "buffer_.size() < kChunk", "true", LOG),
     m("each line has the log flushed later", L + "access_log.cc", "buffer_.empty()", "true", LOG),
-    m("lines that were flushed count again", L + "access_log.cc", "lines_ = 0;", "", LOG),
     m("retries of a request are left out", L + "access_log.cc", "if (entry.retries != 0) line.number(\"retries\", std::uint64_t{entry.retries});", "", LOG),
     m("the reason for no retry is left out", L + "access_log.cc", "if (!entry.unrepeated.empty()) line.text(\"not_repeated\", entry.unrepeated);", "", LOG),
 ]
