@@ -44,6 +44,7 @@ protocols = ["h1"]
 ca_file = "%(ca)s"
 [intercept]
 ca_dir = "%(dir)s/ca"
+on_distrust = "fail"
 [[origin]]
 uri = "https://localhost:%(origin)d"
 intercept = true

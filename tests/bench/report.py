@@ -111,6 +111,10 @@ run in turns, a short slice each; the figures are medians over the rounds, with 
 A resumed handshake still exchanges keys (X25519), which keeps recorded traffic secret if a ticket's key is stolen later. OpenSSL 3.0 alone takes 145 to 165 µs
 for the server's side of it, repeated in one thread that does nothing else.
 
+callgrind shows where the rest is. Interception adds 17,200 instructions to a request: 9,400 in libcrypto, 4,500 in libssl, 2,100 in libc (the six allocations that
+OpenSSL makes for two records of TLS 1.3, and copies), 1,100 in carpool. Both forms make two calls of `recv` and two of `send`. Of the instructions of a resumed handshake
+carpool executes 1.5 %.
+
 ## How to repeat
 
 ```sh

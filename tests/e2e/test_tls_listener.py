@@ -11,8 +11,10 @@ import subprocess
 import time
 
 import pytest
+from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
+from harness.intercept import NAME, connected
 from harness.pki import Pki
 from harness.wait import until
 from harness.wire import Client
@@ -273,6 +275,37 @@ def test_a_thousand_half_handshakes_cost_little_and_others_are_served(origin, ca
         sock.close()
     until(lambda: c.metric("carpool_downstream_connections") == 0, what="all are gone")
     assert each < 4 * 1024, each
+
+
+@pytest.mark.parametrize("way", ["listener", "intercepted"])
+def test_handshakes_without_the_last_message_of_the_client_are_bounded_and_end(origin, carpool, pki, files, tmp_path, way):
+    """OpenSSL holds buffers for messages of the largest size until a handshake is complete."""
+    listen, count, hello = {"header_timeout": "120s", "max_connections": 1000}, 300, client_hello()
+    if way == "listener":
+        c = carpool(listen=files.settings(**listen))
+    else:
+        authority = Authority(tmp_path / "ca", [NAME])
+        c = carpool(listen=listen, intercept={"ca_dir": str(authority.folder)}, origin=[{"uri": "https://localhost:1", "intercept": True}])
+
+    def half():
+        sock = socket.create_connection(c.address, 10) if way == "listener" else connected(c, "localhost:1")
+        sock.sendall(hello)
+        assert sock.recv(1) == b"\x16", "carpool's messages follow"
+        return sock
+    first = [half() for _ in range(50)]
+    before = c.rss()
+    socks = [half() for _ in range(count)]
+    each = (c.rss() - before) / count
+    c.config.write_text(c.config.read_text().replace("120s", "1s"))
+    assert c.admin("POST", "/reload").status == 200
+    last = half()
+    while last.recv(65536):  # until header_timeout ends it
+        pass
+    for sock in first + socks:
+        sock.close()
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="all are gone")
+    assert c.metric(HANDSHAKES, result="timeout") == 1
+    assert each < 48 * 1024, each
 
 
 def client_hello():
