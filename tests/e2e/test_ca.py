@@ -150,6 +150,16 @@ def test_the_environment_survives_a_shell(tmp_path):
     assert shown.stdout == "%s/bundle.pem" % folder
 
 
+@pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java")
+def test_java_finds_its_authorities_in_a_folder_whose_name_has_spaces(tmp_path):
+    folder = tmp_path / "it's a folder"
+    ca("init", folder, "--host", NAME)
+    script = 'eval "$("$1" ca env "$2")"; exec java -XshowSettings:properties -version'
+    shown = subprocess.run(["sh", "-c", script, "sh", PROGRAM, folder], capture_output=True, text=True, check=True, timeout=60)
+    assert "javax.net.ssl.trustStore = %s/bundle.p12\n" % folder in shown.stderr, shown
+    assert "javax.net.ssl.trustStoreType = PKCS12\n" in shown.stderr, shown
+
+
 NODE = "require('https').get(process.argv[1], r => { console.log(r.statusCode); r.resume() }).on('error', e => { console.log(e.code); process.exit(1) })"
 REQUESTS = "import requests, sys; print(requests.get(sys.argv[1]).status_code)"
 HTTPX = "import httpx, sys; print(httpx.get(sys.argv[1]).status_code)"

@@ -28,12 +28,20 @@ std::string shell_quoted(std::string_view text) {
   return out + "'";
 }
 
+// Options are separated by white space, except within quotes.
+std::string option_of(std::string_view name, const std::string& path) {
+  if (path.find_first_of(" \t") == std::string::npos) return std::string(name).append(path);
+  const char quote = path.find('"') == std::string::npos ? '"' : '\'';
+  return std::string(name).append(1, quote).append(path).append(1, quote);
+}
+
 }  // namespace
 
 std::string environment_of(const std::string& dir, bool plain) {
   std::string out;
   for (const Variable& variable : kVariables) {
-    const std::string value = std::string(variable.before).append(dir).append(variable.file).append(variable.after);
+    const std::string path = std::string(dir).append(variable.file);
+    const std::string value = variable.before.empty() ? path : option_of(variable.before, path).append(variable.after);
     out.append(plain ? "" : "export ").append(variable.name).append("=").append(plain ? value : shell_quoted(value));
     out += '\n';
   }
