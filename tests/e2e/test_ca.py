@@ -3,6 +3,8 @@ import base64
 import concurrent.futures
 import contextlib
 import os
+import pathlib
+import re
 import shutil
 import socket
 import ssl
@@ -279,6 +281,12 @@ def test_a_new_authority_is_taken_and_an_unusable_one_is_refused(carpool, folder
     (folder / "ca.pem").write_text("nonsense")
     until(lambda: reloads(c, "refused") == 1, what="the file watch")
     assert "contains no certificate" in c.tail()
+
+
+def test_a_process_with_the_key_writes_no_core(carpool, folder):
+    c = carpool(inside=["prlimit", "--core=0:unlimited"], **intercepting(folder, NAME))
+    limits = pathlib.Path("/proc/%d/limits" % c.process.pid).read_text()
+    assert re.search(r"Max core file size +0 +0 ", limits), limits
 
 
 def test_the_key_is_nowhere_to_be_read(carpool, folder):

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/forbid_dumps.h"
 
 namespace carpool::proxy::tls {
 namespace {
@@ -62,6 +63,7 @@ Result<KeyPtr> read_secret_key(const std::string& path) {
     return bad_key_file(path,
                         "its mode is " + mode_text(status.st_mode) + ", so others may use the key: set it to 0600");
   }
+  forbid_dumps();
   Secret secret;
   const int error = fill(secret, file.get());
   if (error != 0) return bad_key_file(path, std::strerror(error));  // NOLINT(concurrency-mt-unsafe)

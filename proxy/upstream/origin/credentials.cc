@@ -1,11 +1,9 @@
 #include "proxy/upstream/origin/credentials.h"
 
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/forbid_dumps.h"
 #include "proxy/config/check_credentials.h"
 #include "proxy/config/secret.h"
 #include "proxy/http/field_name.h"
@@ -31,13 +29,6 @@ Result<std::string> usable_value(const config::Secret& secret) {
   return Fault{FaultKind::internal, Side::self, secret.file + " has no value that a field may have"};
 }
 }  // namespace
-
-// Either call alone leaves a way: the limit does not bind a program that the kernel hands dumps to.
-void forbid_dumps() {
-  const rlimit none{0, 0};
-  static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
-  static_cast<void>(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
-}
 
 Credentials::Credentials(const config::OriginSettings& origin, unsigned loops)
     : label_(origin.origin.label()),

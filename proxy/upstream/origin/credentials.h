@@ -20,9 +20,6 @@ namespace carpool::proxy {
 
 class OAuthToken;
 
-// A dump of this process would hold the values, and so would a debugger's view.
-void forbid_dumps();
-
 class Credentials {
  public:
   // The fields that the requests of a loop get.

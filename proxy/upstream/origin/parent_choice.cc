@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/forbid_dumps.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/config/secret.h"
 #include "proxy/http/set_field.h"
 #include "proxy/net/address_range.h"
 #include "proxy/net/tls/digest.h"
-#include "proxy/upstream/origin/credentials.h"
 
 namespace carpool::proxy {
 

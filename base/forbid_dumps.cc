@@ -1,0 +1,15 @@
+#include "base/forbid_dumps.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+namespace carpool {
+
+// Either call alone leaves a way: the limit does not bind a program that the kernel hands dumps to.
+void forbid_dumps() {
+  const rlimit none{0, 0};
+  static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
+  static_cast<void>(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+}
+
+}  // namespace carpool
