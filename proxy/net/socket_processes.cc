@@ -58,7 +58,10 @@ SocketProcesses::Answer SocketProcesses::find(std::uint64_t inode, exec::Submitt
   bool read = false;
   {
     const Held lock(mutex_);
-    if (const auto found = known_.find(inode); found != known_.end()) return {true, found->second};
+    if (const auto found = known_.find(inode); found != known_.end()) {
+      if (now < found->second.until) return {true, found->second.pid};
+      known_.erase(found);
+    }
     if (wanted_.size() < kMostSockets) wanted_.insert(inode);
     read = !reads_ && now >= not_before_;
     reads_ = reads_ || read;
@@ -103,11 +106,13 @@ void SocketProcesses::read_now() {
 void SocketProcesses::end_reading(const Found& found, Duration took) {
   const Held lock(mutex_);
   reads_ = false;
-  not_before_ = Clock::now() + std::max(kLeastPause, took * kShare);
+  const Instant now = Clock::now();
+  not_before_ = now + std::max(kLeastPause, took * kShare);
+  std::erase_if(known_, [now](const auto& one) { return one.second.until <= now; });
   if (known_.size() + found.size() > kMostSockets) known_.clear();
   for (const auto& [inode, pid] : found) {
     wanted_.erase(inode);
-    known_.emplace(inode, pid);
+    known_.insert_or_assign(inode, Known{pid, now + kKnownFor});
     if (pid == 0 || std::find(clients_.begin(), clients_.end(), pid) != clients_.end()) continue;
     if (clients_.size() == kMostClients) clients_.erase(clients_.begin());
     clients_.push_back(pid);

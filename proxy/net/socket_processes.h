@@ -21,6 +21,8 @@ class SocketProcesses {
  public:
   static constexpr std::size_t kMostSockets = 4096;   // that are looked for, and that are known
   static constexpr std::size_t kMostLinks = 200'000;  // that one reading looks at
+  // What is known for longer is looked up again: the kernel uses the numbers of closed sockets again.
+  static constexpr Duration kKnownFor = std::chrono::minutes(10);
 
   explicit SocketProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
@@ -47,7 +49,11 @@ class SocketProcesses {
   Reading reading_{*this};
   Mutex mutex_;
   std::unordered_set<std::uint64_t> wanted_ GUARDED_BY(mutex_);
-  Found known_ GUARDED_BY(mutex_);
+  struct Known {
+    std::int64_t pid = 0;
+    Instant until{};
+  };
+  std::unordered_map<std::uint64_t, Known> known_ GUARDED_BY(mutex_);
   std::vector<std::int64_t> clients_ GUARDED_BY(mutex_);  // pids that had sockets of clients; read first
   bool reads_ GUARDED_BY(mutex_) = false;
   Instant not_before_ GUARDED_BY(mutex_){};

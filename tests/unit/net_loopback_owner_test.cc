@@ -108,6 +108,16 @@ TEST(SocketProcessesTest, SettleForNoneIfNoProcessHasTheSocket) {
   EXPECT_EQ(answer.pid, 0);
 }
 
+TEST(SocketProcessesTest, LookAgainWhenWhatIsKnownIsOld) {
+  exec::assume_on_loop();
+  SocketProcesses processes("/proc/self/no such directory");
+  RunAtOnce tasks;
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).settled);
+  EXPECT_TRUE(processes.find(7, tasks, Clock::now() + SocketProcesses::kKnownFor - 1s).settled);
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now() + SocketProcesses::kKnownFor + 1s).settled);
+  EXPECT_EQ(tasks.submitted, 2);
+  EXPECT_TRUE(processes.find(7, tasks, Clock::now()).settled);
+}
 TEST(SocketProcessesTest, ReadAgainOnlyAfterAPause) {
   exec::assume_on_loop();
   SocketProcesses processes("/proc/self/no such directory");
