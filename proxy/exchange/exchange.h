@@ -161,7 +161,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
   void note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
-  bool retry_status() LOOP_ONLY;
+  std::optional<AttemptState> retry_status() LOOP_ONLY;
+  void retry_after_end() LOOP_ONLY;
   void on_late_attempt(Fault fault) LOOP_ONLY;
   bool retry_connect(const Fault& fault) LOOP_ONLY;
   void count_retry(RetryReason reason) LOOP_ONLY;

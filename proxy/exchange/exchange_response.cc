@@ -58,13 +58,16 @@ AttemptState Exchange::on_response_head() {
     on_client_gone();
     return AttemptState::over;
   }
+  // Whatever becomes of this response: the origin has answered.
+  if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
   if (response_.status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
   if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
-  if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
-  if (info_.origin->retry_on.status(response_.status) && retry_status()) return AttemptState::over;
+  if (info_.origin->retry_on.status(response_.status)) {
+    if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
+  }
   if (info_.origin->streaming && is_event_stream(response_)) request_values_->deadlines.allow_silence();
   info_.head_back = context_.loop.now();
   info_.status = response_.status;
@@ -128,6 +131,7 @@ AttemptState Exchange::parent_asks_for_credentials() {
 void Exchange::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   if (state_ != ExchangeState::tunnel && !attempt_->told.data(bytes.size())) return;
+  if (attempt_->dropped) return;
   info_.bytes_out += bytes.size();
   client_stream_->send_body(bytes);
 }
@@ -166,6 +170,11 @@ void Exchange::note_grpc_status() {
 
 AttemptState Exchange::on_response_end() {
   if (!in_order(attempt_->told.end())) return AttemptState::over;
+  if (const std::optional<RetryReason> sent_again = attempt_->dropped) {
+    end_lease();
+    retry(*sent_again);
+    return AttemptState::over;
+  }
   note_grpc_status();
   client_stream_->send_end(attempt_->trailers);
   end_lease();  // before the response is complete: the next borrower, on any loop, finds the connection

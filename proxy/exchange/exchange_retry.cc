@@ -20,6 +20,10 @@ RetryDecision Exchange::decide_retry(RequestFate fate) {
 
 // The connection failed. Until the response head was sent, another connection may serve the request.
 AttemptState Exchange::on_failure(StreamFailure failure) {
+  if (attempt_->dropped) {
+    retry_after_end();
+    return AttemptState::over;
+  }
   if (response_incomplete()) {
     break_off(std::move(failure.fault));
     return AttemptState::over;
@@ -85,23 +89,40 @@ bool Exchange::retry_misdirected() {
   return true;
 }
 
-// The response has a status of request.retry_on. Returns true if the request is sent once more; otherwise its client
-// gets this response.
-bool Exchange::retry_status() {
+namespace {
+// Such a response is read to its end, so that its connection can serve the next request.
+bool ends_soon(const http::ResponseHead& head) {
+  constexpr std::uint64_t kMostBytes = 16 * 1024;
+  return head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length <= kMostBytes);
+}
+}  // namespace
+
+// The response has a status of request.retry_on. Returns nullopt if its client gets this response; otherwise the
+// request is sent once more, now or after the end of this response.
+std::optional<AttemptState> Exchange::retry_status() {
   // Another attempt would wait for the origin's pause, or go over a connection that has not authenticated this client.
-  if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return false;
+  if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return std::nullopt;
   const RetryDecision decision = decide_retry(RequestFate::refused_status);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
-  if (decision.outcome != RetryOutcome::retry) return false;
+  if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   const Instant now = context_.loop.now();
   static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, now - info_.leased, now);
+  attempt_->dropped = decision.reason;
+  if (ends_soon(response_)) return AttemptState::alive;
+  retry_after_end();
+  return AttemptState::over;
+}
+
+// The end of the dropped response is not here: it failed, is late or is long.
+void Exchange::retry_after_end() {
+  const RetryReason reason = *attempt_->dropped;
   end_lease(pool::CloseCause::error);
-  retry(decision.reason);
-  return true;
+  retry(reason);
 }
 
 // request.per_try_timeout passed.
 void Exchange::on_late_attempt(Fault fault) {
+  if (attempt_->dropped) return retry_after_end();
   const Instant now = context_.loop.now();
   static_cast<Connection&>(*attempt_->lease).note_failure(now);
   const RetryDecision decision =

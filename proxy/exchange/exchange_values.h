@@ -44,6 +44,8 @@ struct AttemptValues {
   bool authenticated = false;  // the connection authenticated this client and is never lent to another
   std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
   http::Fields trailers;       // of the response
+  // The response is read to its end and dropped, because the request is then sent once more.
+  std::optional<RetryReason> dropped;
 };
 
 }  // namespace carpool::proxy

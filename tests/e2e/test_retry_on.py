@@ -45,6 +45,29 @@ def test_a_status_is_retried_as_often_as_max_retries_says_and_then_passed_on(ori
     assert (answer.status, answer.body, len(o.seen)) == (503, b"503", 3)
 
 
+def test_the_connection_of_a_response_that_is_dropped_serves_the_retry(origin, carpool):
+    o, c = origin(answers(503, 503)), carpool(request={"retry_on": ["503"], "max_retries": 2, "retry_budget": 100})
+    answer = asked(c, o.url + "/")
+    assert (answer.status, answer.body) == (200, b"200")
+    assert [one.connection for one in o.seen] == [1, 1, 1]
+    assert (c.pool(o.url)["created"], c.pool(o.url)["borrows"], c.pool(o.url)["restores"]) == (1, 3, 3)
+
+
+def test_a_dropped_response_that_is_long_or_breaks_off_delays_no_retry(origin, carpool):
+    def handler(exchange):
+        exchange.read_body()
+        if exchange.nth > 1 or exchange.connection > 1:
+            return exchange.reply()
+        exchange.send(b"HTTP/1.1 503 No\r\nContent-Length: %d\r\n\r\nx" % (10 if short else 20000))
+        return not short  # False: ends the connection
+    c = carpool(request={"retry_on": ["503"], "retry_budget": 100})
+    for short in (True, False):
+        o = origin(handler)
+        answer = asked(c, o.url + "/")
+        assert (answer.status, answer.body) == (200, b"ok")
+        assert [one.connection for one in o.seen] == [1, 2]
+
+
 def test_a_response_that_asks_for_a_pause_is_passed_on_and_does_not_wait_for_its_end(origin, carpool):
     def later(exchange):
         exchange.read_body()
