@@ -36,6 +36,8 @@ inline constexpr Metric kConnections{"carpool_pool_connections", gauge, "origin,
 inline constexpr Metric kConnectionsPeak{"carpool_pool_connections_peak", gauge, "origin",
                                          "Highest number of connections since the pool was created."};
 inline constexpr Metric kSize{"carpool_pool_size", gauge, "origin", "Maximum number of connections (pool.size)."};
+inline constexpr Metric kSizeChanges{"carpool_pool_size_changes_total", counter, "origin,reason",
+                                     "Changes of a size that follows the load (pool.size = \"auto\"), by reason."};
 inline constexpr Metric kWaiting{"carpool_pool_waiting", gauge, "origin", "Requests waiting for a connection."};
 inline constexpr Metric kClassWaiting{"carpool_pool_class_waiting", gauge, "origin,class",
                                       "Requests of a priority class waiting for a connection (pool.classes)."};
@@ -266,6 +268,7 @@ inline constexpr std::array kCatalog{
     &catalog::kConnections,         //
     &catalog::kConnectionsPeak,     //
     &catalog::kSize,                //
+    &catalog::kSizeChanges,         //
     &catalog::kWaiting,             //
     &catalog::kClassWaiting,        //
     &catalog::kClassLeases,         //

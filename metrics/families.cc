@@ -202,6 +202,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kConnections, parts<&OriginSample::connections, kHeldStates>},
     {&catalog::kConnectionsPeak, number<&OriginSample::peak>},
     {&catalog::kSize, number<&OriginSample::size>},
+    {&catalog::kSizeChanges, parts<&OriginSample::size_changes, kNone>},
     {&catalog::kWaiting, number<&OriginSample::waiting>},
     {&catalog::kClassWaiting, classes<&ClassSample::waiting>},
     {&catalog::kClassLeases, classes<&ClassSample::leases>},

@@ -36,6 +36,7 @@ struct OriginSample {
   std::uint64_t borrows = 0, restores = 0, leaks = 0;
   std::vector<Labelled> opened, closed;  // by cause; zeros may be omitted
   std::vector<Labelled> failures;        // by reason
+  std::vector<Labelled> size_changes;    // by reason
   std::vector<Labelled> connections;     // by state
   std::vector<Labelled> addresses;       // by state
   static constexpr std::size_t kMostAddresses = 16;

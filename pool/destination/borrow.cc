@@ -150,6 +150,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& b
   attention.fetch_sub(1, std::memory_order_seq_cst);
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
+  if (auto_size != nullptr && pool.full()) auto_size->note_turned_away();
   offer_surplus_dials();
   return rejection_fault(actions);
 }
@@ -217,6 +218,9 @@ void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Dur
   lease.entry_ = &entry;
   lease.pooled_ = entry.value.pooled;
   lease.waited_ = waited;
+  if (waited != Duration::zero()) {
+    if (AutoSize* const own = measures()) own->note_wait(here, waited);
+  }
   lease.leased_at_ = now;
   lease.index_ = entry.index;
   lease.uses_before_ = word.uses() == EntryWord::kMaxUses ? EntryWord::kMaxUses : word.uses() - 1;

@@ -98,6 +98,7 @@ void Destination::Impl::discard(SlotEntry& entry, CloseCause cause, Instant now)
 // Called periodically, from one loop.
 void Destination::Impl::sweep(Instant now) {
   end_pause_in_time(now);
+  follow_load(now);
   const std::optional<std::uint32_t> need = measured_need(now);
   end_all_expired(now);
   if (need) trim(*need);

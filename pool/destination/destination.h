@@ -124,6 +124,8 @@ class Destination {
   Endpoints& endpoints();
   // Restores the idle limit that the previous process learned.
   void restore_idle_limit(Duration limit);
+  // Likewise the size that followed the load; no more than the bounds permit.
+  void restore_size(std::uint32_t size);
   // The last completed borrows of all loops, unordered.
   std::vector<BorrowRecord> history() const;
   // The wake-up requested by Environment::wake_at: dials again if a borrower still waits.

@@ -24,6 +24,7 @@
 #include "pool/destination/reusability.h"
 #include "pool/destination/slot.h"
 #include "pool/destination/supply.h"
+#include "pool/policy/auto_size.h"
 #include "pool/policy/borrow_history.h"
 #include "pool/policy/circuit_breaker.h"
 #include "pool/policy/cool_down.h"
@@ -223,6 +224,13 @@ struct Destination::Impl final : BudgetWaiter {
   std::uint32_t above_min_idle() const;
   void end_all_expired(Instant now) EXCLUDES(mutex);
 
+  // ---- auto_size.cc: a size that follows the load ----
+  AutoSize* measures() const { return measured.load(std::memory_order_acquire); }  // null: it is fixed
+  void adopt_auto_size(Instant now) REQUIRES(mutex);
+  void apply_size(std::uint32_t size) REQUIRES(mutex);
+  void follow_load(Instant now) EXCLUDES(mutex);
+  std::optional<SizeChange> measure_and_decide(Instant now) REQUIRES(mutex);
+
   // ---- learn_idle_limit.cc: the origin's idle timeout ----
   bool past_idle_limit(const SlotEntry& entry, Instant now) const;
   bool leave_to_origin(SlotEntry& entry, Instant now) REQUIRES(mutex);
@@ -348,9 +356,11 @@ struct Destination::Impl final : BudgetWaiter {
   // Copies from keep_alive for lock-free readers; relaxed: limits that publish nothing.
   std::atomic<Duration::rep> effective_limit{Duration::max().count()}, trust{Duration::max().count()};
 
+  Atomic<AutoSize*> measured{nullptr};  // auto_size, for readers without the mutex: release and acquire
   mutable Mutex mutex;
-  Instant trimmed_at GUARDED_BY(mutex){};  // time of the last measured_need()
-  Limits limits GUARDED_BY(mutex);         // `live` holds those that are read without the mutex
+  std::unique_ptr<AutoSize> auto_size GUARDED_BY(mutex);  // once made, it is kept
+  Instant trimmed_at GUARDED_BY(mutex){};                 // time of the last measured_need()
+  Limits limits GUARDED_BY(mutex);                        // `live` holds those that are read without the mutex
   WaitQueue line GUARDED_BY(mutex);
   Supply supply GUARDED_BY(mutex);
   bool saw_surplus GUARDED_BY(mutex) = false;  // the last sweep saw surplus dials

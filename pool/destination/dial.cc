@@ -170,6 +170,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
       return true;
     }
   }
+  if (auto_size != nullptr && pool.full()) auto_size->note_at_size();
   if (cancel_dial_for_slot(actions, now)) return false;
   actions.over_budget = budget != nullptr && !pool.full() && !actions.no_memory;
   if (!actions.over_budget && kind == ProtocolMask::h1_only) drain_for_h1(actions);

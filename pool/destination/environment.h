@@ -15,6 +15,7 @@ class Destination;
 class Delivery;
 class Endpoint;
 class Reservation;
+struct SizeChange;
 using LoopId = std::uint8_t;
 
 // h1: one borrower at a time; moves to the borrower's loop. h2: a session with many borrowers of any loop; never moves
@@ -61,6 +62,11 @@ class Environment {
   // Carries `delivery` to loop `to` and calls its arrive(now) there (see pool/queue/delivery_queue.h). `to` may be the
   // calling loop: then later in this turn, never from inside. Any thread.
   virtual void deliver(LoopId to, Delivery& delivery) = 0;
+  // The size of a pool that follows the load changed. Called by Destination::sweep(), without the mutex. Optional.
+  virtual void size_changed(Destination& destination, const SizeChange& change) {
+    static_cast<void>(destination);
+    static_cast<void>(change);
+  }
   // Calls destination.wake(now) at `when` or soon after, on any loop. Optional: sweep() serves otherwise.
   virtual void wake_at(Destination& destination, Instant when) {
     static_cast<void>(destination);

@@ -49,6 +49,9 @@ class [[nodiscard]] Lease {
   // want.tunnel, otherwise it may exceed max_tunnels.
   void become_tunnel();
 
+  // The origin answered `took` after the lease began: for a size that follows the load.
+  void note_answer(std::uint16_t status, Duration took);
+
   // The loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;
   // The origin asked for a pause, and this lease goes ahead of the others: see Destination::cool_down().

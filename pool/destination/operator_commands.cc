@@ -7,12 +7,18 @@
 
 namespace carpool::pool {
 
+namespace {
+CloseCause cause_of_shrinking(const Limits& limits) {
+  return limits.auto_size() ? CloseCause::surplus : CloseCause::config_changed;
+}
+}  // namespace
+
 // Returns the cause for closing a connection that was released or opened although it is healthy.
 std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
   if (stopped()) return CloseCause::shutdown;
   if (pause_order.drains) return CloseCause::drained;
   if (entry.value.replace) return CloseCause::reconnect;
-  if (beyond_the_cap() != 0) return CloseCause::config_changed;
+  if (beyond_the_cap() != 0) return cause_of_shrinking(limits);
   return std::nullopt;
 }
 
@@ -36,7 +42,8 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     const Held lock(mutex);
     limits = settings;
     live.set(settings);
-    pool.cap(settings.size);
+    if (!settings.auto_size()) pool.cap(settings.size);
+    adopt_auto_size(now);
     set_shares();
     ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
     quarantine_wake = {};
@@ -54,19 +61,21 @@ void Destination::Impl::shrink() {
     mutex.assert_held();
     return beyond_the_cap() != 0;
   };
+  CloseCause cause{};
   {
     const Held lock(mutex);
     if (!surplus()) return;
+    cause = cause_of_shrinking(limits);
   }
-  end_longest_idle(CloseCause::config_changed, false, surplus);
-  in_slices([this](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
+  end_longest_idle(cause, false, surplus);
+  in_slices([this, cause](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() ||
           beyond_the_cap() <= supply.draining())
         return;
-      drain(entry, CloseCause::config_changed, actions);
+      drain(entry, cause, actions);
     });
   });
 }

@@ -103,6 +103,10 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   into.created = ledger.created;
   into.peak = ledger.peak;
   into.size = pool.cap();
+  into.auto_size = std::nullopt;
+  if (limits.auto_size() && auto_size != nullptr) {
+    into.auto_size = {limits.min_size, limits.max_size, auto_size->history, now};
+  }
   into.waiting = line.size();
   into.max_wait = now - line.waiting_since(now);
   into.undialed = undialed;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "pool/destination/destination.h"
+#include "pool/policy/size_change.h"
 #include "pool/queue/class_quota.h"
 
 namespace carpool::pool {
@@ -65,6 +66,13 @@ struct Destination::Snapshot {
   std::uint32_t waiting = 0;  // current waiters
   Duration max_wait{};        // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;
+  // A size that follows the load; nullopt: it is fixed.
+  struct AutoSize {
+    std::uint32_t least = 0, most = 0;
+    SizeHistory history;
+    Instant now{};  // of the snapshot
+  };
+  std::optional<AutoSize> auto_size;
   // The learned idle timeout of the origin, and the idle time after which connections are retired; nullopt: unknown.
   std::optional<Duration> learned_idle, effective_limit;
   std::optional<Duration> trust;  // see Destination::trust(); nullopt: unknown

@@ -119,6 +119,10 @@ void Directory::take_out(Destination& destination, Instant now) {
   reclaimed_.created += last.created;
   reclaimed_.undialed += last.undialed;
   reclaimed_.cool_downs += last.cool_downs;
+  if (last.auto_size) {
+    if (!reclaimed_.auto_size) reclaimed_.auto_size.emplace();
+    reclaimed_.auto_size->history.add_counts(last.auto_size->history);
+  }
   ++reclaimed_count_;
 }
 

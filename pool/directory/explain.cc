@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "pool/directory/explain_size.h"
+#include "pool/directory/phrases.h"
+
 namespace carpool::pool {
 
 namespace {
-std::string number(std::uint64_t count, std::string_view one, std::string_view many) {
-  return std::to_string(count).append(" ").append(count == 1 ? one : many);
-}
-
-std::string time(Duration duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
-  char text[32];
-  std::snprintf(text, sizeof text, seconds < 1 ? "%.0f ms" : "%.1f s", seconds < 1 ? seconds * 1000 : seconds);
-  return text;
-}
+using phrases::number;
+using phrases::time;
 
 std::string setting(std::string_view key, Duration value) {
   return std::string(key) + " " + time(value);
@@ -111,7 +106,7 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::unhealthy:
       return "did not pass a health check";
     case CloseCause::surplus:
-      return of.were + " more than needed";
+      return of.were + " more than needed" + (s.auto_size ? ", or than a lowered size" : "");
     case CloseCause::budget:
       return "gave " + of.their + " slot to another origin (pool.total)";
     case CloseCause::leak:
@@ -242,6 +237,7 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
   idle_limits(s, lines);
   if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");
   present(s, lines);
+  if (s.auto_size) explain_size(*s.auto_size, lines);
   return lines;
 }
 

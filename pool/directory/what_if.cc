@@ -31,6 +31,12 @@ struct FakeConnection final : PooledConnection {
   const std::uint32_t streams_;
 };
 
+// The size is what a replay is asked about.
+Limits of_fixed_size(Limits limits) {
+  limits.min_size = limits.max_size = 0;
+  return limits;
+}
+
 class Simulation;
 
 // Replays one recorded borrow.
@@ -74,7 +80,10 @@ struct Event {
 class Simulation final : public Environment {
  public:
   Simulation(const Workload& load, const Limits& limits, Duration wait_timeout)
-      : load_(load), wait_timeout_(wait_timeout), size_(limits.size), pool_(nobody(), limits, *this, 1) {}
+      : load_(load),
+        wait_timeout_(wait_timeout),
+        size_(limits.size),
+        pool_(nobody(), of_fixed_size(limits), *this, 1) {}
   SimulationResult play();
 
   // ---- called by the pool ----

@@ -12,11 +12,14 @@ namespace carpool::pool {
 
 // Settings of one destination ([pool] and its overrides).
 struct Limits {
-  std::uint32_t size = 64;           // maximum number of connections of all loops, dials included; exact
+  std::uint32_t size = 64;  // maximum number of connections of all loops, dials included; exact
+  // Bounds of a size that follows the load (pool/policy/size_controller.h); max_size 0: `size` is fixed.
+  std::uint32_t min_size = 0, max_size = 0;
   std::uint32_t max_waiting = 1024;  // 0: fail at once if none is idle
   std::uint32_t max_usage = 0;       // 0: no limit
   bool single_use = false;           // one request per connection: as max_usage = 1, with the cause policy
   std::uint32_t max_tunnels = 0;     // maximum number of leases with want.tunnel; 0: no separate limit
+  bool half_tunnels = false;         // max_tunnels is half of a size that follows the load
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
   // A dial without a waiter is cancelled if it takes longer than this and than four times the average dial.
@@ -32,6 +35,8 @@ struct Limits {
   Duration max_cool_down{};  // the longest pause that the origin may ask for; zero: none is made
   Evict evict = Evict::last_use;
   std::uint8_t classes = 0;  // priority classes, at most ClassQuota::kMostClasses; fewer than 2: none
+
+  bool auto_size() const { return max_size != 0; }
 };
 
 // relaxed: each limit is independent; a reader of an old value makes one more decision by it.

@@ -150,8 +150,10 @@ class Checker {
   }
 
   void pool_fits(const PoolSettings& pool, const std::string& prefix) {
-    at_most(prefix + ".min_idle", pool.min_idle, prefix + ".size", pool.size);
-    at_most(prefix + ".warm_up.size", pool.warm_up.size, prefix + ".size", pool.size);
+    const std::string largest = prefix + (pool.auto_size() ? ".max_size" : ".size");
+    at_most(prefix + ".min_idle", pool.min_idle, largest, pool.largest());
+    at_most(prefix + ".warm_up.size", pool.warm_up.size, largest, pool.largest());
+    if (pool.auto_size()) at_most(prefix + ".min_size", pool.min_size, prefix + ".max_size", pool.max_size);
     classes_are_usable(pool.classes, prefix + ".classes");
   }
 

@@ -114,9 +114,13 @@ struct Addresses {
   friend bool operator==(const Addresses&, const Addresses&) = default;
 };
 
+// The word "auto" of the settings whose value changes while the program runs.
+inline constexpr std::uint32_t kAutomatic = UINT32_MAX;
+
 // [pool], or that of one origin with its overrides.
 struct PoolSettings {
-  std::uint32_t size = 64;
+  std::uint32_t size = 64;  // kAutomatic: it follows the load, from min_size to max_size
+  std::uint32_t min_size = 4, max_size = 256;
   std::uint32_t min_idle = 0;
   std::uint32_t max_streams = 100;
   std::uint32_t max_usage = 0;          // 0: no limit
@@ -144,10 +148,14 @@ struct PoolSettings {
   HealthCheck health_check;
   Addresses addresses;
 
+  bool auto_size() const { return size == kAutomatic; }
+  // The largest and the first size.
+  std::uint32_t largest() const { return auto_size() ? max_size : size; }
+  std::uint32_t first_size() const { return auto_size() ? min_size : size; }
   // max_tunnels with its 0 resolved; never 0.
   std::uint32_t tunnels(pool::Scheme scheme) const {
     if (max_tunnels != 0) return max_tunnels;
-    return scheme == pool::Scheme::tcp ? size : (size + 1) / 2;
+    return scheme == pool::Scheme::tcp ? largest() : (largest() + 1) / 2;
   }
   friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
 };

@@ -10,7 +10,7 @@ namespace {
 
 void fit_warm_up(PoolSettings& pool, const Places& places, const std::string& prefix) {
   if (places.given(prefix + "pool.warm_up.size")) return;
-  pool.warm_up.size = std::min(pool.warm_up.size, pool.size);
+  pool.warm_up.size = std::min(pool.warm_up.size, pool.largest());
 }
 
 // Hashes what distinguishes most origins' settings; equality compares all of them.

@@ -62,22 +62,22 @@ const Setting* find_setting(const Section& section, std::string_view key) {
 }
 
 std::string toml(const Value& value) {
-  return std::visit(Visit{
-                        [](bool flag) -> std::string { return flag ? "true" : "false"; },
-                        [](std::int64_t number) { return std::to_string(number); },
-                        [](Size bytes) { return in_quotes(size_text(bytes)); },
-                        [](Duration duration) {
-                          return in_quotes(duration == kUnlimited ? std::string("unlimited") : duration_text(duration));
-                        },
-                        [](const std::string& text) { return in_quotes(text); },
-                        [](const std::vector<std::string>& texts) { return list_text(texts, in_quotes); },
-                        [](const Ports& ports) {
-                          return ports ? list_text(*ports, [](std::uint16_t port) { return std::to_string(port); })
-                                       : std::string();
-                        },
-                        [](const Secret& secret) { return secret_text(secret); },
-                    },
-                    value);
+  return std::visit(
+      Visit{
+          [](bool flag) -> std::string { return flag ? "true" : "false"; },
+          [](std::int64_t number) { return number == kAutomatic ? in_quotes("auto") : std::to_string(number); },
+          [](Size bytes) { return in_quotes(size_text(bytes)); },
+          [](Duration duration) {
+            return in_quotes(duration == kUnlimited ? std::string("unlimited") : duration_text(duration));
+          },
+          [](const std::string& text) { return in_quotes(text); },
+          [](const std::vector<std::string>& texts) { return list_text(texts, in_quotes); },
+          [](const Ports& ports) {
+            return ports ? list_text(*ports, [](std::uint16_t port) { return std::to_string(port); }) : std::string();
+          },
+          [](const Secret& secret) { return secret_text(secret); },
+      },
+      value);
 }
 
 bool empty(const Value& value) {

@@ -31,6 +31,7 @@ struct Setting {
   std::string_view example{};                                               // shown if the default is empty, as TOML
   bool live = true;                                                         // false: a change needs a restart
   bool or_auto = false;       // accepts "auto": the number of cores that the cgroup grants
+  bool auto_stays = false;    // "auto" is kAutomatic instead
   bool or_unlimited = false;  // accepts "unlimited": kUnlimited
 
   // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
@@ -40,6 +41,7 @@ struct Setting {
   Setting& shown_as(std::string_view shown) { return example = shown, *this; }
   Setting& restart() { return live = false, *this; }
   Setting& takes_auto() { return or_auto = true, *this; }
+  Setting& keeps_auto() { return or_auto = auto_stays = true, *this; }
   Setting& takes_unlimited() { return or_unlimited = true, *this; }
 };
 

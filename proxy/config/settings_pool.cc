@@ -12,7 +12,13 @@ constexpr std::int64_t kMaxUsage = (1 << 20) - 1;    // the state word has 20 bi
 
 std::vector<Setting> pool_sizes() {
   return {
-      row<&PoolSettings::size>("size", "maximum number of connections over all workers; exact").between(1, kMaxSize),
+      row<&PoolSettings::size>("size",
+                               "maximum number of connections over all workers; exact; \"auto\" = follows the load, "
+                               "from min_size to max_size")
+          .between(1, kMaxSize)
+          .keeps_auto(),
+      row<&PoolSettings::min_size>("min_size", "smallest and first size of \"auto\"").between(1, kMaxSize),
+      row<&PoolSettings::max_size>("max_size", "largest size of \"auto\"").between(1, kMaxSize),
       row<&PoolSettings::min_idle>("min_idle", "idle connections to keep open").between(0, kMaxSize),
       row<&PoolSettings::max_streams>("max_streams",
                                       "maximum concurrent requests on one h2 connection, within the peer's own limit")

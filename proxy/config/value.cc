@@ -40,7 +40,7 @@ std::string to_flag(const Raw& raw, Value& value) {
 std::string to_number(const Setting& setting, const Raw& raw, Value& value) {
   const auto* text = std::get_if<std::string>(&raw);
   if (setting.or_auto && text != nullptr && *text == "auto") {
-    value = static_cast<std::int64_t>(granted_cores());
+    value = setting.auto_stays ? std::int64_t{kAutomatic} : static_cast<std::int64_t>(granted_cores());
     return {};
   }
   const auto* number = std::get_if<std::int64_t>(&raw);

@@ -176,6 +176,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void end_tunnel() LOOP_ONLY;
 
   // ---- the origin's pauses (exchange_cool_down.cc) ----
+  void tell_pool_of_answer() LOOP_ONLY;
   void follow_cool_down() LOOP_ONLY;
   void pass_trial() LOOP_ONLY;
   void tell_cool_down(Fault& fault) const LOOP_ONLY;

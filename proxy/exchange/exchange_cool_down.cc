@@ -10,6 +10,12 @@
 
 namespace carpool::proxy {
 
+// The head of a final response is here. Whatever becomes of it: the origin has answered.
+void Exchange::tell_pool_of_answer() {
+  if (info_.origin->pool.auto_size()) attempt_->lease.note_answer(response_.status, context_.loop.now() - info_.leased);
+  if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
+}
+
 // The head of a final response is here. No time is invented: a response without a valid Retry-After holds nothing.
 void Exchange::follow_cool_down() {
   const Instant now = context_.loop.now();

@@ -58,8 +58,7 @@ AttemptState Exchange::on_response_head() {
     on_client_gone();
     return AttemptState::over;
   }
-  // Whatever becomes of this response: the origin has answered.
-  if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
+  tell_pool_of_answer();
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
   if (response_.status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();

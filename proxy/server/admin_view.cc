@@ -184,7 +184,7 @@ std::optional<admin::PoolInfo> ServerAdminView::declared(const std::string& orig
       if (settings.origin.label() != origin) continue;
       admin::PoolInfo facts;
       facts.origin = origin;
-      facts.snapshot.size = settings.pool.size;
+      facts.snapshot.size = settings.pool.first_size();
       return facts;
     }
     return std::nullopt;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "metrics/registry.h"
+#include "pool/directory/explain_size.h"
 #include "proxy/exchange/leak_log.h"
 #include "proxy/server/worker.h"
 #include "proxy/telemetry/log.h"
@@ -41,6 +42,15 @@ void WorkerPoolEnvironment::deliver(pool::LoopId to, pool::Delivery& delivery) {
 void WorkerPoolEnvironment::wake_at(pool::Destination& destination, Instant when) {
   exec::assume_on_loop();
   Worker::current().parts.inbox.wake_at(destination, when);
+}
+
+void WorkerPoolEnvironment::size_changed(pool::Destination& destination, const pool::SizeChange& change) {
+  log::info("pool", "the size of the pool follows the load",
+            {{"origin", destination.label()},
+             {"from", std::uint64_t{change.from}},
+             {"to", std::uint64_t{change.to}},
+             {"reason", pool::name(change.reason)},
+             {"why", pool::why_resized(change)}});
 }
 
 void WorkerPoolEnvironment::pause_ended(pool::Destination& destination) {

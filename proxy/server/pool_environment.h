@@ -28,6 +28,7 @@ class WorkerPoolEnvironment final : public pool::Environment {
   void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) override;
   void deliver(pool::LoopId to, pool::Delivery& delivery) override;
   void wake_at(pool::Destination& destination, Instant when) override;
+  void size_changed(pool::Destination& destination, const pool::SizeChange& change) override;
   void pause_ended(pool::Destination& destination) override;
   void detach(pool::PooledConnection& pooled, pool::LoopId from) override;
   bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override;

@@ -78,7 +78,7 @@ void log_limits(const config::Config& config, const Server& server) {
              {"memory_bytes", server.memory_limit()},
              {"connections", effective_total(config)},
              {"origins", config.pool_total.max_origins},
-             {"pool_size", config.pool.size},
+             {"pool_size", config.pool.largest()},
              {"max_waiting", config.pool.max_waiting}});
   for (const auto& listener : server.listeners()) {
     const config::Listen& listen = listener->settings();

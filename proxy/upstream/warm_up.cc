@@ -24,7 +24,7 @@ WarmUp::WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& c
 void WarmUp::start() {
   for (const config::OriginSettings& settings : config_.get().origins) {
     const std::uint32_t wanted = std::max(settings.pool.warm_up.enabled ? settings.pool.warm_up.size : 0,
-                                          std::min(settings.pool.min_idle, settings.pool.size));
+                                          std::min(settings.pool.min_idle, settings.pool.largest()));
     if (wanted == 0) continue;
     Result<OriginRuntime*> origin = origins_.at(settings.origin);
     if (!origin) {
@@ -48,7 +48,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
     order = &orders_.emplace_back();
     order->number = ++last_;
     order->origin = &origin;
-    order->open = std::min(open, origin.pool.size);
+    order->open = std::min(open, origin.pool.largest());
     order->until = now + origin.pool.connect_timeout;
     order->pause = kFirstPause;
     order->at_start = at_start;
@@ -79,7 +79,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   }
   if (mine->out != 0) return;
   if (mine->result.failure) return end(*mine);
-  dial_more(*mine, mine->origin->pool.size);
+  dial_more(*mine, mine->origin->pool.largest());
 }
 
 void WarmUp::end(WarmUpJob& order) {

@@ -133,6 +133,18 @@ MUTANTS = [
     m("dials for all go ahead with the trial", D + "dial.cc", "if (cool_down.active() && supply.dials() != 0) return;", "", "unit"),
     m("a trial that left is forgotten", D + "release.cc", "if (!meant || !watched || worn_out) trial_over(std::exchange(grant.trial, 0U));", "", "unit"),
     m("a pause outlives the key that allows it", D + "operator_commands.cc", "if (settings.max_cool_down <= Duration::zero()) end_cool_down();", "", "unit"),
+    # ---- a size that follows the load ----
+    m("a growth that only lengthens the origin's queue stays", "pool/policy/size_controller.cc", "rose <= most && !slow(seen.median)", "!slow(seen.median)", "unit"),
+    m("a growth that is taken back is tried again at once", "pool/policy/size_controller.cc", "grows_at_ = now + hold_;", "grows_at_ = now;", "unit"),
+    m("an origin that is slower by itself keeps the smaller size", "pool/policy/size_controller.cc", "return change(trial.from, SizeReason::restored, seen, now);", "return std::nullopt;", "unit"),
+    m("a refused request that is rare shrinks the size", "pool/policy/size_controller.cc", "seen.refused * kRefusedOf < seen.answers + seen.refused", "false", "unit"),
+    m("an origin that is down shrinks the size", "pool/policy/size_controller.cc", "seen.answers == 0 || seen.open == 0 ||", "seen.answers == 0 ||", "unit"),
+    m("a lower size closes no idle connection", D + "auto_size.cc", "if (change->to < change->from) shrink();", "", "unit"),
+    m("a size that follows the load changes no share of a class", D + "auto_size.cc", "  set_shares();\n", "", "unit"),
+    m("what the size forbids is not noticed", D + "dial.cc", "if (auto_size != nullptr && pool.full()) auto_size->note_at_size();", "", "unit"),
+    m("a full queue is no wait", "pool/policy/auto_size.h", "++seen.late;", "", "unit"),
+    m("a long wait that ended is not counted", "pool/policy/auto_size.h", "times[loop].late();", "", "unit"),
+    m("a size outside of new bounds stays", D + "auto_size.cc", "std::clamp(pool.cap(), limits.min_size, limits.max_size)", "pool.cap()", "unit"),
     # ---- limits of a lease ----
     m("idle_timeout is doubled", D + "borrow.cc", "now - entry.value.idle_since.get() > idle_timeout", "now - entry.value.idle_since.get() > 2 * idle_timeout", "unit"),
     m("what min_idle keeps is not lent after idle_timeout", D + "borrow.cc", "!keeps_idle() && past_idle_timeout(entry, now)", "past_idle_timeout(entry, now)", "unit"),

@@ -79,6 +79,7 @@ class FakeEnvironment : public pool::Environment {
   void deliver(LoopId to, pool::Delivery& delivery) override { mail[to].push_back(&delivery); }
   void wake_at(Destination& destination, Instant when) override { wakes.push_back({when, &destination}); }
   void pause_ended(Destination&) override { ++pauses_ended; }
+  void size_changed(Destination&, const pool::SizeChange& change) override { resized.push_back(change); }
   void detach(pool::PooledConnection& pooled, LoopId from) override {
     auto& wire = static_cast<FakeConnection&>(pooled);
     if (wire.watched_on != from) wrong = "detached from a loop that does not watch it";
@@ -270,6 +271,7 @@ class FakeEnvironment : public pool::Environment {
   std::uint64_t made = 0, moves = 0;
   std::uint64_t recalled = 0, given_up = 0;
   int pauses_ended = 0;  // by themselves
+  std::vector<pool::SizeChange> resized;
   bool dials_are_past_tcp = false;
   bool one_kind = false;           // every dial serves every borrower, one each
   bool attach_fails = false;       // the next one fails

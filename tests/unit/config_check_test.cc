@@ -1,5 +1,6 @@
 // Unit tests of rejected configurations: contradictory, unsafe and unsupported settings.
 #include "config_helpers.h"
+#include "proxy/config/print.h"
 #include "proxy/config/schema.h"
 
 namespace carpool::proxy::config {
@@ -27,6 +28,34 @@ TEST(OpenListener, IsFineOnLoopbackAndUnixSockets) {
        {"127.0.0.1:3128", "127.8.9.1:0", "[::1]:3128", "[0:0::1]:1", "[::ffff:127.0.0.1]:1", "unix:/run/x"}) {
     good("[[listen]]\naddress = \"" + address + "\"\n");
   }
+}
+
+TEST(AutomaticSize, HasBoundsInOrderThatTheOtherNumbersFit) {
+  EXPECT_TRUE(good("pool.size = \"auto\"\n").pool.auto_size());
+  EXPECT_FALSE(good("").pool.auto_size());
+  good("pool.min_size = 9\npool.max_size = 3\n");  // without "auto" they say nothing
+  good("pool.size = \"auto\"\npool.min_size = 3\npool.max_size = 3\npool.min_idle = 3\n");
+  expect_mistake("pool.size = \"auto\"\npool.max_size = 3\n",
+                 "2:17: pool.max_size:", "pool.min_size = 4 is more than pool.max_size = 3, expected at most that");
+  expect_mistake("pool.size = \"auto\"\npool.min_idle = 257\n",
+                 "2:17: pool.min_idle:", "pool.min_idle = 257 is more than pool.max_size = 256");
+  expect_mistake("pool.size = \"auto\"\npool.warm_up.size = 300\n", "2:21: pool.warm_up.size:", "pool.max_size = 256");
+  expect_mistake("pool.size = \"many\"\n", "1:13: pool.size:", "expected an integer from 1 to 100000, or \"auto\"");
+  expect_mistake("pool.size = 0\n", "1:13: pool.size:", "expected an integer from 1 to 100000, or \"auto\"");
+  expect_mistake("pool.min_size = \"auto\"\n", "1:17: pool.min_size:", "expected an integer from 1 to 100000");
+}
+
+TEST(AutomaticSize, IsPrintedAsItWasWrittenAndIsOfOneOriginAlone) {
+  const Config config = good(
+      "[[origin]]\nuri = \"http://a\"\npool.size = \"auto\"\npool.max_size = 32\n[[origin]]\nuri = \"http://b\"\n");
+  ASSERT_EQ(config.origins.size(), 2U);
+  EXPECT_EQ(config.origins[0].pool.largest(), 32U);
+  EXPECT_EQ(config.origins[0].pool.first_size(), 4U);
+  EXPECT_EQ(config.origins[1].pool.largest(), 64U);
+  EXPECT_EQ(config.origins[1].pool.first_size(), 64U);
+  const std::string printed = print_config(config);
+  EXPECT_NE(printed.find("size = \"auto\"\nmin_size = 4\nmax_size = 32\n"), std::string::npos) << printed;
+  EXPECT_EQ(good(printed), config);
 }
 
 TEST(ListenAddress, IsAnIpAddressWithPortOrAUnixPath) {

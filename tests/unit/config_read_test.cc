@@ -178,7 +178,7 @@ TEST(Read, TakesAVariableForANumberAFlagAndAPort) {
   EXPECT_EQ(reading.config.listen[0].connect_ports, (std::vector<std::uint16_t>{443, 8443}));
   const auto wrong = [&env](std::string_view text) { return mistakes_of(read_text(text, "c.toml", env)); };
   EXPECT_EQ(wrong("pool.size = \"${BAD}\""),
-            "c.toml:1:13: pool.size: is \"7x\", expected an integer from 1 to 100000\n");
+            "c.toml:1:13: pool.size: is \"7x\", expected an integer from 1 to 100000, or \"auto\"\n");
   EXPECT_EQ(wrong("pool.maximize = \"${N}\""), "c.toml:1:17: pool.maximize: is \"7\", expected true or false\n");
   EXPECT_NE(wrong("pool.size = \"$${N}\""), "") << "an escaped variable is a text";
   EXPECT_NE(wrong("pool.size = \"7\""), "") << "as is a number in quotes";
@@ -220,7 +220,7 @@ level = "wrn"
       "c.toml:2:1: pool.sise: is not known, expected a key of [pool]; did you mean `size`?\n"
       "c.toml:3:16: pool.wait_timeout: is the integer 30, expected a duration such as \"250ms\", \"30s\", \"10m\" or "
       "\"1h\": write \"30s\" or \"30ms\"\n"
-      "c.toml:4:8: pool.size: is the integer 0, expected an integer from 1 to 100000\n"
+      "c.toml:4:8: pool.size: is the integer 0, expected an integer from 1 to 100000, or \"auto\"\n"
       "c.toml:6:9: log.level: is \"wrn\", expected one of \"trace\", \"debug\", \"info\", \"warn\", \"error\", "
       "\"off\"; did "
       "you mean \"warn\"?\n");

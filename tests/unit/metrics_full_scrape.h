@@ -40,6 +40,7 @@ inline OriginSample full_origin(std::string label) {
   origin.opened = {{"first", 1}, {"all_busy", 2}};
   origin.closed = {{"idle", 1}};
   origin.failures = {{"dns", 0}, {"refused", 3}};
+  origin.size_changes = {{"waits", 4}};
   origin.connections = {{"connecting", 0}, {"idle", 1}};
   origin.addresses = {{"usable", 3}, {"ejected", 0}};
   origin.each_address = {{"10.0.0.1:80", 2, 1, kHuge, 1'500'000}};
@@ -49,7 +50,8 @@ inline OriginSample full_origin(std::string label) {
 
 inline Sample full_sample() {
   Sample sample;
-  sample.exec = ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 2, 8, 3, true, {}, {LoopSample{}, LoopSample{}}};
+  sample.exec =
+      ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 2, 8, 3, true, {}, {LoopSample{}, LoopSample{}}};
   for (LoopSample& loop : sample.exec->loops) {
     loop.turns.buckets[2] = loop.delays.buckets[3] = 6;
     loop.turns.nanoseconds = loop.delays.nanoseconds = 1'234'567;

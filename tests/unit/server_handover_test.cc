@@ -16,9 +16,9 @@ namespace {
 HandoverState sample() {
   HandoverState state;
   state.sockets = {{"listen", "127.0.0.1:3128"}, {"admin", "unix:/run/a path/admin.sock"}};
-  state.origins.push_back({"https://a.test", 12, std::chrono::milliseconds(4500), 18446744073709551615U, {}});
+  state.origins.push_back({"https://a.test", 12, std::chrono::milliseconds(4500), 18446744073709551615U, 9, {}});
   state.origins.back().sessions = {std::string("\0\x01\xff\n ", 5), "x"};
-  state.origins.push_back({"http://b.test:8080", 0, std::nullopt, 0, {}});
+  state.origins.push_back({"http://b.test:8080", 0, std::nullopt, 0, 0, {}});
   state.paused.push_back({"https://a.test", true, std::chrono::milliseconds(1500), std::chrono::milliseconds(90'000)});
   state.paused.push_back({"http://b.test:8080", false, std::chrono::milliseconds(0), std::nullopt});
   return state;
@@ -49,6 +49,8 @@ TEST(AManifest, WithABrokenLineIsRefused) {
   EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test many 0 0\nend\n"));
   EXPECT_FALSE(decode_manifest("carpool-handover 1\nsession 00\nend\n"));
   EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test 1 0 0\nsession 0g\nend\n"));
+  EXPECT_FALSE(decode_manifest("carpool-handover 1\nsize 5\nend\n"));
+  EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test 1 0 0\nsize large\nend\n"));
   EXPECT_FALSE(decode_manifest("carpool-handover 1\npaused http://a.test 2 0 0\nend\n"));
   EXPECT_FALSE(decode_manifest("carpool-handover 1\npaused http://a.test 1 -5 0\nend\n"));
   EXPECT_FALSE(decode_manifest("carpool-handover 1\npaused http://a.test 1 0 9223372036854775807\nend\n"));

@@ -107,8 +107,14 @@ std::string state_of(const Json& pool) {
   return pool.value("cooling_down", false) ? "cooling down" : "";
 }
 
+// A size that follows the load.
+void mark_auto_size(Json& pool) {
+  if (pool.value("auto_size", Json(nullptr)).is_object()) pool["size"] = cell(pool.at("size")) + " auto";
+}
+
 Json with_state(Json pools) {
   for (Json& pool : pools) {
+    mark_auto_size(pool);
     const std::string state = state_of(pool);
     pool["state"] = state.empty() ? Json(nullptr) : Json(state);
   }
@@ -118,6 +124,7 @@ Json with_state(Json pools) {
 // Beside the origin, because a narrow screen has no room for another column.
 Json with_marks(Json pools) {
   for (Json& pool : pools) {
+    mark_auto_size(pool);
     const std::string state = state_of(pool);
     if (!state.empty()) pool["origin"] = pool.value("origin", "") + " (" + state + ")";
   }

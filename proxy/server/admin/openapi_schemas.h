@@ -61,7 +61,7 @@ inline constexpr const char* kSchemas = R"({
   "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
   "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
   "Pool": {"type": "object",
-    "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
+    "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size", "auto_size",
                  "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
                  "learned_idle_timeout_seconds", "probing", "paused", "draining", "paused_seconds", "resumes_in_seconds", "undialed",
                  "cooling_down", "cool_down_status", "cools_for_seconds", "cool_downs",
@@ -72,6 +72,13 @@ inline constexpr const char* kSchemas = R"({
       "borrowed": {"type": "integer", "minimum": 0}, "connecting": {"type": "integer", "minimum": 0},
       "waiting": {"type": "integer", "minimum": 0}, "max_wait_seconds": {"type": "number", "minimum": 0},
       "size": {"type": "integer", "minimum": 0}, "peak": {"type": "integer", "minimum": 0},
+      "auto_size": {"type": "object", "nullable": true, "required": ["min_size", "max_size", "changes", "last"], "properties": {
+        "min_size": {"type": "integer", "minimum": 1}, "max_size": {"type": "integer", "minimum": 1},
+        "changes": {"$ref": "#/components/schemas/Counts"},
+        "last": {"type": "array", "items": {"type": "object", "required": ["ago_seconds", "from", "to", "reason", "why"], "properties": {
+          "ago_seconds": {"type": "number", "minimum": 0}, "from": {"type": "integer"}, "to": {"type": "integer"},
+          "reason": {"type": "string", "enum": ["waits", "latency", "restored", "refused", "dials"]},
+          "why": {"type": "string"}}}}}},
       "borrows": {"type": "integer", "minimum": 0}, "restores": {"type": "integer", "minimum": 0},
       "saved": {"type": "object", "required": ["dials", "seconds", "cpu_seconds"], "properties": {
         "dials": {"type": "integer", "minimum": 0}, "seconds": {"type": "number"}, "cpu_seconds": {"type": "number"}}},

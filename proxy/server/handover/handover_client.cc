@@ -109,6 +109,7 @@ void HandoverClient::teach_one(OriginRegistry& origins, const net::EgressPolicy&
   Result<OriginRuntime*> context = origins.at(*origin);
   if (!context) return;
   if (one.learned_idle) (*context)->destination->restore_idle_limit(*one.learned_idle);
+  if (one.size != 0) (*context)->destination->restore_size(one.size);
   if (one.open != 0) to_warm_.push_back({*context, one.open, one.open});
   // A session was verified against its context's settings: resuming it under other settings would skip their
   // verification.
@@ -146,7 +147,7 @@ void HandoverClient::tick() {
       static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000));
   for (Warm& warm : to_warm_) {
     if (warm.to_dial == 0) continue;
-    const std::uint32_t open = std::min(warm.open, warm.origin->pool.size);
+    const std::uint32_t open = std::min(warm.open, warm.origin->pool.largest());
     const std::uint32_t begun = warm.origin->destination->warm_up(open, std::min(left, warm.to_dial), now);
     left -= begun;
     warm.to_dial = begun == 0 && left > 0 ? 0 : warm.to_dial - begun;  // 0: all are open, or no more may be opened

@@ -37,6 +37,7 @@ void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& se
   one.open = static_cast<std::uint32_t>(snapshot.of(pool::ConnectionStatus::idle) +
                                         snapshot.of(pool::ConnectionStatus::borrowed));
   one.learned_idle = snapshot.learned_idle;
+  if (snapshot.auto_size) one.size = snapshot.size;
   if (context.tls != nullptr) {
     if (const auto client = context.tls->loaded()) {
       one.tls_fingerprint = client->fingerprint();

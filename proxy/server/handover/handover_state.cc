@@ -52,6 +52,14 @@ bool take_session(std::istringstream& rest, HandoverState& state) {
   return session.has_value();
 }
 
+// The size is that of the last origin.
+bool take_size(std::istringstream& rest, HandoverState& state) {
+  std::uint32_t size = 0;
+  if (!(rest >> size) || state.origins.empty()) return false;
+  state.origins.back().size = size;
+  return true;
+}
+
 bool take_paused(std::istringstream& rest, HandoverState& state) {
   HandoverState::Paused paused;
   std::int64_t age = 0, left = 0;
@@ -76,6 +84,7 @@ bool take_line(const std::string& line, HandoverState& state) {
     return true;
   }
   if (what == "origin") return take_origin(rest, state);
+  if (what == "size") return take_size(rest, state);
   if (what == "session") return take_session(rest, state);
   if (what == "paused") return take_paused(rest, state);
   return true;  // a line of a later version
@@ -92,6 +101,7 @@ std::string encode(const HandoverState& state) {
     text.append("origin ").append(origin.label).append(" ").append(std::to_string(origin.open));
     text.append(" ").append(std::to_string(in_milliseconds(origin.learned_idle)));
     text.append(" ").append(std::to_string(origin.tls_fingerprint)).append("\n");
+    if (origin.size != 0) text.append("size ").append(std::to_string(origin.size)).append("\n");
     for (const std::string& session : origin.sessions) {
       text.append("session ");
       append_hex(text, session);

@@ -25,6 +25,7 @@ struct HandoverState {
     std::uint32_t open = 0;                // connections at the time of writing
     std::optional<Duration> learned_idle;  // milliseconds on the wire
     std::uint64_t tls_fingerprint = 0;     // of the TLS context that created the sessions
+    std::uint32_t size = 0;                // that followed the load; 0: it is fixed
     std::vector<std::string> sessions;     // resumable TLS sessions, serialised: secrets
     friend bool operator==(const Origin&, const Origin&) = default;
   };

@@ -42,6 +42,11 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   const bool tunnels_only = scheme == pool::Scheme::tcp;
   pool::Limits limits;
   limits.size = tunnels_only ? tunnels_alone(settings, config) : settings.size;
+  if (settings.auto_size() && !(tunnels_only && settings.max_tunnels != 0)) {
+    limits.size = limits.min_size = settings.min_size;
+    limits.max_size = settings.max_size;
+    limits.half_tunnels = settings.max_tunnels == 0 && !tunnels_only;
+  }
   limits.max_waiting = settings.max_waiting;
   limits.max_usage = settings.max_usage;
   limits.single_use = settings.reuse == config::Reuse::never;

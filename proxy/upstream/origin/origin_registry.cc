@@ -160,7 +160,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
   // Burst: the requests lost if all connections, or one session with all its streams, fail at once.
-  context->retries.open(std::max(context->pool.size, context->pool.max_streams), context->request.retry_budget);
+  context->retries.open(std::max(context->pool.largest(), context->pool.max_streams), context->request.retry_budget);
   context->retry_on = RetryConditions(context->request.retry_on);
   context->requests.open(context->request.rate, context->request.rate_burst);
   context->connects.open(context->pool.connect_rate, context->pool.connect_burst);

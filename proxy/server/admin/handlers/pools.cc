@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "metrics/prometheus.h"
+#include "pool/directory/explain_size.h"
 #include "proxy/server/admin/json_list.h"
 
 namespace carpool::proxy::admin {
@@ -113,6 +114,24 @@ void add_pause(Json& json, const std::optional<Snapshot::Paused>& paused) {
   json["resumes_in_seconds"] = paused && paused->left ? Json(seconds(*paused->left)) : Json(nullptr);
 }
 
+Json auto_size_of(const Snapshot& s) {
+  if (!s.auto_size) return nullptr;
+  const pool::SizeHistory& history = s.auto_size->history;
+  Json last = Json::array();
+  for (std::size_t back = 0; back < history.size(); ++back) {
+    const pool::SizeChange& change = history.last(back);
+    last.push_back({{"ago_seconds", seconds(std::max(Duration::zero(), s.auto_size->now - change.when))},
+                    {"from", change.from},
+                    {"to", change.to},
+                    {"reason", std::string(pool::name(change.reason))},
+                    {"why", pool::why_resized(change)}});
+  }
+  return {{"min_size", s.auto_size->least},
+          {"max_size", s.auto_size->most},
+          {"changes", by_name(pool::kSizeReasons, history.counts())},
+          {"last", std::move(last)}};
+}
+
 void add_cool_down(Json& json, const Snapshot& s) {
   const auto& cooling = s.cooling_down;
   json["cooling_down"] = cooling.has_value();
@@ -141,6 +160,7 @@ Json json_of(const PoolInfo& facts) {
   json["waiting"] = s.waiting;
   json["max_wait_seconds"] = seconds(s.max_wait);
   json["size"] = s.size;
+  json["auto_size"] = auto_size_of(s);
   json["peak"] = s.peak;
   json["borrows"] = s.borrows;
   json["restores"] = s.restores;
@@ -220,6 +240,7 @@ metrics::OriginSample sample_of(const PoolInfo& facts) {
   sample.closed = labelled(pool::kClosedNames, s.closed, false);
   sample.failures = labelled(pool::kFailedNames, s.failures, true);
   sample.connections = labelled(pool::kShownNames, s.connections, true);
+  if (s.auto_size) sample.size_changes = labelled(pool::kSizeReasons, s.auto_size->history.counts(), false);
   sample.peak = s.peak;
   sample.size = s.size;
   sample.waiting = s.waiting;

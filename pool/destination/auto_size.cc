@@ -1,0 +1,112 @@
+// size = "auto": every sweep passes what was measured to the SizeController and applies its change. Requests add to
+// counters of their loop only.
+#include "pool/policy/auto_size.h"
+
+#include <algorithm>
+#include <new>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+namespace {
+std::uint64_t count_of(const Ledger& ledger, FailureReason reason) {
+  return ledger.failures[static_cast<std::size_t>(reason)];
+}
+
+// Returns the number of leases.
+std::uint64_t lent_by(const LoopCounters* counters, unsigned loops) {
+  std::uint64_t lent = 0;
+  for (unsigned loop = 0; loop < loops; ++loop) lent -= counters[loop].restores.load(std::memory_order_acquire);
+  for (unsigned loop = 0; loop < loops; ++loop) lent += counters[loop].borrows.load(std::memory_order_relaxed);
+  return lent;
+}
+}  // namespace
+
+// The settings are new: a size that the load chose is kept within their bounds. Without memory for measurements it
+// stays where it is. Once they are made they are kept, because loops read them without the mutex.
+void Destination::Impl::adopt_auto_size(Instant now) {
+  if (!limits.auto_size()) return;
+  if (auto_size == nullptr) {
+    try {
+      auto_size = std::make_unique<AutoSize>(limits, loops);
+      auto_size->begin(count_of(ledger, FailureReason::refused), count_of(ledger, FailureReason::timeout), now);
+    } catch (const std::bad_alloc&) {  // the next settings try again
+    }
+    measured.store(auto_size.get(), std::memory_order_release);  // pairs with measures()
+  }
+  if (auto_size != nullptr) auto_size->controller.bounds(limits.min_size, limits.max_size, pool.cap());
+  apply_size(std::clamp(pool.cap(), limits.min_size, limits.max_size));
+}
+
+void Destination::Impl::apply_size(std::uint32_t size) {
+  limits.size = size;
+  if (limits.half_tunnels) limits.max_tunnels = (size + 1) / 2;
+  pool.cap(size);
+  set_shares();
+  review();
+}
+
+void Destination::restore_size(std::uint32_t size) {
+  const Held lock(impl_->mutex);
+  if (!impl_->limits.auto_size() || impl_->auto_size == nullptr) return;
+  SizeController& controller = impl_->auto_size->controller;
+  controller.bounds(controller.least(), controller.most(), size);
+  impl_->apply_size(controller.size());
+}
+
+// Called by sweep(), which serves the waiters afterwards.
+void Destination::Impl::follow_load(Instant now) {
+  if (measures() == nullptr) return;
+  std::optional<SizeChange> change;
+  {
+    const Held lock(mutex);
+    if (limits.auto_size() && !stopped()) change = measure_and_decide(now);
+    if (change) apply_size(change->to);
+  }
+  if (!change) return;
+  if (change->to < change->from) shrink();
+  environment.size_changed(self, *change);
+}
+
+std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
+  AutoSize& own = *auto_size;
+  LoadSample& seen = own.seen;
+  const std::uint64_t refused = count_of(ledger, FailureReason::refused);
+  const std::uint64_t timeouts = count_of(ledger, FailureReason::timeout);
+  // At least as many connections are in use.
+  const std::uint64_t streams = std::max(1U, supply.streams_a_dial());
+  const std::uint64_t used = (lent_by(counters.get(), loops) + streams - 1) / streams;
+  seen.busy = std::max(seen.busy, static_cast<std::uint32_t>(std::min<std::uint64_t>(used, pool.in_use())));
+  if (!own.controller.settled(now)) {
+    own.begin(refused, timeouts, now);
+    return std::nullopt;
+  }
+  const AnswerCounts passed = own.counts().since(own.before);
+  const std::uint64_t unanswered = passed.refused + (timeouts - own.timeouts_before);
+  if (!SizeController::enough(passed.answers() + unanswered, own.begun, now)) return std::nullopt;
+  seen.answers = passed.answers();
+  seen.median = passed.median();
+  seen.refused = unanswered;
+  seen.dials_refused = refused - own.refused_before;
+  seen.late += passed.late;
+  if (!line.empty() && now - line.waiting_since(now) > own.controller.tolerable_wait()) seen.late += line.size();
+  seen.open = supply.held(Protocol::h1) + supply.held(Protocol::h2);
+  const std::optional<SizeChange> change = own.controller.look(seen, now);
+  own.tolerable_wait.store(own.controller.tolerable_wait().count(), std::memory_order_relaxed);
+  if (change) own.history.add(*change);
+  own.begin(refused, timeouts, now);
+  return change;
+}
+
+// ---- on the loop of the lease's user ----
+
+void Lease::note_answer(std::uint16_t status, Duration took) {
+  Destination::Impl& pool = *destination_->impl_;
+  AutoSize* const own = pool.measures();
+  if (own == nullptr) return;
+  AnswerTimes& times = own->times[pool.environment.here()];
+  status == 429 || status == 503 ? times.refused() : times.answered(took);
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,17 @@
+// Phrases of sentences for operators.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace carpool::pool::phrases {
+
+// "1 borrow", "2 borrows".
+std::string number(std::uint64_t count, std::string_view one, std::string_view many);
+// "20 ms", "1.5 s".
+std::string time(Duration duration);
+
+}  // namespace carpool::pool::phrases

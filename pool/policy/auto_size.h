@@ -1,0 +1,59 @@
+// AutoSize: the measurements of a destination whose size follows the load, and what is decided by them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "pool/policy/answer_times.h"
+#include "pool/policy/limits.h"
+#include "pool/policy/size_change.h"
+#include "pool/policy/size_controller.h"
+
+namespace carpool::pool {
+
+// The members without an underscore are guarded by the destination's mutex; AnswerTimes synchronise themselves.
+struct AutoSize {
+  AutoSize(const Limits& limits, unsigned loop_count)
+      : controller(limits.min_size, limits.max_size),
+        times(std::make_unique<AnswerTimes[]>(loop_count)),
+        loops(loop_count) {}
+
+  // Begins to measure anew.
+  void begin(std::uint64_t dials_refused, std::uint64_t timeouts, Instant now) {
+    seen = {};
+    begun = now;
+    before = counts();
+    refused_before = dials_refused;
+    timeouts_before = timeouts;
+  }
+  AnswerCounts counts() const {
+    AnswerCounts all;
+    for (unsigned loop = 0; loop < loops; ++loop) times[loop].read(all);
+    return all;
+  }
+
+  // A request needs a connection that only the size forbids. turned_away: it found the wait queue full too.
+  void note_at_size() { seen.at_size = true; }
+  void note_turned_away() {
+    seen.at_size = true;
+    ++seen.late;
+  }
+
+  // A request waited for a connection. On its loop.
+  void note_wait(unsigned loop, Duration waited) {
+    if (waited > Duration(tolerable_wait.load(std::memory_order_relaxed))) times[loop].late();
+  }
+
+  SizeController controller;
+  SizeHistory history;
+  const std::unique_ptr<AnswerTimes[]> times;  // one per loop
+  const unsigned loops;
+  LoadSample seen;  // so far; the differences of counts are taken when it is complete
+  Instant begun{};
+  AnswerCounts before;
+  std::uint64_t refused_before = 0, timeouts_before = 0;
+  std::atomic<Duration::rep> tolerable_wait{Duration(std::chrono::milliseconds(1)).count()};  // relaxed: a limit
+};
+
+}  // namespace carpool::pool
