@@ -21,7 +21,7 @@ class SocketProcesses {
  public:
   static constexpr std::size_t kMostSockets = 4096;   // that are looked for, and that are known
   static constexpr std::size_t kMostLinks = 200'000;  // that one reading looks at
-  // What is known for longer is looked up again: the kernel uses the numbers of closed sockets again.
+  // Answers that are older are looked up again: the kernel uses the numbers of closed sockets again.
   static constexpr Duration kKnownFor = std::chrono::minutes(10);
 
   explicit SocketProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
