@@ -75,6 +75,25 @@ def test_a_storm_after_a_429_is_held_and_one_request_goes_ahead_of_it(limited, c
         client.close()
 
 
+def test_an_answer_after_which_the_request_is_sent_once_more_ends_the_pause_too(origin, carpool, gate):
+    answers = [429, 421]
+
+    def handler(exchange):
+        status = answers.pop(0) if answers else 200
+        if status == 200:
+            gate.enter()
+        exchange.reply(status=status, headers=[("retry-after", "1")] if status == 429 else [])
+    o, c = origin(handler), carpool(pool={"cool_down": True, "wait_timeout": "30s"})
+    clients = [c.client() for _ in range(3)]
+    assert clients[0].get(o.url + "/").status == 429
+    for one in clients:
+        one.ask("GET", o.url + "/")
+    gate.wait_for(3, 4)  # less than the time that a request without an answer holds the others
+    assert c.pool(o.url)["cooling_down"] is False and c.metric("carpool_retries_total", proof="misdirected") == 1
+    gate.open()
+    assert [one.response().status for one in clients] == [200] * 3
+
+
 def test_a_request_without_an_answer_holds_the_others_for_five_seconds(limited, carpool):
     handler, o = limited(value="1")
     c = carpool(pool={"cool_down": True, "wait_timeout": "30s"})
