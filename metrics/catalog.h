@@ -72,6 +72,8 @@ inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "or
 inline constexpr Metric kLeaks{
     "carpool_pool_leaks_total", counter, "origin",
     "Leases that were destroyed without release or discard, or held longer than leak_timeout."};
+inline constexpr Metric kUntracked{"carpool_untracked_connections", gauge, "",
+                                   "Connections to origins that are in no pool: a defect of carpool."};
 inline constexpr Metric kAddresses{"carpool_origin_addresses", gauge, "origin,state",
                                    "Addresses of an origin by state: usable, ejected (they keep failing), gone (no "
                                    "longer in DNS, but with open connections)."};
@@ -285,6 +287,7 @@ inline constexpr std::array kCatalog{
     &catalog::kStarved,             //
     &catalog::kWaitSeconds,         //
     &catalog::kLeaks,               //
+    &catalog::kUntracked,           //
     &catalog::kAddresses,           //
     &catalog::kAddressConnections,  //
     &catalog::kAddressLeases,       //

@@ -219,6 +219,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kStarved, total<&Sample::pools_starved>},
     {&catalog::kWaitSeconds, histogram<&OriginShard::wait>},
     {&catalog::kLeaks, number<&OriginSample::leaks>},
+    {&catalog::kUntracked, total<&Sample::untracked>},
     {&catalog::kAddresses, parts<&OriginSample::addresses, kUsable>},
     {&catalog::kAddressConnections, addresses<&AddressSample::connections>},
     {&catalog::kAddressLeases, addresses<&AddressSample::leases>},

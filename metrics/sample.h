@@ -115,6 +115,7 @@ struct Sample {
   std::vector<OriginSample> origins;
   std::vector<CertificateSample> certificates;
   std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0, pools_evicted = 0, pools_starved = 0;
+  std::uint64_t untracked = 0;  // connections that are in no pool
   std::optional<ExecSample> exec;
   std::optional<ProcessSample> process;
   BuildSample build;

@@ -21,6 +21,7 @@
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/reload/certificate_ends.h"
 #include "proxy/server/reload/reloader.h"
+#include "proxy/server/untracked_watch.h"
 #include "proxy/server/worker.h"
 #include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
@@ -119,7 +120,7 @@ admin::CountedPools ServerAdminView::counted() const {
   const auto held = directory.hold();
   return {snapshots(),
           {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins(),
-           directory.starved()}};
+           directory.starved(), parts_.untracked ? parts_.untracked->count() : 0}};
 }
 
 std::vector<admin::PoolInfo> ServerAdminView::pools() const {

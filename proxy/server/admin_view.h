@@ -17,6 +17,7 @@ class LeakLog;
 class OriginRegistry;
 class OverloadState;
 class Reloader;
+class UntrackedWatch;
 class WarmUp;
 
 class ServerAdminView final : public admin::AdminView {
@@ -33,6 +34,7 @@ class ServerAdminView final : public admin::AdminView {
     const std::unique_ptr<Executors>& executors;
     const CertificateEnds& certificates;
     const std::unique_ptr<HeapTrim>& heap_trim;
+    const std::unique_ptr<UntrackedWatch>& untracked;
     const std::unique_ptr<AdminServer>& admin;
     const std::unique_ptr<Reloader>& reloader;
     const std::unique_ptr<Drain>& drain;

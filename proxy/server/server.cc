@@ -1,4 +1,5 @@
 #include "proxy/server/server.h"
+#include "proxy/server/untracked_watch.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -120,7 +121,7 @@ Status Server::open_admin() {
   const config::Config& config = config_.get();
   view_ = std::make_unique<ServerAdminView>(
       ServerAdminView::Parts{config_, *metrics_, *origins_, workers_, leaks_, overload_, intercept_leaves_, executors_,
-                             certificates_, heap_trim_, admin_, reloader_, drain_, warm_up_});
+                             certificates_, heap_trim_, untracked_, admin_, reloader_, drain_, warm_up_});
   control_ = std::make_unique<ServerAdminControl>(
       ServerAdminControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
   admin_ = std::make_unique<AdminServer>(*executors_, config_, *view_, *control_);
@@ -176,6 +177,7 @@ Server::End Server::run() {
   intercept_leaves_.start(admin_->loop(), *executors_);
   credential_files_->start(admin_->loop(), *executors_);
   heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *executors_, overload_);
+  untracked_ = std::make_unique<UntrackedWatch>(admin_->loop(), *executors_, origins_->directory(), leaks_);
   exec::assume_on_loop();  // the loop does not run yet
   summary_ = std::make_unique<StatsSummaryLog>(first, *view_, config.metrics.summary_interval);
   summary_->start();
@@ -282,12 +284,14 @@ void Server::end_background_work() {
   summary_.reset();
   if (log_sync_) log_sync_->stop();
   if (heap_trim_) heap_trim_->stop();
+  if (untracked_) untracked_->stop();
   intercept_leaves_.stop();
   if (credential_files_) credential_files_->stop();
   if (heap_trim_) admin_->loop().drain();  // mail of their last rounds
   intercept_leaves_.end();
   if (credential_files_) credential_files_->end();
   heap_trim_.reset();
+  untracked_.reset();
   log_sync_.reset();
   files_.reset();
   handover_.reset();

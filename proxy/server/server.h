@@ -40,6 +40,8 @@
 
 namespace carpool::proxy {
 
+class UntrackedWatch;
+
 class Server final : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
  public:
   // Builds everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
@@ -132,6 +134,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<IdlePoolReaper> reclaimer_;
   std::unique_ptr<LogSync> log_sync_;  // null: not configured
   std::unique_ptr<HeapTrim> heap_trim_;
+  std::unique_ptr<UntrackedWatch> untracked_;
   std::unique_ptr<StatsSummaryLog> summary_;
   std::unique_ptr<HandoverClient> handover_client_;  // null: no process was replaced
   std::unique_ptr<HandoverListener> handover_;       // null: not configured

@@ -23,8 +23,9 @@ struct BorrowerInfo {
 };
 
 enum class LeakKind : std::uint8_t {
-  held,  // longer than leak_timeout
-  lost,  // the lease was destroyed without being returned
+  held,       // longer than leak_timeout
+  lost,       // the lease was destroyed without being returned
+  untracked,  // a connection that is in no pool
 };
 
 struct LeakRecord {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/telemetry/log_levels.h"
+#include "proxy/upstream/live_connections.h"
 #include "proxy/upstream/origin/tls_identity.h"
 
 namespace carpool::proxy {
@@ -24,6 +25,11 @@ Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
 
 Connection::~Connection() {
   if (address_set_ != nullptr) address_set_->closed(address_);
+}
+
+void Connection::enter_pool(std::string_view label) {
+  origin = label;
+  live_ = std::make_unique<LiveConnection>(LiveConnection::Facts{id_, std::string(label), local_, peer_, opened_at_});
 }
 
 // ---- certificates and address ----

@@ -17,6 +17,7 @@
 namespace carpool::proxy {
 
 class ConnectionEvents;
+class LiveConnection;
 class TlsIdentity;
 
 // ConnectionState: logged at debug level on each change.
@@ -33,6 +34,9 @@ class Connection : public pool::PooledConnection {
   bool clean_for_reuse() override;
   pool::Endpoint* endpoint() const override { return endpoint_; }
 
+  // The connection belongs to a pool from now on, whose label is `label`: it is one of LiveConnections.
+  void enter_pool(std::string_view label);
+  const LiveConnection* live() const { return live_.get(); }  // null: it has not entered
   // Counts the connection in `address_set` until it ends. Must be called before it enters the pool; `address_set` must
   // outlive it.
   void track_address(net::AddressSet& address_set, const net::Address& address);
@@ -88,6 +92,7 @@ class Connection : public pool::PooledConnection {
   std::uint64_t seen_ = 0;  // version of the AddressSet at the last check
   net::Address address_;
   const std::string local_, peer_;
+  std::unique_ptr<LiveConnection> live_;
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };
 

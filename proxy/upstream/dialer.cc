@@ -159,7 +159,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     if (Status watched = loop.watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
       return fail(watched.take_fault());
     }
-    made->origin = destination_.label();
+    made->enter_pool(destination_.label());
     made->track_address(*origin_.address_set, peer_);
     note_egress();
     if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->fingerprint());

@@ -124,6 +124,7 @@ class MemoryEnvironment final : public pool::Environment {
     dialed.transport = std::make_unique<MemoryTransport>(wire);
     auto made = std::make_unique<proxy::Connection>(proxy::next_connection_id(), std::move(dialed), loop_.now());
     connections.push_back(made.get());
+    made->enter_pool(dial.destination->label());
     dial.destination->dialed(std::move(*dial.reservation), std::move(made), loop_.now());
     return wire;
   }

@@ -142,7 +142,7 @@ inline constexpr const char* kSchemas = R"({
       "handshakes_saved": {"type": "integer"}, "explanation": {"$ref": "#/components/schemas/Sentences"}, "sentences": {"$ref": "#/components/schemas/Sentences"}}},
   "Leak": {"type": "object", "required": ["id", "kind", "origin", "connection", "found_seconds_ago", "age_seconds",
       "returned", "action", "borrower"], "properties": {"id": {"type": "integer"},
-      "kind": {"type": "string", "enum": ["held", "lost"]}, "origin": {"type": "string", "nullable": true},
+      "kind": {"type": "string", "enum": ["held", "lost", "untracked"]}, "origin": {"type": "string", "nullable": true},
       "connection": {"type": "integer"}, "found_seconds_ago": {"type": "number"}, "age_seconds": {"type": "number"},
       "returned": {"type": "boolean"}, "action": {"type": "string", "enum": ["report", "discard"]},
       "borrower": {"type": "object", "required": ["request", "phase", "client", "user", "pid", "uid", "trace_id",

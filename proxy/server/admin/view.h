@@ -74,6 +74,7 @@ struct OriginInfo {
 struct ReclaimedInfo {
   pool::Destination::Snapshot sums;
   std::uint64_t pools = 0, evicted = 0, max_origins = 0, starved = 0;
+  std::uint64_t untracked = 0;  // connections that are in no pool
 };
 
 struct CountedPools {

@@ -23,10 +23,10 @@ Json json_of(const BorrowerInfo& borrower) {
 
 Json json_of(const LeakRecord& leak, Instant now) {
   const bool held = leak.kind == LeakKind::held;
-  const bool over = !held || leak.returned_after;
+  const bool over = leak.kind == LeakKind::lost || leak.returned_after;
   Json json;
   json["id"] = leak.id;
-  json["kind"] = held ? "held" : "lost";
+  json["kind"] = held ? "held" : leak.kind == LeakKind::lost ? "lost" : "untracked";
   json["origin"] = or_null(leak.origin);
   json["connection"] = leak.borrower.connection;
   json["found_seconds_ago"] = seconds(now - leak.found);

@@ -284,6 +284,7 @@ metrics::Sample take_sample(const AdminView& view) {
   sample.pools_reclaimed = reclaimed.pools;
   sample.pools_evicted = reclaimed.evicted;
   sample.pools_starved = reclaimed.starved;
+  sample.untracked = reclaimed.untracked;
   if (reclaimed.pools != 0) sample.origins.push_back(sample_of({"other", reclaimed.sums, std::nullopt, {}}));
   sample.exec = view.exec();
   sample.process = metrics::read_process();

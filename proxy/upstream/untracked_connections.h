@@ -1,0 +1,31 @@
+// UntrackedConnections: the connections that exist and are in no pool. Such a one counts against no limit and never
+// ends: a defect of carpool, and SimplePool's leak of the second kind.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "proxy/upstream/live_connections.h"
+
+namespace carpool::pool {
+class Directory;
+}
+
+namespace carpool::proxy {
+
+class UntrackedConnections {
+ public:
+  // Returns the connections that are in no entry of `directory`, as at the look before, and were not returned then: one
+  // that is about to enter its entry, or has just left it, is seen once at most. One thread at a time.
+  std::vector<LiveConnection::Facts> look(const pool::Directory& directory, Instant now);
+  // The number at the last look. Any thread.
+  std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }  // relaxed: publishes nothing
+
+ private:
+  std::vector<std::uint64_t> suspected_, found_;  // ids, sorted
+  std::atomic<std::uint64_t> count_{0};
+};
+
+}  // namespace carpool::proxy
