@@ -64,13 +64,37 @@ class AfterAStatus : public ARetry {
         })) {}
 };
 
-TEST_F(AfterAStatus, ARequestIsSentAgain) {
+TEST_F(AfterAStatus, ARequestIsSentAgainOnTheSameConnection) {
   test::MemoryWire& one = asked();
   plane_.from_origin(0, kBusy);
-  ASSERT_EQ(1U, dials());
-  connect();
-  plane_.from_origin(1, kEmpty);
+  EXPECT_EQ(0U, dials());
+  plane_.from_origin(0, kEmpty);
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  EXPECT_EQ(2U, snapshot().borrows);
+}
+
+TEST_F(AfterAStatus, TheEndOfADroppedResponseComesBeforeTheRequestIsSentAgain) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbu");
+  EXPECT_EQ(1U, snapshot().borrows);
+  plane_.from_origin(0, "sy");
+  EXPECT_EQ(2U, snapshot().borrows);
+  plane_.from_origin(0, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  EXPECT_EQ(std::string::npos, one.outgoing.find("busy")) << one.outgoing;
+}
+
+TEST_F(AfterAStatus, ADroppedResponseThatBreaksOffOrIsLongIsNotAwaited) {
+  for (const std::string rest : {"Content-Length: 4\r\n\r\nbu", "Content-Length: 16385\r\n\r\n"}) {
+    const bool ends = rest.ends_with("bu");
+    const std::size_t wires = plane_.environment.wires.size();
+    test::MemoryWire& one = asked();
+    plane_.from_origin(wires, "HTTP/1.1 503 Busy\r\n" + rest, ends);
+    ASSERT_EQ(1U, dials());
+    connect();
+    plane_.from_origin(wires + 1, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  }
 }
 
 TEST_F(AfterAStatus, AClientOfAnAuthenticatedConnectionGetsTheStatus) {
