@@ -281,6 +281,10 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
   return std::nullopt;
 }
 
+const admin::History* ServerAdminView::history() const {
+  return &parts_.admin->history();
+}
+
 std::vector<LeakRecord> ServerAdminView::leaks() const {
   return parts_.leaks.all();
 }

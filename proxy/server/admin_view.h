@@ -50,6 +50,7 @@ class ServerAdminView final : public admin::AdminView {
   std::vector<admin::AddressInfo> addresses(const std::string& origin) const override;
   void name_borrowers(const std::string& origin, std::vector<admin::ConnectionInfo>& connections) const override;
   std::optional<admin::PoolAnalysis> study(const std::string& origin) const override;
+  const admin::History* history() const override;
   std::vector<LeakRecord> leaks() const override;
   const metrics::Registry* registry() const override;
   std::optional<metrics::ExecSample> exec() const override;

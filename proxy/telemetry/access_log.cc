@@ -44,10 +44,10 @@ std::string_view request_id(const AccessEntry& entry, std::array<char, 64>& text
 
 void append_entry(Line& line, const AccessEntry& entry, std::string_view target) {
   std::array<char, 64> id;
-  line.text("request", request_id(entry, id));
+  line.word("request", request_id(entry, id));
   line.text("client", entry.client);
-  if (!entry.protocol.empty()) line.text("client_protocol", entry.protocol);
-  if (!entry.tls.empty()) line.text("client_tls", entry.tls);
+  if (!entry.protocol.empty()) line.word("client_protocol", entry.protocol);
+  if (!entry.tls.empty()) line.word("client_tls", entry.tls);
   if (!entry.user.empty()) line.text("user", entry.user);
   line.text("method", entry.method.substr(0, kMaxMethod));
   line.text("target", target);
@@ -59,15 +59,15 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   if (entry.connection != 0) {
     line.number("connection", entry.connection);
     line.number("reuse", std::uint64_t{entry.reuse});
-    line.text("upstream_protocol", entry.upstream_protocol);
-    if (!entry.upstream_tls.empty()) line.text("upstream_tls", entry.upstream_tls);
+    line.word("upstream_protocol", entry.upstream_protocol);
+    if (!entry.upstream_tls.empty()) line.word("upstream_tls", entry.upstream_tls);
   }
   if (entry.waited) line.seconds("wait_seconds", *entry.waited);
   if (entry.upstream) line.seconds("upstream_seconds", *entry.upstream);
   line.seconds("total_seconds", entry.total);
-  if (!entry.opened.empty()) line.text("opened", entry.opened);
+  if (!entry.opened.empty()) line.word("opened", entry.opened);
   if (entry.retries != 0) line.number("retries", std::uint64_t{entry.retries});
-  if (!entry.retried.empty()) line.text("retried", entry.retried);
+  if (!entry.retried.empty()) line.word("retried", entry.retried);
   if (!entry.unrepeated.empty()) line.text("not_repeated", entry.unrepeated);
   if (entry.intercepted) line.flag("intercepted", true);
   if (!entry.tunnelled.empty()) line.text("not_intercepted", entry.tunnelled);

@@ -114,6 +114,13 @@ void Line::text(std::string_view name, std::string_view value) {
   }
 }
 
+void Line::word(std::string_view name, std::string_view value) {
+  key(name);
+  if (format_ == Format::json) out_ += '"';
+  out_ += value;
+  if (format_ == Format::json) out_ += '"';
+}
+
 void Line::number(std::string_view name, std::uint64_t value) {
   key(name);
   append_number(out_, value);

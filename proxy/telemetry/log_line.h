@@ -19,6 +19,7 @@ class Line {
   Line(std::string& out, Format format, WallTime time, std::string_view level, std::string_view module);
 
   void text(std::string_view key, std::string_view value);
+  void word(std::string_view key, std::string_view value);  // of the program: nothing to escape, no space
   void number(std::string_view key, std::uint64_t value);
   void number(std::string_view key, std::int64_t value);
   void number(std::string_view key, double value);

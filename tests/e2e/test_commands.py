@@ -33,6 +33,12 @@ def test_pools_are_a_table_or_json(used):
     assert json.loads(as_json.stdout)["pools"][0]["origin"] == o.url
 
 
+def test_an_origin_that_is_unknown_is_refused_in_json_too(used):
+    _, c = used
+    done = run("connections", "nosuch", "--json", "--admin", c.admin_text)
+    assert done.returncode == 3 and done.stderr == "" and "nosuch" in json.loads(done.stdout)["error"], done
+
+
 def test_the_configuration_names_the_instance(used):
     o, c = used
     assert o.url in run("--config", c.config, "pools").stdout

@@ -256,6 +256,26 @@ def test_plots_show_all_origins_and_each(browser, shown):
     assert browser.problems == []
 
 
+def test_a_page_opened_later_shows_what_was_before(browser, origin, carpool):
+    o, dead, c = origin(), "http://127.0.0.1:%d" % free_port(), carpool()
+    with c.client() as client:
+        def asked():
+            served(client, o.url + "/", 5)
+            assert client.get(dead + "/").status == 502
+            return len(c.get_json("/history?origin=" + o.url)["ago_seconds"])
+        until(lambda: asked() >= 2, 30, "two points")
+    past = c.get_json("/history")
+    assert past["every_seconds"] == 5 and max(past["requests_per_second"]) > 1 and max(past["failed_per_second"]) > 0, past
+    assert past["ago_seconds"] == sorted(past["ago_seconds"], reverse=True)
+    open_page(browser, c)
+    browser.see("whole.history.at.length >= 2 && Math.max(...whole.history.rate) > 1 && Math.max(...whole.history.failed) > 0")
+    browser.run("pools.get('%s').toggle()" % o.url)
+    browser.see("Math.max(...pools.get('%s').history.rate) > 1" % o.url)
+    browser.see("document.querySelector('.pool.fails .tag.failing')?.textContent.includes('in the last 15 seconds, connections are refused')")
+    assert c.get_json("/history?origin=http://never.example")["ago_seconds"] == []
+    assert browser.problems == []
+
+
 def test_quantiles_are_within_the_buckets(browser, shown):
     assert browser.run("quantile([], 0.5)") is None
     assert browser.run("quantile([0, 0, 0, 10], 0.5)") == pytest.approx(0.00075)

@@ -98,18 +98,26 @@ TEST(DemoConfig, NeverNamesAPortInUse) {
 }
 
 TEST(DemoLine, SaysTheRateOfTheTimeBetweenAndTheReuseSinceTheStart) {
-  EXPECT_EQ(demo_line({140, 4, 2}, {160, 4, 2}, 1s), "requests 20/s  reuse 97.5 %  opened 4  saved 156  pools 2");
-  EXPECT_EQ(demo_line({0, 0, 0}, {0, 0, 0}, 1s), "requests 0/s  reuse 0.0 %  opened 0  saved 0  pools 0");
-  EXPECT_EQ(demo_line({100, 2, 2}, {140, 2, 2}, 2s), "requests 20/s  reuse 98.5 %  opened 2  saved 138  pools 2");
+  EXPECT_EQ(
+      demo_line({140, 4, 2, 90, 0, 2}, {160, 4, 2, 104, 5, 5}, 1s),
+      "requests 20/s  failed 3/s  waiting 5  |  reuse 97.5 %  opened 4  saved 156 connections, 104 TLS handshakes");
+  EXPECT_EQ(demo_line({0, 0, 0}, {0, 0, 0}, 1s),
+            "requests 0/s  failed 0/s  waiting 0  |  reuse 0.0 %  opened 0  saved 0 connections, 0 TLS handshakes");
+  EXPECT_EQ(demo_line({100, 2, 2}, {140, 2, 2}, 2s),
+            "requests 20/s  failed 0/s  waiting 0  |  reuse 98.5 %  opened 2  saved 138 connections, 0 TLS handshakes");
 }
 
 TEST(DemoLine, SaysAHundredPercentOnlyWhenItIs) {
-  EXPECT_EQ(demo_line({}, {100'000, 1, 1}, 1s), "requests 100000/s  reuse 99.9 %  opened 1  saved 99999  pools 1");
-  EXPECT_EQ(demo_line({}, {5, 0, 1}, 1s), "requests 5/s  reuse 100.0 %  opened 0  saved 5  pools 1");
+  EXPECT_EQ(
+      demo_line({}, {100'000, 1, 1}, 1s),
+      "requests 100000/s  failed 0/s  waiting 0  |  reuse 99.9 %  opened 1  saved 99999 connections, 0 TLS handshakes");
+  EXPECT_EQ(demo_line({}, {5, 0, 1}, 1s),
+            "requests 5/s  failed 0/s  waiting 0  |  reuse 100.0 %  opened 0  saved 5 connections, 0 TLS handshakes");
 }
 
 TEST(DemoLine, SurvivesNumbersThatMakeNoSense) {
-  EXPECT_EQ(demo_line({50, 1, 1}, {10, 20, 1}, 0s), "requests 0/s  reuse 0.0 %  opened 20  saved 0  pools 1");
+  EXPECT_EQ(demo_line({50, 1, 1}, {10, 20, 1}, 0s),
+            "requests 0/s  failed 0/s  waiting 0  |  reuse 0.0 %  opened 20  saved 0 connections, 0 TLS handshakes");
 }
 
 TEST(DemoGreeting, NamesTheAddressesAndThreeCommands) {
@@ -138,8 +146,10 @@ TEST(Ticker, PrintsALineAtEachInterval) {
   {
     auto ticker = Ticker::start([&seen] { return DemoNumbers{++seen * 10, 1, 2}; }, printed.file(), 2ms);
     ASSERT_TRUE(ticker);
-    EXPECT_NE(printed.line().find("reuse 95.0 %  opened 1  saved 19  pools 2\n"), std::string::npos);
-    EXPECT_NE(printed.line().find("reuse 96.6 %  opened 1  saved 29  pools 2\n"), std::string::npos);
+    EXPECT_NE(printed.line().find("reuse 95.0 %  opened 1  saved 19 connections, 0 TLS handshakes\n"),
+              std::string::npos);
+    EXPECT_NE(printed.line().find("reuse 96.6 %  opened 1  saved 29 connections, 0 TLS handshakes\n"),
+              std::string::npos);
   }
   EXPECT_GE(seen, 3U);
 }

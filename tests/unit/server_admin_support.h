@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,11 @@ class FakeView final : public AdminView {
   }
 
   std::vector<PoolInfo> pools() const override { return list; }
+  TrafficInfo traffic(const std::string& origin) const override {
+    const auto found = counts.find(origin);
+    return found == counts.end() ? TrafficInfo{} : found->second;
+  }
+  const History* history() const override { return kept; }
   std::vector<ConnectionInfo> connections(const std::string& origin) const override {
     if (std::none_of(list.begin(), list.end(), [&](const PoolInfo& pool) { return pool.origin == origin; })) return {};
     ConnectionInfo facts;
@@ -97,6 +103,8 @@ class FakeView final : public AdminView {
   std::string config() const override { return "workers = 1\n"; }
 
   std::vector<PoolInfo> list;
+  std::map<std::string, TrafficInfo> counts;
+  const History* kept = nullptr;
   PoolAnalysis past;
   std::vector<LeakRecord> lost;
   bool metrics_on = true;

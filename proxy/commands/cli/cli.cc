@@ -122,6 +122,10 @@ class Session {
     Json answer;
     if (const int code = ask_for("GET", "/origins", answer); code != kDone) return code;
     OriginWord found = cli::find_origin(origin, answer.value("origins", Json::array()));
+    if (!found.wrong.empty() && !found.unclear && json()) {  // as the admin endpoint refuses
+      out_ << json_text(Json{{"status", 404}, {"error", found.wrong}}, 2) << '\n';
+      return kRefused;
+    }
     if (!found.wrong.empty()) return fail(found.unclear ? kWrongUse : kRefused, found.wrong);
     origin = std::move(found.origin);
     return kDone;

@@ -1,6 +1,7 @@
 #include "proxy/commands/demo/demo.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <initializer_list>
 #include <string_view>
@@ -70,13 +71,22 @@ Status Demo::start(const net::Address& listener, const net::Address& admin, std:
   auto traffic = DemoTraffic::start(listener);
   if (!traffic) return traffic.take_fault();
   traffic_ = std::move(*traffic);
-  auto ticker = Ticker::start(std::move(numbers), out_);
+  const auto with_failures = [this, counted = std::move(numbers)] {
+    DemoNumbers all = counted();
+    all.failed = traffic_->counts().failed;
+    return all;
+  };
+  auto ticker = Ticker::start(with_failures, out_);
   if (!ticker) return ticker.take_fault();
   ticker_ = std::move(*ticker);
+  auto keyboard = Keyboard::start(STDIN_FILENO, out_, *origin_, admin.text());
+  if (!keyboard) return keyboard.take_fault();
+  keyboard_ = std::move(*keyboard);
   return Done{};
 }
 
 void Demo::stop() {
+  keyboard_.reset();
   ticker_.reset();
   traffic_.reset();
 }
@@ -104,15 +114,17 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({"  curl --http2-prior-knowledge -H 'Host: ", DemoOrigin::kH2Name, "' ", proxy, "/"});
   line({"  curl ", pools, "/pools"});
   line({});
-  line({"Disturb it, and watch the page:"});
+  line({"Break something: type a word and Enter, and watch this terminal and the page."});
   line({});
-  line({"  carpool --admin ", admin.text(), " pause ", DemoOrigin::kPlainName,
-        "          its requests wait, and fail after 3 s"});
-  line({"  carpool --admin ", admin.text(), " resume ", DemoOrigin::kPlainName});
+  line({"  kill       the origin dies: its connections break, its ports refuse       start   it is back"});
+  line({"  pause      no connection is lent: requests wait, and fail after 3 s       resume  they go on"});
+  line({"  drain      the same, and the connections are closed                       resume"});
+  line({"  reconnect  every connection is replaced, and no request fails"});
+  line({});
   line(
-      {"  carpool --admin ", admin.text(), " reconnect ", DemoOrigin::kTlsName, "  new connections, no request fails"});
-  line({});
-  line({"Each second: requests, how many reused a connection, connections opened, and connections saved by reuse."});
+      {"Each second: what happens, and what was saved since the start: a request that reuses a connection opens "
+       "none,"});
+  line({"and over TLS needs no handshake."});
   line({});
   return out;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "proxy/commands/demo/demo_origin.h"
+#include "proxy/commands/demo/keyboard.h"
 #include "proxy/commands/demo/ticker.h"
 #include "proxy/commands/demo/traffic.h"
 #include "proxy/config/config.h"
@@ -48,6 +49,7 @@ class Demo {
   std::FILE* const out_;
   std::unique_ptr<DemoTraffic> traffic_;
   std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<Keyboard> keyboard_;
 };
 
 // Returns the text that start() prints.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "exec/posted_function.h"
 #include "proxy/commands/demo/start_thread.h"
 #include "proxy/net/plain_transport.h"
 
@@ -102,6 +103,30 @@ Status DemoOrigin::add(std::unique_ptr<DemoH1Session> connection) {
   connections_.push_back(*connection.release());
   ++connection_count_;
   return started;
+}
+
+void DemoOrigin::kill() {
+  exec::send(*loop_, [this]() LOOP_ONLY { stop_serving(); });
+}
+
+void DemoOrigin::revive() {
+  exec::send(*loop_, [this]() LOOP_ONLY { serve_again(); });
+}
+
+void DemoOrigin::stop_serving() {
+  if (std::exchange(killed_, true)) return;
+  for (net::Acceptor* acceptor : {&plain_, &secure_, &h2_}) acceptor->stop();
+  while (!connections_.empty()) connections_.front().end();
+  sessions_.clear();
+}
+
+// A port that another program has taken meanwhile stays closed.
+void DemoOrigin::serve_again() {
+  if (!std::exchange(killed_, false)) return;
+  for (net::Acceptor* acceptor : {&plain_, &secure_, &h2_}) {
+    Result<net::Bound> bound = net::bind_and_listen(acceptor->address().text(), kOriginBacklog);
+    if (bound) static_cast<void>(acceptor->start(std::move(*bound)));
+  }
 }
 
 void DemoOrigin::on_connection_end(DemoH1Session& connection) {

@@ -36,11 +36,16 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   DemoOrigin(const DemoOrigin&) = delete;
   DemoOrigin& operator=(const DemoOrigin&) = delete;
 
+  // As if its process had died: its ports refuse, and its connections are closed. Any thread; takes effect soon.
+  void kill();
+  void revive();  // on the same ports
+
   // The names in its certificate, besides the address.
   static constexpr const char* kPlainName = "demo";
   static constexpr const char* kTlsName = "demo-tls";
   static constexpr const char* kH2Name = "demo-h2";
 
+  // Addresses do not change, even while it is killed.
   const net::Address& plain() const { return plain_.address(); }
   const net::Address& secure() const { return secure_.address(); }
   const net::Address& h2() const { return h2_.address(); }
@@ -51,6 +56,8 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   Status add_client(const net::Acceptor& acceptor, Fd client) LOOP_ONLY;
   Status add(std::unique_ptr<DemoH1Session> connection) LOOP_ONLY;
+  void stop_serving() LOOP_ONLY;
+  void serve_again() LOOP_ONLY;
   void on_connection_end(DemoH1Session& connection) override LOOP_ONLY;
   void on_session_end(DemoH2Session& session) override LOOP_ONLY;
 
@@ -64,6 +71,7 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   exec::DeferredDeleter<DemoH1Session, DemoH1SessionTag> ended_connections_;
   std::list<DemoH2Session> sessions_ LOOP_LOCAL;
   std::uint64_t accepted_ LOOP_LOCAL = 0;
+  bool killed_ LOOP_LOCAL = false;
   std::thread thread_;
 };
 

@@ -1,4 +1,5 @@
 // serve_demo(): carpool --demo runs the demo's origin and traffic beside an ordinary server.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -28,8 +29,11 @@ class DemoLifecycle final : public LifecycleListener {
     for (const pool::Destination* destination : server.origins().directory().all()) {
       const pool::Destination::Snapshot snapshot = destination->snapshot(now);
       numbers.requests += snapshot.borrows;
-      numbers.opened += snapshot.opened_total();
+      numbers.opened += snapshot.created;
       ++numbers.pools;
+      numbers.waiting += snapshot.waiting;
+      const bool tls = destination->label().starts_with("https:");
+      if (tls) numbers.handshakes += snapshot.borrows - std::min(snapshot.created, snapshot.borrows);
     }
     return numbers;
   }

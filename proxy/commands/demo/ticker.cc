@@ -14,11 +14,14 @@ std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duratio
   const double reused = static_cast<double>(now.requests - std::min(now.opened, now.requests));
   const double percent = now.requests == 0 ? 0 : 100 * reused / static_cast<double>(now.requests);
   // Rounded down: 100 % is shown only if it is exact.
-  char line[160];
-  const int size =
-      std::snprintf(line, sizeof line, "requests %.0f/s  reuse %.1f %%  opened %llu  saved %llu  pools %llu",
-                    requests / seconds, std::floor(percent * 10) / 10, static_cast<unsigned long long>(now.opened),
-                    static_cast<unsigned long long>(reused), static_cast<unsigned long long>(now.pools));
+  const auto failed = static_cast<double>(now.failed - std::min(before.failed, now.failed));
+  char line[200];
+  const int size = std::snprintf(
+      line, sizeof line,
+      "requests %.0f/s  failed %.0f/s  waiting %llu  |  reuse %.1f %%  opened %llu  saved %.0f connections, %llu TLS "
+      "handshakes",
+      requests / seconds, failed / seconds, static_cast<unsigned long long>(now.waiting), std::floor(percent * 10) / 10,
+      static_cast<unsigned long long>(now.opened), reused, static_cast<unsigned long long>(now.handshakes));
   return {line, static_cast<std::size_t>(size)};
 }
 

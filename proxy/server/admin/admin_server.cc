@@ -27,6 +27,7 @@ Status AdminServer::open(Inherited inherited) {
   if (!loop) return loop.take_fault();
   loop_ = std::move(*loop);
   driver_ = executors_.make_driver(*loop_, *this, "admin loop");
+  sampler_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::sample_history>(*this));
   teller_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::broadcast>(*this));
   const config::Config& config = config_.get();
   AdminSessions::Host& host = *this;
@@ -41,6 +42,7 @@ Status AdminServer::open(Inherited inherited) {
     if (Status opened = metrics_->listener().open(address, std::move(inherited.metrics)); !opened) return opened;
   }
   exec::assume_on_loop();  // its thread has not started
+  if (main_) sampler_->arm(loop_->now());
   return read_token();
 }
 
@@ -85,6 +87,13 @@ void AdminServer::subscribed(AdminSession& session) {
   if (listeners_++ == 0) teller_->arm(loop_->now() + kTellEvery);
   feed_.update(view_);
   session.send_event(feed_.whole(), feed_.changes());
+}
+
+void AdminServer::sample_history() {
+  exec::assume_on_loop();
+  const Instant now = loop_->now();
+  sampler_->arm(now + admin::History::kEvery);
+  history_.sample(view_, now);
 }
 
 // Renders the event once for all listeners. A listener that has not taken the last message is skipped and later

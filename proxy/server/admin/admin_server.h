@@ -13,6 +13,7 @@
 #include "proxy/server/admin/admin_sessions.h"
 #include "proxy/server/admin/control.h"
 #include "proxy/server/admin/event_feed.h"
+#include "proxy/server/admin/history.h"
 #include "proxy/server/admin/view.h"
 
 namespace carpool::proxy {
@@ -39,9 +40,10 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   // Null: not configured.
   const net::Address* address() const { return main_ ? &main_->listener().address() : nullptr; }
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->listener().address() : nullptr; }
-  metrics::AdminSample sample() const;  // of both listeners; any thread
-  Status read_token() LOOP_ONLY;        // again, on a reload
-  void close_listeners() LOOP_ONLY;     // a successor has the sockets
+  metrics::AdminSample sample() const;                        // of both listeners; any thread
+  const admin::History& history() const { return history_; }  // any thread
+  Status read_token() LOOP_ONLY;                              // again, on a reload
+  void close_listeners() LOOP_ONLY;                           // a successor has the sockets
   Fd copy_of_listener() const LOOP_ONLY { return main_->listener().copy(); }
   Fd copy_of_metrics_socket() const LOOP_ONLY { return metrics_->listener().copy(); }
   // Returns false, with the task closed, if too many tasks exist or the loop has ended.
@@ -55,6 +57,7 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void subscribed(AdminSession& session) override LOOP_ONLY;
   void stops_listening() override LOOP_ONLY { --listeners_; }
   void broadcast();
+  void sample_history();
 
   static constexpr std::size_t kMaxListeners = 16;
   Executors& executors_;
@@ -65,7 +68,9 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   std::unique_ptr<AdminSessions> main_, metrics_;
   std::size_t listeners_ = 0;  // of /events, a part of the sessions
   admin::Feed feed_;
-  std::unique_ptr<exec::Timer> teller_;  // runs while /events has listeners
+  admin::History history_;
+  std::unique_ptr<exec::Timer> sampler_;  // runs while there is a page
+  std::unique_ptr<exec::Timer> teller_;   // runs while /events has listeners
   std::unique_ptr<exec::Driver> driver_;
   bool started_ = false;
   bool ended_ = false;  // set and read by the thread that stopped the loop and drains its mail

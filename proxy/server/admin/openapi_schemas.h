@@ -147,6 +147,13 @@ inline constexpr const char* kSchemas = R"({
       "returned": {"type": "boolean"}, "action": {"type": "string", "enum": ["report", "discard"]},
       "borrower": {"type": "object", "required": ["request", "phase", "client", "user", "pid", "uid", "trace_id",
         "bytes_in", "bytes_out"]}}},
+  "History": {"type": "object", "required": ["origin", "every_seconds", "ago_seconds", "requests_per_second", "failed_per_second",
+      "p50_seconds", "p99_seconds", "waiting", "busy", "open"], "properties": {
+    "origin": {"type": "string", "nullable": true}, "every_seconds": {"type": "number"}, "ago_seconds": {"type": "array", "items": {"type": "number", "minimum": 0}},
+    "requests_per_second": {"type": "array", "items": {"type": "number", "minimum": 0}}, "failed_per_second": {"type": "array", "items": {"type": "number", "minimum": 0}},
+    "p50_seconds": {"type": "array", "items": {"type": "number", "nullable": true}},
+    "p99_seconds": {"type": "array", "items": {"type": "number", "nullable": true}},
+    "waiting": {"type": "array", "items": {"type": "number", "minimum": 0}}, "busy": {"type": "array", "items": {"type": "number", "minimum": 0}}, "open": {"type": "array", "items": {"type": "number", "minimum": 0}}}},
   "Leaks": {"type": "object", "required": ["leaks"], "properties": {
     "leaks": {"type": "array", "items": {"$ref": "#/components/schemas/Leak"}}}},
   "Connections": {"type": "object", "required": ["connections"], "properties": {

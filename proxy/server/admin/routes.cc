@@ -7,6 +7,7 @@
 #include "pool/origin.h"
 #include "proxy/server/admin/event_feed.h"
 #include "proxy/server/admin/handlers/analysis.h"
+#include "proxy/server/admin/handlers/history.h"
 #include "proxy/server/admin/handlers/leaks.h"
 #include "proxy/server/admin/handlers/log_level.h"
 #include "proxy/server/admin/handlers/pool_commands.h"
@@ -109,7 +110,10 @@ constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "required 
 constexpr std::array<Parameter, 1> kReload{
     {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only report what would change"}}};
 
-constexpr std::array<Route, 18> kRoutes{{
+constexpr std::array<Parameter, 1> kHistory{
+    {{"origin", R"({"type": "string"})", "its URI, as in /pools; default: all origins together"}}};
+
+constexpr std::array<Route, 19> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
     {"/metrics",
      "GET",
@@ -129,6 +133,12 @@ constexpr std::array<Route, 18> kRoutes{{
     {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
     {"/version", "GET", version, "what runs", "Version"},
     {"/config", "GET", config, "the configuration in force with all defaults, without secrets", "application/toml"},
+    {"/history",
+     "GET",
+     history_answer,
+     "requests, times, waiting requests and connections of the last 15 minutes, a point each five seconds",
+     "History",
+     {.query = kHistory}},
     {"/leaks", "GET", leaks, "leases that were lost or are held too long, with their borrowers", "Leaks"},
     {"/threads", "GET", threads, "what each thread does and since when; the limits of the queue", "Threads"},
     {"/overload", "GET", overload, "use of memory and descriptors, and the load that is shed", "Overload"},

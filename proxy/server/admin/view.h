@@ -149,6 +149,8 @@ struct OverloadInfo {
   std::uint64_t memory_returned = 0;             // bytes, to the kernel
 };
 
+class History;
+
 class AdminView {
  public:
   virtual std::vector<PoolInfo> pools() const = 0;
@@ -161,6 +163,7 @@ class AdminView {
   }
   virtual TrafficInfo traffic(const std::string&) const { return {}; }
   virtual std::vector<OriginInfo> origins() const { return {}; }
+  virtual const History* history() const { return nullptr; }  // null: none is kept
   // Connections of the origin with this label; empty if there is none.
   virtual std::vector<ConnectionInfo> connections(const std::string& origin) const = 0;
   // Fills in the borrowers, which only the loops know: takes as long as their turns.

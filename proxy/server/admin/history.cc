@@ -1,0 +1,154 @@
+#include "proxy/server/admin/history.h"
+
+#include <algorithm>
+#include <set>
+
+#include "metrics/histogram.h"
+#include "pool/destination/snapshot.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+std::uint64_t less(std::uint64_t now, std::uint64_t before) {
+  return now > before ? now - before : 0;
+}
+
+TrafficInfo difference(const TrafficInfo& now, const TrafficInfo& before) {
+  TrafficInfo more;
+  more.requests = less(now.requests, before.requests);
+  more.failed = less(now.failed, before.failed);
+  for (std::size_t i = 0; i < more.times.size(); ++i) more.times[i] = less(now.times[i], before.times[i]);
+  return more;
+}
+
+void add_to(TrafficInfo& sum, const TrafficInfo& more) {
+  sum.requests += more.requests;
+  sum.failed += more.failed;
+  for (std::size_t i = 0; i < sum.times.size(); ++i) sum.times[i] += more.times[i];
+}
+
+History::Point point_of(const TrafficInfo& more, double seconds) {
+  History::Point point;
+  point.requests = static_cast<float>(static_cast<double>(more.requests) / seconds);
+  point.failed = static_cast<float>(static_cast<double>(more.failed) / seconds);
+  point.p50 = quantile(more.times, 0.5);
+  point.p99 = quantile(more.times, 0.99);
+  return point;
+}
+
+}  // namespace
+
+float quantile(const std::array<std::uint64_t, metrics::kBuckets>& times, double share) {
+  constexpr double kNanosecond = 1e-9;
+  std::uint64_t all = 0;
+  for (const std::uint64_t one : times) all += one;
+  if (all == 0) return -1;
+  const double wanted = share * static_cast<double>(all);
+  double before = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const auto here = static_cast<double>(times[i]);
+    if (here > 0 && before + here >= wanted) {
+      const std::size_t last = metrics::kBounds.size() - 1;
+      const double low = i == 0 ? 0 : static_cast<double>(metrics::kBounds[std::min(i - 1, last)]);
+      const auto high = static_cast<double>(metrics::kBounds[std::min(i, last)]);
+      return static_cast<float>((low + (high - low) * (wanted - before) / here) * kNanosecond);
+    }
+    before += here;
+  }
+  return static_cast<float>(static_cast<double>(metrics::kBounds.back()) * kNanosecond);
+}
+
+std::vector<History::Point> History::Ring::all() const {
+  std::vector<Point> found;
+  const std::size_t kept = std::min(count, kPoints);
+  found.reserve(kept);
+  for (std::size_t i = count - kept; i < count; ++i) found.push_back(points[i % kPoints]);
+  return found;
+}
+
+// The first call only notes the counters. An origin that is new later has counted from zero.
+void History::sample(const AdminView& view, Instant now) {
+  const std::vector<PoolInfo> pools = view.pools();
+  const Held lock(mutex_);
+  const bool first = last_ == Instant{};
+  seconds_ = std::max(std::chrono::duration<double>(now - last_).count(), 0.001);
+  last_ = now;
+  sum_ = {};
+  gauges_ = {};
+  std::set<std::string_view> seen;
+  for (const PoolInfo& pool : pools) {
+    seen.insert(pool.origin);
+    const auto [at, added] = entries_.try_emplace(pool.origin);
+    if (added && rings_ < kMaxOrigins) at->second.ring = std::make_unique<Ring>(), ++rings_;
+    if (first) {
+      at->second.before = view.traffic(pool.origin);
+    } else {
+      add(at->second, pool.origin, &pool, view);
+    }
+  }
+  if (first) return;
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    Entry& entry = at->second;
+    if (!seen.contains(at->first)) add(entry, at->first, nullptr, view);
+    if (entry.quiet < kPoints) {
+      ++at;
+      continue;
+    }
+    if (entry.ring) --rings_;
+    at = entries_.erase(at);
+  }
+  Point whole = point_of(sum_, seconds_);
+  whole.waiting = gauges_.waiting, whole.busy = gauges_.busy, whole.open = gauges_.open;
+  whole_.add(whole);
+}
+
+// `pool`: null, if the origin has none any more.
+void History::add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) {
+  const TrafficInfo now = view.traffic(label), more = difference(now, entry.before);
+  entry.before = now;
+  entry.quiet = pool == nullptr ? entry.quiet + 1 : 0;
+  add_to(sum_, more);
+  Point point = point_of(more, seconds_);
+  if (pool != nullptr) {
+    std::uint64_t open = 0;
+    for (const std::uint64_t one : pool->snapshot.connections) open += one;
+    point.waiting = pool->snapshot.waiting;
+    point.busy = static_cast<std::uint32_t>(pool->snapshot.leases());
+    point.open = static_cast<std::uint32_t>(open);
+    gauges_.waiting += point.waiting, gauges_.busy += point.busy, gauges_.open += point.open;
+  }
+  if (entry.ring) entry.ring->add(point);
+}
+
+std::optional<History::Past> History::of(const std::string& origin, Instant now) const {
+  const Held lock(mutex_);
+  const Ring* ring = &whole_;
+  if (!origin.empty()) {
+    const auto found = entries_.find(origin);
+    if (found == entries_.end() || !found->second.ring) return std::nullopt;
+    ring = found->second.ring.get();
+  }
+  return Past{ring->all(), now - last_};
+}
+
+History::Recent History::last(Duration time, const std::string& origin) const {
+  const Held lock(mutex_);
+  const auto found = entries_.find(origin);
+  if (found == entries_.end() || !found->second.ring) return {};
+  const Ring& ring = *found->second.ring;
+  double requests = 0, failed = 0;
+  for (std::size_t i = ring.count - std::min({ring.count, kPoints, static_cast<std::size_t>(time / kEvery)});
+       i < ring.count; ++i) {
+    requests += ring.points[i % kPoints].requests;
+    failed += ring.points[i % kPoints].failed;
+  }
+  const double every = std::chrono::duration<double>(kEvery).count();
+  return {static_cast<std::uint64_t>(requests * every + 0.5), static_cast<std::uint64_t>(failed * every + 0.5)};
+}
+
+std::size_t History::origins() const {
+  const Held lock(mutex_);
+  return rings_;
+}
+
+}  // namespace carpool::proxy::admin

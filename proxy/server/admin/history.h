@@ -1,0 +1,77 @@
+// History: the last 15 minutes of all origins together and of each one, for the plots of the page: a point each five
+// seconds, in rings of fixed size. At most kMaxOrigins origins have a ring (5 KB each, 1.3 MB in all); further ones
+// count in the sum only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+class History {
+ public:
+  static constexpr Duration kEvery = std::chrono::seconds(5);
+  static constexpr std::size_t kPoints = 180;
+  static constexpr std::size_t kMaxOrigins = 256;
+
+  struct Point {
+    float requests = 0, failed = 0;  // per second
+    float p50 = -1, p99 = -1;        // seconds; negative: no request ended
+    std::uint32_t waiting = 0, busy = 0, open = 0;
+  };
+  static_assert(sizeof(Point) * kPoints <= 5040);
+
+  // Adds a point of each ring. One thread.
+  void sample(const AdminView& view, Instant now);
+  // Any thread. The points of an origin, the oldest first; of all origins together if `origin` is empty. Absent: it has
+  // no ring.
+  struct Past {
+    std::vector<Point> points;
+    Duration age{};  // of the last one
+  };
+  std::optional<Past> of(const std::string& origin, Instant now) const;
+  struct Recent {
+    std::uint64_t requests = 0, failed = 0;
+  };
+  Recent last(Duration time, const std::string& origin) const;  // any thread
+  std::size_t origins() const;                                  // with a ring
+
+ private:
+  struct Ring {
+    std::array<Point, kPoints> points;
+    std::size_t count = 0;  // ever added
+    void add(const Point& point) { points[count++ % kPoints] = point; }
+    std::vector<Point> all() const;
+  };
+  struct Entry {
+    TrafficInfo before;
+    std::unique_ptr<Ring> ring;  // null: one of those beyond kMaxOrigins
+    std::size_t quiet = 0;       // points since its pool was last seen
+  };
+  void add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
+  Ring whole_ GUARDED_BY(mutex_){};
+  std::size_t rings_ GUARDED_BY(mutex_) = 0;
+  Instant last_ GUARDED_BY(mutex_){};
+  // The sums of the point that is being made.
+  double seconds_ GUARDED_BY(mutex_) = 0;
+  TrafficInfo sum_ GUARDED_BY(mutex_);
+  Point gauges_ GUARDED_BY(mutex_);
+};
+
+// Interpolates within a bucket, as Prometheus' histogram_quantile(). Negative if no request was counted.
+float quantile(const std::array<std::uint64_t, metrics::kBuckets>& times, double share);
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,138 @@
+// Unit tests of the history behind the page's plots: rates, quantiles, the bound of its memory, origins that come and
+// go.
+#include "proxy/server/admin/history.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "pool/destination/snapshot.h"
+#include "server_admin_support.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kOrigin = "http://a.example";
+
+class Kept {
+ public:
+  Kept() {
+    view_.list.resize(1);  // kOrigin
+    history_.sample(view_, now_);
+  }
+  FakeView& view() { return view_; }
+  const History& history() const { return history_; }
+  void ask(std::uint64_t requests, std::uint64_t failed, std::size_t bucket, const std::string& origin = kOrigin) {
+    TrafficInfo& counts = view_.counts[origin];
+    counts.requests += requests;
+    counts.failed += failed;
+    counts.times[bucket] += requests;
+  }
+  void pass(int points = 1) {
+    for (int i = 0; i < points; ++i) history_.sample(view_, now_ += History::kEvery);
+  }
+  std::vector<History::Point> points(const std::string& origin = {}) const {
+    const auto past = history_.of(origin, now_);
+    return past ? past->points : std::vector<History::Point>();
+  }
+
+ private:
+  FakeView view_;
+  History history_;
+  Instant now_ = Instant{} + 1h;
+};
+
+TEST(History, HasRatesAndQuantilesOfEachIntervalAndTheStateAtItsEnd) {
+  Kept kept;
+  EXPECT_TRUE(kept.points().empty()) << "a rate needs two readings";
+  kept.ask(100, 20, 3);  // between 0.5 and 1 ms
+  kept.pass();
+  kept.pass();
+  for (const std::string& origin : {std::string(), kOrigin}) {
+    const auto points = kept.points(origin);
+    ASSERT_EQ(points.size(), 2U) << origin;
+    EXPECT_FLOAT_EQ(points[0].requests, 20);
+    EXPECT_FLOAT_EQ(points[0].failed, 4);
+    EXPECT_NEAR(points[0].p50, 0.00075, 1e-6);
+    EXPECT_NEAR(points[0].p99, 0.000995, 1e-6);
+    EXPECT_EQ(points[0].waiting, 2U);
+    EXPECT_EQ(points[0].open, 4U);
+    EXPECT_FLOAT_EQ(points[1].requests, 0);
+    EXPECT_LT(points[1].p50, 0) << "no request ended";
+  }
+  EXPECT_EQ(kept.history().last(1min, kOrigin).requests, 100U);
+  EXPECT_EQ(kept.history().last(1min, kOrigin).failed, 20U);
+}
+
+TEST(History, KeepsFifteenMinutesAndForgetsOlderPoints) {
+  Kept kept;
+  kept.ask(5, 0, 0);
+  kept.pass(static_cast<int>(History::kPoints));
+  EXPECT_EQ(kept.points().size(), History::kPoints);
+  EXPECT_FLOAT_EQ(kept.points().front().requests, 1);
+  kept.pass();
+  EXPECT_EQ(kept.points().size(), History::kPoints);
+  EXPECT_FLOAT_EQ(kept.points().front().requests, 0);
+  EXPECT_EQ(History::kPoints * History::kEvery, 15min);
+  EXPECT_EQ(kept.history().last(1min, kOrigin).requests, 0U);
+}
+
+TEST(History, CountsTheFirstRequestsOfAnOriginThatIsNew) {
+  Kept kept;
+  PoolInfo fresh = kept.view().list.front();
+  fresh.origin = "http://new.example";
+  kept.view().list.push_back(fresh);
+  kept.ask(10, 10, 0, fresh.origin);
+  kept.pass();
+  ASSERT_EQ(kept.points(fresh.origin).size(), 1U);
+  EXPECT_FLOAT_EQ(kept.points(fresh.origin).front().failed, 2);
+  EXPECT_EQ(kept.points().front().open, 8U) << "of both";
+}
+
+TEST(History, KeepsAnOriginWithoutAPoolForFifteenMinutes) {
+  Kept kept;
+  kept.ask(5, 0, 0);
+  kept.pass();
+  kept.view().list.clear();
+  kept.pass(static_cast<int>(History::kPoints) - 1);
+  ASSERT_EQ(kept.points(kOrigin).size(), History::kPoints);
+  EXPECT_EQ(kept.points(kOrigin).back().open, 0U);
+  kept.pass();
+  EXPECT_TRUE(kept.points(kOrigin).empty());
+  EXPECT_EQ(kept.history().origins(), 0U);
+}
+
+TEST(History, OriginsBeyondTheLimitCountInTheSumOnly) {
+  Kept kept;
+  const PoolInfo one = kept.view().list.front();
+  for (std::size_t i = 0; i < History::kMaxOrigins; ++i) {
+    kept.view().list.push_back(one);
+    kept.view().list.back().origin = "http://n" + std::to_string(1000 + i) + ".example";
+    kept.ask(5, 0, 0, kept.view().list.back().origin);
+  }
+  kept.pass();
+  EXPECT_EQ(kept.history().origins(), History::kMaxOrigins);
+  EXPECT_TRUE(kept.points(kept.view().list.back().origin).empty());
+  EXPECT_FLOAT_EQ(kept.points().front().requests, static_cast<float>(History::kMaxOrigins));
+}
+
+TEST(History, CountersThatShrankAreNoRequests) {
+  Kept kept;
+  kept.ask(100, 100, 0);
+  kept.pass();
+  kept.view().counts.clear();
+  kept.pass();
+  EXPECT_FLOAT_EQ(kept.points().back().requests, 0);
+}
+
+TEST(Quantile, LiesInTheBucketOfItsRequest) {
+  std::array<std::uint64_t, metrics::kBuckets> times{};
+  EXPECT_LT(quantile(times, 0.5), 0);
+  times.back() = 3;
+  EXPECT_FLOAT_EQ(quantile(times, 0.5), 60) << "above every bound";
+}
+
+}  // namespace
+}  // namespace carpool::proxy::admin
