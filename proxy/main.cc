@@ -17,6 +17,7 @@
 #include "proxy/commands/credential/credential.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/commands/health.h"
+#include "proxy/commands/libraries.h"
 #include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
 #include "proxy/downstream/authority_check.h"
@@ -56,6 +57,10 @@ int dispatch(const carpool::proxy::config::Options& options) {
   namespace config = carpool::proxy::config;
   const config::Env env = config::process_env();
   if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return written(*code);
+  if (options.command == config::Command::version) {
+    carpool::proxy::print_version(std::cout, carpool::proxy::revision());
+    return written(0);
+  }
   if (options.command == config::Command::demo) return carpool::proxy::serve_demo();
   config::Options source = options;
   const config::Reading reading = config::load(options, env, &source.digest);

@@ -51,13 +51,17 @@ def packages():
     return tools.output("deploy/setup", "--list-image").split()
 
 
+def revision():
+    return tools.output("git", "describe", "--tags", "--always", "--dirty", "--abbrev=12", "--match", "v[0-9]*").strip()
+
+
 def build(log, environment, buildah, tag, *arguments, base=BASE):
     """Builds from the working tree; the build uses ccache's folder."""
     cache = pathlib.Path(os.environ.get("CCACHE_DIR", pathlib.Path.home() / ".cache/ccache"))
     cache.mkdir(parents=True, exist_ok=True)
     return log.run("nice", *buildah, "bud", "--pull-never", "--runtime", "runc", "--isolation", "oci", "--network", "none", "--format",
                    "docker", "--timestamp", "0", "--no-cache", "--volume", "%s:/ccache" % cache, "--build-arg",
-                   "BUILD_BASE=" + base, *arguments, "-f", "deploy/Dockerfile", "-t", tag, ".", limit=3000, env=environment)
+                   "BUILD_BASE=" + base, "--build-arg", "REVISION=" + revision(), *arguments, "-f", "deploy/Dockerfile", "-t", tag, ".", limit=3000, env=environment)
 
 
 def make(log, environment, buildah):
@@ -124,7 +128,7 @@ def run(judge, podman, environment):
         healthy = any(do("healthcheck", "run", name) == 0 for _ in range(30))
         judge.take(healthy, "is healthy")
         status = subprocess.run([*podman, "exec", name, "carpool", "--version"], env=environment, capture_output=True, text=True)
-        judge.take(status.returncode == 0 and "carpool" in status.stdout, "exec", status.stderr)
+        judge.take(status.stdout.startswith("carpool %s (%s)\n" % (NAME.split(":")[1], revision())), "exec", status.stdout + status.stderr)
         process = state(podman, environment, name)["Pid"]
         rights = pathlib.Path("/proc/%d/status" % process).read_text()
         judge.log.say(rights)

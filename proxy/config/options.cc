@@ -166,10 +166,9 @@ std::optional<int> answer(const Options& options, const Env& env, std::ostream& 
       return print(out, print_default_config());
     case Command::print_schema:
       return print(out, print_schema());
-    case Command::version:
-      return print(out, std::string("carpool ").append(version()).append(1, '\n'));
     case Command::help:
       return print(out, usage());
+    case Command::version:
     case Command::run:
     case Command::demo:
     case Command::health:

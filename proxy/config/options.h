@@ -52,8 +52,8 @@ Reading load(const Options& options, const Env& env, std::size_t* digest = nullp
 // Prints warnings and mistakes, one per line.
 void report(const Reading& reading, std::ostream& out);
 
-// Runs a command that needs nothing but the configuration (--check, --print-…, --version, --help) and returns its exit
-// code; nullopt for the others (run, demo, health).
+// Runs a command that needs nothing but the configuration (--check, --print-…, --help) and returns its exit code;
+// nullopt for the others (run, demo, health, version).
 std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err);
 
 std::string_view version();  // "0.1.0"

@@ -40,7 +40,7 @@ std::atomic<bool> access_on{true};
 std::atomic<bool> clients_needed{false};
 std::atomic<std::uint32_t> access_one_in{1};
 
-// The names that two modules had before, accepted for one release (docs/migration.md).
+// The names that two modules had before, accepted for one release (docs/upgrade.md).
 std::string_view current_name(std::string_view module) {
   if (module == "house") return "server";
   return module == "upgrade" ? "handover" : module;

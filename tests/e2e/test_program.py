@@ -24,7 +24,11 @@ def check(tmp_path, text, env=None):
 
 
 def test_version_and_help(tmp_path):
-    assert re.match(r"carpool \d+\.\d+\.\d+", run("--version").stdout)
+    first, *rest = run("--version").stdout.splitlines()
+    assert re.fullmatch(r"carpool \d+\.\d+\.\d+( \([\w.-]+\))?", first)
+    libraries = dict(line.rsplit(" ", 1) for line in rest if not line.startswith("compiler "))
+    assert {"OpenSSL", "libuv", "nghttp2", "c-ares", "llhttp", "zlib", "libidn2", "spdlog", "fmt", "toml++", "nlohmann-json"} == set(libraries)
+    assert all(re.fullmatch(r"\d+\.\d+(\.\d+)*", version) for version in libraries.values()), libraries
     shown = run("--help")
     assert shown.returncode == 0
     for flag in ("--config", "--check", "--print-config", "--demo", "--version", "--health", "--print-default-config", "--print-schema"):

@@ -13,7 +13,7 @@ Json object(const Json& json) {
   return json.is_object() ? json : Json::object();
 }
 
-// Removes members that an answer has under a new name too (docs/migration.md).
+// Removes members that an answer has under a new name too (docs/upgrade.md).
 Json without_old_names(Json answer) {
   constexpr std::array<std::pair<const char*, const char*>, 8> kRenamed{{{"shed_level", "sheds"},
                                                                          {"reason", "why_not"},

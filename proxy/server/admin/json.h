@@ -24,7 +24,7 @@ void append_member(std::string& out, const Json& json);
 Response problem_answer(std::uint16_t status, std::string_view error, const Json& more);
 Json json_of(const PoolInfo& pool);  // as in /pools
 
-// A member of an answer whose name changed. One release sends it under both names, see docs/migration.md.
+// A member of an answer whose name changed. One release sends it under both names, see docs/upgrade.md.
 struct RenamedMember {
   const char* now;
   const char* before;
