@@ -19,6 +19,12 @@ foreach(section 1 5)
   endforeach()
 endforeach()
 carpool_compressed(${CMAKE_SOURCE_DIR}/deploy/package/changelog ${CMAKE_INSTALL_DOCDIR} program changelog.Debian.gz)
+carpool_compressed(${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_INSTALL_DOCDIR} program changelog.gz)
+# The documentation, and what an operator copies: dashboard, rules, drop-ins of the unit.
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE PATTERN images EXCLUDE)
+install(DIRECTORY deploy/grafana deploy/prometheus deploy/package/carpool.service.d DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program
+  PATTERN rules_test.yml EXCLUDE)
 install(FILES deploy/completions/carpool.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME carpool COMPONENT program)
 install(FILES deploy/completions/_carpool DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
 install(FILES deploy/completions/carpool.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)

@@ -74,6 +74,27 @@ def fresh_root(judge, folder, package):
         judge.take(purge == 0 and not left, "is purged", " ".join(left))
 
 
+def booted(judge, folder, package):
+    """Boots a minimal Debian with the package: systemd itself starts, reloads and ends the unit."""
+    if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
+        return judge.skip("a booted Debian needs root and mmdebstrap")
+    root = folder / "booted"
+    made = judge.log.run("mmdebstrap", "--quiet", "--variant=essential", "--include=systemd-sysv,dbus,%s" % package,
+                         "--hook-dir=/usr/share/mmdebstrap/hooks/file-mirror-automount", "bookworm", root,
+                         "/etc/apt/sources.list.d/debian.sources", limit=900)
+    judge.take(made == 0, "a root with systemd")
+    if made:
+        return
+    examples = root / "usr/share/doc/carpool/examples"
+    wanted = ("grafana/carpool.json", "prometheus/alerts.yml", "carpool.service.d/descriptors.conf", "../README.md", "../docs/README.md")
+    judge.take(all((examples / name).exists() for name in wanted), "examples and documentation")
+    shutil.copy(ROOT / "deploy/package/probe", root / "probe")
+    judge.log.run("unshare", "--mount", "--pid", "--fork", "--net", "--uts", "--ipc", "--cgroup", "deploy/package/boot", root, limit=120)
+    said = (root / "probe.out").read_text() if (root / "probe.out").exists() else "it did not boot"
+    judge.log.say(said)
+    judge.take(said.endswith("passed\n"), "the unit under systemd", said.splitlines()[0] if said else "")
+
+
 def packages(log, full):
     judge = Judge(log)
     with tempfile.TemporaryDirectory() as name:
@@ -93,4 +114,5 @@ def packages(log, full):
         mine = [d for d in debs if d.name.startswith("carpool_")]
         if mine:
             fresh_root(judge, folder, mine[0])
+            booted(judge, folder, mine[0])
     return judge.outcome()

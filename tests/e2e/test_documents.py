@@ -9,11 +9,25 @@ import pytest
 from harness.carpool import PROGRAM
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "migration.md"
-OTHERS = PAGE.read_text().split("\n## An earlier carpool")[0]
-BLOCKS = re.findall(r"^## (.*?)$.*?^```toml\n(.*?)^```", OTHERS, re.M | re.S)
-KEYS = sorted({key for row in re.findall(r"^\| .*\|$", OTHERS, re.M)
-               for key in re.findall(r"`([a-z_.]+)`", row.split(" | ")[1])})
+PAGES = ("migration.md", "migration-java.md", "leaving.md")
+TEXTS = {page: (ROOT / "docs" / page).read_text() for page in PAGES}
+
+
+def migrated():
+    """Yields (name, configuration) of each section that has one."""
+    for page, text in TEXTS.items():
+        for part in re.split(r"^## ", text, flags=re.M)[1:]:
+            for block in re.findall(r"^```toml\n(.*?)^```", part, re.M | re.S):
+                yield "%s: %s" % (page, part.split("\n")[0]), block
+
+
+BLOCKS = list(migrated())
+KEYS = sorted({key for text in TEXTS.values() for row in re.findall(r"^\| .*\|$", text, re.M)
+               for key in re.findall(r"`([a-z_]+\.[a-z_.]+)`", row.split(" | ")[1])})
+# Every block of these pages is a whole configuration; blocks of reference pages show single tables.
+WHOLE = [("%s-%d" % (page.stem, n), text) for page in sorted((ROOT / "docs").glob("*.md")) if page.stem in
+         ("quickstart", "applications", "incidents", "tuning", "leaving", "unix-sockets")
+         for n, text in enumerate(re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.M | re.S))]
 
 
 def known_keys():
@@ -27,12 +41,12 @@ def known_keys():
     return set(walk(schema, ""))
 
 
-def test_every_part_of_the_migration_page_has_a_file():
-    assert len(BLOCKS) == len(re.findall(r"^## ", OTHERS, re.M)) == 5
+def test_every_proxy_and_pool_has_a_file():
+    assert len(BLOCKS) == 3 + 2 + 2
 
 
-@pytest.mark.parametrize("name,text", BLOCKS, ids=[name.split(":")[0] for name, _ in BLOCKS])
-def test_a_migrated_file_is_accepted(name, text, tmp_path):
+@pytest.mark.parametrize("name,text", BLOCKS + WHOLE, ids=[name for name, _ in BLOCKS + WHOLE])
+def test_a_file_of_the_documentation_is_accepted(name, text, tmp_path):
     path = tmp_path / "config.toml"
     path.write_text(text)
     done = subprocess.run([PROGRAM, "--check", "--config", path], capture_output=True, text=True)

@@ -52,7 +52,7 @@ def test_the_direction_cannot_be_loosened_in_cmake(tree):
 def test_a_library_has_one_wrapper(tree):
     t = tree({"exec/uv/loop.cc": "#include <uv.h>\n", "exec/loop.cc": "#include <uv.h>\n",
               "proxy/net/tls/client_context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
-              "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
+              "proxy/commands/libraries.cc": "#include <uv.h>\n", "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
     assert where(layering.one_wrapper(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
 
 
@@ -125,6 +125,11 @@ def test_links_lead_somewhere(tree):
     t = tree({"README.md": "[a](docs/a.md) [b](docs/b.md)\n[c](docs/a.md#the-way) [d](docs/a.md#gone) [e](https://x.test/)\n",
               "docs/a.md": "# The way\n"})
     assert where(links.resolve(t)) == [("README.md", 1), ("README.md", 2)]
+
+
+def test_a_page_is_short_and_the_contents_name_it(tree):
+    t = tree({"docs/README.md": "[a](a.md#x) [c](pool.md)\n", "docs/a.md": "\n" * (links.PAGE_LINES + 1), "docs/b.md": "", "docs/pool.md": "\n" * 400})
+    assert where(links.pages(t)) == [("docs/a.md", links.PAGE_LINES + 1), ("docs/b.md", 1)]
 
 
 def test_a_comment_names_its_subject_first(tree):
