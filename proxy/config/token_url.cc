@@ -1,37 +1,18 @@
 #include "proxy/config/token_url.h"
 
-#include <algorithm>
-#include <utility>
+#include <string>
 
 namespace carpool::proxy::config {
-namespace {
-
-constexpr std::size_t kLongestUrl = 2048;
-
-Fault bad_url(std::string why) {
-  return {FaultKind::malformed_request, Side::self, std::move(why)};
-}
-
-}  // namespace
 
 Result<TokenUrl> parse_token_url(std::string_view text) {
-  if (text.size() > kLongestUrl) return bad_url("is longer than " + std::to_string(kLongestUrl) + " bytes");
-  const std::size_t scheme = text.find("://");
-  if (scheme == std::string_view::npos) return bad_url("has no scheme");
-  const std::size_t path = std::min(text.find_first_of("/?#", scheme + 3), text.size());
-  if (path == text.size() || text[path] != '/') return bad_url("has no path");
-  const bool visible = std::all_of(text.begin() + static_cast<std::ptrdiff_t>(path), text.end(),
-                                   [](char c) { return c > ' ' && c < 0x7F; });
-  if (!visible || text.find('#', path) != std::string_view::npos) return bad_url("has a path that cannot be requested");
-  if (text.substr(0, path).find('@') != std::string_view::npos) return bad_url("has a user name");
-  Result<pool::Origin> origin = pool::parse_origin(text.substr(0, path));
-  if (!origin) return bad_url(origin.fault().detail);
-  const std::string& host = origin->host;
-  const bool here = host == "localhost" || host == "::1" || (origin->is_ip_literal() && host.starts_with("127."));
-  if (origin->scheme == pool::Scheme::tcp || (origin->scheme == pool::Scheme::http && !here)) {
-    return bad_url("is neither https nor on this host");
-  }
-  return TokenUrl{std::move(*origin), std::string(text.substr(path))};
+  const auto bad = [](std::string why) { return Fault{FaultKind::malformed_request, Side::self, std::move(why)}; };
+  Result<TokenUrl> url = parse_request_url(text);
+  if (!url) return url;
+  if (url->path.empty()) return bad("has no path");
+  const std::string& host = url->origin.host;
+  const bool here = host == "localhost" || host == "::1" || (url->origin.is_ip_literal() && host.starts_with("127."));
+  if (url->origin.scheme == pool::Scheme::http && !here) return bad("is neither https nor on this host");
+  return url;
 }
 
 }  // namespace carpool::proxy::config

@@ -1,18 +1,13 @@
-// TokenUrl: the token endpoint of an authorization server, as the origin that serves it and the request's target.
+// TokenUrl: the token endpoint of an authorization server.
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include "base/result.h"
-#include "pool/origin.h"
+#include "proxy/config/request_url.h"
 
 namespace carpool::proxy::config {
 
-struct TokenUrl {
-  pool::Origin origin;
-  std::string path;  // with its query
-};
+using TokenUrl = RequestUrl;  // with a path
 
 // Parses "https://host[:port]/path", and "http://" for an address of this host: a client secret never travels in the
 // clear. The Fault's detail is the reason.

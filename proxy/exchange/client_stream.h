@@ -43,6 +43,8 @@ class ClientStream {
   virtual bool accepted_while_shedding() const { return false; }  // accepted while clients were refused
   // The request has a secret of carpool's own: it must reach the origin itself, and gets no other credentials.
   virtual bool carries_secret() const { return false; }
+  // A request of this stream may have a span. One of carpool's own has none: the export of a span would make the next.
+  virtual bool traced() const { return true; }
   virtual std::uint64_t fairness_key() const = 0;       // identifies the client among waiters
   virtual bool request_complete() const LOOP_ONLY = 0;  // returns true if every byte of the request was read
 

@@ -7,6 +7,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/server/oauth2/token_reply.h"
+#include "proxy/server/oauth2/token_request.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/credentials.h"
@@ -16,6 +17,8 @@
 namespace carpool::proxy {
 
 namespace {
+constexpr OwnRequestKind kTokenFetch{"carpool oauth2", "the token endpoint", kLongestTokenReply, true};
+
 // Differs between processes and origins; never 0.
 std::uint64_t seed_of(const Credentials& credentials) {
   const auto time = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
@@ -41,7 +44,7 @@ TokenKeeper::TokenKeeper(const ExchangeContext& context, const ListenPoint& poin
       news_(news),
       url_(url_of(credentials)),
       schedule_(seed_of(credentials)),
-      fetch_(context, point, exec::Bound::to<&TokenKeeper::on_fetched>(*this)),
+      fetch_(context, point, kTokenFetch, exec::Bound::to<&TokenKeeper::on_fetched>(*this)),
       wanted_(context.loop, exec::Bound::to<&TokenKeeper::on_wanted>(*this)),
       due_(exec::Timer::bind<&TokenKeeper::on_due>(context.loop, *this)),
       timeout_(exec::Timer::bind<&TokenKeeper::on_timeout>(context.loop, *this)) {
@@ -100,8 +103,10 @@ void TokenKeeper::fetch() {
   token.begin_fetch();
   timeout_.arm(context_.loop.now() + token.settings().timeout);
   std::string secret = credentials_.client_secret();
-  fetch_.start(token.settings(), url_, secret);
+  std::string body = write_token_request(fetch_.prepare(), token.settings(), url_, secret);
   config::wipe(secret);
+  fetch_.send(body);
+  config::wipe(body);
 }
 
 void TokenKeeper::on_timeout() {

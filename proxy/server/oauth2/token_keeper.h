@@ -8,8 +8,8 @@
 #include "exec/timer.h"
 #include "metrics/events.h"
 #include "proxy/config/token_url.h"
-#include "proxy/server/oauth2/token_fetch.h"
 #include "proxy/server/oauth2/token_schedule.h"
+#include "proxy/server/own_request.h"
 
 namespace carpool::proxy {
 
@@ -39,7 +39,7 @@ class TokenKeeper final {
   const exec::Bound news_;
   const config::TokenUrl url_;
   TokenSchedule schedule_;
-  TokenFetch fetch_;
+  OwnRequest fetch_;
   exec::CoalescedMail wanted_;
   exec::Timer due_, timeout_;
   bool running_ = false;

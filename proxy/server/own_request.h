@@ -1,7 +1,8 @@
-// TokenFetch: one request for a token at a time, by an exchange like that of any client: the token endpoint has a pool,
+// OwnRequest: one request of carpool's own at a time, by an exchange like that of any client: its origin has a pool,
 // rules, metrics and lines in the access log of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 
 #include "exec/bound.h"
 #include "exec/loop.h"
-#include "proxy/config/token_url.h"
 #include "proxy/exchange/client_stream.h"
 
 namespace carpool::proxy {
@@ -17,25 +17,38 @@ namespace carpool::proxy {
 class Exchange;
 struct ExchangeContext;
 
-class TokenFetch final : public ClientStream, private exec::Deferred {
+// OwnRequestKind: what all requests of one OwnRequest have in common. The texts live as long as the program.
+struct OwnRequestKind {
+  std::string_view peer;      // the client, for the log
+  std::string_view endpoint;  // "the token endpoint", for faults
+  std::size_t longest_answer = 0;
+  bool secret = false;  // see ClientStream::carries_secret()
+};
+
+class OwnRequest final : public ClientStream, private exec::Deferred {
  public:
   // `ended` is called in a later step than any call to this object.
-  TokenFetch(const ExchangeContext& context, const ListenPoint& point, exec::Bound ended)
-      : ClientStream(point), context_(context), ended_(ended) {}
+  OwnRequest(const ExchangeContext& context, const ListenPoint& point, const OwnRequestKind& kind, exec::Bound ended)
+      : ClientStream(point), context_(context), kind_(kind), ended_(ended) {}
 
-  void start(const config::OAuth2& settings, const config::TokenUrl& url, std::string_view secret) LOOP_ONLY;
+  // Returns the head to fill, in the absolute form. send() must follow.
+  http::RequestHead& prepare() LOOP_ONLY;
+  // The body is `first`, then `rest`. `first` is sent within the call; `rest` must live until the request ends.
+  void send(std::string_view first, std::string_view rest = {}) LOOP_ONLY;
   void cancel() LOOP_ONLY;  // `ended` is not called
 
-  // ---- the result, until the next start() ----
+  // ---- the result, until the next prepare() ----
   std::uint16_t status() const { return status_; }
   std::string_view body() const { return body_; }
+  std::optional<Duration> retry_after() const { return retry_after_; }
   // Why there is no complete answer.
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:
-  std::string_view peer() const override { return "carpool oauth2"; }
+  std::string_view peer() const override { return kind_.peer; }
   std::uint64_t fairness_key() const override { return 0; }
-  bool carries_secret() const override { return true; }
+  bool carries_secret() const override { return kind_.secret; }
+  bool traced() const override { return false; }
   bool request_complete() const override LOOP_ONLY { return sent_; }
   bool send_informational(const http::ResponseHead&) override LOOP_ONLY { return true; }
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
@@ -48,16 +61,20 @@ class TokenFetch final : public ClientStream, private exec::Deferred {
   std::size_t backlog() const override LOOP_ONLY { return 0; }
   void on_tunnel() override LOOP_ONLY {}
   void shut_write_when_sent() override LOOP_ONLY {}
-  void resume() override LOOP_ONLY {}
+  void resume() override LOOP_ONLY;
   void on_exchange_end(AfterExchange next) override LOOP_ONLY;
-  void run() override LOOP_ONLY { ended_(); }
+  void run() override LOOP_ONLY;
+  void feed() LOOP_ONLY;
 
   const ExchangeContext& context_;
+  const OwnRequestKind kind_;
   const exec::Bound ended_;
   Exchange* exchange_ = nullptr;  // in use
   bool sent_ = false;
+  std::string_view rest_;  // of the body
   std::uint16_t status_ = 0;
   std::string body_;
+  std::optional<Duration> retry_after_;
   std::optional<Fault> fault_;
 };
 
