@@ -41,6 +41,7 @@ class ProtobufWriter {
     tag(field, kBytes);
     varint(size);
   }
+  void raw(std::string_view bytes) { out_.append(bytes); }
   // Appends text of other parties: a byte that is not ASCII becomes '?', because one text that is not UTF-8 makes a
   // whole message unreadable.
   void ascii(std::string_view text) {

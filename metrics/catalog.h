@@ -151,6 +151,19 @@ inline constexpr Metric kTokenRequests{
     "carpool_oauth2_token_requests_total", counter, "origin,result",
     "Requests for a token of the origin, by result: granted, refused (the endpoint answered with an error), unusable "
     "(the answer is no token), timeout (oauth2.timeout) or failed (the endpoint was not reached)."};
+inline constexpr Metric kOtlpSpans{
+    "carpool_otlp_spans_total", counter, "result",
+    "Spans of carpool's own (otlp.traces), by result: exported, rejected (by the collector, which accepted others of "
+    "the "
+    "same request), refused (the answer permits no other attempt), given_up (every attempt failed), buffer_full "
+    "(otlp.buffer)."};
+inline constexpr Metric kOtlpRequests{
+    "carpool_otlp_requests_total", counter, "signal,result",
+    "Requests to otlp.endpoint, by what they carry (traces, metrics) and by result: accepted, refused (a status that "
+    "permits no other "
+    "attempt), unavailable (429, 502, 503, 504), unusable (200 with what is no answer of OTLP), timeout "
+    "(otlp.timeout), "
+    "failed (the collector was not reached, or its answer is incomplete)."};
 inline constexpr Metric kInterceptConnects{
     "carpool_intercept_connects_total", counter, "origin,result",
     "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
@@ -315,6 +328,8 @@ inline constexpr std::array kCatalog{
     &catalog::kCredentialFiles,    //
     &catalog::kStaleCredentials,   //
     &catalog::kTokenRequests,      //
+    &catalog::kOtlpSpans,          //
+    &catalog::kOtlpRequests,       //
     &catalog::kInterceptConnects,  //
     &catalog::kInterceptRefusals,  //
     &catalog::kInterceptLeaves,    //

@@ -71,6 +71,29 @@ inline constexpr std::array<std::string_view, 2> kCredentialFiles{"renewed", "fa
 // The end of a request for a token (RFC 6749 §4.4).
 enum class TokenRequest : std::uint8_t { granted, refused, unusable, timeout, failed };
 inline constexpr std::array<std::string_view, 5> kTokenRequests{"granted", "refused", "unusable", "timeout", "failed"};
+// The end of a span of carpool's own (otlp.traces).
+enum class OtlpSpan : std::uint8_t {
+  exported,
+  rejected,    // the collector accepted others of the same request (partial success)
+  refused,     // the collector's answer permits no other attempt
+  given_up,    // every attempt failed
+  buffer_full  // otlp.buffer
+};
+inline constexpr std::array<std::string_view, 5> kOtlpSpans{"exported", "rejected", "refused", "given_up",
+                                                            "buffer_full"};
+enum class OtlpSignal : std::uint8_t { traces, metrics };
+inline constexpr std::array<std::string_view, 2> kOtlpSignals{"traces", "metrics"};
+// The end of a request to the collector.
+enum class OtlpRequest : std::uint8_t {
+  accepted,
+  refused,      // a status that permits no other attempt
+  unavailable,  // 429, 502, 503, 504
+  unusable,     // 200 with what is no answer of OTLP
+  timeout,      // otlp.timeout
+  failed        // the collector was not reached, or its answer is incomplete
+};
+inline constexpr std::array<std::string_view, 6> kOtlpRequests{"accepted", "refused", "unavailable",
+                                                               "unusable", "timeout", "failed"};
 // The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body };
 inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};

@@ -101,6 +101,9 @@ template <auto Count, const auto& names>
 void counts(Adding& points, const Registry& registry, const Sample&) {
   for (std::size_t i = 0; i < names.size(); ++i) points.add({names[i]}, (registry.*Count)(i));
 }
+void otlp_requests(Adding& points, const Registry& registry, const Sample&) {
+  registry.for_each_otlp_request([&](auto signal, auto end, auto count) { points.add({signal, end}, count); });
+}
 template <auto Member>
 void exec_parts(Adding& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.add_all((*sample.exec).*Member);
@@ -123,14 +126,9 @@ void loop_busy(Adding& points, const Registry&, const Sample& sample) {
     points.add_seconds({std::to_string(i)}, sample.exec->loops[i].turns.nanoseconds);
   }
 }
-void reviews(Adding& points, const Registry&, const Sample& sample) {
-  points.add_all(sample.reviews);
-}
-void webhook_shed(Adding& points, const Registry&, const Sample& sample) {
-  points.add_all(sample.webhook_shed);
-}
-void webhook_limits(Adding& points, const Registry&, const Sample& sample) {
-  points.add_all(sample.webhook_limits);
+template <auto Member>
+void sample_parts(Adding& points, const Registry&, const Sample& sample) {
+  points.add_all(sample.*Member);
 }
 void overload_stage(Adding& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
@@ -247,6 +245,8 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},
     {&catalog::kStaleCredentials, stale_credentials},
     {&catalog::kTokenRequests, cells<&OriginShard::token_requests, kTokenRequests>},
+    {&catalog::kOtlpSpans, counts<&Registry::otlp_span_count, kOtlpSpans>},
+    {&catalog::kOtlpRequests, otlp_requests},
     {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts>},
     {&catalog::kInterceptRefusals, intercept_refusals},
     {&catalog::kInterceptLeaves, intercept_leaves},
@@ -267,9 +267,9 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kLoopTurns, loop_times<&LoopSample::turns>},
     {&catalog::kLoopDelays, loop_times<&LoopSample::delays>},
     {&catalog::kLoopBusy, loop_busy},
-    {&catalog::kReviews, reviews},
-    {&catalog::kWebhookShed, webhook_shed},
-    {&catalog::kWebhookLimits, webhook_limits},
+    {&catalog::kReviews, sample_parts<&Sample::reviews>},
+    {&catalog::kWebhookShed, sample_parts<&Sample::webhook_shed>},
+    {&catalog::kWebhookLimits, sample_parts<&Sample::webhook_limits>},
     {&catalog::kOverloadStage, overload_stage},
     {&catalog::kOverloadUsed, overload_used},
     {&catalog::kOverloadShed, counts<&Registry::shed_count, kSheds>},

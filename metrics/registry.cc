@@ -31,6 +31,10 @@ Registry::Registry(unsigned loops, std::uint32_t max_origins)
   for (std::size_t i = 0; i < kEgress.size(); ++i) egress_.emplace_back(loops);
   given_up_.reserve(kGivenUps.size());
   for (std::size_t i = 0; i < kGivenUps.size(); ++i) given_up_.emplace_back(loops);
+  otlp_spans_.reserve(kOtlpSpans.size());
+  for (std::size_t i = 0; i < kOtlpSpans.size(); ++i) otlp_spans_.emplace_back(loops);
+  otlp_requests_.reserve(kOtlpSignals.size() * kOtlpRequests.size());
+  for (std::size_t i = 0; i < kOtlpSignals.size() * kOtlpRequests.size(); ++i) otlp_requests_.emplace_back(loops);
   open_slot("none");
   open_slot("other");
 }

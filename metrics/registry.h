@@ -65,6 +65,12 @@ class Registry {
   void record_authentication(LoopId loop, Authentication result) {
     authentications_[static_cast<std::size_t>(result)].add(loop);
   }
+  void record_otlp_spans(LoopId loop, OtlpSpan end, std::uint64_t n) {
+    otlp_spans_[static_cast<std::size_t>(end)].add(loop, n);
+  }
+  void record_otlp_request(LoopId loop, OtlpSignal signal, OtlpRequest end) {
+    otlp_requests_[static_cast<std::size_t>(signal) * kOtlpRequests.size() + static_cast<std::size_t>(end)].add(loop);
+  }
   void record_refused(LoopId loop, OriginSlot origin) { shard(loop, origin).refused.add(); }
   void record_token_request(LoopId loop, OriginSlot origin, TokenRequest end) {
     shard(loop, origin).token_requests[static_cast<std::size_t>(end)].add();
@@ -100,6 +106,14 @@ class Registry {
   std::uint64_t proxy_header_count(std::size_t what) const { return proxy_headers_[what].total(); }
   std::uint64_t client_handshake_count(std::size_t end) const { return client_handshakes_[end].total(); }
   std::uint64_t authentication_count(std::size_t result) const { return authentications_[result].total(); }
+  std::uint64_t otlp_span_count(std::size_t end) const { return otlp_spans_[end].total(); }
+  // Calls visit(signal, end, count).
+  template <class Visit>
+  void for_each_otlp_request(Visit visit) const {
+    for (std::size_t i = 0; i < otlp_requests_.size(); ++i) {
+      visit(kOtlpSignals[i / kOtlpRequests.size()], kOtlpRequests[i % kOtlpRequests.size()], otlp_requests_[i].total());
+    }
+  }
   // Calls visit(label, shard) once for each existing shard of a loop.
   template <class Visit>
   void for_each_shard(Visit visit) const {
@@ -144,7 +158,9 @@ class Registry {
   std::vector<Counter> proxy_headers_;
   std::vector<Counter> authentications_;
   std::vector<Counter> given_up_;  // in the order of kGivenUps
-  std::vector<Counter> egress_;    // in the order of kEgress
+  std::vector<Counter> otlp_spans_;
+  std::vector<Counter> otlp_requests_;  // for each signal, in the order of kOtlpRequests
+  std::vector<Counter> egress_;         // in the order of kEgress
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};
   std::array<std::atomic<std::uint64_t>, kCredentialFiles.size()> credential_files_{};
   std::array<std::atomic<std::uint64_t>, kTlsPeers.size()> tls_floods_{};

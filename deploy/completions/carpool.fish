@@ -34,7 +34,7 @@ complete -c carpool -n '__fish_seen_subcommand_from what-if' -l expire-time -x -
 complete -c carpool -n '__fish_seen_subcommand_from what-if' -l wait-timeout -x -d 'maximum wait of a request, such as 250ms'
 complete -c carpool -n '__fish_seen_subcommand_from advice' -l wait -x -d 'wait that 99 of 100 requests shall not exceed, such as 20ms'
 complete -c carpool -n '__fish_seen_subcommand_from pause drain' -l for -x -d 'resume after this time, such as 10m; default: only by resume'
-complete -c carpool -n '__fish_seen_subcommand_from log-level' -a 'access admin credentials dial dns egress exec handover health intercept leak listener memory net overload pool reload server summary tls webhook' -l module -x -d 'set only the level of this module'
+complete -c carpool -n '__fish_seen_subcommand_from log-level' -a 'access admin credentials dial dns egress exec handover health intercept leak listener memory net otlp overload pool reload server summary tls webhook' -l module -x -d 'set only the level of this module'
 complete -c carpool -n '__fish_seen_subcommand_from reload' -l dry-run -d 'only report what would change'
 complete -c carpool -n '__fish_seen_subcommand_from top' -l once -d 'print one frame and exit'
 complete -c carpool -n '__fish_seen_subcommand_from webhook' -l listen -x -d 'HTTPS address to listen on; default 0.0.0.0:8443'

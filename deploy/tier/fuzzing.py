@@ -14,6 +14,7 @@ TARGETS = {
     "config": ("tests/fuzz/seeds/config.txt", ("--bare",)),
     "authority": ("tests/fuzz/seeds/authority.txt", ("--bare",)),
     "client_hello": ("tests/fuzz/seeds/client_hello.txt", ("--bare",)),
+    "otlp_answer": ("tests/fuzz/seeds/otlp_answer.txt", ("--bare",)),
     "data_plane": ("tests/fuzz/seeds/data_plane.txt", ("--bare",)),
 }
 PROGRAMS = ["%s_fuzz" % name for name in TARGETS]

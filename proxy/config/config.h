@@ -2,6 +2,7 @@
 // only definition of the defaults, so `Config{}` is used without a file. Read, explained and printed by schema.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -85,6 +86,21 @@ struct Metrics {
   std::uint32_t max_origins = 200;
   Duration summary_interval = minutes(5);
   friend bool operator==(const Metrics&, const Metrics&) = default;
+};
+
+inline constexpr std::size_t kLongestAttributeKey = 64;  // of Otlp::resource, and of carpool's own attributes
+// Spans and metrics for an OpenTelemetry collector, by OTLP over HTTP.
+struct Otlp {
+  std::string endpoint;  // the base URL; empty: off
+  bool traces = true;
+  bool metrics = true;
+  std::uint32_t sample = 0;  // of requests without a trace context, one of so many; 0: none
+  Duration interval = seconds(10);
+  Duration timeout = seconds(10);
+  Size buffer = 1024 * kKiB;  // of each worker
+  std::string service_name = "carpool";
+  std::vector<std::string> resource;  // "key=value"
+  friend bool operator==(const Otlp&, const Otlp&) = default;
 };
 
 struct WarmUp {
@@ -319,6 +335,7 @@ struct Config {
   std::vector<Listen> listen = {Listen{}};  // never empty
   Admin admin;
   Metrics metrics;
+  Otlp otlp;
   PoolSettings pool;
   Total pool_total;
   Request request;

@@ -35,11 +35,11 @@ std::string list_text(const List& list, Show show) {
 
 const std::vector<Section>& sections() {
   static const std::vector<Section> all{
-      top_section(),     listen_section(),       admin_section(),     metrics_section(),  pool_section(),
-      warm_up_section(), health_check_section(), addresses_section(), total_section(),    request_section(),
-      dns_section(),     upstream_section(),     tls_section(),       egress_section(),   origin_section(),
-      headers_section(), oauth2_section(),       intercept_section(), handover_section(), overload_section(),
-      threads_section(), log_section()};
+      top_section(),      listen_section(),  admin_section(),        metrics_section(),   otlp_section(),
+      pool_section(),     warm_up_section(), health_check_section(), addresses_section(), total_section(),
+      request_section(),  dns_section(),     upstream_section(),     tls_section(),       egress_section(),
+      origin_section(),   headers_section(), oauth2_section(),       intercept_section(), handover_section(),
+      overload_section(), threads_section(), log_section()};
   return all;
 }
 

@@ -120,6 +120,7 @@ Section top_section();
 Section listen_section();
 Section admin_section();
 Section metrics_section();
+Section otlp_section();
 Section pool_section();
 Section warm_up_section();
 Section health_check_section();

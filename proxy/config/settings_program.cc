@@ -168,6 +168,33 @@ Section metrics_section() {
       &defaults<Metrics>()};
 }
 
+Section otlp_section() {
+  return {
+      "otlp",
+      "spans and metrics for an OpenTelemetry collector, by OTLP over HTTP; docs/tracing.md",
+      false,
+      {
+          row<&Otlp::endpoint>("endpoint", "the collector; /v1/traces and /v1/metrics follow; none = off")
+              .format(kOtlpEndpoint, R"("http://127.0.0.1:4318")"),
+          row<&Otlp::traces>("traces", "a span for each request whose traceparent is sampled"),
+          row<&Otlp::metrics>("metrics", "the metrics of /metrics"),
+          row<&Otlp::sample>("sample",
+                             "one in this many requests without a traceparent begins a trace; 1 = all, 0 = none")
+              .between(0, 1'000'000'000),
+          row<&Otlp::interval>("interval", "interval of the exports; of spans shorter if half of buffer is full")
+              .between(100, 3'600'000),
+          row<&Otlp::timeout>("timeout", "limit for an answer of the collector").between(1, 3'600'000),
+          row<&Otlp::buffer>("buffer", "memory of each worker for spans that wait for their export; others are dropped")
+              .between(64 << 10, 64 << 20),
+          row<&Otlp::service_name>("service_name", "service.name of the spans and metrics").format(kVisibleText),
+          row<&Otlp::resource>("resource", "other attributes of the resource, as key=value")
+              .format(kResourceAttribute, R"(["k8s.pod.name=${POD_NAME:-none}"])"),
+      },
+      [](Config& config) -> void* { return &config.otlp; },
+      nullptr,
+      &defaults<Otlp>()};
+}
+
 Section handover_section() {
   return {"handover",
           "upgrade without interruption: a starting process takes over the sockets of the running one",

@@ -11,8 +11,10 @@
 #include <system_error>
 
 #include "pool/origin.h"
+#include "proxy/config/config.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/config/group.h"
+#include "proxy/config/request_url.h"
 #include "proxy/config/token_url.h"
 #include "proxy/http/request_rule.h"
 
@@ -176,10 +178,23 @@ std::string accept_token_url(std::string& text) {
   return url ? std::string() : url.take_fault().detail;
 }
 
+std::string accept_otlp_endpoint(std::string& text) {
+  auto url = parse_request_url(text);
+  if (!url) return url.take_fault().detail;
+  return url->path.find('?') == std::string::npos ? std::string() : "has a query";
+}
+
 std::string accept_visible(std::string& text) {
   constexpr std::size_t kLongestText = 1024;
   const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F; });
   return visible && text.size() <= kLongestText ? std::string() : "is too long, or not visible ASCII";
+}
+
+std::string accept_resource(std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return "`" + text + "` has no key";
+  if (equals > kLongestAttributeKey) return "the key of `" + text + "` is too long";
+  return accept_visible(text);
 }
 
 std::string accept_retry(std::string& text) {
@@ -224,6 +239,8 @@ const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode}
 const TextFormat kGroup{"the name of a group or its number", accept_group, true};
 const TextFormat kRequestRule{R"("GET /v1/*", "POST /orders" or "* /public/*")", accept_rule};
 const TextFormat kTokenUrl{R"("https://host/path")", accept_token_url};
+const TextFormat kOtlpEndpoint{R"("http://host:port" or "https://host", with or without a path)", accept_otlp_endpoint};
+const TextFormat kResourceAttribute{R"("key=value" of visible ASCII, the key at most 64 characters)", accept_resource};
 const TextFormat kVisibleText{"up to 1024 visible ASCII characters", accept_visible};
 const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 

@@ -30,12 +30,14 @@ extern const TextFormat kProtocol;
 extern const TextFormat kLeniency;
 extern const TextFormat kRetryCondition;  // a word, or a status
 extern const TextFormat kClassName;
-extern const TextFormat kFileMode;     // four octal digits
-extern const TextFormat kGroup;        // of the system, by name or number
-extern const TextFormat kRequestRule;  // METHOD /path, METHOD /prefix*
-extern const TextFormat kTokenUrl;     // https://host/path
-extern const TextFormat kVisibleText;  // of ASCII
-extern const TextFormat kProbe;        // METHOD TARGET
+extern const TextFormat kFileMode;           // four octal digits
+extern const TextFormat kGroup;              // of the system, by name or number
+extern const TextFormat kRequestRule;        // METHOD /path, METHOD /prefix*
+extern const TextFormat kTokenUrl;           // https://host/path
+extern const TextFormat kOtlpEndpoint;       // http://host:port or https://host, with or without a path
+extern const TextFormat kResourceAttribute;  // key=value
+extern const TextFormat kVisibleText;        // of ASCII
+extern const TextFormat kProbe;              // METHOD TARGET
 
 // The argument must be an address that kListenAddress accepted.
 bool unix_address(std::string_view address);

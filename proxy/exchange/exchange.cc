@@ -10,6 +10,7 @@
 #include "proxy/exchange/request_rules.h"
 #include "proxy/exchange/router.h"
 #include "proxy/telemetry/loop_stats.h"
+#include "proxy/telemetry/span_buffer.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_runtime.h"
@@ -35,6 +36,7 @@ void Exchange::begin(ClientStream& client_stream) {
   request_values_.emplace(std::move(host_buffer_));
   user_ = client_stream_->listener().user();
   if (request_.method == "CONNECT") request_values_->tunnel.request(TunnelRequest::connect);
+  if (context_.spans != nullptr && context_.spans->on()) begin_trace();
 
   const Result<http::Target> target = http::parse_target(request_);
   if (!target) return reply(target.fault());

@@ -187,6 +187,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   Awaited awaited() const LOOP_ONLY;
   Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
 
+  // ---- its span (exchange_trace.cc) ----
+  void begin_trace() LOOP_ONLY;
+  void trace_lease() LOOP_ONLY;
+  void record_span(Instant now) LOOP_ONLY;
+
   // ---- the end (exchange_end.cc, exchange_leak.cc, exchange_record.cc) ----
   void fail(Fault fault) LOOP_ONLY;
   void reply(const Fault& fault) LOOP_ONLY;

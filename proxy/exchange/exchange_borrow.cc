@@ -83,6 +83,7 @@ AttemptState Exchange::borrow(bool fresh) {
   }
   info_.asked_pool = true;
   request_values_->deadlines.wait(now, origin.pool);
+  if (request_values_->span && request_values_->span->wait == Instant{}) request_values_->span->wait = now;
   touch();
   return AttemptState::over;
 }

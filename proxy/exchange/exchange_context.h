@@ -23,6 +23,7 @@ class OverloadState;
 class LoopStats;
 class CrossLoopStreams;
 class Router;
+class SpanBuffer;
 
 struct ExchangeContext {
   exec::Loop& loop;
@@ -38,6 +39,7 @@ struct ExchangeContext {
   std::string_view pseudonym;                 // of this proxy in Via
   net::SocketProcesses* processes = nullptr;  // of clients on loopback; null: they are not looked for
   exec::Submitter* tasks = nullptr;           // takes those that may block; never null beside `processes`
+  SpanBuffer* spans = nullptr;                // null: there is no export
   bool draining = false;  // set once, by ClientList: every client's connection ends with its next response
 
   // Returns true if a client's connection may serve another request.

@@ -47,6 +47,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   info_.upstream_tls = connection.security().version;
   info_.uses_before = lease.uses_before();
   if (!lease.reused()) info_.opened = lease.opened();
+  if (request_values_->span) trace_lease();
   attempt_->upstream_stream = &select_upstream_stream();
   enter(ExchangeEvent::lease);
   response_.clear();
@@ -77,6 +78,11 @@ AttemptState Exchange::send_request_head() {
   rules.max_forwards = request_values_->max_forwards;
   const bool guarded = info_.origin->credentials != nullptr || client_stream_->carries_secret();
   if (guarded && !may_set_fields(rules)) return AttemptState::over;
+  if (request_values_->span) {
+    const ActiveSpan& trace = *request_values_->span;
+    rules.traceparent = {trace.traceparent.data(), trace.traceparent.size()};
+    rules.begins_trace = trace.begins_trace();
+  }
   http::ClientFieldText client;
   tell_of_client(rules, info_.origin->request.client_field, *client_stream_, client);
   attempt_->upstream_stream->send_head(request_, rules);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "proxy/exchange/tunnel.h"
 #include "proxy/http/message.h"
 #include "proxy/http/message_order.h"
+#include "proxy/telemetry/span.h"
 
 namespace carpool::proxy {
 
@@ -31,6 +33,7 @@ struct RequestValues {
   std::uint64_t refused_token = 0;  // the token that the origin did not accept; 0: none
   RetryState retries;
   ExchangeDeadlines deadlines;
+  std::optional<ActiveSpan> span;  // empty: the request is not sampled
 };
 
 // From taking a lease to giving it back.

@@ -122,6 +122,7 @@ void write_request(std::string& to, const RequestHead& head, const ForwardRules&
   append_fields(out, fields, [&](std::size_t i) { return passes(head, i, options, rules); });
   if (rules.set != nullptr) out.add(rules.set->lines(0, rules.set->size()));
   if (!rules.client_name.empty()) out.add(rules.client_name).add(": ").add(rules.client_value).add("\r\n");
+  if (!rules.traceparent.empty()) out.add("traceparent: ").add(rules.traceparent).add("\r\n");
   if (rules.max_forwards >= 0) {
     out.add("Max-Forwards: ").add(static_cast<std::uint64_t>(rules.max_forwards)).add("\r\n");
   }

@@ -43,6 +43,9 @@ struct ForwardRules {
   const Fields* set = nullptr;
   // A field about the client, sent after those of the request; no name: none.
   std::string_view client_name, client_value;
+  // Replaces the request's traceparent; empty: the request's passes.
+  std::string_view traceparent;
+  bool begins_trace = false;  // tracestate of the request belongs to no trace and is not forwarded
 };
 // Returns true if Via contains our own pseudonym: the request loops.
 bool via_contains(const Fields& fields, std::string_view pseudonym);

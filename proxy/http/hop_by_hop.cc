@@ -60,6 +60,10 @@ bool quotes_end(std::string_view value) {
 bool hides_ours(const Fields::Field& field, const ForwardRules& rules) {
   return rules.client_name == "forwarded" && iequals(field.name, rules.client_name) && !quotes_end(field.value);
 }
+
+bool replaced_by_trace(const Fields::Field& field, const ForwardRules& rules) {
+  return iequals(field.name, "traceparent") || (rules.begins_trace && iequals(field.name, "tracestate"));
+}
 }  // namespace
 
 bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules) {
@@ -70,6 +74,7 @@ bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& opt
   if (scope == Scope::expect && head.version == Version::http10) return false;
   if (rules.set != nullptr && rules.set->has(head.fields[i].name)) return false;
   if (hides_ours(head.fields[i], rules)) return false;
+  if (!rules.traceparent.empty() && replaced_by_trace(head.fields[i], rules)) return false;
   return !listed(options, head.fields, i);
 }
 

@@ -1,5 +1,7 @@
 #include "proxy/server/drain.h"
 
+#include <algorithm>
+
 #include "proxy/telemetry/log.h"
 
 namespace carpool::proxy {
@@ -37,6 +39,7 @@ void Drain::begin() {
 void Drain::on_timer() {
   exec::assume_on_loop();
   if (stage() == Stage::announced) return close_listeners();
+  if (exporting_) return finish("drained: every client has left; the last export has no answer");
   if (!graceful_) return finish("draining: shutdown_grace is over, what runs is cut off");
   graceful_ = false;
   const Duration left = host_.shutdown_grace() / 2;
@@ -67,7 +70,14 @@ void Drain::hand_over() {
 
 void Drain::finish_if_empty() {
   exec::assume_on_loop();
-  if (stage() == Stage::draining && host_.clients_gone()) finish("drained: every client has left");
+  if (stage() != Stage::draining || exporting_ || !host_.clients_gone()) return;
+  exporting_ = host_.begin_last_export();
+  if (!exporting_) return finish("drained: every client has left");
+  timer_.arm(std::min(timer_.deadline(), loop_.now() + kLastExport));
+}
+
+void Drain::on_last_export() {
+  if (stage() == Stage::draining && exporting_) finish("drained: every client has left");
 }
 
 void Drain::finish(std::string_view why) {

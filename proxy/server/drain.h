@@ -1,6 +1,6 @@
 // Drain: stops the process in steps: not ready at once; listening continues for drain_delay; then no new clients,
-// responses carry Connection: close and idle clients close; running requests may finish within shutdown_grace; a second
-// request to stop ends everything now.
+// responses carry Connection: close and idle clients close; running requests may finish within shutdown_grace; then a
+// last export may be sent; a second request to stop ends everything now.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,8 @@ class Drain final {
     virtual void drain_clients() LOOP_ONLY = 0;         // on all loops
     virtual void start_graceful_close() LOOP_ONLY = 0;  // of the clients of all loops
     virtual bool clients_gone() const LOOP_ONLY = 0;    // returns true if no loop has a client
+    // Every client has left. Returns true if something is sent before the end; Drain::on_last_export() follows.
+    virtual bool begin_last_export() LOOP_ONLY { return false; }
     virtual void stop_loops() LOOP_ONLY = 0;
 
    protected:
@@ -43,6 +45,9 @@ class Drain final {
   // are closed only after half of the grace period.
   void hand_over() LOOP_ONLY;
   void on_worker_empty() { worker_empty_.post(); }  // any loop
+  void on_last_export() LOOP_ONLY;                  // it has ended, whatever its result
+
+  static constexpr Duration kLastExport = std::chrono::seconds(2);
 
  private:
   void finish_if_empty();
@@ -53,7 +58,8 @@ class Drain final {
   Host& host_;
   std::atomic<Stage> stage_{Stage::serving};
   exec::CoalescedMail worker_empty_;
-  bool graceful_ = false;  // idle clients are not closed yet
+  bool graceful_ = false;   // idle clients are not closed yet
+  bool exporting_ = false;  // every client has left
   exec::Timer timer_;
 };
 

@@ -11,6 +11,7 @@
 #include "pool/directory/directory.h"
 #include "proxy/config/cores.h"
 #include "proxy/net/loopback_owner.h"
+#include "proxy/server/otlp/otlp_exporter.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/fd_budget.h"
@@ -122,6 +123,7 @@ Status Server::open_admin() {
   view_ = std::make_unique<ServerAdminView>(
       ServerAdminView::Parts{config_, *metrics_, *origins_, workers_, leaks_, overload_, intercept_leaves_, executors_,
                              certificates_, heap_trim_, untracked_, admin_, reloader_, drain_, warm_up_});
+  otlp_ = std::make_unique<OtlpExporter>(config_, workers_, *metrics_, *view_);
   control_ = std::make_unique<ServerAdminControl>(
       ServerAdminControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
   admin_ = std::make_unique<AdminServer>(*executors_, config_, *view_, *control_);
@@ -185,6 +187,7 @@ Server::End Server::run() {
     exec::assume_on_loop();
     warm_up_->start();
     tokens_->sweep();
+    otlp_->sweep();
   });
   return wait_for_end(start_loops());
 }
@@ -273,6 +276,15 @@ bool Server::clients_gone() const {
                      [](const auto& worker) { return worker->parts.clients.empty(); });
 }
 
+bool Server::begin_last_export() {
+  return otlp_->export_last(exec::Bound::to<&Server::on_last_export>(*this));
+}
+
+void Server::on_last_export() {
+  exec::assume_on_loop();
+  drain_->on_last_export();
+}
+
 void Server::stop_loops() {
   for (auto& worker : workers_) worker->stop();
 }
@@ -308,6 +320,7 @@ Server::~Server() {
     workers_.front()->run_on_this_thread([this] {
       exec::assume_on_loop();
       tokens_->stop();
+      if (otlp_) otlp_->stop();
     });
   }
   for (auto& worker : workers_) worker->tear_down();
@@ -325,6 +338,7 @@ Server::~Server() {
   overload_monitor_.reset();
   listeners_.clear();
   tokens_.reset();
+  otlp_.reset();
   origins_.reset();
   workers_.clear();
   // A server that never ran: its threads are idle.

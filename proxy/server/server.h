@@ -40,6 +40,7 @@
 
 namespace carpool::proxy {
 
+class OtlpExporter;
 class UntrackedWatch;
 
 class Server final : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
@@ -102,7 +103,9 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   void drain_clients() override LOOP_ONLY;
   void start_graceful_close() override LOOP_ONLY;
   bool clients_gone() const override LOOP_ONLY;
+  bool begin_last_export() override LOOP_ONLY;
   void stop_loops() override LOOP_ONLY;
+  void on_last_export();
 
   ConfigInForce config_;
   const std::string pseudonym_;
@@ -127,6 +130,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<ServerAdminControl> control_;
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<TokenKeepers> tokens_;
+  std::unique_ptr<OtlpExporter> otlp_;
   std::unique_ptr<OverloadMonitor> overload_monitor_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<FileWatch> files_;

@@ -7,6 +7,7 @@
 #include "pool/destination/destination.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/server/executors.h"
+#include "proxy/telemetry/span_buffer.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 #include "proxy/upstream/h2/connection.h"
@@ -64,16 +65,18 @@ ClientList::Handshakes handshakes_of(const config::Config& config, exec::Submitt
 Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::LoopId id) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(id);
   if (!loop) return loop.take_fault();
-  return std::unique_ptr<Worker>(new Worker(parts, std::move(*loop)));
+  auto spans = std::make_unique<SpanBuffer>(id, parts.metrics, parts.config.otlp);
+  return std::unique_ptr<Worker>(new Worker(parts, std::move(*loop), std::move(spans)));
 }
 
-Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
-    : parts{*loop, clients_, exchanges_, context_, dialer_, recorder_, streams_, inbox_},
+Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop, std::unique_ptr<SpanBuffer> spans)
+    : parts{*loop, clients_, exchanges_, context_, dialer_, recorder_, streams_, inbox_, *spans},
       loop_(std::move(loop)),
       driver_(all.executors.make_driver(*loop_, *this, name_of(loop_->id()))),
       origins_(all.origins),
       recorder_(all.metrics, format_of(all.config.log), *loop_),
       inbox_(*loop_),
+      spans_(std::move(spans)),
       dns_stats_(recorder_, *loop_),
       resolver_(*loop_, dns_settings(all.config.dns, dns_stats_)),
       router_(all.origins, all.policy),
@@ -85,8 +88,8 @@ Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
       health_check_(upstream_),
       address_watch_(upstream_, resolver_),
       exchanges_(context_),
-      context_{*loop_,    streams_.buffers(), streams_,     exchanges_,    router_,        all.origins,  dialer_,
-               recorder_, all.leaks,          all.overload, all.pseudonym, &all.processes, driver_.get()},
+      context_{*loop_,    streams_.buffers(), streams_,     exchanges_,    router_,        all.origins,   dialer_,
+               recorder_, all.leaks,          all.overload, all.pseudonym, &all.processes, driver_.get(), spans_.get()},
       leak_watch_(*loop_, exchanges_, all.leaks),
       clients_(context_, all.owner, handshakes_of(all.config, *driver_), &all.intercepts) {
   loop_->set_shared_watcher(this);
@@ -117,8 +120,9 @@ bool Worker::start() {
   return driver_->start();
 }
 
-void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
+void Worker::on_reload(const config::Dns& dns, const config::Otlp& otlp, const std::vector<const Listener*>& closed) {
   router_.forget();
+  spans_->follow(otlp);
   resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for, dns.negative_ttl);
   clients_.drain_those_of(closed);
   clients_.drain_replaced_interceptions();

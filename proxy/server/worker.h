@@ -27,6 +27,7 @@
 namespace carpool::proxy {
 
 class Executors;
+class SpanBuffer;
 
 // The parts shared by all workers of a process.
 struct WorkerParts {
@@ -66,7 +67,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   void tear_down();  // after it stopped: closes clients, gives leases back, delivers posted messages
 
   // A new configuration is in force: discards cached routes, and drains the clients of listeners that closed.
-  void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
+  void on_reload(const config::Dns& dns, const config::Otlp& otlp,
+                 const std::vector<const Listener*>& closed) LOOP_ONLY;
   void on_token_news() LOOP_ONLY { exchanges_.on_token_news(); }
   // Closes connections made under replaced certificates of these identities: idle ones now, the others after their
   // requests.
@@ -84,11 +86,12 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
     LoopStats& stats;
     H2LoopContext& sessions;
     DeliveryInbox& inbox;
+    SpanBuffer& spans;
   };
   const Parts parts;
 
  private:
-  Worker(const WorkerParts& parts, std::unique_ptr<exec::UvLoop> loop);
+  Worker(const WorkerParts& parts, std::unique_ptr<exec::UvLoop> loop, std::unique_ptr<SpanBuffer> spans);
   void on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) override LOOP_ONLY;
   void enter() override LOOP_ENTER;
   void leave() override;
@@ -98,6 +101,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   OriginRegistry& origins_;
   LoopStats recorder_ LOOP_LOCAL;
   DeliveryInbox inbox_;
+  const std::unique_ptr<SpanBuffer> spans_;
   DnsStats dns_stats_ LOOP_LOCAL;
   dns::Resolver resolver_;
   Router router_ LOOP_LOCAL;

@@ -15,10 +15,10 @@
 namespace carpool::proxy::log {
 
 // All module names with a level; a line of any other module uses the program's level.
-inline constexpr std::array<std::string_view, 21> kModules{
-    "access",   "admin",  "credentials", "dial",   "dns",      "egress", "exec",
-    "handover", "health", "intercept",   "leak",   "listener", "memory", "net",
-    "overload", "pool",   "reload",      "server", "summary",  "tls",    "webhook"};
+inline constexpr std::array<std::string_view, 22> kModules{
+    "access", "admin",     "credentials", "dial",     "dns",    "egress", "exec", "handover",
+    "health", "intercept", "leak",        "listener", "memory", "net",    "otlp", "overload",
+    "pool",   "reload",    "server",      "summary",  "tls",    "webhook"};
 
 // Returns true for the names above, and for the names that two modules had before.
 bool known_module(std::string_view module);

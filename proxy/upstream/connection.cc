@@ -18,6 +18,7 @@ Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
     : transport_(std::move(dialed.transport)),
       id_(id),
       opened_at_(now),
+      dialed_(dialed.dns + dialed.tcp + dialed.tls),
       proof_(dialed.proof),
       local_(dialed.local.text()),
       peer_(dialed.peer.text()),

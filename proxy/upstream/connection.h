@@ -70,6 +70,7 @@ class Connection : public pool::PooledConnection {
   net::Transport& transport() { return *transport_; }
   std::uint64_t id() const { return id_; }
   Instant opened_at() const { return opened_at_; }
+  Duration dialed() const { return dialed_; }  // how long its dial took: DNS, TCP, TLS
   const std::string& local() const { return local_; }
   const std::string& peer() const { return peer_; }
   const net::Address& address() const { return address_; }  // as tracked
@@ -84,6 +85,7 @@ class Connection : public pool::PooledConnection {
   std::unique_ptr<net::Transport> transport_;
   const std::uint64_t id_;
   const Instant opened_at_;
+  const Duration dialed_;
   net::AddressSet* address_set_ = nullptr;
   pool::Endpoint* endpoint_ = nullptr;     // of its address
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text

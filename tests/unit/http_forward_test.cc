@@ -81,6 +81,16 @@ TEST(WriteRequest, TellsOfTheClientAfterWhatTheRequestCarries) {
             around("X-Forwarded-For: 10.0.0.1\r\nx-forwarded-for: 192.0.2.1\r\n"));
 }
 
+TEST(WriteRequest, NamesTheSpanOfThisProxyAsTheParent) {
+  ForwardRules rules = to();
+  const std::string fields = "Traceparent: 00-a-b-01\r\nTraceState: v=1\r\nbaggage: k=v\r\n";
+  EXPECT_EQ(sent(fields, rules), around(fields)) << "without a span all pass";
+  rules.traceparent = "00-a-c-01";
+  EXPECT_EQ(sent(fields, rules), around("TraceState: v=1\r\nbaggage: k=v\r\ntraceparent: 00-a-c-01\r\n"));
+  rules.begins_trace = true;
+  EXPECT_EQ(sent(fields, rules), around("baggage: k=v\r\ntraceparent: 00-a-c-01\r\n"));
+}
+
 TEST(WriteResponse, TellsHowLongAConnectionMayRest) {
   ReplyRules rules = back();
   rules.keep_alive = 54;

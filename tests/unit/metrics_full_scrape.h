@@ -29,6 +29,8 @@ inline void record_everything(Registry& registry, const std::string& origin) {
   registry.record_limited(0, slot, Limit::requests);
   registry.record_refused(0, slot);
   registry.record_token_request(0, slot, TokenRequest::refused);
+  registry.record_otlp_spans(0, OtlpSpan::buffer_full, 3);
+  registry.record_otlp_request(0, OtlpSignal::metrics, OtlpRequest::timeout);
   registry.record_intercept(0, slot, Intercept::refused);
 }
 

@@ -1,4 +1,5 @@
 // A client of the admin endpoint and a long answer: what is made when, and what is left of it when the client leaves.
+#include "metrics/registry.h"
 #include "proxy/server/admin/admin_session.h"
 
 #include <fcntl.h>

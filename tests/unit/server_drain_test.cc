@@ -37,12 +37,27 @@ class ADrain : public testing::Test, private Drain::Host {
   void drain_clients() override { log_ += "drain "; }
   void start_graceful_close() override { log_ += "graceful "; }
   bool clients_gone() const override { return gone_; }
+  bool begin_last_export() override {
+    if (exports_) log_ += "export ";
+    return exports_;
+  }
   void stop_loops() override { log_ += "stop "; }
+  void leave_last_client() {
+    exec::assume_on_loop();
+    gone_ = true;
+    drain_.on_worker_empty();
+    pass(Duration{});
+  }
+  void end_export() {
+    exec::assume_on_loop();
+    drain_.on_last_export();
+  }
 
   Instant now_{std::chrono::hours(1)};
   test::SimLoop loop_{0, now_};
   Duration delay_{};
   bool gone_ = false;
+  bool exports_ = false;
   std::string log_;
   Drain drain_{loop_, *this};
 };
@@ -55,6 +70,45 @@ TEST_F(ADrain, ClosesListenersAndEndsWhenTheGraceIsOver) {
   pass(1s);
   EXPECT_EQ("stop ", log());
   EXPECT_EQ(Drain::Stage::over, drain_.stage());
+}
+
+TEST_F(ADrain, EndsAfterItsLastExport) {
+  exports_ = true;
+  begin();
+  leave_last_client();
+  leave_last_client();
+  EXPECT_EQ("stopping close drain export ", log()) << "once";
+  end_export();
+  EXPECT_EQ("stop ", log());
+  end_export();
+  EXPECT_EQ("", log());
+}
+
+TEST_F(ADrain, WaitsTwoSecondsForItsLastExport) {
+  exports_ = true;
+  begin();
+  leave_last_client();
+  pass(Drain::kLastExport - 1ms);
+  EXPECT_EQ("stopping close drain export ", log());
+  pass(1ms);
+  EXPECT_EQ("stop ", log());
+}
+
+TEST_F(ADrain, CutsItsLastExportOffAtTheEndOfTheGrace) {
+  exports_ = true;
+  begin();
+  pass(9s);
+  leave_last_client();
+  pass(1s);
+  EXPECT_EQ("stopping close drain export stop ", log());
+}
+
+TEST_F(ADrain, EndsNowAtASecondRequestDuringItsLastExport) {
+  exports_ = true;
+  begin();
+  leave_last_client();
+  begin();
+  EXPECT_EQ("stopping close drain export stop ", log());
 }
 
 TEST_F(ADrain, GoesOnAcceptingForTheDelay) {

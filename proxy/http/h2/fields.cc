@@ -81,6 +81,7 @@ void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rule
   }
   for (std::size_t i = 0; rules.set != nullptr && i < rules.set->size(); ++i) copy(out, (*rules.set)[i], true);
   if (!rules.client_name.empty()) out.add(rules.client_name, rules.client_value);
+  if (!rules.traceparent.empty()) out.add("traceparent", rules.traceparent);
   if (rules.max_forwards >= 0) add_number(out, "max-forwards", static_cast<std::uint64_t>(rules.max_forwards));
   if (asks_for_trailers(head, options)) out.add("te", "trailers");
   if (head.framing == Framing::length) add_number(out, "content-length", head.length);

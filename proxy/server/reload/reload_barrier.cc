@@ -12,7 +12,7 @@ void ReloadBarrier::begin(const std::shared_ptr<exec::Answers<Done>>& answers) {
   if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // while draining no listener is opened
   parts_.origins.apply_limits(loop_of(*parts_.workers.front()).now());
   exec::fan_out(parts_.workers, answers, [round = shared_from_this(), closed](Worker& worker) LOOP_ONLY {
-    worker.on_reload(round->dns, closed);
+    worker.on_reload(round->dns, round->otlp, closed);
     if (!round->renewed.empty()) worker.retire_outdated_of(round->renewed);
     return Done{};
   });

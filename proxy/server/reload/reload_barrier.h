@@ -30,6 +30,7 @@ class ReloadBarrier final : public std::enable_shared_from_this<ReloadBarrier> {
 
   ListenerChanges listeners;
   config::Dns dns;
+  config::Otlp otlp;
   std::vector<const TlsIdentity*> renewed;  // with new certificates: their older connections are retired
 
   // Runs in a blocking task. Returns false if a loop has not responded within `timeout`; it still will.

@@ -223,6 +223,7 @@ Status Reloader::prepare_listeners(Plan& plan) {
     plan.round->listeners.opening.push_back({listen, std::move(*bound), std::move(*identity), std::move(*credentials)});
   }
   plan.round->dns = plan.config->dns;
+  plan.round->otlp = plan.config->otlp;
   plan.rule_set->forbidden = parts_.policy.rule_set().forbidden;
   for (const auto& [address, bound] : plan.bound) plan.rule_set->own.push_back(bound.address);
   return Done{};

@@ -273,6 +273,8 @@ class Scrape final : public Pieces {
   metrics::Exposition text_;
 };
 
+}  // namespace
+
 metrics::Sample take_sample(const AdminView& view) {
   metrics::Sample sample;
   const CountedPools counted = view.counted();
@@ -301,8 +303,6 @@ metrics::Sample take_sample(const AdminView& view) {
                                             overload.failed_allocations, overload.memory_returned};
   return sample;
 }
-
-}  // namespace
 
 Response metrics_answer(const AdminView& view, const metrics::Registry& registry) {
   Response answer = text_answer(200, metrics::kContentType, {});

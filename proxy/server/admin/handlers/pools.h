@@ -18,6 +18,8 @@ Response connections_answer(std::vector<ConnectionInfo> connections);
 Response pool_metrics_answer(const std::vector<PoolInfo>& pools);
 
 metrics::OriginSample sample_of(const PoolInfo& pool);
+// Everything that a scrape shows besides the registry. Any thread but a loop.
+metrics::Sample take_sample(const AdminView& view);
 // Takes the sample here, atomically; its text is generated as it is read.
 Response metrics_answer(const AdminView& view, const metrics::Registry& registry);
 

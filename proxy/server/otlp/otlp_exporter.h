@@ -1,0 +1,95 @@
+// OtlpExporter: sends the spans of all loops, and the metrics, to an OpenTelemetry collector, through the pool. Lives
+// on the first worker's loop. One request at a time; until it has ended, the loops keep their next spans in buffers of
+// a fixed size, so a collector that is slow, full or gone costs this memory and no request.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/coalesced_mail.h"
+#include "exec/timer.h"
+#include "metrics/events.h"
+#include "proxy/config/in_force.h"
+#include "proxy/config/request_url.h"
+#include "proxy/server/otlp/export_retry.h"
+#include "proxy/server/own_request.h"
+#include "proxy/server/worker.h"
+#include "proxy/telemetry/span_buffer.h"
+
+namespace carpool::proxy::admin {
+class AdminView;
+}
+
+namespace carpool::proxy {
+
+class OtlpExporter final {
+ public:
+  // Before the loops run. `view`: of what a scrape shows; it outlives the tasks of the loops.
+  OtlpExporter(const ConfigInForce& config, const Workers& workers, metrics::Registry& metrics,
+               const admin::AdminView& view);
+  // No mail may be on its way: the loops have ended and are drained.
+  ~OtlpExporter() = default;
+
+  // Follows the configuration in force: called periodically.
+  void sweep() LOOP_ONLY;
+  // Sends what there is before the process ends. Returns false if there is no export; otherwise `ended` is called in a
+  // later step, whatever the result.
+  bool export_last(exec::Bound ended) LOOP_ONLY;
+  void stop() LOOP_ONLY;
+
+ private:
+  using Signal = metrics::OtlpSignal;
+  // The encoded spans of one loop, or the metrics.
+  struct Collected {
+    Signal signal = Signal::traces;
+    exec::LoopId loop = 0;
+    SpanBuffer::Batch batch;
+  };
+  void follow(const config::Otlp& settings) LOOP_ONLY;
+  void on_due();
+  void on_half_full();
+  void collect() LOOP_ONLY;
+  void collected(std::vector<Collected> all) LOOP_ONLY;
+  void take_metrics() LOOP_ONLY;
+  std::string scrape() const;  // in a task
+  void add(Collected collected) LOOP_ONLY;
+  void settle() LOOP_ONLY;
+  void send_next() LOOP_ONLY;
+  void on_pause_over();
+  void on_timeout();
+  void on_answer();
+  void accepted(std::uint64_t rejected) LOOP_ONLY;
+  void refused(metrics::OtlpRequest end, std::string_view why) LOOP_ONLY;
+  void failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) LOOP_ONLY;
+  void end_batch(metrics::OtlpSpan end, std::uint64_t spans) LOOP_ONLY;
+  void give_back(Collected collected) LOOP_ONLY;
+  void tell(bool works, std::string_view why) LOOP_ONLY;
+  void count(metrics::OtlpRequest end) LOOP_ONLY;
+
+  const ConfigInForce& config_;
+  const Workers& workers_;
+  metrics::Registry& metrics_;
+  const admin::AdminView& view_;
+  exec::Loop& loop_;
+  const std::string instance_;
+  config::Listen listen_;  // of a listener that accepts no clients
+  ListenPoint point_;
+  config::Otlp settings_;
+  config::RequestUrl url_;  // of settings_.endpoint
+  OwnRequest request_;
+  ExportRetry retry_;
+  exec::CoalescedMail half_full_;
+  exec::Timer due_, timeout_, pause_;
+  std::deque<Collected> batches_;  // at most one of each loop and one of metrics; the first one is being sent
+  std::string envelope_;           // of the first one
+  bool collecting_ = false, encoding_ = false, sending_ = false;
+  std::array<bool, 2> works_{true, true};  // by Signal, as the log was told
+  exec::Bound last_ended_;                 // set: the process ends after this export
+  bool collects_last_ = false;
+};
+
+}  // namespace carpool::proxy

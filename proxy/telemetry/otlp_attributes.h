@@ -1,0 +1,88 @@
+// Attributes of OTLP (common.proto): KeyValue with an AnyValue, written in one pass because their sizes are known. What
+// stands before a value is composed apart and appended at once: most of a span is attributes.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "base/assert.h"
+#include "base/protobuf.h"
+#include "proxy/config/config.h"
+
+namespace carpool::proxy::otlp {
+
+class Attributes {
+ public:
+  // `field`: that of the attributes in the message around them; at most 15.
+  Attributes(ProtobufWriter& out, std::uint32_t field) : out_(out), tag_(tag(field, kBytes)) {
+    CARPOOL_ASSERT(field <= 15);
+  }
+
+  // Keys are at most config::kLongestAttributeKey bytes long.
+  void text(std::string_view key, std::initializer_list<std::string_view> parts) {
+    std::size_t size = 0;
+    for (const std::string_view part : parts) size += part.size();
+    Head head = begin(key, 1 + ProtobufWriter::size_of(size) + size);
+    head.byte(tag(kString, kBytes));
+    head.varint(size);
+    out_.raw(head.view());
+    for (const std::string_view part : parts) out_.ascii(part);
+  }
+  void text(std::string_view key, std::string_view value) { text(key, {value}); }
+  void number(std::string_view key, std::uint64_t value) {
+    Head head = begin(key, 1 + ProtobufWriter::size_of(value));
+    head.byte(tag(kInt, kVarint));
+    head.varint(value);
+    out_.raw(head.view());
+  }
+  void real(std::string_view key, double value) {
+    Head head = begin(key, 1 + sizeof value);
+    head.byte(tag(kDouble, kFixed64));
+    out_.raw(head.view());
+    out_.little_endian(std::bit_cast<std::uint64_t>(value), sizeof value);
+  }
+
+ private:
+  static constexpr unsigned kVarint = 0, kFixed64 = 1, kBytes = 2;
+  static constexpr std::uint32_t kKey = 1, kValue = 2;                // of KeyValue
+  static constexpr std::uint32_t kString = 1, kInt = 3, kDouble = 4;  // of AnyValue
+  static constexpr char tag(std::uint32_t field, unsigned type) { return static_cast<char>(field << 3U | type); }
+
+  class Head {
+   public:
+    void byte(char c) { bytes_[size_++] = c; }
+    void varint(std::uint64_t value) {
+      for (; value >= 0x80; value >>= 7U) byte(static_cast<char>((value & 0x7F) | 0x80));
+      byte(static_cast<char>(value));
+    }
+    void text(std::string_view text) { size_ += text.copy(bytes_.data() + size_, text.size()); }
+    std::string_view view() const { return {bytes_.data(), size_}; }
+
+   private:
+    std::array<char, config::kLongestAttributeKey + 48> bytes_;  // four tags, four varints
+    std::size_t size_ = 0;
+  };
+
+  Head begin(std::string_view key, std::size_t value_size) const {
+    CARPOOL_ASSERT(key.size() <= config::kLongestAttributeKey);
+    Head head;
+    head.byte(tag_);
+    head.varint(2 + ProtobufWriter::size_of(key.size()) + key.size() + ProtobufWriter::size_of(value_size) +
+                value_size);
+    head.byte(tag(kKey, kBytes));
+    head.varint(key.size());
+    head.text(key);
+    head.byte(tag(kValue, kBytes));
+    head.varint(value_size);
+    return head;
+  }
+
+  ProtobufWriter& out_;
+  const char tag_;
+};
+
+}  // namespace carpool::proxy::otlp
