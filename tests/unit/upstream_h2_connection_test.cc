@@ -51,7 +51,7 @@ class ASession : public ::testing::Test {
   }
   bool answered() {
     const Errand& errand = world_.errands.all[asked_];
-    return errand.ends == 1 && errand.whole;
+    return errand.ends == 1 && !errand.answers.empty() && errand.answers.back().whole;
   }
   Random random_{1};
   SessionWorld world_{random_, 2};
