@@ -62,10 +62,10 @@ def calls_of(folder):
 
 
 def commands(log):
-    """Returns how clang compiles each file; the first use configures."""
+    """Returns how clang compiles each file of the tree, not those that a build writes; the first use configures."""
     if log.run("cmake", "--preset", "clang"):
         raise RuntimeError("configuring failed")
-    return calls_of(ROOT / "build/clang")
+    return {path: argv for path, argv in calls_of(ROOT / "build/clang").items() if not path.startswith("build/")}
 
 
 def standard_headers(log, argv):

@@ -38,6 +38,13 @@ constexpr std::string_view name(FailureReason reason) {
 }
 FailureReason reason_of(const Fault& fault);
 
+// A size that follows the load, in a snapshot.
+struct AutoSizeSnapshot {
+  std::uint32_t least = 0, most = 0;
+  SizeHistory history;
+  Instant now{};  // of the snapshot
+};
+
 struct Destination::Snapshot {
   std::array<std::uint64_t, kOpenedNames.size()> opened{};  // by cause
   std::array<std::uint64_t, kClosedNames.size()> closed{};
@@ -66,13 +73,7 @@ struct Destination::Snapshot {
   std::uint32_t waiting = 0;  // current waiters
   Duration max_wait{};        // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;
-  // A size that follows the load; nullopt: it is fixed.
-  struct AutoSize {
-    std::uint32_t least = 0, most = 0;
-    SizeHistory history;
-    Instant now{};  // of the snapshot
-  };
-  std::optional<AutoSize> auto_size;
+  std::optional<AutoSizeSnapshot> auto_size;  // nullopt: the size is fixed
   // The learned idle timeout of the origin, and the idle time after which connections are retired; nullopt: unknown.
   std::optional<Duration> learned_idle, effective_limit;
   std::optional<Duration> trust;  // see Destination::trust(); nullopt: unknown

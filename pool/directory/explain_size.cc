@@ -35,7 +35,7 @@ std::string why_resized(const SizeChange& change) {
   return {};
 }
 
-void explain_size(const Destination::Snapshot::AutoSize& size, std::vector<std::string>& lines) {
+void explain_size(const AutoSizeSnapshot& size, std::vector<std::string>& lines) {
   const SizeHistory& history = size.history;
   std::string counts;
   std::uint64_t all = 0;

@@ -12,6 +12,6 @@ namespace carpool::pool {
 // "48 requests waited too long for a connection …": the evidence of one change.
 std::string why_resized(const SizeChange& change);
 // Adds its bounds, the number of changes, and the last ones with their reasons.
-void explain_size(const Destination::Snapshot::AutoSize& size, std::vector<std::string>& lines);
+void explain_size(const AutoSizeSnapshot& size, std::vector<std::string>& lines);
 
 }  // namespace carpool::pool

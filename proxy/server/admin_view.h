@@ -46,6 +46,7 @@ class ServerAdminView final : public admin::AdminView {
   admin::CountedPools counted() const override;
   std::vector<admin::OriginInfo> origins() const override;
   admin::TrafficInfo traffic(const std::string& origin) const override;
+  admin::TrafficInfo total_traffic() const override;
   std::vector<admin::ConnectionInfo> connections(const std::string& origin) const override;
   std::vector<admin::AddressInfo> addresses(const std::string& origin) const override;
   void name_borrowers(const std::string& origin, std::vector<admin::ConnectionInfo>& connections) const override;

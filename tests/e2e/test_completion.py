@@ -149,12 +149,12 @@ def test_every_order_and_every_question_of_a_pool_has_a_command(carpool):
 
 
 def test_every_setting_of_an_order_or_a_question_is_a_flag_of_its_command(carpool):
-    found = 0
+    found, known = 0, commands()
     for path, methods in carpool().get_json("/openapi.json")["paths"].items():
         for way in methods.values():
             for parameter in way.get("parameters", ()) if isinstance(way, dict) else ():
-                if parameter.get("in") == "query":
-                    command, name = path.rsplit("/", 1)[1], parameter["name"]
+                command, name = path.rsplit("/", 1)[1], parameter["name"]
+                if parameter.get("in") == "query" and command in known:  # the points of the page's plots have none
                     assert re.search(r"--%s\b|\b%s\b" % (name.replace("_", "-"), name.upper()), said(command, "--help")), (command, name)
                     found += 1
     assert found >= 11

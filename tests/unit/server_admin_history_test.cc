@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "pool/destination/snapshot.h"
 #include "server_admin_support.h"
@@ -116,6 +117,34 @@ TEST(History, OriginsBeyondTheLimitCountInTheSumOnly) {
   EXPECT_EQ(kept.history().origins(), History::kMaxOrigins);
   EXPECT_TRUE(kept.points(kept.view().list.back().origin).empty());
   EXPECT_FLOAT_EQ(kept.points().front().requests, static_cast<float>(History::kMaxOrigins));
+}
+
+TEST(History, AnOriginThatComesBackLaterStartsFromItsCounters) {
+  Kept kept;
+  kept.ask(500, 0, 0);
+  kept.pass();
+  const std::vector<PoolInfo> list = std::exchange(kept.view().list, {});
+  kept.pass(static_cast<int>(History::kPoints));
+  ASSERT_EQ(kept.history().origins(), 0U);
+  kept.view().list = list;
+  kept.ask(5, 0, 0);
+  kept.pass();
+  ASSERT_EQ(kept.points(kOrigin).size(), 1U);
+  EXPECT_FLOAT_EQ(kept.points(kOrigin).front().requests, 1);
+}
+
+TEST(History, OriginsThatAreUsedOnceLeaveNothing) {
+  Kept kept;
+  const PoolInfo one = kept.view().list.front();
+  for (std::size_t i = 0; i < 10 * History::kMaxOrigins; ++i) {
+    kept.view().list.push_back(one);
+    kept.view().list.back().origin = "http://n" + std::to_string(i) + ".example";
+  }
+  kept.pass();
+  EXPECT_EQ(kept.history().known(), History::kMaxOrigins);
+  kept.view().list.clear();
+  kept.pass(static_cast<int>(History::kPoints));
+  EXPECT_EQ(kept.history().known(), 0U);
 }
 
 TEST(History, CountersThatShrankAreNoRequests) {

@@ -66,6 +66,15 @@ class FakeView final : public AdminView {
     const auto found = counts.find(origin);
     return found == counts.end() ? TrafficInfo{} : found->second;
   }
+  TrafficInfo total_traffic() const override {
+    TrafficInfo total;
+    for (const auto& [origin, one] : counts) {
+      total.requests += one.requests;
+      total.failed += one.failed;
+      for (std::size_t i = 0; i < total.times.size(); ++i) total.times[i] += one.times[i];
+    }
+    return total;
+  }
   const History* history() const override { return kept; }
   std::vector<ConnectionInfo> connections(const std::string& origin) const override {
     if (std::none_of(list.begin(), list.end(), [&](const PoolInfo& pool) { return pool.origin == origin; })) return {};

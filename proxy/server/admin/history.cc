@@ -1,7 +1,7 @@
 #include "proxy/server/admin/history.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "metrics/histogram.h"
 #include "pool/destination/snapshot.h"
@@ -21,12 +21,6 @@ TrafficInfo difference(const TrafficInfo& now, const TrafficInfo& before) {
   return more;
 }
 
-void add_to(TrafficInfo& sum, const TrafficInfo& more) {
-  sum.requests += more.requests;
-  sum.failed += more.failed;
-  for (std::size_t i = 0; i < sum.times.size(); ++i) sum.times[i] += more.times[i];
-}
-
 History::Point point_of(const TrafficInfo& more, double seconds) {
   History::Point point;
   point.requests = static_cast<float>(static_cast<double>(more.requests) / seconds);
@@ -34,6 +28,14 @@ History::Point point_of(const TrafficInfo& more, double seconds) {
   point.p50 = quantile(more.times, 0.5);
   point.p99 = quantile(more.times, 0.99);
   return point;
+}
+
+void set_gauges(History::Point& point, const PoolInfo& pool) {
+  std::uint64_t open = 0;
+  for (const std::uint64_t one : pool.snapshot.connections) open += one;
+  point.waiting += pool.snapshot.waiting;
+  point.busy += static_cast<std::uint32_t>(pool.snapshot.leases());
+  point.open += static_cast<std::uint32_t>(open);
 }
 
 }  // namespace
@@ -66,58 +68,60 @@ std::vector<History::Point> History::Ring::all() const {
   return found;
 }
 
+History::Entry* History::entry_of(const std::string& label) {
+  const auto known = entries_.find(label);
+  if (known != entries_.end() && known->second.ring) return &known->second;
+  if (rings_ == kMaxOrigins) return nullptr;
+  Entry& entry = known != entries_.end() ? known->second : entries_[label];
+  entry.ring = std::make_unique<Ring>();
+  ++rings_;
+  return &entry;
+}
+
 // The first call only notes the counters. An origin that is new later has counted from zero.
 void History::sample(const AdminView& view, Instant now) {
   const std::vector<PoolInfo> pools = view.pools();
+  const TrafficInfo total = view.total_traffic();
   const Held lock(mutex_);
   const bool first = last_ == Instant{};
   seconds_ = std::max(std::chrono::duration<double>(now - last_).count(), 0.001);
   last_ = now;
-  sum_ = {};
-  gauges_ = {};
-  std::set<std::string_view> seen;
+  Point whole = point_of(difference(total, whole_before_), seconds_);
+  whole_before_ = total;
   for (const PoolInfo& pool : pools) {
-    seen.insert(pool.origin);
-    const auto [at, added] = entries_.try_emplace(pool.origin);
-    if (added && rings_ < kMaxOrigins) at->second.ring = std::make_unique<Ring>(), ++rings_;
+    set_gauges(whole, pool);
+    Entry* entry = entry_of(pool.origin);
+    if (entry == nullptr) continue;
     if (first) {
-      at->second.before = view.traffic(pool.origin);
+      entry->before = view.traffic(pool.origin);
     } else {
-      add(at->second, pool.origin, &pool, view);
+      add(*entry, pool.origin, &pool, view);
+      entry->sampled = true;
     }
   }
   if (first) return;
+  whole_.add(whole);
+  free_unused(view);
+}
+
+// Adds a point to the rings of origins without a pool; frees those that have had none for the length of a ring.
+void History::free_unused(const AdminView& view) {
   for (auto at = entries_.begin(); at != entries_.end();) {
     Entry& entry = at->second;
-    if (!seen.contains(at->first)) add(entry, at->first, nullptr, view);
-    if (entry.quiet < kPoints) {
-      ++at;
-      continue;
-    }
-    if (entry.ring) --rings_;
-    at = entries_.erase(at);
+    if (entry.ring && !std::exchange(entry.sampled, false)) add(entry, at->first, nullptr, view);
+    if (entry.ring && entry.quiet >= kPoints) entry.ring.reset(), --rings_;
+    at = entry.ring || entry.before.requests > 0 ? std::next(at) : entries_.erase(at);
   }
-  Point whole = point_of(sum_, seconds_);
-  whole.waiting = gauges_.waiting, whole.busy = gauges_.busy, whole.open = gauges_.open;
-  whole_.add(whole);
 }
 
 // `pool`: null, if the origin has none any more.
 void History::add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) {
-  const TrafficInfo now = view.traffic(label), more = difference(now, entry.before);
+  const TrafficInfo now = view.traffic(label);
+  Point point = point_of(difference(now, entry.before), seconds_);
   entry.before = now;
   entry.quiet = pool == nullptr ? entry.quiet + 1 : 0;
-  add_to(sum_, more);
-  Point point = point_of(more, seconds_);
-  if (pool != nullptr) {
-    std::uint64_t open = 0;
-    for (const std::uint64_t one : pool->snapshot.connections) open += one;
-    point.waiting = pool->snapshot.waiting;
-    point.busy = static_cast<std::uint32_t>(pool->snapshot.leases());
-    point.open = static_cast<std::uint32_t>(open);
-    gauges_.waiting += point.waiting, gauges_.busy += point.busy, gauges_.open += point.open;
-  }
-  if (entry.ring) entry.ring->add(point);
+  if (pool != nullptr) set_gauges(point, *pool);
+  entry.ring->add(point);
 }
 
 std::optional<History::Past> History::of(const std::string& origin, Instant now) const {
@@ -149,6 +153,11 @@ History::Recent History::last(Duration time, const std::string& origin) const {
 std::size_t History::origins() const {
   const Held lock(mutex_);
   return rings_;
+}
+
+std::size_t History::known() const {
+  const Held lock(mutex_);
+  return entries_.size();
 }
 
 }  // namespace carpool::proxy::admin

@@ -1,6 +1,7 @@
 // History: the last 15 minutes of all origins together and of each one, for the plots of the page: a point each five
 // seconds, in rings of fixed size. At most kMaxOrigins origins have a ring (5 KB each, 1.3 MB in all); further ones
-// count in the sum only.
+// count in the sum only. An origin whose ring was freed keeps its counts if it has a label of its own in the metrics,
+// so that its next ring starts from them: memory is bounded by kMaxOrigins and [metrics] max_origins.
 #pragma once
 
 #include <array>
@@ -45,6 +46,7 @@ class History {
   };
   Recent last(Duration time, const std::string& origin) const;  // any thread
   std::size_t origins() const;                                  // with a ring
+  std::size_t known() const;                                    // with counts to start from: never fewer
 
  private:
   struct Ring {
@@ -55,20 +57,21 @@ class History {
   };
   struct Entry {
     TrafficInfo before;
-    std::unique_ptr<Ring> ring;  // null: one of those beyond kMaxOrigins
+    std::unique_ptr<Ring> ring;  // null: freed after 15 minutes without a pool
     std::size_t quiet = 0;       // points since its pool was last seen
+    bool sampled = false;        // the point that is being made has been added
   };
+  Entry* entry_of(const std::string& label) REQUIRES(mutex_);  // null: no ring is left for it
   void add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) REQUIRES(mutex_);
+  void free_unused(const AdminView& view) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
   Ring whole_ GUARDED_BY(mutex_){};
   std::size_t rings_ GUARDED_BY(mutex_) = 0;
   Instant last_ GUARDED_BY(mutex_){};
-  // The sums of the point that is being made.
-  double seconds_ GUARDED_BY(mutex_) = 0;
-  TrafficInfo sum_ GUARDED_BY(mutex_);
-  Point gauges_ GUARDED_BY(mutex_);
+  double seconds_ GUARDED_BY(mutex_) = 0;  // of the point that is being made
+  TrafficInfo whole_before_ GUARDED_BY(mutex_);
 };
 
 // Interpolates within a bucket, as Prometheus' histogram_quantile(). Negative if no request was counted.

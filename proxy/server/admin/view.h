@@ -162,6 +162,7 @@ class AdminView {
     return std::nullopt;
   }
   virtual TrafficInfo traffic(const std::string&) const { return {}; }
+  virtual TrafficInfo total_traffic() const { return {}; }  // of all origins, of those without a pool too
   virtual std::vector<OriginInfo> origins() const { return {}; }
   virtual const History* history() const { return nullptr; }  // null: none is kept
   // Connections of the origin with this label; empty if there is none.
