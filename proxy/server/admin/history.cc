@@ -1,6 +1,7 @@
 #include "proxy/server/admin/history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "metrics/histogram.h"
@@ -147,7 +148,8 @@ History::Recent History::last(Duration time, const std::string& origin) const {
     failed += ring.points[i % kPoints].failed;
   }
   const double every = std::chrono::duration<double>(kEvery).count();
-  return {static_cast<std::uint64_t>(requests * every + 0.5), static_cast<std::uint64_t>(failed * every + 0.5)};
+  return {static_cast<std::uint64_t>(std::llround(requests * every)),
+          static_cast<std::uint64_t>(std::llround(failed * every))};
 }
 
 std::size_t History::origins() const {

@@ -14,6 +14,7 @@
 #include "proxy/server/reload/reload_barrier.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/log_levels.h"
+#include "proxy/upstream/origin/origin_registry.h"
 
 namespace carpool::proxy {
 
