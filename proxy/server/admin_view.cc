@@ -208,7 +208,8 @@ admin::TrafficInfo ServerAdminView::traffic(const std::string& origin) const {
   admin::TrafficInfo traffic;
   const metrics::OriginSlot slot = parts_.metrics.slot_of(origin);
   if (slot == metrics::kOtherOrigin) return traffic;  // shared by those beyond [metrics] max_origins
-  parts_.metrics.visit_origin(slot, [&](const std::string&, const metrics::OriginShard& shard) { add(traffic, shard); });
+  parts_.metrics.visit_origin(slot,
+                              [&](const std::string&, const metrics::OriginShard& shard) { add(traffic, shard); });
   return traffic;
 }
 
