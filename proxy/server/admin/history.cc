@@ -102,11 +102,11 @@ void History::sample(const AdminView& view, Instant now) {
   }
   if (first) return;
   whole_.add(whole);
-  free_unused(view);
+  sample_without_pool(view);
 }
 
 // Adds a point to the rings of origins without a pool; frees those that have had none for the length of a ring.
-void History::free_unused(const AdminView& view) {
+void History::sample_without_pool(const AdminView& view) {
   for (auto at = entries_.begin(); at != entries_.end();) {
     Entry& entry = at->second;
     if (entry.ring && !std::exchange(entry.sampled, false)) add(entry, at->first, nullptr, view);

@@ -63,7 +63,7 @@ class History {
   };
   Entry* entry_of(const std::string& label) REQUIRES(mutex_);  // null: no ring is left for it
   void add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) REQUIRES(mutex_);
-  void free_unused(const AdminView& view) REQUIRES(mutex_);
+  void sample_without_pool(const AdminView& view) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
