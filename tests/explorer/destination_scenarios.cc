@@ -423,6 +423,29 @@ class RecallMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(1);
 };
 
+// New settings let the size follow the load while a borrower of another loop notes how long it waited.
+class SizeFollowsLoad : public Stage {
+ public:
+  SizeFollowsLoad() : Stage(2, cap(1)) {
+    world.now += milliseconds(10);
+    holder_.release();
+  }
+  void run(unsigned thread) override {
+    if (thread == 1) return pump();
+    pool::Limits limits = cap(1);
+    limits.min_size = limits.max_size = 1;
+    destination().set_limits(limits, world.now);
+  }
+  std::string verdict() override {
+    std::string wrong = settled();
+    return wrong.empty() && waiter_.leases != 1 ? "the borrower was not served" : wrong;
+  }
+
+ private:
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& waiter_ = waiting(1);
+};
+
 // The counters of a scrape balance at any moment.
 class ScrapeBalances : public Stage {
  public:
@@ -469,6 +492,7 @@ std::vector<Named> destination_scenarios() {
           named<LostInspectionMeetsWish>("an inspection that loses meets a wish"),
           named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
           named<RecallMeetsWish>("a recall meets a wish"),
+          named<SizeFollowsLoad>("a size begins to follow the load while a wait is noted"),
           named<ScrapeBalances>("a scrape against an end and a dial")};
 }
 

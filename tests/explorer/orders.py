@@ -33,6 +33,8 @@ CAUGHT = {
     "pool/core/entry_state.h try_reserve success acq_rel": "terminate against enable and reserve",
     "pool/core/entry_state.h try_terminate load acquire": "terminate against enable and reserve",
     "pool/core/finder.h clear_stale_bit load acquire 2": "two takers who go round all entries",
+    "pool/destination/auto_size.cc adopt_auto_size store relaxed": "a size begins to follow the load while a wait is noted",
+    "pool/destination/destination_impl.h measures load relaxed": "a size begins to follow the load while a wait is noted",
     "pool/destination/destination_impl.h waiting load acquire": "a release meets a wish",
     "pool/destination/pending_places.h disposal_ended rmw acq_rel": "a discard meets a wish",
     "pool/destination/pending_places.h disposing load acquire": "a discard meets a wish",

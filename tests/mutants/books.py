@@ -138,7 +138,7 @@ MUTANTS = [
     m("a growth that is taken back is tried again at once", "pool/policy/size_controller.cc", "grows_at_ = now + hold_;", "grows_at_ = now;", "unit"),
     m("an origin that is slower by itself keeps the smaller size", "pool/policy/size_controller.cc", "return change(trial.from, SizeReason::restored, seen, now);", "return std::nullopt;", "unit"),
     m("a refused request that is rare shrinks the size", "pool/policy/size_controller.cc", "seen.refused * kRefusedOf < seen.answers + seen.refused", "false", "unit"),
-    m("an origin that is down shrinks the size", "pool/policy/size_controller.cc", "seen.answers == 0 || seen.open == 0 ||", "seen.answers == 0 ||", "unit"),
+    m("an origin that is down shrinks the size", "pool/policy/size_controller.cc", "seen.answers == 0 || seen.open == 0 || seen.open >= size_", "seen.answers == 0 || seen.open >= size_", "unit"),
     m("a lower size closes no idle connection", D + "auto_size.cc", "if (change->to < change->from) shrink();", "", "unit"),
     m("a size that follows the load changes no share of a class", D + "auto_size.cc", "  set_shares();\n", "", "unit"),
     m("what the size forbids is not noticed", D + "dial.cc", "if (auto_size != nullptr && pool.full()) auto_size->note_at_size();", "", "unit"),
