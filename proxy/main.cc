@@ -14,6 +14,7 @@
 #include "exec/uv/allocator.h"
 #include "proxy/commands/ca/ca.h"
 #include "proxy/commands/cli/cli.h"
+#include "proxy/commands/cli/help.h"
 #include "proxy/commands/credential/credential.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/commands/health.h"
@@ -59,6 +60,10 @@ int dispatch(const carpool::proxy::config::Options& options) {
   if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return written(*code);
   if (options.command == config::Command::version) {
     carpool::proxy::print_version(std::cout, carpool::proxy::revision());
+    return written(0);
+  }
+  if (options.command == config::Command::help) {
+    std::cout << carpool::proxy::cli::program_help();
     return written(0);
   }
   if (options.command == config::Command::demo) return carpool::proxy::serve_demo();

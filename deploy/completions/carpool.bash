@@ -20,7 +20,7 @@ _carpool() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      top|pools|origins|pool|connections|explain|advice|what-if|leaks|threads|overload|ready|config|warm-up|pause|resume|drain|reconnect|log-level|reload|quit|webhook|ca|credential|completion|man) command=${COMP_WORDS[i]}; break ;;
+      top|pools|origins|pool|connections|explain|advice|what-if|history|leaks|threads|overload|ready|config|warm-up|pause|resume|drain|reconnect|log-level|reload|quit|webhook|ca|credential|completion|man) command=${COMP_WORDS[i]}; break ;;
     esac
   done
   COMPREPLY=()
@@ -46,13 +46,13 @@ _carpool() {
     completion:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     man:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     *:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --help' -- "$word")) ;;
-    :*) COMPREPLY=($(compgen -W 'top pools origins pool connections explain advice what-if leaks threads overload ready config warm-up pause resume drain reconnect log-level reload quit webhook ca credential completion man' -- "$word")) ;;
+    :*) COMPREPLY=($(compgen -W 'top pools origins pool connections explain advice what-if history leaks threads overload ready config warm-up pause resume drain reconnect log-level reload quit webhook ca credential completion man' -- "$word")) ;;
     log-level:*) COMPREPLY=($(compgen -W 'trace debug info warn error off' -- "$word")) ;;
     ca:*) COMPREPLY=($(compgen -W 'init bundle env' -- "$word")) ;;
     credential:*) COMPREPLY=($(compgen -W 'basic bearer' -- "$word")) ;;
     completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$word")) ;;
     man:*) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- "$word")) ;;
-    pool:*|connections:*|explain:*|advice:*|what-if:*|warm-up:*|pause:*|resume:*|drain:*|reconnect:*) _carpool_origins "$word" ;;
+    pool:*|connections:*|explain:*|advice:*|what-if:*|history:*|warm-up:*|pause:*|resume:*|drain:*|reconnect:*) _carpool_origins "$word" ;;
   esac
 }
 complete -F _carpool carpool

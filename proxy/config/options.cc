@@ -26,38 +26,6 @@ constexpr std::array<ProgramFlag, 9> kFlags{{
 }};
 constexpr std::string_view kConfig = "--config";
 
-constexpr std::string_view kUsageHead = R"(carpool: a forward proxy that shares connections to origins
-
-usage: carpool [--config FILE] [FLAG]
-       carpool COMMAND [ORIGIN] [--admin ADDRESS | --config FILE] [--json]
-
-Without a flag or a command, carpool runs. The flags:
-)";
-constexpr std::string_view kUsageTail = R"(
-Commands query or control a running instance (see carpool COMMAND --help):
-  top pools origins pool connections explain advice what-if leaks threads overload ready
-  config warm-up pause resume drain reconnect log-level reload quit; and webhook, ca,
-  credential, completion, man
-
-Exit codes: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.
-Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
-The line `carpool ready` on stderr names the addresses on which carpool listens.
-
-Try: carpool --print-default-config > carpool.toml; carpool --check; carpool
-     http_proxy=http://127.0.0.1:3128 curl http://example.com/
-)";
-
-std::string usage() {
-  std::string text(kUsageHead);
-  for (const ProgramFlag& flag : kFlags) {
-    std::string left = "  " + std::string(flag.name);
-    if (!flag.value.empty()) left.append(" ").append(flag.value);
-    left.resize(27, ' ');
-    text.append(left).append(flag.doc).append(1, '\n');
-  }
-  return text.append(kUsageTail);
-}
-
 const ProgramFlag* find_flag(std::string_view word) {
   if (word == "-h") word = "--help";
   for (const ProgramFlag& flag : kFlags) {
@@ -167,7 +135,6 @@ std::optional<int> answer(const Options& options, const Env& env, std::ostream& 
     case Command::print_schema:
       return print(out, print_schema());
     case Command::help:
-      return print(out, usage());
     case Command::version:
     case Command::run:
     case Command::demo:

@@ -52,7 +52,7 @@ Reading load(const Options& options, const Env& env, std::size_t* digest = nullp
 // Prints warnings and mistakes, one per line.
 void report(const Reading& reading, std::ostream& out);
 
-// Runs a command that needs nothing but the configuration (--check, --print-…, --help) and returns its exit code;
+// Runs a command that needs nothing but the configuration (--check, --print-…) and returns its exit code;
 // nullopt for the others (run, demo, health, version).
 std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err);
 

@@ -14,6 +14,7 @@
 #include "proxy/exchange/overload_state.h"
 #include "proxy/server/admin/admin_server.h"
 #include "proxy/server/admin/handlers/leaks.h"
+#include "proxy/server/declared_origin.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/executors.h"
 #include "proxy/server/intercept_leaves.h"
@@ -180,16 +181,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
 }
 
 std::optional<admin::PoolInfo> ServerAdminView::declared(const std::string& origin) const {
-  return parts_.config.with([&](const config::Config& config) -> std::optional<admin::PoolInfo> {
-    for (const config::OriginSettings& settings : config.origins) {
-      if (settings.origin.label() != origin) continue;
-      admin::PoolInfo facts;
-      facts.origin = origin;
-      facts.snapshot.size = settings.pool.first_size();
-      return facts;
-    }
-    return std::nullopt;
-  });
+  return parts_.config.with([&](const config::Config& config) { return declared_pool(config, origin); });
 }
 
 namespace {
@@ -293,7 +285,7 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     study.refusals = parts_.intercept_leaves.refusals_at(origin);
     return study;
   }
-  return std::nullopt;
+  return parts_.config.with([&](const config::Config& config) { return declared_study(config, origin); });
 }
 
 const admin::History* ServerAdminView::history() const {

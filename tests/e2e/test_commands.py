@@ -108,6 +108,14 @@ def test_what_if_shows_the_simulated_settings_beside_the_current_ones(used):
     assert wrong.returncode == 3 and "idle_timeout" in wrong.stderr and "soon" in wrong.stderr
 
 
+def test_what_if_of_an_origin_without_a_request_has_its_settings_and_no_outcome(carpool):
+    c = carpool(origin=[{"uri": "http://orders.test", "alias": ["orders"], "pool": {"size": 7, "idle_timeout": "40s", "wait_timeout": "2s"}}])
+    shown = run("what-if", "orders", "--size", 9, "--config", c.config).stdout
+    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
+    assert rows["size"] == ["7", "9"] and rows["idle_timeout"] == ["40", "s"] * 2 and rows["wait_timeout"] == ["2", "s"] * 2
+    assert "there is no load to simulate" in shown
+
+
 def test_log_levels_are_shown_and_set(used):
     _, c = used
     assert run("log-level", "--admin", c.admin_text).stdout == "MODULE  LEVEL\nall     info\n"

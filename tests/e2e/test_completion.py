@@ -115,8 +115,8 @@ def flags_of_the_program():
 
 
 def commands():
-    usage = said("--help").split("Commands query or control a running instance", 1)[1].split("Exit codes", 1)[0].split(":\n", 1)[1]
-    return set(re.findall(r"[a-z-]+", usage)) - {"and"}
+    usage = said("--help").split("Commands query or control a running instance", 1)[1].split("Exit codes", 1)[0]
+    return set(re.findall(r"^  ([a-z-]+) ", usage, re.M))
 
 
 def flags_of_commands():

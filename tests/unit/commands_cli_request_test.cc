@@ -52,6 +52,11 @@ TEST(ACommandLine, ShowsTheLogsLevelsAndSetsThemWhenOneIsNamed) {
   EXPECT_EQ(read({"log-level", "--module", "tls"}).wrong, "`--module` requires a LEVEL");
 }
 
+TEST(ACommandLine, AsksForTheHistoryOfAllOriginsOrOfOne) {
+  EXPECT_EQ(read({"history"}).asks, "GET /history");
+  EXPECT_EQ(read({"history", "http://o:80"}).asks, "GET /history?origin=http%3A%2F%2Fo%3A80");
+}
+
 TEST(ACommandLine, TakesTheLastOfAFlagGivenTwice) {
   EXPECT_EQ(read({"warm-up", "o", "--size", "3", "--size=4"}).asks, "POST /pools/o/warm-up?size=4");
 }

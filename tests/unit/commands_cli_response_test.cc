@@ -17,7 +17,7 @@ TEST(WhatIf, ShowsTheSimulatedSettingsBesideTheCurrentOnesAndTheOutcomeOfBoth) {
       "simulated": {"settings": {"size": 2, "min_idle": 1},
                     "outcome": {"served": 48, "opened": {"all_busy": 3}, "wait_seconds": {"p99": 1}}},
       "handshakes_saved": -2, "explanation": ["So it is."], "sentences": ["So it is."]})"),
-            "origin  http://o\n"
+            "origin   http://o\n"
             "borrows  50\n"
             "                 CURRENT  SIMULATED\n"
             "size                  64          2\n"
@@ -56,7 +56,44 @@ TEST(Values, HaveTheUnitOfTheirNameAndNumbersAreAlignedAtTheirRight) {
   EXPECT_EQ(shown_by("overload", R"({"memory": {"used": 1572864, "limit": null}, "descriptors": {"used": 1024}})"),
             "memory\n  used   1.5 MiB\n  limit  -\ndescriptors\n  used  1024\n");
   EXPECT_EQ(shown_by("threads", R"({"threads": [{"number": 1, "busy": true, "seconds": 90061.0}]})"),
-            "threads\nNUMBER  BUSY     FOR\n     1  yes   1.04 d\n");
+            "threads\n  NUMBER  BUSY     FOR\n       1  yes   1.04 d\n");
+}
+
+TEST(OnePool, IsShownWithItsHistogramsInWordsAndNoTwoMembersOfOneName) {
+  EXPECT_EQ(shown_by("pool", R"({"saved": {"dials": 9, "seconds": 0.00366}, "paused": true, "paused_seconds": 2.5,
+      "histograms": {"age_seconds": [{"up_to": 0.1, "count": 3}, {"up_to": 15, "count": 0}, {"up_to": null, "count": 1}],
+                     "uses": [{"up_to": 1, "count": 0}]},
+      "addresses": [{"address": "127.0.0.1:80", "share": 1}]})"),
+            "saved\n"
+            "  dials  9\n"
+            "  time   3.66 ms\n"
+            "paused       yes\n"
+            "paused_for   2.5 s\n"
+            "histograms\n"
+            "  age\n"
+            "    up to 100 ms  3\n"
+            "    more          1\n"
+            "  uses  none\n"
+            "addresses\n"
+            "  ADDRESS       SHARE\n"
+            "  127.0.0.1:80      1\n"
+            "connections  none\nopened       none\nclosed       none\nfailures     none\n");
+}
+
+TEST(AnEmptyList, IsNone) {
+  EXPECT_EQ(shown_by("leaks", R"({"leaks": []})"), "leaks  none\n");
+  EXPECT_EQ(shown_by("leaks", R"({"leaks": [{"kind": "held", "found_seconds_ago": 0.03}]})"),
+            "leaks\n  KIND  FOUND_AGO\n  held      30 ms\n");
+}
+
+TEST(TheHistory, IsATableWithARowForEachPoint) {
+  EXPECT_EQ(shown_by("history", R"({"origin": null, "every_seconds": 5.0, "ago_seconds": [7.5, 2.5],
+      "requests_per_second": [0.0, 120.4], "failed_per_second": [0.0, 0.2], "p50_seconds": [null, 0.0012],
+      "p99_seconds": [null, 0.25], "waiting": [0, 12], "busy": [0, 4], "open": [4, 4]})"),
+            "  AGO  REQUESTS  FAILED     P50     P99  WAITING  BUSY  OPEN\n"
+            "7.5 s       0/s     0/s       -       -        0     0     4\n"
+            "2.5 s     120/s   0.2/s  1.2 ms  250 ms       12     4     4\n");
+  EXPECT_EQ(shown_by("history", R"({"origin": "http://o", "ago_seconds": []})"), "none\n");
 }
 
 TEST(AnAnswer, IsShownWithoutTheNamesThatItsMembersHadBefore) {

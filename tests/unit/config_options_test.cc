@@ -140,17 +140,13 @@ TEST_F(Answer, LeavesTheFileOfAnotherProgramAlone) {
 }
 
 TEST_F(Answer, PrintsWhatNeedsNoFile) {
-  EXPECT_EQ(ask(Command::help), 0);
-  for (const auto flag : {"--config", "--check", "--print-config", "--print-default-config", "--print-schema",
-                          "--health", "--demo", "--version"}) {
-    EXPECT_NE(out_.str().find(flag), std::string::npos) << flag;
-  }
   EXPECT_EQ(ask(Command::print_schema), 0);
   EXPECT_EQ(ask(Command::print_default_config), 0);
 }
 
 TEST_F(Answer, LeavesTheRestToTheProgram) {
-  for (const Command command : {Command::run, Command::demo, Command::health}) EXPECT_EQ(ask(command), -1);
+  for (const Command command : {Command::run, Command::demo, Command::health, Command::help})
+    EXPECT_EQ(ask(command), -1);
 }
 
 }  // namespace

@@ -116,6 +116,7 @@ class Session {
 
   // A URI is used as it is.
   int find_origin(std::string& origin) {
+    if (request_.operand.empty() && request_.command->operand.optional) return kDone;
     if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
     origin = request_.operand;
     if (origin.find("://") != std::string::npos) return kDone;

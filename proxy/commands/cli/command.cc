@@ -15,33 +15,39 @@ constexpr std::array<std::string_view, 2> kFormats{"sh", "plain"};
 constexpr std::array<std::string_view, 2> kPages{"carpool", "carpool.toml"};
 
 constexpr Operand kNone{};
-constexpr Operand kOrigin{"ORIGIN", false, {}, ""};
-constexpr Operand kLevel{"LEVEL", true, log::kLevelNames, "level"};
-constexpr Operand kShell{"SHELL", false, kShells, ""};
-constexpr Operand kAction{"ACTION", false, kActions, ""};
-constexpr Operand kScheme{"SCHEME", false, kSchemes, ""};
-constexpr Operand kPage{"PAGE", true, kPages, ""};
+constexpr Operand kOrigin{"ORIGIN"};
+constexpr Operand kAnyOrigin{"ORIGIN", true, {}, "origin"};
+constexpr Operand kLevel{"LEVEL", true, log::kLevelNames, "level", "PUT"};
+constexpr Operand kShell{"SHELL", false, kShells};
+constexpr Operand kAction{"ACTION", false, kActions};
+constexpr Operand kScheme{"SCHEME", false, kSchemes};
+constexpr Operand kPage{"PAGE", true, kPages};
 
-constexpr std::array<Command, 26> kCommands{{
+constexpr std::array<Command, 27> kCommands{{
     {"top", "GET", "/pools", kNone, "shows the pools, refreshed each second, the busiest first; q quits"},
-    {"pools", "GET", "/pools", kNone, "every pool"},
+    {"pools", "GET", "/pools", kNone, "lists every pool"},
     {"origins", "GET", "/origins", kNone, "lists what ORIGIN may be: every origin, then the aliases"},
     {"pool", "GET", "/pools/{origin}", kOrigin, "shows one pool: its counters, and the addresses of its origin"},
     {"connections", "GET", "/pools/{origin}/connections", kOrigin, "lists the connections of one pool"},
-    {"explain", "GET", "/pools/{origin}/explain", kOrigin, "explains why its connections were opened and closed"},
-    {"advice", "GET", "/pools/{origin}/advice", kOrigin, "shows its measured load and the pool size that it requires"},
-    {"what-if", "GET", "/pools/{origin}/what-if", kOrigin, "simulates its load with other settings"},
+    {"explain", "GET", "/pools/{origin}/explain", kOrigin,
+     "explains why connections of one origin were opened and closed"},
+    {"advice", "GET", "/pools/{origin}/advice", kOrigin,
+     "shows the measured load of one origin and the pool size that it requires"},
+    {"what-if", "GET", "/pools/{origin}/what-if", kOrigin, "simulates the load of one origin with other settings"},
+    {"history", "GET", "/history", kAnyOrigin,
+     "shows the last 15 minutes of one origin or of all together: requests, times and connections each five seconds"},
     {"leaks", "GET", "/leaks", kNone, "lists leases that were lost or are held too long"},
     {"threads", "GET", "/threads", kNone, "lists the threads, their modes and their tasks"},
     {"overload", "GET", "/overload", kNone, "shows the use of memory and descriptors, and the load that is shed"},
     {"ready", "GET", "/readyz", kNone, "shows whether carpool accepts requests, and if not, why"},
     {"config", "GET", "/config", kNone, "prints the configuration in force, without secrets"},
-    {"warm-up", "POST", "/pools/{origin}/warm-up", kOrigin, "opens connections before they are needed"},
-    {"pause", "POST", "/pools/{origin}/pause", kOrigin, "stops lending connections; requests wait until resume"},
+    {"warm-up", "POST", "/pools/{origin}/warm-up", kOrigin, "opens connections of one origin before they are needed"},
+    {"pause", "POST", "/pools/{origin}/pause", kOrigin,
+     "stops lending connections of one origin; its requests wait until resume"},
     {"resume", "POST", "/pools/{origin}/resume", kOrigin, "ends a pause or a drain"},
     {"drain", "POST", "/pools/{origin}/drain", kOrigin,
-     "pauses, and closes idle connections at once and borrowed ones when they are returned"},
-    {"reconnect", "POST", "/pools/{origin}/reconnect", kOrigin, "replaces every connection"},
+     "pauses one origin, and closes idle connections at once and borrowed ones when they are returned"},
+    {"reconnect", "POST", "/pools/{origin}/reconnect", kOrigin, "replaces every connection of one origin"},
     {"log-level", "GET", "/log-level", kLevel, "shows the log levels, or sets that of all modules or of one"},
     {"reload", "POST", "/reload", kNone, "reloads the configuration and reports what changed"},
     {"quit", "POST", "/quit", kNone, "drains and exits"},

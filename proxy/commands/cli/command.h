@@ -14,8 +14,9 @@ using Words = std::span<const std::string_view>;
 struct Operand {
   std::string_view name;  // empty: the command takes no operand
   bool optional = false;
-  Words words;             // possible values, for completions; empty: any
-  std::string_view query;  // if given, it is sent as this parameter, and the request becomes a PUT
+  Words words = {};              // possible values, for completions; empty: any
+  std::string_view query = {};   // the query parameter that carries it; empty: it is part of the path
+  std::string_view method = {};  // of a request with it; empty: that of the command
 };
 
 struct Command {

@@ -1,11 +1,45 @@
 #include "proxy/commands/cli/help.h"
 
+#include <algorithm>
+
 #include "proxy/commands/cli/command.h"
 #include "proxy/config/options.h"
 #include "proxy/config/schema.h"
 
 namespace carpool::proxy::cli {
 namespace {
+
+constexpr std::string_view kUsage = R"(carpool: a forward proxy that shares connections to origins
+
+usage: carpool [--config FILE] [FLAG]
+       carpool COMMAND [ORIGIN] [--admin ADDRESS | --config FILE] [--json]
+
+Without a flag or a command, carpool runs. The flags:
+)";
+constexpr std::string_view kUsageEnd = R"(
+Exit codes: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.
+Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
+The line `carpool ready` on stderr names the addresses on which carpool listens.
+
+Try: carpool --print-default-config > carpool.toml; carpool --check; carpool
+     http_proxy=http://127.0.0.1:3128 curl http://example.com/
+)";
+
+// Adds `name` and beside it `doc`, in lines that a terminal of 100 columns shows whole.
+void describe(std::string& out, std::string_view name, std::string_view doc, std::size_t column) {
+  constexpr std::size_t kWidth = 100;
+  const std::size_t before = out.size();
+  out.append("  ").append(name);
+  std::size_t at = out.size() - before;
+  while (!doc.empty()) {
+    out.append(at < column ? column - at : 1, ' ');
+    std::size_t end = std::min(doc.size(), kWidth - column);
+    if (end < doc.size() && doc[end] != ' ') end = doc.rfind(' ', end);
+    out.append(doc.substr(0, end)).append(1, '\n');
+    doc.remove_prefix(std::min(end + 1, doc.size()));
+    at = 0;
+  }
+}
 
 // Escapes and formats `text` for man(7).
 std::string roff(std::string_view text) {
@@ -37,7 +71,7 @@ std::string manual_of_program() {
       "Without a flag or a command, carpool runs as a proxy: applications send it their requests, and it pools the "
       "connections to the origins.\n.SH FLAGS\n";
   for (const config::ProgramFlag& flag : config::program_flags()) entry(out, flag.name, flag.value, flag.doc);
-  out += ".SH COMMANDS\nAll but the last four use the admin address of a running instance.\n";
+  out += ".SH COMMANDS\nAll but the last five use the admin address of a running instance.\n";
   for (const Command& command : commands()) {
     std::string value;
     for (const std::string& part : usage_of(command)) value.append(value.empty() ? "" : " ").append(part);
@@ -75,6 +109,16 @@ std::string manual_of_settings() {
 }
 
 }  // namespace
+
+std::string program_help() {
+  std::string out(kUsage);
+  for (const config::ProgramFlag& flag : config::program_flags()) {
+    describe(out, std::string(flag.name) + (flag.value.empty() ? "" : " ") + std::string(flag.value), flag.doc, 27);
+  }
+  out += "\nCommands query or control a running instance, except the last five (see carpool COMMAND --help):\n";
+  for (const Command& command : commands()) describe(out, command.name, command.doc, 15);
+  return out.append(kUsageEnd);
+}
 
 std::optional<std::string> manual(std::string_view page) {
   if (page == "carpool" || page.empty()) return manual_of_program();

@@ -1,4 +1,4 @@
-// Generates the manual pages from the tables of commands, flags and settings.
+// Generates the help of the program and the manual pages from the tables of commands, flags and settings.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 
 namespace carpool::proxy::cli {
 
+std::string program_help();
 std::optional<std::string> manual(std::string_view page);  // carpool, carpool.toml
 
 }  // namespace carpool::proxy::cli

@@ -76,7 +76,7 @@ std::string percent_encoded(std::string_view text) {
 }
 
 bool sets(const Request& request) {
-  return !request.command->operand.query.empty() && !request.operand.empty();
+  return !request.command->operand.method.empty() && !request.operand.empty();
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ std::string parse(Request& request, int argc, const char* const* argv) {
 }
 
 std::string_view method_of(const Request& request) {
-  return sets(request) ? "PUT" : request.command->method;
+  return sets(request) ? request.command->operand.method : request.command->method;
 }
 
 std::string target_of(const Request& request, std::string_view origin) {
@@ -135,7 +135,10 @@ std::string target_of(const Request& request, std::string_view origin) {
   const auto add = [&](std::string_view name, std::string_view value) {
     target.append(1, std::exchange(between, '&')).append(name).append("=").append(percent_encoded(value));
   };
-  if (sets(request)) add(request.command->operand.query, request.operand);
+  const Operand& operand = request.command->operand;
+  if (!operand.query.empty() && !request.operand.empty()) {
+    add(operand.query, operand.name == "ORIGIN" ? origin : request.operand);
+  }
   for (const auto& [flag, value] : request.given) {
     if (!flag->query.empty()) add(flag->query, value);
   }

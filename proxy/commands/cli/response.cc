@@ -59,22 +59,55 @@ void compare(const Json& current, const Json& simulated, const std::string& befo
   }
 }
 
+// The table of both sides stands between the members before and after it.
 std::string what_if_text(const Json& answer) {
   std::string text;
+  Json around = Json::object();
   for (const auto& [name, value] : answer.items()) {
     if (name == "current") {
+      text += shown(std::exchange(around, Json::object()));
       Table table({"", "CURRENT", "SIMULATED"});
       compare(object(value), object(answer.value("simulated", Json())), "", Unit::none, table);
       text += table.text();
     } else if (name != "simulated") {
-      text += shown(Json{{name, value}});
+      around[name] = value;
     }
   }
-  return text;
+  return text + shown(around);
+}
+
+// Returns the bars of a histogram that are not zero, with their upper bounds as names.
+Json bars_of(const Json& histogram, Unit unit) {
+  Json bars = Json::object();
+  for (const Json& bar : histogram) {
+    const Json bound = bar.value("up_to", Json());
+    if (bar.value("count", Json(0)) == 0) continue;
+    bars[bound.is_null() ? "more" : "up to " + cell(bound, unit)] = bar.at("count");
+  }
+  return bars;
+}
+
+// Renames members whose title without their unit is that of another member, or says too little.
+Json with_clear_names(const Json& answer) {
+  Json clear = Json::object();
+  for (const auto& [name, value] : answer.items()) {
+    clear[name == "paused_seconds" ? "paused_for_seconds" : name == "seconds" ? "time_seconds" : name] = value;
+  }
+  return clear;
 }
 
 // Omits counters that are zero, as most causes of most pools are.
-std::string pool_text(Json answer) {
+std::string pool_text(const Json& whole) {
+  Json answer = with_clear_names(whole);
+  if (answer.contains("saved")) answer["saved"] = with_clear_names(object(answer.at("saved")));
+  if (answer.contains("histograms")) {
+    Json histograms = Json::object();
+    for (const auto& [name, histogram] : answer.at("histograms").items()) {
+      const Titled title = titled(name);
+      histograms[title.title] = bars_of(histogram, title.unit);
+    }
+    answer["histograms"] = std::move(histograms);
+  }
   for (const char* const counts : {"connections", "opened", "closed", "failures"}) {
     const Json all = object(answer.value(counts, Json()));
     Json some = Json::object();
@@ -94,6 +127,7 @@ std::string text_of(const Command& command, const Json& whole) {
   if (command.name == "origins") return origin_words(answer.value("origins", Json::array()));
   if (command.name == "pool") return pool_text(answer);
   if (command.name == "connections") return connections_table(answer.value("connections", Json::array()));
+  if (command.name == "history") return history_table(answer);
   if (command.name == "log-level") return levels_table(answer);
   if (command.name == "what-if") return what_if_text(answer);
   return shown(answer);

@@ -57,6 +57,16 @@ Unit unit_in(std::string_view object, const Titled& member) {
   return bytes ? Unit::bytes : member.unit;
 }
 
+std::string indented(const std::string& lines, const std::string& indent) {
+  std::string out;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at) + 1;
+    out.append(indent).append(lines, at, end - at);
+    at = end;
+  }
+  return out;
+}
+
 // `parent`: the name of `json`.
 void show(const Json& json, std::string_view parent, const std::string& indent, std::string& out) {
   std::size_t widest = 0;
@@ -68,7 +78,7 @@ void show(const Json& json, std::string_view parent, const std::string& indent, 
     const std::string shown = clean(title.title);
     out.append(indent).append(shown);
     if (is_list_of_objects(value)) {
-      out.append("\n").append(of_objects(value));
+      out.append("\n").append(indented(of_objects(value), indent + "  "));
     } else if (!is_line(value)) {
       out += '\n';
       show(value, name, indent + "  ", out);
@@ -154,6 +164,14 @@ constexpr std::array<Column, 11> kTop{{{"ORIGIN", "origin"},
                                        {"LONGEST", "max_wait_seconds", Unit::seconds},
                                        {"PEAK", "peak"},
                                        {"BORROWS", "borrows"}}};
+constexpr std::array<Column, 8> kHistory{{{"AGO", "ago_seconds", Unit::seconds},
+                                          {"REQUESTS", "requests_per_second", Unit::per_second},
+                                          {"FAILED", "failed_per_second", Unit::per_second},
+                                          {"P50", "p50_seconds", Unit::seconds},
+                                          {"P99", "p99_seconds", Unit::seconds},
+                                          {"WAITING", "waiting"},
+                                          {"BUSY", "busy"},
+                                          {"OPEN", "open"}}};
 constexpr std::array<Column, 10> kConnection{{{"ID", "id"},
                                               {"STATE", "state"},
                                               {"OPENED", "opened"},
@@ -194,6 +212,7 @@ std::string cell(const Json& value, Unit unit) {
   if (value.is_null()) return "-";
   if (value.is_string()) return clean(value.get<std::string>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_structured() && value.empty()) return "none";
   if (value.is_number_float()) return with_unit(value.get<double>(), Unit::none);
   return clean(json_text(value));
 }
@@ -219,6 +238,15 @@ std::string top_table(const Json& pools) {
 
 std::string connections_table(const Json& connections) {
   return picked(connections, kConnection);
+}
+
+std::string history_table(const Json& series) {
+  Json points = Json::array();
+  for (const Column& column : kHistory) {
+    std::size_t at = 0;
+    for (const Json& value : series.value(column.key, Json::array())) points[at++][column.key] = value;
+  }
+  return picked(points, kHistory);
 }
 
 }  // namespace carpool::proxy::cli

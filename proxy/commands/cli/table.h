@@ -33,5 +33,6 @@ std::string shown(const Json& json);
 std::string pools_table(const Json& pools);
 std::string top_table(const Json& pools);  // of pools with "per_second", the most active first
 std::string connections_table(const Json& connections);
+std::string history_table(const Json& series);  // an object with a list of equal length for each column
 
 }  // namespace carpool::proxy::cli

@@ -56,6 +56,7 @@ std::string with_unit(double value, Unit unit) {
 Titled titled(std::string_view name) {
   constexpr std::string_view kInSeconds = "_seconds", kInBytes = "_bytes";
   if (name == "seconds") return {"for", Unit::seconds};
+  if (name == "found_seconds_ago") return {"found_ago", Unit::seconds};
   if (name.ends_with(kInSeconds)) return {name.substr(0, name.size() - kInSeconds.size()), Unit::seconds};
   if (name.ends_with(kInBytes)) return {name.substr(0, name.size() - kInBytes.size()), Unit::bytes};
   return {name, Unit::none};

@@ -173,7 +173,9 @@ Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::st
   json["current"] = {{"settings", json_of(study.limits, study.wait_timeout)}, {"outcome", json_of(now)}};
   json["simulated"] = {{"settings", json_of(changed.limits, changed.wait_timeout)}, {"outcome", json_of(then)}};
   json["handshakes_saved"] = static_cast<std::int64_t>(now.opened) - static_cast<std::int64_t>(then.opened);
-  json["explanation"] = sentences(now, then);
+  json["explanation"] = study.past.empty() ? std::vector<std::string>{"No borrow is recorded yet: there is no load to "
+                                                                      "simulate."}
+                                           : sentences(now, then);
   add_old_names(json, {{"current", "present"}, {"simulated", "what_if"}, {"explanation", "sentences"}});
   return json_answer(200, json);
 }

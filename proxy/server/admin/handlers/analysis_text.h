@@ -21,6 +21,7 @@ inline std::string rounded(double value) {
 }
 inline std::string time(Duration duration) {
   const double s = seconds(duration);
+  if (s == 0) return "0 s";
   if (s < 0.001) return rounded(s * 1e6) + " us";
   return s < 1 ? rounded(s * 1e3) + " ms" : rounded(s) + " s";
 }

@@ -1,0 +1,38 @@
+#include "proxy/server/declared_origin.h"
+
+#include <algorithm>
+
+#include "proxy/upstream/origin/origin_limits.h"
+
+namespace carpool::proxy {
+namespace {
+
+const config::OriginSettings* find(const config::Config& config, const std::string& label) {
+  const auto found =
+      std::find_if(config.origins.begin(), config.origins.end(),
+                   [&](const config::OriginSettings& settings) { return settings.origin.label() == label; });
+  return found == config.origins.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::optional<admin::PoolInfo> declared_pool(const config::Config& config, const std::string& label) {
+  const config::OriginSettings* const settings = find(config, label);
+  if (settings == nullptr) return std::nullopt;
+  admin::PoolInfo facts;
+  facts.origin = label;
+  facts.snapshot.size = settings->pool.first_size();
+  return facts;
+}
+
+std::optional<admin::PoolAnalysis> declared_study(const config::Config& config, const std::string& label) {
+  const config::OriginSettings* const settings = find(config, label);
+  if (settings == nullptr) return std::nullopt;
+  const pool::Scheme scheme = settings->origin.scheme;
+  admin::PoolAnalysis study;
+  study.limits = limits_of(settings->pool, scheme, speaks_of(settings->upstream, scheme), config);
+  study.wait_timeout = settings->pool.wait_timeout;
+  return study;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,16 @@
+// The admin endpoint's view of an [[origin]] that no request has used: it has no pool yet.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "proxy/config/config.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy {
+
+// Each returns nothing if no [[origin]] has this label.
+std::optional<admin::PoolInfo> declared_pool(const config::Config& config, const std::string& label);
+std::optional<admin::PoolAnalysis> declared_study(const config::Config& config, const std::string& label);
+
+}  // namespace carpool::proxy
