@@ -25,6 +25,11 @@ PAGE = """# Benchmarks
 
 <!-- tests/bench/report.py makes this page from tests/bench/results. -->
 
+On this page: [What is measured](#what-is-measured) · [Targets](#targets) · [Scenarios](#scenarios) ·
+[The pool beside the Java originals](#the-pool-beside-the-java-originals) · [The pool's operations by size](#the-pools-operations-by-size) ·
+[Execution](#execution) · [Applications whose https calls go through the proxy](#applications-whose-https-calls-go-through-the-proxy) ·
+[What interception costs](#what-interception-costs) · [How to repeat](#how-to-repeat)
+
 {conditions}
 
 ## What is measured

@@ -8,14 +8,12 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+\s+(.*)")
 
 
+def anchor(heading):
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading.strip().lower()))
+
+
 def anchors(tree, path):
-    found = set()
-    for line in tree.lines(path):
-        match = HEADING.match(line)
-        if match:
-            words = re.sub(r"[^\w\s-]", "", match.group(1).strip().lower())
-            found.add(re.sub(r"\s", "-", words))
-    return found
+    return {anchor(match.group(1)) for match in map(HEADING.match, tree.lines(path)) if match}
 
 
 def resolve(tree):
@@ -33,13 +31,17 @@ def resolve(tree):
                     yield Offence(path, number, "%s has no heading #%s" % (file, anchor))
 
 
-# Pages in which one looks something up; each other page ends within about four screens.
-REFERENCE = {"architecture", "benchmarks", "configuration", "execution", "log", "metrics", "pool", "testing"}
 PAGE_LINES = 205
 
 
+def contents_of(lines):
+    """The headings that the lines before the first section link to."""
+    first = next((n for n, line in enumerate(lines) if line.startswith("## ")), len(lines))
+    return {match.group(1)[1:] for line in lines[:first] for match in LINK.finditer(line) if (match.group(1) or "").startswith("#")}
+
+
 def pages(tree):
-    """A page of docs/ is short, and the table of contents names it."""
+    """The table of contents names each page of docs/. A page ends within about four screens, or its head links to its sections."""
     contents = "docs/README.md"
     named = {match.group(1).partition("#")[0] for line in (tree.lines(contents) if contents in tree.files else []) for match in LINK.finditer(line)
              if match.group(1)}
@@ -49,5 +51,10 @@ def pages(tree):
             continue
         if name not in named:
             yield Offence(path, 1, "%s does not name it" % contents)
-        if name[:-3] not in REFERENCE and len(tree.lines(path)) > PAGE_LINES:
-            yield Offence(path, PAGE_LINES + 1, "a page ends within %d lines; split it" % PAGE_LINES)
+        lines = tree.lines(path)
+        if len(lines) <= PAGE_LINES:
+            continue
+        missing = {anchor(line[3:]) for line in lines if line.startswith("## ")} - contents_of(lines)
+        if missing or not contents_of(lines):
+            yield Offence(path, PAGE_LINES + 1, "a page of more than %d lines is divided, or its head links to each section: %s"
+                          % (PAGE_LINES, ", ".join(sorted(missing))))

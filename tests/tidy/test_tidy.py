@@ -128,8 +128,10 @@ def test_links_lead_somewhere(tree):
 
 
 def test_a_page_is_short_and_the_contents_name_it(tree):
-    t = tree({"docs/README.md": "[a](a.md#x) [c](pool.md)\n", "docs/a.md": "\n" * (links.PAGE_LINES + 1), "docs/b.md": "", "docs/pool.md": "\n" * 400})
-    assert where(links.pages(t)) == [("docs/a.md", links.PAGE_LINES + 1), ("docs/b.md", 1)]
+    long = "## The one\n" + "\n" * links.PAGE_LINES + "## The other\n"
+    t = tree({"docs/README.md": "[a](a.md#x) [c](c.md) [d](d.md)\n", "docs/a.md": "\n" * (links.PAGE_LINES + 1), "docs/b.md": "",
+              "docs/c.md": "[The one](#the-one) · [The other](#the-other)\n" + long, "docs/d.md": "[The one](#the-one)\n" + long})
+    assert where(links.pages(t)) == [("docs/a.md", links.PAGE_LINES + 1), ("docs/b.md", 1), ("docs/d.md", links.PAGE_LINES + 1)]
 
 
 def test_a_comment_names_its_subject_first(tree):

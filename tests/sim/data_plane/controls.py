@@ -5,7 +5,7 @@
 
 One program holds all of them, and CARPOOL_MUTANT selects one: that of the release build, linked anew with the mutated
 files. The unchanged program runs first: no oracle may complain about it. Ends with 1 if one does, or if a defect is not
-found within the time. --table: prints the table of docs/testing.md at the end."""
+found within the time. --table: prints the table of docs/testing-simulation.md at the end."""
 import argparse
 import os
 import pathlib
