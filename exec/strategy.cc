@@ -5,6 +5,28 @@
 #include "base/assert.h"
 
 namespace carpool::exec {
+namespace {
+
+// A task of a strategy that this thread runs in place; strategies may be nested. A property of this thread's stack.
+struct Eating {
+  explicit Eating(const Strategy& s) : strategy(&s), outer(innermost) { innermost = this; }
+  ~Eating() { innermost = outer; }
+  Eating(const Eating&) = delete;
+  Eating& operator=(const Eating&) = delete;
+  static bool for_strategy(const Strategy& wanted) {
+    for (const Eating* one = innermost; one != nullptr; one = one->outer) {
+      if (one->strategy == &wanted) return true;
+    }
+    return false;
+  }
+
+  const Strategy* const strategy;
+  const Eating* const outer;
+  static thread_local const Eating* innermost;
+};
+thread_local const Eating* Eating::innermost = nullptr;
+
+}  // namespace
 
 StrategyCounts& StrategyCounts::operator+=(const StrategyCounts& other) {
   pc += other.pc, pic += other.pic, pec += other.pec, epc += other.epc;
@@ -14,8 +36,14 @@ StrategyCounts& StrategyCounts::operator+=(const StrategyCounts& other) {
 }
 
 Strategy::Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers,
-                   FailureSink* failures, Instant (*now)())
-    : mode_(mode), producer_(producer), executor_(executor), helpers_(helpers), failures_(failures), now_(now) {}
+                   FailureSink* failures, Instant (*now)(), HelperCount* count)
+    : mode_(mode),
+      producer_(producer),
+      executor_(executor),
+      helpers_(helpers),
+      failures_(failures),
+      now_(now),
+      count_(count) {}
 
 Strategy::~Strategy() {
   CARPOOL_ASSERT(word_.is_idle());
@@ -25,8 +53,17 @@ void Strategy::produce() {
   if (word_.begin()) run();
 }
 
+void Strategy::announce() {
+  if (Eating::for_strategy(*this)) {
+    word_.note();
+  } else {
+    produce();
+  }
+}
+
 bool Strategy::dispatch() {
   if (!word_.dispatch()) return true;
+  call_helper();
   TaskPtr helper = exec::lend(queued_);
   // Prefer a reserved thread, which is free now, to one that is free later.
   if (helpers_ != nullptr && mode_ == StrategyMode::adaptive && helpers_->try_execute(helper)) return true;
@@ -140,9 +177,11 @@ bool Strategy::hand_over() {
   // Normally times the call for a helper, not each task that runs while the helper is on its way.
   if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.let_go(now_());
   if (!word_.let_go(StrategyWord::handed)) return true;
+  call_helper();
   TaskPtr helper = exec::lend(handed_);
   if (helpers_->try_execute(helper)) return true;
   static_cast<void>(helper.release());  // the helper was neither run nor closed, so its bit in word_ is cleared here
+  if (count_ != nullptr) count_->helper_left();
   missed_.fetch_add(1, std::memory_order_relaxed);
   if (!word_.take_back(StrategyWord::handed)) return true;
   pace_.let_go(kNever);  // no thread was called, so none was late
@@ -151,6 +190,7 @@ bool Strategy::hand_over() {
 
 bool Strategy::ask_for_helper() {
   if (!word_.let_go(StrategyWord::queued)) return true;
+  call_helper();
   if (executor_.execute(exec::lend(queued_))) return true;
   missed_.fetch_add(1, std::memory_order_relaxed);
   return !word_.again();  // its close() cleared the bit, and it may be called again by now
@@ -168,6 +208,7 @@ void Strategy::invoke(TaskPtr task) {
 }
 
 void Strategy::run_here(TaskPtr task) {
+  const Eating here(*this);
   if (!run_task(std::move(task), failures_)) failed_.fetch_add(1, std::memory_order_relaxed);
 }
 

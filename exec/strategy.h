@@ -50,12 +50,32 @@ struct StrategyCounts {
   StrategyCounts& operator+=(const StrategyCounts& other);
 };
 
+// HelperCount: told of each helper that a strategy calls, for an owner that destroys its strategy while the threads go
+// on: the strategy must outlive its helpers.
+class HelperCount {
+ public:
+  virtual void helper_called() = 0;
+  virtual void helper_left() = 0;  // the helper's last access to the strategy has been made
+
+ protected:
+  ~HelperCount() = default;
+};
+
+// The threads and the limit that a program gives to all its strategies.
+struct StrategyParts {
+  StrategyMode mode;
+  Executor& executor;    // for PEC
+  TryExecutor* helpers;  // for EPC; null: none
+  TaskLimit& tasks;      // of all blocking tasks
+  FailureSink* failures;
+};
+
 class Strategy {
  public:
   // `helpers` may be null if the mode does not need it. All must outlive the strategy, which must outlive every thread
   // that runs it or its helpers.
   Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers, FailureSink* failures,
-           Instant (*now)() = Clock::now);
+           Instant (*now)() = Clock::now, HelperCount* count = nullptr);
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
   ~Strategy();
@@ -64,6 +84,11 @@ class Strategy {
   void produce();
   // As produce(), on another thread. Returns false if no thread will ever come.
   bool dispatch();
+  // As produce(). On a thread that runs a task of this strategy nothing is produced inside the task: the thread
+  // competes for the role when the task has ended, and the present producer checks again.
+  void announce();
+  // Returns true if there is a producer, which will check again; otherwise nothing was done.
+  bool note() { return word_.note(); }
 
   StrategyMode mode() const { return mode_; }
   StrategyCounts counts() const;
@@ -76,8 +101,15 @@ class Strategy {
     const char* name() const override { return "producing"; }
 
    private:
-    void run() override { strategy_.help(kind_); }
+    void run() override {
+      HelperCount* const count = strategy_.count_;
+      strategy_.help(kind_);
+      if (count != nullptr) count->helper_left();
+    }
     void close() override { strategy_.word_.drop(kind_); }
+    void dispose() override {
+      if (strategy_.count_ != nullptr) strategy_.count_->helper_left();
+    }
     Strategy& strategy_;
     const StrategyWord::Helper kind_;
   };
@@ -95,6 +127,9 @@ class Strategy {
   void execute(TaskPtr task);
   void invoke(TaskPtr task);
   void run_here(TaskPtr task);
+  void call_helper() const {
+    if (count_ != nullptr) count_->helper_called();
+  }
 
   const StrategyMode mode_;
   Producer& producer_;
@@ -102,6 +137,7 @@ class Strategy {
   TryExecutor* const helpers_;
   FailureSink* const failures_;
   Instant (*const now_)();
+  HelperCount* const count_;
   HelperTask handed_{*this, StrategyWord::handed};
   HelperTask queued_{*this, StrategyWord::queued};
   alignas(64) StrategyWord word_;

@@ -40,6 +40,11 @@ class StrategyWord {
   static constexpr Step again_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{w, false};
   }
+  // There may be something to produce, and the caller does not produce it now. Yes: the present producer will check
+  // again; no: there is none.
+  static constexpr Step note_step(Word w) {
+    return state(w) == idle ? Step{w, false} : Step{with(w, reproducing), true};
+  }
   // Nothing was produced. Yes: the role is free; no: produce once more.
   static constexpr Step end_step(Word w) {
     return state(w) == reproducing ? Step{with(w, producing), false} : Step{with(w, idle), true};
@@ -61,6 +66,7 @@ class StrategyWord {
 
   bool begin() { return change(begin_step); }
   bool again() { return change(again_step); }
+  bool note() { return change(note_step); }
   bool end() { return change(end_step); }
   bool let_go(Helper h) {
     return change([h](Word w) { return let_go_step(w, h); });

@@ -262,6 +262,10 @@ inline constexpr Metric kAdminShed{
     "carpool_admin_shed_total", counter, "door,what",
     "Connections to the admin endpoint (door admin) or to [metrics] address (door metrics) closed to make room for "
     "another (idle), and requests answered with 503 because too many responses are being produced (busy)."};
+inline constexpr Metric kAdminAbuse{"carpool_admin_abuse_total", counter, "door,kind",
+                                    "HTTP/2 connections to the admin endpoint (door admin) or to [metrics] address "
+                                    "(door metrics) ended because of what "
+                                    "the client did, by kind, as carpool_downstream_h2_abuse_total."};
 inline constexpr Metric kLogDropped{"carpool_log_dropped_total", counter, "",
                                     "Log lines that were not written because the queue was full or the write failed."};
 inline constexpr Metric kBuildInfo{"carpool_build_info", gauge, "version,compiler,build", "A constant 1."};
@@ -363,6 +367,7 @@ inline constexpr std::array kCatalog{
     &catalog::kReloadLimits,       //
     &catalog::kAdminConnections,   //
     &catalog::kAdminShed,          //
+    &catalog::kAdminAbuse,         //
     &catalog::kLogDropped,         //
     &catalog::kBuildInfo,          //
     &catalog::kCpu,                //

@@ -182,6 +182,10 @@ void admin_shed(Adding& points, const Registry&, const Sample& sample) {
     points.add({listener.name, "busy"}, listener.refused);
   }
 }
+void admin_abuse(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.admin) return;
+  for (const auto& [listener, kind, count] : sample.admin->abuses) points.add({listener, kind}, count);
+}
 void build(Adding& points, const Registry&, const Sample& sample) {
   points.set({sample.build.version, sample.build.compiler, sample.build.build}, 1);
 }
@@ -280,6 +284,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kReloadLimits, reload_limits},
     {&catalog::kAdminConnections, admin_connections},
     {&catalog::kAdminShed, admin_shed},
+    {&catalog::kAdminAbuse, admin_abuse},
     {&catalog::kLogDropped, total<&Sample::log_dropped>},
     {&catalog::kBuildInfo, build},
     {&catalog::kCpu, process<&ProcessSample::cpu_seconds>},

@@ -102,7 +102,13 @@ struct AdminSample {
     std::uint64_t ended_for_others = 0, refused = 0;
   };
   std::uint64_t reloads_applied = 0, reloads_refused = 0, connections = 0;
+  struct Abuse {
+    const char* listener = "";
+    std::string_view kind;
+    std::uint64_t count = 0;
+  };
   std::vector<Listener> listeners;
+  std::vector<Abuse> abuses;  // of HTTP/2 connections
   std::vector<Labelled> reload_limits;
 };
 

@@ -8,6 +8,8 @@
 namespace carpool::proxy {
 
 namespace {
+constexpr unsigned kConnectionHelpers =
+    64;                                  // queued helpers of connections (execute_produce); further ones are rejected
 constexpr unsigned kReserveLooks = 200;  // about a microsecond: a busy loop's next task often arrives that soon
 
 exec::ThreadPoolOptions pool_options(const config::Threads& settings, exec::FailureSink& failures) {
@@ -82,6 +84,7 @@ Executors::Executors(const config::Threads& settings, unsigned loops, unsigned c
       pool_(pool_options(settings, *this)),
       loops_(pool_.lease(loops)),
       from_loops_(pool_, "loops", settings.max_tasks + loops),
+      from_connections_(pool_, "connections", settings.max_tasks + kConnectionHelpers),
       reserve_(pool_, reserve_options(settings, cores, *this)),
       background_(pool_, background_options(settings, cores, *this)) {}
 
@@ -123,6 +126,25 @@ std::unique_ptr<exec::Driver> Executors::make_driver(exec::UvLoop& loop, exec::T
   return driver;
 }
 
+exec::StrategyParts Executors::connection_strategy() {
+  return {.mode = mode_of(settings_.strategy),
+          .executor = from_connections_,
+          .helpers = reserve_.capacity() == 0 ? nullptr : &reserve_,
+          .tasks = tasks_,
+          .failures = this};
+}
+
+void Executors::joins(const exec::Strategy& strategy) {
+  const Held lock(mutex_);
+  nested_.push_back(&strategy);
+}
+
+void Executors::leaves(const exec::Strategy& strategy) {
+  const Held lock(mutex_);
+  std::erase(nested_, &strategy);
+  left_ += strategy.counts();
+}
+
 bool Executors::execute(exec::TaskPtr task) {
   return tasks_.admit(*task) && background_.execute(std::move(task));
 }
@@ -135,6 +157,8 @@ exec::StrategyCounts Executors::strategies() const {
   exec::StrategyCounts counts;
   const Held lock(mutex_);
   for (const exec::Driver* driver : drivers_) counts += driver->counts();
+  for (const exec::Strategy* strategy : nested_) counts += strategy->counts();
+  counts += left_;
   return counts;
 }
 
@@ -174,8 +198,10 @@ admin::ThreadsInfo Executors::facts() const {
   facts.queue = threads.queue;
   facts.queue_limit = threads.queue_limit;
   const exec::TaskSource& runners = background_.source();
-  facts.sources = {{from_loops_.name(), from_loops_.limit(), from_loops_.queued(), from_loops_.refused()},
-                   {runners.name(), runners.limit(), runners.queued(), runners.refused()}};
+  facts.sources = {
+      {from_loops_.name(), from_loops_.limit(), from_loops_.queued(), from_loops_.refused()},
+      {from_connections_.name(), from_connections_.limit(), from_connections_.queued(), from_connections_.refused()},
+      {runners.name(), runners.limit(), runners.queued(), runners.refused()}};
   facts.background = {background.queued, background.running, background.max_running, background.executed};
   facts.started = threads.started;
   facts.left = threads.evicted;

@@ -34,6 +34,11 @@ class Executors final : public exec::Executor, private exec::FailureSink {
   // For loop number `loop`; `name` must live as long as the process.
   std::unique_ptr<exec::Driver> make_driver(exec::UvLoop& loop, exec::TurnHost& host, const char* name);
 
+  // For strategies inside a loop's, one per connection. joins() and leaves() add their counts to sample(); any thread.
+  exec::StrategyParts connection_strategy();
+  void joins(const exec::Strategy& strategy);
+  void leaves(const exec::Strategy& strategy);
+
   // Runs work that never touches a loop (compression, fsync). Any thread. Returns false, with the task closed, if too
   // many tasks exist.
   bool execute(exec::TaskPtr task) override;
@@ -50,10 +55,13 @@ class Executors final : public exec::Executor, private exec::FailureSink {
   exec::ThreadPool pool_;
   exec::ThreadPool::Lease loops_;
   exec::TaskSource from_loops_;
+  exec::TaskSource from_connections_;
   exec::ReservedThreads reserve_;
   exec::TaskExecutor background_;
   mutable Mutex mutex_;
   std::vector<const exec::Driver*> drivers_ GUARDED_BY(mutex_);  // they outlive every scrape
+  std::vector<const exec::Strategy*> nested_ GUARDED_BY(mutex_);
+  exec::StrategyCounts left_ GUARDED_BY(mutex_);  // of strategies that are gone
 };
 
 }  // namespace carpool::proxy

@@ -68,6 +68,78 @@ TEST(EveryStrategy, ProducesOnceMoreWhenRequestedWhileItProduces) {
   }
 }
 
+// Or tasks that announce others would nest without a limit.
+TEST(EveryStrategy, ProducesNothingInsideOneOfItsTasksThatAnnouncesMore) {
+  for (const StrategyMode mode : kAllModes) {
+    Scene scene(mode);
+    scene.helpers.free = 1;
+    bool inside = false;
+    bool nested = false;
+    Known second(Invocation::non_blocking, [&] { nested = inside; });
+    Known first(Invocation::either, [&] {
+      inside = true;
+      scene.add(second);
+      scene.strategy.announce();
+      inside = false;
+    });
+    scene.add(first);
+    scene.strategy.produce();
+    EXPECT_EQ(1, second.runs) << "produced after the task, by the same thread";
+    EXPECT_FALSE(nested);
+  }
+}
+
+TEST(EveryStrategy, ProducesAtOnceWhatAnotherThreadAnnounces) {
+  for (const StrategyMode mode : kAllModes) {
+    Scene scene(mode);
+    Known task(Invocation::non_blocking);
+    scene.add(task);
+    EXPECT_FALSE(scene.strategy.note()) << "there is no producer";
+    EXPECT_EQ(0, task.runs);
+    scene.strategy.announce();
+    EXPECT_EQ(1, task.runs);
+  }
+}
+
+// The owner of a strategy destroys it when no helper of it is left.
+TEST(EveryStrategy, SaysWhichHelpersAreStillToCome) {
+  struct Count final : HelperCount {
+    void helper_called() override { ++left; }
+    void helper_left() override { --left; }
+    int left = 0;
+  };
+  for (const StrategyMode mode : {StrategyMode::execute_produce_consume, StrategyMode::adaptive}) {
+    for (const bool closed : {false, true}) {
+      Queue queue;
+      Later pool;
+      Helpers helpers;
+      helpers.free = 1;
+      Count count;
+      Strategy strategy(mode, queue, pool, &helpers, nullptr, Clock::now, &count);
+      Known task;
+      queue.add(lend(task));
+      strategy.produce();
+      EXPECT_EQ(1, task.runs);
+      EXPECT_EQ(1, count.left);
+      if (closed) {
+        helpers.tasks.clear();
+        pool.tasks.clear();
+      } else {
+        helpers.run_all();
+        pool.run_all();
+      }
+      EXPECT_EQ(0, count.left);
+      Known second;
+      queue.add(lend(second));
+      strategy.dispatch();
+      EXPECT_EQ(1, count.left);
+      helpers.run_all();
+      pool.run_all();
+      EXPECT_EQ(0, count.left);
+    }
+  }
+}
+
 TEST(EveryStrategy, ProducesOnAfterATaskThatThrew) {
   for (const StrategyMode mode : kAllModes) {
     Scene scene(mode);

@@ -26,6 +26,7 @@ enum class At : std::uint8_t {
   call,        // about to call the helper
   refused,     // about to reacquire the role
   task,        // runs its task
+  note,        // its task has made one more
   again,       // competes for the role again
   execute,     // role reacquired: the task is queued instead
   gone,
@@ -39,8 +40,9 @@ struct World {
   std::array<At, kThreads> at{At::gone, At::gone, At::gone};
   std::uint8_t tasks = 0;               // announced, not produced
   std::uint8_t free = 0;                // hand-overs for which a thread is free
+  std::uint8_t makes = 0;               // tasks that make one more while they run
   bool handed = false, queued = false;  // a helper is pending
-  auto key() const { return std::tie(word, at, tasks, free, handed, queued); }
+  auto key() const { return std::tie(word, at, tasks, free, makes, handed, queued); }
   bool operator<(const World& other) const { return key() < other.key(); }
 };
 
@@ -48,6 +50,7 @@ struct World {
 struct Rules {
   bool look_again = true;  // begin() sets REPRODUCING
   bool take_back = true;   // a rejected hand-over reacquires the role
+  bool note = true;        // a task that made one more says so
 };
 
 struct Found {
@@ -147,6 +150,16 @@ class Search {
       case At::execute:
         return to(world, i, At::look);
       case At::task:
+        // Whether this task makes one more: both are explored.
+        if (world.makes > 0) {
+          World more = world;
+          --more.makes;
+          ++more.tasks;
+          to(more, i, At::note);
+        }
+        return to(world, i, At::again);
+      case At::note:
+        if (rules_.note) world.word = Word::note_step(world.word).word;
         return to(world, i, At::again);
       case At::again:
         return go(world, i, Word::again_step(world.word), At::look, At::gone);
@@ -161,8 +174,9 @@ class Search {
   std::set<World> seen_;
 };
 
-Found search(std::array<At, kThreads> actors, std::uint8_t free, Rules rules = {}) {
+Found search(std::array<At, kThreads> actors, std::uint8_t free, Rules rules = {}, std::uint8_t makes = 0) {
   World start;
+  start.makes = makes;
   start.at = actors;
   start.free = free;
   return Search(rules).from(start);
@@ -174,9 +188,11 @@ TEST(StrategyWord, NeverHasTwoProducersAndForgetsNoTaskInAnyInterleaving) {
     for (const At b : actors) {
       for (const At c : actors) {
         for (std::uint8_t free = 0; free <= 2; ++free) {
-          const Found found = search({a, b, c}, free);
-          EXPECT_FALSE(found.two_producers);
-          EXPECT_FALSE(found.forgotten);
+          for (const std::uint8_t makes : {std::uint8_t{0}, std::uint8_t{1}}) {
+            const Found found = search({a, b, c}, free, {}, makes);
+            EXPECT_FALSE(found.two_producers);
+            EXPECT_FALSE(found.forgotten);
+          }
         }
       }
     }
@@ -190,6 +206,21 @@ TEST(StrategyWord, IsSearchedDeepEnoughToFindAForgottenTask) {
 
 TEST(StrategyWord, IsSearchedDeepEnoughToFindARoleThatWasNotTakenBack) {
   EXPECT_TRUE(search({At::announce, At::announce, At::gone}, 0, {.take_back = false}).forgotten);
+}
+
+// The thread competes for the role after its task, but another one that finds nothing may have it until then.
+TEST(StrategyWord, IsSearchedDeepEnoughToFindATaskThatATaskMadeAndDidNotNote) {
+  EXPECT_TRUE(search({At::announce, At::announce, At::gone}, 1, {.note = false}, 1).forgotten);
+}
+
+TEST(StrategyWord, NotesForAProducerAloneThatThereMayBeMore) {
+  StrategyWord word;
+  EXPECT_FALSE(word.note());
+  EXPECT_TRUE(word.is_idle());
+  EXPECT_TRUE(word.begin());
+  EXPECT_TRUE(word.note());
+  EXPECT_FALSE(word.end()) << "produce once more";
+  EXPECT_TRUE(word.end());
 }
 
 TEST(StrategyWord, LooksOnceMoreWhenItWasToldToWhileProducing) {

@@ -5,103 +5,27 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
 #include <deque>
-#include <new>
 #include <string>
 
 #include "base/fd.h"
-#include "exec/mailbox.h"
-#include "exec/timer_heap.h"
 #include "proxy/net/plain_transport.h"
 #include "proxy/server/admin/gzip.h"
 #include "proxy/server/admin/handlers/pools.h"
-#include "tests/unit/server_admin_support.h"
+#include "tests/unit/server_admin_loop.h"
 
 namespace carpool::proxy {
 namespace {
 
 using namespace std::chrono_literals;
 
-class Program final : public admin::AdminView {
- public:
-  std::vector<admin::PoolInfo> pools() const override {
-    if (out_of_memory) throw std::bad_alloc();
-    std::vector<admin::PoolInfo> all(count);
-    for (std::size_t i = 0; i < count; ++i) all[i].origin = "http://origin-" + std::to_string(i) + ".example";
-    return all;
-  }
-  std::vector<LeakRecord> leaks() const override { return {}; }
-  std::vector<admin::ConnectionInfo> connections(const std::string&) const override { return {}; }
-  void name_borrowers(const std::string&, std::vector<admin::ConnectionInfo>&) const override {}
-  std::optional<admin::PoolAnalysis> study(const std::string&) const override { return std::nullopt; }
-  const metrics::Registry* registry() const override { return nullptr; }
-  std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
-  admin::ThreadsInfo threads() const override { return {}; }
-  std::uint64_t log_dropped() const override { return 0; }
-  metrics::BuildSample build() const override { return {}; }
-  admin::OverloadInfo overload() const override { return {}; }
-  metrics::AdminSample admin() const override { return {}; }
-  std::vector<std::string> not_ready() const override { return {}; }
-  std::vector<std::string> warm_ups_failed() const override { return {}; }
-  std::string config() const override { return {}; }
-
-  std::size_t count = 500;  // of pools: a long answer
-  bool out_of_memory = false;
-};
-
-// A loop that turns when the test says so, on a clock of the test's own.
-class HandLoop final : public exec::Loop {
- public:
-  exec::LoopId id() const override { return 0; }
-  Instant now() const override { return now_; }
-  void arm(exec::Timer& timer, Instant deadline) override { timers_.arm(timer, deadline); }
-  void disarm(exec::Timer& timer) override { timers_.remove(timer); }
-  void defer(exec::Deferred&) override {}
-  void post(exec::Mail& mail) override { static_cast<void>(mail_.push(mail)); }
-  Result<exec::WatchKey> watch(int fd, exec::Watcher& watcher) override {
-    fd_ = fd;
-    watcher_ = &watcher;
-    return exec::WatchKey{0, 1};
-  }
-  void unwatch(int, exec::WatchKey) override { watcher_ = nullptr; }
-  Status watch_shared(int, std::uint32_t, std::uint32_t) override { return Done{}; }
-  void unwatch_shared(int) override {}
-  void set_shared_watcher(exec::SharedWatcher*) override {}
-  std::span<char> scratch() override { return scratch_; }
-
-  void turn() {
-    exec::assume_on_loop();
-    pollfd poll_pending{fd_, POLLIN | POLLOUT | POLLRDHUP, 0};
-    if (watcher_ != nullptr && ::poll(&poll_pending, 1, 0) == 1) {
-      const auto is = [&](int what) { return (poll_pending.revents & what) != 0; };
-      watcher_->on_ready({is(POLLIN), is(POLLOUT), is(POLLRDHUP | POLLHUP | POLLERR)});
-    }
-    mail_.deliver(SIZE_MAX);
-    timers_.run_due(now_);
-  }
-  void pass(Duration time) {
-    now_ += time;
-    turn();
-  }
-
- private:
-  Instant now_{std::chrono::hours(1)};
-  exec::TimerHeap timers_;
-  exec::Mailbox mail_;
-  int fd_ = -1;
-  exec::Watcher* watcher_ = nullptr;
-  std::array<char, 16384> scratch_{};
-};
-
 // One client, and the tasks of its session, which run when the test says so.
-class AdminClient : public testing::Test, public AdminSession::Owner {
+class AdminClient : public testing::Test, public AdminConnection::Owner {
  protected:
   using Pair = std::array<int, 2>;
   static Pair unix_pair() {
@@ -131,21 +55,22 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
     const int small = 4096;
     ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     far_.reset(ends[1]);
-    session_ = std::make_unique<AdminSession>(loop_, *this, AdminSession::Asks{rules_, program_, control_},
+    session_ = std::make_unique<AdminSession>(loop_, *this, AdminConnection::Asks{rules_, program_, control_},
                                               net::make_plain(Fd(ends[0])));
-    EXPECT_TRUE(session_->start());
+    EXPECT_TRUE(session_->start(loop_.now() + 30s));
   }
   ~AdminClient() override {
     tasks_.clear();
     loop_.turn();
   }
 
-  void ended(AdminSession&) override { ++ended_; }
+  void ended(AdminConnection&) override { ++ended_; }
   bool room_to_work() override { return room_; }
-  void works(AdminSession&) override { works_ = true; }
-  void waits(AdminSession&) override { works_ = false; }
+  void works(AdminConnection&) override { works_ = true; }
+  void waits(AdminConnection&) override { works_ = false; }
   bool room_to_listen() const override { return false; }
-  void subscribed(AdminSession&) override {}
+  void subscribed(AdminConnection&) override {}
+  void stops_listening() override {}
   bool submit(exec::TaskPtr task) override {
     ++asked_;
     if (refuse_ > 0) {
@@ -202,7 +127,7 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
 
   HandLoop loop_;
   Fd far_;
-  admin::Rules rules_;
+  admin::SharedRules rules_;
   Program program_;
   admin::FakeControl control_;
   std::deque<exec::TaskPtr> tasks_;

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/mutex.h"
 #include "proxy/server/admin/request.h"
 #include "proxy/server/admin/response.h"
 
@@ -17,6 +19,23 @@ struct Rules {
   bool metrics_only = false;  // [metrics] address: /metrics, /livez, /readyz and nothing else
   std::string name;           // a Host allowed besides IP literals and localhost; may be empty
   std::string token;          // required for every request except those three; empty: not required
+};
+
+// The rules of a listener for threads that answer requests while a reload replaces the token.
+class SharedRules {
+ public:
+  Rules get() const {
+    const Held lock(mutex_);
+    return rules_;
+  }
+  void set(Rules rules) {
+    const Held lock(mutex_);
+    rules_ = std::move(rules);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  Rules rules_ GUARDED_BY(mutex_);
 };
 
 // Returns the refusal, or nothing if the request is allowed.

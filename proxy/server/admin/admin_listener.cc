@@ -16,6 +16,7 @@ constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of 
 AdminListener::AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only)
     : owner_(owner), acceptor_(loop, *this, kAdminAtOnce) {
   rules_.metrics_only = metrics_only;
+  shared_rules_.set(rules_);
 }
 
 AdminListener::~AdminListener() {
@@ -25,6 +26,7 @@ AdminListener::~AdminListener() {
 
 Status AdminListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   rules_.unix_socket = address.starts_with("unix:");
+  shared_rules_.set(rules_);
   return acceptor_.open_for_owner(address, kAdminBacklog, std::move(inherited));
 }
 
@@ -39,6 +41,7 @@ Status AdminListener::read_token(const std::string& path) {
                  "admin.token_file " + path + ": the first line has no token"};
   }
   rules_.token = std::move(token);
+  shared_rules_.set(rules_);
   return Done{};
 }
 

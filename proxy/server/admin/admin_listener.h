@@ -31,13 +31,14 @@ class AdminListener final : private net::Acceptor::Owner {
   // Reads the bearer token from this file again; empty: none is required. After a Fault the old token stays valid.
   Status read_token(const std::string& path);
   const net::Address& address() const { return acceptor_.address(); }  // the real port
-  const admin::Rules& rules() const { return rules_; }
+  const admin::SharedRules& rules() const { return shared_rules_; }
 
  private:
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   bool trusted(int fd) const;
   Owner& owner_;
   admin::Rules rules_;
+  admin::SharedRules shared_rules_;  // the same, for all threads
   net::Acceptor acceptor_;
 };
 

@@ -20,6 +20,8 @@ AdminServer::~AdminServer() {
   CARPOOL_ASSERT(!started_);
   if (!loop_) return;
   loop_->drain();
+  main_.reset();
+  metrics_.reset();
 }
 
 Status AdminServer::open(Inherited inherited) {
@@ -67,6 +69,18 @@ void AdminServer::stop() {
   ended_ = true;
 }
 
+exec::StrategyParts AdminServer::strategy_parts() const {
+  return executors_.connection_strategy();
+}
+
+void AdminServer::joins(const exec::Strategy& strategy) {
+  executors_.joins(strategy);
+}
+
+void AdminServer::leaves(const exec::Strategy& strategy) {
+  executors_.leaves(strategy);
+}
+
 void AdminServer::in_background(exec::TaskPtr task) {
   executors_.execute(std::move(task));
 }
@@ -77,16 +91,20 @@ metrics::AdminSample AdminServer::sample() const {
     if (!sessions) return;
     sample.connections += sessions->open();
     sample.listeners.push_back({name, sessions->ended_for_others(), sessions->refused()});
+    for (std::size_t i = 1; i < http::kH2Abuses; ++i) {
+      const auto kind = static_cast<http::H2Abuse>(i);
+      sample.abuses.push_back({name, http::h2_abuse_name(kind), sessions->abuses(kind)});
+    }
   };
   add("admin", main_);
   add("metrics", metrics_);
   return sample;
 }
 
-void AdminServer::subscribed(AdminSession& session) {
+void AdminServer::subscribed(AdminConnection& connection) {
   if (listeners_++ == 0) teller_->arm(loop_->now() + kTellEvery);
   feed_.update(view_);
-  session.send_event(feed_.whole(), feed_.changes());
+  connection.send_event(feed_.whole(), feed_.changes());
 }
 
 void AdminServer::sample_history() {

@@ -5,12 +5,12 @@
 #include "proxy/http/error_reply.h"
 #include "proxy/http/h1/codec.h"
 #include "proxy/http/reason_phrase.h"
+#include "proxy/server/admin/route_kind.h"
 
 namespace carpool::proxy {
 
 namespace {
-constexpr LocalHttpSession::Bounds kAdminBounds{
-    {16 * 1024, 100, 8 * 1024}, std::size_t{16} * 1024, {}, std::chrono::seconds(30)};
+constexpr LocalHttpSession::Bounds kAdminBounds{{16 * 1024, 100, 8 * 1024}, std::size_t{16} * 1024, {}, kAdminTimeout};
 
 void write_head(const admin::Response& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
@@ -34,6 +34,12 @@ AdminSession::~AdminSession() {
   if (streaming_ && !chunked_) http_.transport().reset_on_close();
 }
 
+Status AdminSession::start(Instant deadline) {
+  Status started = http_.start();
+  if (started) http_.wait_until(deadline);
+  return started;
+}
+
 LocalHttpSession::Next AdminSession::next() {
   using Next = LocalHttpSession::Next;
   if (answering_) return Next::wait;
@@ -46,33 +52,19 @@ LocalHttpSession::Next AdminSession::next() {
   return Next::read;
 }
 
-admin::Response AdminSession::made_at_once() {
-  if (request().too_long()) return admin::error_answer(413, "the body is too long");
-  admin::Response answer =
-      admin::handle(admin::make_request(request().head(), request().body()), rules_, asks_.view, asks_.control);
-  if (answer.stream && !owner_.room_to_listen()) return busy_answer("too many clients of /events", "10");
-  return answer;
-}
-
-admin::Response AdminSession::busy_answer(const char* why, const char* seconds) const {
-  admin::Response answer = admin::error_answer(503, why);
-  answer.headers.emplace_back("Retry-After", seconds);
-  return answer;
-}
-
 void AdminSession::on_request() {
   if (request().head().fields.count(http::FieldName::host) > 1) {
     http_.close_when_sent();
     return on_malformed({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
-  rules_ = asks_.rules;
+  rules_ = asks_.rules.get();
   const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
   if (request().too_long() || !admin::may_block(asked)) {
     answer_ = made_at_once();
     return respond();
   }
   if (!owner_.room_to_work()) {
-    answer_ = busy_answer("too many responses are being produced", "1");
+    answer_ = admin::busy_answer("too many responses are being produced", "1");
     return respond();
   }
   owner_.works(*this);
@@ -121,7 +113,9 @@ void AdminSession::send(const admin::Response& answer) {
   }
   send_out(out);
   if (http_.over()) return;
-  subscribed ? owner_.subscribed(*this) : owner_.waits(*this);
+  if (!subscribed) return owner_.waits(*this);
+  owner_.works(*this);
+  owner_.subscribed(*this);
 }
 
 void AdminSession::send_step() {
@@ -181,6 +175,7 @@ void AdminSession::on_timeout() {
 }
 
 void AdminSession::on_end() {
+  if (listening_) owner_.stops_listening();
   if (!answering_) owner_.ended(*this);  // otherwise when the response is ready
 }
 

@@ -10,46 +10,21 @@
 #include "exec/loop.h"
 #include "exec/task.h"
 #include "proxy/downstream/local_http_session.h"
-#include "proxy/net/session_budget.h"
-#include "proxy/server/admin/routes.h"
+#include "proxy/server/admin/access_rules.h"
+#include "proxy/server/admin/admin_connection.h"
 #include "proxy/server/admin/streamed_body.h"
 
 namespace carpool::proxy {
 
-class AdminSession final : public BudgetedSession, private LocalHttpSession::Handler {
+class AdminSession final : public AdminConnection, private LocalHttpSession::Handler {
  public:
-  class Owner {
-   public:
-    virtual void ended(AdminSession& session) LOOP_ONLY = 0;  // the owner destroys the session later
-    // Called before a slow response is started; it counts until the client has read it and may send the next request.
-    // Returns false if too many are in progress.
-    virtual bool room_to_work() LOOP_ONLY = 0;
-    virtual void works(AdminSession& session) LOOP_ONLY = 0;
-    virtual void waits(AdminSession& session) LOOP_ONLY = 0;
-    virtual bool room_to_listen() const LOOP_ONLY = 0;
-    virtual void subscribed(AdminSession& session) LOOP_ONLY = 0;  // from now on it receives send_event()
-    // For work that may block; a rejected task is closed. in_background() may be called on any thread, for work that
-    // never touches a loop.
-    virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
-    virtual void in_background(exec::TaskPtr task) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-  struct Asks {
-    const admin::Rules& rules;  // the listener's; a reload may change them: read on the loop
-    const admin::AdminView& view;
-    admin::AdminControl& control;
-  };
   AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport);
-  ~AdminSession();
-  Status start() LOOP_ONLY { return http_.start(); }
-  void end() LOOP_ONLY { http_.end(); }  // closes the connection
-
-  bool listening() const { return listening_; }
-  // Sends an event: `changes` to a listener that is up to date, otherwise `whole`. Skipped while the last message is
-  // unread.
-  void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
+  ~AdminSession() override;
+  // The first request must arrive before `deadline`.
+  Status start(Instant deadline) LOOP_ONLY;
+  void end() override LOOP_ONLY { http_.end(); }
+  bool listening() const override LOOP_ONLY { return listening_; }
+  void send_event(const std::string& whole, const std::string& changes) override LOOP_ONLY;
 
  private:
   enum class TaskResult : std::uint8_t { well, refused, failed };  // failed: by an exception
@@ -72,7 +47,6 @@ class AdminSession final : public BudgetedSession, private LocalHttpSession::Han
   void send_out(WriteBatch& out) LOOP_ONLY;
   admin::Response made_at_once() LOOP_ONLY;
   const BufferedRequest& request() const { return http_.request(); }
-  admin::Response busy_answer(const char* why, const char* seconds) const;
 
   // A slow response: computed off the loop, compressed in the background if it is sent whole, and posted back.
   // Meanwhile the session reads nothing and outlives its client. An exception in the task ends the connection and is

@@ -3,6 +3,7 @@
 
 #include "proxy/server/admin/admin_session.h"
 #include "proxy/server/admin/gzip.h"
+#include "proxy/server/admin/routes.h"
 
 namespace carpool::proxy {
 
@@ -17,6 +18,14 @@ void AdminSession::make_step() {
   made_ = TaskResult::well;
   http_.wait_until(deadline_);
   owner_.in_background(exec::lend(making_));  // a blocking task per step would hand the loop over each time
+}
+
+admin::Response AdminSession::made_at_once() {
+  if (request().too_long()) return admin::error_answer(413, "the body is too long");
+  admin::Response answer =
+      admin::handle(admin::make_request(request().head(), request().body()), rules_, asks_.view, asks_.control);
+  if (answer.stream && !owner_.room_to_listen()) return admin::busy_answer("too many clients of /events", "10");
+  return answer;
 }
 
 // Runs on the task's thread. The session may be destroyed as soon as the result is posted.
@@ -41,7 +50,7 @@ void AdminSession::make() {
 
 void AdminSession::not_made() {
   if (streaming_) return post_result(TaskResult::refused);
-  answer_ = busy_answer("too many blocking tasks", "1");
+  answer_ = admin::busy_answer("too many blocking tasks", "1");
   post_result(TaskResult::well);
 }
 

@@ -18,25 +18,44 @@ AdminSessions::AdminSessions(exec::Loop& loop, Host& host, const admin::AdminVie
 AdminSessions::~AdminSessions() {
   exec::assume_on_loop();  // which has stopped
   ended_sessions_.destroy_all();
-  while (AdminSession* session = budget_.any()) {
-    budget_.leave(*session);
-    const std::unique_ptr<AdminSession> dies(session);
+  while (!h2_.empty()) {
+    AdminH2Connection& connection = h2_.pop_front();
+    budget_.leave(connection);
+    closing_.push_back(connection);
+  }
+  while (!closing_.empty()) {
+    const std::unique_ptr<AdminH2Connection> dies(&closing_.pop_front());
+    host_.leaves(dies->strategy());
+  }
+  while (AdminConnection* connection = budget_.any()) {
+    budget_.leave(*connection);
+    const std::unique_ptr<AdminConnection> dies(connection);
   }
 }
 
-void AdminSessions::on_accept(AdminListener& listener, Fd client) {
-  if (budget_.full()) {
-    AdminSession* const longest = budget_.longest_waiting();
-    if (longest == nullptr) return;  // every session has a response in progress: the new client is closed
-    longest->end();
+// ---- room ----
+
+// Ends the connection that has waited longest. Returns false if a response is in progress on each.
+bool AdminSessions::make_room() {
+  if (!budget_.full()) return true;
+  AdminConnection* longest = budget_.next_waiting(nullptr);
+  while (longest != nullptr && longest->busy()) longest = budget_.next_waiting(longest);  // at most kMostH2
+  if (longest == nullptr) return false;
+  longest->end();
+  ended_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// The same among the connections of HTTP/2, each of which may hold more memory.
+bool AdminSessions::make_room_for_h2() {
+  if (h2_count_ < kMostH2) return true;
+  for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr; one = h2_.next(one)) {
+    if (one->busy()) continue;
+    one->end();
     ended_.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
-  const AdminSession::Asks asks{listener.rules(), view_, control_};
-  AdminSession::Owner& owner = *this;
-  auto session = std::make_unique<AdminSession>(loop_, owner, asks, net::make_plain(std::move(client)));
-  if (!session->start()) return;
-  open_.fetch_add(1, std::memory_order_relaxed);
-  budget_.join(*session.release());  // owned by the budget's lists until it ended
+  return false;
 }
 
 bool AdminSessions::room_to_work() {
@@ -45,24 +64,84 @@ bool AdminSessions::room_to_work() {
   return false;
 }
 
-void AdminSessions::subscribed(AdminSession& session) {
-  budget_.works(session);
-  host_.subscribed(session);
+// ---- connections ----
+
+void AdminSessions::on_accept(AdminListener&, Fd client) {
+  if (!make_room()) return;  // the new client is closed
+  AdminOpening::Owner& owner = *this;
+  auto opening = std::make_unique<AdminOpening>(loop_, owner, net::make_plain(std::move(client)));
+  if (opening->start()) join(std::move(opening));
+}
+
+void AdminSessions::join(std::unique_ptr<AdminConnection> connection) {
+  open_.fetch_add(1, std::memory_order_relaxed);
+  budget_.join(*connection.release());  // owned by the budget's lists until it ended
+}
+
+void AdminSessions::opened(AdminOpening& opening, AdminConnection::Protocol protocol,
+                           std::unique_ptr<net::Transport> transport, Instant deadline) {
+  ended(opening);
+  if (protocol == AdminConnection::Protocol::h2) return add_h2(std::move(transport), deadline);
+  const AdminConnection::Asks asks{listener_.rules(), view_, control_};
+  AdminConnection::Owner& owner = *this;
+  auto session = std::make_unique<AdminSession>(loop_, owner, asks, std::move(transport));
+  if (session->start(deadline)) join(std::move(session));
+}
+
+void AdminSessions::add_h2(std::unique_ptr<net::Transport> transport, Instant deadline) {
+  if (!make_room_for_h2()) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const AdminConnection::Asks asks{listener_.rules(), view_, control_};
+  AdminH2Connection::Owner& owner = *this;
+  auto connection =
+      std::make_unique<AdminH2Connection>(loop_, owner, asks, host_.strategy_parts(), std::move(transport));
+  if (!connection->start(deadline)) return;
+  host_.joins(connection->strategy());
+  h2_.push_back(*connection);
+  ++h2_count_;
+  join(std::move(connection));
+}
+
+void AdminSessions::ended(AdminConnection& connection) {
+  budget_.leave(connection);
+  open_.fetch_sub(1, std::memory_order_relaxed);
+  ended_sessions_.destroy_later(std::unique_ptr<AdminConnection>(&connection));
+}
+
+void AdminSessions::closing(AdminH2Connection& connection) {
+  abuses_[static_cast<std::size_t>(connection.abuse())].fetch_add(1, std::memory_order_relaxed);
+  budget_.leave(connection);
+  open_.fetch_sub(1, std::memory_order_relaxed);
+  connection.ListHook<AdminH2ConnectionTag>::unlink();
+  --h2_count_;
+  closing_.push_back(connection);
+}
+
+void AdminSessions::unused(AdminH2Connection& connection) {
+  host_.leaves(connection.strategy());
+  connection.ListHook<SessionBudgetTag>::unlink();
+  ended_sessions_.destroy_later(std::unique_ptr<AdminConnection>(&connection));
+}
+
+// ---- events ----
+
+void AdminSessions::subscribed(AdminConnection& connection) {
+  host_.subscribed(connection);
 }
 
 void AdminSessions::send_event(const std::string& whole, const std::string& changes) {
-  for (AdminSession* session = budget_.next_worked_for(nullptr); session != nullptr;) {
-    AdminSession* const after = budget_.next_worked_for(session);
-    if (session->listening()) session->send_event(whole, changes);
-    session = after;
+  for (AdminConnection* one = budget_.next_worked_for(nullptr); one != nullptr;) {
+    AdminConnection* const after = budget_.next_worked_for(one);
+    if (one->listening()) one->send_event(whole, changes);
+    one = after;
   }
-}
-
-void AdminSessions::ended(AdminSession& session) {
-  if (session.listening()) host_.stops_listening();
-  budget_.leave(session);
-  open_.fetch_sub(1, std::memory_order_relaxed);
-  ended_sessions_.destroy_later(std::unique_ptr<AdminSession>(&session));
+  for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr;) {
+    AdminH2Connection* const after = h2_.next(one);
+    if (one->listening()) one->send_event(whole, changes);
+    one = after;
+  }
 }
 
 }  // namespace carpool::proxy

@@ -3,6 +3,7 @@
 // responses in progress, so a probe is always accepted and answered.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,20 +11,28 @@
 #include "exec/deferred_deleter.h"
 #include "proxy/net/session_budget.h"
 #include "proxy/server/admin/admin_listener.h"
+#include "proxy/server/admin/admin_opening.h"
 #include "proxy/server/admin/admin_session.h"
+#include "proxy/server/admin/h2_connection.h"
 
 namespace carpool::proxy {
 
-class AdminSessions final : private AdminListener::Owner, private AdminSession::Owner {
+class AdminSessions final : private AdminListener::Owner,
+                            private AdminOpening::Owner,
+                            private AdminH2Connection::Owner {
  public:
   // Shared by all listeners.
   class Host {
    public:
     virtual bool room_to_listen() const LOOP_ONLY = 0;
-    virtual void subscribed(AdminSession& session) LOOP_ONLY = 0;
+    virtual void subscribed(AdminConnection& connection) LOOP_ONLY = 0;
     virtual void stops_listening() LOOP_ONLY = 0;
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
+    // For the strategies of connections.
+    virtual exec::StrategyParts strategy_parts() const LOOP_ONLY = 0;
+    virtual void joins(const exec::Strategy& strategy) LOOP_ONLY = 0;  // its counts belong to the program's
+    virtual void leaves(const exec::Strategy& strategy) = 0;
 
    protected:
     ~Host() = default;
@@ -37,31 +46,48 @@ class AdminSessions final : private AdminListener::Owner, private AdminSession::
   std::size_t open() const { return open_.load(std::memory_order_relaxed); }  // any thread, as the next two
   std::uint64_t ended_for_others() const { return ended_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  std::uint64_t abuses(http::H2Abuse kind) const {
+    return abuses_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+  }
   // Sends an event to all listeners of /events, except those that have not read the last one.
   void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
 
  private:
   void on_accept(AdminListener& listener, Fd client) override LOOP_ONLY;
-  void ended(AdminSession& session) override LOOP_ONLY;
+  void opened(AdminOpening& opening, AdminConnection::Protocol protocol, std::unique_ptr<net::Transport> transport,
+              Instant deadline) override LOOP_ONLY;
+  void ended(AdminConnection& connection) override LOOP_ONLY;
+  void closing(AdminH2Connection& connection) override LOOP_ONLY;
+  void unused(AdminH2Connection& connection) override LOOP_ONLY;
   bool room_to_work() override LOOP_ONLY;
-  void works(AdminSession& session) override LOOP_ONLY { budget_.works(session); }
-  void waits(AdminSession& session) override LOOP_ONLY { budget_.waits(session); }
+  void works(AdminConnection& connection) override LOOP_ONLY { budget_.works(connection); }
+  void waits(AdminConnection& connection) override LOOP_ONLY { budget_.waits(connection); }
   bool room_to_listen() const override LOOP_ONLY { return host_.room_to_listen(); }
-  void subscribed(AdminSession& session) override LOOP_ONLY;
+  void subscribed(AdminConnection& connection) override LOOP_ONLY;
+  void stops_listening() override LOOP_ONLY { host_.stops_listening(); }
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return host_.submit(std::move(task)); }
   void in_background(exec::TaskPtr task) override { host_.in_background(std::move(task)); }
+  void join(std::unique_ptr<AdminConnection> connection) LOOP_ONLY;
+  bool make_room() LOOP_ONLY;
+  bool make_room_for_h2() LOOP_ONLY;
+  void add_h2(std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY;
 
-  // /events listeners count as in progress; their number is below the difference.
-  static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96;
+  // HTTP/1.1's /events listeners count as in progress, at most 16. HTTP/2 connections cannot be ended while a
+  // response is in progress either. All three together are fewer than kMost, so there is always a connection to end.
+  static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96, kMostH2 = 15;
   exec::Loop& loop_;
   Host& host_;
   const admin::AdminView& view_;
   admin::AdminControl& control_;
   AdminListener listener_;
-  SessionBudget<AdminSession> budget_{kMost, kMaxWorkedFor};  // owns its sessions
-  exec::DeferredDeleter<AdminSession, SessionBudgetTag> ended_sessions_;
-  std::atomic<std::size_t> open_{0};  // written on the loop, read anywhere: relaxed, no partner, as the next two
+  SessionBudget<AdminConnection> budget_{kMost, kMaxWorkedFor};  // owns its connections
+  List<AdminH2Connection, AdminH2ConnectionTag> h2_;             // those of them that speak HTTP/2
+  std::size_t h2_count_ = 0;
+  List<AdminH2Connection, SessionBudgetTag> closing_;  // owned: threads may still have them
+  exec::DeferredDeleter<AdminConnection, SessionBudgetTag> ended_sessions_;
+  std::atomic<std::size_t> open_{0};  // written on the loop, read anywhere: relaxed, no partner, as the next three
   std::atomic<std::uint64_t> ended_{0}, refused_{0};
+  std::array<std::atomic<std::uint64_t>, http::kH2Abuses> abuses_{};
 };
 
 }  // namespace carpool::proxy

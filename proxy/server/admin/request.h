@@ -26,10 +26,11 @@ inline std::string_view only(const http::Fields& fields, std::string_view name) 
   return count > 1 ? "null" : fields.get(name);
 }
 
+// In HTTP/2 :authority takes the place of Host (RFC 9113 §8.3.1).
 inline AdminRequest make_request(const http::RequestHead& head, std::string_view body) {
   return {head.method,
           head.target,
-          head.fields.get("Host"),
+          head.authority.empty() ? head.fields.get("Host") : std::string_view(head.authority),
           only(head.fields, "Origin"),
           only(head.fields, "Sec-Fetch-Site"),
           only(head.fields, "Authorization"),

@@ -54,4 +54,10 @@ Response error_answer(std::uint16_t status, std::string_view error) {
   return problem_answer(status, error, Json::object());
 }
 
+Response busy_answer(std::string_view why, const char* seconds) {
+  Response answer = error_answer(503, why);
+  answer.headers.emplace_back("Retry-After", seconds);
+  return answer;
+}
+
 }  // namespace carpool::proxy::admin

@@ -48,5 +48,7 @@ struct Response {
 Response text_answer(std::uint16_t status, std::string_view content_type, std::string body);
 // application/problem+json (RFC 9457): title, status and detail; "error" repeats the detail.
 Response error_answer(std::uint16_t status, std::string_view error);
+// 503 with Retry-After.
+Response busy_answer(std::string_view why, const char* seconds);
 
 }  // namespace carpool::proxy::admin

@@ -303,6 +303,11 @@ bool may_block(const AdminRequest& request) {
   return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
 }
 
+bool needs_loop(const AdminRequest& request) {
+  const std::string_view path = path_of(request.target);
+  return !request.reads() || path == "/events" || path == "/log-level";
+}
+
 bool takes_long(const AdminRequest& request) {
   const std::string_view path = path_of(request.target);
   return path.ends_with("/connections") || path.ends_with("/what-if") || path.ends_with("/advice");

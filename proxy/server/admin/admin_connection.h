@@ -1,0 +1,68 @@
+// AdminConnection: one connection of a listener of the admin endpoint, in any protocol, and what it asks of its
+// listener. Lives on the admin loop.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "exec/loop.h"
+#include "exec/task.h"
+#include "proxy/net/session_budget.h"
+
+namespace carpool::proxy::admin {
+class AdminControl;
+class AdminView;
+class SharedRules;
+}  // namespace carpool::proxy::admin
+
+namespace carpool::proxy {
+
+// For a request to arrive, and for its response to be read.
+inline constexpr Duration kAdminTimeout = std::chrono::seconds(30);
+
+class AdminConnection : public BudgetedSession {
+ public:
+  enum class Protocol : std::uint8_t { h1, h2 };
+  class Owner {
+   public:
+    virtual void ended(AdminConnection& connection) LOOP_ONLY = 0;  // the owner destroys the connection later
+    // Called before a slow response is started; it counts until the client has read it and may send the next request.
+    // Returns false if too many are in progress.
+    virtual bool room_to_work() LOOP_ONLY = 0;
+    virtual void works(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual void waits(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual bool room_to_listen() const LOOP_ONLY = 0;
+    virtual void subscribed(AdminConnection& connection) LOOP_ONLY = 0;  // from now on it receives send_event()
+    virtual void stops_listening() LOOP_ONLY = 0;                        // one subscription has ended
+    // For work that may block; a rejected task is closed. in_background() may be called on any thread, for work that
+    // never touches a loop.
+    virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
+    virtual void in_background(exec::TaskPtr task) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  struct Asks {
+    const admin::SharedRules& rules;  // the listener's; a reload may change them
+    const admin::AdminView& view;
+    admin::AdminControl& control;
+  };
+
+  AdminConnection() = default;
+  AdminConnection(const AdminConnection&) = delete;
+  AdminConnection& operator=(const AdminConnection&) = delete;
+  virtual ~AdminConnection() = default;
+
+  virtual void end() LOOP_ONLY = 0;  // closes the connection
+  // Returns true if the connection must not be ended to make room: a response is being produced, or events are awaited.
+  virtual bool busy() const { return false; }
+  virtual bool listening() const LOOP_ONLY { return false; }
+  // Sends an event: `changes` to a listener that is up to date, otherwise `whole`. Skipped while the last message is
+  // unread.
+  virtual void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY {
+    static_cast<void>(whole);
+    static_cast<void>(changes);
+  }
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,44 @@
+// AdminOpening: a connection to the admin endpoint until its protocol is known: HTTP/2 if the client begins with its
+// preface (RFC 9113 §3.3), else HTTP/1.1. It reads nothing: the bytes stay in the socket for what follows.
+#pragma once
+
+#include <memory>
+
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "proxy/net/transport.h"
+#include "proxy/server/admin/admin_connection.h"
+
+namespace carpool::proxy {
+
+class AdminOpening final : public AdminConnection, private exec::Watcher {
+ public:
+  class Owner {
+   public:
+    // `opening` is destroyed later; `deadline`: until then the first request must have arrived.
+    virtual void opened(AdminOpening& opening, AdminConnection::Protocol protocol,
+                        std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY = 0;
+    virtual void ended(AdminConnection& connection) LOOP_ONLY = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport);
+  Status start() LOOP_ONLY;
+  void end() override LOOP_ONLY;
+
+ private:
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void on_deadline();
+  bool stop_watching() LOOP_ONLY;
+
+  exec::Loop& loop_;
+  Owner& owner_;
+  std::unique_ptr<net::Transport> transport_;
+  exec::WatchKey key_;
+  exec::Timer timer_;
+  Instant deadline_;
+  bool over_ = false;
+};
+
+}  // namespace carpool::proxy

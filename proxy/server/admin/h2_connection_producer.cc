@@ -1,0 +1,237 @@
+// AdminH2Connection as a producer: the holder of the role reads frames, writes what the session has to say, and returns
+// each piece of work that may block as a task.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "proxy/server/admin/h2_connection.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kVisit = std::size_t{64} * 1024;   // bytes read before others have their turn
+constexpr std::size_t kRead = std::size_t{16} * 1024;    // bytes per read: on the thread's stack
+constexpr std::size_t kUnsent = std::size_t{64} * 1024;  // above it nothing is read
+constexpr std::size_t kPullBytes = std::size_t{128} * 1024;
+constexpr std::size_t kMaxHeld = std::size_t{256} * 1024;  // bytes of unanswered requests
+constexpr std::uint32_t kMaxLingered = 1024 * 1024;
+constexpr Duration kLingerTime = std::chrono::seconds(2);
+}  // namespace
+
+exec::TaskPtr AdminH2Connection::produce() {
+  exec::assume_on_loop();  // of the inbox: its receiver is the holder of the role
+  now_ = clock_();
+  if (budget_ == 0) budget_ = kVisit;
+  take_signals();
+  inbox_.deliver(SIZE_MAX);
+  while (!closed_) {
+    if (lingering_) {
+      discard();
+      break;
+    }
+    dispatch_complete();
+    if (!write()) {
+      close();
+      break;
+    }
+    if (exec::TaskPtr task = next_task()) {
+      free_dropped();
+      return task;
+    }
+    if (!read_some()) break;
+  }
+  free_dropped();
+  settle();
+  return nullptr;
+}
+
+void AdminH2Connection::take_signals() {
+  // acquire pairs with the release in signal().
+  const std::uint32_t bits = signals_.exchange(0, std::memory_order_acquire);
+  if (bits == 0 || closed_) return;
+  const auto has = [bits](std::uint32_t one) { return (bits & one) != 0; };
+  transport_->on_readiness({has(Signal::readable), has(Signal::writable), has(Signal::hangup)});
+  if (has(Signal::deadline_passed)) expire();
+  if (closed_ || !has(Signal::ended)) return;
+  if (!lingering_ && !session_.over()) session_.goaway(http::H2Error::no_error);
+  static_cast<void>(write());
+  transport_->shut_write();
+  close();
+}
+
+// ---- bytes ----
+
+bool AdminH2Connection::write() {
+  if (!write_queue_.empty() && write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
+  while (write_queue_.empty()) {
+    WriteBatch out;
+    static_cast<void>(session_.pull(out.text(), kPullBytes, now_));  // on a failure, over() is true
+    if (out.empty()) break;
+    if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) return false;
+  }
+  if (session_.over() && write_queue_.empty()) linger();
+  return true;
+}
+
+bool AdminH2Connection::may_read() const {
+  return !lingering_ && !session_.over() && write_queue_.size() < kUnsent && transport_->maybe_readable();
+}
+
+bool AdminH2Connection::read_some() {
+  if (!may_read()) return false;
+  if (budget_ == 0) {
+    wish(Wish::resume);  // no event announces what is left
+    return false;
+  }
+  std::array<char, kRead> buffer;
+  const net::IoResult io = transport_->read(buffer);
+  if (io.io == net::Io::would_block) return false;
+  if (io.io != net::Io::ok) {
+    close();
+    return false;
+  }
+  budget_ -= std::min(budget_, io.bytes);
+  static_cast<void>(session_.receive({buffer.data(), io.bytes}, now_));  // on a Fault, over() is true after its GOAWAY
+  if (!session_.in_head()) {
+    head_since_ = kNever;
+  } else if (head_since_ == kNever) {
+    head_since_ = now_;
+  }
+  return true;
+}
+
+// Everything is sent: sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
+void AdminH2Connection::linger() {
+  if (std::exchange(lingering_, true)) return;
+  abuse_.store(session_.abuse(), std::memory_order_relaxed);
+  transport_->shut_write();
+  idle_since_ = now_ + kLingerTime - kAdminTimeout;
+  for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
+    while (!all->empty()) drop(all->front());
+  }
+}
+
+void AdminH2Connection::discard() {
+  std::array<char, kRead> buffer;
+  while (transport_->maybe_readable()) {
+    const net::IoResult io = transport_->read(buffer);
+    if (io.io == net::Io::would_block) return;
+    lingered_ += static_cast<std::uint32_t>(io.bytes);
+    if (io.io != net::Io::ok || lingered_ > kMaxLingered) return close();
+  }
+}
+
+// Ends the connection; the loop unregisters the socket. Streams that a task or the loop has are freed when they return.
+void AdminH2Connection::close() {
+  if (std::exchange(closed_, true)) return;
+  abuse_.store(session_.abuse(), std::memory_order_relaxed);
+  for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
+    while (!all->empty()) drop(all->front());
+  }
+  wish(Wish::end_it);
+}
+
+// ---- deadlines ----
+
+void AdminH2Connection::settle() {
+  budget_ = 0;  // the next visit gets its own
+  if (closed_) return;
+  const Instant next = next_deadline();
+  const bool earlier = next < published_;
+  published_ = next;
+  deadline_.store(next.time_since_epoch().count(), std::memory_order_relaxed);
+  if (earlier) wish(Wish::rearm);
+}
+
+// At most kAdminTimeout from now, also if nothing can expire: so it almost never has to be told to the loop's timer,
+// which reads it when the last one has passed.
+Instant AdminH2Connection::next_deadline() {
+  Instant next = now_ + kAdminTimeout;
+  if (lingering_) return idle_since_ + kAdminTimeout;
+  if (session_.streams() == 0 && !busy()) next = std::min(next, idle_since_ + kAdminTimeout);
+  if (head_since_ != kNever) next = std::min(next, head_since_ + kAdminTimeout);
+  for (Streams* all : {&arriving_, &ready_, &sending_}) {
+    for (AdminH2Stream* one = all->next(nullptr); one != nullptr; one = all->next(one)) {
+      next = std::min(next, one->deadline);
+    }
+  }
+  return std::min(next, retry_at_);
+}
+
+void AdminH2Connection::expire() {
+  published_ = kNever;  // the loop's timer is not armed: settle() must have it armed
+  if (now_ >= retry_at_) retry_at_ = kNever;
+  if (lingering_) return now_ >= idle_since_ + kAdminTimeout ? close() : void();
+  for (Streams* all : {&arriving_, &ready_, &sending_}) {
+    if (!closed_) expire(*all);
+  }
+  if (closed_) return;
+  if (head_since_ != kNever && now_ >= head_since_ + kAdminTimeout) {
+    session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
+  } else if (session_.streams() == 0 && !busy() && now_ >= idle_since_ + kAdminTimeout) {
+    if (!write_queue_.empty()) return close();
+    session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
+  }
+}
+
+// A request that does not arrive, or a response that is not read in time: its stream is reset. If the client reads
+// nothing at all, no reset reaches it.
+void AdminH2Connection::expire(Streams& streams) {
+  for (AdminH2Stream* one = streams.next(nullptr); one != nullptr;) {
+    AdminH2Stream* const after = streams.next(one);
+    if (now_ >= one->deadline) {
+      if (!write_queue_.empty()) return close();
+      session_.reset(*std::exchange(one->stream, nullptr), http::H2Error::cancel);
+      drop(*one);
+    }
+    one = after;
+  }
+}
+
+// release: on_wishes() acquires the bits and what was written before them.
+void AdminH2Connection::wish(std::uint32_t bits) {
+  if (wishes_.fetch_or(bits, std::memory_order_acq_rel) != 0) return;
+  enter();
+  loop_.post(wish_mail_);
+}
+
+// ---- requests ----
+
+http::H2StreamUser* AdminH2Connection::on_request(http::H2Stream& stream, http::RequestHead& head) {
+  auto request =
+      std::make_unique<AdminH2Stream>(static_cast<AdminH2Stream::Owner&>(*this), stream, head, now_ + kAdminTimeout);
+  idle_since_ = now_;
+  arriving_.push_back(*request);
+  return request.release();  // owned by the lists, see drop()
+}
+
+void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) {
+  http::RequestHead none;
+  http::H2StreamUser* const user = on_request(stream, none);
+  stream.set_user(user);
+  auto& request = static_cast<AdminH2Stream&>(*user);
+  const bool target = kind == FaultKind::target_too_long;
+  request.answer = admin::error_answer(target ? 414 : 431, "the request head exceeds a limit");
+  move(request, complete_);
+}
+
+bool AdminH2Connection::room_to_hold(std::size_t bytes) {
+  if (held_ + bytes > kMaxHeld) return false;
+  held_ += bytes;
+  return true;
+}
+
+void AdminH2Connection::consume(AdminH2Stream& stream, std::size_t bytes) {
+  if (stream.stream != nullptr) session_.consume(*stream.stream, bytes);
+}
+
+void AdminH2Connection::on_complete(AdminH2Stream& stream) {
+  if (!stream.responded) move(stream, complete_);
+}
+
+void AdminH2Connection::on_closed(AdminH2Stream& stream) {
+  idle_since_ = now_;
+  if (!stream.away) drop(stream);  // otherwise when it returns
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,216 @@
+// AdminH2Connection, responses: which thread produces each, how it is sent, and what is left of a stream.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "exec/task_limit.h"
+#include "proxy/http/h2/fields.h"
+#include "proxy/server/admin/h2_connection.h"
+#include "proxy/server/admin/route_kind.h"
+
+namespace carpool::proxy {
+
+namespace {
+// Responses in progress that may be long: produced, or not read yet. Further requests wait.
+constexpr std::uint32_t kMaxInProgress = 16;
+constexpr Duration kRetryStep = std::chrono::milliseconds(5);  // until a rejected step is tried again
+}  // namespace
+
+// Requests are dispatched outside of the session's calls: a handler may throw, and a stream that was reset in the same
+// read costs nothing.
+void AdminH2Connection::dispatch_complete() {
+  while (!complete_.empty()) {
+    AdminH2Stream& stream = complete_.pop_front();
+    try {
+      dispatch(stream);
+    } catch (...) {
+      session_.reset(*std::exchange(stream.stream, nullptr), http::H2Error::internal_error);
+      drop(stream);
+      throw;
+    }
+  }
+}
+
+void AdminH2Connection::dispatch(AdminH2Stream& stream) {
+  if (!stream.complete) {  // its head was refused: the rest of the request is not needed
+    respond(stream);
+    session_.leave(*std::exchange(stream.stream, nullptr));
+    return drop(stream);
+  }
+  if (std::optional<admin::Response> refused = stream.refusal()) {
+    stream.answer = std::move(*refused);
+    return respond(stream);
+  }
+  const admin::AdminRequest asked = stream.request();
+  if (admin::may_block(asked)) return queue_work(stream, AdminH2Stream::Work::respond, false);
+  if (!admin::needs_loop(asked)) {
+    stream.answer = handle(asked);
+    return respond(stream);
+  }
+  stream.away = true;
+  busy_.fetch_add(1, std::memory_order_relaxed);
+  enter();
+  loop_.post(stream.to_loop);
+}
+
+void AdminH2Connection::queue_work(AdminH2Stream& stream, AdminH2Stream::Work work, bool first) {
+  stream.work = work;
+  stream.ListHook<AdminH2StreamTag>::unlink();
+  first ? ready_.push_front(stream) : ready_.push_back(stream);
+}
+
+// A response that has begun goes on before others begin.
+exec::TaskPtr AdminH2Connection::next_task() {
+  for (AdminH2Stream* one = ready_.next(nullptr); one != nullptr;) {
+    AdminH2Stream* const after = ready_.next(one);
+    const bool starts = one->work == AdminH2Stream::Work::respond;
+    if (starts ? in_progress_ >= kMaxInProgress : retry_at_ != kNever) {
+      if (starts) return nullptr;  // those behind it wait as well
+    } else if (begin(*one)) {
+      return exec::lend(one->task);
+    }
+    one = after;
+  }
+  return nullptr;
+}
+
+// Returns false if too many tasks exist.
+bool AdminH2Connection::begin(AdminH2Stream& stream) {
+  const bool starts = stream.work == AdminH2Stream::Work::respond;
+  const bool may_run_here = starts && !admin::takes_long(stream.request());
+  stream.task.kind = may_run_here ? exec::Invocation::either : exec::Invocation::blocking;
+  if (!parts_.tasks.admit(stream.task)) {
+    if (starts) {
+      refuse(stream, "too many blocking tasks");
+    } else {
+      retry_at_ = now_ + kRetryStep;
+    }
+    return false;
+  }
+  stream.ListHook<AdminH2StreamTag>::unlink();
+  stream.away = true;
+  if (!std::exchange(stream.counted, true)) ++in_progress_;
+  busy_.fetch_add(1, std::memory_order_relaxed);
+  enter();
+  return true;
+}
+
+void AdminH2Connection::refuse(AdminH2Stream& stream, const char* why) {
+  stream.answer = admin::busy_answer(why, "1");
+  stream.body.reset();
+  respond(stream);
+}
+
+// Called by the thread that ran the task, or closed it.
+void AdminH2Connection::return_from_task(AdminH2Stream& stream) {
+  static_cast<void>(inbox_.push(stream.to_connection));
+  strategy_.announce();
+  leave();
+}
+
+// The stream is back from a task or from the loop.
+void AdminH2Connection::on_returned(AdminH2Stream& stream) {
+  using Made = AdminH2Stream::Made;
+  using Work = AdminH2Stream::Work;
+  busy_.fetch_sub(1, std::memory_order_relaxed);
+  stream.away = false;
+  if (closed_ || lingering_ || stream.stream == nullptr) return drop(stream);
+  if (stream.made == Made::failed) {
+    session_.reset(*std::exchange(stream.stream, nullptr), http::H2Error::internal_error);
+    return drop(stream);
+  }
+  if (stream.made == Made::refused) {
+    if (stream.work == Work::respond) return refuse(stream, "too many blocking tasks");
+    if (stream.work == Work::compress) return respond(stream);  // uncompressed
+    retry_at_ = now_ + kRetryStep;
+    return queue_work(stream, Work::step, true);
+  }
+  if (std::exchange(stream.to_compress, false)) return queue_work(stream, Work::compress, true);
+  stream.work == Work::step ? send_step(stream) : respond(stream);
+}
+
+void AdminH2Connection::send_head(AdminH2Stream& stream, const admin::Response& answer, bool end) {
+  http::H2Fields fields;
+  const std::string status = std::to_string(answer.status);
+  fields.add(":status", status);
+  if (!answer.content_type.empty()) fields.add("content-type", answer.content_type);
+  for (const auto& [name, value] : answer.headers) fields.add(name, value);
+  const std::string length = std::to_string(answer.body.size());
+  if (!stream.body && !answer.stream) fields.add("content-length", length);
+  session_.respond(*stream.stream, fields, end);
+}
+
+void AdminH2Connection::respond(AdminH2Stream& stream) {
+  const admin::Response answer = std::exchange(stream.answer, {});
+  const bool body_wanted = stream.request().method != "HEAD";
+  if (!body_wanted) stream.body.reset(), stream.listening = false;
+  const bool whole = !stream.body && !stream.listening;
+  const bool end = whole && (!body_wanted || answer.body.empty());
+  send_head(stream, answer, end);
+  stream.responded = true;
+  stream.deadline = now_ + kAdminTimeout;
+  if (stream.listening) busy_.fetch_add(1, std::memory_order_relaxed);
+  move(stream, sending_);
+  if (stream.body) return send_step(stream);
+  if (end || !whole) return;
+  session_.body(*stream.stream, answer.body);
+  session_.end(*stream.stream);
+}
+
+void AdminH2Connection::send_step(AdminH2Stream& stream) {
+  move(stream, sending_);
+  session_.body(*stream.stream, stream.body->take());
+  if (!stream.body->complete()) return on_sent(stream);  // it may have added nothing
+  stream.body.reset();
+  session_.end(*stream.stream);
+}
+
+// The client has taken the last step: the next one is produced.
+void AdminH2Connection::on_sent(AdminH2Stream& stream) {
+  if (stream.away || !stream.body || stream.stream->backlog() != 0) return;
+  queue_work(stream, AdminH2Stream::Work::step, true);
+}
+
+// Sends the event to every listener that has read the last one.
+void AdminH2Connection::on_event() {
+  for (AdminH2Stream* one = sending_.next(nullptr); one != nullptr; one = sending_.next(one)) {
+    if (!one->listening) continue;
+    if (event_mail_.resync) one->up_to_date = false;
+    if (one->stream->backlog() != 0 || !write_queue_.empty()) {
+      one->up_to_date = false;
+      continue;
+    }
+    session_.body(*one->stream, one->up_to_date ? event_mail_.changes : event_mail_.whole);
+    one->up_to_date = true;
+    one->deadline = now_ + kAdminTimeout;  // a client that reads nothing until then loses its stream
+  }
+  event_mail_.whole = {};
+  event_mail_.changes = {};
+  // release pairs with the acquire in send_event().
+  event_posted_.store(false, std::memory_order_release);
+}
+
+void AdminH2Connection::move(AdminH2Stream& stream, Streams& to) {
+  stream.ListHook<AdminH2StreamTag>::unlink();
+  to.push_back(stream);
+}
+
+// The stream may be in use up the stack, so it is freed later.
+void AdminH2Connection::drop(AdminH2Stream& stream) {
+  if (http::H2Stream* const open = std::exchange(stream.stream, nullptr)) open->set_user(nullptr);
+  if (stream.counted) --in_progress_;
+  stream.counted = false;
+  if (std::exchange(stream.listening, false)) {
+    if (stream.responded) busy_.fetch_sub(1, std::memory_order_relaxed);
+    unlistened_.fetch_add(1, std::memory_order_relaxed);
+    wish(Wish::unlisten);
+  }
+  held_ -= stream.held();
+  move(stream, dropped_);
+}
+
+void AdminH2Connection::free_dropped() {
+  while (!dropped_.empty()) const std::unique_ptr<AdminH2Stream> dies(&dropped_.pop_front());
+}
+
+}  // namespace carpool::proxy
