@@ -193,6 +193,22 @@ def test_events_tell_the_state_and_then_what_changes(origin, carpool):
         events.close()
 
 
+def test_a_new_listener_takes_no_change_from_the_others(origin, carpool):
+    c = carpool()
+    first = Events(c.admin_address)
+    assert first.next()[0] == "state"
+    with c.client() as client:
+        for _ in range(3):
+            o = origin()
+            first.next()  # most of a second is left until the next one
+            client.get(o.url + "/")
+            second = Events(c.admin_address)
+            assert o.url in [p["origin"] for p in second.next()[1]["pools"]]
+            kind, change = first.next()
+            assert kind == "change" and o.url in [p["origin"] for p in change["pools"]]
+            second.close()
+
+
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")
 def test_a_listener_that_does_not_read_costs_one_message(origin, carpool):
     origins = [origin() for _ in range(3)]

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -9,8 +10,9 @@ import urllib.request
 
 import h2.settings
 import pytest
-from harness.carpool import Carpool
-from harness.h2_client import CONTINUATION, HEADERS, PING, PREFACE, RST, SETTINGS, H2Client
+from harness.carpool import SANITIZED, Carpool
+from harness.h2_client import CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RST, SETTINGS, WINDOW, H2Client
+from harness.ports import free_port
 from harness.wait import until
 
 
@@ -44,6 +46,12 @@ def over_h1(c, path):
 
 def raw(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def abuses(c):
+    lines = over_h1(c, "/metrics")[2].decode().splitlines()
+    counts = [line.removeprefix('carpool_admin_abuse_total{door="admin",kind="') for line in lines if line.startswith("carpool_admin_abuse_total")]
+    return {line.split('"')[0] for line in counts if not line.endswith(" 0")}
 
 
 def test_a_response_is_the_same_over_both_protocols(proxy):
@@ -106,13 +114,19 @@ def test_events_follow_over_http2(proxy):
         assert ask(client, "/livez").status == 200
 
 
-ABUSES = {
-    "resets": lambda n: b"".join(raw(HEADERS, 5, i, LIVEZ) + raw(RST, 0, i, struct.pack(">I", 8)) for i in range(1, 2 * n, 2)),
-    "control": lambda n: raw(PING, 0, 0, b"12345678") * n + raw(SETTINGS, 0, 0) * n,
-    "continuations": lambda n: raw(HEADERS, 0, 1, LIVEZ) + raw(CONTINUATION, 0, 1, b"") * n,
-}
 # :method GET, :scheme http, :path /livez, :authority localhost
 LIVEZ = b"\x82\x86\x04\x06/livez\x01\x09localhost"
+# An entry of 3,000 bytes in the table of header fields, and references to it.
+BOMB = LIVEZ + b"\x40\x01a\x7f\xb9\x16" + b"x" * 3000 + b"\xbe" * 100
+ABUSES = {
+    "resets": lambda n: b"".join(raw(HEADERS, 5, i, LIVEZ) + raw(RST, 0, i, struct.pack(">I", 8)) for i in range(1, 2 * n, 2)),
+    "resets of streams beyond the limit": lambda n: b"".join(raw(HEADERS, 4, i, LIVEZ) for i in range(1, 2 * n, 2)),
+    "control": lambda n: raw(PING, 0, 0, b"12345678") * n + raw(SETTINGS, 0, 0) * n,
+    "control by priorities and windows": lambda n: (raw(PRIORITY, 0, 1, b"\0\0\0\0\1") + raw(WINDOW, 0, 0, b"\0\0\0\1")) * n,
+    "control by empty data": lambda n: raw(HEADERS, 4, 1, LIVEZ) + raw(DATA, 0, 1) * n,
+    "header_list": lambda n: raw(HEADERS, 5, 1, BOMB),
+    "continuations": lambda n: raw(HEADERS, 0, 1, LIVEZ) + raw(CONTINUATION, 0, 1, b"") * n,
+}
 
 
 @pytest.mark.parametrize("kind", ABUSES)
@@ -121,19 +135,37 @@ def test_a_flood_ends_its_connection_and_is_counted(proxy, kind):
         with contextlib.suppress(ConnectionError):
             for _ in range(20):
                 client.sock.sendall(ABUSES[kind](1000))
-    want = 'carpool_admin_abuse_total{door="admin",kind="'
-    until(lambda: any(line.startswith(want) and not line.endswith(" 0") for line in over_h1(proxy, "/metrics")[2].decode().splitlines()))
+    until(lambda: abuses(proxy) == {kind.split()[0]})
     assert over_h1(proxy, "/readyz")[0] == 200
 
 
-def test_bytes_that_are_no_frames_end_their_connection_alone(proxy):
+ERRORS = {
+    "a frame of a wrong size": (raw(SETTINGS, 0, 0, b"abc"), 6),
+    "a window that overflows": (raw(WINDOW, 0, 0, b"\x7f\xff\xff\xff") * 2, 3),
+    "a header block that cannot be decoded": (raw(HEADERS, 5, 1, b"\xff\xff\xff\xff\xff\xff\xff"), 9),
+    "a frame inside a header block": (raw(HEADERS, 1, 1, LIVEZ) + raw(PING, 0, 0, b"12345678"), 1),
+    "a stream of the server's": (raw(HEADERS, 5, 2, LIVEZ), 1),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_of_the_protocol_ends_its_connection_alone(proxy, error):
+    data, code = ERRORS[error]
     with client_of(proxy) as client:
-        client.sock.sendall(raw(SETTINGS, 0, 0, b"abc"))
+        client.sock.sendall(data)
         while client.read():
             pass
-        assert client.goaways
+        assert [c for _, c in client.goaways] == [code]
     with H2Client(proxy.admin_address) as client:
         assert ask(client, "/livez").status == 200
+
+
+def test_a_window_that_overflows_on_a_stream_ends_the_stream_alone(proxy):
+    with client_of(proxy) as client:
+        stream = client.ask("/log-level", method="PUT", authority="localhost", end=False)
+        client.sock.sendall(raw(WINDOW, 0, stream, b"\x7f\xff\xff\xff"))
+        assert client.until(lambda: client.answers[stream].reset == 3)
+        assert ask(client, "/livez").status == 200 and not client.goaways
 
 
 def test_idle_http2_connections_keep_no_probe_out(proxy):
@@ -146,6 +178,74 @@ def test_idle_http2_connections_keep_no_probe_out(proxy):
         assert over_h1(proxy, "/readyz")[0] == 200
         with client_of(proxy) as client:
             assert ask(client, "/readyz").status == 200
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")
+def test_clients_that_read_nothing_hold_a_bounded_number_of_responses(proxy):
+    with contextlib.ExitStack() as stack:
+        before = proxy.rss()
+        clients = [stack.enter_context(client_of(proxy)) for _ in range(15)]
+        streams = []
+        for client in clients:
+            client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+            client.flush()
+            streams += [(client, client.ask("/pools" if i % 2 else "/metrics", authority="localhost")) for i in range(40)]
+        for client, stream in streams[::40]:
+            assert client.until(lambda c=client, s=stream: c.answers[s].headers)
+        until(lambda: [c.ask("/livez", authority="localhost") and c.read() for c in clients] and
+              sum(c.answers[s].status == 503 for c, s in streams if c.answers[s].headers) > 0)
+        assert sum(c.answers[s].status == 200 for c, s in streams if c.answers[s].headers) <= 96
+        assert proxy.rss() < before + (24 << 20)
+        assert over_h1(proxy, "/readyz")[0] == 200
+
+
+def test_a_foreign_address_demands_the_token_over_http2(tmp_path):
+    token, port = tmp_path / "token", free_port()
+    token.write_text("s3cret-of-the-server\n")
+    proxy = Carpool(tmp_path, admin={"address": "0.0.0.0:%d" % port, "token_file": str(token)}, metrics={"address": "127.0.0.1:0"})
+    try:
+        with H2Client(("127.0.0.1", port)) as client:
+            right = ("authorization", "Bearer s3cret-of-the-server")
+            for path in ("/pools", "/threads", "/events", "/log-level", "/"):
+                refused = ask(client, path)
+                assert refused.status == 401 and "Bearer" in refused.get("www-authenticate"), path
+            assert ask(client, "/quit", method="POST").status == 401
+            assert ask(client, "/pools", headers=[("authorization", "Bearer wrong")]).status == 401
+            assert ask(client, "/pools", headers=[right, ("authorization", "Bearer wrong")]).status == 401
+            assert ask(client, "/pools", headers=[right]).status == 200
+            assert [ask(client, path).status for path in ("/livez", "/readyz", "/metrics")] == [200] * 3
+    finally:
+        proxy.stop()
+
+
+def test_the_metrics_listener_shows_the_same_over_http2(tmp_path):
+    port = free_port()
+    proxy = Carpool(tmp_path, metrics={"address": "127.0.0.1:%d" % port})
+    try:
+        with H2Client(("127.0.0.1", port)) as client:
+            for path, status in (("/metrics", 200), ("/livez", 200), ("/readyz", 200), ("/", 404), ("/pools", 404), ("/threads", 404), ("/events", 404)):
+                assert ask(client, path).status == status, path
+            assert ask(client, "/quit", method="POST").status == 404
+    finally:
+        proxy.stop()
+
+
+def test_a_connection_gets_goaway_when_the_process_ends(proxy):
+    with client_of(proxy) as client:
+        assert ask(client, "/livez").status == 200
+        proxy.signal(signal.SIGTERM)
+        while client.read():
+            pass
+        assert client.goaways == [(1, 0)]
+    assert proxy.wait() == 0
+
+
+def test_a_half_closed_connection_that_began_as_http2_ends(proxy):
+    with socket.create_connection(proxy.admin_address, 10) as half:
+        half.sendall(PREFACE[:10])
+        half.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionResetError):  # the preface was never read
+            assert half.recv(1) == b""
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")

@@ -66,6 +66,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
     if (connection_) connection_->end();
     for (int i = 0; i < 4; ++i) loop_.turn();
     EXPECT_TRUE(unused_) << "no thread has it any more";
+    EXPECT_EQ(responses_, 0U);
   }
 
   // ---- AdminH2Connection::Owner ----
@@ -79,11 +80,17 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   void works(AdminConnection&) override {}
   void waits(AdminConnection&) override {}
   bool room_to_listen() const override { return listeners_ < 1; }
-  void subscribed(AdminConnection& connection) override {
+  void subscribed() override {
     exec::assume_on_loop();
     ++listeners_;
-    connection.send_event("whole", "change");
+    connection_->send_event("whole", "change");
   }
+  bool begin_response() override {
+    if (responses_ == most_responses_) return false;
+    ++responses_;
+    return true;
+  }
+  void end_response() override { --responses_; }
   void stops_listening() override { --listeners_; }
   // The loop lends itself: it is the thread that runs the connection.
   bool submit(exec::TaskPtr task) override {
@@ -149,7 +156,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   std::deque<http::Heard> heard_;
   http::End client_{http::H2Role::client};
   std::string raw_;
-  unsigned listeners_ = 0;
+  unsigned listeners_ = 0, responses_ = 0, most_responses_ = 96;
   int runs_ = 0;
   bool no_tasks_ = false, closing_ = false, unused_ = false, at_end_ = false;
 };

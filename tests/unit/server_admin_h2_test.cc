@@ -2,6 +2,8 @@
 // meanwhile.
 #include "tests/unit/server_admin_h2_support.h"
 
+#include <algorithm>
+
 #include "proxy/server/admin/handlers/pools.h"
 
 namespace carpool::proxy {
@@ -27,7 +29,6 @@ TEST_F(AdminH2, EatsARequestInPlaceWhileAReservedThreadReadsOn) {
   std::uint16_t probed = 0;
   bool ponged = false, slow_waits = false;
   program_.meanwhile = [&] {
-    program_.meanwhile = nullptr;
     ASSERT_EQ(threads_.helpers.size(), 1U) << "the role is handed over before the request is run";
     const http::Heard& probe = ask("/livez");
     client_.session.ping(7);
@@ -111,7 +112,7 @@ TEST_F(AdminH2, ProducesNoFurtherStepBeforeTheWindowIsOpened) {
 TEST_F(AdminH2, AnswersACommandOnTheLoop) {
   const http::Heard& command = ask("/quit", "POST");
   talk();
-  EXPECT_EQ(command.response.status, 200);
+  EXPECT_EQ(command.response.status, 202);
   EXPECT_EQ(connection_->strategy().counts().tasks(), 0U);
 }
 
@@ -129,6 +130,54 @@ TEST_F(AdminH2, HasAtMostSixteenResponsesInProgressOneOfWhichMayWaitForTheClient
   }
   for (const http::Heard& one : heard_) EXPECT_EQ(one.response.status, 404);
   EXPECT_FALSE(connection_->busy());
+}
+
+TEST_F(AdminH2, GivesTheLoopAtMostSixteenCommandsAtATimeAndTheOthersWait) {
+  for (int i = 0; i < 20; ++i) ask("/pools/http%3A%2F%2Fa.example/warm-up?size=2", "POST");
+  talk();
+  pass(5ms);
+  while (hear()) {
+  }
+  const auto answered = [this] {
+    return std::count_if(heard_.begin(), heard_.end(), [](const auto& one) { return one.response.status == 200; });
+  };
+  EXPECT_EQ(answered(), 16);
+  talk();
+  pass(5ms);
+  talk();
+  EXPECT_EQ(answered(), 20);
+}
+
+TEST_F(AdminH2, CountsACommandWhoseStreamWasResetUntilItIsExecuted) {
+  for (int i = 0; i < 16; ++i) ask("/pools/http%3A%2F%2Fa.example/warm-up?size=2", "POST");
+  talk();
+  for (http::Heard& one : heard_) client_.session.reset(*one.stream, http::H2Error::cancel);
+  const http::Heard& next = ask("/quit", "POST");
+  talk();
+  EXPECT_EQ(next.response.status, 0);
+  pass(5ms);
+  talk();
+  EXPECT_EQ(next.response.status, 202);
+}
+
+TEST_F(AdminH2, RefusesAResponseWhenTheConnectionsOfItsListenerHaveTooMany) {
+  most_responses_ = 1;
+  const http::Heard& first = ask("/pools/http%3A%2F%2Fa.example/advice");
+  const http::Heard& second = ask("/pools");
+  const http::Heard& command = ask("/quit", "POST");
+  const http::Heard& probe = ask("/readyz");
+  talk();
+  EXPECT_EQ(probe.response.status, 200);
+  EXPECT_EQ(second.response.status, 503);
+  EXPECT_EQ(second.response.fields.get("retry-after"), "1");
+  EXPECT_EQ(command.response.status, 503);
+  EXPECT_EQ(control_.quits, 0);
+  threads_.run_first(threads_.queued);
+  talk();
+  EXPECT_EQ(first.response.status, 404);
+  const http::Heard& third = ask("/quit", "POST");
+  talk();
+  EXPECT_EQ(third.response.status, 202);
 }
 
 TEST_F(AdminH2, DropsTheResponseOfAStreamThatWasResetMeanwhile) {
@@ -232,11 +281,78 @@ TEST_F(AdminH2, RefusesTwoHostsALongBodyAndAForeignHost) {
   EXPECT_NE(got.find("Host must be an IP address"), std::string::npos);
   send(5, {{":method", "PUT"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/log-level"}}, false);
   say(http::data(5, std::string(16000, 'x'), false));
-  say(http::data(5, std::string(1000, 'x'), true));
+  say(http::data(5, std::string(1000, 'x'), false));
   loop_.turn();
   raw_.clear();
   hear();
   EXPECT_NE(raw_.find("the body is too long"), std::string::npos);
+  EXPECT_EQ(http::error_of(raw_, 5), static_cast<int>(http::H2Error::no_error)) << "the rest is not needed";
+  say(http::data(5, std::string(1000, 'x'), true));
+  send(7, {{":method", "CONNECT"}, {":authority", "localhost:443"}}, true);
+  raw_.clear();
+  hear();
+  const std::vector<http::Frame> heard = http::frames(raw_);
+  EXPECT_TRUE(std::any_of(heard.begin(), heard.end(), [](const auto& f) { return f.type == 1 && f.stream == 7; }))
+      << "a response, though there is no :path";
+  EXPECT_FALSE(closing_);
+}
+
+TEST_F(AdminH2, RefusesRequestsWhoseBytesAreTooManyTogether) {
+  tell();
+  loop_.turn();
+  http::List_ fields = http::get("/log-level");
+  fields[0].second = "PUT";
+  const std::string longest(15000, 'x');
+  fields.emplace_back("a", longest);
+  for (unsigned id = 1; id < 41; id += 2) {
+    say(http::headers(id, fields, false));
+    loop_.turn();
+  }
+  hear();
+  EXPECT_NE(raw_.find("too many bytes of unanswered requests"), std::string::npos);
+  EXPECT_EQ(http::error_of(raw_, 1), -1);
+  EXPECT_EQ(http::error_of(raw_, 39), static_cast<int>(http::H2Error::no_error));
+}
+
+TEST_F(AdminH2, ResetsAStreamThatIsLateAndEndsAConnectionWhoseClientReadsNothing) {
+  program_.count = 5000;
+  tell();
+  http::List_ fields = http::get("/pools");
+  fields[2].second = "localhost";
+  say(http::frame(4, 0, 0, std::string("\0\4", 2) + http::number(1 << 30)) +
+      http::frame(8, 0, 0, http::number(1 << 30)) + http::headers(1, fields));
+  loop_.turn();
+  while (!threads_.queued.empty()) threads_.run_first(threads_.queued);
+  pass(29s);
+  char buffer[65536];
+  for (int i = 0; i < 6; ++i) {  // the client reads some, so that bytes wait since then only
+    EXPECT_GT(::recv(far_.get(), buffer, sizeof buffer, 0), 0);
+    loop_.turn();
+    while (!threads_.queued.empty()) threads_.run_first(threads_.queued);
+    loop_.turn();
+  }
+  pass(2s);
+  EXPECT_FALSE(closing_) << "its stream was late, not the connection";
+  pass(20s);
+  EXPECT_FALSE(closing_);
+  pass(10s);
+  loop_.turn();
+  EXPECT_TRUE(closing_);
+}
+
+TEST_F(AdminH2, EndsAConnectionWithResponsesOfIncompleteRequestsThatAreNotRead) {
+  tell();
+  say(http::frame(4, 0, 0, std::string("\0\4", 2) + http::number(0)));
+  http::List_ fields = http::get("/log-level");
+  fields[0].second = "PUT";
+  say(http::headers(1, fields, false) + http::data(1, std::string(16000, 'x'), false) +
+      http::data(1, std::string(1000, 'x'), false));
+  loop_.turn();
+  pass(29s);
+  EXPECT_FALSE(closing_);
+  pass(2s);
+  hear();
+  EXPECT_EQ(http::error_of(raw_, 0), 0);
 }
 
 TEST_F(AdminH2, AnswersAHeadThatExceedsTheLimitAndGoesOn) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exec/loop.h"
@@ -22,7 +23,7 @@ class Program final : public admin::AdminView {
  public:
   std::vector<admin::PoolInfo> pools() const override {
     if (out_of_memory) throw std::bad_alloc();
-    if (meanwhile) meanwhile();
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
     std::vector<admin::PoolInfo> all(count);
     for (std::size_t i = 0; i < count; ++i) all[i].origin = "http://origin-" + std::to_string(i) + ".example";
     return all;
@@ -44,7 +45,7 @@ class Program final : public admin::AdminView {
 
   std::size_t count = 500;  // of pools: a long answer
   bool out_of_memory = false;
-  std::function<void()> meanwhile;  // while a response is produced
+  mutable std::function<void()> meanwhile;  // once, while a response is produced
 };
 
 // A loop that turns when the test says so, on a clock of the test's own.

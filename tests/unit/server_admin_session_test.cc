@@ -69,7 +69,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
   void works(AdminConnection&) override { works_ = true; }
   void waits(AdminConnection&) override { works_ = false; }
   bool room_to_listen() const override { return false; }
-  void subscribed(AdminConnection&) override {}
+  void subscribed() override {}
   void stops_listening() override {}
   bool submit(exec::TaskPtr task) override {
     ++asked_;

@@ -32,8 +32,9 @@ class AdminConnection : public BudgetedSession {
     virtual void works(AdminConnection& connection) LOOP_ONLY = 0;
     virtual void waits(AdminConnection& connection) LOOP_ONLY = 0;
     virtual bool room_to_listen() const LOOP_ONLY = 0;
-    virtual void subscribed(AdminConnection& connection) LOOP_ONLY = 0;  // from now on it receives send_event()
-    virtual void stops_listening() LOOP_ONLY = 0;                        // one subscription has ended
+    // The connection is listening(): it receives send_event() from now on, for the first time during this call.
+    virtual void subscribed() LOOP_ONLY = 0;
+    virtual void stops_listening() LOOP_ONLY = 0;  // one subscription has ended
     // For work that may block; a rejected task is closed. in_background() may be called on any thread, for work that
     // never touches a loop.
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;

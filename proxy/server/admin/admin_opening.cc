@@ -27,14 +27,14 @@ Status AdminOpening::start() {
 }
 
 // More bytes of a preface that is incomplete are a new edge of readiness.
-void AdminOpening::on_ready(exec::Ready) {
+void AdminOpening::on_ready(exec::Ready ready) {
   std::array<char, http::kH2Preface.size()> bytes;
   const ssize_t got = ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return end();
   const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
   const bool preface = http::kH2Preface.starts_with(text);
-  if (preface && text.size() < http::kH2Preface.size()) return;
+  if (preface && text.size() < http::kH2Preface.size()) return ready.hangup ? end() : void();
   if (!stop_watching()) return;
   owner_.opened(*this, preface ? Protocol::h2 : Protocol::h1, std::move(transport_), deadline_);
 }

@@ -101,10 +101,11 @@ metrics::AdminSample AdminServer::sample() const {
   return sample;
 }
 
-void AdminServer::subscribed(AdminConnection& connection) {
+// The new listener receives the whole state. The others receive what has changed: the next event contains only later
+// changes.
+void AdminServer::subscribed() {
   if (listeners_++ == 0) teller_->arm(loop_->now() + kTellEvery);
-  feed_.update(view_);
-  connection.send_event(feed_.whole(), feed_.changes());
+  tell();
 }
 
 void AdminServer::sample_history() {
@@ -116,11 +117,15 @@ void AdminServer::sample_history() {
 
 // Renders the event once for all listeners. A listener that has not taken the last message is skipped and later
 // receives a full snapshot: at most one message waits per listener.
+void AdminServer::tell() {
+  feed_.update(view_);
+  main_->send_event(feed_.whole(), feed_.changes());  // the metrics listener has no /events
+}
+
 void AdminServer::broadcast() {
   exec::assume_on_loop();
   if (listeners_ == 0) return;
-  feed_.update(view_);
-  main_->send_event(feed_.whole(), feed_.changes());  // the metrics listener has no /events
+  tell();
   teller_->arm(loop_->now() + kTellEvery);
 }
 

@@ -54,11 +54,12 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void enter() override {}
   void leave() override {}
   bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMaxListeners; }
-  void subscribed(AdminConnection& connection) override LOOP_ONLY;
+  void subscribed() override LOOP_ONLY;
   exec::StrategyParts strategy_parts() const override LOOP_ONLY;
   void joins(const exec::Strategy& strategy) override LOOP_ONLY;
   void leaves(const exec::Strategy& strategy) override;
   void stops_listening() override LOOP_ONLY { --listeners_; }
+  void tell() LOOP_ONLY;
   void broadcast();
   void sample_history();
 

@@ -114,8 +114,9 @@ void AdminSession::send(const admin::Response& answer) {
   send_out(out);
   if (http_.over()) return;
   if (!subscribed) return owner_.waits(*this);
+  listening_ = true;
   owner_.works(*this);
-  owner_.subscribed(*this);
+  owner_.subscribed();
 }
 
 void AdminSession::send_step() {
@@ -143,7 +144,6 @@ void AdminSession::send_out(WriteBatch& out) {
 }
 
 void AdminSession::send_event(const std::string& whole, const std::string& changes) {
-  listening_ = true;
   if (!http_.flush()) {
     up_to_date_ = false;
     return;

@@ -64,6 +64,13 @@ bool AdminSessions::room_to_work() {
   return false;
 }
 
+bool AdminSessions::begin_response() {
+  if (h2_responses_.fetch_add(1, std::memory_order_relaxed) < kMaxH2Responses) return true;
+  h2_responses_.fetch_sub(1, std::memory_order_relaxed);
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
 // ---- connections ----
 
 void AdminSessions::on_accept(AdminListener&, Fd client) {
@@ -126,10 +133,6 @@ void AdminSessions::unused(AdminH2Connection& connection) {
 }
 
 // ---- events ----
-
-void AdminSessions::subscribed(AdminConnection& connection) {
-  host_.subscribed(connection);
-}
 
 void AdminSessions::send_event(const std::string& whole, const std::string& changes) {
   for (AdminConnection* one = budget_.next_worked_for(nullptr); one != nullptr;) {

@@ -25,7 +25,7 @@ class AdminSessions final : private AdminListener::Owner,
   class Host {
    public:
     virtual bool room_to_listen() const LOOP_ONLY = 0;
-    virtual void subscribed(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual void subscribed() LOOP_ONLY = 0;
     virtual void stops_listening() LOOP_ONLY = 0;
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
@@ -59,11 +59,13 @@ class AdminSessions final : private AdminListener::Owner,
   void ended(AdminConnection& connection) override LOOP_ONLY;
   void closing(AdminH2Connection& connection) override LOOP_ONLY;
   void unused(AdminH2Connection& connection) override LOOP_ONLY;
+  bool begin_response() override;
+  void end_response() override { h2_responses_.fetch_sub(1, std::memory_order_relaxed); }
   bool room_to_work() override LOOP_ONLY;
   void works(AdminConnection& connection) override LOOP_ONLY { budget_.works(connection); }
   void waits(AdminConnection& connection) override LOOP_ONLY { budget_.waits(connection); }
   bool room_to_listen() const override LOOP_ONLY { return host_.room_to_listen(); }
-  void subscribed(AdminConnection& connection) override LOOP_ONLY;
+  void subscribed() override LOOP_ONLY { host_.subscribed(); }
   void stops_listening() override LOOP_ONLY { host_.stops_listening(); }
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return host_.submit(std::move(task)); }
   void in_background(exec::TaskPtr task) override { host_.in_background(std::move(task)); }
@@ -74,7 +76,7 @@ class AdminSessions final : private AdminListener::Owner,
 
   // HTTP/1.1's /events listeners count as in progress, at most 16. HTTP/2 connections cannot be ended while a
   // response is in progress either. All three together are fewer than kMost, so there is always a connection to end.
-  static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96, kMostH2 = 15;
+  static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96, kMostH2 = 15, kMaxH2Responses = 96;
   exec::Loop& loop_;
   Host& host_;
   const admin::AdminView& view_;
@@ -85,7 +87,8 @@ class AdminSessions final : private AdminListener::Owner,
   std::size_t h2_count_ = 0;
   List<AdminH2Connection, SessionBudgetTag> closing_;  // owned: threads may still have them
   exec::DeferredDeleter<AdminConnection, SessionBudgetTag> ended_sessions_;
-  std::atomic<std::size_t> open_{0};  // written on the loop, read anywhere: relaxed, no partner, as the next three
+  std::atomic<std::size_t> h2_responses_{0};  // in progress; any thread: relaxed, no partner, as the following
+  std::atomic<std::size_t> open_{0};          // written on the loop, read anywhere
   std::atomic<std::uint64_t> ended_{0}, refused_{0};
   std::array<std::atomic<std::uint64_t>, http::kH2Abuses> abuses_{};
 };

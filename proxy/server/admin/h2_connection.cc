@@ -44,6 +44,7 @@ AdminH2Connection::~AdminH2Connection() {
   for (Streams* all : {&awaited_, &arriving_, &complete_, &ready_, &sending_, &dropped_}) {
     while (!all->empty()) const std::unique_ptr<AdminH2Stream> dies(&all->pop_front());
   }
+  for (; in_progress_ != 0; --in_progress_) owner_.end_response();
 }
 
 Status AdminH2Connection::start(Instant deadline) {
@@ -168,7 +169,7 @@ void AdminH2Connection::answer_on_loop(AdminH2Stream& stream) {
   return_from_loop(stream);
   if (!subscribes) return;
   ++subscriptions_;
-  owner_.subscribed(*this);
+  owner_.subscribed();
 }
 
 void AdminH2Connection::poll_awaited() {

@@ -37,6 +37,10 @@ class AdminH2Connection final : public AdminConnection,
     // The connection is closed; threads may still have it until unused(), when the owner destroys it.
     virtual void closing(AdminH2Connection& connection) LOOP_ONLY = 0;
     virtual void unused(AdminH2Connection& connection) LOOP_ONLY = 0;
+    // A response that may be long begins, or a command. Any thread. Returns false if the listener's connections have too
+    // many.
+    virtual bool begin_response() = 0;
+    virtual void end_response() = 0;
 
    protected:
     ~Owner() = default;
@@ -121,8 +125,10 @@ class AdminH2Connection final : public AdminConnection,
   exec::TaskPtr produce() override;
   void take_signals();
   bool write();
+  bool flush();
   bool read_some();
   bool may_read() const;
+  bool idle() const;
   void settle();
   void expire();
   void expire(Streams& streams);
@@ -141,7 +147,10 @@ class AdminH2Connection final : public AdminConnection,
   void dispatch_complete();
   void dispatch(AdminH2Stream& stream);
   exec::TaskPtr next_task();
+  bool count(AdminH2Stream& stream);
+  void uncount(AdminH2Stream& stream);
   bool begin(AdminH2Stream& stream);
+  void send_to_loop(AdminH2Stream& stream);
   void queue_work(AdminH2Stream& stream, AdminH2Stream::Work work, bool first);
   void respond(AdminH2Stream& stream);
   void send_head(AdminH2Stream& stream, const admin::Response& answer, bool end);
@@ -182,6 +191,7 @@ class AdminH2Connection final : public AdminConnection,
   Instant idle_since_;
   Instant head_since_ = kNever;  // a header block is incomplete
   Instant retry_at_ = kNever;    // a step was refused
+  Instant unsent_since_ = kNever;
   Instant published_ = kNever;
   std::size_t budget_ = 0;  // bytes that may still be read in this visit
   std::size_t held_ = 0;    // bytes of requests

@@ -61,14 +61,21 @@ void AdminH2Connection::take_signals() {
 
 // ---- bytes ----
 
-bool AdminH2Connection::write() {
+bool AdminH2Connection::flush() {
   if (!write_queue_.empty() && write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
+  if (write_queue_.empty()) unsent_since_ = kNever;
   while (write_queue_.empty()) {
     WriteBatch out;
     static_cast<void>(session_.pull(out.text(), kPullBytes, now_));  // on a failure, over() is true
     if (out.empty()) break;
     if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) return false;
   }
+  if (!write_queue_.empty() && unsent_since_ == kNever) unsent_since_ = now_;
+  return true;
+}
+
+bool AdminH2Connection::write() {
+  if (!flush()) return false;
   if (session_.over() && write_queue_.empty()) linger();
   return true;
 }
@@ -105,10 +112,10 @@ void AdminH2Connection::linger() {
   if (std::exchange(lingering_, true)) return;
   abuse_.store(session_.abuse(), std::memory_order_relaxed);
   transport_->shut_write();
-  idle_since_ = now_ + kLingerTime - kAdminTimeout;
   for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
     while (!all->empty()) drop(all->front());
   }
+  idle_since_ = now_ + kLingerTime - kAdminTimeout;
 }
 
 void AdminH2Connection::discard() {
@@ -133,6 +140,12 @@ void AdminH2Connection::close() {
 
 // ---- deadlines ----
 
+// Streams of the session that are in no list, because their response was sent before their request was complete, do not
+// count.
+bool AdminH2Connection::idle() const {
+  return arriving_.empty() && complete_.empty() && ready_.empty() && sending_.empty() && !busy();
+}
+
 void AdminH2Connection::settle() {
   budget_ = 0;  // the next visit gets its own
   if (closed_) return;
@@ -148,8 +161,10 @@ void AdminH2Connection::settle() {
 Instant AdminH2Connection::next_deadline() {
   Instant next = now_ + kAdminTimeout;
   if (lingering_) return idle_since_ + kAdminTimeout;
-  if (session_.streams() == 0 && !busy()) next = std::min(next, idle_since_ + kAdminTimeout);
-  if (head_since_ != kNever) next = std::min(next, head_since_ + kAdminTimeout);
+  if (idle()) next = std::min(next, idle_since_ + kAdminTimeout);
+  for (const Instant since : {head_since_, unsent_since_}) {
+    if (since != kNever) next = std::min(next, since + kAdminTimeout);
+  }
   for (Streams* all : {&arriving_, &ready_, &sending_}) {
     for (AdminH2Stream* one = all->next(nullptr); one != nullptr; one = all->next(one)) {
       next = std::min(next, one->deadline);
@@ -161,26 +176,22 @@ Instant AdminH2Connection::next_deadline() {
 void AdminH2Connection::expire() {
   published_ = kNever;  // the loop's timer is not armed: settle() must have it armed
   if (now_ >= retry_at_) retry_at_ = kNever;
-  if (lingering_) return now_ >= idle_since_ + kAdminTimeout ? close() : void();
-  for (Streams* all : {&arriving_, &ready_, &sending_}) {
-    if (!closed_) expire(*all);
-  }
-  if (closed_) return;
-  if (head_since_ != kNever && now_ >= head_since_ + kAdminTimeout) {
+  const auto passed = [this](Instant since) { return since != kNever && now_ >= since + kAdminTimeout; };
+  if (lingering_ ? passed(idle_since_) : passed(unsent_since_)) return close();  // no reset would reach the client
+  if (lingering_) return;
+  for (Streams* all : {&arriving_, &ready_, &sending_}) expire(*all);
+  if (passed(head_since_)) {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
-  } else if (session_.streams() == 0 && !busy() && now_ >= idle_since_ + kAdminTimeout) {
-    if (!write_queue_.empty()) return close();
+  } else if (idle() && passed(idle_since_)) {
     session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
   }
 }
 
-// A request that does not arrive, or a response that is not read in time: its stream is reset. If the client reads
-// nothing at all, no reset reaches it.
+// A request that does not arrive, or a response that is not read in time: its stream is reset.
 void AdminH2Connection::expire(Streams& streams) {
   for (AdminH2Stream* one = streams.next(nullptr); one != nullptr;) {
     AdminH2Stream* const after = streams.next(one);
     if (now_ >= one->deadline) {
-      if (!write_queue_.empty()) return close();
       session_.reset(*std::exchange(one->stream, nullptr), http::H2Error::cancel);
       drop(*one);
     }
@@ -201,7 +212,7 @@ http::H2StreamUser* AdminH2Connection::on_request(http::H2Stream& stream, http::
   auto request =
       std::make_unique<AdminH2Stream>(static_cast<AdminH2Stream::Owner&>(*this), stream, head, now_ + kAdminTimeout);
   idle_since_ = now_;
-  arriving_.push_back(*request);
+  (request->no_room ? complete_ : arriving_).push_back(*request);
   return request.release();  // owned by the lists, see drop()
 }
 
@@ -230,7 +241,6 @@ void AdminH2Connection::on_complete(AdminH2Stream& stream) {
 }
 
 void AdminH2Connection::on_closed(AdminH2Stream& stream) {
-  idle_since_ = now_;
   if (!stream.away) drop(stream);  // otherwise when it returns
 }
 

@@ -11,7 +11,7 @@
 namespace carpool::proxy {
 
 namespace {
-// Responses in progress that may be long: produced, or not read yet. Further requests wait.
+// Commands that the loop executes, and responses that may be long: produced, or not read yet. Further requests wait.
 constexpr std::uint32_t kMaxInProgress = 16;
 constexpr Duration kRetryStep = std::chrono::milliseconds(5);  // until a rejected step is tried again
 }  // namespace
@@ -32,25 +32,19 @@ void AdminH2Connection::dispatch_complete() {
 }
 
 void AdminH2Connection::dispatch(AdminH2Stream& stream) {
-  if (!stream.complete) {  // its head was refused: the rest of the request is not needed
+  std::optional<admin::Response> refused = stream.refusal();
+  if (refused) stream.answer = std::move(*refused);
+  if (!stream.complete) {  // it exceeds a limit: the rest of the request is not needed
     respond(stream);
     session_.leave(*std::exchange(stream.stream, nullptr));
     return drop(stream);
   }
-  if (std::optional<admin::Response> refused = stream.refusal()) {
-    stream.answer = std::move(*refused);
-    return respond(stream);
-  }
+  if (refused) return respond(stream);
   const admin::AdminRequest asked = stream.request();
   if (admin::may_block(asked)) return queue_work(stream, AdminH2Stream::Work::respond, false);
-  if (!admin::needs_loop(asked)) {
-    stream.answer = handle(asked);
-    return respond(stream);
-  }
-  stream.away = true;
-  busy_.fetch_add(1, std::memory_order_relaxed);
-  enter();
-  loop_.post(stream.to_loop);
+  if (admin::needs_loop(asked)) return queue_work(stream, AdminH2Stream::Work::command, false);
+  stream.answer = handle(asked);
+  respond(stream);
 }
 
 void AdminH2Connection::queue_work(AdminH2Stream& stream, AdminH2Stream::Work work, bool first) {
@@ -63,9 +57,12 @@ void AdminH2Connection::queue_work(AdminH2Stream& stream, AdminH2Stream::Work wo
 exec::TaskPtr AdminH2Connection::next_task() {
   for (AdminH2Stream* one = ready_.next(nullptr); one != nullptr;) {
     AdminH2Stream* const after = ready_.next(one);
-    const bool starts = one->work == AdminH2Stream::Work::respond;
+    const bool command = one->work == AdminH2Stream::Work::command;
+    const bool starts = command || one->work == AdminH2Stream::Work::respond;
     if (starts ? in_progress_ >= kMaxInProgress : retry_at_ != kNever) {
       if (starts) return nullptr;  // those behind it wait as well
+    } else if (command) {
+      send_to_loop(*one);
     } else if (begin(*one)) {
       return exec::lend(one->task);
     }
@@ -74,8 +71,36 @@ exec::TaskPtr AdminH2Connection::next_task() {
   return nullptr;
 }
 
-// Returns false if too many tasks exist.
+// Returns false if the listener's connections have too many responses in progress.
+bool AdminH2Connection::count(AdminH2Stream& stream) {
+  if (stream.counted) return true;
+  if (!owner_.begin_response()) {
+    refuse(stream, "too many responses are being produced");
+    return false;
+  }
+  stream.counted = true;
+  ++in_progress_;
+  return true;
+}
+
+void AdminH2Connection::uncount(AdminH2Stream& stream) {
+  if (!std::exchange(stream.counted, false)) return;
+  --in_progress_;
+  owner_.end_response();
+}
+
+void AdminH2Connection::send_to_loop(AdminH2Stream& stream) {
+  if (!count(stream)) return;
+  stream.ListHook<AdminH2StreamTag>::unlink();
+  stream.away = true;
+  busy_.fetch_add(1, std::memory_order_relaxed);
+  enter();
+  loop_.post(stream.to_loop);
+}
+
+// Returns false if too many tasks or responses exist.
 bool AdminH2Connection::begin(AdminH2Stream& stream) {
+  if (!count(stream)) return false;
   const bool starts = stream.work == AdminH2Stream::Work::respond;
   const bool may_run_here = starts && !admin::takes_long(stream.request());
   stream.task.kind = may_run_here ? exec::Invocation::either : exec::Invocation::blocking;
@@ -89,7 +114,6 @@ bool AdminH2Connection::begin(AdminH2Stream& stream) {
   }
   stream.ListHook<AdminH2StreamTag>::unlink();
   stream.away = true;
-  if (!std::exchange(stream.counted, true)) ++in_progress_;
   busy_.fetch_add(1, std::memory_order_relaxed);
   enter();
   return true;
@@ -149,7 +173,10 @@ void AdminH2Connection::respond(AdminH2Stream& stream) {
   send_head(stream, answer, end);
   stream.responded = true;
   stream.deadline = now_ + kAdminTimeout;
-  if (stream.listening) busy_.fetch_add(1, std::memory_order_relaxed);
+  if (stream.listening) {
+    busy_.fetch_add(1, std::memory_order_relaxed);
+    uncount(stream);  // events have a limit of their own
+  }
   move(stream, sending_);
   if (stream.body) return send_step(stream);
   if (end || !whole) return;
@@ -198,8 +225,8 @@ void AdminH2Connection::move(AdminH2Stream& stream, Streams& to) {
 // The stream may be in use up the stack, so it is freed later.
 void AdminH2Connection::drop(AdminH2Stream& stream) {
   if (http::H2Stream* const open = std::exchange(stream.stream, nullptr)) open->set_user(nullptr);
-  if (stream.counted) --in_progress_;
-  stream.counted = false;
+  uncount(stream);
+  idle_since_ = now_;
   if (std::exchange(stream.listening, false)) {
     if (stream.responded) busy_.fetch_sub(1, std::memory_order_relaxed);
     unlistened_.fetch_add(1, std::memory_order_relaxed);

@@ -36,6 +36,7 @@ std::optional<admin::Response> AdminH2Stream::refusal() const {
 
 // ---- events of the session, for the holder of the role ----
 
+// A request over a limit is answered at once: the rest of it is not needed.
 void AdminH2Stream::on_body(std::string_view bytes) {
   connection_.consume(*this, bytes.size());
   too_long = too_long || body_.size() + bytes.size() > kMaxBody;
@@ -46,6 +47,7 @@ void AdminH2Stream::on_body(std::string_view bytes) {
   }
   connection_.release_held(body_.size());
   body_ = {};
+  connection_.on_complete(*this);
 }
 
 void AdminH2Stream::on_end() {
@@ -84,6 +86,7 @@ void AdminH2Stream::produce_response() {
     case Work::compress:
       return admin::compress(answer);
     case Work::respond:
+    case Work::command:
       break;
   }
   const admin::AdminRequest asked = request();

@@ -46,8 +46,8 @@ class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public htt
   AdminH2Stream(Owner& connection, http::H2Stream& stream, http::RequestHead& head, Instant deadline);
   ~AdminH2Stream() = default;
 
-  // Work that may block: the response, a further step of it, or its compression.
-  enum class Work : std::uint8_t { respond, step, compress };
+  // The response, a further step of it, or its compression, which may block; or a command, which the loop executes.
+  enum class Work : std::uint8_t { respond, step, compress, command };
   enum class Made : std::uint8_t { well, refused, failed };  // failed: by an exception
 
   admin::AdminRequest request() const;
