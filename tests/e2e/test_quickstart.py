@@ -13,7 +13,7 @@ def test_the_first_requests_share_a_connection(origin, carpool, context, pki):
     plain = reader.run
     reader.run = lambda command, **more: plain(command, **more).replace(uri, "https://api.example.com")
     reader.follow("docs/quickstart.md", "Your own origin")
-    reader.follow("docs/quickstart.md", "If it does not answer")
+    reader.follow("docs/quickstart.md", "If a request fails")
 
 
 def test_egress_refuses_what_smokescreen_refuses(carpool):
