@@ -196,7 +196,7 @@ class Checker {
     const std::string key = prefix + ".tls.verify";
     if (upstream.tls.verify || !places_.given(key)) return;
     reading_.warnings.push_back(at(key,
-                                   "is false, so whoever can answer for the origin reads and changes what is sent, "
+                                   "is false, so any host that answers for the origin reads and changes what is sent, "
                                    "expected true; ca_file names an authority of your own"));
   }
 

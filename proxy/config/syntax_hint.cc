@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "proxy/config/text.h"
 
@@ -25,19 +26,23 @@ bool contains(const std::array<std::string_view, 6>& words, std::string_view val
   return std::find(words.begin(), words.end(), value) != words.end();
 }
 
-// Returns what to write instead of the value; empty: the value is not one that lacks quotes alone.
-std::string advice(std::string_view value) {
-  if (contains(kTrue, value)) return "is no value of TOML: write true";
-  if (contains(kFalse, value)) return "is no value of TOML: write false";
+struct Advice {
+  std::string_view what;  // empty: the value is not one that lacks quotes alone
+  std::string instead;
+};
+
+Advice advice(std::string_view value) {
+  if (contains(kTrue, value)) return {"is no value of TOML", "true"};
+  if (contains(kFalse, value)) return {"is no value of TOML", "false"};
   const bool number = value.front() >= '0' && value.front() <= '9';
-  if (number && parse_duration(value)) return "is a duration without quotes: write " + in_quotes(value);
-  if (number && parse_size(value) && value.back() == 'B') return "is a size without quotes: write " + in_quotes(value);
+  if (number && parse_duration(value)) return {"is a duration without quotes", in_quotes(value)};
+  if (number && parse_size(value) && value.back() == 'B') return {"is a size without quotes", in_quotes(value)};
   const std::string_view base = value.substr(0, 2);
   if (base == "0x" || base == "0o" || base == "0b") return {};
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool text = std::any_of(value.begin(), value.end(), letter) ||
                     std::count(value.begin(), value.end(), '.') > 1 || value.find("::") != std::string_view::npos;
-  return text ? "is a text without quotes: write " + in_quotes(value) : std::string();
+  return text ? Advice{"is a text without quotes", in_quotes(value)} : Advice{};
 }
 
 }  // namespace
@@ -57,11 +62,15 @@ std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) 
   if (!one_word || value.size() > kLongestValue || value.find_first_of("[]{},") != std::string_view::npos) {
     return std::nullopt;
   }
-  const std::string what = advice(value);
-  if (what.empty()) return std::nullopt;
+  const Advice found = advice(value);
+  if (found.what.empty()) return std::nullopt;
   Place place = at;
   place.column = static_cast<unsigned>(start + 1);
-  return SyntaxHint{place, '`' + std::string(value) + "` " + what};
+  std::string mended(toml);
+  mended.replace(static_cast<std::size_t>(value.data() - toml.data()), value.size(), found.instead);
+  std::string text = '`' + std::string(value) + "` ";
+  text.append(found.what).append(": write ").append(found.instead);
+  return SyntaxHint{place, std::move(text), std::move(mended)};
 }
 
 }  // namespace carpool::proxy::config

@@ -7,6 +7,7 @@ import urllib.parse
 
 import pytest
 from harness.carpool import PROGRAM
+from harness.collector import Collector
 from harness.wait import until
 
 PLANTED = ["planted-text", "planted-file", "planted-environment", "planted-client-secret", "planted-token"]
@@ -85,3 +86,40 @@ def test_nothing_shows_a_credential(scene):
         for secret in (*PLANTED, BASIC):
             assert secret not in text, "%s shows %s:\n%s" % (where, secret, text)
     assert len(texts) > 20 and "x-text" in texts["/config"].lower()
+
+
+@pytest.mark.parametrize("form", ["json", "text", "combined"])
+def test_nothing_shows_a_secret_of_a_query(origin, carpool, gate, tmp_path, form):
+    def handler(exchange):
+        exchange.read_body()
+        if "held" in exchange.request.target:
+            gate.enter()
+        return False if "dies" in exchange.request.target else exchange.reply()
+    collector, o = Collector(), origin(handler)
+    log = {"level": "trace", "access_file": str(tmp_path / "access"), **({"access_format": form} if form == "combined" else {"format": form})}
+    c = carpool(log=log, otlp={"endpoint": collector.url, "interval": "100ms"}, pool={"leak_timeout": "100ms"})
+    secret = "planted-query"
+    queries = ["%s=%s" % (name, secret) for name in ("access_key", "AWSAccessKeyId", "X-Amz-Signature", "sig", "api-key", "client_secret", "id_token", "acc%65ss_key")]
+    fields = [("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), ("Referer", "http://a/?token=" + secret)]
+    texts = {}
+    with c.client() as client, c.client() as waiting:
+        waiting.send(b"GET %s/held?seen=1&%s HTTP/1.1\r\nHost: x\r\n\r\n" % (o.url.encode(), "&".join(queries).encode()))
+        gate.wait_for(1)
+        until(lambda: c.get_json("/leaks")["leaks"], what="the report of a long lease")
+        for query in queries:
+            assert client.request("GET", o.url + "/x?seen=1&" + query, fields).status == 200
+            texts["a 502 for " + query] = told(client.request("POST", o.url + "/dies?seen=1&" + query, fields))
+        texts["a 400"] = told(c.admin("GET", "/pools?access_key=" + secret))
+        texts.update(everything(c))
+        texts["/events"] = event(c)
+        gate.open()
+        assert waiting.response().status == 200
+    until(lambda: len(collector.spans) >= 2 * len(queries), what="the spans")
+    c.stop()
+    collector.stop()
+    texts["the log"], texts["the access log"] = "\n".join(c.output), (tmp_path / "access").read_text()
+    texts["the spans"] = repr(collector.spans)
+    for where, text in texts.items():
+        assert secret not in text, "%s shows it:\n%s" % (where, text)
+    assert "/held" in texts["/leaks"] and "seen=1" in texts["the access log"] and "***" in texts["the access log"]
+    assert texts["the access log"].count("seen=1") == 2 * len(queries) + 1, "one line each"
