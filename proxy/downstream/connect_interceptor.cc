@@ -33,10 +33,17 @@ constexpr std::size_t kMaxAgent = 128;  // thousands of such names may be kept
 // A client that verifies the certificate after the handshake leaves at once; one that leaves later may have no request.
 constexpr Duration kAtOnce = std::chrono::seconds(5);
 
-// Every application of a pod has the same address, so the User-Agent is a part of it. The socket is asked, because
-// ClientStream::peer() is empty while no access log is written.
-std::string name_of(int fd, std::string_view agent) {
-  return net::Address::peer_of(fd).host().append(1, ' ').append(agent.substr(0, kMaxAgent));
+// The address that a PROXY header announced; otherwise the socket's, because ClientStream::peer() is empty while no
+// access log is written.
+std::string host_of(const ClientStream& client) {
+  if (!client.listen().proxy_protocol) return net::Address::peer_of(client.socket()).host();
+  const std::string_view peer = client.peer();
+  return std::string(peer.substr(0, peer.rfind(':')));
+}
+
+// Every application of a pod has the same address, so the User-Agent is a part of it.
+std::string name_of(const ClientStream& client, std::string_view agent) {
+  return host_of(client).append(1, ' ').append(agent.substr(0, kMaxAgent));
 }
 
 metrics::TlsOffer offer_of(const tls::ClientHello& hello) {
@@ -98,8 +105,7 @@ ConnectInterceptor::Verdict ConnectInterceptor::accept(const ClientStream& clien
   connect->identity = std::move(leaf->identity);
   connect->head = head_again(request);
   if (admitted) context_.stats.count_authentication(*admitted);
-  Interception inside{
-      std::move(*origin), leaf->authority, {name_of(client.socket(), request.fields.get("user-agent"))}};
+  Interception inside{std::move(*origin), leaf->authority, {name_of(client, request.fields.get("user-agent"))}};
   connect->point = std::make_unique<ListenPoint>(client.listener(), std::move(inside), user);
   connect->user = std::move(user);
   return {std::move(connect), std::nullopt};

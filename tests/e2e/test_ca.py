@@ -152,6 +152,19 @@ def test_the_environment_survives_a_shell(tmp_path):
     assert shown.stdout == "%s/bundle.pem" % folder
 
 
+def test_options_that_java_has_already_stay_before_those_of_the_environment(tmp_path):
+    ca("init", tmp_path / "ca", "--host", NAME)
+    script = 'eval "$("$1" ca env "$2")"; printf "%s" "$JAVA_TOOL_OPTIONS"'
+
+    def options(**more):
+        return subprocess.run(["sh", "-c", script, "sh", PROGRAM, tmp_path / "ca"], env={"PATH": os.environ["PATH"], **more},
+                              capture_output=True, text=True, check=True, timeout=20).stdout
+
+    ours = options()
+    assert ours.startswith("-Djavax.net.ssl.trustStore=")
+    assert options(JAVA_TOOL_OPTIONS="-Xmx64m -Da='b c'") == "-Xmx64m -Da='b c' " + ours
+
+
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java")
 def test_java_finds_its_authorities_in_a_folder_whose_name_has_spaces(tmp_path):
     folder = tmp_path / "it's a folder"

@@ -42,6 +42,22 @@ def test_clients_that_refuse_are_told_apart_by_address_and_agent_even_without_an
     assert '"client":"127.0.0.1 test"' in warning, warning
 
 
+def test_clients_behind_a_balancer_are_told_apart_by_the_announced_address(scene, pki, authority):
+    _, c = scene(listen={"proxy_protocol": True, "trusted": ["127.0.0.0/8"]}, log={"access": False})
+
+    def announced(host):
+        return connected(c, header=b"PROXY TCP4 %s 10.0.0.1 4711 80\r\n" % host)
+
+    with pytest.raises(ssl.SSLCertVerificationError):
+        trusting(pki.ca).wrap_socket(announced(b"203.0.113.1"), server_hostname=NAME)
+    until(lambda: warning(c), what="a warning")
+    assert '"client":"203.0.113.1 test"' in warning(c)
+    with trusting(authority.ca).wrap_socket(announced(b"203.0.113.2"), server_hostname=NAME):
+        assert c.metric(CONNECTS, origin=c.label, result="distrusted") == 0
+    with trusting(pki.ca).wrap_socket(announced(b"203.0.113.1"), server_hostname=NAME):
+        assert c.metric(CONNECTS, origin=c.label, result="distrusted") == 1
+
+
 def test_of_a_long_user_agent_a_part_is_kept(scene, pki):
     _, c = scene()
     with pytest.raises(ssl.SSLCertVerificationError):

@@ -1,4 +1,7 @@
 // Session tickets of clients that show a certificate.
+#include <array>
+
+#include "proxy/net/tls/ticket_keys.h"
 #include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy::tls {
@@ -67,6 +70,70 @@ TEST(TlsTicketsOfAnotherIdentity, AreWorthNothing) {
   const auto again = tickets.connect();
   ASSERT_NE(again, nullptr);
   EXPECT_FALSE(again->server->security().resumed) << "the authorities of clients may have changed";
+}
+
+Instant now_of_keys{};
+Instant keys_time() {
+  return now_of_keys;
+}
+
+class TlsTicketKeys : public ::testing::TestWithParam<const char*> {
+ protected:
+  TlsTicketKeys() {
+    now_of_keys = Instant(24h);
+    ServerSettings settings;
+    settings.max_version = GetParam();
+    auto made = ServerContext::make(settings, keys_time);
+    server = std::move(*made);
+    client = trust(*server);
+  }
+  // Connects and takes the ticket. Returns true if it resumed a session.
+  bool resumes() {
+    Talk talk(*client, *server);
+    EXPECT_TRUE(talk.up);
+    Talk::write(*talk.server, "x");
+    Talk::read(*talk.client, 1);
+    return talk.server->security().resumed;
+  }
+  std::unique_ptr<ServerContext> server;
+  std::unique_ptr<ClientContext> client;
+};
+
+TEST_P(TlsTicketKeys, ThatWereReplacedDecryptTheirLastTickets) {
+  EXPECT_FALSE(resumes());
+  now_of_keys += TicketKeys::kRotation;
+  EXPECT_TRUE(resumes()) << "and the client gets a ticket of the new key";
+  now_of_keys += TicketKeys::kRotation;
+  // OpenSSL's client with TLS 1.2 keeps the session of the full handshake.
+  EXPECT_EQ(resumes(), std::string(GetParam()) == "1.3");
+}
+
+TEST_P(TlsTicketKeys, AreForgottenWhenTheirTicketsHaveExpired) {
+  EXPECT_FALSE(resumes());
+  now_of_keys += TicketKeys::kRotation + TicketKeys::kTicketLife;
+  EXPECT_FALSE(resumes());
+  EXPECT_TRUE(resumes());
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachVersion, TlsTicketKeys, ::testing::Values("1.2", "1.3"),
+                         [](const auto& version) { return std::string("Tls1") + version.param[2]; });
+
+TEST(TlsTicketKeysOfAContext, AreNotReplacedBeforeTheirTime) {
+  now_of_keys = Instant(24h);
+  TicketKeys keys(keys_time);
+  const auto first = keys.current();
+  now_of_keys += TicketKeys::kRotation - 1s;
+  ASSERT_TRUE(first && keys.current());
+  EXPECT_EQ(keys.current()->name, first->name);
+  now_of_keys += 1s;
+  const auto second = keys.current();
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->name, first->name);
+  EXPECT_NE(second->cipher, first->cipher);
+  ASSERT_TRUE(keys.find(first->name.data()) && keys.find(second->name.data()));
+  EXPECT_TRUE(keys.find(first->name.data())->renew);
+  EXPECT_FALSE(keys.find(second->name.data())->renew);
+  EXPECT_FALSE(keys.find(std::array<unsigned char, 16>{}.data()));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace {
 
 struct Variable {
   std::string_view name, before, file, after;
+  bool list = false;  // its value lists options: a shell adds ours to those that the environment has
 };
 
 constexpr std::array<Variable, 8> kVariables{{
@@ -19,7 +20,7 @@ constexpr std::array<Variable, 8> kVariables{{
     {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "", "/bundle.pem", ""},
     {"NODE_EXTRA_CA_CERTS", "", "/ca.pem", ""},  // added to Node's own
     {"JAVA_TOOL_OPTIONS", "-Djavax.net.ssl.trustStore=", "/bundle.p12",
-     " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit"},
+     " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit", true},
 }};
 
 std::string shell_quoted(std::string_view text) {
@@ -35,6 +36,12 @@ std::string option_of(std::string_view name, const std::string& path) {
   return std::string(name).append(1, quote).append(path).append(1, quote);
 }
 
+std::string command_of(const Variable& variable, const std::string& value) {
+  std::string out = std::string("export ").append(variable.name).append("=");
+  if (variable.list) out.append("\"${").append(variable.name).append(":+$").append(variable.name).append(" }\"");
+  return out.append(shell_quoted(value));
+}
+
 }  // namespace
 
 std::string environment_of(const std::string& dir, bool plain) {
@@ -42,8 +49,7 @@ std::string environment_of(const std::string& dir, bool plain) {
   for (const Variable& variable : kVariables) {
     const std::string path = std::string(dir).append(variable.file);
     const std::string value = variable.before.empty() ? path : option_of(variable.before, path).append(variable.after);
-    out.append(plain ? "" : "export ").append(variable.name).append("=").append(plain ? value : shell_quoted(value));
-    out += '\n';
+    out.append(plain ? std::string(variable.name).append("=").append(value) : command_of(variable, value)).append("\n");
   }
   return out;
 }

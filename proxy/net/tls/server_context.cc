@@ -7,11 +7,14 @@
 #include "proxy/net/tls/material.h"
 #include "proxy/net/tls/openssl.h"
 #include "proxy/net/tls/ticket.h"
+#include "proxy/net/tls/ticket_keys.h"
 #include "proxy/net/tls/verify.h"
 
 namespace carpool::proxy::tls {
 
 struct ServerContext::Impl {
+  explicit Impl(TicketKeys::Now now) : ticket_keys(now) {}
+  TicketKeys ticket_keys;
   SslCtxPtr context;
   std::string certificate, key;
   std::string alpn;  // in wire format, preferred first
@@ -151,15 +154,21 @@ struct Source {
   const Material* files = nullptr;
 };
 
+bool set_tickets(ServerContext::Impl& impl) {
+  SSL_CTX_set_session_ticket_cb(impl.context.get(), mark_ticket, judge_ticket, nullptr);
+  return impl.ticket_keys.install(impl.context.get());
+}
+
 Status use_source(ServerContext::Impl& impl, const ServerSettings& settings, const Source& source) {
   if (source.issuer != nullptr) return use_issued(impl, settings, *source.issuer);
   if (!settings.cert_file.empty()) return use_files(impl, settings, *source.files);
   return use_self_signed(impl, settings);
 }
 
-Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, const Source& source) {
+Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, const Source& source,
+                                               TicketKeys::Now now = Clock::now) {
   ERR_clear_error();
-  auto impl = std::make_unique<ServerContext::Impl>();
+  auto impl = std::make_unique<ServerContext::Impl>(now);
   impl->context.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = impl->context.get();
   if (context == nullptr) return cannot("a TLS server");
@@ -167,12 +176,12 @@ Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, c
   // Tickets resume sessions; a cache would hold one for each client.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   if (Status used = use_source(*impl, settings, source); !used) return used.take_fault();
-  SSL_CTX_set_session_ticket_cb(context, mark_ticket, judge_ticket, nullptr);
   if (SSL_CTX_set_cipher_list(context, kCiphers) != 1 || SSL_CTX_set1_groups_list(context, kGroups) != 1 ||
       SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
       SSL_CTX_set_session_id_context(context, kSessionContext, sizeof kSessionContext) != 1 ||
-      !prefer_cheap_handshakes(context) || !demand_client_certificate(context, settings.client_ca)) {
+      !prefer_cheap_handshakes(context) || !set_tickets(*impl) ||
+      !demand_client_certificate(context, settings.client_ca)) {
     return cannot("a TLS server");
   }
   impl->alpn = alpn_wire(settings.alpn);
@@ -189,10 +198,10 @@ Result<Material> material_of(const ServerSettings& settings) {
 
 }  // namespace
 
-Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings& settings) {
+Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings& settings, Instant (*now)()) {
   const Result<Material> material = material_of(settings);
   if (!material) return material.fault();
-  return make_of(settings, {nullptr, &*material});
+  return make_of(settings, {nullptr, &*material}, now);
 }
 
 Result<std::unique_ptr<ServerContext>> ServerContext::renew(const ServerContext* before,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "proxy/net/tls/tls_transport.h"
 
@@ -31,7 +32,8 @@ struct ServerSettings {
 class ServerContext {
  public:
   // Creates a key or reads files, which takes some milliseconds. Faults contain the files and OpenSSL's reason.
-  static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
+  // `now` is the clock of the keys of its session tickets.
+  static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings, Instant (*now)() = Clock::now);
   // As make(); returns nullptr if settings and contents of the files are those of `before`. Blocking.
   static Result<std::unique_ptr<ServerContext>> renew(const ServerContext* before, const ServerSettings& settings);
   // With a certificate for the only name of `settings` that this issuer signs: see Authority::mint().
