@@ -62,9 +62,9 @@ constexpr std::string_view kFieldExample = R"(X-Api-Key = { file = "/run/secrets
 constexpr std::string_view kIntroduction =
     "# carpool's configuration: every setting with its default, which applies if the setting is omitted.\n"
     "# Durations: \"250ms\" \"30s\" \"10m\" \"1h\". Sizes: \"16KiB\". In strings: ${ENV}, ${ENV:-default}, "
-    "${ENV:?message};\n# also for a number, true or false: \"${SIZE:-64}\". A relative path begins at this file's "
-    "folder.\n"
-    "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n";
+    "${ENV:?message};\n# also for a number, true or false: \"${SIZE:-64}\". A relative path is relative to this file's "
+    "directory.\n"
+    "# docs/configuration.md has types, bounds and examples; `carpool --check` reports every error.\n";
 
 // "key = value"; if the default is empty, the example as a comment.
 std::string assignment(const Section& section, const Setting& setting, bool commented) {

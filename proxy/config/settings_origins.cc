@@ -29,19 +29,19 @@ std::vector<Setting> request_rows() {
                           "no limit")
           .between(0, kMaxRate),
       row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
-      row<&Request::retry_idempotent>("retry_idempotent", "retry PUT and DELETE too"),
+      row<&Request::retry_idempotent>("retry_idempotent", "also retry PUT and DELETE"),
       row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry").between(0, 64 << 20),
       row<&Request::client_field>("client_field", "field that tells the origin the client's address (RFC 7239)"),
       row<&Request::retry_on>("retry_on",
-                              "when an idempotent request is retried besides, within max_retries and "
+                              "further conditions for a retry of an idempotent request, within max_retries and "
                               "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
           .format(kRetryCondition, R"(["reset", "503"])"),
       row<&Request::per_try_timeout>("per_try_timeout",
-                                     "limit of one attempt, from the whole request to the response's head; an "
-                                     "idempotent request is then retried; 0s = none"),
+                                     "limit of one attempt, from the end of the request to the response's head; then "
+                                     "an idempotent request is retried; 0s = none"),
       row<&Request::via>("via",
-                         "add Via to requests; false for an origin that answers differently to a proxy, at the "
-                         "cost of the detection of loops"),
+                         "add Via to requests; false for an origin that responds differently to a proxy; then loops "
+                         "through it are not detected"),
   };
 }
 
@@ -76,7 +76,7 @@ Section dns_section() {
               row<&Dns::min_ttl>("min_ttl", "minimum time that an answer is cached"),
               row<&Dns::max_ttl>("max_ttl", "maximum time that an answer is cached"),
               row<&Dns::stale_for>("stale_for", "how long an expired answer is served while the name server fails"),
-              row<&Dns::negative_ttl>("negative_ttl", "how long the answer that a name does not exist is cached"),
+              row<&Dns::negative_ttl>("negative_ttl", "time that a negative answer (no such name) is cached"),
           },
           [](Config& config) -> void* { return &config.dns; },
           nullptr,
@@ -96,8 +96,8 @@ Section upstream_section() {
                   .format(kLeniency, R"(["bare_lf"])"),
               row<&Upstream::proxy>("proxy", "a proxy through which origins are reached; docs/parent-proxy.md")
                   .format(kProxyUrl, R"("http://proxy.example.com:3128")"),
-              row<&Upstream::proxy_credentials>("proxy_credentials",
-                                                "for that proxy, \"user:password\": a text, or { file = \"/path\" }")
+              row<&Upstream::proxy_credentials>(
+                  "proxy_credentials", "credentials for that proxy, \"user:password\": a text, or { file = \"/path\" }")
                   .shown_as(R"({ file = "/run/secrets/proxy" })"),
               row<&Upstream::no_proxy>("no_proxy", "origins reached directly: names, addresses and networks")
                   .format(kEgressPattern, R"(["*.internal.example.com", "10.0.0.0/8"])"),
@@ -108,26 +108,26 @@ Section upstream_section() {
 }
 
 Section tls_section() {
-  return {"upstream.tls",
-          "TLS to origins; an origin with other settings has its own pool",
-          false,
-          {
-              row<&Tls::ca_file>("ca_file",
-                                 "CA certificates trusted instead of the system's; revocation lists (CRL) in the file "
-                                 "are obeyed")
-                  .format(kReadableFile, R"("/etc/carpool/ca.pem")"),
-              row<&Tls::cert_file>("cert_file", "client certificate, with its chain; needs key_file")
-                  .format(kReadableFile, R"("/etc/carpool/client.pem")"),
-              row<&Tls::key_file>("key_file", "private key of cert_file")
-                  .format(kReadableFile, R"("/etc/carpool/client.key")"),
-              row<&Tls::min_version>("min_version", "lowest TLS version to accept"),
-              row<&Tls::verify>("verify", "verify the origin's certificate; false accepts any certificate (insecure)"),
-              row<&Tls::server_name>("server_name", "for SNI and verification; default: the origin's host")
-                  .format(kHostName, R"("api.internal")"),
-          },
-          [](Config& config) -> void* { return &config.upstream.tls; },
-          [](OriginSettings& origin) -> void* { return &origin.upstream.tls; },
-          &defaults<Tls>()};
+  return {
+      "upstream.tls",
+      "TLS to origins; an origin with other settings has its own pool",
+      false,
+      {
+          row<&Tls::ca_file>(
+              "ca_file", "CA certificates trusted instead of the system's; revocation lists (CRL) in the file apply")
+              .format(kReadableFile, R"("/etc/carpool/ca.pem")"),
+          row<&Tls::cert_file>("cert_file", "client certificate, with its chain; needs key_file")
+              .format(kReadableFile, R"("/etc/carpool/client.pem")"),
+          row<&Tls::key_file>("key_file", "private key of cert_file")
+              .format(kReadableFile, R"("/etc/carpool/client.key")"),
+          row<&Tls::min_version>("min_version", "lowest TLS version to accept"),
+          row<&Tls::verify>("verify", "verify the origin's certificate; false accepts any certificate (insecure)"),
+          row<&Tls::server_name>("server_name", "for SNI and verification; default: the origin's host")
+              .format(kHostName, R"("api.internal")"),
+      },
+      [](Config& config) -> void* { return &config.upstream.tls; },
+      [](OriginSettings& origin) -> void* { return &origin.upstream.tls; },
+      &defaults<Tls>()};
 }
 
 Section egress_section() {
@@ -170,11 +170,12 @@ Section origin_section() {
           row<&OriginSettings::addresses>(
               "addresses", "addresses to dial instead of resolving the name; a Unix socket: \"unix:/path\"")
               .format(kPinnedAddress, R"(["127.0.0.1:8443"])"),
-          row<&OriginSettings::allow>("allow",
-                                      "requests that it may get, by method and path; others: 403, and no tunnel")
+          row<&OriginSettings::allow>(
+              "allow", "requests that the origin may get, by method and path; others, and CONNECT, get 403")
               .format(kRequestRule, R"(["GET /v1/*", "POST /v1/orders"])"),
           row<&OriginSettings::intercept>(
-              "intercept", "end the TLS of clients that send CONNECT for this https origin; needs intercept.ca_dir"),
+              "intercept",
+              "terminate the TLS of clients that send CONNECT for this https origin; needs intercept.ca_dir"),
           row<&OriginSettings::profile>("profile",
                                         "streaming = no request.idle_timeout for text/event-stream, gRPC and upgraded "
                                         "connections; docs/operations.md"),
@@ -185,33 +186,33 @@ Section origin_section() {
 }
 
 Section oauth2_section() {
-  return {"oauth2",
-          "a token for each request to one origin, by its client credentials; docs/credentials.md",
-          false,
-          {
-              row<&OAuth2::token_url>("token_url", "the authorization server's token endpoint; https, or loopback")
-                  .format(kTokenUrl, R"("https://login.example.com/oauth2/token")"),
-              row<&OAuth2::client_id>("client_id", "the client's name there").format(kVisibleText, R"("orders")"),
-              row<&OAuth2::client_secret>("client_secret", "its secret: a text, or { file = \"/path\" }")
-                  .shown_as(R"({ file = "/run/secrets/client-secret" })"),
-              row<&OAuth2::scope>("scope", "the scopes to ask for, with spaces between")
-                  .format(kVisibleText, R"("read write")"),
-              row<&OAuth2::audience>("audience", "the audience to ask for")
-                  .format(kVisibleText, R"("https://api.example.com")"),
-              row<&OAuth2::client_authentication>("client_authentication",
-                                                  "how the client names itself: in Authorization, or in the body"),
-              row<&OAuth2::timeout>("timeout",
-                                    "limit for a token request, and for a request that waits for the first token")
-                  .at_least(1),
-          },
-          nullptr,
-          [](OriginSettings& origin) -> void* { return &origin.oauth2; },
-          &defaults<OAuth2>()};
+  return {
+      "oauth2",
+      "a token for each request to one origin, by its client credentials; docs/credentials.md",
+      false,
+      {
+          row<&OAuth2::token_url>("token_url", "the authorization server's token endpoint; https, or loopback")
+              .format(kTokenUrl, R"("https://login.example.com/oauth2/token")"),
+          row<&OAuth2::client_id>("client_id", "client identifier at the authorization server")
+              .format(kVisibleText, R"("orders")"),
+          row<&OAuth2::client_secret>("client_secret", "client secret: a text, or { file = \"/path\" }")
+              .shown_as(R"({ file = "/run/secrets/client-secret" })"),
+          row<&OAuth2::scope>("scope", "requested scopes, separated by spaces").format(kVisibleText, R"("read write")"),
+          row<&OAuth2::audience>("audience", "requested audience").format(kVisibleText, R"("https://api.example.com")"),
+          row<&OAuth2::client_authentication>(
+              "client_authentication", "where the client's credentials are sent: in Authorization, or in the body"),
+          row<&OAuth2::timeout>("timeout",
+                                "limit for a token request, and for a request that waits for the first token")
+              .at_least(1),
+      },
+      nullptr,
+      [](OriginSettings& origin) -> void* { return &origin.oauth2; },
+      &defaults<OAuth2>()};
 }
 
 Section intercept_section() {
   return {"intercept",
-          "TLS of clients to origins with intercept = true, with certificates of an own authority",
+          "TLS with the clients of origins with intercept = true, by certificates of carpool's own authority",
           false,
           {
               row<&Intercept::ca_dir>("ca_dir", "the authority's ca.pem and ca.key, from `carpool ca init`")

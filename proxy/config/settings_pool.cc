@@ -17,8 +17,8 @@ std::vector<Setting> pool_sizes() {
                                "from min_size to max_size")
           .between(1, kMaxSize)
           .keeps_auto(),
-      row<&PoolSettings::min_size>("min_size", "smallest and first size of \"auto\"").between(1, kMaxSize),
-      row<&PoolSettings::max_size>("max_size", "largest size of \"auto\"").between(1, kMaxSize),
+      row<&PoolSettings::min_size>("min_size", "minimum and initial size with \"auto\"").between(1, kMaxSize),
+      row<&PoolSettings::max_size>("max_size", "maximum size with \"auto\"").between(1, kMaxSize),
       row<&PoolSettings::min_idle>("min_idle", "idle connections to keep open").between(0, kMaxSize),
       row<&PoolSettings::max_streams>("max_streams",
                                       "maximum concurrent requests on one h2 connection, within the peer's own limit")
@@ -57,9 +57,9 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::maximize>("maximize", "open connections up to size before reusing one"),
       row<&PoolSettings::quarantine>("quarantine", "delay between a release and the next borrow of a connection"),
       row<&PoolSettings::cool_down>(
-          "cool_down", "hold requests after a 429 or 503 with Retry-After until then; after that one goes ahead"),
-      row<&PoolSettings::max_cool_down>("max_cool_down", "longest time that one Retry-After holds requests")
-          .at_least(1),
+          "cool_down",
+          "after a 429 or 503 with Retry-After send no request until then, and then one before the others"),
+      row<&PoolSettings::max_cool_down>("max_cool_down", "maximum duration of such a pause").at_least(1),
       row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached"),
       row<&PoolSettings::reuse>(
           "reuse", "whether a request may use a connection that served others before; safe = by method and idle time"),
@@ -117,7 +117,7 @@ Section health_check_section() {
 Section addresses_section() {
   return {
       "pool.addresses",
-      "spreading over several addresses, ejection of failing ones, retirement of connections to removed ones",
+      "distribution over several addresses, ejection of failing ones, retirement of connections to removed ones",
       false,
       {
           row<&Addresses::eject_after>("eject_after",
@@ -131,8 +131,9 @@ Section addresses_section() {
                                       "close connections to an address that DNS has not returned for this long")
               .at_least(1),
           row<&Addresses::retire_every>("retire_every", "interval between closing two such connections").at_least(1),
-          row<&Addresses::balance>(
-              "balance", "least_loaded: each request goes to the less loaded of two addresses; none: as strategy says"),
+          row<&Addresses::balance>("balance",
+                                   "least_loaded: each request goes to the less loaded of two addresses; none: "
+                                   "`strategy` selects the connection"),
           row<&Addresses::slow_start>("slow_start", "time in which the share of a new address grows; 0s = at once"),
       },
       [](Config& config) -> void* { return &config.pool.addresses; },
@@ -152,8 +153,8 @@ Section total_section() {
               row<&Total::max_origins>("max_origins", "maximum number of pools, one per origin")
                   .between(1, pool::EntryIndex::kBlocks)
                   .restart(),
-              row<&Total::origin_idle_timeout>("origin_idle_timeout",
-                                               "remove a pool that no [[origin]] names after this time without use")
+              row<&Total::origin_idle_timeout>(
+                  "origin_idle_timeout", "time without use after which a pool that belongs to no [[origin]] is removed")
                   .at_least(1),
           },
           [](Config& config) -> void* { return &config.pool_total; },

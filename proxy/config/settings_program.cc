@@ -52,7 +52,7 @@ std::vector<Setting> listen_tls() {
       row<&Listen::key_file>("key_file", "private key of cert_file").format(kReadableFile, R"("/etc/carpool/tls.key")"),
       row<&Listen::client_ca_file>("client_ca_file",
                                    "clients must present a certificate issued by one of these; revocation lists (CRL) "
-                                   "in the file are obeyed; needs cert_file")
+                                   "in the file apply; needs cert_file")
           .format(kReadableFile, R"("/etc/carpool/clients.pem")"),
   };
 }
@@ -92,10 +92,10 @@ std::vector<Setting> listen_peers() {
   return {
       row<&Listen::proxy_protocol>("proxy_protocol",
                                    "connections begin with a PROXY header (v1 or v2), which names the client"),
-      row<&Listen::trusted>("trusted", "addresses and networks whose PROXY header is believed; others are refused")
+      row<&Listen::trusted>("trusted", "addresses and networks that may send a PROXY header; all others are refused")
           .format(kNetwork, R"(["10.0.0.0/8"])"),
       row<&Listen::loopback_client>("loopback_client",
-                                    "what counts as one client of fair shares among TCP clients on loopback"),
+                                    "what counts as one client in fair queueing, for TCP clients on loopback"),
   };
 }
 
@@ -107,7 +107,7 @@ Section listen_section() {
       {
           row<&Listen::address>("address", R"(also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any)")
               .format(kListenAddress),
-          row<&Listen::origin>("origin", "the only origin that this listener reaches, whatever Host says")
+          row<&Listen::origin>("origin", "the only origin of this listener, whatever the Host field")
               .format(kHttpOrigin, R"("https://api.example.com")"),
           row<&Listen::route_by_host>("route_by_host", "forward `GET /x` with `Host: a` to http://a"),
           row<&Listen::connect>("connect", "accept CONNECT; never if origin is set"),
@@ -181,9 +181,10 @@ Section otlp_section() {
           row<&Otlp::sample>("sample",
                              "one in this many requests without a traceparent begins a trace; 1 = all, 0 = none")
               .between(0, 1'000'000'000),
-          row<&Otlp::interval>("interval", "interval of the exports; of spans shorter if half of buffer is full")
+          row<&Otlp::interval>("interval",
+                               "interval of the exports; spans are exported earlier if half of the buffer is full")
               .between(100, 3'600'000),
-          row<&Otlp::timeout>("timeout", "limit for an answer of the collector").between(1, 3'600'000),
+          row<&Otlp::timeout>("timeout", "limit for a response of the collector").between(1, 3'600'000),
           row<&Otlp::buffer>("buffer", "memory of each worker for spans that wait for their export; others are dropped")
               .between(64 << 10, 64 << 20),
           row<&Otlp::service_name>("service_name", "service.name of the spans and metrics").format(kVisibleText),

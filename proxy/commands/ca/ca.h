@@ -1,4 +1,4 @@
-// `carpool ca`: makes the authority of intercepted origins and hands it to applications.
+// `carpool ca`: creates the certificate authority of intercepted origins and exports it.
 #pragma once
 
 #include <iosfwd>

@@ -97,7 +97,7 @@ class Parser {
     if (options_.action == Action::help) return "ca needs init, bundle or env";
     if (options_.dir.empty()) return "ca needs a DIR";
     const bool init = options_.action == Action::init;
-    if (init && options_.hosts.empty()) return "ca init needs a --host: the hosts that the authority is for";
+    if (init && options_.hosts.empty()) return "ca init needs --host: the hosts whose certificates the authority signs";
     if (!init && !options_.hosts.empty()) return "`--host` is for init";
     if (options_.trust.empty()) return {};
     if (options_.action == Action::env) return "`--trust` is for init and bundle; env takes that folder as its DIR";

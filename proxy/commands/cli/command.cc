@@ -35,7 +35,7 @@ constexpr std::array<Command, 27> kCommands{{
      "shows the measured load of one origin and the pool size that it requires"},
     {"what-if", "GET", "/pools/{origin}/what-if", kOrigin, "simulates the load of one origin with other settings"},
     {"history", "GET", "/history", kAnyOrigin,
-     "shows the last 15 minutes of one origin or of all together: requests, times and connections each five seconds"},
+     "shows the last 15 minutes of one origin or of all together: requests, times and connections every five seconds"},
     {"leaks", "GET", "/leaks", kNone, "lists leases that were lost or are held too long"},
     {"threads", "GET", "/threads", kNone, "lists the threads, their modes and their tasks"},
     {"overload", "GET", "/overload", kNone, "shows the use of memory and descriptors, and the load that is shed"},
@@ -53,7 +53,7 @@ constexpr std::array<Command, 27> kCommands{{
     {"quit", "POST", "/quit", kNone, "drains and exits"},
     {"webhook", "", "", kNone, "runs the Kubernetes admission webhook that adds carpool to pods"},
     {"ca", "", "", kAction,
-     "makes the authority of intercepted origins (init DIR --host NAME...) and hands it to applications (bundle DIR, "
+     "creates the certificate authority of intercepted origins (init DIR --host NAME...) and exports it (bundle DIR, "
      "env DIR)"},
     {"credential", "", "", kScheme,
      "reads a password or token from standard input, and prints its line for a credentials_file (basic NAME, bearer "
@@ -84,11 +84,11 @@ constexpr std::array<Flag, 25> kFlags{{
     {"--certificate", "FILE", "webhook", "", "certificate in PEM; default /etc/carpool/tls/tls.crt"},
     {"--key", "FILE", "webhook", "", "private key in PEM; default /etc/carpool/tls/tls.key"},
     {"--injection", "FILE", "webhook", "", "file with the containers to add, as the chart renders it"},
-    {"--host", "NAME...", "ca", "", "hosts that the authority is for; for init"},
-    {"--days", "N", "ca", "", "life of the authority that init makes; default 365"},
-    {"--replace", "", "ca", "", "init always makes another authority, which applications must come to trust"},
+    {"--host", "NAME...", "ca", "", "hosts whose certificates the authority signs; for init"},
+    {"--days", "N", "ca", "", "lifetime of the authority in days, for init; default 365"},
+    {"--replace", "", "ca", "", "init replaces the authority; applications must then trust the new one"},
     {"--trust", "DIR", "ca", "",
-     "folder for applications: init and bundle write ca.pem, bundle.pem and bundle.p12 into it, and never the key"},
+     "folder for applications, without the key: init and bundle write ca.pem, bundle.pem and bundle.p12 into it"},
     {"--format", "FORMAT", "ca", "", "of env: commands of a shell, or NAME=VALUE lines", kFormats},
 }};
 
