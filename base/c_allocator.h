@@ -11,8 +11,8 @@ void* allocate(std::size_t size) noexcept;
 void* allocate_zeroed(std::size_t count, std::size_t size) noexcept;
 void* reallocate(void* block, std::size_t size) noexcept;
 
-// For what a library allocates by malloc() itself: asks the new-handler after such a call failed. Returns false if
-// there is no more memory to be had, else the call may be repeated.
+// For a library that calls malloc() itself: asks the new-handler after such a call failed. Returns true if the call
+// may be repeated, false if the memory is exhausted.
 bool ask_for_memory() noexcept;
 
 }  // namespace carpool::c_allocator

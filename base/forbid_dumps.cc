@@ -5,7 +5,7 @@
 
 namespace carpool {
 
-// Either call alone leaves a way: the limit does not bind a program that the kernel hands dumps to.
+// Both calls are needed: the limit does not apply to a program that receives dumps from the kernel.
 void forbid_dumps() {
   const rlimit none{0, 0};
   static_cast<void>(::setrlimit(RLIMIT_CORE, &none));

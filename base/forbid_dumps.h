@@ -3,7 +3,7 @@
 
 namespace carpool {
 
-// A dump of this process would hold the secret, and so would a debugger's view: from now on there is neither.
+// From now on the process writes no core dump, and a debugger of its user cannot attach: both would reveal the secret.
 void forbid_dumps();
 
 }  // namespace carpool

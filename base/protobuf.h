@@ -105,7 +105,7 @@ class ProtobufReader {
     std::uint64_t value = 0;  // of a varint or a fixed one
     std::string_view bytes;   // of a message, a text or packed numbers
   };
-  // Returns the next field, or nothing at the end and after what is no field; see whole().
+  // Returns the next field, or nothing at the end and after an invalid field; see whole().
   std::optional<Field> next() {
     if (rest_.empty() || broken_) return std::nullopt;
     Field field;

@@ -1,4 +1,4 @@
-// CoalescedMail: tells a loop that something changed. Calls made while the mail is posted share it.
+// CoalescedMail: notifies a loop that something changed. Calls made while the mail is posted share it.
 #pragma once
 
 #include "exec/atomic.h"

@@ -1,4 +1,4 @@
-// fan_out: puts one question to several loops and gathers their answers, by mail. The targets are a range of pointers,
+// fan_out: sends one query to several loops and collects their answers, by mail. The targets are a range of pointers,
 // plain or unique, to objects with a loop: loop_of(*pointer), found by argument-dependent lookup.
 //
 // The answers are bounded: at most one per target. A loop that ends with the question in its mailbox, and one on which

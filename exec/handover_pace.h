@@ -1,5 +1,5 @@
 // HandoverPace: decides whether handing over the producer role pays. On a machine without a free core the woken thread
-// may not run before the caller's task is done; meanwhile the loop stands still.
+// may not run before the caller's task is done; meanwhile the loop does not run.
 //
 // A hand-over that left the role unheld for kLate is late: hand-overs pause, and tasks are queued instead. The pause
 // doubles with each late hand-over, up to kLongest, and halves with each kInTime consecutive ones in time. Plain data:

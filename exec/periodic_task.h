@@ -1,5 +1,5 @@
-// PeriodicTask: work that blocks and repeats. A timer of a loop starts it on another thread, its end comes back as
-// mail, and the next round is due a pause after that: slow work gets fewer rounds. Work that throws and work that the
+// PeriodicTask: blocking work that repeats. A timer of a loop starts it on another thread, mail reports its end, and
+// the next round is due a pause after that, so slow work gets fewer rounds. Work that throws and work that the
 // executor rejects end their round, never the cycle.
 #pragma once
 

@@ -50,8 +50,8 @@ struct StrategyCounts {
   StrategyCounts& operator+=(const StrategyCounts& other);
 };
 
-// HelperCount: told of each helper that a strategy calls, for an owner that destroys its strategy while the threads go
-// on: the strategy must outlive its helpers.
+// HelperCount: notified of each helper that a strategy calls, for an owner that destroys its strategy while the threads
+// continue: the strategy must outlive its helpers.
 class HelperCount {
  public:
   virtual void helper_called() = 0;
@@ -85,7 +85,7 @@ class Strategy {
   // As produce(), on another thread. Returns false if no thread will ever come.
   bool dispatch();
   // As produce(). On a thread that runs a task of this strategy nothing is produced inside the task: the thread
-  // competes for the role when the task has ended, and the present producer checks again.
+  // competes for the role when the task has ended, and the current producer checks again.
   void announce();
   // Returns true if there is a producer, which will check again; otherwise nothing was done.
   bool note() { return word_.note(); }

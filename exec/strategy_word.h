@@ -32,7 +32,7 @@ class StrategyWord {
   static constexpr State state(Word w) { return static_cast<State>(w & 3U); }
   static constexpr Word with(Word w, State s) { return (w & ~Word{3}) | s; }
 
-  // There may be something to produce. Yes: produce it; no: the present producer will check again.
+  // There may be something to produce. Yes: produce it; no: the current producer will check again.
   static constexpr Step begin_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{with(w, reproducing), false};
   }
@@ -40,7 +40,7 @@ class StrategyWord {
   static constexpr Step again_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{w, false};
   }
-  // There may be something to produce, and the caller does not produce it now. Yes: the present producer will check
+  // There may be something to produce, and the caller does not produce it now. Yes: the current producer will check
   // again; no: there is none.
   static constexpr Step note_step(Word w) {
     return state(w) == idle ? Step{w, false} : Step{with(w, reproducing), true};

@@ -43,8 +43,10 @@ inline constexpr Metric kClassWaiting{"carpool_pool_class_waiting", gauge, "orig
                                       "Requests of a priority class waiting for a connection (pool.classes)."};
 inline constexpr Metric kClassLeases{"carpool_pool_class_leases", gauge, "origin,class",
                                      "Leases that a priority class holds."};
-inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,class",
+inline constexpr Metric kClassLimit{"carpool_pool_class_limit", gauge, "origin,class",
                                     "Maximum number of leases of a priority class and those below it together."};
+inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,class",
+                                    "The former name of carpool_pool_class_limit; the next release omits it."};
 inline constexpr Metric kProbing{"carpool_pool_probing", gauge, "origin",
                                  "1 while the last dial has failed: requests wait for the result of a probe."};
 inline constexpr Metric kPaused{"carpool_pool_paused", gauge, "origin",
@@ -291,6 +293,7 @@ inline constexpr std::array kCatalog{
     &catalog::kWaiting,             //
     &catalog::kClassWaiting,        //
     &catalog::kClassLeases,         //
+    &catalog::kClassLimit,          //
     &catalog::kClassShare,          //
     &catalog::kProbing,             //
     &catalog::kPaused,              //

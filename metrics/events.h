@@ -88,7 +88,7 @@ enum class OtlpRequest : std::uint8_t {
   accepted,
   refused,      // a status that permits no other attempt
   unavailable,  // 429, 502, 503, 504
-  unusable,     // 200 with what is no answer of OTLP
+  unusable,     // 200 with a body that is no OTLP response
   timeout,      // otlp.timeout
   failed        // the collector was not reached, or its answer is incomplete
 };
@@ -107,7 +107,7 @@ inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again",
                                                       "resolv_conf_changed"};
 
 // The reasons of retries: what made one safe, and the conditions of request.retry_on and request.per_try_timeout.
-inline constexpr std::array<std::string_view, 10> kProofs{
+inline constexpr std::array<std::string_view, 10> kRetryReasons{
     "not_sent",     "goaway", "refused_stream", "idempotent_reused", "misdirected",
     "unauthorized", "status", "reset",          "connect_failure",   "per_try_timeout"};
 

@@ -17,7 +17,7 @@ struct alignas(kCacheLine) OriginShard {
   Histogram wait;       // from borrow() to the lease
   Histogram handshake;  // TLS to the origin
   RequestTable requests;
-  std::array<Cell, kProofs.size()> retries;
+  std::array<Cell, kRetryReasons.size()> retries;
   Cell saved_dials, saved_nanoseconds, saved_cpu_nanoseconds;  // by requests on reused connections
   Cell retries_denied;                                         // by request.retry_budget
   Cell ejections;                                              // of its addresses

@@ -82,21 +82,21 @@ OriginShard& Registry::make_shard(LoopId loop, OriginSlot origin) {
   return *made.release();
 }
 
-void Registry::record_request(LoopId loop, OriginSlot origin, const RequestInfo& facts) {
+void Registry::record_request(LoopId loop, OriginSlot origin, const RequestInfo& info) {
   OriginShard& mine = shard(loop, origin);
-  mine.requests.add(method_id(facts.method), facts.status);
-  mine.request.observe(facts.total);
-  if (facts.waited) mine.wait.observe(*facts.waited);
-  if (!facts.reused) return;
+  mine.requests.add(method_id(info.method), info.status);
+  mine.request.observe(info.total);
+  if (info.waited) mine.wait.observe(*info.waited);
+  if (!info.reused) return;
   mine.saved_dials.add();
-  mine.saved_nanoseconds.add(static_cast<std::uint64_t>(facts.saved.count()));
-  mine.saved_cpu_nanoseconds.add(static_cast<std::uint64_t>(facts.saved_cpu.count()));
+  mine.saved_nanoseconds.add(static_cast<std::uint64_t>(info.saved.count()));
+  mine.saved_cpu_nanoseconds.add(static_cast<std::uint64_t>(info.saved_cpu.count()));
 }
 
-void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view proof) {
-  const auto found = std::find(kProofs.begin(), kProofs.end(), proof);
-  CARPOOL_ASSERT(found != kProofs.end());
-  shard(loop, origin).retries[static_cast<std::size_t>(found - kProofs.begin())].add();
+void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view reason) {
+  const auto found = std::find(kRetryReasons.begin(), kRetryReasons.end(), reason);
+  CARPOOL_ASSERT(found != kRetryReasons.end());
+  shard(loop, origin).retries[static_cast<std::size_t>(found - kRetryReasons.begin())].add();
 }
 
 void Registry::record_reset(LoopId loop, OriginSlot origin, std::string_view code) {

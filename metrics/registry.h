@@ -35,7 +35,7 @@ class Registry {
   void keep_origin(const std::string& label);
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
   // Counts new routing decisions and dials, not requests: rare, so loops share the cells. relaxed: publishes nothing.
-  void record_egress(LoopId loop, Egress said) { egress_[static_cast<std::size_t>(said)].add(loop); }
+  void record_egress(LoopId loop, Egress decision) { egress_[static_cast<std::size_t>(decision)].add(loop); }
   void record_dns(Dns what, std::uint64_t n) {  // the same
     dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
   }
@@ -49,8 +49,8 @@ class Registry {
   void set_stale_credentials(std::uint64_t files) { stale_credentials_.store(files, std::memory_order_relaxed); }
 
   // ---- on loop `loop`'s thread ----
-  void record_request(LoopId loop, OriginSlot origin, const RequestInfo& facts);
-  void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
+  void record_request(LoopId loop, OriginSlot origin, const RequestInfo& info);
+  void record_retry(LoopId loop, OriginSlot origin, std::string_view reason);
   void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // an HTTP/2 error name; unknown: other
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
@@ -92,7 +92,7 @@ class Registry {
 
   // ---- scrapes, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
-  std::uint64_t egress_count(std::size_t said) const { return egress_[said].total(); }
+  std::uint64_t egress_count(std::size_t decision) const { return egress_[decision].total(); }
   std::uint64_t dns_count(std::size_t what) const { return dns_[what].load(std::memory_order_relaxed); }
   std::uint64_t credential_file_count(std::size_t what) const {
     return credential_files_[what].load(std::memory_order_relaxed);

@@ -21,7 +21,7 @@ struct Labelled {
 // A priority class of an origin's pool.
 struct ClassSample {
   std::string name;
-  std::uint64_t waiting = 0, leases = 0, share = 0;
+  std::uint64_t waiting = 0, leases = 0, limit = 0;
 };
 
 // An address of an origin.

@@ -1,4 +1,4 @@
-// libuv's memory: it ends the process where it finds none, so it must share the program's reserve.
+// libuv's memory: libuv ends the process if an allocation fails, so it must share the program's reserve.
 #pragma once
 
 namespace carpool::exec {

@@ -39,8 +39,8 @@ Status descriptors_are_free() {
   return Done{};
 }
 
-// How long libuv may wait: -1 without a timer of its own. Its time is old, so none seems due too early; it is read anew
-// only if there is one.
+// How long libuv may wait: -1 without a timer of its own. Its time is old, so none seems due too early; it is read
+// again only if there is one.
 int libuv_wait_ms(uv_loop_t& uv) {
   const int wait = uv_backend_timeout(&uv);
   if (wait <= 0) return wait;

@@ -65,7 +65,7 @@ class Finder {
   }
 
   // Returns an entry that the maps list and fits(entry, word) accepts, from a random position on, or null: only a few
-  // are looked at. It is not taken.
+  // are examined. It is not taken.
   template <class Fits>
   Entry<T>* draw(LoopId loop, Fits&& fits) {
     constexpr unsigned kMostLooks = 8;
@@ -145,7 +145,7 @@ class Finder {
 
   static constexpr std::uint32_t kLookAgain = 16;
 
-  // An entry beyond all earlier ones was listed: random counts again, so that the next draw may meet it.
+  // An entry beyond all earlier ones was listed: random counts again, so that the next draw can select it.
   void widen(std::uint32_t places) {
     std::uint32_t widest = widest_.load(std::memory_order_relaxed);
     while (widest < places && !widest_.compare_exchange_weak(widest, places, std::memory_order_relaxed)) {
@@ -315,8 +315,8 @@ class Finder {
     }
   }
 
-  // A bit led to this entry in vain. Clears it in the maps [from, to) if the entry is taken or moved to another loop.
-  // Returns true if the entry was released meanwhile and is now taken.
+  // A bit led to this entry, which could not be taken. Clears it in the maps [from, to) if the entry is taken or moved
+  // to another loop. Returns true if the entry was released meanwhile and is now taken.
   template <class Judge>
   [[gnu::cold, gnu::noinline]] bool clear_stale_bit(Entry<T>& entry, unsigned from, unsigned to,
                                                     const SearchHint& where, Judge& judge, Found& found) {

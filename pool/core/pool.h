@@ -140,7 +140,7 @@ class Pool {
   }
 
   // Calls end(entry), which destroys the object and calls vacate(), for each idle entry. Users close their entries
-  // themselves; the holder of a reservation learns of it from enable().
+  // themselves; the holder of a reservation gets false from enable().
   template <class End>
   void terminate(End&& end) {
     if (!capacity_.terminate()) return;

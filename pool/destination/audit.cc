@@ -6,9 +6,9 @@
 namespace carpool::pool {
 
 struct Destination::Impl::Recount {
-  std::uint64_t dials = 0, h1_dials = 0, line_dials = 0, redials = 0, cancels = 0, cancellable = 0;
+  std::uint64_t dials = 0, h1_dials = 0, waiter_dials = 0, redials = 0, cancels = 0, cancellable = 0;
   std::array<std::uint64_t, kProtocols> held{};
-  std::uint64_t draining = 0, disposing = 0, inspecting = 0, tunnels = 0, to_replace = 0, promised = 0, users = 0;
+  std::uint64_t draining = 0, disposing = 0, inspecting = 0, tunnels = 0, to_replace = 0, announced = 0, users = 0;
   std::vector<std::uint64_t> local;
 
   std::uint64_t alive() const { return dials + held[0] + held[1] + draining; }
@@ -45,7 +45,7 @@ Destination::Impl::Recount Destination::Impl::recount(AuditReport& report) const
     const Slot& slot = entry.value;
     if (slot.owner == nullptr && word.vacant()) return;  // never used
     if (slot.cancel_message.on_its_way) ++counted.cancels;
-    if (slot.cancel_message.promised) ++counted.promised;
+    if (slot.cancel_message.announced) ++counted.announced;
     if (slot.replace) ++counted.to_replace;
     if (slot.counted_local) ++counted.local[slot.local_to];
     if (slot.tunnel.load(std::memory_order_relaxed)) ++counted.tunnels;
@@ -62,11 +62,11 @@ void Destination::Impl::recount_dial(const SlotEntry& dial, Recount& counted, Au
   const bool h1 = slot.asked == ProtocolMask::h1_only;
   ++counted.dials;
   if (h1) ++counted.h1_dials;
-  if (!h1 && for_the_line(cause)) ++counted.line_dials;
+  if (!h1 && for_waiters(cause)) ++counted.waiter_dials;
   if (cause == OpenCause::reconnect) ++counted.redials;
   report.expect(slot.pooled == nullptr, "a dial has a connection");
   const bool linked = static_cast<const ListHook<DialTag>&>(slot.cancel_message).linked();
-  report.expect(linked == (for_the_line(cause) && !slot.cancel_message.cancelled),
+  report.expect(linked == (for_waiters(cause) && !slot.cancel_message.cancelled),
                 "a dial is listed as one that can be cancelled and is none, or the other way round");
 }
 
@@ -96,7 +96,7 @@ void Destination::Impl::audit_supply(const Recount& counted, AuditReport& report
   report.equal("alive", supply.alive(), counted.alive());
   report.equal("dials", supply.dials(), counted.dials);
   report.equal("dials for HTTP/1.1", supply.h1_dials(), counted.h1_dials);
-  report.equal("dials for waiters", supply.line_dials(), counted.line_dials);
+  report.equal("dials for waiters", supply.waiter_dials(), counted.waiter_dials);
   report.equal("dials of successors", supply.redials(), counted.redials);
   report.equal("messages that cancel", supply.cancels(), counted.cancels);
   report.equal("held connections", supply.held(Protocol::h1), counted.held[0]);
@@ -120,14 +120,14 @@ void Destination::Impl::audit_slots(const Recount& counted, AuditReport& report)
 }
 
 void Destination::Impl::audit_line(AuditReport& report) const {
-  line.audit(report);
+  queue.audit(report);
   const std::uint32_t seen = attention.load(std::memory_order_relaxed);
-  report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), line.size());
+  report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), queue.size());
   report.expect(cool_down.active() == ((seen & kCooling) != 0),
                 "the flag of a pause that the origin asked for is wrong");
-  const bool needed = pause_order.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
+  const bool needed = active_pause.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   report.expect(needed == ((seen & kReview) != 0), "releases are reviewed without need, or not in need");
-  report.expect(rejections.free() >= line.size(), "a waiter has no memory for its rejection");
+  report.expect(rejections.free() >= queue.size(), "a waiter has no memory for its rejection");
   static_cast<void>(rejections.audit(report));
   static_cast<void>(grants.audit(report));
 }
@@ -135,11 +135,11 @@ void Destination::Impl::audit_line(AuditReport& report) const {
 // No waiter is left that an available connection suits, as of the last pass over the waiters. A quarantine ends later,
 // with a wake-up.
 void Destination::Impl::audit_waiters(AuditReport& report) const {
-  if (stopped() || !lends() || line.empty() || live.quarantine() > Duration::zero()) return;
+  if (stopped() || !lends() || queue.empty() || live.quarantine() > Duration::zero()) return;
   const Instant now{Duration(planned_at.load(std::memory_order_relaxed))};
   const SlotEntry* left = pool.find_idle(0, [&](const SlotEntry& entry) {
     mutex.assert_held();
-    return line.find_other([&](const Borrower& waiter) {
+    return queue.find_other([&](const Borrower& waiter) {
       mutex.assert_held();
       return suits(waiter, entry, now);
     }) != nullptr;
@@ -198,8 +198,8 @@ void Destination::Impl::audit_outstanding(const Recount& counted, const Outstand
 BudgetShare Destination::Impl::budget_share() const {
   BudgetShare share{this, pool.in_use(), pending.disposing(), pool.has_idle(), false};
   const Held lock(mutex);
-  share.waits = !line.empty();
-  pool.for_each([&](const SlotEntry& entry) { share.announced += entry.value.cancel_message.promised ? 1 : 0; });
+  share.waits = !queue.empty();
+  pool.for_each([&](const SlotEntry& entry) { share.announced += entry.value.cancel_message.announced ? 1 : 0; });
   return share;
 }
 

@@ -23,8 +23,8 @@ std::uint64_t lent_by(const LoopCounters* counters, unsigned loops) {
 }
 }  // namespace
 
-// The settings are new: a size that the load chose is kept within their bounds. Without memory for measurements it
-// stays where it is. Once they are made they are kept, because loops read them without the mutex.
+// The settings changed: keeps the size within their bounds. Without memory for measurements the size does not change.
+// Measurements are never freed, because loops read them without the mutex.
 void Destination::Impl::adopt_auto_size(Instant now) {
   if (!limits.auto_size()) return;
   if (auto_size == nullptr) {
@@ -90,7 +90,7 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   seen.refused = unanswered;
   seen.dials_refused = refused - own.refused_before;
   seen.late += passed.late;
-  if (!line.empty() && now - line.waiting_since(now) > own.controller.tolerable_wait()) seen.late += line.size();
+  if (!queue.empty() && now - queue.waiting_since(now) > own.controller.tolerable_wait()) seen.late += queue.size();
   seen.open = supply.held(Protocol::h1) + supply.held(Protocol::h2);
   const std::optional<SizeChange> change = own.controller.look(seen, now);
   own.tolerable_wait.store(own.controller.tolerable_wait().count(), std::memory_order_relaxed);

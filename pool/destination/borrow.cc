@@ -26,7 +26,8 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
   if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
   const Duration quarantine = live.quarantine();
   if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
-  // A session reads its socket while it is idle and answers for itself before its next request: its age says nothing.
+  // A session reads its socket while it is idle and checks its peer before its next request, so its idle time is
+  // irrelevant.
   if (protocol_of(entry) == Protocol::h2) return Reusability::fit;
   if (want.max_idle < Duration::zero()) return word.uses() == 0 ? Reusability::fit : Reusability::unwanted;
   return idle > want.max_idle ? Reusability::unwanted : Reusability::fit;
@@ -106,7 +107,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
     borrower.since_ = now;
     borrower.ticket_ = next_ticket();
     borrower.virtual_finish_time_ = 0;
-    line.join(borrower);
+    queue.push(borrower);
     attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
     schedule(actions, now, why);
     too_many = WaitQueue::in(borrower) && (queue_full(now) || cannot_be_served(actions));
@@ -146,7 +147,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& b
                                                                      Instant now) {
   const Held lock(mutex);
   if (!WaitQueue::in(borrower) || !(queue_full(now) || cannot_be_served(actions))) return Waiting{};
-  line.leave(borrower);
+  queue.remove(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
@@ -155,7 +156,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& b
   return rejection_fault(actions);
 }
 
-// Memory for a connection is exhausted, and no present or coming connection can serve.
+// Memory for a connection is exhausted, and neither an open connection nor a dial in progress can serve.
 bool Destination::Impl::cannot_be_served(const DeferredActions& actions) const {
   return actions.no_memory && serving() == 0 && coming() == 0;
 }
@@ -188,8 +189,8 @@ bool Destination::Impl::queue_full(Instant now) const {
   if (more_to_come && (budget == nullptr || !budget->full())) {
     coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
   }
-  const std::uint32_t room = coming_up > line.replays() ? coming_up - line.replays() : 0;
-  return line.others() > room + limits.max_waiting;
+  const std::uint32_t room = coming_up > queue.replays() ? coming_up - queue.replays() : 0;
+  return queue.others() > room + limits.max_waiting;
 }
 
 void Destination::Impl::cancel(Borrower& borrower, Instant now) {
@@ -198,7 +199,7 @@ void Destination::Impl::cancel(Borrower& borrower, Instant now) {
   {
     const Held lock(mutex);
     if (WaitQueue::in(borrower)) {
-      line.leave(borrower);
+      queue.remove(borrower);
       attention.fetch_sub(1, std::memory_order_seq_cst);
       offer_surplus_dials();
     }

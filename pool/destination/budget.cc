@@ -31,7 +31,7 @@ void Destination::Impl::offer_slots() {
 // A waiter left the queue, so a dial may be unneeded.
 void Destination::Impl::offer_surplus_dials() {
   if (budget == nullptr) return;
-  if (line.empty()) budget->forget_starved(*this);
+  if (queue.empty()) budget->forget_starved(*this);
   if (supply.may_cancel()) budget->offer(*this);
 }
 

@@ -20,7 +20,7 @@ constexpr std::uint32_t kAtOnce = 64;  // of one sweep
 // Returns true if the waiters and the `lacking` connections of min_idle are served without this dial.
 bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t lacking) const {
   const Slot& slot = dial.value;
-  if (!for_the_line(slot.opened.load(std::memory_order_relaxed))) return false;
+  if (!for_waiters(slot.opened.load(std::memory_order_relaxed))) return false;
   // The loop's only dial for a session of its own.
   const bool only = slot.counted_local && counters[slot.local_to].sessions.load(std::memory_order_relaxed) == 1;
   return may_cancel(slot.asked, lacking) && (slot.asked == ProtocolMask::h1_only || !only);
@@ -28,11 +28,11 @@ bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t lacking) co
 
 // Returns true if one of the dials for `asked` is surplus.
 bool Destination::Impl::may_cancel(ProtocolMask asked, std::uint32_t lacking) const {
-  const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
+  const std::uint32_t h1 = queue.wanting(ProtocolMask::h1_only);
   if (asked == ProtocolMask::h1_only) return supply.h1_dials() > h1 + supply.cancels();
-  if (supply.line_dials() <= supply.cancels()) return false;
-  const std::uint32_t others = supply.line_dials() - supply.cancels() - 1;
-  return others * supply.streams_a_dial() >= line.size() - h1 + lacking;
+  if (supply.waiter_dials() <= supply.cancels()) return false;
+  const std::uint32_t others = supply.waiter_dials() - supply.cancels() - 1;
+  return others * supply.streams_a_dial() >= queue.size() - h1 + lacking;
 }
 
 // Returns the youngest surplus dial that can be cancelled and was started by then, or null.
@@ -40,7 +40,7 @@ SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
   if (!supply.may_cancel()) return nullptr;
   const std::uint32_t lacking = lacking_idle_now();
   SlotEntry* youngest = nullptr;
-  for (List<CancelDialMessage, DialTag>* list : {&line_dials_begun, &h1_dials_begun}) {
+  for (List<CancelDialMessage, DialTag>* list : {&waiter_dials_begun, &h1_dials_begun}) {
     std::uint32_t looked_at = 0;
     for (CancelDialMessage* at = list->last(); at != nullptr && looked_at < DeferredActions::kMostSteps;
          at = list->previous(at)) {
@@ -57,7 +57,7 @@ SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
 }
 
 List<CancelDialMessage, DialTag>& Destination::Impl::cancellable(const SlotEntry& dial) {
-  return dial.value.asked == ProtocolMask::h1_only ? h1_dials_begun : line_dials_begun;
+  return dial.value.asked == ProtocolMask::h1_only ? h1_dials_begun : waiter_dials_begun;
 }
 
 void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
@@ -65,7 +65,7 @@ void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
   static_cast<ListHook<DialTag>&>(message).unlink();  // can no longer be cancelled
   message.generation = EntryWord(dial.word.load(std::memory_order_relaxed)).generation();
   message.on_its_way = message.cancelled = true;
-  message.promised = false;
+  message.announced = false;
   supply.cancel_sent();
   actions.cancels.push(message);
 }
@@ -108,7 +108,7 @@ bool Destination::Impl::cancel_one_dial(Instant now) {
     if (dial == nullptr) return false;
     cancel_dial(*dial, actions);
     if (budget != nullptr) budget->note_pending_release();
-    dial->value.cancel_message.promised = budget != nullptr;
+    dial->value.cancel_message.announced = budget != nullptr;
   }
   static_cast<void>(run_actions(actions));
   return true;
@@ -122,10 +122,10 @@ void CancelDialMessage::arrive(Instant now) {
 
 void Destination::Impl::arrive_cancel(CancelDialMessage& message, Instant now) {
   SlotEntry& dial = *message.entry;
-  bool still = false, promised = false;
+  bool still = false, announced = false;
   {
     const Held lock(mutex);
-    promised = std::exchange(message.promised, false);
+    announced = std::exchange(message.announced, false);
     message.on_its_way = false;
     supply.cancel_arrived();
     const EntryWord word(dial.word.load(std::memory_order_acquire));
@@ -137,7 +137,7 @@ void Destination::Impl::arrive_cancel(CancelDialMessage& message, Instant now) {
     }
   }
   if (still) environment.cancel_dial(self, dial.index, message.generation);
-  if (promised) budget->pending_release_ended();
+  if (announced) budget->pending_release_ended();
   serve_waiters(now);  // the waiter that needs the place is scheduled again
 }
 

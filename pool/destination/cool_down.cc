@@ -1,5 +1,5 @@
 // The pause that an origin asks for with Retry-After: it holds the wait queue as an operator's pause does, ends by
-// itself, and lets one lease, the trial, go ahead of the others.
+// itself, and permits one lease, the trial, before all others.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"

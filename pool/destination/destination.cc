@@ -26,7 +26,7 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
 }
 
 Destination::Impl::~Impl() {
-  CARPOOL_ASSERT(line.empty() && supply.dials() == 0);
+  CARPOOL_ASSERT(queue.empty() && supply.dials() == 0);
   pool.for_each([&](SlotEntry& entry) {
     if (entry.value.pooled != nullptr)
       environment.dispose(std::exchange(entry.value.pooled, nullptr), CloseCause::shutdown);
@@ -98,7 +98,7 @@ bool Destination::paused() const {
 }
 std::optional<Pause> Destination::current_pause() const {
   const Held lock(impl_->mutex);
-  return impl_->paused() ? std::optional(impl_->pause_order) : std::nullopt;
+  return impl_->paused() ? std::optional(impl_->active_pause) : std::nullopt;
 }
 void Destination::restore_pause(const Pause& pause) {
   const Held lock(impl_->mutex);

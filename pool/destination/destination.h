@@ -50,7 +50,7 @@ struct Pause {
   Instant until = kNever;  // then it ends by itself; kNever: only resume() ends it
   bool drains = false;     // connections close too
 };
-// The detail of the Fault of a request that got no connection because of it.
+// The detail of the Fault of a request that got no connection for this reason.
 inline constexpr const char* kPausedByOperator = "paused by an operator";
 // Likewise, of a pause that the origin asked for.
 inline constexpr const char* kCoolingDown = "the origin asked for a pause (Retry-After)";
@@ -149,7 +149,7 @@ class Destination {
   // ahead of the others; its pass_trial() or another cool_down() decides. resume() ends it. Returns true if this begins
   // or renews it; false: it only lasts longer, or the limit is zero.
   bool cool_down(Duration wait, std::uint16_t status, Instant now);
-  // The time that is left, zero while one lease goes ahead of the others; nullopt: there is no such pause.
+  // The remaining time, zero while a trial is in progress; nullopt: there is no such pause.
   std::optional<Duration> cooling(Instant now) const;
   // Takes over a pause, for example of the pool that this one replaces. Nothing may be open yet.
   void restore_pause(const Pause& pause);

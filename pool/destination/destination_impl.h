@@ -219,7 +219,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- trim_idle.cc: closing surplus idle connections ----
   std::optional<std::uint32_t> measured_need(Instant now) EXCLUDES(mutex);
-  std::optional<std::uint32_t> need_of(std::vector<BorrowRecord> stays, Instant now, Duration window) const;
+  std::optional<std::uint32_t> need_of(std::vector<BorrowRecord> borrows, Instant now, Duration window) const;
   void trim(std::uint32_t need) EXCLUDES(mutex);
   std::uint32_t above_min_idle() const;
   void end_all_expired(Instant now) EXCLUDES(mutex);
@@ -234,7 +234,7 @@ struct Destination::Impl final : BudgetWaiter {
   // ---- learn_idle_limit.cc: the origin's idle timeout ----
   bool past_idle_limit(const SlotEntry& entry, Instant now) const;
   bool leave_to_origin(SlotEntry& entry, Instant now) REQUIRES(mutex);
-  void learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order, Instant now)
+  void learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, bool in_order, Instant now)
       REQUIRES(mutex);
   void learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) REQUIRES(mutex);
   void learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) EXCLUDES(mutex);
@@ -245,7 +245,7 @@ struct Destination::Impl final : BudgetWaiter {
   // ---- operator_commands.cc: operator commands ----
   void set_limits(const Limits& settings, Instant now) EXCLUDES(mutex);
   void pause(Instant now, Instant until, bool and_drain) EXCLUDES(mutex);
-  void begin_pause(const Pause& order) REQUIRES(mutex);
+  void begin_pause(const Pause& pause) REQUIRES(mutex);
   void end_pause() REQUIRES(mutex);
   void end_pause_in_time(Instant now) EXCLUDES(mutex);
   void resume(Instant now) EXCLUDES(mutex);
@@ -361,14 +361,14 @@ struct Destination::Impl final : BudgetWaiter {
   std::unique_ptr<AutoSize> auto_size GUARDED_BY(mutex);  // once made, it is kept
   Instant trimmed_at GUARDED_BY(mutex){};                 // time of the last measured_need()
   Limits limits GUARDED_BY(mutex);                        // `live` holds those that are read without the mutex
-  WaitQueue line GUARDED_BY(mutex);
+  WaitQueue queue GUARDED_BY(mutex);
   Supply supply GUARDED_BY(mutex);
   bool saw_surplus GUARDED_BY(mutex) = false;  // the last sweep saw surplus dials
   StreamLimitLearner first_streams GUARDED_BY(mutex);
   DeliveryPool<Grant> grants GUARDED_BY(mutex);
   // at least one per waiter, so that a rejection never allocates
   DeliveryPool<Rejection> rejections GUARDED_BY(mutex);
-  Pause pause_order GUARDED_BY(mutex);               // meaningful while paused(); `drains` is false otherwise
+  Pause active_pause GUARDED_BY(mutex);              // meaningful while paused(); `drains` is false otherwise
   CoolDown cool_down GUARDED_BY(mutex);              // kCooling is set while it is active
   Instant trial_wake GUARDED_BY(mutex){};            // requested
   std::uint32_t to_replace GUARDED_BY(mutex) = 0;    // connections to be replaced
@@ -381,7 +381,7 @@ struct Destination::Impl final : BudgetWaiter {
   std::uint32_t evict_hand GUARDED_BY(mutex) = 0;
   std::uint32_t lacking_seen GUARDED_BY(mutex) = 0;  // missing for min_idle at the last sweep
   // can be cancelled, the youngest last
-  List<CancelDialMessage, DialTag> line_dials_begun GUARDED_BY(mutex), h1_dials_begun GUARDED_BY(mutex);
+  List<CancelDialMessage, DialTag> waiter_dials_begun GUARDED_BY(mutex), h1_dials_begun GUARDED_BY(mutex);
   Instant quarantine_wake GUARDED_BY(mutex){};  // requested
   // idle connections closed because no waiter accepted them; each causes a dial with cause policy
   std::uint32_t made_room GUARDED_BY(mutex) = 0;

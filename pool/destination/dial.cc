@@ -45,7 +45,7 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   if (!lends()) return;
   redial_old(actions, now);
   match_idle(actions, now);
-  if (live.quarantine() > Duration::zero() && !line.empty()) ask_for_quarantined(actions, now);
+  if (live.quarantine() > Duration::zero() && !queue.empty()) ask_for_quarantined(actions, now);
   dial_for_demand(actions, now);
   if (actions.shared) dial_ahead(OpenCause::streams_exhausted, actions, now);
   cool_down.look(now);  // its time begins if one of these leases is a trial
@@ -53,12 +53,12 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
 }
 
 void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
-  if (line.empty()) {
+  if (queue.empty()) {
     made_room = 0;
     return;
   }
   // Connections under inspection may be idle again soon: they count as coming.
-  const std::uint32_t looked_at = line.size() > supply.dials() && !pool.full() ? pending.inspecting() : 0;
+  const std::uint32_t looked_at = queue.size() > supply.dials() && !pool.full() ? pending.inspecting() : 0;
   while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
     // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
     if (backoff.blocks(now) && (serving() != 0 || supply.dials() != 0)) {
@@ -82,7 +82,7 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
 // there are none, the waiters fail with the last dial's error.
 void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
   if (circuit.last_failed() && supply.dials() == 0 && serving() == 0) {
-    for (; !line.empty() && actions.step(); ++undialed) refuse(*line.first(), last_failure, actions);
+    for (; !queue.empty() && actions.step(); ++undialed) refuse(*queue.first(), last_failure, actions);
     return;
   }
   const Instant opens = circuit.last_failed() ? circuit.opens_at(supply.dials()) : kNever;
@@ -108,9 +108,9 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
 std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked_at) {
   // Places being freed serve the waiters when they are free; waiters without a share are not helped by a connection.
   const std::uint32_t spoken_for =
-      std::min(looked_at, line.others()) + pending.disposing() + shares.held_back(line.by_class());
-  const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
-  const std::uint32_t wide = line.size() - h1;
+      std::min(looked_at, queue.others()) + pending.disposing() + shares.held_back(queue.by_class());
+  const std::uint32_t h1 = queue.wanting(ProtocolMask::h1_only);
+  const std::uint32_t wide = queue.size() - h1;
   const std::uint32_t covered = supply.wide_dials() * supply.streams_a_dial();
   const std::uint32_t wide_lack = wide > covered ? wide - covered : 0;
   const std::uint32_t h1_lack = h1 > supply.h1_dials() ? h1 - supply.h1_dials() : 0;
@@ -118,10 +118,10 @@ std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked
   // While the protocol is unknown, two dials are enough to find out.
   const bool enough = supply.expected() == 0 && supply.wide_dials() >= 2;
   // In queue order: at the cap the first dial decides which waiter is served.
-  if (h1_lack != 0 && (wide_lack == 0 || enough || line.first()->want_.kind == ProtocolMask::h1_only))
+  if (h1_lack != 0 && (wide_lack == 0 || enough || queue.first()->want_.kind == ProtocolMask::h1_only))
     return ProtocolMask::h1_only;
   if (wide_lack == 0 || enough) return std::nullopt;
-  return line.wanting(ProtocolMask::any) != 0 ? ProtocolMask::any : ProtocolMask::h2_only;
+  return queue.wanting(ProtocolMask::any) != 0 ? ProtocolMask::any : ProtocolMask::h2_only;
 }
 
 void Destination::Impl::record_dial(SlotEntry& entry, ProtocolMask kind, OpenCause cause, DeferredActions& actions,
@@ -139,7 +139,7 @@ void Destination::Impl::record_dial(SlotEntry& entry, ProtocolMask kind, OpenCau
   supply.dial_begun({kind, cause});
   slot.dialed_on = environment.here();
   slot.cancel_message.cancelled = false;
-  if (for_the_line(cause)) cancellable(entry).push_back(slot.cancel_message);
+  if (for_waiters(cause)) cancellable(entry).push_back(slot.cancel_message);
   if (kind != ProtocolMask::h1_only && supply.expected() != 1) count_local(entry, environment.here());
   actions.dials.push(entry);
 }
@@ -166,7 +166,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
     while (SlotEntry* entry = longest_idle_unwanted(held_kind, actions, now)) {
       const EntryWord word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
-      if (line.replays() < streams_coming()) ++made_room;  // not counted for a retry
+      if (queue.replays() < streams_coming()) ++made_room;  // not counted for a retry
       return true;
     }
   }
@@ -178,7 +178,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
 }
 
 OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& actions) {
-  if (line.replays() > supply.dials()) return OpenCause::replay;
+  if (queue.replays() > supply.dials()) return OpenCause::replay;
   if (origin.scheme == Scheme::tcp) return OpenCause::tunnel;
   if (limits.single_use && ledger.created != 0) return OpenCause::policy;  // it needed one whatever is open
   if (made_room != 0) {
@@ -275,14 +275,14 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 // HTTP/1.1 where there is none: these are refused by their own failed dial.
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
   if (!lends()) return;  // waiters wait for the end of the pause
-  if (line.replays() > supply.streams_coming()) refuse(*line.first(), fault, actions);
-  if (asked == ProtocolMask::h1_only && line.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
-    refuse(*line.first_wanting(ProtocolMask::h1_only), fault, actions);
+  if (queue.replays() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
+  if (asked == ProtocolMask::h1_only && queue.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
+    refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
   }
   if (serving() != 0) return;
-  while (!line.empty() && supply.dials() == 0 && actions.step()) refuse(*line.first(), fault, actions);
+  while (!queue.empty() && supply.dials() == 0 && actions.step()) refuse(*queue.first(), fault, actions);
   if (actions.more) return;
-  if (line.size() > supply.streams_coming()) refuse(*line.first(), fault, actions);
+  if (queue.size() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
 }
 
 // The number of open connections that will be released to waiters eventually.

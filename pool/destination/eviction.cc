@@ -62,7 +62,7 @@ bool Destination::Impl::evict_own(Instant now) {
 
 // Returns a longest-idle connection that no waiter would accept, or null.
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
-  const Duration most_patient = line.most_patient(kind);
+  const Duration most_patient = queue.most_patient(kind);
   if (supply.held(kind) == 0 || most_patient == Duration::max()) return nullptr;
   if (kind == Protocol::h2 && most_patient != Duration::min()) return nullptr;  // it suits all that accept a session
   const auto unwanted = [&](const SlotEntry& entry) {

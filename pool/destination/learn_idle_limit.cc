@@ -23,9 +23,9 @@ bool Destination::Impl::past_idle_limit(const SlotEntry& entry, Instant now) con
 
 // Returns true if the connection is kept, to measure how long the origin really waits.
 bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
-  const Duration rested = idle_time_at_origin(entry.value, now);
+  const Duration idle_for = idle_time_at_origin(entry.value, now);
   if (limits.idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > limits.idle_timeout) {
-    if (entry.value.idle_probe.load(std::memory_order_relaxed)) keep_alive.outlived(rested);
+    if (entry.value.idle_probe.load(std::memory_order_relaxed)) keep_alive.outlived(idle_for);
     return false;
   }
   if (keep_alive.retire()) return false;
@@ -33,17 +33,17 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   return true;
 }
 
-// The origin closed a connection idle for `rested` after `served` requests. One that never served
+// The origin closed a connection idle for `idle_for` after `served` requests. One that never served
 // is no evidence, nor is one that was reused several times and then closed at once: idleness was not the reason.
-void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order,
+void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, bool in_order,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;
-  rested = std::max(rested, Duration::zero());  // `now` may be another loop's time
-  if (served >= IdleLimitLearner::kKeptAlive && rested <= IdleLimitLearner::kAtOnce) return;
+  idle_for = std::max(idle_for, Duration::zero());  // `now` may be another loop's time
+  if (served >= IdleLimitLearner::kKeptAlive && idle_for <= IdleLimitLearner::kAtOnce) return;
   if (in_order) {
-    keep_alive.closed_by_origin(rested, entry.value.idle_probe.load(std::memory_order_relaxed), now);
+    keep_alive.closed_by_origin(idle_for, entry.value.idle_probe.load(std::memory_order_relaxed), now);
   } else {
-    keep_alive.broken_off(rested, now);
+    keep_alive.broken_off(idle_for, now);
   }
   publish_effective_limit();
 }
@@ -68,8 +68,8 @@ void Destination::Impl::learn_close_after_response(const SlotEntry& entry, Insta
 
 // Counts an idle connection once, when first seen alive beyond doubt().
 void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
-  const Duration rested = idle_time_at_origin(entry.value, now);
-  if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
+  const Duration idle_for = idle_time_at_origin(entry.value, now);
+  if (served != 0 && idle_for > doubt && idle_for - (now - swept_at) <= doubt) keep_alive.survived(idle_for);
 }
 
 void Destination::Impl::publish_effective_limit() {

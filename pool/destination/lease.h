@@ -54,7 +54,7 @@ class [[nodiscard]] Lease {
 
   // The loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;
-  // The origin asked for a pause, and this lease goes ahead of the others: see Destination::cool_down().
+  // The origin asked for a pause, and this lease is its trial: see Destination::cool_down().
   bool trial() const { return trial_ != 0; }
   // The origin answered and asked for no other pause. Returns true if the pause ends with that.
   bool pass_trial(Instant now);

@@ -16,7 +16,7 @@ CloseCause cause_of_shrinking(const Limits& limits) {
 // Returns the cause for closing a connection that was released or opened although it is healthy.
 std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
   if (stopped()) return CloseCause::shutdown;
-  if (pause_order.drains) return CloseCause::drained;
+  if (active_pause.drains) return CloseCause::drained;
   if (entry.value.replace) return CloseCause::reconnect;
   if (beyond_the_cap() != 0) return cause_of_shrinking(limits);
   return std::nullopt;
@@ -29,7 +29,7 @@ std::uint32_t Destination::Impl::beyond_the_cap() const {
 
 // Raises kReview if a release must check forced_close_cause(), else clears it.
 void Destination::Impl::review() {
-  const bool needed = pause_order.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
+  const bool needed = active_pause.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   const bool raised = (attention.load(std::memory_order_relaxed) & kReview) != 0;
   if (needed && !raised) attention.fetch_or(kReview, std::memory_order_seq_cst);
   if (!needed && raised) attention.fetch_and(~kReview, std::memory_order_seq_cst);
@@ -86,7 +86,7 @@ void Destination::Impl::shrink() {
 void Destination::Impl::pause(Instant now, Instant until, bool and_drain) {
   {
     const Held lock(mutex);
-    begin_pause({paused() ? pause_order.since : now, until, and_drain || pause_order.drains});
+    begin_pause({paused() ? active_pause.since : now, until, and_drain || active_pause.drains});
     if (!and_drain) return;
   }
   drain_sessions(CloseCause::drained);
@@ -94,14 +94,14 @@ void Destination::Impl::pause(Instant now, Instant until, bool and_drain) {
   serve_starved(now);
 }
 
-void Destination::Impl::begin_pause(const Pause& order) {
+void Destination::Impl::begin_pause(const Pause& pause) {
   attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
-  pause_order = order;
+  active_pause = pause;
   review();
 }
 
 void Destination::Impl::end_pause() {
-  pause_order = {};
+  active_pause = {};
   review();
   attention.fetch_and(~kPaused, std::memory_order_seq_cst);
 }
@@ -120,7 +120,7 @@ void Destination::Impl::end_pause_in_time(Instant now) {
   if (!paused()) return;
   {
     const Held lock(mutex);
-    if (!paused() || now < pause_order.until) return;
+    if (!paused() || now < active_pause.until) return;
     end_pause();
   }
   environment.pause_ended(self);

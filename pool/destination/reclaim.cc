@@ -1,5 +1,5 @@
 // Reclaiming an unused destination: decided under the mutex with nothing open; from then on it lends nothing, and a
-// later borrower is told to look up its successor.
+// later borrower must look up its successor.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"

@@ -43,7 +43,7 @@ void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
 
 // The borrower must be in the queue.
 void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) {
-  line.leave(borrower);
+  queue.remove(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   offer_surplus_dials();
   Rejection& rejection = rejections.take();
@@ -57,7 +57,7 @@ void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredA
 
 // Returns true if one more waiter can be enqueued and later refused without allocating.
 bool Destination::Impl::ready_to_wait() {
-  return rejections.ready(line.size() + std::size_t{1});
+  return rejections.ready(queue.size() + std::size_t{1});
 }
 
 }  // namespace carpool::pool

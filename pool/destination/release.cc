@@ -50,18 +50,18 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   if (const std::optional<CloseCause> cause = forced_close_cause(entry)) return end(entry, *cause, actions);
   if (!lends() || live.quarantine() > Duration::zero()) {
     const Instant since = entry.value.idle_since.get();
-    if (live.quarantine() > Duration::zero() && !line.empty()) wake_after_quarantine(since, since, actions);
+    if (live.quarantine() > Duration::zero() && !queue.empty()) wake_after_quarantine(since, since, actions);
     CARPOOL_ASSERT(pool.release(entry, used));
     return;
   }
   if (claimed(entry, now)) return end(entry, CloseCause::budget, actions);
   const bool no_room = pool.full() || (budget != nullptr && budget->full());
   const bool slot_needed =
-      line.replays() > streams_coming() || line.lacks_kind(Protocol::h2, supply.held(), supply.wide_dials());
+      queue.replays() > streams_coming() || queue.lacks_kind(Protocol::h2, supply.held(), supply.wide_dials());
   if (slot_needed && no_room && !backoff.blocks(now) && dial_room(now) != 0) {
     return end(entry, CloseCause::surplus, actions);
   }
-  Borrower* borrower = line.first_other(Protocol::h1, shares);
+  Borrower* borrower = queue.first_other(Protocol::h1, shares);
   if (borrower == nullptr) {
     CARPOOL_ASSERT(pool.release(entry, used));
     return;
@@ -90,19 +90,19 @@ void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool used, bool no_ro
 
 // Returns the borrower for a connection that has never served; its share is taken.
 Borrower* Destination::Impl::next_borrower(Protocol kind) {
-  Borrower* replay = line.first_replay(kind);
-  return replay != nullptr ? replay : line.first_other(kind, shares);
+  Borrower* replay = queue.first_replay(kind);
+  return replay != nullptr ? replay : queue.first_other(kind, shares);
 }
 
 // Grants the entry to `borrower`: its word already names the new owner, the move completes on arrival. Its share is
 // taken.
 void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) {
-  line.leave_served(borrower);
+  queue.remove_served(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   offer_surplus_dials();
-  const bool stays = entry.multiplexing().pinned;
+  const bool pinned = entry.multiplexing().pinned;
   lent_at(entry);
-  actions.shared |= stays;
+  actions.shared |= pinned;
   const std::uint32_t trial = cool_down.trial_due() ? cool_down.begin_trial() : 0;
   if (&borrower == actions.caller) {
     borrower.ticket_ = 0;
@@ -111,13 +111,13 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
     actions.callers_from = from;
     return;
   }
-  Grant& grant = stays ? grants.take() : entry.value.grant;  // give_idle() made sure that there is one
+  Grant& grant = pinned ? grants.take() : entry.value.grant;  // give_idle() made sure that there is one
   grant.entry = &entry;
   grant.borrower = &borrower;
   grant.ticket = borrower.ticket_;
   grant.from = from;
   grant.to = borrower.loop_;
-  grant.moved = !stays && from != borrower.loop_;
+  grant.moved = !pinned && from != borrower.loop_;
   grant.share = share_of(borrower.want_);
   grant.trial = trial;
   actions.grants.push(grant);
@@ -128,18 +128,18 @@ constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct
 }  // namespace
 
 // Grants idle connections and spare streams to the waiters in order. A waiter that rejects a long-idle connection
-// leaves it to the next one; one that every waiter rejects stays idle.
+// leaves it to the next one; one that every waiter rejects pinned idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  // A retry that no session serves is older than those after it, which no session serves either.
+  // If no session serves a retry, none serves the older retries after it.
   while (lends() && supply.held(Protocol::h2) != 0) {
-    Borrower* replay = line.first_replay(Protocol::h2);
+    Borrower* replay = queue.first_replay(Protocol::h2);
     if (replay == nullptr || !give_idle(*replay, now, actions)) break;
   }
   // By ProtocolMask: no idle time is this short.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
   unsigned classes = ClassQuota::kMostClasses, in_vain = 0;
-  while (Borrower* at = lends() ? line.first_willing(refused, classes) : nullptr) {
+  while (Borrower* at = lends() ? queue.first_willing(refused, classes) : nullptr) {
     if (in_vain == kMostInVain || !actions.step()) return;
     const BorrowRequest& want = at->want_;
     const std::uint8_t share = share_of(want);
@@ -265,7 +265,7 @@ void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWor
 std::optional<Fault> Destination::Impl::rejoin(Borrower& borrower) {
   if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
   if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
-  line.join(borrower);
+  queue.push(borrower);
   attention.fetch_add(1, std::memory_order_seq_cst);
   return std::nullopt;
 }

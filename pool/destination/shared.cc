@@ -151,8 +151,8 @@ void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::ui
   set_shares();
   if (kind == Protocol::h2 || stopped()) return;
   const Fault fault = make_fault(FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2");
-  while (line.wanting(ProtocolMask::h2_only) != 0 && actions.step())
-    refuse(*line.first_wanting(ProtocolMask::h2_only), fault, actions);
+  while (queue.wanting(ProtocolMask::h2_only) != 0 && actions.step())
+    refuse(*queue.first_wanting(ProtocolMask::h2_only), fault, actions);
 }
 
 namespace {
@@ -190,7 +190,7 @@ void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, In
 
 bool Destination::Impl::lacks_streams() const {
   if (supply.held(Protocol::h2) == 0 || supply.wide_dials() != 0 || pool.full()) return false;
-  std::uint32_t looked_at = 0;  // among so many nearly full ones another does no harm
+  std::uint32_t looked_at = 0;  // with this many nearly full sessions one more is harmless
   return pool.find_idle(0, [&](const SlotEntry& entry) {
     if (++looked_at > DeferredActions::kMostSteps) return false;
     const EntryWord word(entry.word.load(std::memory_order_acquire));

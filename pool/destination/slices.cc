@@ -48,7 +48,7 @@ void Destination::Impl::refuse_all(const Fault& fault) {
     DeferredActions actions;
     {
       const Held lock(mutex);
-      while (!line.empty() && actions.step()) refuse(*line.first(), fault, actions);
+      while (!queue.empty() && actions.step()) refuse(*queue.first(), fault, actions);
     }
     more = actions.more;
     static_cast<void>(run_actions(actions));

@@ -34,7 +34,7 @@ class CancelDialMessage final : public Delivery, public ListHook<struct DialTag>
   // Guarded by the destination's mutex.
   bool on_its_way = false;
   bool cancelled = false;  // the current dial; once set, it cannot be cancelled again
-  bool promised = false;   // to another destination, under the budget
+  bool announced = false;  // to another destination, under the budget
 };
 
 struct Slot {

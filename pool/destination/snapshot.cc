@@ -84,14 +84,14 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
     const std::uint64_t from = level == 0 ? std::max(all, shares.held(1)) : shares.held(level);
     const std::uint64_t below = lowest ? 0 : std::min(from, shares.held(level + 1));
     const std::uint64_t whole = std::uint64_t{limits.size} * supply.streams_a_dial();
-    into.classes[level] = {line.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
+    into.classes[level] = {queue.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
   }
 }
 
 namespace {
-Destination::Snapshot::Paused paused_of(const Pause& order, Instant now) {
-  Destination::Snapshot::Paused paused{std::max(Duration::zero(), now - order.since), std::nullopt, order.drains};
-  if (order.until != kNever) paused.left = std::max(Duration::zero(), order.until - now);
+Destination::Snapshot::Paused paused_of(const Pause& pause, Instant now) {
+  Destination::Snapshot::Paused paused{std::max(Duration::zero(), now - pause.since), std::nullopt, pause.drains};
+  if (pause.until != kNever) paused.left = std::max(Duration::zero(), pause.until - now);
   return paused;
 }
 }  // namespace
@@ -107,8 +107,8 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   if (limits.auto_size() && auto_size != nullptr) {
     into.auto_size = {limits.min_size, limits.max_size, auto_size->history, now};
   }
-  into.waiting = line.size();
-  into.max_wait = now - line.waiting_since(now);
+  into.waiting = queue.size();
+  into.max_wait = now - queue.waiting_since(now);
   into.undialed = undialed;
   into.probing = circuit.last_failed();
   into.cool_downs = ledger.cool_downs;
@@ -117,7 +117,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
     into.cooling_down = {std::max(Duration::zero(), now - cool_down.since()),
                          std::max(Duration::zero(), cool_down.until() - now), cool_down.status()};
   }
-  into.paused = paused() ? std::optional(paused_of(pause_order, now)) : std::nullopt;
+  into.paused = paused() ? std::optional(paused_of(active_pause, now)) : std::nullopt;
   into.learned_idle = keep_alive.limit();
   if (into.learned_idle) into.effective_limit = keep_alive.effective_limit();
   if (keep_alive.trust() != Duration::max()) into.trust = keep_alive.trust();

@@ -8,12 +8,12 @@ Endpoints& Destination::endpoints() {
 }
 
 // A connection was lent. If an address lacks connections and the load would use one more of them, dials: the owner of
-// the addresses leads the dial to that one. At the cap it asks for the place of a connection that is one too many.
+// the addresses selects that address for the dial. At the cap it requests the place of a surplus connection.
 void Destination::Impl::spread_out(const SlotEntry& entry, EntryWord word, Instant now) {
   if (origin.scheme == Scheme::tcp) return;  // a tunnel takes no connection that is there already
-  const Duration idle_timeout = live.idle_timeout(), rested = now - entry.value.idle_since.get();
+  const Duration idle_timeout = live.idle_timeout(), idle_for = now - entry.value.idle_since.get();
   // One more connection makes each of them idle longer. That time must stay well below idle_timeout, or it would close.
-  if (word.users() < 2 && idle_timeout > Duration::zero() && rested > idle_timeout / 4) return;
+  if (word.users() < 2 && idle_timeout > Duration::zero() && idle_for > idle_timeout / 4) return;
   if (pool.full()) return endpoints.ask_for_place();
   if (budget != nullptr && budget->full()) return;
   DeferredActions actions;

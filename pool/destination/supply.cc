@@ -16,7 +16,7 @@ void Supply::dial_begun(Dial dial) {
   ++alive_;
   ++dials_;
   if (h1_only(dial)) ++h1_dials_;
-  if (!h1_only(dial) && for_the_line(dial.cause)) ++line_dials_;
+  if (!h1_only(dial) && for_waiters(dial.cause)) ++waiter_dials_;
   if (dial.cause == OpenCause::reconnect) ++redials_;
   check();
 }
@@ -24,7 +24,7 @@ void Supply::dial_begun(Dial dial) {
 void Supply::dial_ended(Dial dial) {
   --dials_;
   if (h1_only(dial)) --h1_dials_;
-  if (!h1_only(dial) && for_the_line(dial.cause)) --line_dials_;
+  if (!h1_only(dial) && for_waiters(dial.cause)) --waiter_dials_;
   if (dial.cause == OpenCause::reconnect) --redials_;
 }
 
@@ -66,7 +66,7 @@ void Supply::cancel_arrived() {
 void Supply::check() const {
   CARPOOL_ASSERT(alive_ <= kMost && cancels_ <= kMost);
   CARPOOL_ASSERT(std::uint64_t{dials_} + held_[0] + held_[1] + draining_ == alive_);
-  CARPOOL_ASSERT(std::uint64_t{h1_dials_} + line_dials_ + redials_ <= dials_);
+  CARPOOL_ASSERT(std::uint64_t{h1_dials_} + waiter_dials_ + redials_ <= dials_);
 }
 
 }  // namespace carpool::pool

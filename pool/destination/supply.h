@@ -46,13 +46,13 @@ class Supply final {
   std::uint32_t dials() const { return dials_; }
   std::uint32_t h1_dials() const { return h1_dials_; }             // for HTTP/1.1 only
   std::uint32_t wide_dials() const { return dials_ - h1_dials_; }  // all others
-  std::uint32_t line_dials() const { return line_dials_; }         // those of wide_dials() that a waiter caused
+  std::uint32_t waiter_dials() const { return waiter_dials_; }     // those of wide_dials() that a waiter caused
   std::uint32_t redials() const { return redials_; }               // successors of connections that are replaced
   std::uint32_t cancels() const { return cancels_; }               // messages in flight
   // Dials that remain even if every message in flight cancels one.
   std::uint32_t lasting_dials() const { return dials_ > cancels_ ? dials_ - cancels_ : 0; }
   // Returns true if a message may be sent for one more of the dials that waiters caused.
-  bool may_cancel() const { return line_dials_ + h1_dials_ > cancels_; }
+  bool may_cancel() const { return waiter_dials_ + h1_dials_ > cancels_; }
   // The borrowers that the dials in progress are expected to serve.
   std::uint32_t streams_coming() const { return h1_dials_ + wide_dials() * streams_a_dial(); }
 
@@ -67,7 +67,7 @@ class Supply final {
 
   std::uint32_t expected_;
   std::uint32_t alive_ = 0;
-  std::uint32_t dials_ = 0, h1_dials_ = 0, line_dials_ = 0, redials_ = 0;
+  std::uint32_t dials_ = 0, h1_dials_ = 0, waiter_dials_ = 0, redials_ = 0;
   std::uint32_t cancels_ = 0;
   std::array<std::uint32_t, kProtocols> held_{};
   std::uint32_t draining_ = 0;

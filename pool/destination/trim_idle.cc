@@ -30,13 +30,14 @@ std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   }
 }
 
-std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord> stays, Instant now,
+std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord> borrows, Instant now,
                                                         Duration window) const {
   const Instant begin = now - window;
-  const bool covers = std::any_of(stays.begin(), stays.end(),
-                                  [&](const BorrowRecord& stay) { return stay.arrived <= now - window / 2; });
-  std::erase_if(stays, [&](const BorrowRecord& stay) { return stay.arrived + stay.waited + stay.held < begin; });
-  const std::optional<MeasuredLoad> load = covers ? measure_load(stays) : std::nullopt;
+  const bool covers = std::any_of(borrows.begin(), borrows.end(),
+                                  [&](const BorrowRecord& borrow) { return borrow.arrived <= now - window / 2; });
+  std::erase_if(borrows,
+                [&](const BorrowRecord& borrow) { return borrow.arrived + borrow.waited + borrow.held < begin; });
+  const std::optional<MeasuredLoad> load = covers ? measure_load(borrows) : std::nullopt;
   if (!load) return std::nullopt;
   return std::max({erlang_size(*load), load->busy_most, endpoints.count()});
 }
@@ -46,7 +47,7 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
 void Destination::Impl::trim(std::uint32_t need) {
   end_longest_idle(CloseCause::surplus, true, [&] {
     mutex.assert_held();
-    if (stopped() || paused() || !line.empty() || supply.held(Protocol::h2) != 0) return false;
+    if (stopped() || paused() || !queue.empty() || supply.held(Protocol::h2) != 0) return false;
     return supply.alive() > need + limits.min_idle;
   });
 }

@@ -35,7 +35,7 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause
 void Destination::Impl::keep_min_idle(DeferredActions& actions, Instant now) {
   if (limits.min_idle == 0 || stopped() || paused() || backoff.blocks(now)) return;
   const std::uint32_t lacking = lacking_seen,
-                      coming_up = supply.dials() > line.size() ? supply.dials() - line.size() : 0;
+                      coming_up = supply.dials() > queue.size() ? supply.dials() - queue.size() : 0;
   if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
 }
 

@@ -2,7 +2,7 @@
 // [[origin]] entry) in order of their last use, to find the one to evict. Every operation is O(log n).
 //
 // The order of use is lazy: a borrow does not update it; an unlisted one keeps its position until the search finds that
-// it was used since. Those that never lent a connection come first, so that names that lead nowhere displace each
+// it was used since. Those that never lent a connection come first, so that names without an origin displace each
 // other.
 #pragma once
 

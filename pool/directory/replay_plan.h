@@ -1,6 +1,6 @@
-// plan_replay(): when each recorded borrow arrives if the pool has another size. A client that asks again as soon as
-// its answer is there asks earlier if the answer comes earlier: such a borrow follows its predecessor. Every other one
-// is independent and arrives at its recorded time.
+// plan_replay(): when each recorded borrow arrives if the pool has another size. A client that sends its
+// next request directly after a response sends it earlier if the response is earlier: such a borrow follows its
+// predecessor. Every other one is independent and arrives at its recorded time.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace carpool::pool {
 
 struct ReplayStep {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  BorrowRecord stay;
+  BorrowRecord borrow;
   std::size_t after = kNone;  // the number of the step whose end it follows
   Duration gap{};             // from that end to its arrival
 };
@@ -22,6 +22,6 @@ struct ReplayStep {
 inline constexpr Duration kPromptClient = std::chrono::milliseconds(3);
 
 // Returns the borrows in order of arrival.
-std::vector<ReplayStep> plan_replay(std::vector<BorrowRecord> stays);
+std::vector<ReplayStep> plan_replay(std::vector<BorrowRecord> borrows);
 
 }  // namespace carpool::pool

@@ -26,7 +26,7 @@ class Trial {
   }
 
   // Waits for dials do not end with more connections: a size is sufficient if it is as good as the largest. The next
-  // hour is not like the record: half of the hundredth that may wait longer is a margin for that.
+  // hour may differ from the record: half of the hundredth that may wait longer is a margin.
   bool sufficient(const SimulationResult& outcome, Duration best) const {
     return outcome.refused + outcome.timed_out == 0 && outcome.p995_wait <= std::max(target_, best);
   }
@@ -75,13 +75,14 @@ std::uint32_t connections_for(std::uint32_t borrows, std::uint32_t streams) {
 std::pair<std::uint32_t, std::uint32_t> range_of(const Workload& load, const Limits& limits, Duration wait_timeout,
                                                  const SizeAdvice& advice, std::uint32_t largest) {
   std::pair<std::uint32_t, std::uint32_t> range{advice.size, advice.size};
-  if (load.stays.size() < kParts * kFewestBorrows) return range;
-  std::vector<BorrowRecord> stays = load.stays;
-  std::sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
+  if (load.borrows.size() < kParts * kFewestBorrows) return range;
+  std::vector<BorrowRecord> borrows = load.borrows;
+  std::sort(borrows.begin(), borrows.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
   for (std::size_t part = 0; part < kParts; ++part) {
-    const auto from = static_cast<std::ptrdiff_t>(stays.size() * part / kParts);
-    const auto to = static_cast<std::ptrdiff_t>(stays.size() * (part + 1) / kParts);
-    Workload some{{stays.begin() + from, stays.begin() + to}, load.dial_time, load.origin_closes_after, load.streams};
+    const auto from = static_cast<std::ptrdiff_t>(borrows.size() * part / kParts);
+    const auto to = static_cast<std::ptrdiff_t>(borrows.size() * (part + 1) / kParts);
+    Workload some{
+        {borrows.begin() + from, borrows.begin() + to}, load.dial_time, load.origin_closes_after, load.streams};
     const std::uint32_t size = Trial(some, limits, wait_timeout, advice.target).smallest(largest, limits.min_idle);
     range.first = std::min(range.first, size);
     range.second = std::max(range.second, size);
@@ -96,7 +97,7 @@ Duration usual_target(const MeasuredLoad& load) {
 
 std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits, Duration wait_timeout,
                                       std::optional<Duration> target) {
-  const std::optional<MeasuredLoad> measured = measure_load(load.stays);
+  const std::optional<MeasuredLoad> measured = measure_load(load.borrows);
   if (!measured) return std::nullopt;
   SizeAdvice advice;
   advice.load = *measured;
@@ -113,7 +114,7 @@ std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits
     advice.min_idle = std::min(limits.min_idle, advice.size);
   }
   advice.met = trial.met(advice.expected);
-  advice.as_it_is = trial.with(limits.size, limits.min_idle);
+  advice.current = trial.with(limits.size, limits.min_idle);
   std::tie(advice.least, advice.most) = range_of(load, limits, wait_timeout, advice, largest);
   return advice;
 }

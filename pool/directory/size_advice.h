@@ -22,7 +22,7 @@ struct SizeAdvice {
   std::uint32_t least = 0, most = 0;
   bool met = false;           // false: the target is not met by any size; dials or refusals remain
   SimulationResult expected;  // with `size` and `min_idle`
-  SimulationResult as_it_is;  // with the present settings
+  SimulationResult current;   // with the current settings
 };
 
 // `target`: nullopt stands for a tenth of the mean hold time, 1 ms at least. Returns nullopt if there are too few

@@ -123,7 +123,7 @@ class Simulation final : public Environment {
   void plan_close(std::uint64_t id, std::uint64_t rest);
   void origin_closes(std::uint64_t id, std::uint64_t rest);
   void finish();
-  void tell();
+  void summarize();
 
   const Workload& load_;
   const Duration wait_timeout_;
@@ -256,16 +256,16 @@ void Simulation::perform(const Event& event) {
 }
 
 SimulationResult Simulation::play() {
-  const std::vector<ReplayStep> steps = plan_replay(load_.stays);
+  const std::vector<ReplayStep> steps = plan_replay(load_.borrows);
   if (steps.empty()) return {};
   for (const ReplayStep& step : steps) {
-    SimulatedBorrower& actor = actors_.emplace_back(*this, step.stay.held);
+    SimulatedBorrower& actor = actors_.emplace_back(*this, step.borrow.held);
     if (step.after == ReplayStep::kNone)
-      plan(step.stay.arrived, Step::arrive, &actor);
+      plan(step.borrow.arrived, Step::arrive, &actor);
     else
       actors_[step.after].followed_by(actor, step.gap);
   }
-  const Instant first = steps.front().stay.arrived;
+  const Instant first = steps.front().borrow.arrived;
   now_ = load_.warm ? first - load_.dial_time : first;
   on_stage_ = actors_.size();
   if (load_.warm) pool_.warm_up(size_, size_, now_);
@@ -283,11 +283,11 @@ SimulationResult Simulation::play() {
 // The last borrower finished: what is in progress ends, nothing new starts.
 void Simulation::finish() {
   over_ = true;
-  tell();
+  summarize();
   pool_.stop(now_);
 }
 
-void Simulation::tell() {
+void Simulation::summarize() {
   const Destination::Snapshot end = pool_.snapshot(now_);
   outcome_.opened = end.opened_total();
   outcome_.opened_by = end.opened;

@@ -1,7 +1,7 @@
 // simulate(): predicts the effect of other settings. Recorded arrivals and hold times drive the production pool on a
 // virtual clock, with one loop, dials of average duration and an origin that closes idle connections as observed. A
-// client that asked again as soon as it had its answer does so in the simulation too (replay_plan.h). No payload, no
-// I/O; milliseconds of CPU for thousands of borrows.
+// client that sent its next request directly after a response does so in the simulation, too (replay_plan.h). No
+// payload, no I/O; milliseconds of CPU for thousands of borrows.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 namespace carpool::pool {
 
 struct Workload {
-  std::vector<BorrowRecord> stays;              // in any order
+  std::vector<BorrowRecord> borrows;            // in any order
   Duration dial_time{};                         // of one connection
   std::optional<Duration> origin_closes_after;  // idle time after which the origin closes a connection
   std::uint32_t streams = 1;                    // that a connection serves at once; 1: HTTP/1.1

@@ -19,7 +19,7 @@ struct AutoSize {
         times(std::make_unique<AnswerTimes[]>(loop_count)),
         loops(loop_count) {}
 
-  // Begins to measure anew.
+  // Restarts the measurement.
   void begin(std::uint64_t dials_refused, std::uint64_t timeouts, Instant now) {
     seen = {};
     begun = now;

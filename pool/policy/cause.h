@@ -57,7 +57,7 @@ inline constexpr std::array<std::string_view, 19> kClosedNames{
     "reconnect", "config_changed", "tunnel_ended", "shutdown",    "rebalanced"};
 
 // Returns true if the dial serves a waiter, not future demand.
-constexpr bool for_the_line(OpenCause cause) {
+constexpr bool for_waiters(OpenCause cause) {
   return cause != OpenCause::min_idle && cause != OpenCause::warm_up && cause != OpenCause::loop_local &&
          cause != OpenCause::health && cause != OpenCause::reconnect && cause != OpenCause::spread;
 }

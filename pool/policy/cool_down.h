@@ -1,5 +1,5 @@
 // CoolDown: the origin answered 429 or 503 with Retry-After: nothing is lent until then. After that one lease, the
-// trial, goes ahead of the others: its answer ends the pause or renews it. Without an answer, or if none arrives in
+// trial, is lent before all others: its response ends the pause or renews it. Without an answer, or if none arrives in
 // kTrialTime, the next lease is a trial too; the answer to any of them counts.
 //
 //   off -> cooling -> trial_due <-> trial_out -> off

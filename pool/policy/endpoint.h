@@ -2,8 +2,8 @@
 // answers. With two of them or more, requests go to the less loaded of two random ones (Mitzenmacher's power of two
 // choices) instead of the connection that the strategy would choose.
 //
-// All orders are relaxed: counts and hints that publish nothing. A choice on an old value is one choice that is not the
-// best; the sum of many stays even.
+// All orders are relaxed: counts and hints that publish nothing. A choice on an old value is not the best one, but many
+// choices are still even.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Endpoint {
  public:
   static constexpr std::uint32_t kWhole = 1U << 16;
   static constexpr std::uint32_t kLeast = kWhole / 16;  // of its share, however slow or new it is
-  // A difference that a busy processor makes.
+  // A difference that a busy processor can cause.
   static constexpr Duration kUnnoticed = std::chrono::milliseconds(5);
 
   void lent() {
@@ -28,12 +28,12 @@ class Endpoint {
     lent_.fetch_add(1, std::memory_order_relaxed);
   }
   void returned() { leases_.fetch_sub(1, std::memory_order_relaxed); }
-  // A choice that passed it over, because it is slow or new, was its turn, which is not made up for. Twice, because the
-  // one that serves instead counts the request as its own turn, and has that still to come.
+  // A choice that skipped this address, because it is slow or new, counts as its turn, so that it does not catch up. It
+  // counts twice, because the address that serves instead also counts the request.
   void passed_over() { picks_.fetch_add(2, std::memory_order_relaxed); }
 
   // A response began `took` after its request. The moving average rises slowly, by a thirty-second at most for each
-  // response, and falls quickly: single slow ones, of which some addresses happen to have more, are no difference.
+  // response, and falls quickly: single slow responses have little effect.
   void answered(Duration took) {
     const Duration::rep sample = std::max<Duration::rep>(1, took.count());
     const Duration::rep old = answer_.load(std::memory_order_relaxed);
@@ -63,8 +63,8 @@ class Endpoint {
     best.passed_over();
     return rest;
   }
-  // The part of its turns that it takes, of kWhole: an address that is slower than twice the other one (and
-  // kUnnoticed), or new, takes fewer, and some always, so that a change is noticed.
+  // The part of its turns, of kWhole, in which it is used: less for an address that is more than twice as slow as the
+  // other one plus kUnnoticed, or new; never zero, so that a change is detected.
   std::uint32_t share_beside(const Endpoint& other, Duration slow_start, Instant now) const {
     double share = 1;
     const Duration mine = answer_time(), theirs = other.answer_time(), allowed = 2 * theirs + kUnnoticed;

@@ -6,19 +6,19 @@ namespace carpool::pool {
 
 // ---- connections closed by the origin ----
 
-void IdleLimitLearner::closed_by_origin(Duration rested, bool left, Instant now) {
+void IdleLimitLearner::closed_by_origin(Duration idle_for, bool left, Instant now) {
   settle(now);
-  if (left && limit_ && rested > *limit_ + *limit_ / 10) return raise(rested);
-  note({rested, true}, now);
+  if (left && limit_ && idle_for > *limit_ + *limit_ / 10) return raise(idle_for);
+  note({idle_for, true}, now);
 }
 
-void IdleLimitLearner::broken_off(Duration rested, Instant now) {
+void IdleLimitLearner::broken_off(Duration idle_for, Instant now) {
   settle(now);
-  note({rested, false}, now);
+  note({idle_for, false}, now);
 }
 
 void IdleLimitLearner::note(End end, Instant now) {
-  if (end.rested <= doubt()) survivors_ = 0;
+  if (end.idle_for <= doubt()) survivors_ = 0;
   if (together_count_ == 0) together_since_ = now;
   if (together_count_ < kSamples) together_[together_count_++] = end;
 }
@@ -31,36 +31,36 @@ void IdleLimitLearner::take_in() {
   const auto begin = together_.begin();
   const auto end = begin + static_cast<std::ptrdiff_t>(std::exchange(together_count_, 0));
   const auto [shortest, longest] =
-      std::minmax_element(begin, end, [](const End& one, const End& other) { return one.rested < other.rested; });
-  const bool differ = longest->rested - shortest->rested > std::max(kOneEvent, longest->rested / 10);
+      std::minmax_element(begin, end, [](const End& one, const End& other) { return one.idle_for < other.idle_for; });
+  const bool differ = longest->idle_for - shortest->idle_for > std::max(kOneEvent, longest->idle_for / 10);
   if (static_cast<std::size_t>(end - begin) >= kAgree && differ) return;  // the origin closed everything at once
   std::for_each(begin, end, [this](const End& one) {
-    doubts_[next_doubt_] = one.rested;
+    doubts_[next_doubt_] = one.idle_for;
     next_doubt_ = (next_doubt_ + 1) % kDoubts;
     doubt_count_ = std::min(doubt_count_ + 1, kDoubts);
-    if (one.sample) add(one.rested);
+    if (one.sample) add(one.idle_for);
   });
   judge();
 }
 
-void IdleLimitLearner::add(Duration rested) {
-  samples_[next_] = rested;
+void IdleLimitLearner::add(Duration idle_for) {
+  samples_[next_] = idle_for;
   next_ = (next_ + 1) % kSamples;
   count_ = std::min(count_ + 1, kSamples);
-  if (raised_ && rested < *raised_) raised_ = rested;
+  if (raised_ && idle_for < *raised_) raised_ = idle_for;
 }
 
 // ---- refutations ----
 
-void IdleLimitLearner::outlived(Duration rested) {
-  if (limit_ && rested > *limit_) raise(rested);
+void IdleLimitLearner::outlived(Duration idle_for) {
+  if (limit_ && idle_for > *limit_) raise(idle_for);
 }
 
-// Discards the earlier samples, which `rested` refutes.
-void IdleLimitLearner::raise(Duration rested) {
+// Discards the earlier samples, which `idle_for` refutes.
+void IdleLimitLearner::raise(Duration idle_for) {
   count_ = next_ = doubt_count_ = next_doubt_ = 0;
-  raised_ = rested;
-  if (hint_ && *hint_ < rested) hint_.reset();
+  raised_ = idle_for;
+  if (hint_ && *hint_ < idle_for) hint_.reset();
   judge();
 }
 
@@ -73,9 +73,9 @@ std::size_t keep(IdleTimes& idle_times, std::size_t count, Kept kept) {
 }
 }  // namespace
 
-void IdleLimitLearner::survived(Duration rested) {
-  if (rested <= doubt()) return;
-  least_survivor_ = survivors_ == 0 ? rested : std::min(least_survivor_, rested);
+void IdleLimitLearner::survived(Duration idle_for) {
+  if (idle_for <= doubt()) return;
+  least_survivor_ = survivors_ == 0 ? idle_for : std::min(least_survivor_, idle_for);
   if (++survivors_ < kRefute) return;
   survivors_ = 0;
   const auto stands = [this](Duration one) { return beyond(one) >= least_survivor_; };
@@ -96,7 +96,7 @@ std::optional<Duration> IdleLimitLearner::shortest() const {
   std::optional<Duration> least;
   for (std::size_t i = 0; i < doubt_count_; ++i) least = std::min(least.value_or(doubts_[i]), doubts_[i]);
   for (std::size_t i = 0; i < together_count_; ++i) {
-    least = std::min(least.value_or(together_[i].rested), together_[i].rested);
+    least = std::min(least.value_or(together_[i].idle_for), together_[i].idle_for);
   }
   return least;
 }

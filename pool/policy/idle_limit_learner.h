@@ -35,19 +35,19 @@ class IdleLimitLearner {
   static constexpr Duration kFloor = std::chrono::seconds(1);
   static constexpr Duration kLeastMargin = std::chrono::milliseconds(100);
   static constexpr Duration kJitter = std::chrono::milliseconds(20);  // idle times that differ by less are equal
-  // A close this soon after a response says nothing about idle times if the connection was reused several times before.
+  // A close this soon after a response is no sample if the connection was reused several times before.
   static constexpr Duration kAtOnce = std::chrono::milliseconds(2);
   static constexpr std::uint32_t kKeptAlive = 4;
 
-  // The origin closed a connection idle for `rested`, in order or under a request; `left`: retire() had left it to the
-  // origin.
-  void closed_by_origin(Duration rested, bool left, Instant now);
+  // The origin closed a connection idle for `idle_for`, in order or under a request; `left`: retire() had left it to
+  // the origin.
+  void closed_by_origin(Duration idle_for, bool left, Instant now);
   // The origin reset an idle connection: lowers the trust; not a sample of the limit.
-  void broken_off(Duration rested, Instant now);
+  void broken_off(Duration idle_for, Instant now);
   // A connection left to the origin reached carpool's own idle timeout alive.
-  void outlived(Duration rested);
-  // A connection idle for `rested` was seen alive. Only values beyond doubt() count, once per connection.
-  void survived(Duration rested);
+  void outlived(Duration idle_for);
+  // A connection idle for `idle_for` was seen alive. Only values beyond doubt() count, once per connection.
+  void survived(Duration idle_for);
   // The hint of a connection's first response; nullopt if it had none.
   void hint(std::optional<Duration> timeout);
   // Restores the limit learned by another process, which is kept until our own samples agree on another.
@@ -72,15 +72,15 @@ class IdleLimitLearner {
 
  private:
   struct End {
-    Duration rested{};
+    Duration idle_for{};
     bool sample = false;
   };
   static Duration before(Duration limit) { return limit - std::max(kLeastMargin, limit / 10); }
-  static Duration beyond(Duration rested) { return rested + std::max(kJitter, rested / 10); }
+  static Duration beyond(Duration idle_for) { return idle_for + std::max(kJitter, idle_for / 10); }
   void note(End end, Instant now);
   void take_in();
-  void add(Duration rested);
-  void raise(Duration rested);
+  void add(Duration idle_for);
+  void raise(Duration idle_for);
   void judge();
   std::optional<Duration> agreed() const;
   std::optional<Duration> shortest() const;

@@ -6,8 +6,8 @@
 namespace carpool::pool {
 
 namespace {
-constexpr std::uint64_t kRefusedOf = 20;  // one refused request of so many shrinks the size
-constexpr std::uint64_t kLateOf = 100;    // one late request of so many lets it grow
+constexpr std::uint64_t kRefusedOf = 20;  // one refused request of this many shrinks the size
+constexpr std::uint64_t kLateOf = 100;    // one late request of this many lets it grow
 constexpr double kLargestShrink = 0.5;    // one step of the gradient
 constexpr double kSmallestShrink = 0.9;   // likewise
 constexpr double kGoal = 1.25;            // of the lowest median, towards which the gradient shrinks
@@ -59,7 +59,7 @@ std::optional<SizeChange> SizeController::shrink_as_refused(const LoadSample& se
   return change(std::min(size_ - 1, part_of(used, 0.75)), SizeReason::refused, seen, now);
 }
 
-// An origin without any connection is down: that says nothing about their number.
+// An origin without any connection is down: the size is not the cause.
 std::optional<SizeChange> SizeController::shrink_to_accepted(const LoadSample& seen, Instant now) {
   if (seen.dials_refused == 0 || seen.answers == 0 || seen.open == 0 || seen.open >= size_) return std::nullopt;
   growth_ = shrink_ = std::nullopt;
@@ -76,7 +76,7 @@ bool SizeController::slow(Duration median) const {
 std::optional<SizeChange> SizeController::judge(const LoadSample& seen, Instant now) {
   if (shrink_) return judge_shrink(seen, now);
   lowest_ = lowest_ == Duration::zero() ? seen.median : std::min(lowest_, seen.median);
-  if (!in_use(seen)) return std::nullopt;  // says nothing about the size
+  if (!in_use(seen)) return std::nullopt;  // the size was not the limit
   if (growth_) return judge_growth(seen, now);
   return follow_gradient(seen, now);
 }

@@ -7,7 +7,7 @@
 //   latency    such a return; or the median is above kTolerance times its lowest while the size is in use (the latency
 //              gradient): the size shrinks towards the ratio of the two.
 //   restored   after such a shrink the median did not fall: the origin is slower with any number of requests. The size
-//              returns, and the present median counts as the lowest.
+//              returns, and the current median counts as the lowest.
 //   refused    the origin answers 429 or 503, or not in time, to one request in 20: a quarter less than is in use.
 //   dials      the origin answers and refuses connections at the same time: the number that it did accept.
 // Without evidence the size stays: a smaller load does not lower it.

@@ -15,7 +15,7 @@ double seconds(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// A change of a number at a time. At equal times decreases sort first: one lease ended as the other began.
+// A change of a number at one time. At equal times decreases sort first: one lease ended when the other began.
 using LevelChange = std::pair<Instant, int>;
 
 // How many were in progress at once.
@@ -56,26 +56,26 @@ Levels levels_of(std::vector<LevelChange>& steps) {
 }
 
 // Returns the time from the first arrival to the last end, without gaps of kStill or longer.
-Duration time_in_use(std::vector<BorrowRecord> stays) {
-  std::sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
+Duration time_in_use(std::vector<BorrowRecord> borrows) {
+  std::sort(borrows.begin(), borrows.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
   Duration sum{};
-  Instant until = stays.front().arrived;
-  for (const BorrowRecord& stay : stays) {
-    const Instant end = stay.arrived + stay.waited + stay.held;
-    if (stay.arrived - until < kStill)
+  Instant until = borrows.front().arrived;
+  for (const BorrowRecord& borrow : borrows) {
+    const Instant end = borrow.arrived + borrow.waited + borrow.held;
+    if (borrow.arrived - until < kStill)
       sum += std::max(end, until) - until;
     else
-      sum += end - stay.arrived;
+      sum += end - borrow.arrived;
     until = std::max(until, end);
   }
   return sum;
 }
 
-void count_levels(const std::vector<BorrowRecord>& stays, MeasuredLoad& load) {
+void count_levels(const std::vector<BorrowRecord>& borrows, MeasuredLoad& load) {
   std::vector<LevelChange> leases, asked;
-  for (const BorrowRecord& stay : stays) {
-    add_stay(leases, stay.arrived + stay.waited, stay.held);
-    add_stay(asked, stay.arrived, stay.waited + stay.held);
+  for (const BorrowRecord& borrow : borrows) {
+    add_stay(leases, borrow.arrived + borrow.waited, borrow.held);
+    add_stay(asked, borrow.arrived, borrow.waited + borrow.held);
   }
   const Levels busy = levels_of(leases);
   load.busy_median = busy.median;
@@ -110,31 +110,31 @@ std::uint32_t erlang_size(const MeasuredLoad& load) {
   return std::max(size, load.busy_p99);
 }
 
-std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& stays) {
-  if (stays.size() < kFewestBorrows) return std::nullopt;
+std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& borrows) {
+  if (borrows.size() < kFewestBorrows) return std::nullopt;
   MeasuredLoad load;
-  load.borrows = stays.size();
+  load.borrows = borrows.size();
   Instant first = Instant::max(), last = Instant::min();
   Duration held{}, waited{};
   std::vector<Duration> holds, waits;
-  for (const BorrowRecord& stay : stays) {
-    first = std::min(first, stay.arrived);
-    last = std::max(last, stay.arrived + stay.waited + stay.held);
-    held += stay.held;
-    waited += stay.waited;
-    holds.push_back(stay.held);
-    waits.push_back(stay.waited);
+  for (const BorrowRecord& borrow : borrows) {
+    first = std::min(first, borrow.arrived);
+    last = std::max(last, borrow.arrived + borrow.waited + borrow.held);
+    held += borrow.held;
+    waited += borrow.waited;
+    holds.push_back(borrow.held);
+    waits.push_back(borrow.waited);
   }
-  const auto count = static_cast<Duration::rep>(stays.size());
+  const auto count = static_cast<Duration::rep>(borrows.size());
   load.window = last - first;
-  load.in_use = time_in_use(stays);
+  load.in_use = time_in_use(borrows);
   load.mean_hold = std::max<Duration>(held / count, std::chrono::microseconds(1));
   load.p99_hold = percentile_99(holds);
   load.mean_wait = waited / count;
   load.p99_wait = percentile_99(waits);
   load.arrival_rate = static_cast<double>(count) / std::max(seconds(load.in_use), 1e-6);
   load.offered_load = load.arrival_rate * seconds(load.mean_hold);
-  count_levels(stays, load);
+  count_levels(borrows, load);
   return load;
 }
 

@@ -31,7 +31,7 @@ struct MeasuredLoad {
 inline constexpr std::size_t kFewestBorrows = 20;
 
 // Returns nullopt if there are too few borrows.
-std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& stays);
+std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& borrows);
 
 // Returns the smallest size with which 99 of 100 requests wait no longer than a tenth of the hold time (1 ms at least),
 // but not less than the number of concurrent leases in busy moments (99th percentile by time).

@@ -183,7 +183,7 @@ bool ConnectionBudget::may_claim(std::uint32_t uses, Duration age) {
   return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMostHandOffs;
 }
 
-// Returns true if a slot of `who` leaves the head of the queue better off than `who`. Otherwise the
+// Returns true if the head of the queue needs a slot of `who` more than `who` does. Otherwise the
 // head's turn passes to the next one: two starved destinations would exchange slots forever.
 bool ConnectionBudget::gains_from(const BudgetWaiter& who) {
   BudgetWaiter* next = head();

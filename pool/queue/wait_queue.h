@@ -37,7 +37,7 @@ class WaitQueue {
   }
 
   // Enqueues a new borrower by its turn, and one that was removed by a grant at its former position.
-  void join(Borrower& borrower) {
+  void push(Borrower& borrower) {
     if (borrower.virtual_finish_time_ == 0) borrower.virtual_finish_time_ = turn_of(borrower);
     queue_of(borrower).insert(borrower);
     if (!borrower.want_.new_connection_only) clients_.insert(borrower);
@@ -48,15 +48,15 @@ class WaitQueue {
   // Virtual time advances with each borrower that is served: the head may wait for the other protocol or for a share of
   // its class, and clients behind it take turns nevertheless. Retries have no part in it: any number of them may come
   // and go before the same head.
-  void leave_served(Borrower& borrower) {
+  void remove_served(Borrower& borrower) {
     if (!borrower.want_.new_connection_only) served_ = std::max(served_, borrower.virtual_finish_time_);
-    remove(borrower);
+    unlink(borrower);
   }
   // Removes one that is not served. Virtual time advances if it was the head, not if a later waiter gives up.
-  void leave(Borrower& borrower) {
+  void remove(Borrower& borrower) {
     const bool head = !borrower.want_.new_connection_only && first_of(false) == &borrower;
     if (head) served_ = std::max(served_, borrower.virtual_finish_time_);
-    remove(borrower);
+    unlink(borrower);
   }
 
   // Returns the next borrower, or null if the queue is empty.
@@ -147,7 +147,7 @@ class WaitQueue {
     return last != nullptr && ClientOrder::same(*last, want) ? last : nullptr;
   }
 
-  void remove(Borrower& borrower) {
+  void unlink(Borrower& borrower) {
     queue_of(borrower).erase(borrower);
     if (!borrower.want_.new_connection_only) clients_.erase(borrower);
     --size_of(borrower);

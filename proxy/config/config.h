@@ -26,7 +26,7 @@ inline constexpr Duration kUnlimited = Duration::max();  // "unlimited", of the 
 using pool::Evict;
 using pool::Strategy;
 enum class Reuse : std::uint8_t { never, always, safe };
-// The field that tells the origin of the client: none, X-Forwarded-For, or Forwarded (RFC 7239).
+// The field that names the client to the origin: none, X-Forwarded-For, or Forwarded (RFC 7239).
 enum class ClientField : std::uint8_t { off, x_forwarded_for, forwarded };
 // streaming: responses that are never complete may be silent.
 enum class Profile : std::uint8_t { standard, streaming };
@@ -94,7 +94,7 @@ struct Otlp {
   std::string endpoint;  // the base URL; empty: off
   bool traces = true;
   bool metrics = true;
-  std::uint32_t sample = 0;  // of requests without a trace context, one of so many; 0: none
+  std::uint32_t sample = 0;  // one of this many requests without a trace context begins a trace; 0: none
   Duration interval = seconds(10);
   Duration timeout = seconds(10);
   Size buffer = 1024 * kKiB;  // of each worker
@@ -323,7 +323,7 @@ struct Log {
   bool access = true;
   AccessFormat access_format = AccessFormat::same;  // same: `format`
   std::string access_file;                          // empty: where the other lines go
-  std::uint32_t access_sample = 1;                  // logs one of so many successful exchanges
+  std::uint32_t access_sample = 1;                  // logs one of this many successful exchanges
   Duration sync{};                                  // zero: the system decides when lines reach the disk
   friend bool operator==(const Log&, const Log&) = default;
 };

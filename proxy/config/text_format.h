@@ -10,7 +10,7 @@ namespace carpool::proxy::config {
 struct TextFormat {
   std::string_view expected;                 // completes "expected …"
   std::string (*accept)(std::string& text);  // makes it canonical; returns an error text, or empty
-  bool of_machine = false;                   // accept() looks at files or groups of this machine
+  bool of_machine = false;                   // accept() checks files or groups of this machine
   bool path = false;                         // of a file or folder; a relative one begins at the configuration's folder
 };
 

@@ -67,11 +67,11 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
     case net::ProxyHeader::State::malformed:
       return refuse(metrics::ProxyHeader::malformed);
     case net::ProxyHeader::State::complete:
-      return hand_on(header.client ? std::optional(header.client->unmapped().text()) : std::nullopt, header.size);
+      return pass_on(header.client ? std::optional(header.client->unmapped().text()) : std::nullopt, header.size);
   }
 }
 
-void AnnouncedClient::hand_on(const std::optional<std::string>& client, std::size_t header) {
+void AnnouncedClient::pass_on(const std::optional<std::string>& client, std::size_t header) {
   {
     const exec::ReadBuffer buffer(context_.loop);
     const ssize_t taken = ::recv(socket_.get(), buffer.span().data(), header, MSG_DONTWAIT);

@@ -45,7 +45,7 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void hand_on(const std::optional<std::string>& client, std::size_t header) LOOP_ONLY;
+  void pass_on(const std::optional<std::string>& client, std::size_t header) LOOP_ONLY;
   void refuse(metrics::ProxyHeader why) LOOP_ONLY;
   void on_deadline();
   void close() LOOP_ONLY;

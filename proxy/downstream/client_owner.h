@@ -22,7 +22,7 @@ class ClientOwner {
  public:
   // `client` is closed; it is destroyed at the end of the turn.
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
-  // Moves the connection of a client that speaks HTTP/2 to an H2Client, with the bytes already read. The caller closes
+  // Moves the connection of a client that uses HTTP/2 to an H2Client, with the bytes already read. The caller closes
   // at once and is no longer counted.
   // `point`: of its requests, if it is not the listener's own. `drains`: the caller was about to close gracefully.
   virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,

@@ -1,4 +1,4 @@
-// H1Client: a client connection that speaks HTTP/1.1. Reads requests one at a time and in order (pipelined ones wait in
+// H1Client: a client connection that uses HTTP/1.1. Reads requests one at a time and in order (pipelined ones wait in
 // `pending_`), passes each to an Exchange, writes the exchange's response and decides how the connection ends. An idle
 // client owns no buffer.
 #pragma once
@@ -151,7 +151,7 @@ class H1Client final : public ClientConnection,
   static constexpr std::uint8_t kNoPreface = 255;
   std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface that the connection began with; 0 before the first byte
   std::optional<metrics::Intercept> tunnel_;  // why its CONNECT did not end here
-  bool handed_over_ = false;                  // the client speaks HTTP/2, and an H2Client took the connection
+  bool handed_over_ = false;                  // the client uses HTTP/2, and an H2Client took the connection
   State state_ = State::open;
   bool advancing_ = false;         // inside advance(): a nested call returns at once
   bool head_complete_ = false;     // the exchange has its request head

@@ -1,4 +1,4 @@
-// WebSocket over HTTP/2 (RFC 8441) to an origin that speaks HTTP/1.1: an extended CONNECT becomes the handshake of RFC
+// WebSocket over HTTP/2 (RFC 8441) to an origin that uses HTTP/1.1: an extended CONNECT becomes the handshake of RFC
 // 6455 with a key generated here, and the origin's response is checked against that key.
 #pragma once
 

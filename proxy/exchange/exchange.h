@@ -88,7 +88,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // Called when the exchange is pooled: gives large buffers back.
   void release_buffers() LOOP_ONLY;
   ExchangeState state() const LOOP_ONLY { return state_; }
-  const ExchangeInfo& facts() const LOOP_ONLY { return info_; }
+  const ExchangeInfo& info() const LOOP_ONLY { return info_; }
   std::string_view phase() const LOOP_ONLY;  // for an operator: what the exchange is doing
 
   // ---- the leak detector's calls ----

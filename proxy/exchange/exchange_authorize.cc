@@ -77,9 +77,9 @@ bool Exchange::may_set_fields(http::ForwardRules& rules) {
   if (!sets && !client_stream_->carries_secret()) return true;
   Fault fault{FaultKind::egress_denied, Side::self,
               "the request has credentials, and this connection is neither verified nor to a loopback address"};
-  if (const std::optional<net::ProvenPeer>& proof = static_cast<Connection&>(*attempt_->lease).proof()) {
+  if (const std::optional<net::ProvenPeer>& peer = static_cast<Connection&>(*attempt_->lease).proven_peer()) {
     if (!sets) return true;
-    const Credentials::InForce& own = credentials->in_force(*proof, context_.loop.id());
+    const Credentials::InForce& own = credentials->in_force(*peer, context_.loop.id());
     rules.set = &own.fields;
     attempt_->token = own.token;
     if (credentials->token() == nullptr || own.token != 0) return true;

@@ -46,7 +46,8 @@ void Exchange::reply(const Fault& fault) {
 }
 
 // The connection that authenticated this client ended before any byte of a response. The client's connection ends in
-// the same way, as it would without a proxy: the client decides whether it repeats the request, and authenticates anew.
+// the same way, as it would without a proxy: the client decides whether it repeats the request, and authenticates
+// again.
 AttemptState Exchange::leave_unanswered() {
   constexpr std::uint16_t kUnanswered = 444;  // nginx's status for a connection that it closes without a response
   info_.status = kUnanswered;

@@ -14,26 +14,26 @@
 namespace carpool::proxy {
 
 BorrowerInfo Exchange::describe_borrower() const {
-  BorrowerInfo facts;
-  facts.connection = info_.connection;
+  BorrowerInfo borrower;
+  borrower.connection = info_.connection;
   std::string scratch;
-  facts.request.append(request_.method).append(" ").append(info_.origin->destination->label());
-  facts.request.append(log::redacted(request_values_->path, scratch));
-  facts.phase = phase();
+  borrower.request.append(request_.method).append(" ").append(info_.origin->destination->label());
+  borrower.request.append(log::redacted(request_values_->path, scratch));
+  borrower.phase = phase();
   const PeerCredentials peer = peer_of(client_stream_->socket());
-  facts.client = client_stream_->listen().proxy_protocol ? std::string(client_stream_->peer()) : peer.address;
-  facts.user = user_;
-  facts.pid = peer.pid;
-  facts.uid = peer.uid;
-  if (!facts.pid && peer.inode && context_.processes != nullptr) {
+  borrower.client = client_stream_->listen().proxy_protocol ? std::string(client_stream_->peer()) : peer.address;
+  borrower.user = user_;
+  borrower.pid = peer.pid;
+  borrower.uid = peer.uid;
+  if (!borrower.pid && peer.inode && context_.processes != nullptr) {
     const auto found = context_.processes->find(*peer.inode, *context_.tasks, context_.loop.now());
-    if (found.pid != 0) facts.pid = found.pid;  // else the next report may have it
+    if (found.pid != 0) borrower.pid = found.pid;  // else the next report may have it
   }
-  facts.trace_id = trace_id(request_.fields.get("traceparent"));
-  facts.held = context_.loop.now() - info_.leased;
-  facts.bytes_in = info_.bytes_in;
-  facts.bytes_out = info_.bytes_out;
-  return facts;
+  borrower.trace_id = trace_id(request_.fields.get("traceparent"));
+  borrower.held = context_.loop.now() - info_.leased;
+  borrower.bytes_in = info_.bytes_in;
+  borrower.bytes_out = info_.bytes_out;
+  return borrower;
 }
 
 void Exchange::end_leaked() {

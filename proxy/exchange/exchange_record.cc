@@ -9,23 +9,23 @@
 namespace carpool::proxy {
 
 namespace {
-metrics::RequestInfo counted(const ExchangeInfo& facts, std::string_view method, Instant now) {
+metrics::RequestInfo counted(const ExchangeInfo& info, std::string_view method, Instant now) {
   metrics::RequestInfo counted;
   counted.method = method;
-  counted.status = facts.status;
-  counted.total = now - facts.began;
-  if (facts.asked_pool) counted.waited = facts.waited;
-  if (facts.uses_before != 0 && facts.origin != nullptr) {
+  counted.status = info.status;
+  counted.total = now - info.began;
+  if (info.asked_pool) counted.waited = info.waited;
+  if (info.uses_before != 0 && info.origin != nullptr) {
     counted.reused = true;
-    counted.saved = facts.origin->connect_cost.time();
-    counted.saved_cpu = facts.origin->connect_cost.cpu();
+    counted.saved = info.origin->connect_cost.time();
+    counted.saved_cpu = info.origin->connect_cost.cpu();
   }
   return counted;
 }
 
-metrics::Egress decision_of(const ExchangeInfo& facts) {
-  const bool reported = facts.origin != nullptr && facts.origin->reported.load(std::memory_order_relaxed);
-  return *facts.egress == metrics::Egress::allowed && reported ? metrics::Egress::reported : *facts.egress;
+metrics::Egress decision_of(const ExchangeInfo& info) {
+  const bool reported = info.origin != nullptr && info.origin->reported.load(std::memory_order_relaxed);
+  return *info.egress == metrics::Egress::allowed && reported ? metrics::Egress::reported : *info.egress;
 }
 
 std::string_view protocol_of(const http::RequestHead& head) {
@@ -40,25 +40,25 @@ std::string_view protocol_of(const http::RequestHead& head) {
   }
 }
 
-log::AccessEntry entry_of(const ExchangeInfo& facts) {
+log::AccessEntry entry_of(const ExchangeInfo& info) {
   log::AccessEntry entry;
-  entry.began = facts.began;
-  if (facts.origin != nullptr) entry.origin = facts.origin->destination->label();
-  entry.status = facts.status;
-  entry.grpc_status = facts.grpc_status;
-  entry.bytes_in = facts.bytes_in;
-  entry.bytes_out = facts.bytes_out;
-  entry.connection = facts.connection;
-  entry.reuse = facts.uses_before;
-  entry.upstream_protocol = facts.upstream_h2 ? "HTTP/2.0" : "HTTP/1.1";
-  entry.upstream_tls = facts.upstream_tls;
-  if (facts.asked_pool) entry.waited = facts.waited;
-  if (facts.head_back != Instant{}) entry.upstream = facts.head_back - facts.leased;
-  if (facts.opened) entry.opened = pool::name(*facts.opened);
-  entry.retries = facts.retries;
-  entry.retried = facts.retried;
-  entry.unrepeated = facts.unrepeated;
-  if (facts.fault) entry.fault = facts.fault->detail;
+  entry.began = info.began;
+  if (info.origin != nullptr) entry.origin = info.origin->destination->label();
+  entry.status = info.status;
+  entry.grpc_status = info.grpc_status;
+  entry.bytes_in = info.bytes_in;
+  entry.bytes_out = info.bytes_out;
+  entry.connection = info.connection;
+  entry.reuse = info.uses_before;
+  entry.upstream_protocol = info.upstream_h2 ? "HTTP/2.0" : "HTTP/1.1";
+  entry.upstream_tls = info.upstream_tls;
+  if (info.asked_pool) entry.waited = info.waited;
+  if (info.head_back != Instant{}) entry.upstream = info.head_back - info.leased;
+  if (info.opened) entry.opened = pool::name(*info.opened);
+  entry.retries = info.retries;
+  entry.retried = info.retried;
+  entry.unrepeated = info.unrepeated;
+  if (info.fault) entry.fault = info.fault->detail;
   return entry;
 }
 }  // namespace

@@ -23,20 +23,20 @@ bool Exchange::wants_response() const {
 
 // A violation of the message order ends the attempt, in the next call that may end it.
 bool Exchange::in_order(bool followed) {
-  if (followed && !attempt_->told.violated()) return true;
+  if (followed && !attempt_->response_order.violated()) return true;
   StreamFailure failure;
-  failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->told.wrong()};
+  failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->response_order.wrong()};
   failure.any_byte_back = true;
   static_cast<void>(on_failure(std::move(failure)));
   return false;
 }
 
 bool Exchange::head_in_order() {
-  http::MessageOrder& told = attempt_->told;
-  if (response_.status < 200) return in_order(told.informational(false));
+  http::MessageOrder& order = attempt_->response_order;
+  if (response_.status < 200) return in_order(order.informational(false));
   const bool length = response_.framing == http::Framing::length;
-  return in_order(told.head(response_.framing == http::Framing::none,
-                            length ? std::optional(response_.length) : std::nullopt, false));
+  return in_order(order.head(response_.framing == http::Framing::none,
+                             length ? std::optional(response_.length) : std::nullopt, false));
 }
 
 namespace {
@@ -129,7 +129,7 @@ AttemptState Exchange::parent_asks_for_credentials() {
 
 void Exchange::on_body(std::string_view bytes) {
   exec::assume_on_loop();
-  if (state_ != ExchangeState::tunnel && !attempt_->told.data(bytes.size())) return;
+  if (state_ != ExchangeState::tunnel && !attempt_->response_order.data(bytes.size())) return;
   if (attempt_->dropped) return;
   info_.bytes_out += bytes.size();
   client_stream_->send_body(bytes);
@@ -157,7 +157,7 @@ bool Exchange::flush_reply() {
   return false;
 }
 
-// gRPC tells the result of a call in the trailers, or in a response that is a head alone.
+// gRPC sends the result of a call in the trailers, or in a response without a body.
 void Exchange::note_grpc_status() {
   const bool alone = attempt_->trailers.empty();
   if (alone && (info_.bytes_out != 0 || !http::is_grpc(request_))) return;
@@ -168,7 +168,7 @@ void Exchange::note_grpc_status() {
 }
 
 AttemptState Exchange::on_response_end() {
-  if (!in_order(attempt_->told.end())) return AttemptState::over;
+  if (!in_order(attempt_->response_order.end())) return AttemptState::over;
   if (const std::optional<RetryReason> sent_again = attempt_->dropped) {
     end_lease();
     retry(*sent_again);

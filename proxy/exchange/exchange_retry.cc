@@ -58,8 +58,9 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
 // The access log and the reply state why the request is not sent again.
 void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) {
   info_.unrepeated = outcome == RetryOutcome::over_budget ? "request.retry_budget is spent"
-                     : outcome == RetryOutcome::exhausted ? "the attempts are used up (request.max_retries)"
-                                                          : why_not(fate, request_repeatable(), !bodyless());
+                     : outcome == RetryOutcome::exhausted
+                         ? "the attempts are used up (request.max_retries)"
+                         : not_repeated_reason(fate, request_repeatable(), !bodyless());
   if (!info_.unrepeated.empty()) fault.detail.append("; not repeated: ").append(info_.unrepeated);
 }
 

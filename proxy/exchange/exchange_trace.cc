@@ -49,23 +49,23 @@ void Exchange::trace_lease() {
 
 namespace {
 // Returns the span with what the facts of the exchange say, whatever its target.
-Span span_of(const ExchangeInfo& facts) {
+Span span_of(const ExchangeInfo& info) {
   Span span;
-  span.to_origin = facts.origin != nullptr;
-  span.began = facts.began;
-  span.send = facts.leased;
-  span.first_byte = facts.head_back;
-  span.status = facts.status;
-  span.bytes_in = facts.bytes_in;
-  span.bytes_out = facts.bytes_out;
-  span.asked_pool = facts.asked_pool;
-  span.waited = facts.waited;
-  if (facts.opened) span.opened = pool::name(*facts.opened);
-  span.connection = facts.connection;
-  span.reuse = facts.uses_before;
-  span.retries = facts.retries;
-  span.retried = facts.retried;
-  span.not_repeated = facts.unrepeated;
+  span.to_origin = info.origin != nullptr;
+  span.began = info.began;
+  span.send = info.leased;
+  span.first_byte = info.head_back;
+  span.status = info.status;
+  span.bytes_in = info.bytes_in;
+  span.bytes_out = info.bytes_out;
+  span.asked_pool = info.asked_pool;
+  span.waited = info.waited;
+  if (info.opened) span.opened = pool::name(*info.opened);
+  span.connection = info.connection;
+  span.reuse = info.uses_before;
+  span.retries = info.retries;
+  span.retried = info.retried;
+  span.not_repeated = info.unrepeated;
   return span;
 }
 

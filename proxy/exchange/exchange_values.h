@@ -42,11 +42,11 @@ struct AttemptValues {
 
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;
-  http::MessageOrder told;     // of the response; a part that violates it is not forwarded
-  std::uint64_t token = 0;     // the number of the token that was sent; 0: none
-  bool authenticated = false;  // the connection authenticated this client and is never lent to another
-  std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
-  http::Fields trailers;       // of the response
+  http::MessageOrder response_order;  // of the response; a part that violates it is not forwarded
+  std::uint64_t token = 0;            // the number of the token that was sent; 0: none
+  bool authenticated = false;         // the connection authenticated this client and is never lent to another
+  std::uint64_t leak = 0;             // the leak's number if the lease was reported as held for too long
+  http::Fields trailers;              // of the response
   // The response is read to its end and dropped, because the request is then sent once more.
   std::optional<RetryReason> dropped;
 };

@@ -30,17 +30,17 @@ void LeakDetector::tick() {
   exchanges_.for_each([&](Exchange& exchange) {
     exec::assume_on_loop();
     if (!exchange.holds_lease()) return;
-    const Duration timeout = exchange.facts().origin->pool.leak_timeout;
+    const Duration timeout = exchange.info().origin->pool.leak_timeout;
     if (timeout <= Duration::zero()) return;
     shortest = std::min(shortest, timeout);
-    const bool late = now - exchange.facts().leased > timeout;
+    const bool late = now - exchange.info().leased > timeout;
     if (late && !exchange.tunnelled() && exchange.leak() == 0) report(exchange);
   });
   timer_.arm(now + std::max(kOften, shortest / 4));
 }
 
 void LeakDetector::report(Exchange& exchange) {
-  const OriginRuntime& origin = *exchange.facts().origin;
+  const OriginRuntime& origin = *exchange.info().origin;
   const bool discard = origin.pool.leak_action == config::LeakAction::discard;
   LeakRecord leak;
   leak.origin = origin.destination->label();

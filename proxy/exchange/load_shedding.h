@@ -1,6 +1,6 @@
 // ShedLevel: how much carpool sheds at a given use of memory and descriptors. Pure. Each level includes those before
 // it: first client connections are not kept alive, then new clients are refused, then idle connections are closed.
-// Requests in progress are always finished.
+// Requests in progress are always completed.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Tunnel: the tunnel that a request may ask for, as two flows of bytes that follow one table. Pure: the exchange
-// reports what happened, and the tunnel tells whether it is over.
+// reports what happened, and the tunnel reports whether it has ended.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The value of X-Forwarded-For or Forwarded (RFC 7239) that tells an origin of the client. The origin reads it after
+// The value of X-Forwarded-For or Forwarded (RFC 7239) that names the client to an origin. The origin reads it after
 // what the request itself carries, as one more member of that list.
 #pragma once
 

@@ -115,9 +115,9 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 // Returns the response body: one line of plain text that no client can mistake for markup.
-std::string body_of(const FaultStatus& told, std::string_view detail) {
+std::string body_of(const FaultStatus& mapped, std::string_view detail) {
   std::string body("carpool: ");
-  body.append(told.error).append(": ");
+  body.append(mapped.error).append(": ");
   for (const char c : detail.substr(0, kLongestDetail)) {
     const auto code = static_cast<unsigned char>(c);
     body.push_back(code < 0x20 || code == 0x7F ? '?' : c);
@@ -148,10 +148,10 @@ void append_cause(std::string& out, const Fault& fault, std::string_view error, 
 }  // namespace
 
 FaultStatus fault_status(FaultKind kind) {
-  const FaultRow& said = row(kind);
+  const FaultRow& found = row(kind);
   // 503 means a temporary condition (the pool is full, or this instance is stopping and another one takes over), so it
   // gets Retry-After. So does 429: every rate limit is at least one per second.
-  return {said.status, reason_phrase(said.status), said.error, said.status == 503 || said.status == 429};
+  return {found.status, reason_phrase(found.status), found.error, found.status == 503 || found.status == 429};
 }
 
 std::string_view fault_name(FaultKind kind) {
@@ -164,17 +164,17 @@ std::uint8_t grpc_code(FaultKind kind) {
 
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive) {
-  const FaultStatus told = fault_status(fault.kind);
-  const std::string body = body_of(told, words(fault));
-  out.append("HTTP/1.1 ").append(std::to_string(told.status)).append(1, ' ').append(told.reason);
-  append_cause(out, fault, told.error, via_pseudonym);
-  if (told.retry_after) out.append("\r\nRetry-After: ").append(std::to_string(fault.retry_after));
+  const FaultStatus mapped = fault_status(fault.kind);
+  const std::string body = body_of(mapped, words(fault));
+  out.append("HTTP/1.1 ").append(std::to_string(mapped.status)).append(1, ' ').append(mapped.reason);
+  append_cause(out, fault, mapped.error, via_pseudonym);
+  if (mapped.retry_after) out.append("\r\nRetry-After: ").append(std::to_string(fault.retry_after));
   out.append("\r\n").append(fault.challenge);
   append_persistence(out, client_version, close, keep_alive);
   out.append("Content-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));
   out.append("\r\n\r\n");
   if (!head_request) out.append(body);
-  return told.status;
+  return mapped.status;
 }
 
 // RFC 9110 §8.3.1: the type is not case-sensitive. application/grpc-web is another protocol.
@@ -187,14 +187,14 @@ bool is_grpc(const RequestHead& request) {
 }
 
 std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym) {
-  const FaultStatus told = fault_status(fault.kind);
+  const FaultStatus mapped = fault_status(fault.kind);
   out.append("HTTP/1.1 200 OK");
-  append_cause(out, fault, told.error, via_pseudonym);
+  append_cause(out, fault, mapped.error, via_pseudonym);
   out.append("\r\nContent-Type: application/grpc\r\ngrpc-status: ").append(std::to_string(grpc_code(fault.kind)));
-  out.append("\r\ngrpc-message: carpool: ").append(told.error).append(": ");
+  out.append("\r\ngrpc-message: carpool: ").append(mapped.error).append(": ");
   append_percent_encoded(out, words(fault).substr(0, kLongestDetail));
   out.append("\r\n\r\n");
-  return told.status;
+  return mapped.status;
 }
 
 }  // namespace carpool::proxy::http

@@ -85,8 +85,8 @@ bool separator(char c) {
 std::uint32_t told_keep_alive(Duration idle_timeout) {
   constexpr Duration kTravel = std::chrono::seconds(1);
   if (idle_timeout <= Duration::zero()) return 0;
-  const Duration told = idle_timeout - std::max(kTravel, idle_timeout / 10);
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(told / std::chrono::seconds(1), 0, 86'400));
+  const Duration announced = idle_timeout - std::max(kTravel, idle_timeout / 10);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(announced / std::chrono::seconds(1), 0, 86'400));
 }
 
 void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive) {

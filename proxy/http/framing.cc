@@ -32,14 +32,14 @@ struct Announced {
 };
 
 Announced announced(const char* wrong) {
-  Announced said;
-  said.wrong = wrong;
-  return said;
+  Announced result;
+  result.wrong = wrong;
+  return result;
 }
 
 // Accepts exactly one "chunked". Only a recipient that can decode a preceding coding could forward it.
 Announced transfer_coding(const Fields& fields) {
-  Announced said;
+  Announced result;
   std::size_t members = 0;
   bool chunked = false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -48,11 +48,11 @@ Announced transfer_coding(const Fields& fields) {
     for (std::string_view coding; list.next(coding); ++members) chunked = iequals(coding, "chunked");
   }
   if (!chunked) return announced("Transfer-Encoding does not end in chunked");
-  said.framing = Framing::chunked;
-  if (members == 1) return said;
-  said.wrong = "a transfer coding other than chunked";
-  said.unknown_coding = true;
-  return said;
+  result.framing = Framing::chunked;
+  if (members == 1) return result;
+  result.wrong = "a transfer coding other than chunked";
+  result.unknown_coding = true;
+  return result;
 }
 
 Announced framing_of(const Fields& fields, Version version) {
@@ -66,10 +66,10 @@ Announced framing_of(const Fields& fields, Version version) {
   if (lengths > 1) return announced("more than one Content-Length");
   const std::optional<std::uint64_t> length = content_length(fields.get(FieldName::content_length));
   if (!length) return announced("an invalid Content-Length");
-  Announced said;
-  said.framing = Framing::length;
-  said.length = *length;
-  return said;
+  Announced result;
+  result.framing = Framing::length;
+  result.length = *length;
+  return result;
 }
 
 bool persists(Version version, const ConnectionOptions& options) {
@@ -106,11 +106,11 @@ Fault malformed(const char* wrong) {
 Status settle(RequestHead& head) {
   const ConnectionOptions options(head.fields);
   if (options.too_many()) return malformed("too many connection options");
-  const Announced said = framing_of(head.fields, head.version);
-  if (said.unknown_coding) return Fault{FaultKind::not_implemented, Side::client, said.wrong};
-  if (said.wrong != nullptr) return malformed(said.wrong);
-  head.framing = said.framing;
-  head.length = said.length;
+  const Announced result = framing_of(head.fields, head.version);
+  if (result.unknown_coding) return Fault{FaultKind::not_implemented, Side::client, result.wrong};
+  if (result.wrong != nullptr) return malformed(result.wrong);
+  head.framing = result.framing;
+  head.length = result.length;
   head.keep_alive = persists(head.version, options);
   head.lists_fields = options.name_fields();
   const bool current = head.version != Version::http10;
@@ -122,12 +122,12 @@ Status settle(RequestHead& head) {
 Status settle(ResponseHead& head, bool bodiless) {
   const ConnectionOptions options(head.fields);
   const char* wrong = options.too_many() ? "too many connection options" : nullptr;
-  const Announced said = framing_of(head.fields, head.version);
-  if (wrong == nullptr) wrong = said.wrong;
+  const Announced result = framing_of(head.fields, head.version);
+  if (wrong == nullptr) wrong = result.wrong;
   if (wrong != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, wrong};
   const bool empty = bodiless || head.status < 200 || head.status == 204 || head.status == 304;
-  head.framing = empty ? Framing::none : said.framing == Framing::none ? Framing::until_close : said.framing;
-  head.length = empty ? 0 : said.length;
+  head.framing = empty ? Framing::none : result.framing == Framing::none ? Framing::until_close : result.framing;
+  head.length = empty ? 0 : result.length;
   head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close;
   head.lists_fields = options.name_fields();
   return Done{};

@@ -74,7 +74,7 @@ constexpr std::size_t kMostBlocks = 255;  // that a lane can count
 const Block kAll = ~Block{};
 const Block kLane{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-// Looks at the bytes behind the first two. Most sections are without a fault, so there is no branch for a byte or a
+// Examines the bytes after the first two. Most sections are without a fault, so there is no branch for a byte or a
 // line.
 Look look_over(std::string_view part) {
   Look look;

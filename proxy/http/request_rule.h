@@ -1,5 +1,5 @@
 // RequestRule: one rule about requests, "GET /v1/*": a method, and a path that is exact or ends in `*`. A request that
-// no rule matches is refused by its user, so that whatever is unclear about a path makes it match nothing.
+// no rule matches is refused by its user, so that an ambiguous path matches no rule.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace carpool::proxy::http {
 
 class RequestRule final {
  public:
-  // "METHOD /path" or "METHOD /prefix*"; the method `*` stands for every one. The Fault's detail is what is wrong.
+  // "METHOD /path" or "METHOD /prefix*"; the method `*` matches every method. The Fault's detail is the reason.
   static Result<RequestRule> parse(std::string_view text);
   // `path`: of Target, with its query, which no rule sees. The bytes are compared as they are: "/%61" is not "/a".
   bool matches(std::string_view method, std::string_view path) const;

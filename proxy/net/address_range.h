@@ -14,7 +14,7 @@ namespace carpool::proxy::net {
 // an IPv4 address (v4-compatible, NAT64, 6to4), that one too; with the port. A Unix socket is itself.
 std::vector<Address> readings_of(const Address& address);
 
-// Returns true if connecting to `target` reaches a socket that listens on `listener`. Looks at the files of two Unix
+// Returns true if connecting to `target` reaches a socket that listens on `listener`. Compares the files of two Unix
 // sockets.
 bool reaches(const Address& target, const Address& listener);
 

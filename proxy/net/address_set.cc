@@ -5,7 +5,7 @@
 
 namespace carpool::proxy::net {
 
-// Two processes that start together must not dial alike.
+// Two processes that start together must not dial the same addresses.
 AddressSet::AddressSet(pool::Endpoints* endpoints)
     : pool_(endpoints),
       random_((reinterpret_cast<std::uintptr_t>(this) ^
@@ -55,12 +55,12 @@ bool AddressSet::shares_requests(const Place& place) const {
   return place.named && !place.ejected(reviewed_) && place.address.family() == family_;
 }
 
-// A dial that would end elsewhere helps nothing.
+// A dial that would end at another address has no effect.
 bool AddressSet::worth_a_dial(const Place& place) const {
   return place.missed_at == Instant{} || reviewed_ >= place.missed_at + rules_.eject_time;
 }
 
-// Tells the pool how even its connections are.
+// Reports to the pool how even its connections are.
 void AddressSet::publish(Instant now) {
   using Balance = pool::Endpoints::Balance;
   reviewed_ = std::max(reviewed_, now);
@@ -260,9 +260,9 @@ AddressSet::Counts AddressSet::count(Instant now) const {
   return counts;
 }
 
-std::vector<AddressSet::Facts> AddressSet::all(Instant now) const {
+std::vector<AddressSet::Info> AddressSet::all(Instant now) const {
   const Held lock(mutex_);
-  std::vector<Facts> all;
+  std::vector<Info> all;
   for (const Place& place : places_) {
     const pool::Endpoint& used = *place.endpoint;
     all.push_back({place.address.text(), place.open, place.failures, place.ejections, place.ejected(now), !place.named,

@@ -4,7 +4,7 @@
 // go last (passive outlier ejection, as in Envoy). It also identifies connections to an address that the name no longer
 // resolves to, or that has more of them than its share while another lacks some.
 //
-// It tells the pool about its addresses (pool/policy/endpoint.h), which spreads the requests over them.
+// It registers its addresses with the pool (pool/policy/endpoint.h), which distributes the requests over them.
 //
 // Shared by all loops behind one mutex, which dials, connection ends, checks and failures take. While no address has
 // failures, a successful request only reads one atomic.
@@ -83,7 +83,7 @@ class AddressSet {
   // one by one avoids that all of them are redialed at once when an origin moves.
   Verdict judge(const Address& address, Instant now);
 
-  struct Facts {
+  struct Info {
     std::string address;
     std::uint32_t open = 0, failures = 0, ejections = 0;
     bool ejected = false, gone = false;
@@ -92,7 +92,7 @@ class AddressSet {
     Duration response{};         // moving average of the time to the response; zero: unknown
     double share = 1;            // the part of its turns that it takes: below 1 while it is new
   };
-  std::vector<Facts> all(Instant now) const;
+  std::vector<Info> all(Instant now) const;
   struct Counts {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };

@@ -219,8 +219,8 @@ void Dial::Impl::step_tunnel(bool hangup) {
 void Dial::Impl::proceed(Fd connected) {
   if (plan.tls != nullptr) return greet(std::move(connected));
   made.transport = make_plain(std::move(connected));
-  // Beyond a parent proxy anybody may read.
-  if (plan.parent == nullptr) made.proof = ProvenPeer::of(made.peer, nullptr);
+  // Beyond a parent proxy other parties can read plain text.
+  if (plan.parent == nullptr) made.proven_peer = ProvenPeer::of(made.peer, nullptr);
   finish(std::move(made));
 }
 
@@ -283,7 +283,7 @@ void Dial::Impl::judge(Result<bool> done) {
   made.tls = lap();
   unwatch();
   made.transport = std::move(stream);
-  made.proof = ProvenPeer::of(made.peer, plan.tls);
+  made.proven_peer = ProvenPeer::of(made.peer, plan.tls);
   finish(std::move(made));
 }
 

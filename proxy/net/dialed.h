@@ -29,7 +29,7 @@ class ProvenPeer {
 struct Dialed {
   std::unique_ptr<Transport> transport;  // not watched by the loop; the owner must watch it
   Address peer, local;
-  std::optional<ProvenPeer> proof;
+  std::optional<ProvenPeer> proven_peer;
   Duration dns{}, tcp{}, tls{};  // duration of each phase
   Duration tls_cpu{};            // CPU time of the handshake
 };

@@ -72,9 +72,9 @@ int weight(FaultKind kind) {
 
 // Returns what failed, in words that an operator can act on.
 std::string failure_text(const Address& address, int error) {
-  const std::string said = std::generic_category().message(error);
-  if (address.family() != AF_UNIX) return "TCP connect to " + address.text() + ": " + said;
-  std::string text = "connect to " + address.text() + ": " + said;
+  const std::string reason = std::generic_category().message(error);
+  if (address.family() != AF_UNIX) return "TCP connect to " + address.text() + ": " + reason;
+  std::string text = "connect to " + address.text() + ": " + reason;
   if (error == ENOENT) text += ": the socket's file does not exist in this process's file system";
   if (error == ECONNREFUSED) text += ": no process listens on the socket";
   if (error == EACCES) text += ": this process may not write to the socket, or not enter its directory";

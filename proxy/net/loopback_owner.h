@@ -1,5 +1,5 @@
 // The owner of the other end of a TCP connection within this host's network namespace, which the kernel names by its
-// addresses (sock_diag(7)). Every process of a pod has the address 127.0.0.1; this tells them apart.
+// addresses (sock_diag(7)). Every process of a pod has the address 127.0.0.1; this distinguishes them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct SocketOwner {
   std::uint64_t cgroup = 0;  // of the process that made it: its container; 0: the kernel does not report it
 };
 
-// Asks the kernel once and remembers the answer. The first call may wait for a module of the kernel (tcp_diag), as each
+// Asks the kernel once and keeps the result. The first call may wait for a module of the kernel (tcp_diag), as each
 // question would where there is none: it must not be on a loop.
 bool kernel_names_owners();
 

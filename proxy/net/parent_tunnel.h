@@ -17,8 +17,8 @@ struct ParentProxy;
 class ParentTunnel {
  public:
   ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view pseudonym);
-  // Sends and reads what the socket takes and has. Returns true once the tunnel is open. Fault: parent_refused.
-  // `memory` bounds the answer's head. `hangup`: nothing follows what the socket has.
+  // Sends and reads as far as the socket permits. Returns true once the tunnel is open. Fault: parent_refused.
+  // `memory` bounds the response's head. `hangup`: no bytes follow those in the socket.
   Result<bool> step(int fd, std::span<char> memory, bool hangup);
   std::uint16_t status() const { return status_; }  // of the answer; 0: none has arrived
 
@@ -30,7 +30,7 @@ class ParentTunnel {
 
   const ParentProxy& parent_;
   const std::string target_;  // "host:port"
-  std::string request_;       // what is left to send
+  std::string request_;       // the unsent part
   std::uint16_t status_ = 0;
   std::uint8_t interim_ = 0;  // 1xx heads that were read
 };

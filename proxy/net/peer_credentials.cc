@@ -21,26 +21,26 @@ std::uint64_t tagged(std::uint64_t value, Key kind) {
 }  // namespace
 
 PeerCredentials peer_of(int fd) {
-  PeerCredentials facts;
+  PeerCredentials peer_credentials;
   sockaddr_storage peer{};
   socklen_t length = sizeof peer;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return facts;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return peer_credentials;
   if (peer.ss_family != AF_UNIX) {
-    facts.address = net::Address(reinterpret_cast<sockaddr*>(&peer), length).text();
+    peer_credentials.address = net::Address(reinterpret_cast<sockaddr*>(&peer), length).text();
     if (const auto owner = net::owner_of_peer(fd)) {
-      facts.uid = owner->uid;
-      facts.inode = owner->inode;
+      peer_credentials.uid = owner->uid;
+      peer_credentials.inode = owner->inode;
     }
-    return facts;
+    return peer_credentials;
   }
-  facts.address = "unix";
+  peer_credentials.address = "unix";
   ucred who{};
   length = sizeof who;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0) {
-    facts.pid = who.pid;
-    facts.uid = who.uid;
+    peer_credentials.pid = who.pid;
+    peer_credentials.uid = who.uid;
   }
-  return facts;
+  return peer_credentials;
 }
 
 std::string_view peer_name(int fd, std::string& name) {
@@ -60,8 +60,8 @@ std::uint64_t fairness_key_of(int fd) {
     const net::Address plain = peer.unmapped();
     return tagged(std::hash<std::string_view>{}(plain.bytes()), Key::address);
   }
-  const PeerCredentials facts = peer_of(fd);
-  return facts.pid ? fairness_key_of_process(*facts.pid) : connection;
+  const PeerCredentials peer_credentials = peer_of(fd);
+  return peer_credentials.pid ? fairness_key_of_process(*peer_credentials.pid) : connection;
 }
 
 std::uint64_t fairness_key_of_host(std::string_view host) {

@@ -1,4 +1,4 @@
-// read_with_budget: reads a transport until nothing is left, its owner wants no more, or its share of the turn is used.
+// read_with_budget: reads a transport until it is empty, its owner pauses, or its share of the turn is used.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace carpool::proxy::net {
 
 enum class ReadEnd : std::uint8_t {
-  drained,    // nothing is left for now, or the owner wants no more
+  drained,    // empty for now, or the owner paused
   exhausted,  // the budget is: more may be there, and no event announces it
   stopped,    // by the sink: the owner may be gone
   closed,     // by the peer, or by a failure: see `io`

@@ -15,7 +15,7 @@ namespace carpool::proxy::net {
 namespace {
 
 constexpr Duration kLeastPause = std::chrono::milliseconds(20);
-constexpr int kShare = 20;  // one part of so many
+constexpr int kShare = 20;  // at most one part in this many of the time
 constexpr std::size_t kMostClients = 64;
 
 struct CloseDirectory {

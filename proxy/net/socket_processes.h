@@ -20,7 +20,7 @@ namespace carpool::proxy::net {
 class SocketProcesses {
  public:
   static constexpr std::size_t kMostSockets = 4096;   // that are looked for, and that are known
-  static constexpr std::size_t kMostLinks = 200'000;  // that one reading looks at
+  static constexpr std::size_t kMostLinks = 200'000;  // examined in one reading
   // Answers that are older are looked up again: the kernel uses the numbers of closed sockets again.
   static constexpr Duration kKnownFor = std::chrono::minutes(10);
 

@@ -85,7 +85,7 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
     Held held;
     worker.parts.exchanges.for_each([&](const Exchange& exchange) {
       exec::assume_on_loop();
-      if (!exchange.holds_lease() || exchange.facts().origin->destination->label() != origin) return;
+      if (!exchange.holds_lease() || exchange.info().origin->destination->label() != origin) return;
       held.push_back(exchange.describe_borrower());
     });
     return held;
@@ -152,7 +152,7 @@ admin::CredentialsState state_of(const Credentials& credentials, Instant now) {
 namespace {
 std::vector<admin::AddressInfo> addresses_of(const OriginRuntime& origin, Instant now) {
   std::vector<admin::AddressInfo> all;
-  for (net::AddressSet::Facts& one : origin.address_set->all(now)) {
+  for (net::AddressSet::Info& one : origin.address_set->all(now)) {
     const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
     all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections, one.busy, one.requests,
                    one.response, one.share});
@@ -311,7 +311,7 @@ std::optional<metrics::ExecSample> ServerAdminView::exec() const {
 }
 
 admin::ThreadsInfo ServerAdminView::threads() const {
-  return parts_.executors->facts();
+  return parts_.executors->info();
 }
 
 std::uint64_t ServerAdminView::log_dropped() const {

@@ -1,4 +1,4 @@
-// CredentialFiles: follows the files that hold credentials of origins. Looks at them every second, because a mounted
+// CredentialFiles: follows the files that hold credentials of origins. Checks them every second, because a mounted
 // secret changes by a link that another directory's watch would not show.
 #pragma once
 

@@ -19,10 +19,10 @@ const config::OriginSettings* find(const config::Config& config, const std::stri
 std::optional<admin::PoolInfo> declared_pool(const config::Config& config, const std::string& label) {
   const config::OriginSettings* const settings = find(config, label);
   if (settings == nullptr) return std::nullopt;
-  admin::PoolInfo facts;
-  facts.origin = label;
-  facts.snapshot.size = settings->pool.first_size();
-  return facts;
+  admin::PoolInfo info;
+  info.origin = label;
+  info.snapshot.size = settings->pool.first_size();
+  return info;
 }
 
 std::optional<admin::PoolAnalysis> declared_study(const config::Config& config, const std::string& label) {

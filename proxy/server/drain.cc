@@ -30,7 +30,7 @@ void Drain::begin() {
     }
     case Stage::announced:
     case Stage::draining:
-      return finish("draining: what runs is cut off now");
+      return finish("draining: running requests are cut off now");
     case Stage::over:
       return;
   }
@@ -40,7 +40,7 @@ void Drain::on_timer() {
   exec::assume_on_loop();
   if (stage() == Stage::announced) return close_listeners();
   if (exporting_) return finish("drained: every client has left; the last export has no answer");
-  if (!graceful_) return finish("draining: shutdown_grace is over, what runs is cut off");
+  if (!graceful_) return finish("draining: shutdown_grace is over, running requests are cut off");
   graceful_ = false;
   const Duration left = host_.shutdown_grace() / 2;
   log::info("server", "draining: idle clients are closed", {{"grace_seconds", seconds_of(left)}});

@@ -184,36 +184,36 @@ metrics::ExecSample Executors::sample() const {
   return sample;
 }
 
-admin::ThreadsInfo Executors::facts() const {
+admin::ThreadsInfo Executors::info() const {
   const Instant now = Clock::now();
   const exec::ThreadCounts threads = pool_.counts();
   const exec::TaskExecutorCounts background = background_.counts();
-  admin::ThreadsInfo facts;
-  facts.strategy = name_of(settings_.strategy);
-  facts.min = settings_.min;
-  facts.max = threads.max;
-  facts.leases = threads.leases;
-  facts.reserve = {reserve_.capacity(), reserve_.available(), reserve_.pending()};
-  facts.tasks = {tasks_.limit(), tasks_.existing(), tasks_.refused()};
-  facts.queue = threads.queue;
-  facts.queue_limit = threads.queue_limit;
+  admin::ThreadsInfo shown;
+  shown.strategy = name_of(settings_.strategy);
+  shown.min = settings_.min;
+  shown.max = threads.max;
+  shown.leases = threads.leases;
+  shown.reserve = {reserve_.capacity(), reserve_.available(), reserve_.pending()};
+  shown.tasks = {tasks_.limit(), tasks_.existing(), tasks_.refused()};
+  shown.queue = threads.queue;
+  shown.queue_limit = threads.queue_limit;
   const exec::TaskSource& runners = background_.source();
-  facts.sources = {
+  shown.sources = {
       {from_loops_.name(), from_loops_.limit(), from_loops_.queued(), from_loops_.refused()},
       {from_connections_.name(), from_connections_.limit(), from_connections_.queued(), from_connections_.refused()},
       {runners.name(), runners.limit(), runners.queued(), runners.refused()}};
-  facts.background = {background.queued, background.running, background.max_running, background.executed};
-  facts.started = threads.started;
-  facts.left = threads.evicted;
-  facts.start_failures = threads.start_failures;
-  facts.failed = threads.failed_jobs;
+  shown.background = {background.queued, background.running, background.max_running, background.executed};
+  shown.started = threads.started;
+  shown.left = threads.evicted;
+  shown.start_failures = threads.start_failures;
+  shown.failed = threads.failed_jobs;
   for (const exec::ThreadInfo& thread : pool_.dump()) {
-    facts.threads.push_back({thread.number, name_of(thread.state), thread.doing, now - thread.since});
+    shown.threads.push_back({thread.number, name_of(thread.state), thread.doing, now - thread.since});
   }
   for (const exec::TaskInfo& task : background_.dump()) {
-    facts.background_tasks.push_back({task.name, task.running, now - task.since});
+    shown.background_tasks.push_back({task.name, task.running, now - task.since});
   }
-  return facts;
+  return shown;
 }
 
 }  // namespace carpool::proxy

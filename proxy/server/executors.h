@@ -44,7 +44,7 @@ class Executors final : public exec::Executor, private exec::FailureSink {
   bool execute(exec::TaskPtr task) override;
 
   metrics::ExecSample sample() const;
-  admin::ThreadsInfo facts() const;
+  admin::ThreadsInfo info() const;
 
  private:
   void on_task_failed(const char* task, const char* why) noexcept override;

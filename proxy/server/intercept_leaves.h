@@ -1,5 +1,5 @@
 // InterceptLeaves: the authority of the intercepted origins, and the certificates that it signs for them. Reads the
-// authority at the start and with each reload, and signs anew well ahead of expiry, in the background.
+// authority at the start and with each reload, and renews them well before expiry, in the background.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
     if (renewal_ != nullptr) renewal_->stop();
   }
   void end() { renewal_.reset(); }  // no round runs any more
-  // Signs anew what has less than a third of its life left at `now`, and gives up what has ended. A certificate that
-  // cannot be signed is tried again at the next call. Blocking.
+  // Renews certificates with less than a third of their lifetime left at `now`, and drops expired ones. A certificate
+  // that cannot be signed is tried again at the next call. Blocking.
   void renew(WallTime now);
   metrics::InterceptSample sample(WallTime now) const;
   std::vector<metrics::RefusalSample> refusals_at(const std::string& label) const;

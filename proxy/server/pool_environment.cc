@@ -54,8 +54,7 @@ void WorkerPoolEnvironment::size_changed(pool::Destination& destination, const p
 }
 
 void WorkerPoolEnvironment::pause_ended(pool::Destination& destination) {
-  log::warn("pool", "the operator's pause ended in time: connections are lent again",
-            {{"origin", destination.label()}});
+  log::warn("pool", "the operator's pause has ended: connections are lent again", {{"origin", destination.label()}});
 }
 
 void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, pool::LoopId from) {

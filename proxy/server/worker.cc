@@ -142,7 +142,7 @@ bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
   bool in_use = false;
   exchanges_.for_each([&](const Exchange& exchange) {
     exec::assume_on_loop();
-    const OriginRuntime* origin = exchange.facts().origin;
+    const OriginRuntime* origin = exchange.info().origin;
     if (exchange.state() == ExchangeState::idle || origin == nullptr) return;
     in_use |= std::find(leaving.begin(), leaving.end(), origin->destination) != leaving.end();
   });

@@ -19,7 +19,7 @@ bool plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
 
-// As nginx does: quotes, backslashes and what is not printable ASCII become \xHH.
+// As nginx does: quotes, backslashes and all bytes except printable ASCII become \xHH.
 void append_safe(std::string& out, std::string_view value) {
   for (const char c : value) {
     if (plain(c)) {

@@ -35,7 +35,7 @@ Level level();
 std::vector<std::pair<std::string_view, Level>> module_levels();  // modules with their own level
 
 // The access log has its own switch (log.access) besides the levels; a level for the module "access" takes precedence.
-// `one_in`: logs one of so many successful exchanges (log.access_sample).
+// `one_in`: logs one of this many successful exchanges (log.access_sample).
 // `clients`: addresses of clients are needed besides the log (request.client_field).
 void set_access(bool on, std::uint32_t one_in, bool clients = false);
 bool access_enabled();

@@ -16,8 +16,8 @@ bool LoopStats::wants_peers() {
   return log::clients_wanted();
 }
 
-void LoopStats::count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) {
-  metrics_.record_request(loop_.id(), origin, facts);
+void LoopStats::count_request(metrics::OriginSlot origin, const metrics::RequestInfo& info) {
+  metrics_.record_request(loop_.id(), origin, info);
 }
 
 bool LoopStats::should_log(bool ordinary) {
@@ -48,8 +48,8 @@ void LoopStats::write_line(const log::AccessEntry& entry) {
   if (log_.write(numbered)) flusher_.arm(loop_.now() + log::AccessLog::kFlushAfter);
 }
 
-void LoopStats::count_retry(metrics::OriginSlot origin, std::string_view proof) {
-  metrics_.record_retry(loop_.id(), origin, proof);
+void LoopStats::count_retry(metrics::OriginSlot origin, std::string_view reason) {
+  metrics_.record_retry(loop_.id(), origin, reason);
 }
 
 void LoopStats::count_reset(metrics::OriginSlot origin, std::string_view error) {
@@ -73,8 +73,8 @@ void LoopStats::count_shed(metrics::Shed what) {
   metrics_.record_shed(loop_.id(), what);
 }
 
-void LoopStats::count_egress(metrics::Egress said) {
-  metrics_.record_egress(loop_.id(), said);
+void LoopStats::count_egress(metrics::Egress decision) {
+  metrics_.record_egress(loop_.id(), decision);
 }
 
 void LoopStats::count_given_up(metrics::GivenUp why) {

@@ -29,7 +29,7 @@ class LoopStats {
   static bool wants_peers();
 
   // ---- one exchange: it is counted, and logged if should_log() says so ----
-  void count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) LOOP_ONLY;
+  void count_request(metrics::OriginSlot origin, const metrics::RequestInfo& info) LOOP_ONLY;
   // `ordinary`: status below 500, at the first attempt, without a fault. One of access_sample() such exchanges is
   // logged.
   bool should_log(bool ordinary) LOOP_ONLY;
@@ -38,7 +38,7 @@ class LoopStats {
   // A request that was rejected before its head was complete: it has no method and no origin.
   void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
 
-  void count_retry(metrics::OriginSlot origin, std::string_view proof) LOOP_ONLY;
+  void count_retry(metrics::OriginSlot origin, std::string_view reason) LOOP_ONLY;
   void count_reset(metrics::OriginSlot origin, std::string_view error) LOOP_ONLY;
   void observe_handshake(metrics::OriginSlot origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
@@ -48,7 +48,7 @@ class LoopStats {
   // Counts a client whose connection ends, and writes one line of the log at level debug.
   void note_tls_flood(std::string_view client) LOOP_ONLY;
   void count_shed(metrics::Shed what) LOOP_ONLY;
-  void count_egress(metrics::Egress said) LOOP_ONLY;  // of one request
+  void count_egress(metrics::Egress decision) LOOP_ONLY;  // of one request
   void count_given_up(metrics::GivenUp why) LOOP_ONLY;
   void count_retry_denied(metrics::OriginSlot origin) LOOP_ONLY;
   void count_bound(metrics::OriginSlot origin, metrics::Bound what) LOOP_ONLY;

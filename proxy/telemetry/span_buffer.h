@@ -26,7 +26,7 @@ class SpanBuffer {
   SpanBuffer(exec::LoopId loop, metrics::Registry& metrics, const config::Otlp& settings);
 
   // `half_full` is posted once half of the buffer is used; set before the loop runs.
-  void tell(exec::CoalescedMail& half_full) { half_full_ = &half_full; }
+  void notify(exec::CoalescedMail& half_full) { half_full_ = &half_full; }
   void follow(const config::Otlp& settings) LOOP_ONLY;
 
   bool on() const LOOP_ONLY { return on_; }

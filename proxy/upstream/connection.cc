@@ -19,7 +19,7 @@ Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
       id_(id),
       opened_at_(now),
       dialed_(dialed.dns + dialed.tcp + dialed.tls),
-      proof_(dialed.proof),
+      proven_peer_(dialed.proven_peer),
       local_(dialed.local.text()),
       peer_(dialed.peer.text()),
       security_(transport_->security()) {}
@@ -30,7 +30,7 @@ Connection::~Connection() {
 
 void Connection::enter_pool(std::string_view label) {
   origin = label;
-  live_ = std::make_unique<LiveConnection>(LiveConnection::Facts{id_, std::string(label), local_, peer_, opened_at_});
+  live_ = std::make_unique<LiveConnection>(LiveConnection::Info{id_, std::string(label), local_, peer_, opened_at_});
 }
 
 // ---- certificates and address ----

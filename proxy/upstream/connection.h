@@ -44,7 +44,7 @@ class Connection : public pool::PooledConnection {
   // enters the pool.
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
   // Empty: it carries no credentials.
-  const std::optional<net::ProvenPeer>& proof() const { return proof_; }
+  const std::optional<net::ProvenPeer>& proven_peer() const { return proven_peer_; }
   // AddressVerdict: why the connection must serve no further request (certificates replaced, address gone or only
   // failing), or that it is to be closed a little later.
   struct AddressVerdict {
@@ -90,7 +90,7 @@ class Connection : public pool::PooledConnection {
   pool::Endpoint* endpoint_ = nullptr;     // of its address
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
   std::uint64_t fingerprint_ = 0;
-  const std::optional<net::ProvenPeer> proof_;
+  const std::optional<net::ProvenPeer> proven_peer_;
   std::uint64_t seen_ = 0;  // version of the AddressSet at the last check
   net::Address address_;
   const std::string local_, peer_;

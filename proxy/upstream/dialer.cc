@@ -78,7 +78,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
 
   void fail(Fault fault) LOOP_ONLY {
     dial_.reset();
-    const Fault told = fault;
+    const Fault copy = fault;
     const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
     if (session_) {
       dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
@@ -86,7 +86,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     }
     session_.reset();
     destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.context_.loop.now());
-    if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, &told);
+    if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, &copy);
     dialer_.finished(*this);
   }
 

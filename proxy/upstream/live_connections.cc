@@ -5,7 +5,7 @@
 
 namespace carpool::proxy {
 
-LiveConnection::LiveConnection(Facts facts) : facts_(std::move(facts)) {
+LiveConnection::LiveConnection(Info info) : info_(std::move(info)) {
   LiveConnections::process().enter(*this);
 }
 
@@ -28,12 +28,12 @@ void LiveConnections::leave(LiveConnection& connection) {
   connection.unlink();
 }
 
-std::vector<LiveConnection::Facts> LiveConnections::others(const std::vector<const LiveConnection*>& tracked) {
+std::vector<LiveConnection::Info> LiveConnections::others(const std::vector<const LiveConnection*>& tracked) {
   const Held lock(mutex_);
-  std::vector<LiveConnection::Facts> found;
+  std::vector<LiveConnection::Info> found;
   for (LiveConnection* one = all_.next(nullptr); one != nullptr; one = all_.next(one)) {
     const LiveConnection* const same = one;
-    if (!std::binary_search(tracked.begin(), tracked.end(), same)) found.push_back(one->facts());
+    if (!std::binary_search(tracked.begin(), tracked.end(), same)) found.push_back(one->info());
   }
   return found;
 }

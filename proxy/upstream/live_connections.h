@@ -14,17 +14,17 @@ namespace carpool::proxy {
 // LiveConnection: a part of one connection, in the list from its construction to its destruction.
 class LiveConnection : public ListHook<> {
  public:
-  struct Facts {
+  struct Info {
     std::uint64_t id = 0;
     std::string origin, local, peer;
     Instant opened{};
   };
-  explicit LiveConnection(Facts facts);
+  explicit LiveConnection(Info info);
   ~LiveConnection();
-  const Facts& facts() const { return facts_; }
+  const Info& info() const { return info_; }
 
  private:
-  const Facts facts_;
+  const Info info_;
 };
 
 class LiveConnections {
@@ -35,7 +35,7 @@ class LiveConnections {
   void enter(LiveConnection& connection);
   void leave(LiveConnection& connection);
   // Returns those that are not among `tracked`, which is sorted.
-  std::vector<LiveConnection::Facts> others(const std::vector<const LiveConnection*>& tracked);
+  std::vector<LiveConnection::Info> others(const std::vector<const LiveConnection*>& tracked);
 
  private:
   Mutex mutex_;

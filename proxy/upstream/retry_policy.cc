@@ -28,7 +28,7 @@ std::string_view name(RetryReason reason) {
   return "";
 }
 
-std::string_view why_not(RequestFate fate, Repeatable request, bool body) {
+std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body) {
   switch (fate) {
     case RequestFate::answered:
       return "a part of the response had come";

@@ -97,7 +97,7 @@ constexpr bool nothing_is_repeated_in_part() {
 static_assert(detail::nothing_is_repeated_in_part(), "a request is repeated whole");
 
 // Why the table has no reason for this cell, in words for an operator.
-std::string_view why_not(RequestFate fate, Repeatable request, bool body);
+std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body);
 
 // Sent twice has the effect of sent once (RFC 9110 §9.2.2), by default without PUT and DELETE.
 bool is_idempotent(std::string_view method, bool put_and_delete);

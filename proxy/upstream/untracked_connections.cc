@@ -29,11 +29,11 @@ bool has(const std::vector<std::uint64_t>& sorted, std::uint64_t id) {
 }
 }  // namespace
 
-std::vector<LiveConnection::Facts> UntrackedConnections::look(const pool::Directory& directory, Instant now) {
-  std::vector<LiveConnection::Facts> seen = LiveConnections::process().others(tracked_by(directory, now));
+std::vector<LiveConnection::Info> UntrackedConnections::look(const pool::Directory& directory, Instant now) {
+  std::vector<LiveConnection::Info> seen = LiveConnections::process().others(tracked_by(directory, now));
   std::vector<std::uint64_t> suspected, found;
-  std::vector<LiveConnection::Facts> fresh;
-  for (LiveConnection::Facts& one : seen) {
+  std::vector<LiveConnection::Info> fresh;
+  for (LiveConnection::Info& one : seen) {
     suspected.push_back(one.id);
     if (!has(suspected_, one.id)) continue;
     found.push_back(one.id);

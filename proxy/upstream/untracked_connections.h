@@ -19,7 +19,7 @@ class UntrackedConnections {
  public:
   // Returns the connections that are in no entry of `directory`, as at the look before, and were not returned then: one
   // that is about to enter its entry, or has just left it, is seen once at most. One thread at a time.
-  std::vector<LiveConnection::Facts> look(const pool::Directory& directory, Instant now);
+  std::vector<LiveConnection::Info> look(const pool::Directory& directory, Instant now);
   // The number at the last look. Any thread.
   std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }  // relaxed: publishes nothing
 

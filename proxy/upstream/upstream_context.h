@@ -23,7 +23,7 @@ class OriginRegistry;
 class LoopStats;
 class H2LoopContext;
 
-// Hears of each dial of cause warm_up that ended.
+// Receives the end of each dial of cause warm_up.
 class WarmUpListener {
  public:
   // On the loop of the dial. `fault`: null when the connection is in the pool.

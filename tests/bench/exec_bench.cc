@@ -40,7 +40,7 @@ std::uint64_t consume(std::uint64_t tokens, std::uint64_t seed) {
 struct Shape {
   StrategyMode mode = StrategyMode::produce_consume;
   Invocation kind = Invocation::blocking;
-  std::int64_t work = 20;  // tokens; < 0: sleeps so many microseconds
+  std::int64_t work = 20;  // tokens; < 0: sleeps this many microseconds
   std::size_t bytes = 0;   // written by the producer and read by the task
   std::size_t batch = 200;
 };

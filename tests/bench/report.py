@@ -35,7 +35,7 @@ On this page: [What is measured](#what-is-measured) · [Targets](#targets) · [S
 ## What is measured
 
 A load generator outside the tree runs carpool and its peers in turns (A B C A B C …) on one machine, with equal configurations, the same client and the same
-origin, one nginx worker. Each proxy of each round starts anew, has a warm-up, a phase at saturation and a phase at a fixed rate.
+origin, one nginx worker. Each proxy of each round starts again, has a warm-up, a phase at saturation and a phase at a fixed rate.
 **Load generator, origin and proxy share the processors, so requests per second and latencies say little. The measure is CPU time per request, and only as a
 ratio within one run.**
 

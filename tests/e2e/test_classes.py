@@ -39,11 +39,12 @@ def test_a_higher_class_is_not_blocked_by_a_lower_one(origin, carpool, gate):
     gate.wait_for(4)
     assert o.seen[-1].message.target == "/high"
     row = {one["name"]: one for one in c.pool(o.url)["classes"]}
-    assert row == {"high": {"name": "high", "waiting": 0, "leases": 1, "share": 4},
-                   "normal": {"name": "normal", "waiting": 5, "leases": 3, "share": 3}}
+    assert row == {"high": {"name": "high", "waiting": 0, "leases": 1, "limit": 4, "share": 4},
+                   "normal": {"name": "normal", "waiting": 5, "leases": 3, "limit": 3, "share": 3}}
     assert c.metric("carpool_pool_class_waiting", **{"origin": o.url, "class": "normal"}) == 5
     assert c.metric("carpool_pool_class_leases", **{"origin": o.url, "class": "normal"}) == 3
-    assert c.metric("carpool_pool_class_share", **{"origin": o.url, "class": "normal"}) == 3
+    for name in "carpool_pool_class_limit", "carpool_pool_class_share":
+        assert c.metric(name, **{"origin": o.url, "class": "normal"}) == 3
     gate.open()
     for client in [*low, high]:
         assert client.response().status == 200

@@ -200,8 +200,8 @@ def test_what_is_cut_off_at_the_end_is_told(origin, carpool, gate, again):
             c.signal(signal.SIGTERM)
         assert c.wait() == 0
         gate.open()
-    documented(c, "draining: what runs is cut off now" if again == "a second signal"
-               else "draining: shutdown_grace is over, what runs is cut off")
+    documented(c, "draining: running requests are cut off now" if again == "a second signal"
+               else "draining: shutdown_grace is over, running requests are cut off")
     line = c.access_log()[-1]
     assert line["status"] == 503 and "method" in line, "status 0 is never logged"
 
@@ -251,7 +251,7 @@ def test_a_hand_over_is_told_by_both_processes(carpool, tmp_path):
     documented(c, "sockets sent to the new process", "draining: the successor accepts, clients may finish",
                "the new process took over; completing running requests")
     documented(types.SimpleNamespace(output=first + rest.splitlines()), "sockets received from the old process",
-               "ready: the old process is told to stop accepting", "the old process has stopped accepting")
+               "ready: the old process is asked to stop accepting", "the old process has stopped accepting")
 
 
 # ---- every line of the source ----

@@ -80,7 +80,7 @@ def test_a_pause_with_an_end_ends_by_itself_and_says_so(origin, carpool, order):
         client.ask("GET", o.url + "/")
         assert client.response().status == 200
     assert c.pool(o.url)["paused"] is False
-    until(lambda: any("the operator's pause ended in time" in line and o.url in line for line in list(c.output)), what="the line that says so")
+    until(lambda: any("the operator's pause has ended" in line and o.url in line for line in list(c.output)), what="the line that says so")
 
 
 def test_a_pause_outlives_a_reload_that_gives_the_origin_a_new_pool(origin, carpool, order):

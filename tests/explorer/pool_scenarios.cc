@@ -97,7 +97,8 @@ class SharedToItsLimit : public Bench {
 };
 
 // In the second block, of which a bit says whether it has an idle entry. One thread releases, one borrows, and one
-// follows the bit in vain: the borrower finds the entry, or one of the others sees the waiter and searches for it.
+// follows the bit without success: the borrower finds the entry, or one of the others sees the waiter and searches for
+// it.
 class WishMeetsAnEmptiedBlock : public Bench {
  public:
   WishMeetsAnEmptiedBlock() : Bench(3, pool::kBlockEntries + 1) {

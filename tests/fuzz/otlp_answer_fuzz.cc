@@ -1,4 +1,4 @@
-// otlp_answer_fuzz: any bytes as the answer of a collector. What is told of it is bounded and printable, and a field
+// otlp_answer_fuzz: any bytes as the answer of a collector. The text about it is bounded and printable, and a field
 // never lies outside its message.
 #include <algorithm>
 

@@ -16,7 +16,7 @@ struct Nothing final : BodySink {
   void on_trailer(std::string_view, std::string_view) override {}
 };
 
-// The forwarded request, names in lower case; without Via, which tells the versions apart, and with cookies in one
+// The forwarded request, names in lower case; without Via, which differs between the versions, and with cookies in one
 // line.
 std::string forwarded(const RequestHead& head, std::string_view path) {
   ForwardRules rules;

@@ -111,7 +111,7 @@ RULES = [
     m("a query follows no path", H + "forward.cc", "rules.path.starts_with('?') ? \"/\" : \"\"", "\"\"", HTTP),
     m("a connection that closes has a timeout", H + "forward.cc", "!close && keep_alive != 0", "keep_alive != 0", HTTP),
     m("a client is told the time to the last moment", H + "forward.cc", "std::max(kTravel, idle_timeout / 10)", "Duration::zero()", HTTP),
-    m("a client is told of years", H + "forward.cc", "std::clamp<std::int64_t>(told / std::chrono::seconds(1), 0, 86'400)", "told / std::chrono::seconds(1)", HTTP),
+    m("a client is told of years", H + "forward.cc", "std::clamp<std::int64_t>(announced / std::chrono::seconds(1), 0, 86'400)", "announced / std::chrono::seconds(1)", HTTP),
     m("an HTTP/1.0 client gets chunks", H + "forward.cc", "rules.client_version == Version::http10 ? Framing::until_close : Framing::chunked", "Framing::chunked", HTTP),
     m("the length of a HEAD response is left out", H + "forward.cc", "rules.head_request || head.status == 304", "head.status == 304", HTTP),
     m("the length of a 304 is left out", H + "forward.cc", "rules.head_request || head.status == 304", "rules.head_request", HTTP),

@@ -33,7 +33,7 @@ TEST(OpenListener, IsFineOnLoopbackAndUnixSockets) {
 TEST(AutomaticSize, HasBoundsInOrderThatTheOtherNumbersFit) {
   EXPECT_TRUE(good("pool.size = \"auto\"\n").pool.auto_size());
   EXPECT_FALSE(good("").pool.auto_size());
-  good("pool.min_size = 9\npool.max_size = 3\n");  // without "auto" they say nothing
+  good("pool.min_size = 9\npool.max_size = 3\n");  // without "auto" they have no effect
   good("pool.size = \"auto\"\npool.min_size = 3\npool.max_size = 3\npool.min_idle = 3\n");
   expect_mistake("pool.size = \"auto\"\npool.max_size = 3\n",
                  "2:17: pool.max_size:", "pool.min_size = 4 is more than pool.max_size = 3, expected at most that");

@@ -169,7 +169,7 @@ std::string most_of_a_head() {
   return std::string("\0\0\x14\1\5\0\0\0\3", 9) + "\x82\x86\x84";
 }
 
-// A client of HTTP/2 that reads nothing of a response of so many bytes, and whose next head never ends.
+// A client of HTTP/2 that does not read a response of this many bytes, and whose next head never ends.
 class AnUnfinishedHead : public TheDataPlane {
  protected:
   AnUnfinishedHead() {

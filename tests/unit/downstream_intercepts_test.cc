@@ -1,4 +1,4 @@
-// Unit tests of the intercepted origins of a process, and of what is remembered of clients that refused one.
+// Unit tests of the intercepted origins of a process, and of the list of clients that refused one.
 #include "proxy/downstream/intercepts.h"
 
 #include <gtest/gtest.h>

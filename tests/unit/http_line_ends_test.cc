@@ -1,4 +1,4 @@
-// The check of line ends against one that looks at a byte at a time.
+// The check of line ends against one that examines a byte at a time.
 #include <gtest/gtest.h>
 
 #include <ostream>

@@ -81,23 +81,25 @@ std::string document() {
          "  `other`. Requests that were refused before they had an origin have `none`.\n"
          "- `method` is one of nine methods or `other`; `code` is 100 to 599 or `other`; 499 if the client left\n"
          "  before the response head.\n"
-         "- Zero is sent of few series of an origin, so that one which is used once has less than 25: borrows, "
-         "restores,\n"
-         "  leaks, peak, size, waiting, the connections that are idle and borrowed, and the usable addresses. Each "
-         "other\n"
-         "  begins with its first event, and a gauge is sent while it is not zero: absent means 0. At every scrape\n"
-         "  opened - closed is the sum of `carpool_pool_connections`; borrows - restores are the requests in flight.\n"
-         "- A series begins at the value that it then has, and the text format carries no time of creation: `rate()`\n"
-         "  and `increase()` see its growth from the second scrape on and miss its first events. Rules that must not "
-         "miss\n"
-         "  one ask for `carpool_pool_leaks_total`, which begins with the origin; a sum that must be drawn while "
-         "nothing\n"
-         "  happened is `sum(rate(…)) or vector(0)`.\n"
-         "- The buckets of an origin's histogram are sent from its tenth value on: fewer have no percentiles. Before "
-         "that\n"
-         "  it has `_count`, `_sum` and the bucket `+Inf`.\n"
-         "- The series of the pools are one consistent snapshot. The counters of the loops (requests and their times,\n"
-         "  retries, resets) are read while the response is written, which takes as long as the client reads.\n"
+         "- An origin exports zeros of these series only: borrows, restores, leaks, peak, size, waiting, idle and "
+         "borrowed\n"
+         "  connections, and usable addresses. Each other counter begins with its first event, and each other gauge "
+         "is\n"
+         "  exported while it is not zero: absent means 0. Therefore an origin that was used once has less than 25\n"
+         "  series. At every scrape opened - closed is the sum of `carpool_pool_connections`, and borrows - restores "
+         "is\n"
+         "  the number of leases in use.\n"
+         "- A series that begins late has its current value at once, because the text format has no time of creation.\n"
+         "  `rate()` and `increase()` miss its first events and count from the second scrape on. A rule that must not\n"
+         "  miss an event uses a series that begins with the origin, such as `carpool_pool_leaks_total`; a graph "
+         "without\n"
+         "  gaps uses `sum(rate(…)) or vector(0)`.\n"
+         "- A histogram of an origin exports its buckets from its tenth value on. Before that it has `_count`, `_sum` "
+         "and\n"
+         "  the bucket `+Inf`.\n"
+         "- The series of the pools are one consistent snapshot. carpool reads the counters of the loops (requests and "
+         "their\n"
+         "  times, retries, resets) while it writes the response, which takes as long as the client reads.\n"
          "- All histograms have the same buckets (seconds):";
   for (const std::uint64_t bound : kBounds) out << ' ' << static_cast<double>(bound) / 1e9;
   out << ".\n";
@@ -105,9 +107,9 @@ std::string document() {
   for (const std::string_view cause : pool::kOpenedNames) out << " `" << cause << '`';
   out << ".\n- Closed by cause ([each in a sentence](pool.md#the-causes)):";
   for (const std::string_view cause : pool::kClosedNames) out << " `" << cause << '`';
-  out << ".\n- Replays by proof:";
-  for (const std::string_view proof : kProofs) out << " `" << proof << '`';
-  out << ".\n\n| metric | type | labels | what |\n|---|---|---|---|\n";
+  out << ".\n- Retries by reason (label `proof`):";
+  for (const std::string_view reason : kRetryReasons) out << " `" << reason << '`';
+  out << ".\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n";
   for (const Metric* metric : kCatalog) {
     std::string labels(metric->labels);
     for (std::size_t i = labels.find(','); i != std::string::npos; i = labels.find(',', i + 2))

@@ -109,7 +109,7 @@ TEST_F(ABook, NeverEjectsMoreThanHalf) {
   book.learn(three, now);
   for (const Address& address : three) fail(address, 3 * rules.eject_after);
   int ejected = 0;
-  for (const AddressSet::Facts& one : book.all(now)) ejected += one.ejected ? 1 : 0;
+  for (const AddressSet::Info& one : book.all(now)) ejected += one.ejected ? 1 : 0;
   EXPECT_EQ(ejected, 1);
   AddressSet alone;
   alone.learn(some({"10.0.0.9:80"}), now);

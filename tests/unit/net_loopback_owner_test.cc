@@ -49,7 +49,7 @@ TEST(LoopbackOwnerTest, IsFoundInEachFamilyOfAddresses) {
   }
 }
 
-// In a process of its own, because the answer is remembered.
+// In a process of its own, because the result is kept.
 TEST(LoopbackOwnerDeathTest, IsNotAskedForAgainWhereTheKernelNamesNone) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto asks = [] {

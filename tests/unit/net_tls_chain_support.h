@@ -75,7 +75,7 @@ struct Chain {
   Certified root, middle, leaf;
 };
 
-// A client and a server, of which one shows the chain and the other trusts its root and obeys these lists.
+// A client and a server, of which one shows the chain and the other trusts its root and applies these lists.
 class ChainPair {
  public:
   ChainPair(const Chain& chain, const std::string& lists, bool of_the_client, const std::string& version = "1.3")

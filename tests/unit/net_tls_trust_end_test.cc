@@ -101,7 +101,7 @@ void mark_with(SSL_SESSION* session, long left) {
   EXPECT_EQ(mark_ticket(ssl.get(), nullptr), 1);
 }
 
-// A client may offer a ticket for as long as it wants.
+// A client may offer a ticket at any time.
 TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
   const Chain chain;
   ChainPair pair(chain, "", false);

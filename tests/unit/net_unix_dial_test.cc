@@ -54,7 +54,7 @@ TEST_F(UnixDialTest, ConnectsAndProvesThatThePeerIsOnThisHost) {
   run("app.sock");
   ASSERT_TRUE(dialed) << fault->detail;
   EXPECT_EQ(dialed->peer.text(), at("app.sock"));
-  EXPECT_TRUE(dialed->proof);
+  EXPECT_TRUE(dialed->proven_peer);
   EXPECT_TRUE(dialed->transport->no_data_pending());
 }
 

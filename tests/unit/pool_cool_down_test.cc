@@ -1,4 +1,5 @@
-// Unit tests of the pause that an origin asks for with Retry-After: what waits is held in order, then one goes ahead.
+// Unit tests of the pause that an origin asks for with Retry-After: waiting requests are held in order, then one is a
+// trial.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -45,7 +46,7 @@ class Cooled : public test::PoolScene {
     for (const TestBorrower* one : all) count += one->state == State::leased ? 1 : 0;
     return count;
   }
-  // The first of them has no answer in its time, so the second goes ahead too.
+  // The first of them has no response in its time, so the second is a trial, too.
   std::vector<TestBorrower*> two_trials_of(int count) {
     cool(seconds(5));
     std::vector<TestBorrower*> all = line_of(count);

@@ -15,7 +15,7 @@ constexpr auto kAnyEntry = [](const auto&, EntryWord) { return Match::take; };
 
 // J#5731 J#6135: division by zero and indices out of bounds, on a pool that is empty or becomes empty during the
 // search.
-TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFails) {
+TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFindsNothing) {
   Pool<int> pool(4, 2);
   EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
   Entry<int>& entry = *pool.reserve();
@@ -27,7 +27,7 @@ TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFails) {
 }
 
 // J#7107: a multiplexed connection is closed under its other users. J#6285: its double release is two releases.
-TEST(PoolCoreRegression, AMultiplexedThingIsClosedUnderItsOtherUsers) {
+TEST(PoolCoreRegression, AMultiplexedEntryEndsWithItsLastUser) {
   Pool<int> pool(1, 1, 3);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -39,7 +39,7 @@ TEST(PoolCoreRegression, AMultiplexedThingIsClosedUnderItsOtherUsers) {
   EXPECT_FALSE(pool.close(entry)) << "once";
 }
 
-TEST(PoolCoreRegression, ASecondReleaseGivesBackSomebodyElsesUse) {
+TEST(PoolCoreRegression, ASecondReleaseFails) {
   Pool<int> pool(1, 1);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, true);
@@ -50,7 +50,7 @@ TEST(PoolCoreRegression, ASecondReleaseGivesBackSomebodyElsesUse) {
 }
 
 // L-B7 L#279 J#2672 J#3491: one connection accepts any number of users.
-TEST(PoolCoreRegression, MoreStreamsAreLentThanTheConnectionAllows) {
+TEST(PoolCoreRegression, NoMoreStreamsAreLentThanTheConnectionAllows) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -62,7 +62,7 @@ TEST(PoolCoreRegression, MoreStreamsAreLentThanTheConnectionAllows) {
 }
 
 // J#8678 J#5310: after GOAWAY the connection is still acquired; or its users are cut off.
-TEST(PoolCoreRegression, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
+TEST(PoolCoreRegression, ARetiredEntryIsNotLentAgainAndKeepsItsUsers) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -73,8 +73,8 @@ TEST(PoolCoreRegression, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
   EXPECT_TRUE(pool.close(entry));
 }
 
-// J#503: sending on a stream failed, and the stream is counted as used for ever.
-TEST(PoolCoreRegression, AStreamWhoseSendFailedIsCountedForEver) {
+// J#503: sending on a stream failed, and the stream counts as used forever.
+TEST(PoolCoreRegression, AStreamWhoseSendFailedIsReturned) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -87,8 +87,8 @@ TEST(PoolCoreRegression, AStreamWhoseSendFailedIsCountedForEver) {
   EXPECT_EQ(EntryWord(entry.word.load()).uses(), 10U) << "and a failed one is no use";
 }
 
-// J#12289: a walk over the entries meets an index that no longer exists, because others close and open meanwhile.
-TEST(PoolCoreRegression, AWalkOverEntriesThatComeAndGoFails) {
+// J#12289: a walk over the entries reads an index that no longer exists, because others close and open meanwhile.
+TEST(PoolCoreRegression, AWalkOverEntriesThatComeAndGoIsSafe) {
   Pool<int> pool(200, 2);
   std::atomic<bool> done{false};
   std::thread walker([&] {
@@ -117,7 +117,7 @@ TEST(PoolCoreRegression, AWalkOverEntriesThatComeAndGoFails) {
 }
 
 // J#5741: the use count overflows, and the connection is used up, or never.
-TEST(PoolCoreRegression, TheCountOfUsesOverflows) {
+TEST(PoolCoreRegression, TheCountOfUsesSaturates) {
   AtomicWord word{EntryWord{}.generation(1).uses(EntryWord::kMaxUses).bits()};
   EntryWord seen(word.load());
   ASSERT_TRUE(try_acquire(word, seen, 0));
@@ -126,7 +126,7 @@ TEST(PoolCoreRegression, TheCountOfUsesOverflows) {
 }
 
 // J#2388: a compare-and-set that does not compare.
-TEST(PoolCoreRegression, AnAcquireFromAnOldLookSucceeds) {
+TEST(PoolCoreRegression, AnAcquireFromAnOldStateFails) {
   AtomicWord word{EntryWord{}.generation(1).bits()};
   EntryWord first(word.load());
   EntryWord second = first;

@@ -1,5 +1,5 @@
 // Regression tests of the pool: bugs that other pools had or have. J# is an issue of Jetty, L# one of light-4j, L-B its
-// current bugs, both as the notes on the originals number them.
+// current bugs; docs/regressions.md lists them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class PoolRegression : public PoolScene {
 
 // J#5855: N requests, N-1 connections, one request stuck: the borrower that caused the last dial lost its connection to
 // another.
-TEST_F(PoolRegression, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
+TEST_F(PoolRegression, EveryQueuedRequestGetsAConnectionIfAnotherBorrowerTakesOne) {
   std::vector<TestBorrower*> all;
   for (int n = 0; n < 3; ++n) all.push_back(&waiting());
   EXPECT_EQ(world.dials.size(), 3U);
@@ -43,7 +43,7 @@ TEST_F(PoolRegression, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
 }
 
 // J#4904 J#5068 J#2293 J#1990: more connections than requests, because each pass over the queue dialed again.
-TEST_F(PoolRegression, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
+TEST_F(PoolRegression, RepeatedPassesOverTheQueueDialNoMoreConnectionsThanRequests) {
   limits.size = 64;
   waiting();
   waiting();
@@ -56,7 +56,7 @@ TEST_F(PoolRegression, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
 }
 
 // J#862: a full pool fails at once although a connection may be released in a moment.
-TEST_F(PoolRegression, AFullPoolFailsInsteadOfLettingWait) {
+TEST_F(PoolRegression, AFullPoolQueuesTheBorrower) {
   limits.size = 1;
   TestBorrower& holder = leased();
   TestBorrower& second = waiting();
@@ -66,7 +66,7 @@ TEST_F(PoolRegression, AFullPoolFailsInsteadOfLettingWait) {
 }
 
 // L-B12: a restore wakes no waiter.
-TEST_F(PoolRegression, ARestoreLeavesTheWaiterToItsTimeout) {
+TEST_F(PoolRegression, AReleaseServesAWaiterOfAnotherLoop) {
   limits.size = 1;
   TestBorrower& holder = leased(0);
   TestBorrower& other_loop = waiting({}, 1);
@@ -79,7 +79,7 @@ TEST_F(PoolRegression, ARestoreLeavesTheWaiterToItsTimeout) {
 // ---- failures ----
 
 // Jetty today (C5): one failed connect fails the whole queue, although other connections live.
-TEST_F(PoolRegression, AFailedConnectFailsEveryoneInTheQueue) {
+TEST_F(PoolRegression, AFailedConnectFailsNoWaiterThatAnotherConnectionCanServe) {
   TestBorrower& holder = leased();
   TestBorrower& first = waiting();
   TestBorrower& second = waiting();
@@ -93,7 +93,7 @@ TEST_F(PoolRegression, AFailedConnectFailsEveryoneInTheQueue) {
 }
 
 // J#2860: dials that never complete leave reservations behind until the pool is full.
-TEST_F(PoolRegression, AnOriginThatNeverConnectsUsesItsPlacesUp) {
+TEST_F(PoolRegression, FailedDialsGiveTheirPlacesBack) {
   for (int n = 0; n < 50; ++n) {
     TestBorrower& one = waiting();
     while (!world.dials.empty()) world.dial_failed();
@@ -105,7 +105,7 @@ TEST_F(PoolRegression, AnOriginThatNeverConnectsUsesItsPlacesUp) {
 }
 
 // The n-th dial fails, for every n until none does: each borrower gets one result and nothing stays behind.
-TEST_F(PoolRegression, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
+TEST_F(PoolRegression, AFailureOfAnyDialLeavesNoBorrowerAndNoPlaceBehind) {
   limits.size = 4;
   for (std::size_t nth = 0; nth <= 6; ++nth) {
     std::vector<TestBorrower*> all;
@@ -124,7 +124,7 @@ TEST_F(PoolRegression, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
 }
 
 // The n-th takeover fails, likewise: the borrower gets another connection.
-TEST_F(PoolRegression, SomeTakeoverWhoseFailureLosesTheBorrower) {
+TEST_F(PoolRegression, AFailureOfAnyTakeoverLosesNoBorrower) {
   for (int nth = 1; nth <= 4; ++nth) {
     TestBorrower& holder = leased(0);
     std::vector<TestBorrower*> all;
@@ -149,7 +149,7 @@ TEST_F(PoolRegression, SomeTakeoverWhoseFailureLosesTheBorrower) {
 // ---- the connection and the entry ----
 
 // J#365: a request that is aborted while queued leaks the connection that was meant for it.
-TEST_F(PoolRegression, AnAbortWhileQueuedLeaksTheConnection) {
+TEST_F(PoolRegression, AnAbortWhileQueuedReturnsTheConnection) {
   limits.size = 1;
   TestBorrower& holder = leased();
   TestBorrower& gone = waiting();
@@ -161,7 +161,7 @@ TEST_F(PoolRegression, AnAbortWhileQueuedLeaksTheConnection) {
 }
 
 // J#7157 J#10177 J#11607 J#13247: "c=0/4/4,a=0,i=0": closed entries stay in the pool until it is full of them.
-TEST_F(PoolRegression, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
+TEST_F(PoolRegression, ClosedConnectionsFreeTheirPlaces) {
   for (int n = 0; n < 20; ++n) {
     FakeConnection& wire = idle_connection(static_cast<LoopId>(n % 2));
     world.close_by_peer(wire);
@@ -176,7 +176,7 @@ TEST_F(PoolRegression, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
 }
 
 // L-B8: a connection that closes between the choice and the borrow throws at the caller.
-TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
+TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowIsReplaced) {
   idle_connection(0);
   TestBorrower& taker = asker(1);
   world.attach_fails = true;  // the kernel rejects a closed descriptor
@@ -187,7 +187,7 @@ TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller
 }
 
 // L-B4: a connection that completes after its borrower has left belongs to no one until a sweep finds it.
-TEST_F(PoolRegression, ALateConnectionBelongsToNobody) {
+TEST_F(PoolRegression, ALateConnectionServesTheNextBorrower) {
   TestBorrower& gone = waiting();
   gone.cancel();
   world.dialed();
@@ -196,7 +196,7 @@ TEST_F(PoolRegression, ALateConnectionBelongsToNobody) {
 }
 
 // L-B5: expired connections stay open and count as borrowable while there is no traffic.
-TEST_F(PoolRegression, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
+TEST_F(PoolRegression, ASweepClosesExpiredConnections) {
   limits.expire_time = seconds(1);
   idle_connection();
   rest(seconds(2));
@@ -206,12 +206,12 @@ TEST_F(PoolRegression, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
 }
 
 // L-B9: expiry by the wall clock, which jumps.
-TEST_F(PoolRegression, TheWallClockDecidesAboutExpiry) {
+TEST_F(PoolRegression, ExpiryUsesAMonotonicClock) {
   EXPECT_TRUE(Clock::is_steady);
 }
 
-// L#1656 L#2028: a lease that is never released keeps its slot for ever. L-B1 besides: nothing counts it.
-TEST_F(PoolRegression, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
+// L#1656 L#2028: a lease that is never released keeps its slot forever. L-B1 besides: nothing counts it.
+TEST_F(PoolRegression, ALostLeaseIsCountedAndFreesItsPlace) {
   limits.size = 1;
   TestBorrower& careless = leased();
   careless.lose();
@@ -221,7 +221,7 @@ TEST_F(PoolRegression, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
 }
 
 // Jetty today: a lost entry is removed by its index, which may be another, living entry by then.
-TEST_F(PoolRegression, LosingOneConnectionDropsAnother) {
+TEST_F(PoolRegression, ALostLeaseClosesOnlyItsOwnConnection) {
   TestBorrower& first = leased();
   TestBorrower& careless = leased();
   TestBorrower& last = leased();
@@ -233,7 +233,7 @@ TEST_F(PoolRegression, LosingOneConnectionDropsAnother) {
 }
 
 // L-B1: counters that are documented and never incremented.
-TEST_F(PoolRegression, CountersAreDocumentedAndNeverCount) {
+TEST_F(PoolRegression, EveryCounterCounts) {
   TestBorrower& one = leased();
   one.release();
   TestBorrower& other = leased();
@@ -251,7 +251,7 @@ TEST_F(PoolRegression, CountersAreDocumentedAndNeverCount) {
 }
 
 // L#1704: a connection is released to a pool that is not its own.
-TEST_F(PoolRegression, AConnectionReturnsToAnotherOriginsPool) {
+TEST_F(PoolRegression, AConnectionReturnsToItsOwnPool) {
   Destination other(origin_named("other"), limits, world, kLoops);
   TestBorrower& here = leased();
   TestBorrower& there = asker();
@@ -267,7 +267,7 @@ TEST_F(PoolRegression, AConnectionReturnsToAnotherOriginsPool) {
 }
 
 // J#7201 J#9280 J#9240: stop forgets connections in use, or a query of a stopped pool throws.
-TEST_F(PoolRegression, StopForgetsConnectionsThatAreInUse) {
+TEST_F(PoolRegression, StopClosesConnectionsInUseWhenTheyAreReleased) {
   TestBorrower& user = leased();
   TestBorrower& waiter = waiting();
   destination().stop(world.now);
@@ -282,7 +282,7 @@ TEST_F(PoolRegression, StopForgetsConnectionsThatAreInUse) {
 }
 
 // Jetty today: a usage limit is checked at the release, not at the borrow.
-TEST_F(PoolRegression, AUsageLimitHoldsAtTheReleaseOnly) {
+TEST_F(PoolRegression, AUsageLimitHoldsAtTheBorrowToo) {
   limits.max_usage = 2;
   for (int n = 0; n < 2; ++n) leased().release();
   ASSERT_EQ(world.closed.size(), 1U);
@@ -334,7 +334,7 @@ class Asking final : public FakeEnvironment {
   }
 };
 
-TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
+TEST(EnvironmentRegression, ThePoolCallsItsEnvironmentWithoutItsLock) {
   Asking world;
   pool::Limits limits;
   limits.size = 1;
@@ -356,7 +356,7 @@ TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
 }
 
 // L-B10: the first caller's TLS identity applies to all callers of the same address.
-TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
+TEST(DirectoryRegression, OriginsWithDifferentTlsIdentitiesHaveDifferentPools) {
   FakeEnvironment world(1);
   pool::Directory directory({}, world, 1);
   pool::Origin one = origin_named("the-same"), other = one;
@@ -365,7 +365,7 @@ TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
 }
 
 // L-B6, J#8493, L#2652: two callers create the pool of one origin at once, and one of them borrows from an orphan.
-TEST(NotHereEither, TwoWhoMakeAPoolAtOnceGetTwo) {
+TEST(DirectoryRegression, ConcurrentCallersGetTheSamePool) {
   for (int round = 0; round < 50; ++round) {
     FakeEnvironment world(2);
     pool::Directory directory({}, world, 2);

@@ -43,9 +43,9 @@ TEST(APlanOfAReplay, LinksNoBorrowToAnotherOrUnknownClient) {
 
 TEST(APlanOfAReplay, IsInOrderOfArrival) {
   const auto plan = plan_replay({borrow(7, 0, 1, 3), borrow(0, 0, 5, 1), borrow(5, 0, 1, 1)});
-  EXPECT_EQ(plan[0].stay.caller, 1);
+  EXPECT_EQ(plan[0].borrow.caller, 1);
   EXPECT_EQ(plan[1].after, 0U);
-  EXPECT_EQ(plan[2].stay.caller, 3);
+  EXPECT_EQ(plan[2].borrow.caller, 3);
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ const Instant kStart(std::chrono::hours(1));
 
 // `count` borrows, one each `gap`, each holding for `held`.
 std::vector<BorrowRecord> steady(int count, Duration gap, Duration held) {
-  std::vector<BorrowRecord> stays;
-  for (int i = 0; i < count; ++i) stays.push_back({kStart + gap * i, {}, held});
-  return stays;
+  std::vector<BorrowRecord> borrows;
+  for (int i = 0; i < count; ++i) borrows.push_back({kStart + gap * i, {}, held});
+  return borrows;
 }
 
 // ---- the record ----
@@ -82,10 +82,10 @@ TEST(AHistory, IsReadWholeWhileItIsWritten) {
   for (int i = 0; i < 200; ++i) {
     std::vector<BorrowRecord> all;
     history.read(all);
-    for (const BorrowRecord& stay : all) {
-      const auto number = std::chrono::duration_cast<seconds>(stay.arrived - kStart).count();
-      ASSERT_EQ(stay.waited, microseconds(number % 1000));
-      ASSERT_EQ(stay.held, stay.waited);
+    for (const BorrowRecord& borrow : all) {
+      const auto number = std::chrono::duration_cast<seconds>(borrow.arrived - kStart).count();
+      ASSERT_EQ(borrow.waited, microseconds(number % 1000));
+      ASSERT_EQ(borrow.held, borrow.waited);
     }
   }
   stop = true;
@@ -145,11 +145,11 @@ TEST(AMeasuredLoad, GivesTheSizeOfErlangsFormula) {
 }
 
 std::vector<BorrowRecord> bursts(int count, int each, Duration held) {
-  std::vector<BorrowRecord> stays;
+  std::vector<BorrowRecord> borrows;
   for (int burst = 0; burst < count; ++burst) {
-    for (int i = 0; i < each; ++i) stays.push_back({kStart + seconds(10 * burst), {}, held});
+    for (int i = 0; i < each; ++i) borrows.push_back({kStart + seconds(10 * burst), {}, held});
   }
-  return stays;
+  return borrows;
 }
 
 TEST(AMeasuredLoad, LeavesOutTheTimesWithoutABorrow) {
@@ -162,11 +162,11 @@ TEST(AMeasuredLoad, LeavesOutTheTimesWithoutABorrow) {
 }
 
 TEST(AMeasuredLoad, CountsWaitersAndLeases) {
-  std::vector<BorrowRecord> stays;
+  std::vector<BorrowRecord> borrows;
   for (int i = 0; i < 40; ++i) {
-    stays.push_back({kStart, milliseconds(10 * (i / 4)), milliseconds(10)});  // forty at once on four connections
+    borrows.push_back({kStart, milliseconds(10 * (i / 4)), milliseconds(10)});  // forty at once on four connections
   }
-  const auto load = measure_load(stays);
+  const auto load = measure_load(borrows);
   EXPECT_EQ(load->busy_most, 4U);
   EXPECT_EQ(load->asked_most, 40U);
 }
@@ -184,33 +184,33 @@ TEST(AnAdvice, IsTheSmallestSizeThatKeepsTheStatedWait) {
   const auto some = advise_size(load, of_size(4), seconds(3), milliseconds(100));
   EXPECT_EQ(some->size, 10U) << "two rounds";
   EXPECT_EQ(some->expected.p99_wait, milliseconds(100));
-  EXPECT_EQ(some->as_it_is.p99_wait, milliseconds(400)) << "five rounds on four";
+  EXPECT_EQ(some->current.p99_wait, milliseconds(400)) << "five rounds on four";
 }
 
 TEST(AnAdvice, IsNotBoundByTheSizeThatWasMeasured) {
-  std::vector<BorrowRecord> stays;
+  std::vector<BorrowRecord> borrows;
   for (int burst = 0; burst < 3; ++burst) {
     for (int i = 0; i < 40; ++i) {
-      stays.push_back({kStart + seconds(10 * burst), milliseconds(20 * (i / 4)), milliseconds(20)});
+      borrows.push_back({kStart + seconds(10 * burst), milliseconds(20 * (i / 4)), milliseconds(20)});
     }
   }
-  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(20));
+  const auto advice = advise_size({borrows, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(20));
   EXPECT_EQ(advice->load.busy_most, 4U);
   EXPECT_EQ(advice->size, 20U);
-  EXPECT_EQ(advice->as_it_is.p99_wait, milliseconds(180));
+  EXPECT_EQ(advice->current.p99_wait, milliseconds(180));
 }
 
 // Forty clients on four connections, each asking five times as fast as it is answered.
 std::vector<BorrowRecord> prompt_clients() {
-  std::vector<BorrowRecord> stays;
+  std::vector<BorrowRecord> borrows;
   for (int round = 0; round < 5; ++round) {
     for (int client = 0; client < 40; ++client) {
       const Duration begins = milliseconds(20) * (round * 10 + client / 4);
       const Duration asks = round == 0 ? Duration::zero() : milliseconds(20) * ((round - 1) * 10 + client / 4 + 1);
-      stays.push_back({kStart + asks, begins - asks, milliseconds(20), static_cast<std::uint16_t>(client + 1)});
+      borrows.push_back({kStart + asks, begins - asks, milliseconds(20), static_cast<std::uint16_t>(client + 1)});
     }
   }
-  return stays;
+  return borrows;
 }
 
 TEST(AnAdvice, AssumesThatClientsThatAreAnsweredEarlierAskEarlier) {
@@ -243,26 +243,26 @@ TEST(AnAdvice, SaysWhenNoSizeMeetsTheTarget) {
 }
 
 TEST(AnAdvice, ShowsHowFarItsEvidenceAgrees) {
-  std::vector<BorrowRecord> stays = bursts(10, 8, milliseconds(50));
-  for (BorrowRecord& stay : stays) stay.arrived += std::chrono::hours(1);
-  for (const BorrowRecord& stay : bursts(10, 16, milliseconds(50))) stays.push_back(stay);
-  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(10));
+  std::vector<BorrowRecord> borrows = bursts(10, 8, milliseconds(50));
+  for (BorrowRecord& borrow : borrows) borrow.arrived += std::chrono::hours(1);
+  for (const BorrowRecord& borrow : bursts(10, 16, milliseconds(50))) borrows.push_back(borrow);
+  const auto advice = advise_size({borrows, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(10));
   EXPECT_EQ(advice->size, 16U);
   EXPECT_EQ(advice->least, 8U);
   EXPECT_EQ(advice->most, 16U);
 }
 
 TEST(AnAdvice, KeepsAMarginBelowTheHundredthThatMayWait) {
-  std::vector<BorrowRecord> stays = steady(1000, milliseconds(10), milliseconds(5));
-  for (int i = 0; i < 7; ++i) stays.push_back({kStart + milliseconds(1000 * i), {}, milliseconds(5)});
-  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
+  std::vector<BorrowRecord> borrows = steady(1000, milliseconds(10), milliseconds(5));
+  for (int i = 0; i < 7; ++i) borrows.push_back({kStart + milliseconds(1000 * i), {}, milliseconds(5)});
+  const auto advice = advise_size({borrows, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
   EXPECT_EQ(advice->size, 2U) << "with one, seven of a thousand would wait";
 }
 
 TEST(AnAdvice, LeavesNoBorrowUnserved) {
-  std::vector<BorrowRecord> stays = steady(1000, milliseconds(10), milliseconds(5));
-  for (int i = 0; i < 2; ++i) stays.push_back({kStart + seconds(20), {}, seconds(10)});
-  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
+  std::vector<BorrowRecord> borrows = steady(1000, milliseconds(10), milliseconds(5));
+  for (int i = 0; i < 2; ++i) borrows.push_back({kStart + seconds(20), {}, seconds(10)});
+  const auto advice = advise_size({borrows, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
   EXPECT_EQ(advice->size, 2U) << "with one, one of a thousand would wait for ten seconds";
 }
 
@@ -291,11 +291,11 @@ TEST(AReplay, OpensOneConnectionForRequestsThatNeverOverlap) {
 }
 
 TEST(AReplay, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
-  std::vector<BorrowRecord> stays;
+  std::vector<BorrowRecord> borrows;
   for (int burst = 0; burst < 10; ++burst) {
-    for (int i = 0; i < 8; ++i) stays.push_back({kStart + seconds(burst), {}, milliseconds(10)});
+    for (int i = 0; i < 8; ++i) borrows.push_back({kStart + seconds(burst), {}, milliseconds(10)});
   }
-  const Workload load{stays, {}, std::nullopt};
+  const Workload load{borrows, {}, std::nullopt};
   const SimulationResult small = simulate(load, of_size(2), seconds(3)), large = simulate(load, of_size(8), seconds(3));
   EXPECT_EQ(small.served, 80U);
   EXPECT_EQ(small.opened, 2U);
@@ -319,17 +319,17 @@ TEST(AReplay, LetsTheOriginCloseIdleConnections) {
   const Workload load{steady(10, seconds(10), milliseconds(1)), milliseconds(1), seconds(5)};
   const SimulationResult outcome = simulate(load, of_size(4), seconds(3));
   EXPECT_EQ(outcome.opened, 10U) << "each comes five seconds too late";
-  EXPECT_EQ(simulate({load.stays, load.dial_time, std::nullopt}, of_size(4), seconds(3)).opened, 1U);
+  EXPECT_EQ(simulate({load.borrows, load.dial_time, std::nullopt}, of_size(4), seconds(3)).opened, 1U);
 }
 
 TEST(AReplay, IsTheSameEachTime) {
-  std::vector<BorrowRecord> stays;
+  std::vector<BorrowRecord> borrows;
   std::uint64_t random = 42;
   for (int i = 0; i < 2000; ++i) {
     random = random * 6364136223846793005ULL + 1442695040888963407ULL;
-    stays.push_back({kStart + microseconds(500 * i), {}, microseconds(random >> 50)});
+    borrows.push_back({kStart + microseconds(500 * i), {}, microseconds(random >> 50)});
   }
-  const Workload load{stays, milliseconds(2), seconds(1)};
+  const Workload load{borrows, milliseconds(2), seconds(1)};
   const SimulationResult one = simulate(load, of_size(6), seconds(1)), two = simulate(load, of_size(6), seconds(1));
   EXPECT_EQ(one.opened_by, two.opened_by);
   EXPECT_EQ(one.p99_wait, two.p99_wait);
@@ -426,12 +426,12 @@ TEST(AnExplanation, HasAReasonForEachCause) {
 
 // Borrows of zero duration begin and end at one instant, among others.
 TEST(AMeasuredLoad, CountsBorrowsThatTookNoTime) {
-  std::vector<BorrowRecord> stays = steady(200, milliseconds(1), Duration::zero());
-  const std::optional<MeasuredLoad> brief = measure_load(stays);
+  std::vector<BorrowRecord> borrows = steady(200, milliseconds(1), Duration::zero());
+  const std::optional<MeasuredLoad> brief = measure_load(borrows);
   ASSERT_TRUE(brief);
   EXPECT_EQ(brief->busy_most, 1U);
-  for (const BorrowRecord& stay : steady(200, milliseconds(1), milliseconds(3))) stays.push_back(stay);
-  const std::optional<MeasuredLoad> mixed = measure_load(stays);
+  for (const BorrowRecord& borrow : steady(200, milliseconds(1), milliseconds(3))) borrows.push_back(borrow);
+  const std::optional<MeasuredLoad> mixed = measure_load(borrows);
   ASSERT_TRUE(mixed);
   EXPECT_EQ(mixed->busy_most, 3U);
 }

@@ -18,7 +18,7 @@ TEST(Supply, CountsADialByItsProtocolAndItsCause) {
   EXPECT_EQ(4U, supply.dials());
   EXPECT_EQ(1U, supply.h1_dials());
   EXPECT_EQ(3U, supply.wide_dials());
-  EXPECT_EQ(1U, supply.line_dials()) << "a dial for future demand, or of a successor, is no waiter's";
+  EXPECT_EQ(1U, supply.waiter_dials()) << "a dial for future demand, or of a successor, is no waiter's";
   EXPECT_EQ(1U, supply.redials());
 }
 
@@ -28,7 +28,7 @@ TEST(Supply, AFailedDialLeavesNothing) {
     supply.dial_begun(dial);
     supply.dial_failed(dial);
     EXPECT_EQ(0U, supply.alive());
-    EXPECT_EQ(0U, supply.dials() + supply.h1_dials() + supply.line_dials() + supply.redials());
+    EXPECT_EQ(0U, supply.dials() + supply.h1_dials() + supply.waiter_dials() + supply.redials());
     EXPECT_EQ(0U, supply.held(Protocol::h1) + supply.held(Protocol::h2));
   }
 }
@@ -40,7 +40,7 @@ TEST(Supply, AnOpenedConnectionIsADialNoMore) {
     supply.opened(kForAWaiter, kind);
     EXPECT_EQ(1U, supply.alive());
     EXPECT_EQ(0U, supply.dials());
-    EXPECT_EQ(0U, supply.line_dials());
+    EXPECT_EQ(0U, supply.waiter_dials());
     EXPECT_EQ(1U, supply.held(kind));
     supply.closed(kind, false);
     EXPECT_EQ(0U, supply.alive());
@@ -109,7 +109,7 @@ TEST(SupplyDeathTest, ADialEndsAsTheKindItBegan) {
   Supply supply(0);
   supply.dial_begun(kAhead);
   EXPECT_DEATH(supply.dial_failed(kForHttp1), "h1_dials_");
-  EXPECT_DEATH(supply.dial_failed(kForAWaiter), "line_dials_");
+  EXPECT_DEATH(supply.dial_failed(kForAWaiter), "waiter_dials_");
   EXPECT_DEATH(supply.opened(kSuccessor, Protocol::h1), "redials_");
 }
 

@@ -257,7 +257,7 @@ TEST(Loops, ShareOneConnectionAndForgetNoWaiter) {
 }
 
 // The lost wake-up: in each round one thread releases the only connection while the other asks for it. If both look
-// before they publish, the borrower waits for ever: no other thread wakes it.
+// before they publish, the borrower waits forever: no other thread wakes it.
 class Round {
  public:
   void meet() {

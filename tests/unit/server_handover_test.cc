@@ -25,7 +25,7 @@ HandoverState sample() {
 }
 
 TEST(AManifest, ComesBackAsItWas) {
-  const Result<HandoverState> back = decode_manifest(encode(sample()));
+  const Result<HandoverState> back = decode_handover_state(encode(sample()));
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, sample());
 }
@@ -33,29 +33,29 @@ TEST(AManifest, ComesBackAsItWas) {
 TEST(AManifest, ThatBreaksOffAnywhereIsRefused) {
   const std::string whole = encode(sample());
   for (std::size_t length = 0; length + 1 < whole.size(); ++length) {
-    EXPECT_FALSE(decode_manifest(whole.substr(0, length))) << length;
+    EXPECT_FALSE(decode_handover_state(whole.substr(0, length))) << length;
   }
 }
 
 TEST(AManifest, OfALaterVersionMaySayMore) {
   std::string text = encode(sample());
   text.insert(text.find("origin "), "weather fine\n");
-  const Result<HandoverState> back = decode_manifest(text);
+  const Result<HandoverState> back = decode_handover_state(text);
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, sample());
 }
 
 TEST(AManifest, WithABrokenLineIsRefused) {
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test many 0 0\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\nsession 00\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test 1 0 0\nsession 0g\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\nsize 5\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test 1 0 0\nsize large\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\npaused http://a.test 2 0 0\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\npaused http://a.test 1 -5 0\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 1\npaused http://a.test 1 0 9223372036854775807\nend\n"));
-  EXPECT_FALSE(decode_manifest("carpool-handover 2\nend\n"));
-  EXPECT_FALSE(decode_manifest(""));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test many 0 0\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\nsession 00\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test 1 0 0\nsession 0g\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\nsize 5\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test 1 0 0\nsize large\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\npaused http://a.test 2 0 0\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\npaused http://a.test 1 -5 0\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\npaused http://a.test 1 0 9223372036854775807\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 2\nend\n"));
+  EXPECT_FALSE(decode_handover_state(""));
 }
 
 class Wire : public ::testing::Test {

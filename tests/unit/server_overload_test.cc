@@ -67,7 +67,7 @@ TEST(TheAcceptBudget, CountsSeldomHoweverFewAreLeft) {
   EXPECT_LT(counts, 20);
 }
 
-// Looks once a second at so many bytes each; after how many of them memory goes back, or 0.
+// Measures this many bytes each second; returns after how many seconds memory is returned, or 0.
 std::size_t trimmed_after(TrimPolicy& rule, const std::vector<std::uint64_t>& unused, bool memory_is_short = false) {
   Instant now{std::chrono::seconds(1000)};
   for (std::size_t i = 0; i < unused.size(); ++i, now += std::chrono::seconds(1)) {

@@ -66,13 +66,16 @@ TEST(TheRetryTable, RetriesByAConditionOnlyIdempotentRequestsUnlessNothingWasSen
 TEST(TheRetryTable, SaysWhyForEveryRequestThatItDoesNotRepeat) {
   for (const RequestFate fate : kAllFates) {
     for (const Repeatable request : {Repeatable::harmless, Repeatable::whole, Repeatable::partial}) {
-      const bool told = !why_not(fate, request, true).empty();
+      const bool told = !not_repeated_reason(fate, request, true).empty();
       EXPECT_TRUE(told || retry_reason(fate, request)) << static_cast<int>(fate);
     }
   }
-  EXPECT_NE(why_not(RequestFate::closed_reused, Repeatable::whole, true).find("body"), std::string_view::npos);
-  EXPECT_NE(why_not(RequestFate::closed_reused, Repeatable::whole, false).find("idempotent"), std::string_view::npos);
-  EXPECT_NE(why_not(RequestFate::goaway, Repeatable::partial, true).find("replay_buffer"), std::string_view::npos);
+  EXPECT_NE(not_repeated_reason(RequestFate::closed_reused, Repeatable::whole, true).find("body"),
+            std::string_view::npos);
+  EXPECT_NE(not_repeated_reason(RequestFate::closed_reused, Repeatable::whole, false).find("idempotent"),
+            std::string_view::npos);
+  EXPECT_NE(not_repeated_reason(RequestFate::goaway, Repeatable::partial, true).find("replay_buffer"),
+            std::string_view::npos);
 }
 
 TEST(TheConditions, AreThoseThatAreNamed) {

@@ -11,7 +11,7 @@ namespace {
 
 class Untracked : public ::testing::Test {
  protected:
-  std::vector<LiveConnection::Facts> look() { return connections_.look(plane_.origins->directory(), plane_.now); }
+  std::vector<LiveConnection::Info> look() { return connections_.look(plane_.origins->directory(), plane_.now); }
   std::unique_ptr<Connection> stray() {
     net::Dialed dialed;
     dialed.transport = std::make_unique<test::MemoryTransport>(wire_);
@@ -41,7 +41,7 @@ TEST_F(Untracked, AConnectionThatIsInNoPoolIsReportedOnceAtTheSecondLook) {
   std::unique_ptr<Connection> lost = stray();
   EXPECT_TRUE(look().empty()) << "it may be on its way";
   EXPECT_EQ(connections_.count(), 0U);
-  const std::vector<LiveConnection::Facts> found = look();
+  const std::vector<LiveConnection::Info> found = look();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].id, lost->id());
   EXPECT_EQ(found[0].origin, "http://a.test");
@@ -58,7 +58,7 @@ TEST_F(Untracked, AnotherOneIsReportedBesideTheFirst) {
   static_cast<void>(look());
   const std::unique_ptr<Connection> second = stray();
   EXPECT_EQ(look().size(), 1U);
-  const std::vector<LiveConnection::Facts> found = look();
+  const std::vector<LiveConnection::Info> found = look();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].id, second->id());
   EXPECT_EQ(connections_.count(), 2U);

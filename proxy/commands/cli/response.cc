@@ -15,14 +15,15 @@ Json object(const Json& json) {
 
 // Removes members that an answer has under a new name too (docs/upgrade.md).
 Json without_old_names(Json answer) {
-  constexpr std::array<std::pair<const char*, const char*>, 8> kRenamed{{{"shed_level", "sheds"},
+  constexpr std::array<std::pair<const char*, const char*>, 9> kRenamed{{{"shed_level", "sheds"},
                                                                          {"reason", "why_not"},
                                                                          {"explanation", "sentences"},
                                                                          {"opened", "made"},
                                                                          {"current", "present"},
                                                                          {"simulated", "what_if"},
                                                                          {"free_bytes", "unused"},
-                                                                         {"max", "most"}}};
+                                                                         {"max", "most"},
+                                                                         {"limit", "share"}}};
   if (!answer.is_object()) return answer;
   for (const auto& [now, before] : kRenamed) {
     if (answer.contains(now)) answer.erase(before);

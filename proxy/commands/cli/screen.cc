@@ -67,9 +67,9 @@ Screen::~Screen() {
 }
 
 Screen::Size Screen::size() const {
-  winsize told{};
-  if (::ioctl(out_, TIOCGWINSZ, &told) != 0 || told.ws_row == 0 || told.ws_col == 0) return {24, 80};
-  return {told.ws_row, told.ws_col};
+  winsize size{};
+  if (::ioctl(out_, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return {24, 80};
+  return {size.ws_row, size.ws_col};
 }
 
 // The last line has no line break, which would scroll the screen.
@@ -94,9 +94,9 @@ Screen::Event Screen::wait(std::chrono::milliseconds most) {
 }
 
 Screen::Event Screen::signalled() {
-  signalfd_siginfo told;
-  const bool read = ::read(signals_.get(), &told, sizeof told) == sizeof told;
-  return read && told.ssi_signo == SIGWINCH ? Event::resized : Event::leave;
+  signalfd_siginfo info;
+  const bool read = ::read(signals_.get(), &info, sizeof info) == sizeof info;
+  return read && info.ssi_signo == SIGWINCH ? Event::resized : Event::leave;
 }
 
 Screen::Event Screen::pressed() {

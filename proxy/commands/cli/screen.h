@@ -1,5 +1,5 @@
 // Screen: a terminal in full-screen mode: alternate screen, no cursor, unbuffered keys. The destructor restores the
-// terminal on every way out: signals that would end the program arrive as events.
+// terminal however the program ends: signals that would end it arrive as events.
 #pragma once
 
 #include <termios.h>

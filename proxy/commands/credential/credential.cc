@@ -63,7 +63,7 @@ std::string read_secret(int input, std::string& secret) {
   return {};
 }
 
-// Returns what no client could send.
+// Returns an error text if no client could send the secret.
 std::string judge(config::CredentialScheme scheme, std::string_view secret) {
   const auto control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
   if (secret.empty()) return "standard input has no secret";

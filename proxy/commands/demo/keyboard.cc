@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::size_t kMaxLine = 80;  // of a longer line only the end is looked at
+constexpr std::size_t kMaxLine = 80;  // only the end of a longer line is read
 
 // A background job that reads from its terminal is stopped by the system.
 bool in_background(int fd) {

@@ -1,4 +1,4 @@
-// StopSignal: tells a thread that waits for time or for sockets to end, at once and without a lock.
+// StopSignal: ends a thread that waits for time or for sockets, at once and without a lock.
 #pragma once
 
 #include <utility>

@@ -63,7 +63,7 @@ H2Stream* H2Impl::find(StreamId id) {
   return static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, id));
 }
 
-// Called when the library forgets the stream.
+// Called when the library releases the stream.
 void H2Impl::close(H2Stream& stream, H2Error error) {
   stream.dead_ = true;
   if (stream.peer_ended_ && !stream.reset_) past.note_ended_by_peer(stream.id_);

@@ -56,7 +56,7 @@ struct Channel::Impl final : exec::Deferred {
 
   Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s) {}
   ~Impl();
-  void tell(metrics::Dns what, std::string_view name) const LOOP_ONLY {
+  void report(metrics::Dns what, std::string_view name) const LOOP_ONLY {
     if (settings.events != nullptr) settings.events->on_dns_event(what, 1, name);
   }
   void follow() LOOP_ONLY;
@@ -120,7 +120,7 @@ void Channel::Impl::follow() {
   std::string text = contents_of(settings.resolv_conf);
   if (current != nullptr && current->cares.status() == ARES_SUCCESS && text == options.text) return;
   if (current != nullptr) {
-    if (text != options.text) tell(metrics::Dns::resolv_conf_changed, {});
+    if (text != options.text) report(metrics::Dns::resolv_conf_changed, {});
     retired.push_back(std::move(current));
     loop.defer(*this);
   }
@@ -173,14 +173,14 @@ void Channel::Impl::Ask::on_tcp(LookupResult answer) {
   answer.left_out += cut;
   // If TCP fails, a partial set of addresses is better than none, but only if it certainly belongs to this name: after
   // a truncated response without records, c-ares continues with the next search domain.
-  const bool told = answer.kind == LookupResult::Kind::found || answer.kind == LookupResult::Kind::absent;
+  const bool conclusive = answer.kind == LookupResult::Kind::found || answer.kind == LookupResult::Kind::absent;
   const bool part = udp.kind == LookupResult::Kind::found && !several;
-  home.deliver(*this, !told && part ? std::move(udp) : std::move(answer));
+  home.deliver(*this, !conclusive && part ? std::move(udp) : std::move(answer));
 }
 
 void Channel::Impl::over_tcp(Ask& ask) {
   ++tcp;
-  tell(metrics::Dns::over_tcp, ask.name);
+  report(metrics::Dns::over_tcp, ask.name);
   CaresOptions by_tcp = options;
   by_tcp.tcp = true;
   ask.tcp = std::make_unique<Cares>(loop, by_tcp, ask);

@@ -15,7 +15,7 @@ LookupResult::Kind kind_of(int status, int timeouts) {
   switch (status) {
     case ARES_SUCCESS:
       return LookupResult::Kind::found;
-    case ARES_ENODATA:  // "no data" for one family says nothing about the other if that one got no response
+    case ARES_ENODATA:  // "no data" for one family is no result for the other if that one got no response
       return timeouts > 0 ? LookupResult::Kind::timed_out : LookupResult::Kind::absent;
     case ARES_ENOTFOUND:
     case ARES_EBADNAME:

@@ -18,7 +18,7 @@ struct LookupResult {
     found,
     absent,       // an authoritative "does not exist"
     failed,       // a name server reported an error
-    unreachable,  // no name server was reachable: says nothing about the name
+    unreachable,  // no name server was reachable: not cached as a result for the name
     timed_out,    // no response
   } kind = Kind::failed;
   std::vector<net::Address> addresses;

@@ -48,7 +48,7 @@ struct Resolver::Impl final : exec::Deferred {
   void learn(Name& name, LookupResult answer) LOOP_ONLY;
   bool ask_again(Name& name) LOOP_ONLY;
   void on_pause_over(Name& name) LOOP_ONLY;
-  void tell(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
+  void report(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
   void refuse(Name& name, const LookupResult& answer, Instant now);
   void make_due(Name& name) LOOP_ONLY;
   void run() override LOOP_ONLY;
@@ -142,7 +142,7 @@ void Resolver::Impl::learn(Name& name, LookupResult answer) {
   name.asking = false;
   name.no_answer.disarm();
   if (answer.kind == LookupResult::Kind::found) {
-    if (answer.left_out > 0) tell(metrics::Dns::addresses_left_out, answer.left_out, name);
+    if (answer.left_out > 0) report(metrics::Dns::addresses_left_out, answer.left_out, name);
     name.addresses = std::move(answer.addresses);
     name.fresh_until = now + std::clamp(answer.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
     name.stale_until = name.fresh_until + settings.stale_for;
@@ -162,11 +162,11 @@ void Resolver::Impl::refuse(Name& name, const LookupResult& answer, Instant now)
   // A timeout is not cached as negative, so the next question queries again, unless a stale result can be served
   // meanwhile.
   const bool absent = answer.kind == LookupResult::Kind::absent;
-  const bool said = absent || answer.kind == LookupResult::Kind::failed;
-  if (said || name.stale_usable(now)) name.refused_until = now + (absent ? settings.negative_ttl : kFailureTtl);
+  const bool answered = absent || answer.kind == LookupResult::Kind::failed;
+  if (answered || name.stale_usable(now)) name.refused_until = now + (absent ? settings.negative_ttl : kFailureTtl);
 }
 
-void Resolver::Impl::tell(metrics::Dns what, std::uint64_t n, const Name& name) const {
+void Resolver::Impl::report(metrics::Dns what, std::uint64_t n, const Name& name) const {
   if (settings.events != nullptr) settings.events->on_dns_event(what, n, name.host);
 }
 
@@ -183,7 +183,7 @@ void Resolver::Impl::on_pause_over(Name& name) {
     name.asking = false;
     return;
   }
-  tell(metrics::Dns::asked_again, 1, name);
+  report(metrics::Dns::asked_again, 1, name);
   channel.look_up(name.host, name);
 }
 

@@ -1,4 +1,4 @@
-// OpenSSL's memory: it shares the program's reserve. Without memory OpenSSL names causes that are none, for example a
+// OpenSSL's memory: it shares the program's reserve. Without memory OpenSSL reports wrong causes, for example a
 // certificate that it could not verify.
 #pragma once
 

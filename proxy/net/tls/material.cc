@@ -54,7 +54,7 @@ Added add_authorities(X509_STORE* store, const std::string& text) {
   return added;
 }
 
-// A file with revocation lists is meant to be obeyed: OpenSSL reads them, but looks no certificate up unless asked to.
+// OpenSSL reads the revocation lists of a file, but applies them only if these flags are set.
 Status use_ca_file(SSL_CTX* context, const std::string& path, const std::string& text) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   const Added added = add_authorities(store, text);

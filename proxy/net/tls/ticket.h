@@ -7,7 +7,7 @@
 namespace carpool::proxy::tls {
 
 // OpenSSL's callbacks. A resumed client is not asked for its certificate again, so the ticket of a client that showed
-// one carries the end of what verified it. After that, or without an end, the ticket is worth nothing: a full handshake
+// one carries the end of what verified it. After that, or without an end, the ticket is refused: a full handshake
 // follows. A change of the authorities makes another SSL_CTX, whose keys decrypt no earlier ticket.
 int mark_ticket(SSL* ssl, void* unused);
 // For a ticket that was decrypted, or could not be.

@@ -199,7 +199,7 @@ bool TlsTransport::lacks_finished_only() const {
   return SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE || SSL_session_reused(ssl_.get()) == 1;
 }
 
-// Maps an SSL error to a result. Fatal errors are remembered, because SSL must not be called again.
+// Maps an SSL error to a result. Fatal errors are stored, because SSL must not be called again.
 IoResult TlsTransport::interpret(int error) {
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return {};
   if (error == SSL_ERROR_ZERO_RETURN) return {Io::eof, 0, 0, "close_notify"};

@@ -55,7 +55,7 @@ class TlsTransport final : public net::Transport {
   net::SecurityInfo security() const override;
   bool flooded() const override { return flooded_; }
 
-  // Returns true if a server's handshake lacks the client's Finished only: what is left costs a few hashes, and neither
+  // Returns true if a server's handshake lacks the client's Finished only: the rest costs a few hashes, and neither
   // a signature nor a key.
   bool lacks_finished_only() const;
   // The alert by which the peer refused our certificate in the handshake (RFC 8446 §6.2); 0: none.

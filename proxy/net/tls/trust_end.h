@@ -1,5 +1,5 @@
-// TrustEnd: the second in which the verification of a peer is worth nothing any more, because the first of the
-// certificates of its chain, or of the revocation lists that judged them, ends. A resumed session is not verified
+// TrustEnd: the second in which the verification of a peer ends, because the first of the certificates of its chain,
+// or of the revocation lists that judged them, expires. A resumed session is not verified
 // again, so the end is stored in the session, which carries it through tickets, resumptions and a hand-over; no
 // resumption extends it. Included by this directory's .cc files only.
 #pragma once

@@ -107,9 +107,10 @@ inline constexpr const char* kSchemas = R"({
         "token": {"type": "string", "nullable": true, "enum": ["valid", "expected", "missing", null]},
         "token_expires_seconds": {"type": "number", "nullable": true},
         "failure": {"type": "string", "nullable": true}}},
-      "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "share"],
+      "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "limit"],
         "properties": {"name": {"type": "string"}, "waiting": {"type": "integer", "minimum": 0},
-          "leases": {"type": "integer", "minimum": 0}, "share": {"type": "integer", "minimum": 0}}}}}},
+          "leases": {"type": "integer", "minimum": 0}, "limit": {"type": "integer", "minimum": 0},
+          "share": {"type": "integer", "minimum": 0, "deprecated": true}}}}}},
   "Pools": {"type": "object", "required": ["pools"], "properties": {
     "pools": {"type": "array", "items": {"$ref": "#/components/schemas/Pool"}}}},
   "Connection": {"type": "object",

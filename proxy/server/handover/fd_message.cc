@@ -106,8 +106,7 @@ Result<FdMessage> receive_fds(int socket, Duration timeout) {
   const ssize_t got = repeat_interrupted([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL); });
   if (got > 0) take_descriptors(message, fd_message.descriptors);
   if (got != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0) return failed("receive");
-  if (length > FdMessage::kMaxBytes)
-    return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is too long"};
+  if (length > FdMessage::kMaxBytes) return Fault{FaultKind::internal, Side::self, "hand-over: the state is too long"};
   fd_message.text.resize(length);
   if (Status whole = receive_all(socket, fd_message.text); !whole) return whole.take_fault();
   return fd_message;

@@ -57,16 +57,16 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
   Result<FdMessage> fd_message = receive_fds(socket.get(), kReceiveTimeout);
   if (!fd_message) return fd_message.take_fault();
-  Result<HandoverState> state = decode_manifest(fd_message->text);
+  Result<HandoverState> state = decode_handover_state(fd_message->text);
   if (!state) return state.take_fault();
   if (state->sockets.size() != fd_message->descriptors.size()) {
     return Fault{FaultKind::internal, Side::self, "hand-over: the old process did not send all sockets"};
   }
   std::unique_ptr<HandoverClient> successor(new HandoverClient(std::move(socket)));
-  successor->manifest_ = std::move(*state);
+  successor->state_ = std::move(*state);
   successor->descriptors_ = std::move(fd_message->descriptors);
   log::info("handover", "sockets received from the old process",
-            {{"sockets", successor->descriptors_.size()}, {"origins", successor->manifest_.origins.size()}});
+            {{"sockets", successor->descriptors_.size()}, {"origins", successor->state_.origins.size()}});
   return successor;
 }
 
@@ -74,7 +74,7 @@ HandoverClient::~HandoverClient() = default;
 
 std::optional<net::Bound> HandoverClient::take(std::string_view role, const std::string& address) {
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
-    const HandoverState::Socket& socket = manifest_.sockets[i];
+    const HandoverState::Socket& socket = state_.sockets[i];
     if (socket.role != role || socket.address != address || !descriptors_[i]) continue;
     net::Bound bound{std::move(descriptors_[i]), {}};
     bound.address = net::Address::local_of(bound.fd.get());
@@ -87,12 +87,12 @@ std::optional<net::Bound> HandoverClient::take(std::string_view role, const std:
 
 void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy) {
   descriptors_.clear();  // sockets that this configuration does not use
-  for (const HandoverState::Origin& one : manifest_.origins) teach_one(origins, policy, one);
-  for (HandoverState::Origin& one : manifest_.origins) one.sessions.clear();
-  for (const HandoverState::Paused& one : manifest_.paused) pause_one(origins, one);
+  for (const HandoverState::Origin& one : state_.origins) restore_one(origins, policy, one);
+  for (HandoverState::Origin& one : state_.origins) one.sessions.clear();
+  for (const HandoverState::Paused& one : state_.paused) pause_one(origins, one);
 }
 
-// Whatever egress says now: the operator's order holds for the name.
+// The operator's pause applies even if egress rules now deny the name.
 void HandoverClient::pause_one(OriginRegistry& origins, const HandoverState::Paused& one) {
   const Result<pool::Origin> origin = pool::parse_origin(one.label);
   if (!origin) return;
@@ -102,8 +102,8 @@ void HandoverClient::pause_one(OriginRegistry& origins, const HandoverState::Pau
   (*context)->destination->restore_pause({now - one.age, one.left ? now + *one.left : kNever, one.drains});
 }
 
-void HandoverClient::teach_one(OriginRegistry& origins, const net::EgressPolicy& policy,
-                               const HandoverState::Origin& one) {
+void HandoverClient::restore_one(OriginRegistry& origins, const net::EgressPolicy& policy,
+                                 const HandoverState::Origin& one) {
   const Result<pool::Origin> origin = pool::parse_origin(one.label);
   if (!origin || !policy.may_ask(*origin, nullptr, !origins.through_parent(*origin))) return;
   Result<OriginRuntime*> context = origins.at(*origin);
@@ -165,7 +165,7 @@ void HandoverClient::send_ready() {
   const Instant now = loop_->now();
   if (last_word_ == Instant{}) {
     last_word_ = now + kLastWord;
-    log::info("handover", "ready: the old process is told to stop accepting");
+    log::info("handover", "ready: the old process is asked to stop accepting");
   }
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);

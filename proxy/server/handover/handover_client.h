@@ -40,7 +40,7 @@ class HandoverClient final : private exec::Watcher {
   // Copies the learned state of origins to their pools, before the loops run. Reads certificates.
   void restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy);
 
-  // On `loop`, the first worker's: opens as many connections as the old process had, `rate` per second, then tells it
+  // On `loop`, the first worker's: opens as many connections as the old process had, `rate` per second, then asks it
   // to stop, and calls `ready` once when it has closed its listeners.
   void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
   void stop();  // before that loop is destroyed
@@ -52,7 +52,7 @@ class HandoverClient final : private exec::Watcher {
     std::uint32_t to_dial;  // not yet started
   };
   explicit HandoverClient(Fd socket) : socket_(std::move(socket)) {}
-  void teach_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
+  void restore_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
   static void pause_one(OriginRegistry& origins, const HandoverState::Paused& one);
   void tick();
   void send_ready() LOOP_ONLY;
@@ -61,8 +61,8 @@ class HandoverClient final : private exec::Watcher {
   void end() LOOP_ONLY;
 
   Fd socket_;
-  HandoverState manifest_;
-  std::vector<Fd> descriptors_;  // of the sockets listed in manifest_
+  HandoverState state_;
+  std::vector<Fd> descriptors_;  // of the sockets listed in state_
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by begin()
   std::uint32_t rate_ = 0;
@@ -72,7 +72,7 @@ class HandoverClient final : private exec::Watcher {
   HandoverMessage word_{HandoverMessage::kGone};
   Instant give_up_{};
   Instant last_word_{};                         // when it stops trying to say "go"; unset until it tries
-  std::string_view go_ = HandoverMessage::kGo;  // what is left of it to say
+  std::string_view go_ = HandoverMessage::kGo;  // the unsent part
   bool watched_ = false;
   bool said_go_ = false;  // or has given up: no confirmation may come
 };

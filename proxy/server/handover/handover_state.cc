@@ -116,21 +116,21 @@ std::string encode(const HandoverState& state) {
   return text.append(kLastLine).append("\n");
 }
 
-Result<HandoverState> decode_manifest(std::string_view text) {
+Result<HandoverState> decode_handover_state(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::string line;
   if (!std::getline(lines, line) || line != kFirstLine) {
-    return Fault{FaultKind::internal, Side::self, "hand-over: the manifest has another version"};
+    return Fault{FaultKind::internal, Side::self, "hand-over: the state has another version"};
   }
   HandoverState state;
   while (std::getline(lines, line)) {
     if (line == kLastLine) return state;
     if (!take_line(line, state)) {
       return Fault{FaultKind::internal, Side::self,
-                   "hand-over: a line of the manifest is malformed: " + std::string(clipped(line, 60))};
+                   "hand-over: a line of the state is malformed: " + std::string(clipped(line, 60))};
     }
   }
-  return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is incomplete"};
+  return Fault{FaultKind::internal, Side::self, "hand-over: the state is incomplete"};
 }
 
 }  // namespace carpool::proxy

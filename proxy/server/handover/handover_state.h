@@ -44,6 +44,6 @@ struct HandoverState {
 
 std::string encode(const HandoverState& state);
 // Returns a Fault if `text` is not a HandoverState or is truncated.
-Result<HandoverState> decode_manifest(std::string_view text);
+Result<HandoverState> decode_handover_state(std::string_view text);
 
 }  // namespace carpool::proxy

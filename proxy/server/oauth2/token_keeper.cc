@@ -121,8 +121,8 @@ void TokenKeeper::on_fetched() {
   exec::assume_on_loop();
   timeout_.disarm();
   if (fetch_.fault()) {
-    const bool told = fetch_.status() != 0;
-    failed(told ? metrics::TokenRequest::unusable : metrics::TokenRequest::failed, of_endpoint(*fetch_.fault()));
+    const bool answered = fetch_.status() != 0;
+    failed(answered ? metrics::TokenRequest::unusable : metrics::TokenRequest::failed, of_endpoint(*fetch_.fault()));
     return step();
   }
   Result<Token> token = read_token(fetch_.status(), fetch_.body());

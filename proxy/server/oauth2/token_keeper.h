@@ -17,7 +17,7 @@ class Credentials;
 
 class TokenKeeper final {
  public:
-  // `news`: called when requests that wait shall look at the token again.
+  // `news`: called when waiting requests must check the token again.
   TokenKeeper(const ExchangeContext& context, const ListenPoint& point, Credentials& credentials, exec::Bound news);
 
   void start() LOOP_ONLY;

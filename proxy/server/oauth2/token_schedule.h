@@ -1,5 +1,5 @@
 // TokenSchedule: when a token is fetched, renewed, given up and fetched again after a failure. A pure value: its owner
-// tells it what happened and when, and does what due() says.
+// reports events with their time, and performs the action that due() returns.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class TokenSchedule {
   Action due(Instant now);
   Instant next() const;
 
-  // The request for a token was answered. `lifetime`: what is left of it.
+  // The request for a token was answered. `lifetime`: the remaining one.
   void granted(Instant now, Duration lifetime);
   void failed(Instant now);
   // The origin does not accept the token: another one is asked for at once, except during a pause after a failure.

@@ -57,7 +57,7 @@ OtlpExporter::OtlpExporter(const ConfigInForce& config, const Workers& workers, 
       pause_(exec::Timer::bind<&OtlpExporter::on_pause_over>(loop_, *this)) {
   exec::assume_on_loop();  // no loop runs yet
   point_.set(listen_);
-  for (const auto& worker : workers_) worker->parts.spans.tell(half_full_);
+  for (const auto& worker : workers_) worker->parts.spans.notify(half_full_);
   follow(config.get().otlp);
 }
 
@@ -148,7 +148,7 @@ std::string OtlpExporter::scrape() const {
   return otlp::encode_metrics({metrics_, std::move(sample)}, times);
 }
 
-// Sends it, after what is being sent.
+// Enqueues it behind the batches in progress.
 void OtlpExporter::add(Collected collected) {
   batches_.push_back(std::move(collected));
   if (batches_.size() != 1) return;
@@ -164,7 +164,7 @@ bool OtlpExporter::export_last(exec::Bound ended) {
   return true;
 }
 
-// Nothing is under way.
+// No batch is in progress.
 void OtlpExporter::settle() {
   if (!last_ended_ || collecting_ || encoding_ || !batches_.empty()) return;
   if (std::exchange(collects_last_, false)) {
@@ -217,7 +217,7 @@ void OtlpExporter::on_answer() {
   if (status < 200 || status > 299) {
     return refused(OtlpRequest::refused, "the collector answered " + std::to_string(status));
   }
-  // The collector may have taken the spans: sent again, they would be there twice.
+  // The collector may have accepted the spans: a second request would duplicate them.
   if (request_.fault()) return refused(OtlpRequest::unusable, request_.fault()->detail);
   const Result<otlp::Answer> answer = otlp::read_answer(request_.body());
   if (!answer) return refused(OtlpRequest::unusable, answer.fault().detail);
@@ -229,20 +229,20 @@ void OtlpExporter::accepted(std::uint64_t rejected) {
   const std::uint64_t spans = batches_.front().batch.spans;  // 0: metrics
   const std::uint64_t lost = std::min(rejected, spans);
   metrics_.record_otlp_spans(loop_.id(), metrics::OtlpSpan::rejected, lost);
-  tell(true, {});
+  log_change(true, {});
   end_batch(metrics::OtlpSpan::exported, spans - lost);
 }
 
 void OtlpExporter::refused(metrics::OtlpRequest end, std::string_view why) {
   count(end);
-  tell(false, why);
+  log_change(false, why);
   end_batch(metrics::OtlpSpan::refused, batches_.front().batch.spans);
 }
 
 void OtlpExporter::failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) {
   count(end);
-  tell(false, why);
-  // The next metrics say what these do, and more.
+  log_change(false, why);
+  // The next export contains these counters, too.
   const bool traces = batches_.front().signal == Signal::traces;
   const std::optional<Duration> next = traces ? retry_.after_failure(pause) : std::nullopt;
   if (next) return pause_.arm(loop_.now() + *next);
@@ -269,7 +269,7 @@ void OtlpExporter::give_back(Collected over) {
 }
 
 // One line for each change, not for each failure.
-void OtlpExporter::tell(bool works, std::string_view why) {
+void OtlpExporter::log_change(bool works, std::string_view why) {
   const auto signal = static_cast<std::size_t>(batches_.front().signal);
   if (std::exchange(works_[signal], works) == works) return;
   const std::string endpoint = url_.origin.label() + url_.path;

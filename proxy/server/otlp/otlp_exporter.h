@@ -36,8 +36,8 @@ class OtlpExporter final {
 
   // Follows the configuration in force: called periodically.
   void sweep() LOOP_ONLY;
-  // Sends what there is before the process ends. Returns false if there is no export; otherwise `ended` is called in a
-  // later step, whatever the result.
+  // Exports the remaining data before the process ends. Returns false if there is no export; otherwise `ended` is
+  // called in a later step, whatever the result.
   bool export_last(exec::Bound ended) LOOP_ONLY;
   void stop() LOOP_ONLY;
 
@@ -67,7 +67,7 @@ class OtlpExporter final {
   void failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) LOOP_ONLY;
   void end_batch(metrics::OtlpSpan end, std::uint64_t spans) LOOP_ONLY;
   void give_back(Collected collected) LOOP_ONLY;
-  void tell(bool works, std::string_view why) LOOP_ONLY;
+  void log_change(bool works, std::string_view why) LOOP_ONLY;
   void count(metrics::OtlpRequest end) LOOP_ONLY;
 
   const ConfigInForce& config_;

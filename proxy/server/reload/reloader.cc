@@ -86,7 +86,7 @@ void Reloader::end(const PendingReport& heard, Report report) {
     read_them(report.outcome);
     parts_.watch_files();
   }
-  tell(report);
+  log_report(report);
   *heard = std::move(report);
   under_way_ = false;
   next();
@@ -256,7 +256,7 @@ void Reloader::apply(Plan& plan, Report& report) {
   }
 }
 
-void Reloader::tell(const Report& report) const {
+void Reloader::log_report(const Report& report) const {
   for (const std::string& mistake : report.mistakes) log::error("reload", mistake);
   for (const std::string& warning : report.warnings) log::warn("reload", warning);
   if (report.outcome == Outcome::refused)

@@ -92,7 +92,7 @@ class Reloader {
   Status prepare(Plan& plan);
   Status prepare_listeners(Plan& plan);
   void apply(Plan& plan, Report& report);
-  void tell(const Report& report) const;
+  void log_report(const Report& report) const;
 
   const Parts parts_;
   const std::optional<config::Options> source_;

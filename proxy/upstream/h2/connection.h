@@ -1,5 +1,5 @@
 // H2Connection: the pooled connection to an HTTP/2 origin: one session, used by many exchanges at once, which stays on
-// the loop that created it. It always watches its own socket, and tells the pool how many streams it may lend
+// the loop that created it. It always watches its own socket, and reports to the pool how many streams it may lend
 // (SETTINGS) and when it ends (GOAWAY, an error, a timeout).
 //
 // All frames that exchanges, SETTINGS and windows cause in one turn are sent in one write at its end. Failures are

@@ -111,7 +111,7 @@ class CrossLoopStream final : public UpstreamStream,
   Message<Cancel> cancel_{*this};
 
   // near
-  UpstreamStreamHandler* user_ = nullptr;  // while the exchange wants to know
+  UpstreamStreamHandler* user_ = nullptr;  // null after the exchange left
   http::ResponseHead* response_ = nullptr;
   pool::Lease lease_;  // of an exchange that left before the far half was done
   RequestPart next_request_part_;

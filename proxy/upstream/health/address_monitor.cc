@@ -99,7 +99,7 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
   if (more == 0) return;
   watched.ejections += more;
   context_.stats.count_ejections(origin.slot, more);
-  for (const net::AddressSet::Facts& one : origin.address_set->all(now)) {
+  for (const net::AddressSet::Info& one : origin.address_set->all(now)) {
     if (!one.ejected) continue;
     log::warn("net", "an address keeps failing and is ejected",
               {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});

@@ -16,10 +16,10 @@ constexpr std::size_t kAtOnce = 4;                          // concurrent probes
 constexpr Duration kOften = std::chrono::milliseconds(50);  // minimum tick interval
 constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick interval: origins come and go
 
-// IdleVisitor: collects the connections that have been idle on one loop since `rested` or longer.
+// IdleVisitor: collects the connections that have been idle on one loop since `idle_for` or longer.
 class IdleVisitor final : public pool::ConnectionVisitor {
  public:
-  IdleVisitor(pool::LoopId home, Duration rested) : home_(home), idle_connections_(rested) {}
+  IdleVisitor(pool::LoopId home, Duration idle_for) : home_(home), idle_connections_(idle_for) {}
   void visit(const pool::ConnectionView& view) override {
     const bool idle = view.state == pool::ConnectionStatus::idle && view.pooled != nullptr;
     if (idle && view.home == home_ && view.idle >= idle_connections_) found.emplace_back(view.index, view.generation);

@@ -37,7 +37,7 @@ class Credentials {
   const InForce& in_force(const net::ProvenPeer&, exec::LoopId loop) LOOP_ONLY;
   bool sets(std::string_view name) const;  // any thread: the names never change
 
-  // The event of a file that was looked at.
+  // The event for a file that was checked.
   struct Look {
     std::string name;   // of the field
     std::string fault;  // empty: the file has a new value, which is in force

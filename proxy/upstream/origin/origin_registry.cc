@@ -170,7 +170,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->parent = identities_[identity_number(origin)].parent;
   const bool absolute = origin.scheme == pool::Scheme::http && !context->speaks.h2;
   if (context->parent != nullptr && absolute) context->absolute = origin.label();
-  // Nothing can be said about the requests inside a tunnel.
+  // The requests inside a tunnel are not visible.
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;
   context->streaming = settings->profile == config::Profile::streaming;

@@ -64,7 +64,7 @@ TABLE = [
      "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", ""),
     ("the window of an HTTP/2 client's bytes stays closed", "proxy/downstream/h2_client_stream.cc",
      "client_.session().consume(*stream_, std::exchange(held_, 0));", "held_ = 0;"),
-    ("an HTTP/2 client waits for ever behind a window that it never opens", "proxy/downstream/h2_client_close.cc",
+    ("an HTTP/2 client waits forever behind a window that it never opens", "proxy/downstream/h2_client_close.cc",
      "running_ == 0 || session_.backlog() != 0", "session_.streams() == 0 || session_.backlog() != 0"),
     ("HTTP/1.0 gets a transfer coding", "proxy/downstream/h1_client_output.cc", "rules.client_version = request.version;",
      "rules.client_version = http::Version::http11;"),

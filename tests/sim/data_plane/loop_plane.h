@@ -107,8 +107,8 @@ class LoopPlane final : public proxy::ClientOwner,
   Duration oldest(Instant now) const LOOP_ONLY {
     Duration oldest{};
     exchanges_.for_each([&](const proxy::Exchange& one) LOOP_ONLY {
-      const bool begun = one.state() != proxy::ExchangeState::idle && one.facts().began != Instant{};
-      if (begun) oldest = std::max(oldest, now - one.facts().began);
+      const bool begun = one.state() != proxy::ExchangeState::idle && one.info().began != Instant{};
+      if (begun) oldest = std::max(oldest, now - one.info().began);
     });
     return oldest;
   }

@@ -54,9 +54,9 @@ inline constexpr std::uint32_t kMethodCount = 6;
 // a body; `gives_up`: 1: the client's FIN follows them, 0: that of the origin, more: over HTTP/2 a reset.
 inline constexpr std::uint32_t kConnect = 4, kUpgrade = 5;
 
-// A client that expects 100 (Continue) waits for it, but not for ever. After a final response without it: it leaves,
+// A client that expects 100 (Continue) waits for it, but not forever. After a final response without it: it leaves,
 // sends the body nevertheless, or repeats a request that 417 answered. `rushes`: it does not wait. `strict`: it waits
-// for ever, and each origin asks for its body.
+// forever, and each origin asks for its body.
 namespace Expecting {
 inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, strict = 5, count = 6;
 }  // namespace Expecting

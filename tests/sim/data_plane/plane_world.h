@@ -198,7 +198,7 @@ class PlaneWorld final : public pool::Environment {
         shares_.see(exchange);
         const bool runs = exchange.state() != proxy::ExchangeState::idle;
         holders.exchanges += runs ? 1 : 0;
-        holders.streams += runs && exchange.facts().origin != nullptr && exchange.facts().origin->speaks.h2 ? 1 : 0;
+        holders.streams += runs && exchange.info().origin != nullptr && exchange.info().origin->speaks.h2 ? 1 : 0;
       });
       holders.clients += one->clients();
     }

@@ -1,5 +1,5 @@
 // ScriptedTunnel: the far end of a tunnel, after CONNECT or 101. The client's bytes begin with its request's token; the
-// origin's are those of the request's response. `surplus`: the origin says nothing before the
+// origin's are those of the request's response. `surplus`: the origin sends nothing before the
 // client's last byte, or its FIN if the client ends first.
 #pragma once
 

@@ -20,7 +20,7 @@ class ShareCheck {
   void see(const proxy::Exchange& exchange) LOOP_ONLY {
     if (exchange.state() == proxy::ExchangeState::idle) return;
     const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
-    if (one != nullptr && !one->tunnels()) relayed_[one] = exchange.facts().bytes_out;
+    if (one != nullptr && !one->tunnels()) relayed_[one] = exchange.info().bytes_out;
   }
   void look(PlaneClient& client) {
     FrameCheck* const frames = client.frames();

@@ -22,13 +22,13 @@ class TurnCheck {
 
   // Must be called after every turn, with every exchange; then end_turn().
   void see(const proxy::Exchange& exchange) LOOP_ONLY {
-    if (exchange.state() == proxy::ExchangeState::idle || exchange.facts().origin == nullptr) return;
+    if (exchange.state() == proxy::ExchangeState::idle || exchange.info().origin == nullptr) return;
     const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
-    if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.facts().origin];
+    if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.info().origin];
     // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
-    if (exchange.facts().origin->speaks.h2 || exchange.facts().retries != 0) return;
+    if (exchange.info().origin->speaks.h2 || exchange.info().retries != 0) return;
     if (one == nullptr || one->noisy() || one->tunnels() || has_own_connection(*one)) return;
-    Entry& entry = find(*one, exchange.facts().origin);
+    Entry& entry = find(*one, exchange.info().origin);
     entry.seen = true;
     const bool waits = pool::WaitQueue::in(exchange);
     const bool asked = exchange.state() != proxy::ExchangeState::collecting;  // the pool; a grant may be on its way

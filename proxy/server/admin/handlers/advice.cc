@@ -25,9 +25,8 @@ std::string size_sentence(const pool::SizeAdvice& a, const pool::Limits& limits)
   std::string size = "size = " + std::to_string(a.size) + ": 99 of 100 borrows wait at most " +
                      time(a.expected.p99_wait) + (a.met ? " (target " : " (more than the target of ") + time(a.target) +
                      ")" + range_text(a);
-  size +=
-      ". With the current size of " + std::to_string(limits.size) + " the replay gives " + time(a.as_it_is.p99_wait);
-  if (const auto lost = a.as_it_is.refused + a.as_it_is.timed_out; lost != 0) {
+  size += ". With the current size of " + std::to_string(limits.size) + " the replay gives " + time(a.current.p99_wait);
+  if (const auto lost = a.current.refused + a.current.timed_out; lost != 0) {
     size += ", and " + counted(lost, "borrow") + " refused or timed out";
   }
   return size + "; measured were " + time(a.load.p99_wait) + ".";
@@ -69,9 +68,9 @@ Json json_of(const pool::SizeAdvice& a, const pool::Limits& limits) {
   json["target_seconds"] = seconds(a.target);
   json["target_met"] = a.met;
   json["current"] = {{"size", limits.size},
-                     {"expected_wait_seconds", seconds(a.as_it_is.mean_wait)},
-                     {"expected_p99_wait_seconds", seconds(a.as_it_is.p99_wait)},
-                     {"expected_refused", a.as_it_is.refused + a.as_it_is.timed_out}};
+                     {"expected_wait_seconds", seconds(a.current.mean_wait)},
+                     {"expected_p99_wait_seconds", seconds(a.current.p99_wait)},
+                     {"expected_refused", a.current.refused + a.current.timed_out}};
   json["recommended"] = {{"size", a.size},
                          {"min_idle", a.min_idle},
                          {"range", {{"min", a.least}, {"max", a.most}}},

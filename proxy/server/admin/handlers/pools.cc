@@ -101,8 +101,9 @@ Json classes_of(const PoolInfo& facts) {
   Json list = Json::array();
   for (std::size_t i = 0; i < facts.snapshot.class_count; ++i) {
     const Snapshot::Class& one = facts.snapshot.classes[i];
-    list.push_back(
-        {{"name", class_name(facts, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"share", one.most}});
+    Json json = {{"name", class_name(facts, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"limit", one.most}};
+    add_old_names(json, {{"limit", "share"}});
+    list.push_back(std::move(json));
   }
   return list;
 }
