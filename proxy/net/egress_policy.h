@@ -24,7 +24,7 @@
 #include "proxy/config/config.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/net/address.h"
-#include "proxy/net/dial.h"
+#include "proxy/net/address_policy.h"
 
 namespace carpool::proxy::net {
 

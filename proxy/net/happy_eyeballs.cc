@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "proxy/net/dial.h"
+#include "proxy/net/address_policy.h"
 
 namespace carpool::proxy::net {
 namespace {

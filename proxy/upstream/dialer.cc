@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "proxy/net/address_policy.h"
 #include "proxy/net/dial.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"

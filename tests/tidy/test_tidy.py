@@ -51,9 +51,9 @@ def test_the_direction_cannot_be_loosened_in_cmake(tree):
 
 def test_a_library_has_one_wrapper(tree):
     t = tree({"exec/uv/loop.cc": "#include <uv.h>\n", "exec/loop.cc": "#include <uv.h>\n",
-              "proxy/net/tls/client_context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
+              "proxy/net/tls/client_context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial_impl.cc": "#include <openssl/ssl.h>\n",
               "proxy/commands/libraries.cc": "#include <uv.h>\n", "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
-    assert where(layering.one_wrapper(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
+    assert where(layering.one_wrapper(t)) == [("exec/loop.cc", 1), ("proxy/net/dial_impl.cc", 1)]
 
 
 def test_json_is_read_and_written_through_its_bounds(tree):

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "exec/task_limit.h"
 #include "proxy/net/plain_transport.h"
+#include "proxy/server/admin/access_rules.h"
 #include "proxy/server/admin/h2_connection.h"
 #include "tests/unit/http_h2_support.h"
 #include "tests/unit/server_admin_loop.h"

@@ -1,0 +1,34 @@
+// AddressPolicy: decides which addresses may be dialed (never own listeners, admin, metadata, denied ones). Called with
+// the address that is actually dialed. EgressPolicy implements it.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "pool/origin.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy::net {
+
+class AddressPolicy {
+ public:
+  // Returns a Fault (egress_denied, loop_detected) or success.
+  virtual Status may_dial(const pool::Origin& origin, const Address& address) const = 0;
+  // Likewise, for the proxy of upstream.proxy. The rules judge the origins, not the proxy, but it may not be carpool.
+  virtual Status may_dial_parent(const pool::Origin& parent, const Address& address) const {
+    static_cast<void>(parent);
+    static_cast<void>(address);
+    return Done{};
+  }
+  // Returns the reason for which the rules would deny this address if they did more than report.
+  virtual std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const {
+    static_cast<void>(origin);
+    static_cast<void>(address);
+    return std::nullopt;
+  }
+
+ protected:
+  ~AddressPolicy() = default;
+};
+
+}  // namespace carpool::proxy::net

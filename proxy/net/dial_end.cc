@@ -1,0 +1,66 @@
+// The end of a dial: its deadline, its Fault, its result.
+#include <string>
+#include <utility>
+
+#include "proxy/net/dial_impl.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+// Formats a duration like the setting: "2s", "250ms".
+std::string spelled(Duration duration) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + "s" : std::to_string(ms) + "ms";
+}
+
+}  // namespace
+
+void Dial::Impl::on_deadline() {
+  exec::assume_on_loop();
+  handshake.late = handshake.away;
+  if (handshake.away) return;
+  if (phase == Phase::asking || (phase == Phase::handshaking && plan.parent == nullptr)) blame(made.peer);
+  if (phase == Phase::connecting) {
+    for (const Address& address : race->waiting_for()) blame(address);
+  }
+  if (phase == Phase::connecting && asked_dns) resolver.distrust(place.host);
+  finish(late());
+}
+
+Fault Dial::Impl::late() const {
+  const std::string after = " timed out after " + spelled(allowed);
+  const std::string name = plan.origin->host + ":" + std::to_string(plan.origin->port);
+  switch (phase) {
+    case Phase::resolving:
+      return {FaultKind::dns_timeout, Side::upstream, "resolving " + place.host + after};
+    case Phase::connecting:
+      return {FaultKind::connect_timeout, Side::upstream, race->pending() + after};
+    case Phase::asking:
+      return {FaultKind::connect_timeout, Side::upstream, "CONNECT " + name + " through " + place.label() + after};
+    default:
+      return {FaultKind::connect_timeout, Side::upstream,
+              "TLS handshake with " + name + " (" + made.peer.text() + ")" + after};
+  }
+}
+
+void Dial::Impl::unwatch() {
+  const int fd = stream ? stream->fd() : socket.get();
+  if (key.generation != 0) loop.unwatch(fd, std::exchange(key, {}));
+}
+
+// The owner may destroy the dial inside the callback, so no member is accessed afterwards.
+void Dial::Impl::finish(Result<Dialed> result) {
+  CARPOOL_ASSERT(phase != Phase::done);
+  phase = Phase::done;
+  settle(counted && result && result->peer == *counted);
+  deadline.disarm();
+  ListHook<exec::DeferredTag>::unlink();
+  ListHook<dns::QuestionTag>::unlink();
+  unwatch();
+  stream.reset();
+  socket.reset();
+  race.reset();
+  owner.on_dialed(std::move(result));
+}
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,81 @@
+// The TLS handshake of a dial. Its costly steps run on another thread if the plan has tasks.
+#include <ctime>
+#include <utility>
+
+#include "proxy/net/dial_impl.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+Duration thread_cpu() {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+}
+
+}  // namespace
+
+void Dial::Impl::begin_handshake(Fd connected) {
+  phase = Phase::handshaking;
+  limit_phase(plan.tls_timeout);
+  stream = tls::TlsTransport::client(*plan.tls, std::move(connected), plan.origin->host, plan.origin->port);
+  if (!plan.alpn.empty()) stream->offer(plan.alpn);
+  auto watched = loop.watch(stream->fd(), *this);
+  if (!watched) return finish(watched.take_fault());
+  key = *watched;
+  on_handshake_step(work_on_handshake(&tls::TlsTransport::hello));  // cheap
+}
+
+void Dial::Impl::on_ready(exec::Ready ready) {
+  if (phase == Phase::asking) return step_tunnel(ready.hangup);
+  if (!handshake.away) {
+    stream->on_readiness(ready);
+    return step_handshake();
+  }
+  handshake.again = true;
+  handshake.ready.readable |= ready.readable;
+  handshake.ready.writable |= ready.writable;
+  handshake.ready.hangup |= ready.hangup;
+}
+
+Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::TlsTransport::*step)()) {
+  const Duration before = thread_cpu();
+  Result<bool> done = (*stream.*step)();
+  made.tls_cpu += thread_cpu() - before;
+  return done;
+}
+
+void Dial::Impl::step_handshake() {
+  if (plan.tasks == nullptr) return on_handshake_step(work_on_handshake());
+  handshake.away = true;
+  plan.tasks->submit(exec::lend(handshake));
+}
+
+void Dial::Impl::handshake_returned() {
+  handshake.away = false;
+  if (handshake.abandoned) {
+    const std::unique_ptr<Impl> ended(this);
+    return;
+  }
+  if (handshake.late) return finish(late());
+  const bool again = std::exchange(handshake.again, false);
+  if (again) stream->on_readiness(std::exchange(handshake.ready, {}));
+  const bool over = !handshake.result || *handshake.result;
+  if (over || !again) return on_handshake_step(std::exchange(handshake.result, false));
+  step_handshake();
+}
+
+void Dial::Impl::on_handshake_step(Result<bool> done) {
+  if (!done) {
+    if (done.fault().side == Side::upstream && plan.parent == nullptr) blame(made.peer);
+    return finish(done.take_fault());
+  }
+  if (!*done) return;
+  made.tls = lap();
+  unwatch();
+  made.transport = std::move(stream);
+  made.proven_peer = ProvenPeer::of(made.peer, plan.tls);
+  finish(std::move(made));
+}
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,126 @@
+// Dial::Impl: the state of a dial. Its phases stand in dial_impl.cc (resolve, connect, ask a parent proxy),
+// dial_handshake.cc (TLS) and dial_end.cc (deadline, result).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "exec/loop.h"
+#include "exec/submitter.h"
+#include "exec/timer.h"
+#include "proxy/net/address_policy.h"
+#include "proxy/net/address_set.h"
+#include "proxy/net/dial.h"
+#include "proxy/net/dns/resolver.h"
+#include "proxy/net/happy_eyeballs.h"
+#include "proxy/net/parent_proxy.h"
+#include "proxy/net/parent_tunnel.h"
+#include "proxy/net/tls/tls_transport.h"
+
+namespace carpool::proxy::net {
+
+// The addresses of a parent proxy are not judged by the rules for the origin.
+struct ParentPolicy final : AddressPolicy {
+  explicit ParentPolicy(const AddressPolicy* p) : policy(p) {}
+  Status may_dial(const pool::Origin& parent, const Address& address) const override {
+    return policy == nullptr ? Status(Done{}) : policy->may_dial_parent(parent, address);
+  }
+  const AddressPolicy* policy;
+};
+
+struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwner {
+  enum class Phase : std::uint8_t { resolving, connecting, asking, handshaking, done };
+
+  Impl(exec::Loop& l, dns::Resolver& r, DialPlan p, DialOwner& o)
+      : loop(l),
+        resolver(r),
+        plan(std::move(p)),
+        owner(o),
+        place(plan.parent == nullptr ? *plan.origin : plan.parent->place),
+        parent_policy(plan.policy),
+        deadline(exec::Timer::bind<&Impl::on_deadline>(l, *this)) {}
+  ~Impl() {
+    exec::assume_on_loop();
+    unwatch();
+    settle();
+  }
+
+  void start() LOOP_ONLY;
+  void run() override LOOP_ONLY;
+  void on_addresses(Result<std::vector<Address>> addresses) override LOOP_ONLY;
+  void connect(std::vector<Address> addresses) LOOP_ONLY;
+  void on_race(Result<Winner> result) override LOOP_ONLY;
+  void on_attempt_failed(const Address& address) override LOOP_ONLY { blame(address); }
+  void blame(const Address& address) LOOP_ONLY {
+    if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
+  }
+  // The dial no longer counts for the address that it tried first.
+  void settle(bool reached = true) {
+    exec::assume_on_loop();
+    if (counted) plan.address_set->dial_ended(*counted, reached, loop.now());
+    counted.reset();
+  }
+  void ask_parent(Fd connected) LOOP_ONLY;
+  void step_tunnel(bool hangup) LOOP_ONLY;
+  void proceed(Fd connected) LOOP_ONLY;
+  void begin_handshake(Fd connected) LOOP_ONLY;
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void step_handshake() LOOP_ONLY;
+  void on_handshake_step(Result<bool> done) LOOP_ONLY;
+  // Runs on whichever thread owns the TlsTransport.
+  Result<bool> work_on_handshake(Result<bool> (tls::TlsTransport::*step)() = &tls::TlsTransport::handshake);
+  void handshake_returned() LOOP_ONLY;
+
+  // One handshake step on another thread, which owns the TlsTransport meanwhile: readiness is recorded and applied
+  // afterwards; the deadline and the end of the dial wait.
+  struct HandshakeTask final : exec::Task, exec::Mail {
+    explicit HandshakeTask(Impl& i) : impl(i) {}
+    const char* name() const override { return "TLS handshake"; }
+    void run() override {
+      result = impl.work_on_handshake();
+      impl.loop.post(*this);
+    }
+    void close() override {
+      result = tls::rejected_handshake();
+      impl.loop.post(*this);
+    }
+    void arrive() override LOOP_ONLY { impl.handshake_returned(); }
+    Impl& impl;
+    Result<bool> result = false;
+    exec::Ready ready{};
+    bool away = false, again = false, late = false, abandoned = false;
+  };
+  // The phase that begins ends at the dial's deadline, or after `limit` of its own.
+  void limit_phase(Duration limit) LOOP_ONLY;
+  void on_deadline();
+  Fault late() const;
+  void unwatch() LOOP_ONLY;
+  void finish(Result<Dialed> result) LOOP_ONLY;
+  // Returns the time since the last call: the duration of a phase.
+  Duration lap();
+
+  exec::Loop& loop;
+  dns::Resolver& resolver;
+  const DialPlan plan;
+  DialOwner& owner;
+  const pool::Origin& place;  // what is dialed: the origin or the parent proxy
+  const ParentPolicy parent_policy;
+  exec::Timer deadline;
+  Instant ends = kNever;  // of the whole dial
+  Duration allowed{};     // of the phase, or of the whole dial
+  Phase phase = Phase::resolving;
+  bool asked_dns = false;
+  Instant lap_began{};
+  std::unique_ptr<HappyEyeballs> race;
+  std::optional<Address> counted;  // counted as being dialed in the AddressSet
+  Fd socket;                       // while the parent proxy is asked
+  std::optional<ParentTunnel> tunnel;
+  std::unique_ptr<tls::TlsTransport> stream;
+  exec::WatchKey key;
+  Dialed made;
+  HandshakeTask handshake{*this};
+};
+
+}  // namespace carpool::proxy::net
