@@ -37,8 +37,8 @@ class AdminH2Connection final : public AdminConnection,
     // The connection is closed; threads may still have it until unused(), when the owner destroys it.
     virtual void closing(AdminH2Connection& connection) LOOP_ONLY = 0;
     virtual void unused(AdminH2Connection& connection) LOOP_ONLY = 0;
-    // A response that may be long begins, or a command. Any thread. Returns false if the listener's connections have too
-    // many.
+    // A response that may be long begins, or a command. Any thread. Returns false if the listener's connections have
+    // too many.
     virtual bool begin_response() = 0;
     virtual void end_response() = 0;
 
