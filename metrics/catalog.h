@@ -252,8 +252,8 @@ inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
 inline constexpr Metric kCertificateEnd{
     "carpool_certificate_end_timestamp_seconds", gauge, "use,file",
-    "When the certificate in a file ends, as Unix time, by its use: listener (to clients), client (to origins), "
-    "authority (of intercepted origins)."};
+    "When the certificate in a file ends, as Unix time, by its use: listener (to clients), admin (to clients of the "
+    "admin endpoint), client (to origins), authority (of intercepted origins)."};
 inline constexpr Metric kReloadLimits{
     "carpool_reload_limits_total", counter, "limit",
     "Reloads whose configuration exceeds a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for an "
@@ -268,6 +268,9 @@ inline constexpr Metric kAdminAbuse{"carpool_admin_abuse_total", counter, "door,
                                     "HTTP/2 connections to the admin endpoint (door admin) or to [metrics] address "
                                     "(door metrics) ended because of what "
                                     "the client did, by kind, as carpool_downstream_h2_abuse_total."};
+inline constexpr Metric kAdminHandshakes{"carpool_admin_handshakes_total", counter, "result",
+                                         "TLS handshakes of clients of the admin endpoint, by result as "
+                                         "carpool_downstream_handshakes_total."};
 inline constexpr Metric kLogDropped{"carpool_log_dropped_total", counter, "",
                                     "Log lines that were not written because the queue was full or the write failed."};
 inline constexpr Metric kBuildInfo{"carpool_build_info", gauge, "version,compiler,build", "A constant 1."};
@@ -371,6 +374,7 @@ inline constexpr std::array kCatalog{
     &catalog::kAdminConnections,   //
     &catalog::kAdminShed,          //
     &catalog::kAdminAbuse,         //
+    &catalog::kAdminHandshakes,    //
     &catalog::kLogDropped,         //
     &catalog::kBuildInfo,          //
     &catalog::kCpu,                //

@@ -186,6 +186,10 @@ void admin_abuse(Adding& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   for (const auto& [listener, kind, count] : sample.admin->abuses) points.add({listener, kind}, count);
 }
+void admin_handshakes(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.admin) return;
+  for (const auto& [result, count] : sample.admin->handshakes) points.add({result}, count);
+}
 void build(Adding& points, const Registry&, const Sample& sample) {
   points.set({sample.build.version, sample.build.compiler, sample.build.build}, 1);
 }
@@ -286,6 +290,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kAdminConnections, admin_connections},
     {&catalog::kAdminShed, admin_shed},
     {&catalog::kAdminAbuse, admin_abuse},
+    {&catalog::kAdminHandshakes, admin_handshakes},
     {&catalog::kLogDropped, total<&Sample::log_dropped>},
     {&catalog::kBuildInfo, build},
     {&catalog::kCpu, process<&ProcessSample::cpu_seconds>},

@@ -108,7 +108,8 @@ struct AdminSample {
     std::uint64_t count = 0;
   };
   std::vector<Listener> listeners;
-  std::vector<Abuse> abuses;  // of HTTP/2 connections
+  std::vector<Abuse> abuses;         // of HTTP/2 connections
+  std::vector<Labelled> handshakes;  // of TLS, by result
   std::vector<Labelled> reload_limits;
 };
 

@@ -6,8 +6,8 @@ _carpool_origins() {
   whole=${line##*[[:space:]]}
   for ((i = 1; i < ${#words[@]}; i++)); do
     case ${words[i]} in
-      --admin|--config|--token-file) at+=("${words[i]}" "${words[i+1]}") ;;
-      --admin=*|--config=*|--token-file=*) at+=("${words[i]}") ;;
+      --admin|--config|--token-file|--cacert|--client-cert|--client-key) at+=("${words[i]}" "${words[i+1]}") ;;
+      --admin=*|--config=*|--token-file=*|--cacert=*|--client-cert=*|--client-key=*) at+=("${words[i]}") ;;
     esac
   done
   COMPREPLY=($(compgen -W "$("${words[0]}" origins "${at[@]}" 2>/dev/null)" -- "$whole"))
@@ -25,27 +25,27 @@ _carpool() {
   done
   COMPREPLY=()
   case $before in
-    --token-file|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    --token-file|--cacert|--client-cert|--client-key|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --module) COMPREPLY=($(compgen -W 'access admin credentials dial dns egress exec handover health intercept leak listener memory net otlp overload pool reload server summary tls webhook' -- "$word")); return ;;
     --format) COMPREPLY=($(compgen -W 'sh plain' -- "$word")); return ;;
     --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--wait|--for|--listen|--host|--days|--trust) return ;;
   esac
   case $command:$word in
-    :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
-    top:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --once --help' -- "$word")) ;;
-    advice:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --wait --help' -- "$word")) ;;
-    what-if:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --min-idle --max-waiting --max-usage --idle-timeout --expire-time --wait-timeout --help' -- "$word")) ;;
-    warm-up:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --help' -- "$word")) ;;
-    pause:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --for --help' -- "$word")) ;;
-    drain:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --for --help' -- "$word")) ;;
-    log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --module --help' -- "$word")) ;;
-    reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --dry-run --help' -- "$word")) ;;
+    :-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
+    top:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --once --help' -- "$word")) ;;
+    advice:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --wait --help' -- "$word")) ;;
+    what-if:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --size --min-idle --max-waiting --max-usage --idle-timeout --expire-time --wait-timeout --help' -- "$word")) ;;
+    warm-up:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --size --help' -- "$word")) ;;
+    pause:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --for --help' -- "$word")) ;;
+    drain:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --for --help' -- "$word")) ;;
+    log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --module --help' -- "$word")) ;;
+    reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --dry-run --help' -- "$word")) ;;
     webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --help' -- "$word")) ;;
     ca:-*) COMPREPLY=($(compgen -W '--host --days --replace --trust --format --help' -- "$word")) ;;
     credential:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     completion:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     man:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
-    *:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --help' -- "$word")) ;;
+    *:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --help' -- "$word")) ;;
     :*) COMPREPLY=($(compgen -W 'top pools origins pool connections explain advice what-if history leaks threads overload ready config warm-up pause resume drain reconnect log-level reload quit webhook ca credential completion man' -- "$word")) ;;
     log-level:*) COMPREPLY=($(compgen -W 'trace debug info warn error off' -- "$word")) ;;
     ca:*) COMPREPLY=($(compgen -W 'init bundle env' -- "$word")) ;;

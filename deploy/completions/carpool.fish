@@ -4,9 +4,9 @@ function __carpool_origins
   set -l at
   for i in (seq (count $words))
     switch $words[$i]
-      case --admin --config --token-file
+      case --admin --config --token-file --cacert --client-cert --client-key
         set -a at $words[$i] $words[(math $i + 1)]
-      case '--admin=*' '--config=*' '--token-file=*'
+      case '--admin=*' '--config=*' '--token-file=*' '--cacert=*' '--client-cert=*' '--client-key=*'
         set -a at $words[$i]
     end
   end
@@ -22,8 +22,11 @@ complete -c carpool -l health -d 'exit with 0 if the running instance is ready'
 complete -c carpool -l demo -d 'start a demo with an embedded origin and some traffic'
 complete -c carpool -l version -d 'print the version'
 complete -c carpool -l help -d 'print this help'
-complete -c carpool -l admin -x -d 'address of the instance; default: the [admin] address of the configuration'
+complete -c carpool -l admin -x -d 'address of the instance, or https://HOST:PORT; default: the [admin] address of the configuration'
 complete -c carpool -l token-file -r -F -d 'file with the bearer token; default: the [admin] token_file of the configuration'
+complete -c carpool -l cacert -r -F -d 'authorities in PEM that verify an instance with TLS; default: with --admin the system'\''s, else the certificate in the [admin] cert_file'
+complete -c carpool -l client-cert -r -F -d 'certificate in PEM for an instance whose [admin] client_ca_file demands one'
+complete -c carpool -l client-key -r -F -d 'private key of --client-cert; default: in the same file'
 complete -c carpool -l json -d 'print the response unchanged'
 complete -c carpool -n '__fish_seen_subcommand_from warm-up what-if' -l size -x -d 'number of connections'
 complete -c carpool -n '__fish_seen_subcommand_from what-if' -l min-idle -x -d 'number of connections to keep idle'

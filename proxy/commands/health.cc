@@ -1,46 +1,24 @@
 #include "proxy/commands/health.h"
 
-#include <sys/socket.h>
-#include <sys/time.h>
-
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <string>
-#include <string_view>
 
-#include "base/fd.h"
-#include "base/repeat_interrupted.h"
-#include "proxy/net/address.h"
+#include "proxy/commands/cli/admin_client.h"
 
 namespace carpool::proxy {
 
 namespace {
-constexpr timeval kTimeout{2, 0};
+constexpr int kTimeoutSeconds = 2;
 
-// Returns loopback for a wildcard bind.
-net::Address reachable(const net::Address& bound) {
-  if (!bound.ip() || !bound.wildcard()) return bound;
-  const auto loopback = net::Address::literal(bound.family() == AF_INET6 ? "::1" : "127.0.0.1", bound.port());
-  return loopback.value_or(bound);
-}
-
-// Returns the status code, or 0 if there was no response.
-int status_of_readyz(const net::Address& address) {
-  const Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kTimeout, sizeof kTimeout);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
-  if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) return 0;
-  constexpr std::string_view kQuestion = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  if (repeat_interrupted([&] { return ::send(socket.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL); }) < 0) {
-    return 0;
+// The [metrics] listener where the admin endpoint would demand a certificate of this command.
+cli::Instance instance_of(const config::Config& config) {
+  cli::Instance instance{config.admin.address, {}, kTimeoutSeconds};
+  if (!config.admin.client_ca_file.empty() && !config.metrics.address.empty()) {
+    instance.address = config.metrics.address;
+  } else if (!config.admin.cert_file.empty()) {
+    instance.trust.emplace().any = true;
   }
-  char answer[64];
-  const ssize_t got = repeat_interrupted([&] { return ::recv(socket.get(), answer, sizeof answer, MSG_WAITALL); });
-  int status = 0;
-  if (got <= 0) return 0;
-  const std::string text(answer, static_cast<std::size_t>(got));
-  return std::sscanf(text.c_str(), "HTTP/1.%*d %d", &status) == 1 ? status : 0;  // NOLINT(cert-err34-c)
+  return instance;
 }
 }  // namespace
 
@@ -49,11 +27,15 @@ int run_health_command(const config::Config& config) {
     std::fputs("carpool: --health needs [admin] enabled = true\n", stderr);
     return 1;
   }
-  Result<net::Address> address = net::Address::parse(config.admin.address);
-  if (!address) return 1;
-  const int status = status_of_readyz(reachable(*address));
-  if (status == 200) return 0;
-  std::fprintf(stderr, "carpool: %s: %s\n", config.admin.address.c_str(), status == 0 ? "no answer" : "not ready");
+  if (!config.admin.client_ca_file.empty() && config.metrics.address.empty()) {
+    std::fputs("carpool: --health has no certificate for [admin] client_ca_file: it needs a [metrics] address\n",
+               stderr);
+    return 1;
+  }
+  const cli::Instance instance = instance_of(config);
+  const Result<cli::Reply> reply = cli::ask(instance, "GET", "/readyz");
+  if (reply && reply->status == 200) return 0;
+  std::fprintf(stderr, "carpool: %s: %s\n", instance.address.c_str(), reply ? "not ready" : "no answer");
   return 1;
 }
 

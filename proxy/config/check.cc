@@ -24,6 +24,7 @@ class Checker {
     addresses_differ();
     for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_whole(i);
     admin_has_a_token();
+    admin_identity_is_whole();
     pool_fits(config_.pool, "pool");
     listeners_classes_are_known();
     upstream_is_complete(config_.upstream, "upstream");
@@ -140,6 +141,14 @@ class Checker {
     if (!admin.enabled || !admin.token_file.empty() || places_.wrong("admin.address")) return;
     if (places_.wrong("admin.token_file") || unix_address(admin.address) || loopback_address(admin.address)) return;
     mistake("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
+  }
+
+  void admin_identity_is_whole() {
+    const Admin& admin = config_.admin;
+    const std::string prefix = "admin.";
+    needs(prefix, admin.cert_file, "cert_file", admin.key_file, "key_file");
+    needs(prefix, admin.key_file, "key_file", admin.cert_file, "cert_file");
+    needs(prefix, admin.client_ca_file, "client_ca_file", admin.cert_file, "cert_file");
   }
 
   void at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most) {

@@ -77,6 +77,8 @@ struct Admin {
   std::string address = "127.0.0.1:9901";
   bool enabled = true;
   std::string token_file;
+  std::string cert_file, key_file;  // TLS with this identity; empty: plain text
+  std::string client_ca_file;       // clients must present a certificate; needs cert_file
   friend bool operator==(const Admin&, const Admin&) = default;
 };
 

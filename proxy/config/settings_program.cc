@@ -131,20 +131,28 @@ Section listen_section() {
 }
 
 Section admin_section() {
-  return {"admin",
-          "the operator's page, JSON API and metrics",
-          false,
-          {
-              row<&Admin::address>("address", R"(or "unix:/run/carpool/admin.sock" (mode 0600, same uid or root))")
-                  .format(kListenAddress)
-                  .restart(),
-              row<&Admin::enabled>("enabled", "false: no admin listener").restart(),
-              row<&Admin::token_file>("token_file", "file with the bearer token; required for a non-loopback address")
-                  .format(kReadableFile, R"("/etc/carpool/admin.token")"),
-          },
-          [](Config& config) -> void* { return &config.admin; },
-          nullptr,
-          &defaults<Admin>()};
+  return {
+      "admin",
+      "the operator's page, JSON API and metrics",
+      false,
+      {
+          row<&Admin::address>("address", R"(or "unix:/run/carpool/admin.sock" (mode 0600, same uid or root))")
+              .format(kListenAddress)
+              .restart(),
+          row<&Admin::enabled>("enabled", "false: no admin listener").restart(),
+          row<&Admin::token_file>("token_file", "file with the bearer token; required for a non-loopback address")
+              .format(kReadableFile, R"("/etc/carpool/admin.token")"),
+          row<&Admin::cert_file>("cert_file", "TLS: the certificate of this endpoint, with its chain; needs key_file")
+              .format(kReadableFile, R"("/etc/carpool/admin.crt")"),
+          row<&Admin::key_file>("key_file", "private key of cert_file")
+              .format(kReadableFile, R"("/etc/carpool/admin.key")"),
+          row<&Admin::client_ca_file>("client_ca_file",
+                                      "clients must present a certificate issued by one of these; needs cert_file")
+              .format(kReadableFile, R"("/etc/carpool/operators.pem")"),
+      },
+      [](Config& config) -> void* { return &config.admin; },
+      nullptr,
+      &defaults<Admin>()};
 }
 
 Section metrics_section() {

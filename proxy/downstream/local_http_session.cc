@@ -33,6 +33,7 @@ Status LocalHttpSession::start() {
   if (!key) return key.take_fault();
   key_ = *key;
   timer_.arm(loop_.now() + (established() ? bounds_.timeout : bounds_.handshake));
+  if (transport_->maybe_readable()) loop_.defer(*this);  // no event announces what TLS has buffered
   return Done{};
 }
 

@@ -131,6 +131,15 @@ TEST(Files, MustBeReadable) {
   expect_mistake(origin + "ca_file = \"/nonexistent\"", "4:11: origin.upstream.tls.ca_file:", "cannot be read");
 }
 
+TEST(AdminEndpoint, HasAWholeIdentityOrNone) {
+  const std::string cert = "cert_file = \"" + kThisFile + "\"\n", key = "key_file = \"" + kThisFile + "\"\n";
+  const std::string clients = "client_ca_file = \"" + kThisFile + "\"\n";
+  expect_mistake("[admin]\n" + cert, "2:13: admin.cert_file:", "without key_file");
+  expect_mistake("[admin]\n" + key, "2:12: admin.key_file:", "without cert_file");
+  expect_mistake("[admin]\n" + clients, "2:18: admin.client_ca_file:", "without cert_file");
+  good("[admin]\n" + cert + key + clients);
+}
+
 TEST(ClientCertificate, ComesWithItsKey) {
   expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"", "1:26: upstream.tls.cert_file:", "without key_file");
   expect_mistake("upstream.tls.key_file = \"" + kThisFile + "\"", "1:25: upstream.tls.key_file:", "without cert_file");

@@ -64,6 +64,16 @@ TEST(ForgeryGuard, RefusesChangesThatAnotherSitesPageAsksFor) {
   }
 }
 
+TEST(ForgeryGuard, KnowsThePagesOfAnEndpointWithTlsByTheirScheme) {
+  Rules rules;
+  rules.tls = true;
+  AdminRequest request = local("POST", "/quit");
+  request.origin = "https://127.0.0.1:9901";
+  EXPECT_EQ(status_of(request, rules), 0);
+  request.origin = "http://127.0.0.1:9901";
+  EXPECT_EQ(status_of(request, rules), 403);
+}
+
 TEST(ForgeryGuard, LetsReadersBe) {
   AdminRequest request = local("GET", "/pools");
   request.origin = "http://evil.example";

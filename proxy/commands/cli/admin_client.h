@@ -1,11 +1,13 @@
-// Sends one request to an instance's admin endpoint, over TCP or its Unix socket; blocking, with a timeout on every
-// wait.
+// Sends one request to an instance's admin endpoint, over TCP or its Unix socket, in plain text or over TLS; blocking,
+// with a timeout on every wait.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "proxy/commands/cli/admin_stream.h"
 
 namespace carpool::proxy::cli {
 
@@ -19,6 +21,7 @@ struct Instance {
   std::string address;  // in the form of [admin] address
   std::string token;    // empty: none
   int timeout_seconds = 10;
+  std::optional<Trust> trust{};  // nothing: plain text
 };
 
 // Returns a Fault if the instance does not respond.

@@ -33,7 +33,7 @@ std::string usage(const Command& command) {
     text.append(text.size() - line + part.size() < kWidth ? " " : "\n    ").append(part);
   };
   for (const std::string& part : usage_of(command)) add(part);
-  if (!command.path.empty()) add("[--admin ADDRESS [--token-file FILE] | --config FILE] [--json]");
+  if (!command.path.empty()) add("[--admin ADDRESS [--token-file FILE] [--cacert FILE] | --config FILE] [--json]");
   return text;
 }
 
@@ -90,9 +90,11 @@ class Session {
 
   int find_instance() {
     const std::string token_file = request_.value("--token-file");
-    instance_.address = request_.value("--admin");
     if (request_.command->name == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
-    if (!instance_.address.empty()) return read_token(token_file);
+    if (request_.has("--admin")) {
+      if (const int code = take_address(request_.value("--admin")); code != kDone) return code;
+      return read_token(token_file);
+    }
     config::Options options;
     options.config = request_.value("--config");
     const config::Reading reading = config::load(options, config::process_env());
@@ -102,7 +104,38 @@ class Session {
     }
     if (!reading.config.admin.enabled) return fail(kWrongUse, "[admin] enabled is false in the configuration");
     instance_.address = reading.config.admin.address;
+    if (!reading.config.admin.cert_file.empty()) {
+      instance_.trust = trust_of_flags();
+      if (instance_.trust->ca_file.empty()) instance_.trust->certificate = reading.config.admin.cert_file;
+    }
     return read_token(token_file.empty() ? reading.config.admin.token_file : token_file);
+  }
+
+  Trust trust_of_flags() const {
+    Trust trust;
+    trust.ca_file = request_.value("--cacert");
+    trust.cert_file = request_.value("--client-cert");
+    trust.key_file = request_.value("--client-key");
+    return trust;
+  }
+
+  // An address as in [admin] address, or a URL of which only the scheme and the authority count.
+  int take_address(std::string address) {
+    for (const std::string_view scheme : {"https://", "http://"}) {
+      if (!address.starts_with(scheme)) continue;
+      address.erase(0, scheme.size());
+      if (address.ends_with('/')) address.pop_back();
+      if (address.rfind(':') == std::string::npos || address.ends_with(']')) {
+        return fail(kWrongUse, "--admin needs a port, as in " + std::string(scheme) + "HOST:9901");
+      }
+      if (scheme == "https://") instance_.trust = trust_of_flags();
+    }
+    instance_.address = std::move(address);
+    const bool tls = instance_.trust.has_value();
+    for (const char* const flag : {"--cacert", "--client-cert", "--client-key"}) {
+      if (!tls && request_.has(flag)) return fail(kWrongUse, std::string(flag) + " needs --admin https://HOST:PORT");
+    }
+    return kDone;
   }
 
   int read_token(const std::string& path) {

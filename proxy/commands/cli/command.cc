@@ -62,10 +62,16 @@ constexpr std::array<Command, 27> kCommands{{
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 25> kFlags{{
-    {"--admin", "ADDRESS", "", "", "address of the instance; default: the [admin] address of the configuration"},
+constexpr std::array<Flag, 28> kFlags{{
+    {"--admin", "ADDRESS", "", "",
+     "address of the instance, or https://HOST:PORT; default: the [admin] address of the configuration"},
     {"--token-file", "FILE", "", "",
      "file with the bearer token; default: the [admin] token_file of the configuration"},
+    {"--cacert", "FILE", "", "",
+     "authorities in PEM that verify an instance with TLS; default: with --admin the system's, else the certificate in "
+     "the [admin] cert_file"},
+    {"--client-cert", "FILE", "", "", "certificate in PEM for an instance whose [admin] client_ca_file demands one"},
+    {"--client-key", "FILE", "", "", "private key of --client-cert; default: in the same file"},
     {"--config", "FILE", "", "", "configuration file that names the instance"},
     {"--json", "", "", "", "print the response unchanged"},
     {"--size", "N", "warm-up what-if", "size", "number of connections"},

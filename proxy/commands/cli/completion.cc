@@ -46,8 +46,8 @@ constexpr std::string_view kBashOrigins = R"sh(_carpool_origins() {
   whole=${line##*[[:space:]]}
   for ((i = 1; i < ${#words[@]}; i++)); do
     case ${words[i]} in
-      --admin|--config|--token-file) at+=("${words[i]}" "${words[i+1]}") ;;
-      --admin=*|--config=*|--token-file=*) at+=("${words[i]}") ;;
+      --admin|--config|--token-file|--cacert|--client-cert|--client-key) at+=("${words[i]}" "${words[i+1]}") ;;
+      --admin=*|--config=*|--token-file=*|--cacert=*|--client-cert=*|--client-key=*) at+=("${words[i]}") ;;
     esac
   done
   COMPREPLY=($(compgen -W "$("${words[0]}" origins "${at[@]}" 2>/dev/null)" -- "$whole"))
@@ -152,8 +152,8 @@ constexpr std::string_view kZshOrigins = R"sh(_carpool_origins() {
   local i
   for ((i = 1; i < $#words; i++)); do
     case $words[i] in
-      (--admin|--config|--token-file) at+=("${(Q)words[i]}" "${(Q)words[i+1]}") ;;
-      (--admin=*|--config=*|--token-file=*) at+=("${(Q)words[i]}") ;;
+      (--admin|--config|--token-file|--cacert|--client-cert|--client-key) at+=("${(Q)words[i]}" "${(Q)words[i+1]}") ;;
+      (--admin=*|--config=*|--token-file=*|--cacert=*|--client-cert=*|--client-key=*) at+=("${(Q)words[i]}") ;;
     esac
   done
   compadd -- ${(f)"$(${(Q)words[1]} origins $at 2>/dev/null)"}
@@ -237,9 +237,9 @@ constexpr std::string_view kFishOrigins = R"sh(function __carpool_origins
   set -l at
   for i in (seq (count $words))
     switch $words[$i]
-      case --admin --config --token-file
+      case --admin --config --token-file --cacert --client-cert --client-key
         set -a at $words[$i] $words[(math $i + 1)]
-      case '--admin=*' '--config=*' '--token-file=*'
+      case '--admin=*' '--config=*' '--token-file=*' '--cacert=*' '--client-cert=*' '--client-key=*'
         set -a at $words[$i]
     end
   end

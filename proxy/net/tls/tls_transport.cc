@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "proxy/net/address.h"
+#include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/client_context_impl.h"
 #include "proxy/net/tls/control_messages.h"
 #include "proxy/net/tls/record_coalescer.h"
@@ -125,6 +126,13 @@ std::unique_ptr<TlsTransport> TlsTransport::server(ssl_ctx_st* context, Fd&& soc
   stream->failed_ = !stream->attach(context);
   if (!stream->failed_) SSL_set_accept_state(stream->ssl_.get());
   return stream;
+}
+
+bool TlsTransport::peer_shows(const std::string& pem) const {
+  const CertPtr expected = certificate_of(pem);
+  const X509* const shown = SSL_get0_peer_certificate(ssl_.get());
+  ERR_clear_error();
+  return expected && shown != nullptr && X509_cmp(shown, expected.get()) == 0;
 }
 
 void TlsTransport::offer(const std::vector<std::string>& protocols) {

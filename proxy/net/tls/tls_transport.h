@@ -58,6 +58,8 @@ class TlsTransport final : public net::Transport {
   // Returns true if a server's handshake lacks the client's Finished only: the rest costs a few hashes, and neither
   // a signature nor a key.
   bool lacks_finished_only() const;
+  // Returns true if the peer's certificate is the first one in `pem`.
+  bool peer_shows(const std::string& pem) const;
   // The alert by which the peer refused our certificate in the handshake (RFC 8446 §6.2); 0: none.
   std::uint8_t refusal_alert() const { return refusal_alert_; }
   // Returns true if the handshake failed because the peer closed the connection.

@@ -55,15 +55,14 @@ bool host_allowed(std::string_view authority, std::string_view name) {
   return is_ip(*host, AF_INET) || same(*host, "localhost") || (!name.empty() && same(*host, name));
 }
 
-bool forged(const AdminRequest& request) {
+bool forged(const AdminRequest& request, bool tls) {
   if (request.reads()) return false;
   // Different ports of one host are one *site*, so "same-site" may be another program's page on localhost.
   const std::string_view site = request.fetch_site;
   if (!site.empty() && site != "same-origin" && site != "none") return true;
   if (request.origin.empty()) return false;
-  // Pages of this endpoint are served over plain HTTP: it has no TLS.
-  constexpr std::string_view kScheme = "http://";
-  return !request.origin.starts_with(kScheme) || !same(request.origin.substr(kScheme.size()), request.host);
+  const std::string_view scheme = tls ? "https://" : "http://";
+  return !request.origin.starts_with(scheme) || !same(request.origin.substr(scheme.size()), request.host);
 }
 
 bool token_matches(std::string_view authorization, std::string_view token) {
@@ -93,7 +92,7 @@ std::optional<Response> refusal(const AdminRequest& request, const Rules& rules,
     answer.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
     return answer;
   }
-  if (forged(request)) return error_answer(403, "refused: the request comes from another site");
+  if (forged(request, rules.tls)) return error_answer(403, "refused: the request comes from another site");
   if (rules.metrics_only && !exempt(path)) return error_answer(404, "not found");
   return std::nullopt;
 }

@@ -17,6 +17,7 @@ namespace carpool::proxy::admin {
 struct Rules {
   bool unix_socket = false;   // there is no Host to check
   bool metrics_only = false;  // [metrics] address: /metrics, /livez, /readyz and nothing else
+  bool tls = false;           // the scheme of its own pages is https
   std::string name;           // a Host allowed besides IP literals and localhost; may be empty
   std::string token;          // required for every request except those three; empty: not required
 };
@@ -43,7 +44,7 @@ std::optional<Response> refusal(const AdminRequest& request, const Rules& rules,
 
 bool host_allowed(std::string_view host, std::string_view name);
 // Returns true for a request that changes something and was sent by another site's page.
-bool forged(const AdminRequest& request);
+bool forged(const AdminRequest& request, bool tls);
 bool token_matches(std::string_view authorization, std::string_view token);
 
 }  // namespace carpool::proxy::admin

@@ -45,6 +45,12 @@ Status AdminListener::read_token(const std::string& path) {
   return Done{};
 }
 
+void AdminListener::set_identity(ListenerIdentity identity) {
+  identity_ = std::move(identity);
+  rules_.tls = identity_ != nullptr;
+  shared_rules_.set(rules_);
+}
+
 void AdminListener::on_client(net::Acceptor&, Fd client, const net::Address&) {
   if (trusted(client.get())) owner_.on_accept(*this, std::move(client));  // otherwise closed at once
 }

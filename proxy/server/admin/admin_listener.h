@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "proxy/downstream/listener_identity.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/server/admin/access_rules.h"
 
@@ -30,6 +31,9 @@ class AdminListener final : private net::Acceptor::Owner {
   Fd copy() const { return acceptor_.copy(); }           // of the socket, for the successor process
   // Reads the bearer token from this file again; empty: none is required. After a Fault the old token stays valid.
   Status read_token(const std::string& path);
+  // Clients that are accepted from now on see it.
+  void set_identity(ListenerIdentity identity) LOOP_ONLY;
+  const ListenerIdentity& identity() const LOOP_ONLY { return identity_; }
   const net::Address& address() const { return acceptor_.address(); }  // the real port
   const admin::SharedRules& rules() const { return shared_rules_; }
 
@@ -37,6 +41,7 @@ class AdminListener final : private net::Acceptor::Owner {
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   bool trusted(int fd) const;
   Owner& owner_;
+  ListenerIdentity identity_;  // null: plain text
   admin::Rules rules_;
   admin::SharedRules shared_rules_;  // the same, for all threads
   net::Acceptor acceptor_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proxy/http/h2/types.h"
+#include "proxy/telemetry/log.h"
 
 namespace carpool::proxy {
 
@@ -17,6 +18,12 @@ AdminOpening::AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<net::
       transport_(std::move(transport)),
       timer_(exec::Timer::bind<&AdminOpening::on_deadline>(loop, *this)),
       deadline_(loop.now() + kAdminTimeout) {}
+
+AdminOpening::AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> transport)
+    : AdminOpening(loop, owner, std::unique_ptr<net::Transport>()) {
+  handshake_ = transport.get();
+  transport_ = std::move(transport);
+}
 
 Status AdminOpening::start() {
   Result<exec::WatchKey> key = loop_.watch(transport_->fd(), *this);
@@ -28,6 +35,7 @@ Status AdminOpening::start() {
 
 // More bytes of a preface that is incomplete are a new edge of readiness.
 void AdminOpening::on_ready(exec::Ready ready) {
+  if (handshake_ != nullptr) return shake(ready);
   std::array<char, http::kH2Preface.size()> bytes;
   const ssize_t got = ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -35,12 +43,32 @@ void AdminOpening::on_ready(exec::Ready ready) {
   const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
   const bool preface = http::kH2Preface.starts_with(text);
   if (preface && text.size() < http::kH2Preface.size()) return ready.hangup ? end() : void();
-  if (!stop_watching()) return;
-  owner_.opened(*this, preface ? Protocol::h2 : Protocol::h1, std::move(transport_), deadline_);
+  pass_on(preface ? Protocol::h2 : Protocol::h1);
+}
+
+// Each step runs on the admin loop, which serves no request of an application.
+void AdminOpening::shake(exec::Ready ready) {
+  using End = metrics::ClientHandshake;
+  handshake_->on_readiness(ready);
+  const Result<bool> done = handshake_->handshake();
+  if (!done) {
+    owner_.count_handshake(done.fault().kind == FaultKind::budget ? End::rejected : End::failed);
+    log::debug("admin", "TLS handshake of a client failed", {{"error", std::string_view(done.fault().detail)}});
+    return end();
+  }
+  if (!*done) return;
+  const net::SecurityInfo security = handshake_->security();
+  owner_.count_handshake(security.resumed ? End::resumed : End::full);
+  pass_on(security.alpn == "h2" ? Protocol::h2 : Protocol::h1);
+}
+
+void AdminOpening::pass_on(Protocol protocol) {
+  if (stop_watching()) owner_.opened(*this, protocol, std::move(transport_), deadline_);
 }
 
 void AdminOpening::on_deadline() {
   exec::assume_on_loop();
+  if (handshake_ != nullptr) owner_.count_handshake(metrics::ClientHandshake::timeout);
   end();
 }
 

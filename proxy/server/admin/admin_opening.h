@@ -1,11 +1,14 @@
-// AdminOpening: a connection to the admin endpoint until its protocol is known: HTTP/2 if the client begins with its
-// preface (RFC 9113 §3.3), else HTTP/1.1. It reads nothing: the bytes stay in the socket for what follows.
+// AdminOpening: a connection to the admin endpoint until its protocol is known. In plain text it is HTTP/2 if the
+// client begins with its preface (RFC 9113 §3.3), else HTTP/1.1, and the bytes stay in the socket for what follows.
+// With TLS it is what the handshake selects (ALPN), without ALPN HTTP/1.1.
 #pragma once
 
 #include <memory>
 
 #include "exec/loop.h"
 #include "exec/timer.h"
+#include "metrics/events.h"
+#include "proxy/net/tls/tls_transport.h"
 #include "proxy/net/transport.h"
 #include "proxy/server/admin/admin_connection.h"
 
@@ -19,22 +22,27 @@ class AdminOpening final : public AdminConnection, private exec::Watcher {
     virtual void opened(AdminOpening& opening, AdminConnection::Protocol protocol,
                         std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY = 0;
     virtual void ended(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual void count_handshake(metrics::ClientHandshake result) LOOP_ONLY = 0;
 
    protected:
     ~Owner() = default;
   };
   AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport);
+  AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> transport);
   Status start() LOOP_ONLY;
   void end() override LOOP_ONLY;
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_deadline();
+  void shake(exec::Ready ready) LOOP_ONLY;
+  void pass_on(Protocol protocol) LOOP_ONLY;
   bool stop_watching() LOOP_ONLY;
 
   exec::Loop& loop_;
   Owner& owner_;
   std::unique_ptr<net::Transport> transport_;
+  tls::TlsTransport* handshake_ = nullptr;  // null: plain text
   exec::WatchKey key_;
   exec::Timer timer_;
   Instant deadline_;

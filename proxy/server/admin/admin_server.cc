@@ -44,8 +44,15 @@ Status AdminServer::open(Inherited inherited) {
     if (Status opened = metrics_->listener().open(address, std::move(inherited.metrics)); !opened) return opened;
   }
   exec::assume_on_loop();  // its thread has not started
+  Result<ListenerIdentity> identity = read_identity(config.admin, nullptr);
+  if (!identity) return identity.take_fault();
+  set_identity(std::move(*identity));
   if (main_) sampler_->arm(loop_->now());
   return read_token();
+}
+
+void AdminServer::set_identity(ListenerIdentity identity) {
+  if (main_) main_->listener().set_identity(std::move(identity));
 }
 
 Status AdminServer::read_token() {
@@ -96,6 +103,10 @@ metrics::AdminSample AdminServer::sample() const {
       sample.abuses.push_back({name, http::h2_abuse_name(kind), sessions->abuses(kind)});
     }
   };
+  for (std::size_t i = 0; main_ && i < metrics::kClientHandshakes.size(); ++i) {
+    const auto result = static_cast<metrics::ClientHandshake>(i);
+    sample.handshakes.push_back({metrics::kClientHandshakes[i], main_->handshakes(result)});
+  }
   add("admin", main_);
   add("metrics", metrics_);
   return sample;

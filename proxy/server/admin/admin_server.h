@@ -43,7 +43,10 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   metrics::AdminSample sample() const;                        // of both listeners; any thread
   const admin::History& history() const { return history_; }  // any thread
   Status read_token() LOOP_ONLY;                              // again, on a reload
-  void close_listeners() LOOP_ONLY;                           // a successor has the sockets
+  // The TLS identity of the admin endpoint; null: plain text.
+  void set_identity(ListenerIdentity identity) LOOP_ONLY;
+  ListenerIdentity identity() const LOOP_ONLY { return main_ ? main_->listener().identity() : nullptr; }
+  void close_listeners() LOOP_ONLY;  // a successor has the sockets
   Fd copy_of_listener() const LOOP_ONLY { return main_->listener().copy(); }
   Fd copy_of_metrics_socket() const LOOP_ONLY { return metrics_->listener().copy(); }
   // Returns false, with the task closed, if too many tasks exist or the loop has ended.

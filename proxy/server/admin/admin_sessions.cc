@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/net/plain_transport.h"
+#include "proxy/net/tls/server_context.h"
 
 namespace carpool::proxy {
 
@@ -76,7 +77,10 @@ bool AdminSessions::begin_response() {
 void AdminSessions::on_accept(AdminListener&, Fd client) {
   if (!make_room()) return;  // the new client is closed
   AdminOpening::Owner& owner = *this;
-  auto opening = std::make_unique<AdminOpening>(loop_, owner, net::make_plain(std::move(client)));
+  const ListenerIdentity& identity = listener_.identity();
+  auto opening = identity == nullptr
+                     ? std::make_unique<AdminOpening>(loop_, owner, net::make_plain(std::move(client)))
+                     : std::make_unique<AdminOpening>(loop_, owner, identity->accept(std::move(client)));
   if (opening->start()) join(std::move(opening));
 }
 

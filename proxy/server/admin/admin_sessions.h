@@ -49,6 +49,9 @@ class AdminSessions final : private AdminListener::Owner,
   std::uint64_t abuses(http::H2Abuse kind) const {
     return abuses_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
   }
+  std::uint64_t handshakes(metrics::ClientHandshake result) const {
+    return handshakes_[static_cast<std::size_t>(result)].load(std::memory_order_relaxed);
+  }
   // Sends an event to all listeners of /events, except those that have not read the last one.
   void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
 
@@ -57,6 +60,9 @@ class AdminSessions final : private AdminListener::Owner,
   void opened(AdminOpening& opening, AdminConnection::Protocol protocol, std::unique_ptr<net::Transport> transport,
               Instant deadline) override LOOP_ONLY;
   void ended(AdminConnection& connection) override LOOP_ONLY;
+  void count_handshake(metrics::ClientHandshake result) override LOOP_ONLY {
+    handshakes_[static_cast<std::size_t>(result)].fetch_add(1, std::memory_order_relaxed);
+  }
   void closing(AdminH2Connection& connection) override LOOP_ONLY;
   void unused(AdminH2Connection& connection) override LOOP_ONLY;
   bool begin_response() override;
@@ -91,6 +97,7 @@ class AdminSessions final : private AdminListener::Owner,
   std::atomic<std::size_t> open_{0};          // written on the loop, read anywhere
   std::atomic<std::uint64_t> ended_{0}, refused_{0};
   std::array<std::atomic<std::uint64_t>, http::kH2Abuses> abuses_{};
+  std::array<std::atomic<std::uint64_t>, metrics::kClientHandshakes.size()> handshakes_{};
 };
 
 }  // namespace carpool::proxy

@@ -57,6 +57,7 @@ Status AdminH2Connection::start(Instant deadline) {
   published_ = deadline;
   deadline_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
   timer_.arm(deadline);
+  if (transport_->maybe_readable()) signal(0);  // no event announces what TLS has buffered
   return Done{};
 }
 

@@ -11,6 +11,7 @@ namespace carpool::proxy {
 void CertificateEnds::look(const config::Config& config) {
   std::set<std::pair<std::string, std::string>> named;  // use, file
   for (const config::Listen& listen : config.listen) named.emplace("listener", listen.cert_file);
+  if (config.admin.enabled) named.emplace("admin", config.admin.cert_file);
   named.emplace("client", config.upstream.tls.cert_file);
   for (const config::OriginSettings& origin : config.origins) named.emplace("client", origin.upstream.tls.cert_file);
   if (!config.intercept.ca_dir.empty()) named.emplace("authority", config.intercept.ca_dir + "/ca.pem");

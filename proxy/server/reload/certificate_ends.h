@@ -13,7 +13,8 @@ namespace carpool::proxy {
 
 class CertificateEnds {
  public:
-  // Reads the certificates of the listeners, of carpool as a client of origins, and of the authority. Blocking.
+  // Reads the certificates of the listeners, of the admin endpoint, of carpool as a client of origins, and of the
+  // authority. Blocking.
   void look(const config::Config& config);
   std::vector<metrics::CertificateSample> sample() const;  // any thread
 

@@ -36,10 +36,13 @@ struct Reloader::Plan {
   std::map<std::string, Bound> bound;
   std::vector<std::string> files;  // of listeners, with other contents
   InterceptLeaves::Plan leaves;
+  ListenerIdentity admin_identity;
 };
 
 Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
     : parts_(parts), source_(std::move(source)) {
+  exec::assume_on_loop();  // the admin loop has not started
+  admin_identity_ = parts.admin.identity();
   for (const auto& listener : parts.round.listeners.open_ones())
     bound_[listener->settings().address] = {listener->address(), listener->identity(), listener->credentials()};
 }
@@ -82,6 +85,7 @@ void Reloader::next() {
 // The part of a reload that must run on the admin loop.
 void Reloader::end(const PendingReport& heard, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
+    parts_.admin.set_identity(admin_identity_);
     if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
     read_them(report.outcome);
     parts_.watch_files();
@@ -114,7 +118,8 @@ void Reloader::read_them(Outcome outcome) {
 std::vector<std::string> Reloader::files(const std::optional<config::Options>& source, const config::Config& config) {
   const std::string main = source ? config::find_config(*source) : std::string();
   if (main.empty()) return {};
-  std::vector<std::string> all{main, config.admin.token_file};
+  const config::Admin& admin = config.admin;
+  std::vector<std::string> all{main, admin.token_file, admin.cert_file, admin.key_file, admin.client_ca_file};
   const auto add = [&all](const config::Tls& tls) {
     for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) all.push_back(file);
   };
@@ -188,6 +193,7 @@ Status Reloader::prepare(Plan& plan) {
   plan.rule_set = std::move(*rule_set);
   plan.round = std::make_shared<ReloadBarrier>(parts_.round);
   if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
+  if (Status admin = prepare_admin(plan); !admin) return admin;
   Result<InterceptLeaves::Plan> leaves = parts_.intercept_leaves.prepare(*plan.config);
   if (!leaves) return leaves.take_fault();
   plan.leaves = std::move(*leaves);
@@ -195,6 +201,15 @@ Status Reloader::prepare(Plan& plan) {
   if (!origins) return origins.take_fault();
   plan.origins = std::move(*origins);
   for (const auto& [identity, context] : plan.origins.renewed) plan.round->renewed.push_back(identity);
+  return Done{};
+}
+
+Status Reloader::prepare_admin(Plan& plan) {
+  Result<ListenerIdentity> identity = read_identity(plan.config->admin, admin_identity_);
+  if (!identity) return identity.take_fault();
+  const bool replaced = admin_identity_ != nullptr && *identity != nullptr && *identity != admin_identity_;
+  if (replaced) plan.files.push_back(plan.config->admin.cert_file);
+  plan.admin_identity = std::move(*identity);
   return Done{};
 }
 
@@ -241,6 +256,7 @@ void Reloader::apply(Plan& plan, Report& report) {
     report.warnings.push_back("settings not applied: " + one);
   }
   parts_.intercept_leaves.apply(std::move(plan.leaves));
+  admin_identity_ = std::move(plan.admin_identity);
   for (auto& [address, bound] : bound_) old_credentials_.push_back(std::move(bound.credentials));
   bound_ = std::move(plan.bound);
   for (const config::Listen& listen : fresh.listen) {

@@ -90,15 +90,17 @@ class Reloader {
   void read_them(Report::Outcome outcome);
   const config::Config& in_force() const;
   Status prepare(Plan& plan);
+  Status prepare_admin(Plan& plan);
   Status prepare_listeners(Plan& plan);
   void apply(Plan& plan, Report& report);
   void log_report(const Report& report) const;
 
   const Parts parts_;
   const std::optional<config::Options> source_;
-  std::deque<Asked> asked_;           // one per waiting admin client, and at most one for HUP
-  bool under_way_ = false;            // a task is running; the members below belong to it
-  std::size_t digest_ = 0;            // of the bytes of the last configuration read
+  std::deque<Asked> asked_;  // one per waiting admin client, and at most one for HUP
+  bool under_way_ = false;   // a task is running; the members below belong to it
+  std::size_t digest_ = 0;   // of the bytes of the last configuration read
+  ListenerIdentity admin_identity_;
   std::vector<FileSnapshot> before_;  // snapshot of its files before they were read
   Digests read_;
   // Listeners in force, by their configured address.

@@ -1,0 +1,142 @@
+#include "proxy/commands/cli/admin_stream.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/contents.h"
+#include "base/fd.h"
+#include "base/repeat_interrupted.h"
+#include "proxy/net/address.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/net/tls/tls_transport.h"
+
+namespace carpool::proxy::cli {
+
+namespace {
+constexpr std::size_t kMostCertificates = std::size_t{1} << 20;  // size limit of the file
+
+Fault silent(const std::string& why) {
+  return {FaultKind::connect_refused, Side::upstream, why};
+}
+
+std::string reason(int error) {
+  if (error == EAGAIN || error == EINPROGRESS) return "the response timed out";  // past the timeout
+  return std::strerror(error);                                                   // NOLINT(concurrency-mt-unsafe)
+}
+
+// Returns loopback for a wildcard bind.
+net::Address reachable(const net::Address& bound) {
+  if (!bound.ip() || !bound.wildcard()) return bound;
+  return net::Address::literal(bound.family() == AF_INET6 ? "::1" : "127.0.0.1", bound.port()).value_or(bound);
+}
+
+std::string host_of(const std::string& host_port) {
+  const std::string host = host_port.substr(0, host_port.rfind(':'));
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
+// Resolves a name with the system's resolver; the first address counts.
+Result<net::Address> address_of(const std::string& host_port) {
+  Result<net::Address> address = net::Address::parse(host_port);
+  const std::size_t colon = host_port.rfind(':');
+  if (address || host_port.starts_with("unix:") || colon == std::string::npos) return address;
+  struct Free {
+    void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
+  };
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(host_of(host_port).c_str(), host_port.c_str() + colon + 1, &wanted, &found);
+  if (failed != 0) return silent(::gai_strerror(failed));
+  const std::unique_ptr<addrinfo, Free> all(found);
+  return net::Address(all->ai_addr, all->ai_addrlen);
+}
+}  // namespace
+
+Result<AdminStream> AdminStream::open(const std::string& host_port, const std::optional<Trust>& trust,
+                                      int timeout_seconds) {
+  const Result<net::Address> named = trust ? address_of(host_port) : net::Address::parse(host_port);
+  if (!named) return named.fault();
+  const net::Address address = reachable(*named);
+  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval limit{timeout_seconds, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect()
+  if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) return silent(reason(errno));
+  net::prepare_socket(socket.get());
+  if (!trust) return AdminStream(net::make_plain(std::move(socket)), timeout_seconds);
+  AdminStream stream(nullptr, timeout_seconds);
+  const std::string host = named->ip() && named->wildcard() ? address.host() : host_of(host_port);
+  if (Status begun = stream.begin_tls(std::move(socket), host, *trust); !begun) return begun.take_fault();
+  return stream;
+}
+
+Status AdminStream::begin_tls(Fd socket, const std::string& host, const Trust& trust) {
+  tls::ClientSettings settings;
+  settings.ca_file = trust.ca_file;
+  settings.cert_file = trust.cert_file;
+  settings.key_file = trust.key_file;
+  settings.verify = !trust.any && trust.certificate.empty();
+  settings.alpn = {"http/1.1"};
+  Result<std::unique_ptr<tls::ClientContext>> context = tls::ClientContext::make(settings);
+  if (!context) return context.take_fault();
+  context_ = std::move(*context);
+  auto transport = tls::TlsTransport::client(*context_, std::move(socket), host, 0);
+  tls::TlsTransport& stream = *transport;
+  transport_ = std::move(transport);
+  for (;;) {
+    const Result<bool> done = stream.handshake();
+    if (!done) return done.fault();
+    if (*done) break;
+    if (Status waited = wait(false); !waited) return waited;
+  }
+  if (trust.certificate.empty()) return Done{};
+  const Result<std::string> expected = contents(trust.certificate, kMostCertificates);
+  if (!expected) return silent("cannot read " + trust.certificate + ": " + expected.fault().detail);
+  if (stream.peer_shows(*expected)) return Done{};
+  return silent("its certificate is not the one in " + trust.certificate);
+}
+
+Status AdminStream::wait(bool to_write) {
+  pollfd socket{transport_->fd(), static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
+  constexpr int kMilliseconds = 1000;
+  const int ready = repeat_interrupted([&] { return ::poll(&socket, 1, timeout_seconds_ * kMilliseconds); });
+  if (ready == 0) return silent(reason(EAGAIN));
+  if (ready < 0) return silent(reason(errno));
+  const bool hangup = (socket.revents & (POLLHUP | POLLERR)) != 0;
+  transport_->on_readiness({(socket.revents & POLLIN) != 0, (socket.revents & POLLOUT) != 0, hangup});
+  return Done{};
+}
+
+Status AdminStream::send(std::string_view text) {
+  while (!text.empty()) {
+    const iovec piece{const_cast<char*>(text.data()), text.size()};
+    const net::IoResult sent = transport_->write({&piece, 1});
+    if (sent.io == net::Io::ok) {
+      text.remove_prefix(sent.bytes);
+    } else if (sent.io != net::Io::would_block) {
+      return silent("the connection was closed");
+    } else if (Status waited = wait(true); !waited) {
+      return waited;
+    }
+  }
+  return Done{};
+}
+
+Result<std::size_t> AdminStream::receive(std::span<char> into) {
+  for (;;) {
+    const net::IoResult got = transport_->read(into);
+    if (got.io == net::Io::ok) return got.bytes;
+    if (got.io == net::Io::eof) return std::size_t{0};
+    if (got.io != net::Io::would_block) return silent(got.error != 0 ? reason(got.error) : std::string(got.detail));
+    if (Status waited = wait(false); !waited) return waited.take_fault();
+  }
+}
+
+}  // namespace carpool::proxy::cli

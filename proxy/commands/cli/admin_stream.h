@@ -1,0 +1,47 @@
+// AdminStream: a blocking stream of bytes to an instance's admin endpoint, in plain text or over TLS, with a timeout on
+// every wait. Its owner reads the response.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "proxy/net/tls/client_context.h"
+#include "proxy/net/transport.h"
+
+namespace carpool::proxy::cli {
+
+// How an instance that speaks TLS is verified. One of the first three.
+struct Trust {
+  std::string ca_file;      // authorities in PEM; empty: the system's
+  std::string certificate;  // a file whose first certificate is the instance's, under whatever name
+  bool any = false;         // no verification, for a probe that sends nothing secret
+  // The client's own, if the instance demands a certificate; empty: none. Without a key_file cert_file contains the key.
+  std::string cert_file, key_file;
+};
+
+class AdminStream {
+ public:
+  // `host_port` is an address as in [admin] address; over TLS the host may be a name. The Fault gives the reason.
+  static Result<AdminStream> open(const std::string& host_port, const std::optional<Trust>& trust, int timeout_seconds);
+
+  Status send(std::string_view text);
+  // Returns the number of bytes; 0: the instance has closed the connection.
+  Result<std::size_t> receive(std::span<char> into);
+
+ private:
+  AdminStream(std::unique_ptr<net::Transport> transport, int timeout_seconds)
+      : transport_(std::move(transport)), timeout_seconds_(timeout_seconds) {}
+  Status begin_tls(Fd socket, const std::string& host, const Trust& trust);
+  Status wait(bool to_write);
+
+  std::unique_ptr<tls::ClientContext> context_;
+  std::unique_ptr<net::Transport> transport_;
+  int timeout_seconds_;
+};
+
+}  // namespace carpool::proxy::cli
