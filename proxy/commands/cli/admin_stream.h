@@ -20,7 +20,8 @@ struct Trust {
   std::string ca_file;      // authorities in PEM; empty: the system's
   std::string certificate;  // a file whose first certificate is the instance's, under whatever name
   bool any = false;         // no verification, for a probe that sends nothing secret
-  // The client's own, if the instance demands a certificate; empty: none. Without a key_file cert_file contains the key.
+  // The client's own, if the instance demands a certificate; empty: none. Without a key_file cert_file contains the
+  // key.
   std::string cert_file, key_file;
 };
 
