@@ -32,10 +32,10 @@ class HandoverPace {
   bool suspicious() const { return pause_ != Duration::zero(); }
 
   // The role is released at `now`, or (kNever) without being timed.
-  void let_go(Instant now) { alone_since_ = now; }
+  void role_released(Instant now) { alone_since_ = now; }
   bool timed() const { return alone_since_ != kNever; }
   // The role has a holder again, the same thread or another.
-  void taken(Instant now) {
+  void role_taken(Instant now) {
     const bool late = now - alone_since_ >= kLate;
     alone_since_ = kNever;
     in_time_ = late ? 0 : in_time_ + 1;

@@ -168,28 +168,28 @@ bool Strategy::may_hand_over() {
 }
 
 void Strategy::note_taken() {
-  if (pace_.timed()) pace_.taken(now_());
+  if (pace_.timed()) pace_.role_taken(now_());
 }
 
 // Returns true if the role was given away or another thread has it.
 bool Strategy::hand_over() {
   if (!may_hand_over()) return false;
   // Normally times the call for a helper, not each task that runs while the helper is on its way.
-  if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.let_go(now_());
-  if (!word_.let_go(StrategyWord::handed)) return true;
+  if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.role_released(now_());
+  if (!word_.release_role(StrategyWord::handed)) return true;
   call_helper();
   TaskPtr helper = exec::lend(handed_);
   if (helpers_->try_execute(helper)) return true;
   static_cast<void>(helper.release());  // the helper was neither run nor closed, so its bit in word_ is cleared here
   if (count_ != nullptr) count_->helper_left();
   missed_.fetch_add(1, std::memory_order_relaxed);
-  if (!word_.take_back(StrategyWord::handed)) return true;
-  pace_.let_go(kNever);  // no thread was called, so none was late
+  if (!word_.reacquire_role(StrategyWord::handed)) return true;
+  pace_.role_released(kNever);  // no thread was called, so none was late
   return false;
 }
 
 bool Strategy::ask_for_helper() {
-  if (!word_.let_go(StrategyWord::queued)) return true;
+  if (!word_.release_role(StrategyWord::queued)) return true;
   call_helper();
   if (executor_.execute(exec::lend(queued_))) return true;
   missed_.fetch_add(1, std::memory_order_relaxed);

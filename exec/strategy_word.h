@@ -6,7 +6,7 @@
 //                         │   ▲
 //            begin(): no, │   │ end(): no, produce
 //            but check    ▼   │ once more
-//            again    REPRODUCING           let_go(helper): either ► IDLE, and the helper will come
+//            again    REPRODUCING           release_role(helper): either ► IDLE, and the helper will come
 //
 // Two helpers may be on their way, each at most once: `handed`, which has a thread, and `queued`, which waits for one.
 // Only a handed one guarantees that the released role is taken up: a queued one may wait behind tasks that block.
@@ -68,10 +68,10 @@ class StrategyWord {
   bool again() { return change(again_step); }
   bool note() { return change(note_step); }
   bool end() { return change(end_step); }
-  bool let_go(Helper h) {
+  bool release_role(Helper h) {
     return change([h](Word w) { return let_go_step(w, h); });
   }
-  bool take_back(Helper h) {
+  bool reacquire_role(Helper h) {
     return change([h](Word w) { return take_back_step(w, h); });
   }
   bool arrive(Helper h) {

@@ -62,12 +62,13 @@ bool Destination::Impl::evict_own(Instant now) {
 
 // Returns a longest-idle connection that no waiter would accept, or null.
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
-  const Duration most_patient = queue.most_patient(kind);
-  if (supply.held(kind) == 0 || most_patient == Duration::max()) return nullptr;
-  if (kind == Protocol::h2 && most_patient != Duration::min()) return nullptr;  // it suits all that accept a session
+  const Duration longest_accepted_idle = queue.longest_accepted_idle(kind);
+  if (supply.held(kind) == 0 || longest_accepted_idle == Duration::max()) return nullptr;
+  if (kind == Protocol::h2 && longest_accepted_idle != Duration::min())
+    return nullptr;  // it suits all that accept a session
   const auto unwanted = [&](const SlotEntry& entry) {
     const Instant since = entry.value.idle_since.get();
-    return protocol_of(entry) == kind && now - since > most_patient;
+    return protocol_of(entry) == kind && now - since > longest_accepted_idle;
   };
   return find_idle(actions, unwanted, longer_idle);
 }

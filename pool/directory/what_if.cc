@@ -104,11 +104,11 @@ class Simulation final : public Environment {
   // ---- called by the borrowers ----
   Instant now() const { return now_; }
   Destination& pool() { return pool_; }
-  void plan(Instant when, Step step, void* what = nullptr) { agenda_.push({when, ++planned_, step, what, 0, 0}); }
-  void plan_give_up(SimulatedBorrower& actor) { plan(now_ + wait_timeout_, Step::give_up, &actor); }
-  void granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held);
-  void give_back(SimulatedBorrower& actor, Lease lease);
-  void refused(SimulatedBorrower& actor, bool in_time);
+  void plan(Instant when, Step step, void* what = nullptr) { events_.push({when, ++planned_, step, what, 0, 0}); }
+  void plan_give_up(SimulatedBorrower& borrower) { plan(now_ + wait_timeout_, Step::give_up, &borrower); }
+  void granted(SimulatedBorrower& borrower, const Lease& lease, Duration waited, Duration held);
+  void give_back(SimulatedBorrower& borrower, Lease lease);
+  void refused(SimulatedBorrower& borrower, bool in_time);
 
  private:
   static Origin nobody() {
@@ -118,7 +118,7 @@ class Simulation final : public Environment {
     return origin;
   }
   void perform(const Event& event);
-  void leaves_stage(const SimulatedBorrower& actor);
+  void leaves_stage(const SimulatedBorrower& borrower);
   void end_dial();
   void plan_close(std::uint64_t id, std::uint64_t rest);
   void origin_closes(std::uint64_t id, std::uint64_t rest);
@@ -129,12 +129,12 @@ class Simulation final : public Environment {
   const Duration wait_timeout_;
   const std::uint32_t size_;
   Instant now_{};
-  std::priority_queue<Event> agenda_;
+  std::priority_queue<Event> events_;
   std::uint64_t planned_ = 0, wires_made_ = 0;
   std::deque<Reservation> dials_;
   std::unordered_map<std::uint64_t, FakeConnection*> wires_;
-  std::deque<SimulatedBorrower> actors_;
-  std::size_t on_stage_ = 0;  // borrowers that are not finished
+  std::deque<SimulatedBorrower> borrowers_;
+  std::size_t unfinished_ = 0;  // borrowers that are not finished
   std::vector<Duration> waits_;
   SimulationResult outcome_;
   bool over_ = false;
@@ -177,31 +177,31 @@ void SimulatedBorrower::give_up() {
 
 // ---- the simulation ----
 
-void Simulation::granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held) {
+void Simulation::granted(SimulatedBorrower& borrower, const Lease& lease, Duration waited, Duration held) {
   waits_.push_back(waited);
   ++static_cast<FakeConnection&>(*lease).users;
   ++outcome_.served;
   if (lease.reused()) ++outcome_.reused;
   if (waited > Duration::zero()) ++outcome_.waited;
-  plan(now_ + held, Step::leave, &actor);
+  plan(now_ + held, Step::leave, &borrower);
 }
 
-void Simulation::refused(SimulatedBorrower& actor, bool in_time) {
+void Simulation::refused(SimulatedBorrower& borrower, bool in_time) {
   ++(in_time ? outcome_.refused : outcome_.timed_out);
-  leaves_stage(actor);
+  leaves_stage(borrower);
 }
 
-void Simulation::leaves_stage(const SimulatedBorrower& actor) {
-  --on_stage_;
-  if (actor.next() != nullptr) plan(now_ + actor.gap(), Step::arrive, actor.next());
+void Simulation::leaves_stage(const SimulatedBorrower& borrower) {
+  --unfinished_;
+  if (borrower.next() != nullptr) plan(now_ + borrower.gap(), Step::arrive, borrower.next());
 }
 
-void Simulation::give_back(SimulatedBorrower& actor, Lease lease) {
+void Simulation::give_back(SimulatedBorrower& borrower, Lease lease) {
   FakeConnection& wire = static_cast<FakeConnection&>(*lease);
   const std::uint64_t id = wire.id, rest = ++wire.rests;
   const bool idle = --wire.users == 0;
   lease.release(now_);
-  leaves_stage(actor);
+  leaves_stage(borrower);
   if (idle) plan_close(id, rest);
 }
 
@@ -220,7 +220,7 @@ void Simulation::end_dial() {
 // The connection may be idle from now on; a use of it makes the plan void.
 void Simulation::plan_close(std::uint64_t id, std::uint64_t rest) {
   if (!load_.origin_closes_after || wires_.count(id) == 0) return;
-  agenda_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
+  events_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
 }
 
 void Simulation::origin_closes(std::uint64_t id, std::uint64_t rest) {
@@ -259,23 +259,23 @@ SimulationResult Simulation::play() {
   const std::vector<ReplayStep> steps = plan_replay(load_.borrows);
   if (steps.empty()) return {};
   for (const ReplayStep& step : steps) {
-    SimulatedBorrower& actor = actors_.emplace_back(*this, step.borrow.held);
+    SimulatedBorrower& borrower = borrowers_.emplace_back(*this, step.borrow.held);
     if (step.after == ReplayStep::kNone)
-      plan(step.borrow.arrived, Step::arrive, &actor);
+      plan(step.borrow.arrived, Step::arrive, &borrower);
     else
-      actors_[step.after].followed_by(actor, step.gap);
+      borrowers_[step.after].followed_by(borrower, step.gap);
   }
   const Instant first = steps.front().borrow.arrived;
   now_ = load_.warm ? first - load_.dial_time : first;
-  on_stage_ = actors_.size();
+  unfinished_ = borrowers_.size();
   if (load_.warm) pool_.warm_up(size_, size_, now_);
   plan(first, Step::sweep);
-  while (!agenda_.empty()) {
-    const Event event = agenda_.top();
-    agenda_.pop();
+  while (!events_.empty()) {
+    const Event event = events_.top();
+    events_.pop();
     now_ = std::max(now_, event.when);
     perform(event);
-    if (on_stage_ == 0 && !over_) finish();
+    if (unfinished_ == 0 && !over_) finish();
   }
   return outcome_;
 }

@@ -2,8 +2,8 @@
 
 namespace carpool::pool {
 
-bool ConnectionBudget::take(BudgetWaiter& who) {
-  if (use_granted(who)) return true;
+bool ConnectionBudget::take(BudgetWaiter& waiter) {
+  if (use_granted(waiter)) return true;
   return !anyone_starved() && count_one();
 }
 
@@ -17,26 +17,27 @@ bool ConnectionBudget::count_one() {
   return true;
 }
 
-bool ConnectionBudget::use_granted(BudgetWaiter& who) {
+bool ConnectionBudget::use_granted(BudgetWaiter& waiter) {
   // relaxed: a count; the mutex of the dialing destination orders the rest.
-  std::uint32_t left = who.granted_.load(std::memory_order_relaxed);
+  std::uint32_t left = waiter.granted_.load(std::memory_order_relaxed);
   do {
     if (left == 0) return false;
-  } while (!who.granted_.compare_exchange_weak(left, left - 1, std::memory_order_seq_cst, std::memory_order_relaxed));
+  } while (
+      !waiter.granted_.compare_exchange_weak(left, left - 1, std::memory_order_seq_cst, std::memory_order_relaxed));
   return true;
 }
 
 // ---- the queue ----
 
-void ConnectionBudget::register_starved(BudgetWaiter& who) {
+void ConnectionBudget::register_starved(BudgetWaiter& waiter) {
   const Held lock(mutex_);
-  const bool nothing = who.slots() == 0;
-  if (static_cast<ListHook<StarvedTag>&>(who).linked()) {
-    if (!nothing || who.holds_nothing_) return;
-    leave_queue(who);  // it lost its last connection while it waited for more
+  const bool nothing = waiter.slots() == 0;
+  if (static_cast<ListHook<StarvedTag>&>(waiter).linked()) {
+    if (!nothing || waiter.holds_nothing_) return;
+    leave_queue(waiter);  // it lost its last connection while it waited for more
   }
-  who.holds_nothing_ = nothing;
-  (nothing ? holding_nothing_ : holding_some_).push_back(who);
+  waiter.holds_nothing_ = nothing;
+  (nothing ? holding_nothing_ : holding_some_).push_back(waiter);
   starved_size_.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -45,22 +46,22 @@ BudgetWaiter* ConnectionBudget::head() {
   return holding_some_.empty() ? nullptr : &holding_some_.front();
 }
 
-void ConnectionBudget::leave_queue(BudgetWaiter& who) {
-  static_cast<ListHook<StarvedTag>&>(who).unlink();
+void ConnectionBudget::leave_queue(BudgetWaiter& waiter) {
+  static_cast<ListHook<StarvedTag>&>(waiter).unlink();
   starved_size_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-void ConnectionBudget::forget_starved(BudgetWaiter& who) {
+void ConnectionBudget::forget_starved(BudgetWaiter& waiter) {
   if (!anyone_starved()) return;
   const Held lock(mutex_);
-  if (static_cast<ListHook<StarvedTag>&>(who).linked()) leave_queue(who);
+  if (static_cast<ListHook<StarvedTag>&>(waiter).linked()) leave_queue(waiter);
 }
 
-void ConnectionBudget::forget(BudgetWaiter& who) {
+void ConnectionBudget::forget(BudgetWaiter& waiter) {
   const Held lock(mutex_);
-  if (static_cast<ListHook<StarvedTag>&>(who).linked()) leave_queue(who);
-  static_cast<ListHook<OfferTag>&>(who).unlink();
-  who.offers_.store(0, std::memory_order_seq_cst);
+  if (static_cast<ListHook<StarvedTag>&>(waiter).linked()) leave_queue(waiter);
+  static_cast<ListHook<OfferTag>&>(waiter).unlink();
+  waiter.offers_.store(0, std::memory_order_seq_cst);
 }
 
 // Grants a free slot to the head of the queue. Returns null if no slot is free or the queue is empty.
@@ -75,8 +76,8 @@ BudgetWaiter* ConnectionBudget::grant_slot() {
 }
 
 // Takes back a slot that the destination no longer needs. Called after each grant.
-void ConnectionBudget::return_unused(BudgetWaiter& who) {
-  if (use_granted(who)) put_back();
+void ConnectionBudget::return_unused(BudgetWaiter& waiter) {
+  if (use_granted(waiter)) put_back();
 }
 
 void ConnectionBudget::release_for_starved(Instant now) {
@@ -127,12 +128,12 @@ bool ConnectionBudget::free_one(Instant now) {
   return freed;
 }
 
-void ConnectionBudget::list_offer(BudgetWaiter& who) {
+void ConnectionBudget::list_offer(BudgetWaiter& waiter) {
   const Held lock(mutex_);
-  who.offers_.store(1, std::memory_order_seq_cst);
-  if (static_cast<ListHook<OfferTag>&>(who).linked()) return;
-  who.last_seen_use_ = who.last_use();
-  offers_.push_back(who);
+  waiter.offers_.store(1, std::memory_order_seq_cst);
+  if (static_cast<ListHook<OfferTag>&>(waiter).linked()) return;
+  waiter.last_seen_use_ = waiter.last_use();
+  offers_.push_back(waiter);
 }
 
 // Returns the next destination to try, or null if there is no offer.
@@ -163,16 +164,16 @@ BudgetWaiter& ConnectionBudget::offered() {
   return offers_.front();
 }
 
-// `who` had no slot to give. Returns true if it has one after all; it is listed again.
-bool ConnectionBudget::withdraw(BudgetWaiter& who, Instant now) {
+// `waiter` had no slot to give. Returns true if it has one after all; it is listed again.
+bool ConnectionBudget::withdraw(BudgetWaiter& waiter, Instant now) {
   {
     const Held lock(mutex_);
-    static_cast<ListHook<OfferTag>&>(who).unlink();
-    who.offers_.exchange(0, std::memory_order_seq_cst);
+    static_cast<ListHook<OfferTag>&>(waiter).unlink();
+    waiter.offers_.exchange(0, std::memory_order_seq_cst);
   }
   // Pairs with offer(): a connection that became idle before this found the mark set and did not list it.
-  if (!who.give_slot(now)) return false;
-  list_offer(who);
+  if (!waiter.give_slot(now)) return false;
+  list_offer(waiter);
   return true;
 }
 
@@ -183,29 +184,29 @@ bool ConnectionBudget::may_claim(std::uint32_t uses, Duration age) {
   return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMostHandOffs;
 }
 
-// Returns true if the head of the queue needs a slot of `who` more than `who` does. Otherwise the
+// Returns true if the head of the queue needs a slot of `waiter` more than `waiter` does. Otherwise the
 // head's turn passes to the next one: two starved destinations would exchange slots forever.
-bool ConnectionBudget::gains_from(const BudgetWaiter& who) {
+bool ConnectionBudget::gains_from(const BudgetWaiter& waiter) {
   BudgetWaiter* next = head();
   if (next == nullptr || covered()) return false;
   const std::uint32_t held = next->slots();
-  if (next != &who && (held == 0 || who.slots() > held + 1)) return true;
+  if (next != &waiter && (held == 0 || waiter.slots() > held + 1)) return true;
   if (!next->holds_nothing_) holding_some_.push_back(holding_some_.pop_front());
   return false;
 }
 
-bool ConnectionBudget::claim_hand_off(const BudgetWaiter& who, std::uint32_t uses, Duration age) {
+bool ConnectionBudget::claim_hand_off(const BudgetWaiter& waiter, std::uint32_t uses, Duration age) {
   if (!anyone_starved() || !may_claim(uses, age)) return false;
   const Held lock(mutex_);
-  if (!gains_from(who)) return false;
+  if (!gains_from(waiter)) return false;
   hand_offs_.store(0, std::memory_order_relaxed);
   return true;
 }
 
-bool ConnectionBudget::claim_session(const BudgetWaiter& who, std::uint32_t uses, Duration age, Instant now) {
+bool ConnectionBudget::claim_session(const BudgetWaiter& waiter, std::uint32_t uses, Duration age, Instant now) {
   if (!anyone_starved() || !may_claim(uses, age)) return false;
   const Held lock(mutex_);
-  if (now < session_claim_at_ || !gains_from(who)) return false;
+  if (now < session_claim_at_ || !gains_from(waiter)) return false;
   session_claim_at_ = now + kQuantum;
   hand_offs_.store(0, std::memory_order_relaxed);
   return true;

@@ -47,7 +47,7 @@ class BudgetWaiter : public ListHook<struct StarvedTag>, public ListHook<struct 
 
 // A destination's part of a recount.
 struct BudgetShare {
-  const BudgetWaiter* who = nullptr;
+  const BudgetWaiter* waiter = nullptr;
   std::uint64_t slots = 0;      // its connections and dials
   std::uint64_t announced = 0;  // those whose slot is freed soon
   bool has_idle = false;
@@ -66,8 +66,8 @@ class ConnectionBudget {
 
   explicit ConnectionBudget(std::uint32_t cap) : cap_(cap) {}
 
-  // Takes a slot for `who`: one that was granted to it, or a free one if no destination is starved.
-  bool take(BudgetWaiter& who);
+  // Takes a slot for `waiter`: one that was granted to it, or a free one if no destination is starved.
+  bool take(BudgetWaiter& waiter);
   // Returns a slot. The caller calls release_for_starved() when it holds no mutex.
   void put_back() { taken_.fetch_sub(1, std::memory_order_seq_cst); }
 
@@ -81,19 +81,19 @@ class ConnectionBudget {
   // destination registers, then looks for slots and offers.
   bool anyone_starved() const { return starved_size_.load(std::memory_order_seq_cst) != 0; }
 
-  // `who` found no slot: enqueues it unless it is queued already. The caller then calls release_for_starved().
-  void register_starved(BudgetWaiter& who) EXCLUDES(mutex_);
-  // `who` has no waiters any more.
-  void forget_starved(BudgetWaiter& who) EXCLUDES(mutex_);
-  // `who` may have a slot to give. Cheap if it is listed already.
-  void offer(BudgetWaiter& who) EXCLUDES(mutex_) {
+  // `waiter` found no slot: enqueues it unless it is queued already. The caller then calls release_for_starved().
+  void register_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
+  // `waiter` has no waiters any more.
+  void forget_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
+  // `waiter` may have a slot to give. Cheap if it is listed already.
+  void offer(BudgetWaiter& waiter) EXCLUDES(mutex_) {
     // seq_cst: pairs with withdraw(). The caller made a connection idle; now the mark is read.
-    if (who.offers_.load(std::memory_order_seq_cst) == 0) list_offer(who);
+    if (waiter.offers_.load(std::memory_order_seq_cst) == 0) list_offer(waiter);
   }
-  // Returns true if the connection about to be handed on within `who` must be closed for a starved destination.
-  bool claim_hand_off(const BudgetWaiter& who, std::uint32_t uses, Duration age) EXCLUDES(mutex_);
+  // Returns true if the connection about to be handed on within `waiter` must be closed for a starved destination.
+  bool claim_hand_off(const BudgetWaiter& waiter, std::uint32_t uses, Duration age) EXCLUDES(mutex_);
   // The same for a session, which closes when its last user leaves: at most one per quantum.
-  bool claim_session(const BudgetWaiter& who, std::uint32_t uses, Duration age, Instant now) EXCLUDES(mutex_);
+  bool claim_session(const BudgetWaiter& waiter, std::uint32_t uses, Duration age, Instant now) EXCLUDES(mutex_);
 
   // Grants free slots to the queue, and frees more as long as there are offers. The caller holds no
   // destination's mutex either.
@@ -104,27 +104,27 @@ class ConnectionBudget {
   // Destinations in the queue.
   std::uint32_t starved() const { return starved_size_.load(std::memory_order_relaxed); }
   // Removes a destination that ends.
-  void forget(BudgetWaiter& who) EXCLUDES(mutex_);
+  void forget(BudgetWaiter& waiter) EXCLUDES(mutex_);
 
   // Recounts, while no call into the pool is in progress on any thread. `shares`: of all destinations.
   void audit(const std::vector<BudgetShare>& shares, AuditReport& report) const EXCLUDES(mutex_);
 
  private:
   bool count_one();
-  static bool use_granted(BudgetWaiter& who);
-  void return_unused(BudgetWaiter& who);
+  static bool use_granted(BudgetWaiter& waiter);
+  void return_unused(BudgetWaiter& waiter);
   BudgetWaiter* grant_slot() EXCLUDES(mutex_);
   bool free_a_slot(Instant now) EXCLUDES(mutex_);
   bool covered() const REQUIRES(mutex_);
-  void list_offer(BudgetWaiter& who) EXCLUDES(mutex_);
+  void list_offer(BudgetWaiter& waiter) EXCLUDES(mutex_);
   BudgetWaiter* next_offer() EXCLUDES(mutex_);
   BudgetWaiter* next_offer_or_stop() EXCLUDES(mutex_);
   BudgetWaiter& offered() REQUIRES(mutex_);
-  bool withdraw(BudgetWaiter& who, Instant now) EXCLUDES(mutex_);
-  void leave_queue(BudgetWaiter& who) REQUIRES(mutex_);
+  bool withdraw(BudgetWaiter& waiter, Instant now) EXCLUDES(mutex_);
+  void leave_queue(BudgetWaiter& waiter) REQUIRES(mutex_);
   BudgetWaiter* head() REQUIRES(mutex_);
   bool may_claim(std::uint32_t uses, Duration age);
-  bool gains_from(const BudgetWaiter& who) REQUIRES(mutex_);
+  bool gains_from(const BudgetWaiter& waiter) REQUIRES(mutex_);
 
   const std::uint32_t cap_;
   Atomic<std::uint32_t> taken_{0};

@@ -7,14 +7,14 @@ void ConnectionBudget::audit(const std::vector<BudgetShare>& shares, AuditReport
   const Held lock(mutex_);
   std::uint64_t taken = 0, pending = 0, starved = 0, idle = 0;
   for (const BudgetShare& share : shares) {
-    const bool queued = static_cast<const ListHook<StarvedTag>&>(*share.who).linked();
-    const bool offered = static_cast<const ListHook<OfferTag>&>(*share.who).linked();
+    const bool queued = static_cast<const ListHook<StarvedTag>&>(*share.waiter).linked();
+    const bool offered = static_cast<const ListHook<OfferTag>&>(*share.waiter).linked();
     taken += share.slots;
     pending += share.announced;
     starved += queued ? 1 : 0;
     idle += share.has_idle ? 1 : 0;
-    report.equal("slots granted and not used", share.who->granted_.load(std::memory_order_relaxed), 0);
-    report.equal("the mark of an offer", share.who->offers_.load(std::memory_order_relaxed), offered ? 1 : 0);
+    report.equal("slots granted and not used", share.waiter->granted_.load(std::memory_order_relaxed), 0);
+    report.equal("the mark of an offer", share.waiter->offers_.load(std::memory_order_relaxed), offered ? 1 : 0);
     report.expect(!queued || share.waits, "a destination without a waiter is starved");
     report.expect(!share.has_idle || offered, "a destination with an idle connection offers none");
   }

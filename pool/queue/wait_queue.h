@@ -96,7 +96,7 @@ class WaitQueue {
   }
   // Returns the longest idle time of a connection of `kind` that any waiter except retries accepts; Duration::min() if
   // none waits.
-  Duration most_patient(Protocol kind) const {
+  Duration longest_accepted_idle(Protocol kind) const {
     Duration most = Duration::min();
     for (std::size_t n = kOthers * kKindsWanted; n < queues_.size(); ++n) {
       const auto kinds = static_cast<ProtocolMask>(n % kKindsWanted);

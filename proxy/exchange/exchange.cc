@@ -61,7 +61,7 @@ void Exchange::begin(ClientStream& client_stream) {
 }
 
 bool Exchange::forwards_upgrade() const {
-  return !request_values_->tunnel.connect() && info_.origin->speaks.h1 &&
+  return !request_values_->tunnel.connect() && info_.origin->protocols.h1 &&
          !http::iequals(request_.fields.get("upgrade"), "h2c");
 }
 

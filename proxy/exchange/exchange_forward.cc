@@ -94,7 +94,7 @@ UpstreamStream& Exchange::select_upstream_stream() {
   const pool::Lease& lease = attempt_->lease;
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
-    streams_->h1.begin(connection, request_.method, request_values_->tunnel.upgrade(), info_.origin->speaks.bare_lf);
+    streams_->h1.begin(connection, request_.method, request_values_->tunnel.upgrade(), info_.origin->protocols.bare_lf);
     return streams_->h1;
   }
   auto& session = static_cast<H2Connection&>(connection);

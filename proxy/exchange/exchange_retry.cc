@@ -35,7 +35,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   }
   const bool reused = attempt_->lease.reused();
   RequestFate fate = failure.fate(reused);
-  if (failure.ask_h1 && !info_.origin->speaks.h1) {
+  if (failure.ask_h1 && !info_.origin->protocols.h1) {
     fate = RequestFate::violated;
     failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
   }

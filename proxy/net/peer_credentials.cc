@@ -34,11 +34,11 @@ PeerCredentials peer_of(int fd) {
     return peer_credentials;
   }
   peer_credentials.address = "unix";
-  ucred who{};
-  length = sizeof who;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0) {
-    peer_credentials.pid = who.pid;
-    peer_credentials.uid = who.uid;
+  ucred credentials{};
+  length = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0) {
+    peer_credentials.pid = credentials.pid;
+    peer_credentials.uid = credentials.uid;
   }
   return peer_credentials;
 }

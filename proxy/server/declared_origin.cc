@@ -30,7 +30,7 @@ std::optional<admin::PoolAnalysis> declared_study(const config::Config& config, 
   if (settings == nullptr) return std::nullopt;
   const pool::Scheme scheme = settings->origin.scheme;
   admin::PoolAnalysis study;
-  study.limits = limits_of(settings->pool, scheme, speaks_of(settings->upstream, scheme), config);
+  study.limits = limits_of(settings->pool, scheme, protocols_of(settings->upstream, scheme), config);
   study.wait_timeout = settings->pool.wait_timeout;
   return study;
 }

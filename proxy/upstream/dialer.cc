@@ -247,14 +247,14 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
 
   // Decided by ALPN; without TLS by prior knowledge.
   Result<bool> chose_h2(const net::Dialed& dialed) const {
-    const bool h2 = origin_.tls == nullptr ? origin_.speaks.h2 : dialed.transport->security().alpn == "h2";
+    const bool h2 = origin_.tls == nullptr ? origin_.protocols.h2 : dialed.transport->security().alpn == "h2";
     if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
       return Fault{FaultKind::tls_protocol, Side::upstream,
                    "the origin selected HTTP/2, but the request needs HTTP/1.1"};
     }
     if (h2) return true;
     if (origin_.tls == nullptr) return false;
-    if (origin_.speaks.h1 && reservation_.kind() != pool::ProtocolMask::h2_only) return false;
+    if (origin_.protocols.h1 && reservation_.kind() != pool::ProtocolMask::h2_only) return false;
     return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2"};
   }
 

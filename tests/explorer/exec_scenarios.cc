@@ -215,7 +215,7 @@ class TheHelperComesAsItReturns : public Production {
   TheHelperComesAsItReturns() : Production(3) {
     word.begin();
     add_work();
-    word.let_go(StrategyWord::handed);
+    word.release_role(StrategyWord::handed);
   }
   void run(unsigned thread) override {
     const auto has_role = [&] {
@@ -234,11 +234,11 @@ class TheHelperIsRefused : public Production {
   TheHelperIsRefused() : Production(3) {
     word.begin();
     add_work();
-    word.let_go(StrategyWord::queued);
+    word.release_role(StrategyWord::queued);
   }
   void run(unsigned thread) override {
     const auto has_role = [&] {
-      if (thread == 0) return word.take_back(StrategyWord::queued);
+      if (thread == 0) return word.reacquire_role(StrategyWord::queued);
       add_work();
       return word.begin();
     };

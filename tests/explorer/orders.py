@@ -19,7 +19,7 @@ CAUGHT = {
     "exec/strategy_word.h arrive success release": "word: the helper comes as the producer returns",
     "exec/strategy_word.h change success acquire": "word: work comes as the producer goes",
     "exec/strategy_word.h change success release": "word: work comes as the producer goes",
-    "exec/strategy_word.h take_back success release": "word: the helper is refused",
+    "exec/strategy_word.h reacquire_role success release": "word: the helper is refused",
     "pool/core/blocks.h count load relaxed": "a scrape against a reservation that is undone",
     "pool/core/blocks.h grow store relaxed": "a scrape against a reservation that is undone",
     "pool/core/capacity.h now load acquire": "a wish meets a place that is freed",
@@ -65,7 +65,7 @@ GROUPS = {
     "bitmap": (r"core/entry\.h ", "three takers in turn over all entries"),
     "places": (r"pending_places\.h ", "a discard meets a wish"),
     "budget": (r"connection_budget\.(h|cc) ", "an end meets hunger for the total"),
-    "strategy": (r"strategy_word\.h (let_go|take_back|arrive) ", "word: the helper comes as the producer returns"),
+    "strategy": (r"strategy_word\.h (release_role|reacquire_role|arrive) ", "word: the helper comes as the producer returns"),
     "history": (r"borrow_history\.h ", "the history is read while a record is replaced"),
 }
 

@@ -14,9 +14,9 @@ constexpr Duration kLate = HandoverPace::kLate, kShortest = HandoverPace::kShort
 class Pace : public ::testing::Test {
  protected:
   void hand_over(Duration alone) {
-    pace.let_go(now);
+    pace.role_released(now);
     now += alone;
-    pace.taken(now);
+    pace.role_taken(now);
   }
   void hand_over_in_time(int times) {
     for (int n = 0; n < times * static_cast<int>(HandoverPace::kInTime); ++n) hand_over(kLate - 1ns);

@@ -236,9 +236,9 @@ TEST(StrategyWord, LooksOnceMoreWhenItWasToldToWhileProducing) {
 TEST(StrategyWord, HasOneHandOverOutstanding) {
   StrategyWord word;
   EXPECT_TRUE(word.begin());
-  EXPECT_TRUE(word.let_go(StrategyWord::handed)) << "call it";
+  EXPECT_TRUE(word.release_role(StrategyWord::handed)) << "call it";
   EXPECT_TRUE(word.again());
-  EXPECT_FALSE(word.let_go(StrategyWord::handed)) << "it is under way";
+  EXPECT_FALSE(word.release_role(StrategyWord::handed)) << "it is under way";
   EXPECT_TRUE(word.arrive(StrategyWord::handed));
   EXPECT_TRUE(word.end());
 }
@@ -248,7 +248,7 @@ TEST(StrategyWord, DoesNotTakeAQueuedHelperForAHandedOne) {
   EXPECT_TRUE(word.dispatch());
   EXPECT_FALSE(word.dispatch()) << "it is under way";
   EXPECT_TRUE(word.begin());
-  EXPECT_TRUE(word.let_go(StrategyWord::handed)) << "the queued one may wait behind tasks that block";
+  EXPECT_TRUE(word.release_role(StrategyWord::handed)) << "the queued one may wait behind tasks that block";
   EXPECT_TRUE(word.arrive(StrategyWord::handed));
   EXPECT_FALSE(word.arrive(StrategyWord::queued));
   EXPECT_TRUE(word.end());

@@ -27,7 +27,7 @@ Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& 
 void Probe::start() {
   connection().user = this;
   const std::string& what = origin_.pool.health_check.probe;
-  reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.speaks.bare_lf);
+  reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.protocols.bare_lf);
   timer_.arm(context_.loop.now() + origin_.pool.connect_timeout);
   WriteBatch out;
   write_line(out.text());

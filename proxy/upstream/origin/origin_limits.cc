@@ -8,22 +8,22 @@
 namespace carpool::proxy {
 
 // Over TLS the origin chooses; plain text means HTTP/1.1 unless only HTTP/2 is allowed (prior knowledge).
-ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
+ProtocolSet protocols_of(const config::Upstream& upstream, pool::Scheme scheme) {
   const auto lists = [&](std::string_view word) {
     return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
   };
-  ProtocolSet speaks{lists("h1"), lists("h2")};
+  ProtocolSet protocols{lists("h1"), lists("h2")};
   if (scheme == pool::Scheme::tcp) return {true, false};
-  if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
-  speaks.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
-  return speaks;
+  if (scheme == pool::Scheme::http && protocols.h1) protocols.h2 = false;
+  protocols.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
+  return protocols;
 }
 
 namespace {
 // Assumed until the first connection reports its limit.
-std::uint32_t expected_streams(const ProtocolSet& speaks, std::uint32_t max_streams) {
-  if (!speaks.h2) return 1;
-  return speaks.h1 ? 0 : max_streams;
+std::uint32_t expected_streams(const ProtocolSet& protocols, std::uint32_t max_streams) {
+  if (!protocols.h2) return 1;
+  return protocols.h1 ? 0 : max_streams;
 }
 
 // All connections of a tcp origin are tunnels, so their number is its size, and a request that finds it full waits in
@@ -37,7 +37,7 @@ std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::
 }
 }  // namespace
 
-pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks,
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& protocols,
                        const config::Config& config) {
   const bool tunnels_only = scheme == pool::Scheme::tcp;
   pool::Limits limits;
@@ -61,7 +61,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
   limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
-  limits.expected_streams = expected_streams(speaks, settings.max_streams);
+  limits.expected_streams = expected_streams(protocols, settings.max_streams);
   return limits;
 }
 

@@ -8,8 +8,8 @@
 
 namespace carpool::proxy {
 
-ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme);
-pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks,
+ProtocolSet protocols_of(const config::Upstream& upstream, pool::Scheme scheme);
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& protocols,
                        const config::Config& config);
 
 }  // namespace carpool::proxy

@@ -137,7 +137,7 @@ void OriginRegistry::apply_limits(Instant now) {
   }
   for (OriginRuntime* context : all()) {
     pool::Destination& destination = *context->destination;
-    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks, *config), now);
+    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->protocols, *config), now);
   }
 }
 
@@ -165,10 +165,10 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->requests.open(context->request.rate, context->request.rate_burst);
   context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
   context->authority = origin.authority();
-  context->speaks = speaks_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
+  context->protocols = protocols_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
   if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
   context->parent = identities_[identity_number(origin)].parent;
-  const bool absolute = origin.scheme == pool::Scheme::http && !context->speaks.h2;
+  const bool absolute = origin.scheme == pool::Scheme::http && !context->protocols.h2;
   if (context->parent != nullptr && absolute) context->absolute = origin.label();
   // The requests inside a tunnel are not visible.
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
@@ -199,7 +199,7 @@ bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
 Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginRuntime> context = describe(origin);
-  const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks, *config_);
+  const pool::Limits limits = limits_of(context->pool, origin.scheme, context->protocols, *config_);
   const bool configured = settings_of(origin) != nullptr;
   Result<pool::Destination*> destination =
       directory_->at(origin, limits, Clock::now(), configured ? pool::Listing::configured : pool::Listing::unlisted);

@@ -42,7 +42,7 @@ struct OriginRuntime {
   config::Request request;
   std::string authority;       // Host for this origin
   TlsIdentity* tls = nullptr;  // null: plain text
-  ProtocolSet speaks;
+  ProtocolSet protocols;
   const net::ParentProxy* parent = nullptr;  // the origin is reached through it; null: directly
   std::string absolute;  // "http://host:port", before the path of requests that `parent` gets; empty: origin form
   std::vector<net::Address> pinned;
@@ -72,7 +72,7 @@ struct OriginRuntime {
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           speaks == other.speaks && parent == other.parent && pinned == other.pinned &&
+           protocols == other.protocols && parent == other.parent && pinned == other.pinned &&
            restricted == other.restricted && streaming == other.streaming && allow == other.allow &&
            credentials == other.credentials;
   }

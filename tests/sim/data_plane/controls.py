@@ -40,7 +40,7 @@ TABLE = [
     ("DATA before the final head is a body", "proxy/http/h2/session_receive.cc",
      "if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);", ""),
     ("HTTP_1_1_REQUIRED leads an HTTP/2-only origin to HTTP/1.1", "proxy/exchange/exchange_retry.cc",
-     "failure.ask_h1 && !info_.origin->speaks.h1", "false"),
+     "failure.ask_h1 && !info_.origin->protocols.h1", "false"),
     ("attempts have no bound", "proxy/exchange/retry_state.cc", "attempts() >= most_attempts(max_retries)", "false"),
     ("a client's waiting bytes are lost when its response breaks off", "proxy/downstream/h1_client_input.cc",
      "cut_ = close_is_end_ || next == AfterExchange::spoilt;\n      close_when_sent_ = true;", "return lost();"),

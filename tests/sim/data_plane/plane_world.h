@@ -198,7 +198,7 @@ class PlaneWorld final : public pool::Environment {
         shares_.see(exchange);
         const bool runs = exchange.state() != proxy::ExchangeState::idle;
         holders.exchanges += runs ? 1 : 0;
-        holders.streams += runs && exchange.info().origin != nullptr && exchange.info().origin->speaks.h2 ? 1 : 0;
+        holders.streams += runs && exchange.info().origin != nullptr && exchange.info().origin->protocols.h2 ? 1 : 0;
       });
       holders.clients += one->clients();
     }
@@ -398,7 +398,7 @@ class PlaneWorld final : public pool::Environment {
     if (stopped_ || (!link.greeting && chance(random, plan_.failing))) {
       return fail_dial(link, {FaultKind::connect_refused, Side::upstream, "refused"});
     }
-    if (proxy::OriginRuntime* const origin = origins_->of(*link.destination); origin->speaks.h2)
+    if (proxy::OriginRuntime* const origin = origins_->of(*link.destination); origin->protocols.h2)
       return greet(link, *origin);
     if (link.destination->origin().scheme == pool::Scheme::tcp) {
       link.tunnel = std::make_unique<ScriptedTunnel>(account, link.wire);

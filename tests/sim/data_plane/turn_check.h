@@ -26,7 +26,7 @@ class TurnCheck {
     const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
     if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.info().origin];
     // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
-    if (exchange.info().origin->speaks.h2 || exchange.info().retries != 0) return;
+    if (exchange.info().origin->protocols.h2 || exchange.info().retries != 0) return;
     if (one == nullptr || one->noisy() || one->tunnels() || has_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.info().origin);
     entry.seen = true;
