@@ -100,6 +100,7 @@ class H1Client final : public ClientConnection,
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
   bool on_fed(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
   bool begin_request(std::size_t more) LOOP_ONLY;
+  bool is_gateway() const LOOP_ONLY;
   bool ends_connect_here(std::size_t more) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
   bool is_not_the_repeat() LOOP_ONLY;

@@ -100,7 +100,8 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
 
 // `more`: bytes that were read behind the head.
 bool H1Client::begin_request(std::size_t more) {
-  const http::RequestHead& request = exchange_->request();
+  http::RequestHead& request = exchange_->request();
+  if (request.version == http::Version::http10 && !is_gateway()) request.keep_alive = false;
   const std::uint64_t body = request.framing == http::Framing::length ? request.length : 0;
   head_complete_ = true;
   informed_ = close_is_end_ = close_sent_ = false;
@@ -115,6 +116,13 @@ bool H1Client::begin_request(std::size_t more) {
   reader_.reset();  // already answered; the connection continues only if no body is still to come
   if (at_hand) skipped_ = body;
   return false;
+}
+
+// An HTTP/1.0 client may itself be a proxy that has passed Connection on without a meaning for it, so a proxy keeps no
+// connection with it (RFC 9112 §9.3). On a listener of one origin, and inside a CONNECT, carpool is no proxy but that
+// origin's gateway.
+bool H1Client::is_gateway() const {
+  return !listen_.origin.empty() || interception() != nullptr;
 }
 
 void H1Client::on_body(std::string_view bytes) {

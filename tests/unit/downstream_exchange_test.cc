@@ -318,6 +318,25 @@ TEST_F(AnExchange, ClosesAClientAtOnceThatIsDrainedBeforeItsAnswer) {
   EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
 }
 
+constexpr std::string_view kOldThatStays =
+    "GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\nConnection: keep-alive\r\n\r\n";
+
+TEST_F(AnExchange, KeepsNoOldClientOfAProxy) {
+  test::MemoryWire& one = asked(kOldThatStays);
+  plane_.from_origin(0, kEmpty);
+  EXPECT_TRUE(has(one.outgoing, "Connection: close\r\n")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone);
+}
+
+TEST_F(AnExchange, KeepsAnOldClientOfAGateway) {
+  plane_.listen.origin = "http://a.test";
+  plane_.listener.change(plane_.listen);
+  test::MemoryWire& one = asked(kOldThatStays);
+  plane_.from_origin(0, kEmpty);
+  EXPECT_TRUE(has(one.outgoing, "Connection: keep-alive\r\n")) << one.outgoing;
+  EXPECT_FALSE(one.shut || one.gone);
+}
+
 TEST_F(AnExchange, GivesItsConnectionBackWhenItsClientEnds) {
   asked();
   plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
