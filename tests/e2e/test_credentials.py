@@ -56,6 +56,24 @@ def test_the_field_is_added_and_replaces_the_clients_own(origin, carpool):
     assert fields_of(o, "x-api-key") == [["k"]] * 2
 
 
+TRICKS = {
+    "named-in-connection": b"Connection: authorization, x-api-key\r\n\r\n",
+    "trailers": b"Transfer-Encoding: chunked\r\nTrailer: X-Api-Key\r\n\r\n0\r\nAuthorization: mine\r\nX-Api-Key: mine\r\n\r\n",
+    "trailers-named-in-connection": b"Connection: x-api-key\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Api-Key: mine\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
+def test_a_client_can_neither_remove_the_field_nor_add_another_one(origin, carpool, trick):
+    o = origin()
+    c = carpool(origin=[origin_with(o, {**BEARER, "X-Api-Key": "k"})])
+    with c.client() as client:
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\n" % o.url.encode() + trick)
+        assert client.response().status == 200
+    assert (fields_of(o, "authorization"), fields_of(o, "x-api-key")) == ([["Bearer planted-text"]], [["k"]])
+    assert o.seen[0].message.trailers == []
+
+
 def test_other_origins_and_trace_get_nothing(origin, carpool):
     o, other = origin(), origin()
     c = carpool(origin=[origin_with(o, BEARER)])

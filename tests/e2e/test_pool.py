@@ -7,6 +7,7 @@ import zlib
 
 import pytest
 from harness.blackhole import BlackholeServer
+from harness.h2_client import H2Client
 from harness.wait import until
 from harness.wire import Gone
 
@@ -56,6 +57,34 @@ def test_waiters_are_served_in_order_across_loops(origin, carpool, gate):
     assert o.targets() == ["/%d" % i for i in range(12)] and o.opened == 1
     for client in clients:
         client.close()
+
+
+def test_clients_of_both_protocols_stand_in_one_line_and_those_that_left_are_passed_over(origin, carpool, gate):
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    o = origin(held)
+    c = carpool(pool={"size": 1, "wait_timeout": "60s"})
+    clients = []
+    for i in range(10):
+        clients.append(H2Client(c.address) if i % 2 else c.client())
+        if i % 2:
+            clients[i].ask("/%d" % i, authority=o.authority)
+        else:
+            clients[i].ask("GET", "%s/%d" % (o.url, i))
+        if i == 0:
+            gate.wait_for(1)
+        until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == i, what="%d waiting" % i)
+    clients[3].h2.reset_stream(1)
+    clients[3].flush()
+    clients[6].close()
+    until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 7, what="two have left")
+    gate.open()
+    stay = [i for i in range(10) if i not in (3, 6)]
+    assert [(clients[i].answer(1) if i % 2 else clients[i].response()).status for i in stay] == [200] * 8
+    assert o.targets() == ["/%d" % i for i in stay] and o.opened == 1
+    for client in clients:
+        client.sock.close()
 
 
 def test_an_origin_that_waits_for_the_total_is_counted(origin, carpool, gate):
