@@ -1,8 +1,13 @@
 """The live page in a real browser: it loads under its own policy, shows events, and its buttons work."""
+import contextlib
+import math
 import os
 import pathlib
+import random
 import shutil
 import subprocess
+import threading
+import time
 
 import pytest
 from harness import browser as browser_module
@@ -158,6 +163,8 @@ def test_two_hundred_origins_and_a_thousand_connections_are_shown(browser, carpo
 
 
 PICTURES = pathlib.Path(__file__).parents[2] / "docs/images"
+RENEWS = bool(os.environ.get("CARPOOL_UPDATE_IMAGES"))
+SEEN = 24  # points of a picture's plots, three seconds each
 
 
 @pytest.mark.parametrize("count", [3, 50, 200])
@@ -192,7 +199,9 @@ def test_it_fits_the_window_whatever_it_shows(browser, origin, carpool, count):
     else:
         browser.run("(() => { const s = document.getElementById('sort'); s.value = 'busy'; s.dispatchEvent(new Event('change')); })()")
         browser.see("document.querySelector('.pool .c.borrowed') && document.querySelector('.pool').textContent.includes(%r)" % busy[0])
-    if os.environ.get("CARPOOL_UPDATE_IMAGES"):
+    if RENEWS:
+        with c.client() as client:
+            until(lambda: served(client, names[-1] + "/", 3) or browser.run("whole.history.at.length") > 4, 60, "points of the plots")
         browser.screenshot(PICTURES / ("page-%d-origins.png" % count))
     for width in (1280, 700):
         browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
@@ -226,19 +235,52 @@ def axe():
 @pytest.fixture
 def shown(browser, origin, carpool):
     """A page with an origin that works, one that is paused and one that only fails; the first one is opened."""
-    good, quiet, nobody = origin(), origin(), "http://127.0.0.1:%d" % free_port()
-    c = carpool(origin=[{"uri": good.url}, {"uri": quiet.url}])
+    good, quiet, nobody = "http://orders.example", "http://inventory.example", "http://billing.example"
+    there = {good: origin(busy_at_times).authority, quiet: origin().authority, nobody: "127.0.0.1:%d" % free_port()}
+    c = carpool(pool={"size": 6, "wait_timeout": "60s"}, origin=[{"uri": uri, "addresses": [address]} for uri, address in there.items()])
     with c.client() as client:
-        served(client, good.url + "/", 20)
-        served(client, quiet.url + "/")
-        for _ in range(5):
-            assert client.get(nobody + "/").status == 502
-        assert c.admin("POST", "/pools/%s/pause" % quiet.url.replace(":", "%3A").replace("/", "%2F")).status == 200
+        served(client, good + "/", 20)
+        served(client, quiet + "/")
+        assert c.admin("POST", "/pools/%s/pause" % quiet.replace(":", "%3A").replace("/", "%2F")).status == 200
         open_page(browser, c)
-        browser.see("document.querySelectorAll('.pool').length === 3")
-        browser.run("pools.get('%s').toggle()" % good.url)
-        until(lambda: served(client, good.url + "/", 5) or browser.run("whole.history.at.length") > 2, 20, "three samples")
-    return good, quiet, nobody
+        with traffic(c, good + "/") if RENEWS else contextlib.nullcontext():
+            for _ in range(5):
+                assert client.get(nobody + "/").status == 502
+            browser.see("document.querySelectorAll('.pool').length === 3")
+            browser.run("pools.get('%s').toggle()" % good)
+            until(lambda: served(client, good + "/", 5) or browser.run("whole.history.at.length") > 2, 20, "three samples")
+            if RENEWS:
+                until(lambda: client.get(nobody + "/").status == 502 and browser.run("whole.history.at.length") > SEEN, 5 * SEEN, "a minute of points")
+            yield good, quiet, nobody
+
+
+def busy_at_times(exchange):
+    """Answers after some milliseconds when a picture is taken."""
+    exchange.read_body()
+    if RENEWS:
+        threading.Event().wait(random.uniform(0.004, 0.02) if random.random() < 0.97 else 0.06)
+    exchange.reply()
+
+
+@contextlib.contextmanager
+def traffic(c, url):
+    """Requests that come in waves, at times more than the pool's connections."""
+    stop, began = threading.Event(), time.monotonic()
+
+    def ask(number):
+        with c.client() as client:
+            while not stop.wait(random.uniform(0, 0.03)):
+                if number <= 5 + 4 * math.sin((time.monotonic() - began) / 6):
+                    served(client, url)
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(10)]
+    for one in threads:
+        one.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for one in threads:
+            one.join()
 
 
 def test_plots_show_all_origins_and_each(browser, shown):
@@ -249,7 +291,7 @@ def test_plots_show_all_origins_and_each(browser, shown):
     told = browser.run("[...document.querySelectorAll('#all .plot p')].map(p => p.textContent)")
     assert "all" in told[0] and "failed" in told[0] and "p50" in told[1] and "p99" in told[1] and "open" in told[3], told
     most = browser.run("Math.max(...whole.history.rate)")
-    slowest = browser.run("Math.max(...pools.get('%s').history.p99.filter(v => v !== null))" % good.url)
+    slowest = browser.run("Math.max(...pools.get('%s').history.p99.filter(v => v !== null))" % good)
     assert most > 0 and 0 < slowest < 5, (most, slowest)
     browser.see("(() => { const c = document.querySelector('#all canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
                 " return d.some(v => v !== 0); })()")
@@ -283,8 +325,15 @@ def test_quantiles_are_within_the_buckets(browser, shown):
     assert browser.run("quantile(Array(18).fill(0).concat([3]), 0.5)") == 60
 
 
+def test_the_axis_of_a_plot_without_values_has_marks_that_differ_and_few_values_are_dots(browser, carpool):
+    open_page(browser, carpool())
+    assert browser.run("PLOTS.map(([title, , show, least]) => [show(0), show(ceiling(null, least) / 1.1)])") == [
+        ["0.0", "1.0"], ["0.0 ms", "1.0 ms"], ["0", "1"], ["0", "1"]]
+    assert browser.run("[[1, 2], [1, 2, 3]].map(at => dotted({ data: [at] }))") == [True, False]
+
+
 def test_an_origin_that_only_fails_looks_like_it_and_says_why(browser, shown):
-    good, quiet, nobody = shown[0].url, shown[1].url, shown[2]
+    good, quiet, nobody = shown
     classes = dict(browser.run("[...document.querySelectorAll('.pool')].map(p => [p.getAttribute('aria-label'), p.className])"))
     assert "fails" in classes[nobody] and "fails" not in classes[good] and "fails" not in classes[quiet], classes
     tags = dict(browser.run("[...document.querySelectorAll('.pool')].map(p => [p.getAttribute('aria-label'), "
@@ -315,7 +364,7 @@ def test_axe_finds_nothing(browser, shown, look):
     found = browser.run("axe.run().then(r => r.violations.map(v => [v.id, v.impact, v.nodes.map(n => n.html.slice(0, 200) + n.failureSummary)]))")
     assert found == [], found
     assert browser.run("axe.run().then(r => r.passes.length)") > 15, "it has looked"
-    if os.environ.get("CARPOOL_UPDATE_IMAGES"):
+    if RENEWS:
         browser.screenshot(PICTURES / ("page-%s.png" % look))
 
 
