@@ -340,6 +340,8 @@ def test_an_origin_that_only_fails_looks_like_it_and_says_why(browser, shown):
                             "[...p.querySelectorAll('.tag')].filter(t => !t.hidden).map(t => t.textContent)])"))
     assert tags[quiet] == ["paused"] and tags[good] == []
     assert len(tags[nobody]) == 1 and tags[nobody][0].startswith("failing: 5 of 5 requests") and tags[nobody][0].endswith("connections are refused")
+    told = browser.run("why_failing({ data: { last_15_seconds: { requests: 1234, failed: 1200 }, failures: {} } })")
+    assert told == "failing: 1,200 of 1,234 requests in the last 15 seconds"
 
 
 def test_on_a_phone_nothing_scrolls_sideways_and_an_origin_is_one_row(browser, shown):
