@@ -129,14 +129,14 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
 inline constexpr Metric kTlsFloods{"carpool_tls_floods_total", counter, "peer",
                                    "Connections ended because the peer (client, origin) sent more than 32 TLS "
                                    "messages without data in between (KeyUpdate, for example)."};
-inline constexpr Metric kParentRefusals{
-    "carpool_parent_proxy_refusals_total", counter, "reason",
-    "Answers of upstream.proxy that served no request: credentials (407), forbidden (another 4xx), unavailable (5xx), "
-    "other, unanswered (it closed the connection)."};
+inline constexpr Metric kParentRefusals{"carpool_parent_proxy_refusals_total", counter, "reason",
+                                        "Responses of upstream.proxy that refused a request: credentials (407), "
+                                        "forbidden (another 4xx), unavailable (5xx), "
+                                        "other, unanswered (it closed the connection)."};
 inline constexpr Metric kProxyHeaders{
     "carpool_downstream_proxy_headers_total", counter, "result",
-    "Connections to listeners with proxy_protocol: named (the header has the client's address), local (the peer speaks "
-    "for itself), or closed: untrusted (listen.trusted does not name the peer), malformed, missing (none within "
+    "Connections to listeners with proxy_protocol: named (the header has the client's address), local (the peer is the "
+    "client), or closed: untrusted (listen.trusted does not name the peer), malformed, missing (none within "
     "listen.header_timeout)."};
 inline constexpr Metric kAuthentications{
     "carpool_downstream_authentications_total", counter, "result",
@@ -152,26 +152,26 @@ inline constexpr Metric kStaleCredentials{"carpool_credential_files_stale", gaug
 inline constexpr Metric kTokenRequests{
     "carpool_oauth2_token_requests_total", counter, "origin,result",
     "Requests for a token of the origin, by result: granted, refused (the endpoint answered with an error), unusable "
-    "(the answer is no token), timeout (oauth2.timeout) or failed (the endpoint was not reached)."};
+    "(the response contains no token), timeout (oauth2.timeout) or failed (the endpoint was not reached)."};
 inline constexpr Metric kOtlpSpans{
     "carpool_otlp_spans_total", counter, "result",
     "Spans of carpool's own (otlp.traces), by result: exported, rejected (by the collector, which accepted others of "
     "the "
-    "same request), refused (the answer permits no other attempt), given_up (every attempt failed), buffer_full "
+    "same request), refused (the status permits no other attempt), given_up (every attempt failed), buffer_full "
     "(otlp.buffer)."};
 inline constexpr Metric kOtlpRequests{
     "carpool_otlp_requests_total", counter, "signal,result",
     "Requests to otlp.endpoint, by what they carry (traces, metrics) and by result: accepted, refused (a status that "
     "permits no other "
-    "attempt), unavailable (429, 502, 503, 504), unusable (200 with what is no answer of OTLP), timeout "
+    "attempt), unavailable (429, 502, 503, 504), unusable (200 with a body that is no OTLP response), timeout "
     "(otlp.timeout), "
-    "failed (the collector was not reached, or its answer is incomplete)."};
+    "failed (the collector was not reached, or its response is incomplete)."};
 inline constexpr Metric kInterceptConnects{
     "carpool_intercept_connects_total", counter, "origin,result",
     "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
     "certificate), failed (another fault of its TLS handshake), or the reason why it stayed a tunnel: not_tls, alpn "
     "(neither h2 nor http/1.1 is offered), distrusted (refused before), early (bytes before the response), in_tls (the "
-    "client speaks TLS with the listener), in_h2 (sent in a stream of HTTP/2), no_leaf (no certificate could be "
+    "client uses TLS to the listener), in_h2 (sent in a stream of HTTP/2), no_leaf (no certificate could be "
     "made)."};
 inline constexpr Metric kInterceptRefusals{
     "carpool_intercept_refusals_total", counter, "origin,offer,alert",
@@ -264,10 +264,10 @@ inline constexpr Metric kAdminShed{
     "carpool_admin_shed_total", counter, "door,what",
     "Connections to the admin endpoint (door admin) or to [metrics] address (door metrics) closed to make room for "
     "another (idle), and requests answered with 503 because too many responses are being produced (busy)."};
-inline constexpr Metric kAdminAbuse{"carpool_admin_abuse_total", counter, "door,kind",
-                                    "HTTP/2 connections to the admin endpoint (door admin) or to [metrics] address "
-                                    "(door metrics) ended because of what "
-                                    "the client did, by kind, as carpool_downstream_h2_abuse_total."};
+inline constexpr Metric kAdminAbuse{
+    "carpool_admin_abuse_total", counter, "door,kind",
+    "HTTP/2 connections to the admin endpoint (door admin) or to [metrics] address "
+    "(door metrics) ended for abuse by the client, by kind, as carpool_downstream_h2_abuse_total."};
 inline constexpr Metric kAdminHandshakes{"carpool_admin_handshakes_total", counter, "result",
                                          "TLS handshakes of clients of the admin endpoint, by result as "
                                          "carpool_downstream_handshakes_total."};
