@@ -29,6 +29,8 @@ def test_pools_are_a_table_or_json(used):
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[0].split()[:4] == ["ORIGIN", "OPEN", "IDLE", "BUSY"]
     assert lines[1].split()[:4] == [o.url, "1", "1", "0"]
+    for same in ("localhost:%d", "http://localhost:%d/"):
+        assert run("pools", "--admin", same % c.admin_address[1]).stdout.splitlines()[0] == lines[0]
     as_json = run("--admin", c.admin_text, "--json", "pools")
     assert json.loads(as_json.stdout)["pools"][0]["origin"] == o.url
 
@@ -186,6 +188,9 @@ def test_nobody_there_is_exit_code_two():
 
 def test_wrong_use_is_exit_code_one(used):
     _, c = used
+    for address in ("nonsense", ":9901", "127.0.0.1"):
+        done = run("pools", "--admin", address)
+        assert (done.returncode, done.stdout) == (1, "") and "is not an address" in done.stderr and done.stderr.count("\n") == 1, done
     for wrong in (["pools", "--nonsense"], ["pools", "a", "b"], ["pools", "--size", "3"], ["warm-up", "a", "--size"], ["completion", "tcsh"], ["man", "nothing"]):
         assert run(*wrong, "--admin", c.admin_text).returncode == 1, wrong
     assert run("nonsense").returncode == 1

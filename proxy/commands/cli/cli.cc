@@ -82,6 +82,11 @@ class Session {
     return code;
   }
 
+  // The only malformed request is an address that is none.
+  int unanswered(const Fault& fault) const {
+    return fail(fault.kind == FaultKind::malformed_request ? kWrongUse : kNoAnswer, fault.detail);
+  }
+
   void announce_drain(const std::string& origin) const {
     const std::string lasts = request_.value("--for");
     err_ << "carpool: drain " << origin << ": idle connections close now, borrowed ones when they are returned, and "
@@ -130,8 +135,10 @@ class Session {
       }
       if (scheme == "https://") instance_.trust = trust_of_flags();
     }
-    instance_.address = std::move(address);
     const bool tls = instance_.trust.has_value();
+    constexpr std::string_view kLocal = "localhost:";
+    if (!tls && address.starts_with(kLocal)) address.replace(0, kLocal.size(), "127.0.0.1:");
+    instance_.address = std::move(address);
     for (const char* const flag : {"--cacert", "--client-cert", "--client-key"}) {
       if (!tls && request_.has(flag)) return fail(kWrongUse, std::string(flag) + " needs --admin https://HOST:PORT");
     }
@@ -167,7 +174,7 @@ class Session {
 
   int ask_for(std::string_view method, const std::string& target, Json& answer) const {
     const Result<Reply> reply = ask(instance_, method, target);
-    if (!reply) return fail(kNoAnswer, reply.fault().detail);
+    if (!reply) return unanswered(reply.fault());
     answer = object_in(*reply);
     if (reply->status >= 400) return refused(*reply, answer);
     return answer.is_object() ? kDone : fail(kRefused, "the response is not a JSON object");
@@ -211,7 +218,7 @@ class Session {
   // The only response that is TOML instead of JSON; printed unchanged.
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
-    if (!reply) return fail(kNoAnswer, reply.fault().detail);
+    if (!reply) return unanswered(reply.fault());
     if (reply->status >= 400) return refused(*reply, object_in(*reply));
     out_ << reply->body;
     return kDone;
