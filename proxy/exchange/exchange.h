@@ -115,6 +115,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
     return request_.framing == none || (request_.framing == length && request_.length == 0);
   }
   bool begun() const LOOP_ONLY { return info_.began != Instant{}; }
+  // Nothing of the request is to come before its response. An extended CONNECT (RFC 8441) has no body and does not end.
+  bool all_received() const { return request_body_.ended() || !request_body_.expected(); }
   void enter(ExchangeEvent event) LOOP_ONLY;
 
   // ---- the way to a connection (exchange_borrow.cc); `over`: the body is still to come, the exchange waits for a
@@ -146,6 +148,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the response travels (exchange_response.cc) ----
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
+  void note_authentication() LOOP_ONLY;
   bool keeps_connection() LOOP_ONLY;
   bool request_settled() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;

@@ -59,6 +59,9 @@ AttemptState Exchange::on_response_head() {
     return AttemptState::over;
   }
   tell_pool_of_answer();
+  // Before any retry: a response that is dropped gives its connection back to the pool, too.
+  const bool bound = attempt_->authenticated;
+  note_authentication();
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
   if (response_.status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
@@ -78,9 +81,6 @@ AttemptState Exchange::on_response_head() {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
     info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
   }
-  const bool bound = attempt_->authenticated;
-  attempt_->authenticated = bound || (!attempt_->lease.shared() &&
-                                      (authenticates_connection(request_) || authenticates_connection(response_)));
   enter(ExchangeEvent::response_head);
   // The response may arrive before the request is complete. Whether the client will send the rest is unknown, so its
   // connection ends with the response.
@@ -88,6 +88,11 @@ AttemptState Exchange::on_response_head() {
   request_values_->close_client = client_stream_->send_head(
       response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients() || unbinds);
   return AttemptState::alive;
+}
+
+void Exchange::note_authentication() {
+  if (attempt_->lease.shared()) return;
+  attempt_->authenticated |= authenticates_connection(request_) || authenticates_connection(response_);
 }
 
 // Returns true if the connection can carry another request of this client, which it has authenticated.

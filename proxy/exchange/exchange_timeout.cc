@@ -15,7 +15,7 @@ void Exchange::touch() {
   if (state_ == ExchangeState::idle) return;
   ExchangeDeadlines& deadlines = request_values_->deadlines;
   const Instant now = context_.loop.now();
-  const bool ended = request_body_.ended();
+  const bool ended = all_received();
   deadlines.measures_body(state_, ended) ? deadlines.measure(now, request_body_.received(), wants_input())
                                          : deadlines.do_not_measure();
   timer_.arm(deadlines.next(state_, now, ended));
@@ -51,7 +51,7 @@ void Exchange::on_deadline() {
 
 Awaited Exchange::awaited() const {
   Awaited awaited;
-  awaited.body_ended = request_body_.ended();
+  awaited.body_ended = all_received();
   awaited.origin_queued = attempt_ && attempt_->upstream_stream->backlog() != 0;
   awaited.client_queued = client_stream_->backlog() != 0;
   awaited.dialing = info_.origin->dialing();
@@ -85,7 +85,7 @@ std::string_view Exchange::phase() const {
       return info_.origin->dialing() ? "connecting" : "waiting for a connection";
     }
     case ExchangeState::forwarding:
-      return request_body_.ended() ? "waiting for the response head" : "sending the request body";
+      return all_received() ? "waiting for the response head" : "sending the request body";
     case ExchangeState::relaying:
       return "receiving the response body";
     case ExchangeState::tunnel:

@@ -104,10 +104,42 @@ TEST_F(AfterAStatus, AClientOfAnAuthenticatedConnectionGetsTheStatus) {
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << one.outgoing;
 }
 
+TEST_F(AfterAStatus, ARequestThatAuthenticatesItsConnectionIsNotSentAgainAndNoOtherClientGetsTheConnection) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: Negotiate abc\r\n\r\n");
+  plane_.from_origin(0, kBusy);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << one.outgoing;
+  EXPECT_EQ(0U, idle());
+  send(client(), kGetRequest);
+  EXPECT_EQ(1U, dials());
+}
+
+TEST_F(AfterAStatus, AnOriginThatAuthenticatesAConnectionInADroppedResponseIsNotAskedByOthersOverIt) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nWWW-Authenticate: Negotiate def\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << one.outgoing;
+  EXPECT_EQ(0U, idle());
+}
+
 TEST_F(AfterAStatus, AnOriginThatNamesAPauseIsNotAskedWithinIt) {
   test::MemoryWire& one = asked();
   plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << "the client learns the time itself: " << one.outgoing;
+  EXPECT_EQ(0U, snapshot().waiting);
+}
+
+TEST_F(AfterAStatus, AfterAPauseOneRequestGoesAheadAndItsAnswerLetsTheOthersGo) {
+  asked();
+  plane_.from_origin(0, "HTTP/1.1 429 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n");
+  test::MemoryWire& first = client();
+  send(first, kGetRequest);
+  send(client(), kGetRequest);
+  EXPECT_EQ(2U, snapshot().waiting);
+  plane_.pass(1s);
+  (*plane_.origins->at(*pool::parse_origin("http://a.test")))->destination->wake(plane_.now);
+  plane_.turn();
+  EXPECT_EQ(1U, snapshot().waiting);
+  plane_.from_origin(0, kEmpty);
+  EXPECT_EQ(0U, first.outgoing.find("HTTP/1.1 200")) << first.outgoing;
   EXPECT_EQ(0U, snapshot().waiting);
 }
 
