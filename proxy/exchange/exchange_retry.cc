@@ -34,13 +34,10 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     return leave_unanswered();
   }
   const bool reused = attempt_->lease.reused();
-  RequestFate fate = failure.fate(reused);
+  const RequestFate fate = failure.fate(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
   if (failure.ask_h1 && !info_.origin->protocols.h1) {
-    fate = RequestFate::violated;
     failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
   }
-  const bool ended = fate == RequestFate::closed_new || (fate == RequestFate::violated && failure.stream_reset);
-  if (ended && info_.origin->retry_on.reset()) fate = RequestFate::reset;
   const RetryDecision decision = decide_retry(fate);
   note_failed_attempt(failure, decision.outcome);
   if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, fate, failure.fault);

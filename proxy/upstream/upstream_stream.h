@@ -40,6 +40,8 @@ struct StreamFailure {
     if (!connection_ended) return RequestFate::violated;
     return reused ? RequestFate::closed_reused : RequestFate::closed_new;
   }
+  // The same for an origin of which more is known. `on_reset`: request.retry_on has "reset".
+  RequestFate fate(bool reused, bool speaks_h1, bool on_reset) const;
 };
 
 // AttemptState: returned by calls that may end the attempt. After `over` the upstream stream may already serve another

@@ -373,6 +373,18 @@ def test_one_request_makes_no_more_connections_than_max_retries_and_eight(carpoo
         o.stop()
 
 
+def test_an_origin_of_http_2_that_requires_http_1_1_is_not_asked_again_whatever_may_be_repeated(carpool):
+    o = RawOrigin(lambda peer, stream: peer.send(frame(RST, 0, stream, number(13))))
+    c = carpool(upstream=PRIOR, workers=1, request={"retry_on": ["reset", "connect-failure"], "max_retries": 3})
+    try:
+        with c.client() as client:
+            said = whole(client, o)
+            assert said.status == 502 and "HTTP_1_1_REQUIRED" in said.get("proxy-status")
+        assert len(o.peers) == 1, "no connection for HTTP/1.1"
+    finally:
+        o.stop()
+
+
 @pytest.mark.parametrize("later", [False, True], ids=["at-first", "lowered-at-once"])
 def test_an_origin_that_allows_no_stream_is_dialed_once(carpool, later):
     none = setting(MAX_STREAMS, 0)

@@ -126,6 +126,33 @@ TEST(AFailure, OfALiveConnectionIsAViolation) {
   EXPECT_EQ(failure.fate(true), RequestFate::violated);
 }
 
+TEST(AFailure, IsAResetWhereTheOperatorNamesItAndNoByteCame) {
+  for (const bool on_reset : {false, true}) {
+    const RequestFate otherwise = on_reset ? RequestFate::reset : RequestFate::closed_new;
+    EXPECT_EQ(closed().fate(false, true, on_reset), otherwise);
+    EXPECT_EQ(closed().fate(true, true, on_reset), RequestFate::closed_reused);
+    StreamFailure stream;
+    EXPECT_EQ(stream.fate(false, true, on_reset), RequestFate::violated) << "a malformed response";
+    stream.stream_reset = true;
+    EXPECT_EQ(stream.fate(true, true, on_reset), on_reset ? RequestFate::reset : RequestFate::violated);
+    stream.any_byte_back = true;
+    EXPECT_EQ(stream.fate(true, true, on_reset), RequestFate::answered);
+  }
+}
+
+// Another attempt over HTTP/2 is refused in the same way, and one over HTTP/1.1 is not configured.
+TEST(AFailure, OfAnOriginThatRequiresHttp11IsFinalUnlessHttp11IsConfigured) {
+  StreamFailure failure;
+  failure.stream_reset = failure.ask_h1 = true;
+  failure.unprocessed = RetryReason::refused_stream;
+  for (const bool on_reset : {false, true}) {
+    EXPECT_EQ(failure.fate(false, true, on_reset), RequestFate::refused_stream);
+    EXPECT_EQ(failure.fate(false, false, on_reset), RequestFate::violated);
+  }
+  failure.any_byte_back = true;
+  EXPECT_EQ(failure.fate(false, false, true), RequestFate::violated) << "after an interim response, too";
+}
+
 TEST(ARequest, IsHarmlessIfItIsIdempotentAndHasNoBody) {
   for (const std::string_view method : {"GET", "HEAD", "OPTIONS", "TRACE"}) {
     EXPECT_EQ(repeatable(method, false, true, false), Repeatable::harmless);
