@@ -187,6 +187,9 @@ void H1Client::arm_timer() {
 void H1Client::on_timer() {
   exec::assume_on_loop();
   if (state_ == State::lingering) return cut_ ? look_again() : close();
+  // The exchange ended in this turn. advance() follows: it ends the connection, after a truncated response with a
+  // reset, or arms the timer again.
+  if (exec::Deferred::linked()) return;
   if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has deadlines of its own
   if (!in_head()) {                                              // idle, or the client does not read its last response
     if (!write_queue_.empty()) transport_->reset_on_close();

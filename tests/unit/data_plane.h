@@ -56,12 +56,16 @@ struct MemoryWire {
   bool ended = false;           // the other end sent FIN
   bool shut = false;            // this end sent FIN
   bool gone = false;            // this end was destroyed
+  bool cut = false;             // by a reset
 };
 
 class MemoryTransport final : public proxy::net::Transport {
  public:
   explicit MemoryTransport(MemoryWire& wire) : Transport(Fd(wire.fd)), wire_(wire) {}
-  ~MemoryTransport() override { wire_.gone = true; }
+  ~MemoryTransport() override {
+    wire_.gone = true;
+    wire_.cut = cut_;
+  }
   proxy::net::IoResult read(std::span<char> into) override {
     if (wire_.incoming.empty()) {
       readable_ = false;

@@ -79,6 +79,20 @@ TEST_F(AnExchange, SendsAnOldClientNeitherInterimResponsesNorChunks) {
   EXPECT_TRUE(one.shut || one.gone);
 }
 
+// Both time-outs are due in one turn of the loop.
+TEST_F(AnExchange, ResetsAnOldClientWhoseResponseIsTruncatedThoughItsOwnTimeIsOverToo) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n");
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n");
+  plane_.pass(100ms);
+  make_room(one, SIZE_MAX);  // an event of the client: its timer is later than that of the exchange
+  plane_.pass(61s);
+  plane_.turn();
+  EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\nhi")) << one.outgoing;
+  EXPECT_EQ(1U, clients_.closed.size());
+  clients_.end_all();
+  EXPECT_TRUE(one.gone && one.cut) << "an orderly end would look like the end of the response";
+}
+
 TEST_F(AnExchange, KeepsNoConnectionThatItsOriginCloses) {
   for (const std::string_view response : {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
                                           "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nbytes that nobody asked for"}) {
