@@ -20,7 +20,7 @@ void cut(List& list, std::size_t most) {
 }
 
 inline void bound(AnswerPlan& answer) {
-  constexpr std::array kStatuses{200U, 0U, 204U, 304U, 401U, 404U, 417U, 421U, 503U};
+  constexpr std::array kStatuses{200U, 0U, 204U, 304U, 401U, 404U, 409U, 417U, 421U, 429U, 503U};
   const bool known = std::find(kStatuses.begin(), kStatuses.end(), answer.status) != kStatuses.end();
   if (!known) answer.status = kStatuses[answer.status % kStatuses.size()];
   answer.informational %= 130;
@@ -29,6 +29,7 @@ inline void bound(AnswerPlan& answer) {
   answer.end %= test::AnswerEnd::count;
   answer.rogue %= 100;
   answer.fields %= 9'000;
+  answer.pause %= 100'000;
   if (answer.rogue != 0) answer.informational = std::max(answer.informational, 1U);
 }
 inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
@@ -71,6 +72,10 @@ inline Plan bounded(Plan plan) {
   if (plan.classes != 0) plan.orders = 0;
   if (plan.window != 0) plan.window = std::clamp(plan.window, 1000U, 60'000U);
   bound_wide(plan.wide);
+  plan.cools %= 2;
+  plan.repeats %= 2;
+  if (plan.tries != 0) plan.tries = std::clamp(plan.tries, 100U, 10'000U);
+  plan.pieces %= 256;
   plan.patience = std::clamp(plan.patience, 1000U, 4000U);  // a client or an origin may fall silent
   cut(plan.clients, 5);
   cut(plan.noise, 8);

@@ -2,16 +2,25 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "tests/sim/data_plane/marks.h"
 #include "tests/sim/data_plane/plan.h"
 #include "tests/sim/data_plane/virtual_wire.h"
 
 namespace carpool::test {
+
+// A pause of an origin, with the number of the operator's orders that may have ended it.
+struct Pause {
+  Instant until{};
+  std::uint64_t resumed = 0;
+};
 
 // One attempt, as the origin saw it.
 struct AttemptRecord {
@@ -21,6 +30,7 @@ struct AttemptRecord {
   const VirtualWire* wire = nullptr;
   std::uint64_t consumed = 0;  // of that wire, before it
   bool refused = false;        // the origin stated that it did not process it
+  Pause pause;                 // that it asked for
 };
 
 struct RequestRecord {
@@ -33,6 +43,7 @@ struct RequestRecord {
   std::deque<AttemptRecord> attempts;
   // At the client.
   std::uint32_t asked = 1;  // times
+  Pause pause;              // of its origin, which the client knew when it asked
   bool answered = false;    // a final head arrived
   std::uint32_t ends = 0;
   std::uint32_t informational = 0;
@@ -83,8 +94,37 @@ class Account {
   void check_pad(const RequestRecord& one, std::uint32_t size, std::string_view value) {
     if (value.size() != size || !bears_mark(one.token, 0, value)) complain(one, one.token + ": a field was changed");
   }
+  // A client that holds a connection which it authenticated: no other waiter can get that one, and no pause concerns
+  // it.
+  bool may_have_own_connection(const RequestRecord& one) const {
+    return std::any_of(requests.begin(), requests.end(), [&one](const RequestRecord& other) {
+      const auto& answers = other.plan.answers;
+      const bool auth = other.plan.auth != 0 || std::any_of(answers.begin(), answers.end(),
+                                                            [](const AnswerPlan& answer) { return answer.auth != 0; });
+      return other.client == one.client && auth;
+    });
+  }
+  // ---- pauses, by Retry-After, from the origin's end to the client's ----
+  // An origin gives its final response.
+  void note_answer(AttemptRecord& attempt) const {
+    if (longest_pause == Duration::zero() || attempt.answer.pause == 0) return;
+    if (attempt.answer.status != 429 && attempt.answer.status != 503) return;
+    const Duration asked = std::chrono::seconds(attempt.answer.pause);
+    attempt.pause = {now + std::min(asked, longest_pause), resumed};
+  }
+  // A client received it.
+  void note_received(const RequestRecord& one, const AttemptRecord& attempt) {
+    Pause& known = pauses_[one.plan.origin];
+    if (attempt.pause.until > known.until && !one.noisy() && !one.tunnels()) known = attempt.pause;
+  }
+  void note_asked(RequestRecord& one) {
+    const bool concerns = one.plan.method != kConnect && !may_have_own_connection(one);
+    one.pause = concerns ? pauses_[one.plan.origin] : Pause{};
+  }
   // An origin received the head of one more attempt.
   void check_attempt(const RequestRecord& one, const VirtualWire& wire) {
+    if (now < one.pause.until && resumed == one.pause.resumed)
+      complain(one, one.token + " reached an origin during the pause that its client knew of");
     if (wire.host != "o" + std::to_string(one.plan.origin) + ".test")
       complain(one, one.token + " reached " + wire.host);
     check_replay(one);
@@ -151,7 +191,12 @@ class Account {
 
   std::deque<RequestRecord> requests;
   bool noisy_clients = false;
-  bool impatient = false;                        // time-outs are short
+  bool impatient = false;  // time-outs are short
+  bool repeats = false;    // request.retry_on has every condition
+  bool late = false;       // request.per_try_timeout ends attempts
+  Instant now{};
+  Duration longest_pause{};                      // zero: Retry-After holds no request
+  std::uint64_t resumed = 0;                     // orders of the operator that end pauses
   std::string wrong;                             // the first complaint
   std::uint64_t hash = 14695981039346656037ULL;  // of everything that happened
   std::uint64_t dials = 0;
@@ -159,8 +204,19 @@ class Account {
 
  private:
   void check_replay(const RequestRecord& one);
+  static bool may_repeat(const AttemptRecord& last);
+  std::map<std::uint32_t, Pause> pauses_;  // that clients know, by origin
   void mix(std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; }
 };
+
+// A condition of request.retry_on: the status, or an end before a whole head; bytes that a reset destroyed may have
+// been one.
+inline bool Account::may_repeat(const AttemptRecord& last) {
+  const AnswerPlan& answer = last.answer;
+  const bool cut = answer.end == AnswerEnd::reset || (answer.end == AnswerEnd::fin && answer.size == 0);
+  return answer.status == 503 || answer.status == 409 || answer.status == 0 || answer.rogue != 0 || cut ||
+         last.wire->broken || last.wire->spoilt;
+}
 
 inline void Account::check_replay(const RequestRecord& one) {
   if (one.attempts.size() >= kMostAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
@@ -169,7 +225,8 @@ inline void Account::check_replay(const RequestRecord& one) {
     // A session that broke may have lost it: the bytes that were read are of other streams.
     const bool read = attempt.wire->consumed > attempt.consumed;
     const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
-    refused += attempt.answer.status == 421 && read && !unsure ? 1 : 0;
+    const bool whole = attempt.answer.end != AnswerEnd::silent;  // otherwise the end of its head may be missing
+    refused += attempt.answer.status == 421 && read && whole && !unsure ? 1 : 0;
   }
   // A client that asks again, after 417, has another try.
   if (refused > one.asked) complain(one, one.token + " was repeated after a second 421");
@@ -179,7 +236,8 @@ inline void Account::check_replay(const RequestRecord& one) {
   // A session counts as reused from its second lease on, which may open the first stream.
   const bool unanswered =
       last.session ? last.wire->broken || last.wire->spoilt : last.reused && last.wire->consumed == last.consumed;
-  if (!last.refused && !(harmless && unanswered && one.body_size() == 0)) {
+  const bool asked_for = late || (repeats && may_repeat(last));
+  if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {
     complain(one, one.token + " was repeated without proof that it was not processed: attempt " +
                       std::to_string(one.attempts.size()) + ", status " + std::to_string(last.answer.status) +
                       (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +

@@ -73,6 +73,7 @@ void on_assert(int) {
 int main(int argc, char** argv) {
   using namespace carpool::test;
   carpool::proxy::log::set_access(getenv("DBG") != nullptr, 1);
+  carpool::proxy::log::set_level(carpool::proxy::log::Level::off);
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--plan") == 0) return replay(argv[i + 1]);
     if (std::strcmp(argv[i], "--print") == 0) return print(argv[i + 1]);

@@ -163,6 +163,28 @@ inline void some_session(Random& random, ClientPlan& client) {
   client.pings = chance(random, 5) ? 1 + pick(random, 30) : 0;
 }
 
+// Settings that an operator may choose besides, and answers that they concern. They have random numbers of their own,
+// so that the rest of a seed's plan does not depend on them.
+inline void some_options(Random& random, Plan& plan) {
+  plan.cools = chance(random, 8) ? 1 : 0;
+  plan.repeats = chance(random, 10) ? 1 : 0;
+  plan.tries = chance(random, 8) ? 300 + pick(random, 2000) : 0;
+  plan.pieces = chance(random, 10) ? 10 + pick(random, 200) : 0;
+  for (ClientPlan& client : plan.clients) {
+    for (RequestPlan& one : client.requests) {
+      for (AnswerPlan& answer : one.answers) {
+        if (answer.informational != 0) answer.kind = pick(random, 5);
+        if (plan.tries != 0 && answer.status != 0 && answer.status != 421 && chance(random, 20))
+          answer.end = AnswerEnd::silent;
+        if (plan.cools + plan.repeats == 0 || answer.status != 200 || !chance(random, 12)) continue;
+        constexpr std::uint32_t kStatuses[] = {503, 503, 429, 409};
+        answer.status = kStatuses[pick(random, 4)];
+        answer.pause = chance(random, 10) ? 60 : pick(random, 3);
+      }
+    }
+  }
+}
+
 inline Plan plan_of(std::uint64_t seed) {
   Random random(seed * 2 + 1);
   Plan plan;
@@ -212,6 +234,8 @@ inline Plan plan_of(std::uint64_t seed) {
   }
   if (chance(random, 1)) some_bulk(random, plan);
   if (chance(random, 2)) some_parallel(random, plan);
+  Random others(seed * 2);
+  some_options(others, plan);
   return plan;
 }
 

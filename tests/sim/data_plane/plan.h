@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <istream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ inline constexpr std::uint32_t whole = 0, fin = 1, reset = 2, surplus = 3, silen
 // AnswerPlan: what the origin does with one attempt of a request.
 struct AnswerPlan {
   std::uint32_t status = 200;       // 0: none, the connection ends at once
-  std::uint32_t informational = 0;  // heads with 103 before it
+  std::uint32_t informational = 0;  // interim heads before it
   std::uint32_t framing = 0;        // of the body: 0 Content-Length, 1 chunked, 2 until close
   std::uint32_t size = 0;           // of the body
   std::uint32_t early = 0;          // 1: before the request's body was received
@@ -30,7 +31,14 @@ struct AnswerPlan {
   std::uint32_t auth = 0;           // 1, HTTP/1.1: it authenticates the connection
   std::uint32_t fields = 0;         // bytes of one more field of its head
   std::uint32_t stops_reading = 0;  // 1: the origin reads nothing after the request's head
+  std::uint32_t kind = 0;           // of the interim heads, an index of kInterim
+  std::uint32_t pause = 0;          // seconds of Retry-After; 0: none
 };
+// With 103 twice: the usual one.
+inline constexpr std::uint32_t kInterim[] = {103, 100, 102, 199, 103};
+inline std::uint32_t interim_status(const AnswerPlan& answer) {
+  return kInterim[answer.kind % std::size(kInterim)];
+}
 
 struct RequestPlan {
   std::uint32_t method = 0;  // an index of kMethods
@@ -86,9 +94,10 @@ struct Plan {
   // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
   // bytes in flight; failing: percent of the dials; patience: of a request, in milliseconds; 0: as configured.
   // classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the protocol's; wide: of the
-  // connections to them, likewise.
+  // connections to them, likewise. cools: Retry-After holds requests; repeats: request.retry_on has every condition.
+  // tries: request.per_try_timeout, in milliseconds; pieces: of the header blocks of HTTP/2 origins, as of clients.
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
-                classes = 0, window = 0, wide = 0;
+                classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0;
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
 };
@@ -96,8 +105,9 @@ struct Plan {
 // Calls visit(number) for each number of one element, in the order of its script.
 template <class Visit>
 void each_number(AnswerPlan& one, const Visit& visit) {
-  for (std::uint32_t* number : {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end,
-                                &one.rogue, &one.trailers, &one.asks, &one.auth, &one.fields, &one.stops_reading}) {
+  for (std::uint32_t* number :
+       {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end, &one.rogue, &one.trailers,
+        &one.asks, &one.auth, &one.fields, &one.stops_reading, &one.kind, &one.pause}) {
     visit(*number);
   }
 }
@@ -117,8 +127,9 @@ void each_number(ClientPlan& one, const Visit& visit) {
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number : {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders,
-                                &one.patience, &one.classes, &one.window, &one.wide}) {
+  for (std::uint32_t* number :
+       {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders, &one.patience, &one.classes,
+        &one.window, &one.wide, &one.cools, &one.repeats, &one.tries, &one.pieces}) {
     visit(*number);
   }
 }

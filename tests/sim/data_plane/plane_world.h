@@ -16,6 +16,7 @@
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
 #include "tests/sim/data_plane/memory_check.h"
+#include "tests/sim/data_plane/pause_check.h"
 #include "tests/sim/data_plane/scripted_client.h"
 #include "tests/sim/data_plane/scripted_h2_client.h"
 #include "tests/sim/data_plane/scripted_h2_origin.h"
@@ -63,12 +64,17 @@ inline void set_patience(proxy::config::Config& config, std::uint32_t patience) 
   // An odd one leaves everything to the deadlines of the single steps.
   config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
 }
+inline constexpr Duration kLongestPause = std::chrono::seconds(2);
 inline proxy::config::Config plane_config(const Plan& plan) {
   proxy::config::Config config;
   config.workers = std::clamp(plan.loops, 1U, 4U);
   config.pool.size = std::max(1U, plan.size);
   config.pool.max_waiting = 64;
   if (plan.classes != 0) config.pool.classes = {"urgent", "usual"};
+  config.pool.cool_down = plan.cools != 0;
+  config.pool.max_cool_down = kLongestPause;
+  config.request.per_try_timeout = std::chrono::milliseconds(plan.tries);
+  if (plan.repeats != 0) config.request.retry_on = {"503", "409", "reset", "connect-failure"};
   set_patience(config, plan.patience);
   for (std::uint32_t n = 0; n < plan.h2; ++n) {
     proxy::config::OriginSettings& origin = config.origins.emplace_back();
@@ -91,6 +97,10 @@ class PlaneWorld final : public pool::Environment {
         origins_(std::move(*proxy::OriginRegistry::make(settings_, *this, registry_))) {
     exec::assume_on_loop();
     account.impatient = plan.patience != 0;
+    account.repeats = plan.repeats != 0;
+    account.late = plan.tries != 0;
+    account.now = now;
+    account.longest_pause = plan.cools != 0 ? kLongestPause : Duration::zero();
     listen_.half_close = proxy::config::kUnlimited;
     const SharedPlane shared{now, registry_, *origins_, *policy_, listen_, hosts_};
     for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
@@ -117,6 +127,9 @@ class PlaneWorld final : public pool::Environment {
     const HeldMemory::Peer peer;
     OriginLink& link = links.emplace_back(account, plan_.room);
     ++account.dials;
+    const proxy::OriginRuntime* const origin = origins_->of(destination);
+    if (origin != nullptr && !origin->protocols.h1 && reservation.kind() == pool::ProtocolMask::h1_only)
+      account.complain("an origin that speaks HTTP/2 alone is dialed for HTTP/1.1");
     link.destination = &destination;
     for (const NoisePlan& one : plan_.noise) {
       if (one.of_origin != 0 && one.connection + 1 == links.size()) link.wire.noise.push_back(noise_of(one));
@@ -192,10 +205,12 @@ class PlaneWorld final : public pool::Environment {
   // The oracles that look at the proxy after each turn.
   void watch() LOOP_ONLY {
     Holders holders;
+    for (const proxy::OriginRuntime* origin : origins_->all()) pauses_.look(*origin->destination, now);
     for (const auto& one : planes) {
       one->each_exchange([&](const proxy::Exchange& exchange) LOOP_ONLY {
         turns_.see(exchange);
         shares_.see(exchange);
+        pauses_.see(exchange, now);
         const bool runs = exchange.state() != proxy::ExchangeState::idle;
         holders.exchanges += runs ? 1 : 0;
         holders.streams += runs && exchange.info().origin != nullptr && exchange.info().origin->protocols.h2 ? 1 : 0;
@@ -203,6 +218,7 @@ class PlaneWorld final : public pool::Environment {
       holders.clients += one->clients();
     }
     turns_.end_turn();
+    pauses_.end_turn(now);
     for (ClientSeat& seat : seats) shares_.look(seat.client);
     shares_.end_turn();
     for (const OriginLink& link : links) holders.connections += link.connection != nullptr || link.place ? 1 : 0;
@@ -211,7 +227,7 @@ class PlaneWorld final : public pool::Environment {
     memory_.look(holders);
   }
   void pass(Duration time) {
-    now += time;
+    account.now = now += time;
     exec::assume_on_loop();
     here_ = 0;
     const HeldMemory::Proxy proxy;
@@ -235,7 +251,7 @@ class PlaneWorld final : public pool::Environment {
     pool::Destination& destination = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;
     if (kind == 0) destination.pause(now);
     if (kind == 1) destination.drain(now);
-    if (kind == 2) destination.resume(now);
+    if (kind == 2) resume(destination);
     if (kind == 3) destination.reconnect(now);
     if (kind == 4) reload();
     plane.loop.leases().end_event();
@@ -258,10 +274,14 @@ class PlaneWorld final : public pool::Environment {
     origins_->apply_limits(now);
     for (const auto& one : planes) one->on_reload();
   }
+  void resume(pool::Destination& destination) {
+    ++account.resumed;
+    destination.resume(now);
+  }
   void resume_all() {
     exec::assume_on_loop();
     here_ = 0;
-    for (const proxy::OriginRuntime* origin : origins_->all()) origin->destination->resume(now);
+    for (const proxy::OriginRuntime* origin : origins_->all()) resume(*origin->destination);
   }
 
   // Everything in flight arrives, and every loop runs until nothing more happens; time stands still.
@@ -377,7 +397,7 @@ class PlaneWorld final : public pool::Environment {
       dialed.transport = std::make_unique<VirtualTransport>(link.wire);
       {
         const HeldMemory::Peer peer;
-        link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window, plan_.wide);
+        link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window, plan_.wide, plan_.pieces);
       }
       link.greeting = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
                                                             std::move(dialed), now);
@@ -421,6 +441,7 @@ class PlaneWorld final : public pool::Environment {
   const Plan& plan_;
   TurnCheck turns_{account, plan_.classes != 0, std::max(1U, plan_.size)};
   ShareCheck shares_{account};
+  PauseCheck pauses_{account, plan_.cools != 0 ? kLongestPause : Duration::zero()};
   MemoryCheck memory_{account};
   proxy::config::Config settings_;
   proxy::config::Listen listen_;

@@ -33,7 +33,10 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
   if (!mark.empty() && one.attempt >= one.attempts.size()) {
     account.complain(one, one.token + " received a response to no attempt");
   }
-  if (one.attempt < one.attempts.size()) account.check_pad(one, one.attempts[one.attempt].answer.fields, pad);
+  if (one.attempt < one.attempts.size()) {
+    account.check_pad(one, one.attempts[one.attempt].answer.fields, pad);
+    account.note_received(one, one.attempts[one.attempt]);
+  }
   return one.method() != "HEAD" && status != 204 && status != 304;
 }
 inline void check_body(Account& account, RequestRecord& one, std::string_view bytes) {

@@ -87,6 +87,7 @@ class ScriptedClient final : public PlaneClient {
     return !asked_.empty() && (plan_.pipelines == 0 || asked_.back()->tunnels() || asked_.back()->plan.version == 1);
   }
   void ask(RequestRecord& one) {
+    account_.note_asked(one);
     RequestText text = request_text(one, again_);
     again_ = may_go_on_ = false;
     waited_ = 0;

@@ -16,6 +16,7 @@
 #include "tests/sim/data_plane/request_text.h"
 #include "tests/sim/data_plane/response_check.h"
 #include "tests/sim/data_plane/returned_windows.h"
+#include "tests/sim/data_plane/split_headers.h"
 
 namespace carpool::test {
 
@@ -94,6 +95,7 @@ class ScriptedH2Client final : public PlaneClient {
   };
 
   void ask(RequestRecord& one) {
+    account_.note_asked(one);
     const bool again = again_.erase(&one) != 0;  // without Expect
     if (plan_.window != 0 && ++asked_ % 3 == 0) set_window(1000 + plan_.window * asked_ % 59'000);
     for (std::uint32_t n = 0; n < plan_.pings; ++n) nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
@@ -150,7 +152,7 @@ class ScriptedH2Client final : public PlaneClient {
     for (const std::uint8_t* bytes = nullptr;;) {
       const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
       if (size <= 0) break;
-      append({reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)});
+      append_split(wire.flying, {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)}, plan_.pieces);
     }
     if (std::exchange(goes_, false)) {
       nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, 0, 0, nullptr, 0);
@@ -158,23 +160,6 @@ class ScriptedH2Client final : public PlaneClient {
     }
     count_sent(wire.flying.size() - before);
     return wire.flying.size() != before;
-  }
-  // A HEADERS frame is cut into CONTINUATION frames, if the plan says so.
-  void append(std::string_view frame) {
-    const std::size_t size = frame.size() - std::min<std::size_t>(frame.size(), 9), most = plan_.pieces;
-    if (most == 0 || frame.size() < 9 || frame[3] != NGHTTP2_HEADERS || size <= most) {
-      wire.flying.append(frame);
-      return;
-    }
-    const std::string_view block = frame.substr(9);
-    for (std::size_t at = 0; at < size; at += most) {
-      const std::string_view piece = block.substr(at, most);
-      const int first = at == 0 ? frame[4] & ~NGHTTP2_FLAG_END_HEADERS : 0;
-      const int flags = first | (at + most >= size ? NGHTTP2_FLAG_END_HEADERS : 0);
-      const char head[] = {0, 0, static_cast<char>(piece.size()), static_cast<char>(at == 0 ? 1 : NGHTTP2_CONTINUATION),
-                           static_cast<char>(flags)};
-      wire.flying.append(head, sizeof head).append(frame.substr(5, 4)).append(piece);
-    }
   }
   static nghttp2_nv field(std::string_view name, std::string_view value) {
     const auto bytes = [](std::string_view text) {

@@ -15,14 +15,19 @@
 #include "tests/sim/data_plane/frame_check.h"
 #include "tests/sim/data_plane/plan.h"
 #include "tests/sim/data_plane/returned_windows.h"
+#include "tests/sim/data_plane/split_headers.h"
 
 namespace carpool::test {
 
 class ScriptedH2Origin {
  public:
-  // `window`: of its streams, `wide`: of its connection; 0: the protocol's.
-  ScriptedH2Origin(Account& account, VirtualWire& wire, std::uint32_t window, std::uint32_t wide)
-      : account_(account), wire_(wire), window_(window), frames_(account, wire, FrameCheck::Peer::origin) {
+  // `window`: of its streams, `wide`: of its connection; 0: the protocol's. `pieces`: of its header blocks.
+  ScriptedH2Origin(Account& account, VirtualWire& wire, std::uint32_t window, std::uint32_t wide, std::uint32_t pieces)
+      : account_(account),
+        wire_(wire),
+        window_(window),
+        pieces_(pieces),
+        frames_(account, wire, FrameCheck::Peer::origin) {
     nghttp2_session_callbacks* calls = nullptr;
     nghttp2_session_callbacks_new(&calls);
     nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
@@ -79,7 +84,10 @@ class ScriptedH2Origin {
       const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
       if (size <= 0) return moved;
       moved = true;
-      wire_.flying.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+      // More are an abuse, for which the proxy ends the session with all its streams.
+      constexpr std::size_t kMostContinuations = 8;
+      const std::string_view frame(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+      wire_.spoilt |= append_split(wire_.flying, frame, pieces_) > kMostContinuations;
     }
   }
   void begin(std::int32_t id, Stream& stream) {
@@ -130,7 +138,7 @@ class ScriptedH2Origin {
     AttemptRecord& attempt = one.attempts[stream.attempt];
     const AnswerPlan& plan = attempt.answer;
     const std::string mark = one.token + "/" + std::to_string(stream.attempt);
-    for (std::uint32_t n = 0; n < plan.informational; ++n) inform(id, "103", mark);
+    for (std::uint32_t n = 0; n < plan.informational; ++n) inform(id, std::to_string(interim_status(plan)), mark);
     attempt.refused = plan.status == 421 || (plan.status == 0 && plan.size % 3 != 2);
     if (plan.status == 0) {
       constexpr std::uint32_t kErrors[] = {NGHTTP2_REFUSED_STREAM, NGHTTP2_HTTP_1_1_REQUIRED, NGHTTP2_INTERNAL_ERROR};
@@ -139,6 +147,7 @@ class ScriptedH2Origin {
       return;
     }
     if (plan.rogue != 0) send_rogue(id, plan.rogue);
+    account_.note_answer(attempt);
     respond(id, stream, plan, mark);
     leaves_ |= plan.end == AnswerEnd::surplus;
     resets_ |= plan.end == AnswerEnd::reset;
@@ -176,6 +185,8 @@ class ScriptedH2Origin {
     std::vector<nghttp2_nv> head{field(":status", status), field(kMarkField, mark)};
     if (counted) head.push_back(field("content-length", length));
     if (!pad.empty()) head.push_back(field(kPadField, pad));
+    const std::string pause = std::to_string(plan.pause);
+    if (plan.pause != 0) head.push_back(field("retry-after", pause));
     nghttp2_data_provider body{};
     body.source.ptr = &stream;
     body.read_callback = read_body;
@@ -268,7 +279,7 @@ class ScriptedH2Origin {
   std::map<std::int32_t, Stream> streams_;
   bool resets_ = false, leaves_ = false;
   bool stopped_reading_ = false;  // reads no more
-  const std::uint32_t window_;
+  const std::uint32_t window_, pieces_;
   FrameCheck frames_;
 };
 

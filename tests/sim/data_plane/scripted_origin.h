@@ -118,8 +118,10 @@ class ScriptedOrigin {
     AttemptRecord& attempt = current_->attempts.back();
     const AnswerPlan& answer = attempt.answer;
     std::string text;
-    for (std::uint32_t n = 0; n < answer.informational; ++n) text += "HTTP/1.1 103 Early Hints\r\n" + mark() + "\r\n";
+    const std::string interim = "HTTP/1.1 " + std::to_string(interim_status(answer)) + " Interim\r\n" + mark() + "\r\n";
+    for (std::uint32_t n = 0; n < answer.informational; ++n) text += interim;
     if (answer.status != 0) append_final(text, answer);
+    account_.note_answer(attempt);
     attempt.refused = answer.status == 421;
     if (answer.auth != 0 || credentials_) owner_ = current_->client;
     const bool silent = answer.end == AnswerEnd::silent;
@@ -137,6 +139,7 @@ class ScriptedOrigin {
   void append_final(std::string& text, const AnswerPlan& answer) const {
     text += "HTTP/1.1 " + std::to_string(answer.status) + " Text\r\n" + mark();
     if (answer.auth != 0) text += "WWW-Authenticate: Negotiate\r\n";
+    if (answer.pause != 0) text += "Retry-After: " + std::to_string(answer.pause) + "\r\n";
     if (answer.fields != 0) text += "X-Pad: " + marked(current_->token, answer.fields) + "\r\n";
     const bool bare = current_->method() == "HEAD" || answer.status == 204 || answer.status == 304;
     const std::string body = bare ? "" : marked(current_->token, answer.size);

@@ -27,7 +27,7 @@ class TurnCheck {
     if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.info().origin];
     // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
     if (exchange.info().origin->protocols.h2 || exchange.info().retries != 0) return;
-    if (one == nullptr || one->noisy() || one->tunnels() || has_own_connection(*one)) return;
+    if (one == nullptr || one->noisy() || one->tunnels() || account_.may_have_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.info().origin);
     entry.seen = true;
     const bool waits = pool::WaitQueue::in(exchange);
@@ -115,15 +115,6 @@ class TurnCheck {
     return held != usual_.end() && held->second + 1 >= size_;
   }
   static bool same_client(const Entry& one, const Entry& other) { return one.request->client == other.request->client; }
-  // A client may hold a connection that it authenticated, which no other waiter can get.
-  bool has_own_connection(const RequestRecord& one) const {
-    return std::any_of(account_.requests.begin(), account_.requests.end(), [&one](const RequestRecord& other) {
-      const auto& answers = other.plan.answers;
-      const bool auth = other.plan.auth != 0 || std::any_of(answers.begin(), answers.end(),
-                                                            [](const AnswerPlan& answer) { return answer.auth != 0; });
-      return other.client == one.client && auth;
-    });
-  }
 
   Account& account_;
   const bool classes_;
