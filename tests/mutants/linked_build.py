@@ -93,5 +93,6 @@ class LinkedBuild:
         return [str(target), *ARGUMENTS.get(program, [])]
 
 
-ARGUMENTS = {"downstream_tests": ["--gtest_filter=-ALocalSession.*"],  # no mutant's, and it depends on real time
+ARGUMENTS = {"data_plane_sim": ["--seconds", "60", "--histories", "3000", "--shrink", "no"],
+             "downstream_tests": ["--gtest_filter=-ALocalSession.*"],  # no mutant's, and it depends on real time
              "session_sim": ["--seconds", "60", "--histories", "300"]}

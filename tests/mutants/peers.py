@@ -85,7 +85,11 @@ MUTANTS = [
     m("a pause is not counted", "pool/destination/cool_down.cc", "if (began) ++ledger.cool_downs;", "", "unit"),
     m("the end of a pause serves nobody", "pool/destination/cool_down.cc", "  serve_waiters(now);\n", "", "unit"),
     # ---- retries ----
-    m("a closed new connection is asked again unasked", X + "exchange_retry.cc", "ended && info_.origin->retry_on.reset()", "ended", PLANE),
+    m("a closed new connection is asked again unasked", U + "stream_failure.cc", "ended && on_reset", "ended", ORIGINS),
+    m("a stream that was reset is not asked again", U + "stream_failure.cc", "(known == RequestFate::violated && stream_reset)", "false", ORIGINS),
+    m("a violation is asked again", U + "stream_failure.cc", "(known == RequestFate::violated && stream_reset)", "known == RequestFate::violated", ORIGINS),
+    m("an origin that requires HTTP/1.1 is asked again over HTTP/2", U + "stream_failure.cc", "if (ask_h1 && !speaks_h1) return RequestFate::violated;", "", ORIGINS),
+    m("no origin is asked again over HTTP/1.1", U + "stream_failure.cc", "ask_h1 && !speaks_h1", "ask_h1", ORIGINS),
     m("a status is asked again over an authenticated connection", X + "exchange_retry.cc",
       "attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())", "info_.origin->destination->cooling(context_.loop.now()).has_value()", PLANE),
     m("a status is asked again within the origin's pause", X + "exchange_retry.cc",

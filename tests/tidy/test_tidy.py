@@ -200,5 +200,5 @@ def test_a_table_without_its_markers_is_found(measured_tree):
 
 def test_a_mutant_whose_text_is_gone_or_not_alone_is_found(tree):
     t = tree({"base/a.cc": "int a = 1;\nint b = 1;\n"})
-    mutants = [mutant_texts.components.m(name, "base/a.cc", old, "", "unit") for name, old in (("one", "int a"), ("two", "= 1;"), ("none", "int c"))]
+    mutants = [mutant_texts.run.components.m(name, "base/a.cc", old, "", "unit") for name, old in (("one", "int a"), ("two", "= 1;"), ("none", "int c"))]
     assert [o.what.split('"')[1] for o in mutant_texts.occur_once(t, mutants)] == ["two", "none"]

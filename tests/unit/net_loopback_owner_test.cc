@@ -3,6 +3,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "proxy/net/peer_credentials.h"
 #include "proxy/net/socket_processes.h"
 #include "tests/unit/net_support.h"
@@ -85,6 +90,41 @@ TEST(LoopbackOwnerTest, GivesNoRightsToATcpPeer) {
   EXPECT_FALSE(same_user(peer));
 }
 
+TEST(APeer, HasTheRightsOfItsUserOnlyIfItsProcessIsKnown) {
+  PeerCredentials peer;
+  EXPECT_FALSE(same_user(peer));
+  peer.pid = 1;
+  peer.uid = std::int64_t{::geteuid()} + 1;
+  EXPECT_FALSE(same_user(peer)) << "another user";
+  peer.uid = ::geteuid();
+  EXPECT_TRUE(same_user(peer));
+  peer.uid = 0;
+  EXPECT_TRUE(same_user(peer));
+  peer.pid.reset();
+  EXPECT_FALSE(same_user(peer));
+}
+
+TEST(APeer, OfAUnixSocketIsItsProcess) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  const Fd one(pair[0]), other(pair[1]);
+  const PeerCredentials peer = peer_of(one.get());
+  EXPECT_EQ(peer.pid, ::getpid());
+  EXPECT_EQ(peer.uid, ::geteuid());
+  EXPECT_TRUE(same_user(peer));
+  EXPECT_EQ(fairness_key_of(one.get()), fairness_key_of_process(::getpid())) << "whatever the connection";
+}
+
+TEST(APeer, SharesItsTurnsByProcessUserContainerOrHostAndNeverWithAnotherKind) {
+  const std::set<std::uint64_t> keys{fairness_key_of_process(5), fairness_key_of_process(6), fairness_key_of_user(5, 0),
+                                     fairness_key_of_user(5, 1), fairness_key_of_user(6, 1), fairness_key_of_host("5")};
+  EXPECT_EQ(keys.size(), 6U);
+  EXPECT_EQ(fairness_key_of_user(5, 1), fairness_key_of_user(5, 1));
+  const auto [client, accepted] = tcp_pair();
+  const auto [second, accepted_too] = tcp_pair();
+  EXPECT_NE(fairness_key_of(accepted.get()), fairness_key_of(accepted_too.get())) << "an address of all on this host";
+}
+
 TEST(SocketProcessesTest, FindTheProcessAfterOneReading) {
   exec::assume_on_loop();
   const auto [client, accepted] = tcp_pair();
@@ -96,6 +136,53 @@ TEST(SocketProcessesTest, FindTheProcessAfterOneReading) {
   EXPECT_TRUE(answer.settled);
   EXPECT_EQ(answer.pid, ::getpid());
   EXPECT_EQ(tasks.submitted, 1);
+}
+
+// Entries of /proc that are no processes, and descriptors that are no sockets.
+TEST(SocketProcessesTest, TakeOnlySocketsOfNumberedProcesses) {
+  exec::assume_on_loop();
+  const std::string proc = ::testing::TempDir() + "carpool-proc-" + std::to_string(::getpid());
+  const auto holds = [&proc](const char* entry, const char* descriptor, const char* link) {
+    std::filesystem::create_directories(proc + '/' + entry + "/fd");
+    std::filesystem::create_symlink(link, proc + '/' + entry + "/fd/" + descriptor);
+  };
+  holds("12", "5", "socket:[900]");
+  holds("13x", "5", "socket:[901]");
+  holds("self", "5", "socket:[902]");
+  holds("14", "0", "pipes::[903]");
+  holds("14", "1", "socket:[904");
+  holds("14", "2", "socket:[]");
+  holds("14", "3", "socket:[905x]");
+  SocketProcesses processes(proc);
+  RunAtOnce tasks;
+  const Instant now = Clock::now();
+  for (std::uint64_t inode = 900; inode < 906; ++inode) processes.find(inode, tasks, now);
+  processes.read_now();
+  EXPECT_EQ(processes.find(900, tasks, now).pid, 12);
+  for (std::uint64_t inode = 901; inode < 906; ++inode) {
+    const SocketProcesses::Answer answer = processes.find(inode, tasks, now);
+    EXPECT_TRUE(answer.settled && answer.pid == 0) << inode << " of " << answer.pid;
+  }
+  std::filesystem::remove_all(proc);
+}
+
+TEST(SocketProcessesTest, ReadOnceAtATime) {
+  exec::assume_on_loop();
+  class Keep final : public exec::Submitter {
+   public:
+    bool submit(exec::TaskPtr task) override {
+      kept.push_back(std::move(task));
+      return true;
+    }
+    std::vector<exec::TaskPtr> kept;
+  };
+  SocketProcesses processes("/proc/self/no such directory");
+  Keep tasks;
+  processes.find(1, tasks, Clock::now());
+  processes.find(2, tasks, Clock::now() + 1h);
+  ASSERT_EQ(tasks.kept.size(), 1U);
+  EXPECT_TRUE(exec::run_task(std::move(tasks.kept.front()), nullptr));
+  EXPECT_TRUE(processes.find(2, tasks, Clock::now()).settled);
 }
 
 TEST(SocketProcessesTest, SettleForNoneIfNoProcessHasTheSocket) {
@@ -126,6 +213,39 @@ TEST(SocketProcessesTest, ReadAgainOnlyAfterAPause) {
   for (std::uint64_t inode = 1; inode < 100; ++inode) processes.find(inode, tasks, now);
   EXPECT_EQ(tasks.submitted, 1);
   processes.find(200, tasks, Clock::now() + 1h);
+  EXPECT_EQ(tasks.submitted, 2);
+}
+
+// The sockets that were found last are known, the first are forgotten, and every question is settled.
+TEST(SocketProcessesTest, LookForSocketsWithoutEndAndForgetTheFirst) {
+  exec::assume_on_loop();
+  SocketProcesses processes("/proc/self/no such directory");
+  RunAtOnce tasks;
+  tasks.runs = false;
+  const std::uint64_t many = 2 * SocketProcesses::kMostSockets;
+  for (std::uint64_t inode = 1; inode <= many; ++inode) processes.find(inode, tasks, Clock::now());
+  processes.read_now();
+  EXPECT_TRUE(processes.find(1, tasks, Clock::now()).settled);
+  EXPECT_FALSE(processes.find(many, tasks, Clock::now()).settled) << "more than are looked for at a time";
+  for (std::uint64_t inode = many; inode < 2 * many; ++inode) {
+    processes.find(inode, tasks, Clock::now());
+    if (inode % 1000 != 0) continue;
+    processes.read_now();
+    ASSERT_TRUE(processes.find(inode, tasks, Clock::now()).settled) << inode;
+  }
+  EXPECT_FALSE(processes.find(1, tasks, Clock::now()).settled) << "more than are remembered";
+}
+
+// The pause is twenty times as long as the reading took.
+TEST(SocketProcessesTest, PauseAfterEachReading) {
+  exec::assume_on_loop();
+  SocketProcesses processes("/proc/self/no such directory");
+  RunAtOnce tasks;
+  processes.find(1, tasks, Clock::now());
+  const Instant after = Clock::now();
+  processes.find(2, tasks, after);
+  EXPECT_EQ(tasks.submitted, 1) << "within the pause";
+  processes.find(3, tasks, after + 1h);
   EXPECT_EQ(tasks.submitted, 2);
 }
 

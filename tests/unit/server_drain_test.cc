@@ -139,12 +139,35 @@ TEST_F(ADrain, EndsAtTheSecondRequest) {
   EXPECT_EQ("", log());
 }
 
+TEST_F(ADrain, DoesNotEndForWantOfClientsWhileItAccepts) {
+  delay_ = 5s;
+  begin();
+  leave_last_client();
+  EXPECT_EQ("stopping ", log());
+}
+
+TEST_F(ADrain, DoesNotEndWithAnExportThatIsNotTheLast) {
+  begin();
+  end_export();
+  EXPECT_EQ("stopping close drain ", log());
+}
+
+TEST_F(ADrain, IsNotBegunAgainByAHandOver) {
+  begin();
+  hand_over();
+  EXPECT_EQ("stopping close drain ", log());
+  pass(5s);
+  EXPECT_EQ("", log()) << "the grace is that of the drain";
+}
+
 TEST_F(ADrain, LeavesIdleClientsForHalfTheGraceAfterAHandOver) {
   hand_over();
   EXPECT_EQ("leave graceful ", log());
   pass(5s);
   EXPECT_EQ("drain ", log());
-  pass(5s);
+  pass(4s);
+  EXPECT_EQ("", log());
+  pass(1s);
   EXPECT_EQ("stop ", log());
 }
 

@@ -94,6 +94,7 @@ TEST_F(TheLeaves, AreInForceUntilTheirOriginOrTheirAuthorityChanges) {
   ASSERT_TRUE(tls::create_authority(folder, {"api.test"}, hours(24)));
   read();
   EXPECT_FALSE(intercepts.in_force(inside)) << "another authority";
+  EXPECT_TRUE(intercepts.in_force({inside.origin, number + 1}));
 }
 
 TEST_F(TheLeaves, HaveRefusalsByKindOfClientAndSuspectWhoLeavesWithoutAWord) {
@@ -116,10 +117,41 @@ TEST_F(TheLeaves, HaveRefusalsByKindOfClientAndSuspectWhoLeavesWithoutAWord) {
   EXPECT_FALSE(intercepts.refused_before(one, start + std::chrono::minutes(10)));
   const std::vector<metrics::RefusalSample> all = leaves.refusals_at("https://api.test");
   ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(leaves.refusals_at("https://other.test").empty());
   EXPECT_TRUE(all[0].alert == "unknown_ca" && all[1].alert == "none" && all[0].refusals == 1) << all[0].alert;
   config.origins.front().intercept = false;
   read();
   EXPECT_TRUE(leaves.refusals_at("https://api.test").empty()) << "it is not intercepted any more";
+}
+
+TEST_F(TheLeaves, AreSignedAnewByAnotherAuthority) {
+  const ListenerIdentity first = shown();
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(tls::create_authority(folder, {"api.test"}, hours(24)));
+  read();
+  EXPECT_NE(shown(), first);
+}
+
+TEST_F(TheLeaves, AreOfInterceptedOriginsAlone) {
+  config.origins.resize(2);
+  config.origins.back().origin = *pool::parse_origin("https://other.test");
+  read();
+  EXPECT_FALSE(intercepts.leaf("https://other.test"));
+  EXPECT_EQ(leaves.sample(now).minted, 1u);
+}
+
+TEST_F(TheLeaves, ThatCannotBeSignedNameTheOriginOrTheKey) {
+  config.origins.front().origin = *pool::parse_origin("https://not-permitted.test");
+  const auto beyond = leaves.prepare(config);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.fault().detail.rfind("the intercepted origin https://not-permitted.test", 0), 0u)
+      << beyond.fault().detail;
+  EXPECT_EQ(leaves.sample(now).failed, 1u);
+  std::filesystem::remove_all(folder);
+  const auto none = leaves.prepare(config);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.fault().detail.rfind("intercept.ca_dir: ", 0), 0u) << none.fault().detail;
 }
 
 class TheLeavesOfAShortLife : public TheLeaves {

@@ -1,15 +1,22 @@
 // When carpool sheds what, and what a kernel says of memory.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
+#include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "proxy/exchange/accept_budget.h"
 #include "proxy/exchange/load_shedding.h"
+#include "proxy/exchange/overload_state.h"
 #include "proxy/server/overload/heap.h"
+#include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/overload/trim_policy.h"
 #include "proxy/telemetry/resource_usage.h"
 #include "proxy/upstream/origin/retry_budget.h"
@@ -65,6 +72,75 @@ TEST(TheAcceptBudget, CountsSeldomHoweverFewAreLeft) {
     used += static_cast<std::uint64_t>(granted);
   }
   EXPECT_LT(counts, 20);
+}
+
+// ---- the level that a loop sets before it accepts ----
+
+TEST(TheLevel, FallsWithTheDescriptorsOfClientsThatClosed) {
+  OverloadState state;
+  state.set(ShedLevel::idle, {}, 0, {100, 100}, {});
+  while (state.stage() == ShedLevel::idle) ASSERT_TRUE(state.may_accept());
+  EXPECT_EQ(state.stage(), ShedLevel::nothing);
+}
+
+TEST(TheLevel, DoesNotFallBelowThatOfTheMemory) {
+  OverloadState state;
+  state.set(ShedLevel::idle, {}, 91, {100, 100}, {});
+  for (std::uint64_t n = 0; n < 10; ++n) ASSERT_TRUE(state.may_accept());
+  EXPECT_EQ(state.stage(), ShedLevel::new_clients);
+}
+
+TEST(TheLevel, AllowsNoClientOnceTheDescriptorsAreUsed) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  std::vector<std::ifstream> files;
+  for (int n = 0; n < 100; ++n) files.emplace_back("/dev/null");
+  const rlimit few{descriptor_use().used + 2, before.rlim_max};
+  OverloadState state;
+  state.set(ShedLevel::nothing, {}, 0, {100, 100}, {});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const bool accepted = state.may_accept();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(accepted);
+  EXPECT_EQ(state.stage(), ShedLevel::idle);
+}
+
+// ---- the reserve, in processes of its own ----
+
+constexpr int kSlices = 8;
+
+// Allocates until an allocation throws. Returns true if the reserve was used up before.
+bool uses_the_reserve_up() {
+  memory_reserve::install();
+  if (memory_reserve::refill() != kSlices || memory_reserve::kept() == 0) return false;
+  rlimit none{};
+  ::getrlimit(RLIMIT_AS, &none);
+  none.rlim_cur = 1;  // from here on malloc has what it has
+  ::setrlimit(RLIMIT_AS, &none);
+  static std::array<void*, 100'000> all;  // no stack can grow now
+  try {
+    for (void*& one : all) one = ::operator new(50'000);
+  } catch (const std::bad_alloc&) {
+    return memory_reserve::taken() == kSlices && memory_reserve::kept() == 0 && memory_reserve::refill() == 0;
+  }
+  return false;
+}
+
+TEST(TheReserveDeathTest, ServesEachSliceOnceAndThenAllocationsFail) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::_Exit(uses_the_reserve_up() ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(TheReserveDeathTest, EndsTheProgramWithItsExitCodeWhereAFailureMustNotThrow) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto in_vain = [](auto&& fails) noexcept {
+    memory_reserve::install();
+    fails();
+  };
+  const auto fails = [&in_vain] { in_vain([] { throw std::bad_alloc(); }); };
+  EXPECT_EXIT(fails(), ::testing::ExitedWithCode(3), "the reserve is used up");
+  const auto throws = [&in_vain] { in_vain([] { throw std::runtime_error("another one"); }); };
+  EXPECT_EXIT(throws(), ::testing::KilledBySignal(SIGABRT), "");
 }
 
 // Measures this many bytes each second; returns after how many seconds memory is returned, or 0.

@@ -145,7 +145,7 @@ TABLE = [
 def build():
     """Returns the command that runs the simulation with all defects in it."""
     mutants = [(number, Mutant(name, path, old, new, PROGRAM)) for number, (name, path, old, new) in enumerate(TABLE, 1)]
-    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", mutants).build(PROGRAM)
+    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", mutants).build(PROGRAM)[:1]
 
 
 def play(program, number, seconds):
