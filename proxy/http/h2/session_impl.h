@@ -68,6 +68,7 @@ struct H2Impl {
   void stop_asking(H2Stream& stream);
   void on_reset_sent(H2Error error);
   void on_never_sent(StreamId id);
+  void on_head_dropped(StreamId id);
   const std::vector<nghttp2_nv>& list(const H2Fields& fields);
   const std::vector<nghttp2_nv>& list(const Fields& fields);
 

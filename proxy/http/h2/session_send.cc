@@ -92,4 +92,10 @@ void H2Impl::on_never_sent(StreamId id) {
   if (H2Stream* stream = find(id)) stream->never_sent_ = true;
 }
 
+// A response's head, a 1xx or trailers that cannot be sent, because they exceed kLongestBlock: without them the peer
+// would wait for the end of the stream.
+void H2Impl::on_head_dropped(StreamId id) {
+  if (H2Stream* stream = find(id)) submit_reset(*stream, H2Error::internal_error);
+}
+
 }  // namespace carpool::proxy::http
