@@ -123,11 +123,12 @@ int on_frame_send(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
 }
 
 int on_frame_not_send(nghttp2_session* /*session*/, const nghttp2_frame* frame, int /*error*/, void* user) noexcept {
+  H2Impl& self = impl(user);
   if (frame->hd.type != NGHTTP2_HEADERS) return 0;
   if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-    impl(user).on_never_sent(frame->hd.stream_id);
+    self.on_never_sent(frame->hd.stream_id);
   } else {
-    impl(user).on_head_dropped(frame->hd.stream_id);
+    self.on_head_dropped(frame->hd.stream_id);
   }
   return 0;
 }
