@@ -61,6 +61,12 @@ EXECUTION = [
     m("a response in progress counts for ever among those of the listener", "proxy/server/admin/h2_connection_responses.cc", "  owner_.end_response();\n", "", "server_tests"),
     m("a body beyond the limit is read to its end", "proxy/server/admin/h2_stream.cc", "  body_ = {};\n  connection_.on_complete(*this);\n", "  body_ = {};\n", "server_tests"),
     m("a request without room waits for its end", "proxy/server/admin/h2_connection_producer.cc", "(request->no_room ? complete_ : arriving_)", "arriving_", "server_tests"),
+    # ---- the protocol of a connection to the admin endpoint ----
+    m("a preface that will not be completed is waited for", "proxy/server/admin/admin_opening.cc", "ready.hangup ? end() : void()", "void()", "server_tests"),
+    m("HTTP/2 that the handshake selected is taken for HTTP/1.1", "proxy/server/admin/admin_opening.cc", "security.alpn == \"h2\"", "false", "server_tests"),
+    m("a complete handshake is not counted", "proxy/server/admin/admin_opening.cc", "  owner_.count_handshake(security.resumed ? End::resumed : End::full);\n", "", "server_tests"),
+    m("a handshake that takes too long is not counted", "proxy/server/admin/admin_opening.cc", "  if (handshake_ != nullptr) owner_.count_handshake(metrics::ClientHandshake::timeout);\n", "", "server_tests"),
+    m("a page of an endpoint with TLS is a foreign one", "proxy/server/admin/access_rules.cc", "tls ? \"https://\" : \"http://\"", "\"http://\"", "server_tests"),
     m("a helper that finds no role is not counted", "exec/strategy.cc", "noop_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing", "", EXEC),
     m("a blocking task runs on the producer", "exec/strategy.cc", "mode_ == StrategyMode::produce_consume || invocation == Invocation::non_blocking",
       "true", EXEC),
