@@ -81,6 +81,7 @@ TEST_F(AnExchange, SendsAnOldClientNeitherInterimResponsesNorChunks) {
 
 // Both time-outs are due in one turn of the loop.
 TEST_F(AnExchange, ResetsAnOldClientWhoseResponseIsTruncatedThoughItsOwnTimeIsOverToo) {
+  exec::assume_on_loop();
   test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n");
   plane_.from_origin(0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n");
   plane_.pass(100ms);

@@ -207,6 +207,7 @@ TEST_F(AdminH2, OutlivesItsClientUntilItsTasksHaveReturned) {
 }
 
 TEST_F(AdminH2, OutlivesAHelperThatWasCalledAndHasNotCome) {
+  exec::assume_on_loop();
   threads_.reserved = 1;
   program_.count = 1;
   ask("/pools");
@@ -385,6 +386,7 @@ TEST_F(AdminH2, EndsAFloodOfResetsAndSaysWhy) {
 }
 
 TEST_F(AdminH2, TellsEventsToListenersAndForgetsThem) {
+  exec::assume_on_loop();
   http::Heard& listener = ask("/events");
   http::Heard& second = ask("/events");
   talk();
