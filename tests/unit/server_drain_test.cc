@@ -163,7 +163,9 @@ TEST_F(ADrain, IsNotBegunAgainByAHandOver) {
 TEST_F(ADrain, LeavesIdleClientsForHalfTheGraceAfterAHandOver) {
   hand_over();
   EXPECT_EQ("leave graceful ", log());
-  pass(5s);
+  pass(4s);
+  EXPECT_EQ("", log());
+  pass(1s);
   EXPECT_EQ("drain ", log());
   pass(4s);
   EXPECT_EQ("", log());

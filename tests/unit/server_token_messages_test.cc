@@ -1,6 +1,7 @@
 // Unit tests of the request for a token and of its answers.
 #include <gtest/gtest.h>
 
+#include "proxy/http/field_name.h"
 #include "proxy/server/oauth2/token_reply.h"
 #include "proxy/server/oauth2/token_request.h"
 
@@ -28,6 +29,9 @@ TEST(ATokenRequest, NamesTheClientInAuthorization) {
   EXPECT_EQ(head.fields.get("authorization"), "Basic dGhlK2NsaWVudDphJTNBYiUyRmM=") << "the+client:a%3Ab%2Fc";
   EXPECT_EQ(body, "grant_type=client_credentials&scope=read+write&audience=https%3A%2F%2Fapi.test");
   EXPECT_EQ(head.length, body.size());
+  for (std::size_t i = 0; i < head.fields.size(); ++i) {
+    EXPECT_EQ(head.fields.sensitive(i), http::iequals(head.fields[i].name, "authorization")) << head.fields[i].name;
+  }
 }
 
 TEST(ATokenRequest, NamesTheClientInTheBodyIfTheServerWantsIt) {
