@@ -214,7 +214,7 @@ FLOW = [
     m("a far stream's part goes out twice", U + "h2/cross_loop_stream.cc", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();", "request_part_.content = next_request_part_;", SIM),
     m("a far stream does not pass the end of the request on", U + "h2/cross_loop_stream.cc", "next_request_part_.end = true;", "", STREAMS),
     m("a connection that is on its way counts as untracked", U + "untracked_connections.cc", "if (!has(suspected_, one.id)) continue;", "", STREAMS),
-    m("an untracked connection is reported again and again", U + "untracked_connections.cc", "if (!has(found_, one.id)) fresh.push_back", "fresh.push_back", STREAMS),
+    m("an untracked connection is reported again and again", U + "untracked_connections.cc", "if (!has(found_, one.id)) fresh.push_back(std::move(one));", "fresh.push_back(std::move(one));", STREAMS),
     m("a far stream is reused while its order is in the mail", U + "h2/cross_loop_stream.cc", "!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr", "!far_done_ || user_ != nullptr", SIM),
     m("a far stream keeps its lease", U + "h2/cross_loop_stream.cc", "if (lease_) lease_.release(near_.loop().now());", "", SIM),
     m("a far stream's report is not given back", U + "h2/cross_loop_stream.cc", "if (over || user_->wants_response()) return give_response_part_back();", "", SIM),

@@ -86,7 +86,8 @@ class LinkedBuild:
         link = commands[-1]
         target = folder / program
         objects = " ".join(shlex.quote(str(o)) for o in made)
-        link = re.sub(r" -o \S+", lambda _: " %s -o %s" % (objects, shlex.quote(str(target))), link, count=1)
+        # A member of a library may be needed for one inline function; the mutated objects come first, and the first definition counts.
+        link = re.sub(r" -o \S+", lambda _: " -Wl,-z,muldefs %s -o %s" % (objects, shlex.quote(str(target))), link, count=1)
         done = subprocess.run(["sh", "-c", link], cwd=self.release, text=True, capture_output=True, env={**os.environ})
         if done.returncode:
             sys.exit("%s does not link:\n%s" % (program, done.stderr[:3000]))
