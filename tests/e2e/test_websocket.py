@@ -124,6 +124,17 @@ def test_a_second_key_is_400_and_reaches_no_origin(origin, carpool):
     assert not o.seen
 
 
+def test_an_origin_that_does_not_respond_to_an_extended_connect_is_504(origin, carpool, gate):
+    def silent(exchange):
+        return gate.enter() and False
+    o, c = origin(silent), carpool(request={"response_header_timeout": "300ms"})
+    with H2Client(c.address) as h2:
+        stream = h2.ask(method="CONNECT", authority=o.authority, end=False, pseudo=[(":protocol", "websocket")])
+        answer = h2.answer(stream)
+        assert answer.status == 504 and "http_response_timeout" in answer.get("proxy-status")
+    assert len(o.seen) == 1
+
+
 @pytest.mark.parametrize("scheme", ["ws", "WS"])
 def test_ws_in_absolute_form_is_http(origin, carpool, scheme):
     o, c = origin(), carpool()

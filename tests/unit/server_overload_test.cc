@@ -20,6 +20,7 @@
 #include "proxy/server/overload/trim_policy.h"
 #include "proxy/telemetry/resource_usage.h"
 #include "proxy/upstream/origin/retry_budget.h"
+#include "tests/unit/failing_memory.h"
 
 namespace carpool::proxy {
 namespace {
@@ -127,6 +128,7 @@ bool uses_the_reserve_up() {
 }
 
 TEST(TheReserveDeathTest, ServesEachSliceOnceAndThenAllocationsFail) {
+  if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(std::_Exit(uses_the_reserve_up() ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }

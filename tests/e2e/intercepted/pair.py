@@ -73,6 +73,7 @@ class Secure(Plain):
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=name is None, server_hostname=name)
         self.established, self.waiting, self.read_end = False, [], False
+        self.end_waits = False  # for the handshake, as what is in `waiting`
 
     def data_received(self, data):
         data = self.pair.before_tls(data)
@@ -97,6 +98,8 @@ class Secure(Plain):
                 self.flush()
                 for late in self.waiting:
                     self.write(late)
+                if self.end_waits:
+                    self.end()
             while not self.read_end:
                 data = self.tls.read(LIMIT)
                 if not data:
@@ -130,10 +133,12 @@ class Secure(Plain):
         self.flush()
 
     def end(self):
-        if self.established:
-            with contextlib.suppress(ssl.SSLError):
-                self.tls.unwrap()
-            self.flush()
+        if not self.established:
+            self.end_waits = True
+            return
+        with contextlib.suppress(ssl.SSLError):
+            self.tls.unwrap()
+        self.flush()
         super().end()
 
 
