@@ -109,7 +109,6 @@ PARTS_OF_ONE = [
     {"proxy/net/tls/client_context", "proxy/net/tls/client_context_impl", "proxy/net/tls/material"},
     {"proxy/net/tls/socket_bio", "proxy/net/tls/tls_transport", "proxy/net/tls/verify"},
     {"proxy/net/dns/channel", "proxy/net/dns/resolver"},
-    {"proxy/net/dial", "proxy/net/happy_eyeballs"},
     {"proxy/http/forward", "proxy/http/hop_by_hop"},
     {"proxy/http/h1/body_reader", "proxy/http/h1/codec", "proxy/http/h1/field_reader"},
     {"proxy/http/h2/session", "proxy/http/h2/session_impl"},
