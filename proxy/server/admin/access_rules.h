@@ -22,16 +22,18 @@ struct Rules {
   std::string token;          // required for every request except those three; empty: not required
 };
 
-// The rules of a listener for threads that answer requests while a reload replaces the token.
+// The rules of a listener. Threads that answer requests read them while a reload changes them.
 class SharedRules {
  public:
   Rules get() const {
     const Held lock(mutex_);
     return rules_;
   }
-  void set(Rules rules) {
+  // Calls change(rules).
+  template <class Change>
+  void change(Change change) {
     const Held lock(mutex_);
-    rules_ = std::move(rules);
+    change(rules_);
   }
 
  private:

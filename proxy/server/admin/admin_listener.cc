@@ -15,8 +15,7 @@ constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of 
 
 AdminListener::AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only)
     : owner_(owner), acceptor_(loop, *this, kAdminAtOnce) {
-  rules_.metrics_only = metrics_only;
-  shared_rules_.set(rules_);
+  rules_.change([metrics_only](admin::Rules& rules) { rules.metrics_only = metrics_only; });
 }
 
 AdminListener::~AdminListener() {
@@ -25,30 +24,28 @@ AdminListener::~AdminListener() {
 }
 
 Status AdminListener::open(const std::string& address, std::optional<net::Bound> inherited) {
-  rules_.unix_socket = address.starts_with("unix:");
-  shared_rules_.set(rules_);
+  rules_.change([&address](admin::Rules& rules) { rules.unix_socket = address.starts_with("unix:"); });
   return acceptor_.open_for_owner(address, kAdminBacklog, std::move(inherited));
 }
 
 Status AdminListener::read_token(const std::string& path) {
   // Clients on loopback or with access to the socket file are local already; nothing on the metrics listener needs a
   // token.
-  if (rules_.metrics_only || rules_.unix_socket || address().loopback()) return Done{};
+  const admin::Rules before = rules_.get();
+  if (before.metrics_only || before.unix_socket || address().loopback()) return Done{};
   const Result<std::string> text = path.empty() ? Result<std::string>(std::string()) : contents(path, kLongestToken);
   std::string token = text ? text->substr(0, text->find('\n')) : std::string();
   if (!path.empty() && token.empty()) {
     return Fault{FaultKind::malformed_request, Side::self,
                  "admin.token_file " + path + ": the first line has no token"};
   }
-  rules_.token = std::move(token);
-  shared_rules_.set(rules_);
+  rules_.change([&token](admin::Rules& rules) { rules.token = std::move(token); });
   return Done{};
 }
 
 void AdminListener::set_identity(ListenerIdentity identity) {
   identity_ = std::move(identity);
-  rules_.tls = identity_ != nullptr;
-  shared_rules_.set(rules_);
+  rules_.change([this](admin::Rules& rules) { rules.tls = identity_ != nullptr; });
 }
 
 void AdminListener::on_client(net::Acceptor&, Fd client, const net::Address&) {
@@ -56,7 +53,8 @@ void AdminListener::on_client(net::Acceptor&, Fd client, const net::Address&) {
 }
 
 bool AdminListener::trusted(int fd) const {
-  return !rules_.unix_socket || rules_.metrics_only || same_user(peer_of(fd));
+  const admin::Rules rules = rules_.get();
+  return !rules.unix_socket || rules.metrics_only || same_user(peer_of(fd));
 }
 
 }  // namespace carpool::proxy

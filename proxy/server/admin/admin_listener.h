@@ -35,15 +35,14 @@ class AdminListener final : private net::Acceptor::Owner {
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   const ListenerIdentity& identity() const LOOP_ONLY { return identity_; }
   const net::Address& address() const { return acceptor_.address(); }  // the real port
-  const admin::SharedRules& rules() const { return shared_rules_; }
+  const admin::SharedRules& rules() const { return rules_; }
 
  private:
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   bool trusted(int fd) const;
   Owner& owner_;
   ListenerIdentity identity_;  // null: plain text
-  admin::Rules rules_;
-  admin::SharedRules shared_rules_;  // the same, for all threads
+  admin::SharedRules rules_;
   net::Acceptor acceptor_;
 };
 
