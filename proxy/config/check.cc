@@ -24,7 +24,7 @@ class Checker {
     addresses_differ();
     for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_whole(i);
     admin_has_a_token();
-    admin_identity_is_whole();
+    admin_is_complete();
     pool_fits(config_.pool, "pool");
     listeners_classes_are_known();
     upstream_is_complete(config_.upstream, "upstream");
@@ -73,8 +73,7 @@ class Checker {
     of_a_unix_socket(listen, prefix + "mode", listen.mode);
     of_a_unix_socket(listen, prefix + "group", listen.group);
     peers_are_trusted(listen, prefix);
-    needs(prefix, listen.cert_file, "cert_file", listen.key_file, "key_file");
-    needs(prefix, listen.key_file, "key_file", listen.cert_file, "cert_file");
+    identity_is_whole(listen, prefix);
     needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
     credentials_are_private(listen, prefix + "credentials_file");
     fixed_origin_is_judged(listen, prefix + "origin");
@@ -123,6 +122,13 @@ class Checker {
     mistake(prefix + key, std::string("is set without ") + missing + ", expected both or none");
   }
 
+  // A certificate and its key are set together. `prefix`: of the keys of `table`.
+  template <class Table>
+  void identity_is_whole(const Table& table, const std::string& prefix) {
+    needs(prefix, table.cert_file, "cert_file", table.key_file, "key_file");
+    needs(prefix, table.key_file, "key_file", table.cert_file, "cert_file");
+  }
+
   // An open proxy gives any client access to its network.
   void listener_is_not_open(std::size_t i) {
     const Listen& listen = config_.listen[i];
@@ -143,11 +149,10 @@ class Checker {
     mistake("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
   }
 
-  void admin_identity_is_whole() {
+  void admin_is_complete() {
     const Admin& admin = config_.admin;
     const std::string prefix = "admin.";
-    needs(prefix, admin.cert_file, "cert_file", admin.key_file, "key_file");
-    needs(prefix, admin.key_file, "key_file", admin.cert_file, "cert_file");
+    identity_is_whole(admin, prefix);
     needs(prefix, admin.client_ca_file, "client_ca_file", admin.cert_file, "cert_file");
   }
 
@@ -191,8 +196,7 @@ class Checker {
 
   void upstream_is_complete(const Upstream& upstream, const std::string& prefix) {
     const std::string tls = prefix + ".tls.";
-    needs(tls, upstream.tls.cert_file, "cert_file", upstream.tls.key_file, "key_file");
-    needs(tls, upstream.tls.key_file, "key_file", upstream.tls.cert_file, "cert_file");
+    identity_is_whole(upstream.tls, tls);
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
     const std::string key = prefix + ".proxy_credentials";
     if (upstream.proxy.empty() && upstream.proxy_credentials.given() && !places_.wrong(prefix + ".proxy")) {
