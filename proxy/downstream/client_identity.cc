@@ -7,10 +7,14 @@
 
 namespace carpool::proxy {
 
+std::string_view announced_host(std::string_view peer) {
+  return peer.substr(0, peer.rfind(':'));
+}
+
 std::uint64_t ClientIdentity::key(const ExchangeContext& context, const config::Listen& listen, int fd,
                                   std::string_view peer) {
   if (key_ != 0) return key_;
-  if (listen.proxy_protocol) return key_ = fairness_key_of_host(peer.substr(0, peer.rfind(':')));
+  if (listen.proxy_protocol) return key_ = fairness_key_of_host(announced_host(peer));
   if (listen.loopback_client != config::LoopbackClient::connection) {
     if (const std::uint64_t key = of_loopback(context, listen.loopback_client, fd); key != 0) return key;
   }

@@ -14,6 +14,9 @@ namespace carpool::proxy {
 
 struct ExchangeContext;
 
+// Returns the address without the port of a client that a PROXY header announced ("192.0.2.1:5000").
+std::string_view announced_host(std::string_view peer);
+
 class ClientIdentity {
  public:
   // Returns the key; never 0. It changes once at most, when the process of a client on loopback becomes known.

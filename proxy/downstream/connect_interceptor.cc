@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "proxy/downstream/client_identity.h"
 #include "proxy/downstream/intercepts.h"
 #include "proxy/exchange/authentication.h"
 #include "proxy/exchange/client_stream.h"
@@ -37,8 +38,7 @@ constexpr Duration kAtOnce = std::chrono::seconds(5);
 // access log is written.
 std::string host_of(const ClientStream& client) {
   if (!client.listen().proxy_protocol) return net::Address::peer_of(client.socket()).host();
-  const std::string_view peer = client.peer();
-  return std::string(peer.substr(0, peer.rfind(':')));
+  return std::string(announced_host(client.peer()));
 }
 
 // Every application of a pod has the same address, so the User-Agent is a part of it.

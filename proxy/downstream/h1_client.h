@@ -17,6 +17,7 @@
 #include "proxy/exchange/exchange.h"
 #include "proxy/http/h1/codec.h"
 #include "proxy/net/batch_lease.h"
+#include "proxy/net/discarded_input.h"
 #include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/upstream/private_connection.h"
@@ -173,9 +174,9 @@ class H1Client final : public ClientConnection,
   bool close_is_end_ = false;  // the response is close-delimited, or a tunnel
   bool cut_ = false;           // the response is truncated: end with a reset
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};                 // last time a response ended or the client read bytes of one
-  std::uint32_t untaken_ = 0;          // cut_off(): bytes that the client's kernel has not acknowledged
-  std::uint32_t discarded_bytes_ = 0;  // bytes read while lingering
+  Instant taken_at_{};             // last time a response ended or the client read bytes of one
+  std::uint32_t untaken_ = 0;      // cut_off(): bytes that the client's kernel has not acknowledged
+  net::DiscardedInput discarded_;  // while lingering
 };
 
 }  // namespace carpool::proxy

@@ -19,10 +19,6 @@
 namespace carpool::proxy {
 
 namespace {
-// Closing with unread bytes causes a reset, which would destroy the response in flight (RFC 9112 §9.6). A lingering
-// client is therefore read and its bytes discarded, up to these limits.
-constexpr std::uint32_t kLingerBytes = 1024 * 1024;
-constexpr Duration kLinger = std::chrono::seconds(2);
 // Time for a request that crosses the close: the client's last response did not announce it.
 constexpr Duration kLastRequestTime = std::chrono::seconds(1);
 // The same for a client whose response had begun before the drain: its response could not announce the close. An idle
@@ -48,7 +44,7 @@ void H1Client::end_gracefully() {
   std::string().swap(pending_);
   transport_->shut_write();
   state_ = State::lingering;
-  timer_.arm(context_.loop.now() + kLinger);
+  timer_.arm(context_.loop.now() + net::kLingerTime);
 }
 
 // A FIN would look like the end of the truncated response. A reset destroys bytes in flight, so it waits until the
@@ -69,17 +65,10 @@ void H1Client::look_again() {
 }
 
 bool H1Client::discard_input() {
-  while (transport_->maybe_readable()) {
-    const exec::ReadBuffer buffer(context_.loop);
-    const net::IoResult io = transport_->read(buffer.span());
-    if (io.io == net::Io::would_block) return false;
-    if (io.io == net::Io::eof && cut_) return false;
-    discarded_bytes_ += static_cast<std::uint32_t>(io.bytes);
-    if (io.io != net::Io::ok || discarded_bytes_ > kLingerBytes) {
-      close();
-      return false;
-    }
-  }
+  if (!transport_->maybe_readable()) return false;
+  const exec::ReadBuffer buffer(context_.loop);
+  const net::Io last = discarded_.discard(*transport_, buffer.span());
+  if (last == net::Io::failed || (last == net::Io::eof && !cut_)) close();
   return false;
 }
 

@@ -15,6 +15,7 @@
 #include "proxy/downstream/h2_client_stream.h"
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/http/h2/session.h"
+#include "proxy/net/discarded_input.h"
 #include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
 
@@ -132,7 +133,7 @@ class H2Client final : public ClientConnection,
   Instant since_{};       // last progress: start of idleness or of not reading responses
   Instant head_since_{};  // a header block began
   Instant drain_until_ = kNever;
-  std::uint32_t discarded_bytes_ = 0;
+  net::DiscardedInput discarded_;
 };
 
 }  // namespace carpool::proxy

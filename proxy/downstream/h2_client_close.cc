@@ -12,8 +12,6 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint32_t kH2LingerBytes = 1024 * 1024;
-constexpr Duration kH2Linger = std::chrono::seconds(2);
 constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
 constexpr std::uint64_t kDrainPing = 0x647261696e;
 constexpr std::size_t kFewRequests = 4;  // request objects that an idle connection keeps
@@ -64,18 +62,14 @@ void H2Client::close_if_done() {
 void H2Client::linger() {
   transport_->shut_write();
   state_ = State::lingering;
-  timer_.arm(context_.loop.now() + kH2Linger);
+  timer_.arm(context_.loop.now() + net::kLingerTime);
   discard_input();
 }
 
 void H2Client::discard_input() {
-  while (state_ == State::lingering && transport_->maybe_readable()) {
-    const exec::ReadBuffer buffer(context_.loop);
-    const net::IoResult io = transport_->read(buffer.span());
-    if (io.io == net::Io::would_block) return;
-    discarded_bytes_ += static_cast<std::uint32_t>(io.bytes);
-    if (io.io != net::Io::ok || discarded_bytes_ > kH2LingerBytes) return close();
-  }
+  if (state_ != State::lingering || !transport_->maybe_readable()) return;
+  const exec::ReadBuffer buffer(context_.loop);
+  if (discarded_.discard(*transport_, buffer.span()) != net::Io::would_block) close();
 }
 
 // The process is ending. Requests without a byte of a response receive an error reply.

@@ -17,6 +17,7 @@
 #include "exec/strategy.h"
 #include "exec/timer.h"
 #include "proxy/http/h2/session.h"
+#include "proxy/net/discarded_input.h"
 #include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/server/admin/admin_connection.h"
@@ -196,7 +197,7 @@ class AdminH2Connection final : public AdminConnection,
   std::size_t budget_ = 0;  // bytes that may still be read in this visit
   std::size_t held_ = 0;    // bytes of requests
   std::uint32_t in_progress_ = 0;
-  std::uint32_t lingered_ = 0;
+  net::DiscardedInput discarded_;  // while lingering
   bool lingering_ = false;
   bool closed_ = false;
 

@@ -14,8 +14,6 @@ constexpr std::size_t kRead = std::size_t{16} * 1024;    // bytes per read: on t
 constexpr std::size_t kUnsent = std::size_t{64} * 1024;  // above it nothing is read
 constexpr std::size_t kPullBytes = std::size_t{128} * 1024;
 constexpr std::size_t kMaxHeld = std::size_t{256} * 1024;  // bytes of unanswered requests
-constexpr std::uint32_t kMaxLingered = 1024 * 1024;
-constexpr Duration kLingerTime = std::chrono::seconds(2);
 }  // namespace
 
 exec::TaskPtr AdminH2Connection::produce() {
@@ -115,17 +113,12 @@ void AdminH2Connection::linger() {
   for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
     while (!all->empty()) drop(all->front());
   }
-  idle_since_ = now_ + kLingerTime - kAdminTimeout;
+  idle_since_ = now_ + net::kLingerTime - kAdminTimeout;
 }
 
 void AdminH2Connection::discard() {
   std::array<char, kRead> buffer;
-  while (transport_->maybe_readable()) {
-    const net::IoResult io = transport_->read(buffer);
-    if (io.io == net::Io::would_block) return;
-    lingered_ += static_cast<std::uint32_t>(io.bytes);
-    if (io.io != net::Io::ok || lingered_ > kMaxLingered) return close();
-  }
+  if (discarded_.discard(*transport_, buffer) != net::Io::would_block) close();
 }
 
 // Ends the connection; the loop unregisters the socket. Streams that a task or the loop has are freed when they return.

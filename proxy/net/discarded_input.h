@@ -1,0 +1,34 @@
+// DiscardedInput: what a connection still reads after its FIN. Closing with unread bytes causes a reset, which would
+// destroy what was sent last (RFC 9112 §9.6), so the connection reads on and discards the bytes, up to these limits.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+
+#include "base/clock.h"
+#include "proxy/net/transport.h"
+
+namespace carpool::proxy::net {
+
+inline constexpr Duration kLingerTime = std::chrono::seconds(2);  // the owner's timer
+
+class DiscardedInput {
+ public:
+  // Returns would_block: more may follow; eof: the peer has sent everything; failed: an error, or more than kMost.
+  Io discard(Transport& transport, std::span<char> buffer) {
+    while (transport.maybe_readable()) {
+      const IoResult got = transport.read(buffer);
+      if (got.io != Io::ok) return got.io;
+      bytes_ += static_cast<std::uint32_t>(got.bytes);
+      if (bytes_ > kMost) return Io::failed;
+    }
+    return Io::would_block;
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 1024 * 1024;
+  std::uint32_t bytes_ = 0;
+};
+
+}  // namespace carpool::proxy::net
