@@ -19,24 +19,14 @@ import statistics
 import struct
 import time
 
-from p99_scene import Program, ask, end_with, percentiles, scene
+from p99_scene import LISTENERS, Program, ask, end_with, percentiles, scene
 
 ORIGINS = 1000
 STRATEGIES = ("adaptive", "execute_produce", "produce_execute", "produce")
-CONFIG = """workers = 1
-[[listen]]
-address = "127.0.0.1:%(fixed)d"
-origin = "http://127.0.0.1:%(origin)d"
-[[listen]]
-address = "127.0.0.1:%(any)d"
-[admin]
-address = "127.0.0.1:%(admin)d"
-[threads]
+CONFIG = "workers = 1\n" + LISTENERS + """[threads]
 strategy = "%(strategy)s"
 [metrics]
 max_origins = 2000
-[log]
-access = false
 """
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, GOAWAY, WINDOW = 0, 1, 3, 4, 7, 8

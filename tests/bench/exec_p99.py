@@ -14,22 +14,13 @@ import pathlib
 import statistics
 
 import p99_scene
-from p99_scene import ask, end_with, percentiles, scene
+from p99_scene import LISTENERS, ask, end_with, percentiles, scene
 
 ORIGINS = 1000
-CONFIG = """[[listen]]
-address = "127.0.0.1:%(fixed)d"
-origin = "http://127.0.0.1:%(origin)d"
-[[listen]]
-address = "127.0.0.1:%(any)d"
-[admin]
-address = "127.0.0.1:%(admin)d"
-[threads]
+CONFIG = LISTENERS + """[threads]
 strategy = "%(strategy)s"
 [upstream.tls]
 ca_file = "%(bundle)s"
-[log]
-access = false
 """
 BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 

@@ -9,6 +9,17 @@ import tempfile
 import threading
 
 CLIENTS, RATE = 20, 2000
+# Of each program's configuration: its ports, and no access log.
+LISTENERS = """[[listen]]
+address = "127.0.0.1:%(fixed)d"
+origin = "http://127.0.0.1:%(origin)d"
+[[listen]]
+address = "127.0.0.1:%(any)d"
+[admin]
+address = "127.0.0.1:%(admin)d"
+[log]
+access = false
+"""
 NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/error;
 events { worker_connections 4096; }
 http { access_log off; keepalive_requests 1000000; client_body_temp_path %(dir)s/body;

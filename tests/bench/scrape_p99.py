@@ -14,20 +14,10 @@ import os
 import statistics
 import time
 
-from p99_scene import Program, ask, each_second, end_with, percentiles, scene
+from p99_scene import LISTENERS, Program, ask, each_second, end_with, percentiles, scene
 
 ORIGINS = 200
-CONFIG = """workers = 1
-[[listen]]
-address = "127.0.0.1:%(fixed)d"
-origin = "http://127.0.0.1:%(origin)d"
-[[listen]]
-address = "127.0.0.1:%(any)d"
-[admin]
-address = "127.0.0.1:%(admin)d"
-[log]
-access = false
-"""
+CONFIG = "workers = 1\n" + LISTENERS
 
 
 def scraping(program, took):

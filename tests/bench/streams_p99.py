@@ -15,19 +15,9 @@ import statistics
 import threading
 import time
 
-from p99_scene import Program, end_with, free_port, percentiles, scene
+from p99_scene import LISTENERS, Program, end_with, free_port, percentiles, scene
 
-CONFIG = """workers = 1
-[[listen]]
-address = "127.0.0.1:%(fixed)d"
-origin = "http://127.0.0.1:%(origin)d"
-[[listen]]
-address = "127.0.0.1:%(any)d"
-[admin]
-address = "127.0.0.1:%(admin)d"
-[log]
-access = false
-[[origin]]
+CONFIG = "workers = 1\n" + LISTENERS + """[[origin]]
 uri = "http://127.0.0.1:%(streams)d"
 profile = "streaming"
 [origin.pool]
