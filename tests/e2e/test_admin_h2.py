@@ -11,7 +11,7 @@ import urllib.request
 import h2.settings
 import pytest
 from harness.carpool import SANITIZED, Carpool
-from harness.h2_client import CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RST, SETTINGS, WINDOW, H2Client
+from harness.h2_client import CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RST, SETTINGS, WINDOW, H2Client, frame
 from harness.ports import free_port
 from harness.wait import until
 
@@ -21,12 +21,6 @@ def proxy(tmp_path):
     c = Carpool(tmp_path)
     yield c
     c.stop()
-
-
-@contextlib.contextmanager
-def client_of(c):
-    with H2Client(c.admin_address) as client:
-        yield client
 
 
 def ended(client, *streams):
@@ -44,10 +38,6 @@ def over_h1(c, path):
         return answer.status, answer.headers, answer.read()
 
 
-def raw(kind, flags, stream, payload=b""):
-    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
-
-
 def abuses(c):
     lines = over_h1(c, "/metrics")[2].decode().splitlines()
     counts = [line.removeprefix('carpool_admin_abuse_total{door="admin",kind="') for line in lines if line.startswith("carpool_admin_abuse_total")]
@@ -55,7 +45,7 @@ def abuses(c):
 
 
 def test_a_response_is_the_same_over_both_protocols(proxy):
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         for path in ("/livez", "/readyz", "/version", "/config", "/log-level", "/openapi.json"):
             status, headers, body = over_h1(proxy, path)
             answer = ask(client, path)
@@ -65,7 +55,7 @@ def test_a_response_is_the_same_over_both_protocols(proxy):
 
 
 def test_the_rules_of_access_are_the_same(proxy):
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         foreign = ended(client, client.ask("/pools", authority="evil.example"))[0]
         assert foreign.status == 403 and "Host must be" in json.loads(foreign.body)["detail"]
         forged = ask(client, "/quit", method="POST", headers=[("sec-fetch-site", "cross-site")])
@@ -78,7 +68,7 @@ def test_the_rules_of_access_are_the_same(proxy):
 
 def test_sixty_four_streams_mix_scrapes_dumps_probes_and_a_reload(proxy):
     paths = ["/metrics", "/pools", "/readyz", "/threads", "/config", "/overload", "/livez"]
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         client.ask("/livez", authority="localhost")
         for _ in range(5):
             streams = [client.ask("/reload?dry_run=1", method="POST", authority="localhost")]
@@ -87,7 +77,7 @@ def test_sixty_four_streams_mix_scrapes_dumps_probes_and_a_reload(proxy):
 
 
 def test_a_window_of_zero_holds_its_responses_and_no_other_client(proxy):
-    with client_of(proxy) as slow, client_of(proxy) as other:
+    with H2Client(proxy.admin_address) as slow, H2Client(proxy.admin_address) as other:
         slow.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
         slow.flush()
         stuck = [slow.ask("/metrics", authority="localhost") for _ in range(40)]
@@ -106,7 +96,7 @@ def test_a_window_of_zero_holds_its_responses_and_no_other_client(proxy):
 
 
 def test_events_follow_over_http2(proxy):
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         stream = client.ask("/events", authority="localhost")
         while client.answers[stream].body.count(b"event: ") < 2:
             assert client.read()
@@ -119,19 +109,19 @@ LIVEZ = b"\x82\x86\x04\x06/livez\x01\x09localhost"
 # An entry of 3,000 bytes in the table of header fields, and references to it.
 BOMB = LIVEZ + b"\x40\x01a\x7f\xb9\x16" + b"x" * 3000 + b"\xbe" * 100
 ABUSES = {
-    "resets": lambda n: b"".join(raw(HEADERS, 5, i, LIVEZ) + raw(RST, 0, i, struct.pack(">I", 8)) for i in range(1, 2 * n, 2)),
-    "resets of streams beyond the limit": lambda n: b"".join(raw(HEADERS, 4, i, LIVEZ) for i in range(1, 2 * n, 2)),
-    "control": lambda n: raw(PING, 0, 0, b"12345678") * n + raw(SETTINGS, 0, 0) * n,
-    "control by priorities and windows": lambda n: (raw(PRIORITY, 0, 1, b"\0\0\0\0\1") + raw(WINDOW, 0, 0, b"\0\0\0\1")) * n,
-    "control by empty data": lambda n: raw(HEADERS, 4, 1, LIVEZ) + raw(DATA, 0, 1) * n,
-    "header_list": lambda n: raw(HEADERS, 5, 1, BOMB),
-    "continuations": lambda n: raw(HEADERS, 0, 1, LIVEZ) + raw(CONTINUATION, 0, 1, b"") * n,
+    "resets": lambda n: b"".join(frame(HEADERS, 5, i, LIVEZ) + frame(RST, 0, i, struct.pack(">I", 8)) for i in range(1, 2 * n, 2)),
+    "resets of streams beyond the limit": lambda n: b"".join(frame(HEADERS, 4, i, LIVEZ) for i in range(1, 2 * n, 2)),
+    "control": lambda n: frame(PING, 0, 0, b"12345678") * n + frame(SETTINGS, 0, 0) * n,
+    "control by priorities and windows": lambda n: (frame(PRIORITY, 0, 1, b"\0\0\0\0\1") + frame(WINDOW, 0, 0, b"\0\0\0\1")) * n,
+    "control by empty data": lambda n: frame(HEADERS, 4, 1, LIVEZ) + frame(DATA, 0, 1) * n,
+    "header_list": lambda n: frame(HEADERS, 5, 1, BOMB),
+    "continuations": lambda n: frame(HEADERS, 0, 1, LIVEZ) + frame(CONTINUATION, 0, 1, b"") * n,
 }
 
 
 @pytest.mark.parametrize("kind", ABUSES)
 def test_a_flood_ends_its_connection_and_is_counted(proxy, kind):
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         with contextlib.suppress(ConnectionError):
             for _ in range(20):
                 client.sock.sendall(ABUSES[kind](1000))
@@ -140,18 +130,18 @@ def test_a_flood_ends_its_connection_and_is_counted(proxy, kind):
 
 
 ERRORS = {
-    "a frame of a wrong size": (raw(SETTINGS, 0, 0, b"abc"), 6),
-    "a window that overflows": (raw(WINDOW, 0, 0, b"\x7f\xff\xff\xff") * 2, 3),
-    "a header block that cannot be decoded": (raw(HEADERS, 5, 1, b"\xff\xff\xff\xff\xff\xff\xff"), 9),
-    "a frame inside a header block": (raw(HEADERS, 1, 1, LIVEZ) + raw(PING, 0, 0, b"12345678"), 1),
-    "a stream of the server's": (raw(HEADERS, 5, 2, LIVEZ), 1),
+    "a frame of a wrong size": (frame(SETTINGS, 0, 0, b"abc"), 6),
+    "a window that overflows": (frame(WINDOW, 0, 0, b"\x7f\xff\xff\xff") * 2, 3),
+    "a header block that cannot be decoded": (frame(HEADERS, 5, 1, b"\xff\xff\xff\xff\xff\xff\xff"), 9),
+    "a frame inside a header block": (frame(HEADERS, 1, 1, LIVEZ) + frame(PING, 0, 0, b"12345678"), 1),
+    "a stream of the server's": (frame(HEADERS, 5, 2, LIVEZ), 1),
 }
 
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_of_the_protocol_ends_its_connection_alone(proxy, error):
     data, code = ERRORS[error]
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         client.sock.sendall(data)
         while client.read():
             pass
@@ -161,9 +151,9 @@ def test_an_error_of_the_protocol_ends_its_connection_alone(proxy, error):
 
 
 def test_a_window_that_overflows_on_a_stream_ends_the_stream_alone(proxy):
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         stream = client.ask("/log-level", method="PUT", authority="localhost", end=False)
-        client.sock.sendall(raw(WINDOW, 0, stream, b"\x7f\xff\xff\xff"))
+        client.sock.sendall(frame(WINDOW, 0, stream, b"\x7f\xff\xff\xff"))
         assert client.until(lambda: client.answers[stream].reset == 3)
         assert ask(client, "/livez").status == 200 and not client.goaways
 
@@ -171,12 +161,12 @@ def test_a_window_that_overflows_on_a_stream_ends_the_stream_alone(proxy):
 def test_idle_http2_connections_keep_no_probe_out(proxy):
     with contextlib.ExitStack() as stack:
         for _ in range(60):
-            stack.enter_context(client_of(proxy)).flush()
+            stack.enter_context(H2Client(proxy.admin_address)).flush()
         for _ in range(200):
             half = stack.enter_context(contextlib.closing(socket.create_connection(proxy.admin_address)))
             half.sendall(PREFACE[:10])
         assert over_h1(proxy, "/readyz")[0] == 200
-        with client_of(proxy) as client:
+        with H2Client(proxy.admin_address) as client:
             assert ask(client, "/readyz").status == 200
 
 
@@ -184,7 +174,7 @@ def test_idle_http2_connections_keep_no_probe_out(proxy):
 def test_clients_that_read_nothing_hold_a_bounded_number_of_responses(proxy):
     with contextlib.ExitStack() as stack:
         before = proxy.rss()
-        clients = [stack.enter_context(client_of(proxy)) for _ in range(15)]
+        clients = [stack.enter_context(H2Client(proxy.admin_address)) for _ in range(15)]
         streams = []
         for client in clients:
             client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
@@ -231,7 +221,7 @@ def test_the_metrics_listener_shows_the_same_over_http2(tmp_path):
 
 
 def test_a_connection_gets_goaway_when_the_process_ends(proxy):
-    with client_of(proxy) as client:
+    with H2Client(proxy.admin_address) as client:
         assert ask(client, "/livez").status == 200
         proxy.signal(signal.SIGTERM)
         while client.read():

@@ -1,7 +1,6 @@
 """The admin endpoint over TLS: protocols, client certificates, replaced files, the command line, and clients that misuse it."""
 import contextlib
 import json
-import shutil
 import socket
 import ssl
 import subprocess
@@ -10,35 +9,9 @@ import pytest
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
 from harness.ports import free_port
+from harness.tls import files, shake_hands, trusting  # noqa: F401
 from harness.wait import until
 from harness.wire import Client
-
-
-@pytest.fixture
-def files(tmp_path, pki):
-    """The endpoint's certificate and key in files of its own, which a test may replace."""
-    class Files:
-        cert, key = tmp_path / "admin.pem", tmp_path / "admin.key"
-
-        def write(self, cert, key):
-            for source, target in ((key, self.key), (cert, self.cert)):
-                shutil.copy(source, target.with_suffix(".new"))
-                target.with_suffix(".new").rename(target)
-
-        def settings(self, **more):
-            return {"cert_file": str(self.cert), "key_file": str(self.key), **more}
-    made = Files()
-    made.write(pki.server, pki.server_key)
-    return made
-
-
-def trusting(pki, *alpn, certificate=False):
-    context = ssl.create_default_context(cafile=pki.ca)
-    if alpn:
-        context.set_alpn_protocols(list(alpn))
-    if certificate:
-        context.load_cert_chain(pki.client, pki.client_key)
-    return context
 
 
 def get(c, context, path, method="GET", headers=()):
@@ -64,8 +37,8 @@ def run(*arguments):
 
 def test_both_protocols_answer_the_same_and_alpn_selects(carpool, pki, files):
     c = carpool(admin=files.settings())
-    plain, h1 = trusting(pki), trusting(pki, "http/1.1")
-    with over_h2(c, trusting(pki, "h2", "http/1.1")) as client:
+    plain, h1 = trusting(pki), trusting(pki, ["http/1.1"])
+    with over_h2(c, trusting(pki, ["h2", "http/1.1"])) as client:
         for path in ("/livez", "/version", "/config", "/openapi.json"):
             bodies = [get(c, context, path).body for context in (plain, h1)]
             assert bodies == [client.get(path, authority="localhost").body] * 2, path
@@ -81,17 +54,11 @@ def test_both_protocols_answer_the_same_and_alpn_selects(carpool, pki, files):
 def test_a_request_in_the_flight_of_the_handshake_is_answered(carpool, pki, files):
     c = carpool(admin=files.settings())
     for alpn in ("http/1.1", "h2"):
-        context = trusting(pki, alpn)
+        context = trusting(pki, [alpn])
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
         with socket.create_connection(c.admin_address, 10) as sock:
-            while True:
-                try:
-                    tls.do_handshake()
-                    break
-                except ssl.SSLWantReadError:
-                    sock.sendall(outgoing.read())
-                    incoming.write(sock.recv(65536))
+            shake_hands(tls, incoming, outgoing, sock)
             # Finished and the request, in one segment.
             request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" if alpn == "http/1.1" else b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
             tls.write(request)
@@ -110,7 +77,7 @@ def test_plain_text_and_no_common_protocol_are_refused_and_counted(carpool, pki,
         sock.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"HTTP" not in sock.recv(100)
     with pytest.raises(ssl.SSLError):
-        get(c, trusting(pki, "spdy/3"), "/livez")
+        get(c, trusting(pki, ["spdy/3"]), "/livez")
     assert metric(c, trusting(pki), 'carpool_admin_handshakes_total{result="failed"} 2')
 
 
@@ -129,7 +96,7 @@ def test_clients_must_present_a_certificate_where_authorities_are_named(carpool,
     assert get(c, trusting(pki, certificate=True), "/pools").status == 200
     with pytest.raises((ssl.SSLError, ConnectionError)):
         get(c, trusting(pki), "/livez")
-    with over_h2(c, trusting(pki, "h2", certificate=True)) as client:
+    with over_h2(c, trusting(pki, ["h2"], certificate=True)) as client:
         assert client.get("/pools", authority="localhost").status == 200
     refused, shown = run("pools", "--config", c.config), run("pools", "--config", c.config, "--client-cert", pki.client, "--client-key", pki.client_key)
     assert refused.returncode == 2 and "certificate required" in refused.stderr, refused

@@ -12,6 +12,7 @@ from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
 from harness.intercept import CONNECTS, NAME, authority, connected, inside, scene, trusting  # noqa: F401
+from harness.tls import shake_hands
 from harness.wait import until
 from harness.wire import Client
 
@@ -110,13 +111,7 @@ def test_bytes_before_the_response_make_it_a_tunnel(scene, pki):
     with pytest.raises(ssl.SSLWantReadError):
         tls.do_handshake()
     sock = connected(c, early=outgoing.read())
-    while True:
-        try:
-            tls.do_handshake()
-            break
-        except ssl.SSLWantReadError:
-            sock.sendall(outgoing.read())
-            incoming.write(sock.recv(65536))
+    shake_hands(tls, incoming, outgoing, sock)
     assert c.metric(CONNECTS, origin=c.label, result="early") == 1
     sock.close()
     until(lambda: any('"not_intercepted":"early"' in line for line in c.output), what="its line")

@@ -16,37 +16,11 @@ from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
 from harness.intercept import NAME, connected
 from harness.pki import Pki
+from harness.tls import files, trusting  # noqa: F401
 from harness.wait import until
 from harness.wire import Client
 
 HANDSHAKES = "carpool_downstream_handshakes_total"
-
-
-@pytest.fixture
-def files(tmp_path, pki):
-    """The listener's certificate and key in files of its own, which a test may replace."""
-    class Files:
-        cert, key = tmp_path / "listener.pem", tmp_path / "listener.key"
-
-        def write(self, cert, key):
-            for source, target in ((key, self.key), (cert, self.cert)):
-                shutil.copy(source, target.with_suffix(".new"))
-                target.with_suffix(".new").rename(target)
-
-        def settings(self, **more):
-            return {"cert_file": str(self.cert), "key_file": str(self.key), **more}
-    made = Files()
-    made.write(pki.server, pki.server_key)
-    return made
-
-
-def trusting(pki, alpn=(), certificate=False):
-    context = ssl.create_default_context(cafile=pki.ca)
-    if alpn:
-        context.set_alpn_protocols(list(alpn))
-    if certificate:
-        context.load_cert_chain(pki.client, pki.client_key)
-    return context
 
 
 def tls(c, context, host="localhost"):
