@@ -1,8 +1,8 @@
-// fan_out: sends one query to several loops and collects their answers, by mail. The targets are a range of pointers,
+// fan_out: sends one query to several loops and collects their replies, by mail. The targets are a range of pointers,
 // plain or unique, to objects with a loop: loop_of(*pointer), found by argument-dependent lookup.
 //
-// The answers are bounded: at most one per target. A loop that ends with the question in its mailbox, and one on which
-// the question throws, ends its part without an answer, so the caller never waits for it. One allocation per target:
+// The replies are bounded: at most one per target. A loop that ends with the question in its mailbox, and one on which
+// the question throws, ends its part without a reply, so the caller never waits for it. One allocation per target:
 // not for the steady request path.
 #pragma once
 
@@ -31,54 +31,54 @@ void tell_loops(const Targets& targets, Tell tell) {
   for (const auto& target : targets) send(loop_of(*target), [&to = *target, tell]() LOOP_ONLY { tell(to); });
 }
 
-// The answers to one question, in no order. Shared by the side that waits and the loops that answer.
-template <class Answer>
-class Answers {
+// The replies to one question, in no order. Shared by the side that waits and the loops that reply.
+template <class Reply>
+class Replies {
  public:
-  explicit Answers(std::size_t asked) : missing_(asked) { all_.reserve(asked); }
+  explicit Replies(std::size_t asked) : missing_(asked) { all_.reserve(asked); }
 
   // Once per target; empty: it does not answer. Returns true for the last one.
-  bool end_one(std::optional<Answer> answer) {
+  bool end_one(std::optional<Reply> reply) {
     const Held lock(mutex_);
-    if (answer) all_.push_back(std::move(*answer));
+    if (reply) all_.push_back(std::move(*reply));
     if (--missing_ != 0) return false;
     none_missing_.notify_all();
     return true;
   }
-  // Waits at most `timeout` for the missing ones. Later answers are discarded. Must not be called on an asked loop.
-  std::vector<Answer> wait(Duration timeout) {
+  // Waits at most `timeout` for the missing ones. Later replies are discarded. Must not be called on an asked loop.
+  std::vector<Reply> wait(Duration timeout) {
     const Instant until = deadline_after(Clock::now(), timeout);
     const Held lock(mutex_);
     while (missing_ != 0 && none_missing_.wait_until(mutex_, until) != std::cv_status::timeout) {
     }
     return std::move(all_);
   }
-  std::vector<Answer> take() { return wait(Duration::zero()); }
+  std::vector<Reply> take() { return wait(Duration::zero()); }
 
  private:
   Mutex mutex_;
   std::condition_variable_any none_missing_;
   std::size_t missing_ GUARDED_BY(mutex_);
-  std::vector<Answer> all_ GUARDED_BY(mutex_);
+  std::vector<Reply> all_ GUARDED_BY(mutex_);
 };
 
-// As Answers, but the last answer sends all of them to a loop: done(answers) is called there.
-template <class Answer, class Done>
-class AnswersHome {
+// As Replies, but the last reply sends all of them to a loop: done(replies) is called there.
+template <class Reply, class Done>
+class RepliesToLoop {
  public:
-  AnswersHome(std::size_t asked, Loop& home, Done done) : answers_(asked), home_(home), done_(std::move(done)) {}
-  void end_one(std::optional<Answer> answer) {
-    if (!answers_.end_one(std::move(answer))) return;
-    send(home_, [done = std::move(done_), all = answers_.take()]() LOOP_ONLY mutable { done(std::move(all)); });
+  RepliesToLoop(std::size_t asked, Loop& home, Done done) : replies_(asked), home_(home), done_(std::move(done)) {}
+  void end_one(std::optional<Reply> reply) {
+    if (!replies_.end_one(std::move(reply))) return;
+    send(home_, [done = std::move(done_), all = replies_.take()]() LOOP_ONLY mutable { done(std::move(all)); });
   }
 
  private:
-  Answers<Answer> answers_;
+  Replies<Reply> replies_;
   Loop& home_;
   Done done_;
 };
 
-// One target's part of a question: ends once, without an answer if it is destroyed before give().
+// One target's part of a question: ends once, without a reply if it is destroyed before give().
 template <class Gathering>
 class Reply {
  public:
@@ -88,48 +88,48 @@ class Reply {
   ~Reply() {
     if (to_) to_->end_one(std::nullopt);
   }
-  template <class Answer>
-  void give(Answer answer) {
-    std::exchange(to_, nullptr)->end_one(std::move(answer));
+  template <class Reply>
+  void give(Reply reply) {
+    std::exchange(to_, nullptr)->end_one(std::move(reply));
   }
 
  private:
   std::shared_ptr<Gathering> to_;
 };
 
-// Calls `ask(target)` on the loop of each target; `answers` collects the return values and counts the targets.
+// Calls `ask(target)` on the loop of each target; `replies` collects the return values and counts the targets.
 template <class Gathering, class Targets, class Ask>
-void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& answers, Ask ask) {
+void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& replies, Ask ask) {
   for (const auto& target : targets) {
     send(loop_of(*target),
-         [&to = *target, reply = Reply<Gathering>(answers), ask]() LOOP_ONLY mutable { reply.give(ask(to)); });
+         [&to = *target, pending = Reply<Gathering>(replies), ask]() LOOP_ONLY mutable { pending.give(ask(to)); });
   }
 }
 
-// Asks and waits: for a thread that runs none of the loops. Answers that do not arrive within `timeout` are left out;
+// Asks and waits: for a thread that runs none of the loops. Replies that do not arrive within `timeout` are left out;
 // those questions are still asked.
-template <class Answer, class Targets, class Ask>
-std::vector<Answer> ask_loops(const Targets& targets, Duration timeout, Ask ask) {
-  const auto answers = std::make_shared<Answers<Answer>>(std::size(targets));
-  fan_out(targets, answers, std::move(ask));
-  return answers->wait(timeout);
+template <class Reply, class Targets, class Ask>
+std::vector<Reply> ask_loops(const Targets& targets, Duration timeout, Ask ask) {
+  const auto replies = std::make_shared<Replies<Reply>>(std::size(targets));
+  fan_out(targets, replies, std::move(ask));
+  return replies->wait(timeout);
 }
 
 // Asks one loop and waits. Empty: it did not answer in time.
-template <class Answer, class Ask>
-std::optional<Answer> ask_loop(Loop& loop, Duration timeout, Ask ask) {
-  std::vector<Answer> answers =
-      ask_loops<Answer>(std::array{&loop}, timeout, [ask = std::move(ask)](Loop&) LOOP_ONLY { return ask(); });
-  return answers.empty() ? std::nullopt : std::optional<Answer>(std::move(answers.front()));
+template <class Reply, class Ask>
+std::optional<Reply> ask_loop(Loop& loop, Duration timeout, Ask ask) {
+  std::vector<Reply> replies =
+      ask_loops<Reply>(std::array{&loop}, timeout, [ask = std::move(ask)](Loop&) LOOP_ONLY { return ask(); });
+  return replies.empty() ? std::nullopt : std::optional<Reply>(std::move(replies.front()));
 }
 
-// Asks without waiting: done(answers) is called on `home` when every target has ended its part, at once if there is
+// Asks without waiting: done(replies) is called on `home` when every target has ended its part, at once if there is
 // none. `home` must outlive the mailboxes of the targets, or those must be empty before it is destroyed.
-template <class Answer, class Targets, class Ask, class Done>
+template <class Reply, class Targets, class Ask, class Done>
 void ask_loops_then(Loop& home, const Targets& targets, Ask ask, Done done) {
   if (std::empty(targets)) return send(home, [done = std::move(done)]() LOOP_ONLY mutable { done({}); });
-  const auto answers = std::make_shared<AnswersHome<Answer, Done>>(std::size(targets), home, std::move(done));
-  fan_out(targets, answers, std::move(ask));
+  const auto replies = std::make_shared<RepliesToLoop<Reply, Done>>(std::size(targets), home, std::move(done));
+  fan_out(targets, replies, std::move(ask));
 }
 
 }  // namespace carpool::exec

@@ -35,7 +35,7 @@ inline constexpr std::array<std::string_view, 4> kAuthentications{"accepted", "m
 // The side of a peer whose connection ended because it sent too many TLS messages without data.
 enum class TlsPeer : std::uint8_t { client, origin };
 inline constexpr std::array<std::string_view, 2> kTlsPeers{"client", "origin"};
-// The answers of a parent proxy (upstream.proxy) that are no service: 407, another 4xx, 5xx, or none.
+// The responses of a parent proxy (upstream.proxy) that are no service: 407, another 4xx, 5xx, or none.
 enum class ParentRefusal : std::uint8_t { credentials, forbidden, unavailable, other, unanswered };
 inline constexpr std::array<std::string_view, 5> kParentRefusals{"credentials", "forbidden", "unavailable", "other",
                                                                  "unanswered"};
@@ -75,7 +75,7 @@ inline constexpr std::array<std::string_view, 5> kTokenRequests{"granted", "refu
 enum class OtlpSpan : std::uint8_t {
   exported,
   rejected,    // the collector accepted others of the same request (partial success)
-  refused,     // the collector's answer permits no other attempt
+  refused,     // the collector's response permits no other attempt
   given_up,    // every attempt failed
   buffer_full  // otlp.buffer
 };
@@ -90,7 +90,7 @@ enum class OtlpRequest : std::uint8_t {
   unavailable,  // 429, 502, 503, 504
   unusable,     // 200 with a body that is no OTLP response
   timeout,      // otlp.timeout
-  failed        // the collector was not reached, or its answer is incomplete
+  failed        // the collector was not reached, or its response is incomplete
 };
 inline constexpr std::array<std::string_view, 6> kOtlpRequests{"accepted", "refused", "unavailable",
                                                                "unusable", "timeout", "failed"};

@@ -57,7 +57,7 @@ int written(int code) {
 int dispatch(const carpool::proxy::config::Options& options) {
   namespace config = carpool::proxy::config;
   const config::Env env = config::process_env();
-  if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return written(*code);
+  if (const std::optional<int> code = config::run_command(options, env, std::cout, std::cerr)) return written(*code);
   if (options.command == config::Command::version) {
     carpool::proxy::print_version(std::cout, carpool::proxy::revision());
     return written(0);

@@ -82,10 +82,10 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
     own.begin(refused, timeouts, now);
     return std::nullopt;
   }
-  const AnswerCounts passed = own.counts().since(own.before);
+  const ResponseCounts passed = own.counts().since(own.before);
   const std::uint64_t unanswered = passed.refused + (timeouts - own.timeouts_before);
-  if (!SizeController::enough(passed.answers() + unanswered, own.begun, now)) return std::nullopt;
-  seen.answers = passed.answers();
+  if (!SizeController::enough(passed.responses() + unanswered, own.begun, now)) return std::nullopt;
+  seen.responses = passed.responses();
   seen.median = passed.median();
   seen.refused = unanswered;
   seen.dials_refused = refused - own.refused_before;
@@ -101,11 +101,11 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
 
 // ---- on the loop of the lease's user ----
 
-void Lease::note_answer(std::uint16_t status, Duration took) {
+void Lease::note_response(std::uint16_t status, Duration took) {
   Destination::Impl& pool = *destination_->impl_;
   AutoSize* const own = pool.measures();
   if (own == nullptr) return;
-  AnswerTimes& times = own->times[pool.environment.here()];
+  ResponseTimes& times = own->times[pool.environment.here()];
   status == 429 || status == 503 ? times.refused() : times.answered(took);
 }
 

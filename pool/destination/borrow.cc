@@ -35,25 +35,25 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
 
 std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower, const BorrowRequest& want,
                                                               Instant now) {
-  std::variant<Lease, Waiting, Fault> answer;  // an empty lease; the one variable of every return, so it is never moved
+  std::variant<Lease, Waiting, Fault> result;  // an empty lease; the one variable of every return, so it is never moved
   const LoopId here = environment.here();
   OpenCause why = OpenCause::all_busy;
   // A borrower that asks while others wait is enqueued: no barging. Tunnels are counted, which enqueue() does.
   if (!want.new_connection_only && !want.tunnel && !waiting() && shares.acquire(share_of(want))) {
-    Lease& lease = *std::get_if<Lease>(&answer);
+    Lease& lease = *std::get_if<Lease>(&result);
     if (take_idle(lease, here, want, now, why)) {
       lease.share_ = share_of(want);
       lease.caller_ = want.caller;
       if (live.maximize()) dial_one_more(now);
-      return answer;
+      return result;
     }
     shares.release(share_of(want));  // schedule(), called next, serves every waiter
   }
   CARPOOL_ASSERT(borrower.ticket_ == 0);
   borrower.want_ = want;
   if (want.client == 0) borrower.want_.client = borrower.client();
-  answer = enqueue(borrower, here, now, why);
-  return answer;
+  result = enqueue(borrower, here, now, why);
+  return result;
 }
 
 bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) {
@@ -114,8 +114,8 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   }
   run_actions_and_serve(actions, now, actions.why);
   if (actions.callers != nullptr) {
-    std::variant<Lease, Waiting, Fault> answer;
-    if (lend_to_caller(*std::get_if<Lease>(&answer), borrower, actions, now, here)) return answer;
+    std::variant<Lease, Waiting, Fault> result;
+    if (lend_to_caller(*std::get_if<Lease>(&result), borrower, actions, now, here)) return result;
     return enqueue(borrower, here, now, why);
   }
   if (too_many) return reject_caller(borrower, actions, now);

@@ -77,7 +77,7 @@ bool Destination::cancel_one_dial(Instant now) {
 void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
   impl_->set_streams(index, generation, most, false, now);
 }
-void Destination::first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
+void Destination::first_response(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
   impl_->set_streams(index, generation, most, true, now);
 }
 void Destination::retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now) {

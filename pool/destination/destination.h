@@ -98,7 +98,7 @@ class Destination {
   void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
   // The first response arrived while SETTINGS allowed `most`: from now on the session gives that many leases, see
   // stream_limit_learner.h.
-  void first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
+  void first_response(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
   // GOAWAY or failure: admits no new borrower; current ones continue. It closes with the last one, or at once, with
   // `cause`. Environment::dispose follows by a delivery, never from inside.
   void retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now);

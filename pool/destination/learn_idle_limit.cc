@@ -85,7 +85,7 @@ Duration Destination::trust() const {
   return Duration(impl_->trust.load(std::memory_order_relaxed));
 }
 
-void Lease::note_unanswered(Instant now) {
+void Lease::note_no_response(Instant now) {
   destination_->impl_->learn_end_in_use(*entry_, leased_at_, uses_before_, now);
 }
 

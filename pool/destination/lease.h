@@ -44,13 +44,13 @@ class [[nodiscard]] Lease {
   void return_unused(Instant now);
   // The origin closed it before the first response byte: its idle time is learned. Not for a session. discard() must
   // follow.
-  void note_unanswered(Instant now);
+  void note_no_response(Instant now);
   // Keeps its slot but never returns to the pool (state `tunnel`); ends by discard(tunnel_ended). Borrow with
   // want.tunnel, otherwise it may exceed max_tunnels.
   void become_tunnel();
 
   // The origin answered `took` after the lease began: for a size that follows the load.
-  void note_answer(std::uint16_t status, Duration took);
+  void note_response(std::uint16_t status, Duration took);
 
   // The loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;

@@ -20,14 +20,14 @@ std::string why_resized(const SizeChange& change) {
   switch (change.reason) {
     case SizeReason::waits:
       return number(seen.late, "request", "requests") + " waited too long for a connection" +
-             (seen.answers != 0 ? "; " + median_of(seen) : std::string());
+             (seen.responses != 0 ? "; " + median_of(seen) : std::string());
     case SizeReason::latency:
       return median_of(seen) + ", and " + phrases::time(change.lowest) + " with fewer requests at once";
     case SizeReason::restored:
       return median_of(seen) + " with fewer connections too: the origin is slower with any number of requests";
     case SizeReason::refused:
       return "the origin answered 429 or 503, or not in time, to " + std::to_string(seen.refused) + " of " +
-             number(seen.answers + seen.refused, "request", "requests");
+             number(seen.responses + seen.refused, "request", "requests");
     case SizeReason::dials:
       return "the origin refused " + number(seen.dials_refused, "dial", "dials") + " beside the " +
              number(seen.open, "connection", "connections") + " that it had accepted";

@@ -144,12 +144,12 @@ class Simulation final : public Environment {
 // ---- the simulated borrower ----
 
 void SimulatedBorrower::arrive() {
-  auto answer = stage_.pool().borrow(*this, {}, stage_.now());
-  if (auto* lease = std::get_if<Lease>(&answer)) {
+  auto result = stage_.pool().borrow(*this, {}, stage_.now());
+  if (auto* lease = std::get_if<Lease>(&result)) {
     lease_ = std::move(*lease);
     return stage_.granted(*this, lease_, Duration::zero(), held_);
   }
-  if (std::holds_alternative<Fault>(answer)) return stage_.refused(*this, true);
+  if (std::holds_alternative<Fault>(result)) return stage_.refused(*this, true);
   waiting_ = true;
   stage_.plan_give_up(*this);
 }

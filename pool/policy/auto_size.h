@@ -5,18 +5,18 @@
 #include <cstdint>
 #include <memory>
 
-#include "pool/policy/answer_times.h"
 #include "pool/policy/limits.h"
+#include "pool/policy/response_times.h"
 #include "pool/policy/size_change.h"
 #include "pool/policy/size_controller.h"
 
 namespace carpool::pool {
 
-// The members without an underscore are guarded by the destination's mutex; AnswerTimes synchronise themselves.
+// The members without an underscore are guarded by the destination's mutex; ResponseTimes synchronise themselves.
 struct AutoSize {
   AutoSize(const Limits& limits, unsigned loop_count)
       : controller(limits.min_size, limits.max_size),
-        times(std::make_unique<AnswerTimes[]>(loop_count)),
+        times(std::make_unique<ResponseTimes[]>(loop_count)),
         loops(loop_count) {}
 
   // Restarts the measurement.
@@ -27,8 +27,8 @@ struct AutoSize {
     refused_before = dials_refused;
     timeouts_before = timeouts;
   }
-  AnswerCounts counts() const {
-    AnswerCounts all;
+  ResponseCounts counts() const {
+    ResponseCounts all;
     for (unsigned loop = 0; loop < loops; ++loop) times[loop].read(all);
     return all;
   }
@@ -47,11 +47,11 @@ struct AutoSize {
 
   SizeController controller;
   SizeHistory history;
-  const std::unique_ptr<AnswerTimes[]> times;  // one per loop
+  const std::unique_ptr<ResponseTimes[]> times;  // one per loop
   const unsigned loops;
   LoadSample seen;  // so far; the differences of counts are taken when it is complete
   Instant begun{};
-  AnswerCounts before;
+  ResponseCounts before;
   std::uint64_t refused_before = 0, timeouts_before = 0;
   std::atomic<Duration::rep> tolerable_wait{Duration(std::chrono::milliseconds(1)).count()};  // relaxed: a limit
 };

@@ -1,6 +1,6 @@
 // CoolDown: the origin answered 429 or 503 with Retry-After: nothing is lent until then. After that one lease, the
-// trial, is lent before all others: its response ends the pause or renews it. Without an answer, or if none arrives in
-// kTrialTime, the next lease is a trial too; the answer to any of them counts.
+// trial, is lent before all others: its response ends the pause or renews it. Without a response, or if none arrives in
+// kTrialTime, the next lease is a trial too; the response to any of them counts.
 //
 //   off -> cooling -> trial_due <-> trial_out -> off
 //             ^-----------+------------+
@@ -55,7 +55,7 @@ class CoolDown {
     ++trials_;
     return last_;
   }
-  // The lease of this trial ended without an answer.
+  // The lease of this trial ended without a response.
   void trial_over(std::uint32_t trial) {
     if (phase_ == Phase::trial_out && trial == last_) phase_ = Phase::trial_due;
   }

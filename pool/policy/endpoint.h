@@ -36,9 +36,9 @@ class Endpoint {
   // response, and falls quickly: single slow responses have little effect.
   void answered(Duration took) {
     const Duration::rep sample = std::max<Duration::rep>(1, took.count());
-    const Duration::rep old = answer_.load(std::memory_order_relaxed);
+    const Duration::rep old = response_time_.load(std::memory_order_relaxed);
     const Duration::rep change = sample > old ? (std::min(sample, 2 * old) - old) / 32 : (sample - old) / 8;
-    answer_.store(old == 0 ? sample : std::max<Duration::rep>(1, old + change), std::memory_order_relaxed);
+    response_time_.store(old == 0 ? sample : std::max<Duration::rep>(1, old + change), std::memory_order_relaxed);
   }
   // New at `when`, or back: its share grows from there. Instant{}: it has its whole share.
   void begin(Instant when) { began_.store(when.time_since_epoch().count(), std::memory_order_relaxed); }
@@ -46,13 +46,13 @@ class Endpoint {
   void renew() {
     picks_.store(0, std::memory_order_relaxed);
     lent_.store(0, std::memory_order_relaxed);
-    answer_.store(0, std::memory_order_relaxed);
+    response_time_.store(0, std::memory_order_relaxed);
     begin(Instant{});
   }
 
   std::uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
   std::uint64_t lent_in_all() const { return lent_.load(std::memory_order_relaxed); }
-  Duration answer_time() const { return Duration(answer_.load(std::memory_order_relaxed)); }  // zero: unknown
+  Duration response_time() const { return Duration(response_time_.load(std::memory_order_relaxed)); }  // zero: unknown
 
   // Returns the one that gets the next request. `drawn`: a random number below kWhole.
   static Endpoint& choose(Endpoint& one, Endpoint& other, Duration slow_start, Instant now, std::uint32_t drawn) {
@@ -67,7 +67,7 @@ class Endpoint {
   // other one plus kUnnoticed, or new; never zero, so that a change is detected.
   std::uint32_t share_beside(const Endpoint& other, Duration slow_start, Instant now) const {
     double share = 1;
-    const Duration mine = answer_time(), theirs = other.answer_time(), allowed = 2 * theirs + kUnnoticed;
+    const Duration mine = response_time(), theirs = other.response_time(), allowed = 2 * theirs + kUnnoticed;
     if (theirs > Duration::zero() && mine > allowed) {
       share = static_cast<double>(allowed.count()) / static_cast<double>(mine.count());
     }
@@ -94,7 +94,7 @@ class Endpoint {
 
   alignas(64) std::atomic<std::uint32_t> leases_{0};
   std::atomic<std::uint64_t> picks_{0}, lent_{0};
-  std::atomic<Duration::rep> answer_{0}, began_{0};
+  std::atomic<Duration::rep> response_time_{0}, began_{0};
 };
 
 // The state of all of them, written by the owner of the addresses and read by each borrow.

@@ -20,9 +20,9 @@ constexpr std::string_view name(SizeReason reason) {
 
 // The measurements between two calls of look().
 struct LoadSample {
-  std::uint64_t answers = 0;        // without those that count as refused
+  std::uint64_t responses = 0;      // without those that count as refused
   Duration median{};                // of the times from the lease to the head of the response
-  std::uint64_t refused = 0;        // 429, 503, or no answer in time
+  std::uint64_t refused = 0;        // 429, 503, or no response in time
   std::uint64_t dials_refused = 0;  // by the origin
   std::uint64_t late = 0;           // requests that waited for longer than tolerable_wait(), or found the queue full
   bool at_size = false;             // a request needed a connection that the size did not permit

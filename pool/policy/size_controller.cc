@@ -34,16 +34,16 @@ Duration SizeController::tolerable_wait() const {
   return std::max<Duration>(lowest_ / 10, std::chrono::milliseconds(1));
 }
 
-bool SizeController::enough(std::uint64_t answers, Instant begun, Instant now) {
-  return now - begun >= kLongest || (answers >= kEnough && now - begun >= kShortest);
+bool SizeController::enough(std::uint64_t responses, Instant begun, Instant now) {
+  return now - begun >= kLongest || (responses >= kEnough && now - begun >= kShortest);
 }
 
 std::optional<SizeChange> SizeController::look(const LoadSample& seen, Instant now) {
-  if (growth_ && seen.refused * kLateOf >= seen.answers + seen.refused && seen.refused != 0)
+  if (growth_ && seen.refused * kLateOf >= seen.responses + seen.refused && seen.refused != 0)
     return judge_growth(seen, now);
   if (auto made = shrink_as_refused(seen, now)) return made;
   if (auto made = shrink_to_accepted(seen, now)) return made;
-  if (seen.answers >= kFewest) {
+  if (seen.responses >= kFewest) {
     if (auto made = judge(seen, now)) return made;
   }
   return grow(seen, now);
@@ -52,7 +52,7 @@ std::optional<SizeChange> SizeController::look(const LoadSample& seen, Instant n
 // ---- shrinking ----
 
 std::optional<SizeChange> SizeController::shrink_as_refused(const LoadSample& seen, Instant now) {
-  if (seen.refused < 2 || seen.refused * kRefusedOf < seen.answers + seen.refused) return std::nullopt;
+  if (seen.refused < 2 || seen.refused * kRefusedOf < seen.responses + seen.refused) return std::nullopt;
   growth_ = shrink_ = std::nullopt;
   hold_growth(now);
   const std::uint32_t used = seen.at_size ? size_ : std::clamp(seen.busy, 1U, size_);
@@ -61,7 +61,7 @@ std::optional<SizeChange> SizeController::shrink_as_refused(const LoadSample& se
 
 // An origin without any connection is down: the size is not the cause.
 std::optional<SizeChange> SizeController::shrink_to_accepted(const LoadSample& seen, Instant now) {
-  if (seen.dials_refused == 0 || seen.answers == 0 || seen.open == 0 || seen.open >= size_) return std::nullopt;
+  if (seen.dials_refused == 0 || seen.responses == 0 || seen.open == 0 || seen.open >= size_) return std::nullopt;
   growth_ = shrink_ = std::nullopt;
   hold_growth(now);
   return change(seen.open, SizeReason::dials, seen, now);
@@ -83,7 +83,7 @@ std::optional<SizeChange> SizeController::judge(const LoadSample& seen, Instant 
 
 std::optional<SizeChange> SizeController::judge_growth(const LoadSample& seen, Instant now) {
   const Trial trial = *std::exchange(growth_, std::nullopt);
-  const bool refused = seen.refused * kLateOf >= seen.answers + seen.refused && seen.refused != 0;
+  const bool refused = seen.refused * kLateOf >= seen.responses + seen.refused && seen.refused != 0;
   const double rose = ratio(seen.median, trial.median), most = 1 + (trial.ratio - 1) / 2;
   if (!refused && rose <= most && !slow(seen.median)) {
     step_ = std::min(step_ * 2, kLargestStep);
@@ -131,11 +131,11 @@ void SizeController::hold_growth(Instant now) {
 // An origin that answered before and does not now is not given more.
 std::optional<SizeChange> SizeController::grow(const LoadSample& seen, Instant now) {
   if (growth_ || shrink_ || !seen.at_size || seen.late == 0 || now < grows_at_) return std::nullopt;
-  if (seen.late * kLateOf < seen.answers || slow(seen.median)) return std::nullopt;
-  if (seen.answers == 0 && lowest_ != Duration::zero()) return std::nullopt;
+  if (seen.late * kLateOf < seen.responses || slow(seen.median)) return std::nullopt;
+  if (seen.responses == 0 && lowest_ != Duration::zero()) return std::nullopt;
   const std::uint32_t from = size_;
   const auto made = change(size_ + std::max(1U, part_of(size_, step_)), SizeReason::waits, seen, now);
-  if (made && seen.answers >= kFewest) growth_ = Trial{from, static_cast<double>(size_) / from, seen.median};
+  if (made && seen.responses >= kFewest) growth_ = Trial{from, static_cast<double>(size_) / from, seen.median};
   return made;
 }
 

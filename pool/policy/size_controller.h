@@ -24,8 +24,8 @@ namespace carpool::pool {
 // Guarded by the destination's mutex.
 class SizeController {
  public:
-  static constexpr std::uint64_t kFewest = 20;   // answers whose median counts
-  static constexpr std::uint64_t kEnough = 100;  // answers after which no more time is needed
+  static constexpr std::uint64_t kFewest = 20;   // responses whose median counts
+  static constexpr std::uint64_t kEnough = 100;  // responses after which no more time is needed
   static constexpr Duration kShortest = std::chrono::milliseconds(400), kLongest = std::chrono::seconds(10);
   static constexpr double kTolerance = 1.5;
   static constexpr double kLargestStep = 1, kSmallestStep = 1.0 / 16;
@@ -46,7 +46,7 @@ class SizeController {
   // then does not count.
   bool settled(Instant now) const { return now >= settles_at_; }
   // Returns true if measurements since `begun` suffice for look().
-  static bool enough(std::uint64_t answers, Instant begun, Instant now);
+  static bool enough(std::uint64_t responses, Instant begun, Instant now);
   std::optional<SizeChange> look(const LoadSample& seen, Instant now);
 
  private:

@@ -124,7 +124,7 @@ void report(const Reading& reading, std::ostream& out) {
   for (const ConfigError& mistake : reading.mistakes) out << mistake.line_text() << '\n';
 }
 
-std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {
+std::optional<int> run_command(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {
   switch (options.command) {
     case Command::check:
       return check_only(options, env, out, err);

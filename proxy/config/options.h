@@ -54,7 +54,7 @@ void report(const Reading& reading, std::ostream& out);
 
 // Runs a command that needs nothing but the configuration (--check, --print-…) and returns its exit code;
 // nullopt for the others (run, demo, health, version).
-std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err);
+std::optional<int> run_command(const Options& options, const Env& env, std::ostream& out, std::ostream& err);
 
 std::string_view version();  // "0.1.0"
 

@@ -30,9 +30,9 @@ std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config
     user_ = fairness_key_of_user(owner->uid, owner->cgroup);
   }
   if (by == config::LoopbackClient::user || context.processes == nullptr) return key_ = user_;
-  const net::SocketProcesses::Answer answer = context.processes->find(inode_, *context.tasks, context.loop.now());
-  if (!answer.settled) return user_;
-  return key_ = answer.pid == 0 ? user_ : fairness_key_of_process(answer.pid);
+  const net::SocketProcesses::Owner owner = context.processes->find(inode_, *context.tasks, context.loop.now());
+  if (!owner.settled) return user_;
+  return key_ = owner.pid == 0 ? user_ : fairness_key_of_process(owner.pid);
 }
 
 }  // namespace carpool::proxy

@@ -58,7 +58,7 @@ class H1Client final : public ClientConnection,
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
-  void send_local_answer(bool keep) override LOOP_ONLY;
+  void send_local_reply(bool keep) override LOOP_ONLY;
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return write_queue_.size(); }
@@ -105,7 +105,7 @@ class H1Client final : public ClientConnection,
   bool ends_connect_here(std::size_t more) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
   bool is_not_the_repeat() LOOP_ONLY;
-  void close_unanswered() LOOP_ONLY;
+  void close_without_response() LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
   void end_gracefully() LOOP_ONLY;
   bool discard_input() LOOP_ONLY;

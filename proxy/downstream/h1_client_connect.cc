@@ -20,7 +20,7 @@ bool H1Client::ends_connect_here(std::size_t more) {
   auto [connect, why] = clients_.interceptor().accept(*this, exchange_->request(), obstacle);
   tunnel_ = why;
   if (connect == nullptr) return false;
-  write_tunnel_answer(out().text(), exchange_->request().version, context_.pseudonym);
+  write_tunnel_response(out().text(), exchange_->request().version, context_.pseudonym);
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (!flush() || !write_queue_.empty()) {  // a client that takes not even these bytes
     lost();

@@ -85,7 +85,7 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
       return false;
     case http::Progress::head:
       if (is_not_the_repeat()) {
-        close_unanswered();
+        close_without_response();
         return false;
       }
       return !ends_connect_here(more) && begin_request(more);
@@ -144,7 +144,7 @@ bool H1Client::is_not_the_repeat() {
 }
 
 // Closes without a reply, as an idle connection does: the bytes are no request that a client waits for.
-void H1Client::close_unanswered() {
+void H1Client::close_without_response() {
   repeat_.clear();
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   close_when_sent_ = true;
@@ -153,7 +153,7 @@ void H1Client::close_unanswered() {
 // Replies with an error: the bytes are not HTTP, or exceed a limit.
 void H1Client::refuse(const Fault& fault) {
   if (head_complete_) return exchange_->on_request_broken(fault);
-  if (!repeat_.empty()) return close_unanswered();
+  if (!repeat_.empty()) return close_without_response();
   const std::uint16_t status =
       http::write_error_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
   context_.stats.record_refused(peer_, fault, status);

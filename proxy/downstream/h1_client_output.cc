@@ -77,7 +77,7 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
                                  context_.pseudonym, told_keep_alive());
 }
 
-void H1Client::send_local_answer(bool keep) {
+void H1Client::send_local_reply(bool keep) {
   close_sent_ = !keep || draining_;
   write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, close_sent_);
 }
@@ -87,7 +87,7 @@ void H1Client::send_tunnel(const http::ResponseHead* switched) {
   reply_framing_ = http::Framing::none;
   close_is_end_ = true;
   if (connect_answered_) return;
-  if (switched == nullptr) return write_tunnel_answer(out, exchange_->request().version, context_.pseudonym);
+  if (switched == nullptr) return write_tunnel_response(out, exchange_->request().version, context_.pseudonym);
   http::ReplyRules rules = reply_rules(false);
   rules.upgrade = true;
   http::write_response(out, *switched, rules);

@@ -46,7 +46,7 @@ class H2ClientStream final : public ClientStream,
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
-  void send_local_answer(bool keep) override LOOP_ONLY;
+  void send_local_reply(bool keep) override LOOP_ONLY;
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY;

@@ -106,7 +106,7 @@ void H2ClientStream::refuse(http::H2Stream& stream, const Fault& fault) {
   forget();
 }
 
-void H2ClientStream::send_local_answer(bool /*keep*/) {
+void H2ClientStream::send_local_reply(bool /*keep*/) {
   std::string text;
   write_max_forwards_reply(text, exchange_->request(), client_.context().pseudonym, false);
   send_own(text, "GET");

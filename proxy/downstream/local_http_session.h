@@ -55,7 +55,7 @@ class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
   ~LocalHttpSession();
 
   Status start() LOOP_ONLY;
-  void advance() LOOP_ONLY;  // next() has another answer
+  void advance() LOOP_ONLY;  // next() has another response
   void end() LOOP_ONLY;      // closes the connection when this object is destroyed
   // Closes when no byte of a request waits for its response. The handler's next() must read.
   void end_soon() LOOP_ONLY;

@@ -1,7 +1,7 @@
 // ClientStream: the client side of an Exchange: the client of an HTTP/1.1 connection, or one stream of an HTTP/2
 // connection. The exchange passes the response as messages; the client stream puts them on the wire.
 //
-// A response is either a local reply (send_fault, send_local_answer), or an origin's (any number of send_informational,
+// A response is either a local reply (send_fault, send_local_reply), or an origin's (any number of send_informational,
 // then send_head, send_body.., send_end), or a tunnel (send_tunnel, then send_body.. with raw bytes). Its bytes are
 // collected until flush(). on_exchange_end() is the last call, once.
 #pragma once
@@ -60,7 +60,7 @@ class ClientStream {
   virtual void send_end(const http::Fields& trailers) LOOP_ONLY = 0;
   // Sends a local reply. Returns its status.
   virtual std::uint16_t send_fault(const Fault& fault, bool keep) LOOP_ONLY = 0;
-  virtual void send_local_answer(bool keep) LOOP_ONLY = 0;  // Max-Forwards ran out
+  virtual void send_local_reply(bool keep) LOOP_ONLY = 0;  // Max-Forwards ran out
   // Sends the requested 101, or 200 to CONNECT (null). Raw bytes follow in both directions.
   virtual void send_tunnel(const http::ResponseHead* switched) LOOP_ONLY = 0;
   [[nodiscard]] virtual bool flush() LOOP_ONLY = 0;  // returns false if the client is gone

@@ -36,7 +36,7 @@ std::optional<Fault> check_connect(const ListenPoint& listener, const http::Requ
   return std::nullopt;
 }
 
-void write_tunnel_answer(std::string& out, http::Version version, std::string_view via_pseudonym) {
+void write_tunnel_response(std::string& out, http::Version version, std::string_view via_pseudonym) {
   out.append(version == http::Version::http10 ? "HTTP/1.0" : "HTTP/1.1");
   out.append(" 200 Connection Established\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n\r\n");
 }

@@ -17,6 +17,6 @@ class ListenPoint;
 std::optional<Fault> check_connect(const ListenPoint& listener, const http::RequestHead& request,
                                    const http::Target& target);
 
-void write_tunnel_answer(std::string& out, http::Version version, std::string_view via_pseudonym);
+void write_tunnel_response(std::string& out, http::Version version, std::string_view via_pseudonym);
 
 }  // namespace carpool::proxy

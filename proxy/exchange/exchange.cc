@@ -112,7 +112,7 @@ bool Exchange::may_forward(const http::Target& target) {
   }
   if (const std::optional<std::uint32_t> forwards = max_forwards(request_)) {
     if (*forwards == 0) {
-      answer_here();
+      reply_locally();
       return false;
     }
     request_values_->max_forwards = static_cast<int>(*forwards - 1);
@@ -135,9 +135,9 @@ bool Exchange::may_forward(const http::Target& target) {
 }
 
 // Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
-void Exchange::answer_here() {
+void Exchange::reply_locally() {
   const bool keep = request_.keep_alive && bodyless() && context_.keeps_clients();
-  client_stream_->send_local_answer(keep);
+  client_stream_->send_local_reply(keep);
   info_.status = 200;
   const bool sent = client_stream_->flush();
   enter(ExchangeEvent::answered);

@@ -107,7 +107,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
  private:
   // ---- the head (exchange.cc) ----
   bool may_forward(const http::Target& target) LOOP_ONLY;
-  void answer_here() LOOP_ONLY;
+  void reply_locally() LOOP_ONLY;
   bool forwards_upgrade() const LOOP_ONLY;
   bool waits_for_body() const LOOP_ONLY;
   bool bodyless() const {
@@ -179,7 +179,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void end_tunnel() LOOP_ONLY;
 
   // ---- the origin's pauses (exchange_cool_down.cc) ----
-  void tell_pool_of_answer() LOOP_ONLY;
+  void record_response_in_pool() LOOP_ONLY;
   void follow_cool_down() LOOP_ONLY;
   void pass_trial() LOOP_ONLY;
   void tell_cool_down(Fault& fault) const LOOP_ONLY;
@@ -198,7 +198,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the end (exchange_end.cc, exchange_leak.cc, exchange_record.cc) ----
   void fail(Fault fault) LOOP_ONLY;
   void reply(const Fault& fault) LOOP_ONLY;
-  AttemptState leave_unanswered() LOOP_ONLY;
+  AttemptState close_without_response() LOOP_ONLY;
   void break_off(Fault fault) LOOP_ONLY;
   void end_lease(pool::CloseCause cause) LOOP_ONLY;
   void end_attempt() LOOP_ONLY;

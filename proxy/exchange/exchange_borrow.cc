@@ -56,7 +56,7 @@ AttemptState Exchange::borrow(bool fresh) {
   if (origin.is_replaced()) return borrow_from_new_destination(fresh);
   if (!fresh) {
     ClientStream::PrivateLease own = client_stream_->take_private(origin);
-    if (own.gone) return leave_unanswered();
+    if (own.gone) return close_without_response();
     if (own.lease) return take(std::move(own.lease), true);
   }
   pool::BorrowRequest want;
@@ -73,9 +73,9 @@ AttemptState Exchange::borrow(bool fresh) {
         class_of(origin.pool.classes, client_stream_->listen().class_name, request_.fields.get("priority"));
   }
   want.caller = caller_tag(client_stream_);
-  auto answer = origin.destination->borrow(*this, want, now);
-  if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
-  if (auto* fault = std::get_if<Fault>(&answer)) {
+  auto result = origin.destination->borrow(*this, want, now);
+  if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease), false);
+  if (auto* fault = std::get_if<Fault>(&result)) {
     if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
     if (fault->kind == FaultKind::queue_full) tell_cool_down(*fault);
     reply(*fault);

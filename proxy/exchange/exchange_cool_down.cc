@@ -11,8 +11,9 @@
 namespace carpool::proxy {
 
 // The head of a final response is here. Whatever becomes of it: the origin has answered.
-void Exchange::tell_pool_of_answer() {
-  if (info_.origin->pool.auto_size()) attempt_->lease.note_answer(response_.status, context_.loop.now() - info_.leased);
+void Exchange::record_response_in_pool() {
+  if (info_.origin->pool.auto_size())
+    attempt_->lease.note_response(response_.status, context_.loop.now() - info_.leased);
   if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
 }
 
@@ -35,7 +36,7 @@ void Exchange::follow_cool_down() {
   pass_trial();
 }
 
-// The request that went ahead of the others has an answer.
+// The request that went ahead of the others has a response.
 void Exchange::pass_trial() {
   if (!attempt_->lease.pass_trial(context_.loop.now())) return;
   log::info("pool", "the origin's pause is over: its requests are sent again",

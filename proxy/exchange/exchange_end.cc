@@ -48,7 +48,7 @@ void Exchange::reply(const Fault& fault) {
 // The connection that authenticated this client ended before any byte of a response. The client's connection ends in
 // the same way, as it would without a proxy: the client decides whether it repeats the request, and authenticates
 // again.
-AttemptState Exchange::leave_unanswered() {
+AttemptState Exchange::close_without_response() {
   constexpr std::uint16_t kUnanswered = 444;  // nginx's status for a connection that it closes without a response
   info_.status = kUnanswered;
   info_.fault =

@@ -58,7 +58,7 @@ AttemptState Exchange::on_response_head() {
     on_client_gone();
     return AttemptState::over;
   }
-  tell_pool_of_answer();
+  record_response_in_pool();
   // Before any retry: a response that is dropped gives its connection back to the pool, too.
   const bool bound = attempt_->authenticated;
   note_authentication();
@@ -74,7 +74,7 @@ AttemptState Exchange::on_response_head() {
   info_.head_back = context_.loop.now();
   info_.status = response_.status;
   static_cast<Connection&>(*attempt_->lease)
-      .note_answer(response_.status, info_.head_back - info_.leased, info_.head_back);
+      .note_response(response_.status, info_.head_back - info_.leased, info_.head_back);
   if (request_values_->retries.idempotent() != 0 && response_.status < 500)
     info_.origin->retries.refund(request_values_->retries.idempotent());
   if (!attempt_->lease.reused() && response_.fields.has(http::FieldName::keep_alive)) {

@@ -31,7 +31,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   if (attempt_->authenticated && failure.connection_ended && !failure.any_byte_back) {
     note_failed_attempt(failure, RetryOutcome::unsafe);
     end_lease(pool::CloseCause::private_);
-    return leave_unanswered();
+    return close_without_response();
   }
   const bool reused = attempt_->lease.reused();
   const RequestFate fate = failure.fate(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
@@ -72,7 +72,7 @@ void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome ou
   const bool attempts = outcome == RetryOutcome::exhausted && failure.unprocessed;
   if (attempts) context_.stats.count_bound(slot, metrics::Bound::attempts);
   const bool unanswered = failure.connection_ended && !failure.any_byte_back;
-  if (unanswered && lease.reused() && !lease.shared()) lease.note_unanswered(now);
+  if (unanswered && lease.reused() && !lease.shared()) lease.note_no_response(now);
   // An origin may close an idle connection at any time, so only the failure of a new connection counts.
   if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
 }
@@ -104,7 +104,7 @@ std::optional<AttemptState> Exchange::retry_status() {
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   const Instant now = context_.loop.now();
-  static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, now - info_.leased, now);
+  static_cast<Connection&>(*attempt_->lease).note_response(response_.status, now - info_.leased, now);
   attempt_->dropped = decision.reason;
   if (ends_soon(response_)) return AttemptState::alive;
   retry_after_end();

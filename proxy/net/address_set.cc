@@ -266,7 +266,7 @@ std::vector<AddressSet::Info> AddressSet::all(Instant now) const {
   for (const Place& place : places_) {
     const pool::Endpoint& used = *place.endpoint;
     all.push_back({place.address.text(), place.open, place.failures, place.ejections, place.ejected(now), !place.named,
-                   used.leases(), used.lent_in_all(), used.answer_time(),
+                   used.leases(), used.lent_in_all(), used.response_time(),
                    static_cast<double>(used.share_beside(used, rules_.slow_start, now)) / pool::Endpoint::kWhole});
   }
   return all;

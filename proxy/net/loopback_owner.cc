@@ -58,7 +58,7 @@ std::uint64_t cgroup_in(const char* bytes, std::size_t size) {
   return 0;
 }
 
-std::optional<SocketOwner> read_answer(const char* bytes, std::size_t size) {
+std::optional<SocketOwner> read_reply(const char* bytes, std::size_t size) {
   nlmsghdr header{};
   inet_diag_msg message{};
   if (size < NLMSG_HDRLEN + sizeof message) return std::nullopt;
@@ -75,9 +75,9 @@ std::optional<SocketOwner> ask_kernel(const Address& owner, const Address& other
   const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
   const OwnerQuery query = query_for(owner, other);
   if (!kernel || ::send(kernel.get(), &query, sizeof query, 0) != sizeof query) return std::nullopt;
-  std::array<char, 4096> answer;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
-  const ssize_t got = ::recv(kernel.get(), answer.data(), answer.size(), 0);
-  return got <= 0 ? std::nullopt : read_answer(answer.data(), static_cast<std::size_t>(got));
+  std::array<char, 4096> reply;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
+  const ssize_t got = ::recv(kernel.get(), reply.data(), reply.size(), 0);
+  return got <= 0 ? std::nullopt : read_reply(reply.data(), static_cast<std::size_t>(got));
 }
 
 // A listener of this process, which the kernel finds by its own address alone.
@@ -94,8 +94,8 @@ bool names_a_listener() {
 }  // namespace
 
 bool kernel_names_owners() {
-  static const bool answers = names_a_listener();
-  return answers;
+  static const bool supported = names_a_listener();
+  return supported;
 }
 
 std::optional<SocketOwner> owner_of_peer(int fd) {

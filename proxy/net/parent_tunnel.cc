@@ -99,7 +99,7 @@ Status ParentTunnel::send(int fd) {
   return Done{};
 }
 
-// Takes the answer's head off the socket, and nothing behind it.
+// Takes the response's head off the socket, and nothing behind it.
 Result<bool> ParentTunnel::take_head(int fd, std::string_view arrived) {
   const std::size_t size = head_size(arrived);
   if (size == 0) return false;

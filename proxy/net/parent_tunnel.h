@@ -20,7 +20,7 @@ class ParentTunnel {
   // Sends and reads as far as the socket permits. Returns true once the tunnel is open. Fault: parent_refused.
   // `memory` bounds the response's head. `hangup`: no bytes follow those in the socket.
   Result<bool> step(int fd, std::span<char> memory, bool hangup);
-  std::uint16_t status() const { return status_; }  // of the answer; 0: none has arrived
+  std::uint16_t status() const { return status_; }  // of the response; 0: none has arrived
 
  private:
   Status send(int fd);

@@ -54,7 +54,7 @@ void each_entry(const std::string& path, const Visit& visit) {
 
 }  // namespace
 
-SocketProcesses::Answer SocketProcesses::find(std::uint64_t inode, exec::Submitter& tasks, Instant now) {
+SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitter& tasks, Instant now) {
   bool read = false;
   {
     const Held lock(mutex_);

@@ -21,17 +21,17 @@ class SocketProcesses {
  public:
   static constexpr std::size_t kMostSockets = 4096;   // that are looked for, and that are known
   static constexpr std::size_t kMostLinks = 200'000;  // examined in one reading
-  // Answers that are older are looked up again: the kernel uses the numbers of closed sockets again.
+  // Results that are older are looked up again: the kernel uses the numbers of closed sockets again.
   static constexpr Duration kKnownFor = std::chrono::minutes(10);
 
   explicit SocketProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
-  struct Answer {
-    bool settled = false;  // the answer will not change
+  struct Owner {
+    bool settled = false;  // the result will not change
     std::int64_t pid = 0;  // 0: none was found
   };
   // Returns what is known of the socket; the first question for it has a reading of /proc follow, by `tasks`.
-  Answer find(std::uint64_t inode, exec::Submitter& tasks, Instant now) LOOP_ONLY;
+  Owner find(std::uint64_t inode, exec::Submitter& tasks, Instant now) LOOP_ONLY;
   void read_now();  // blocking
 
  private:

@@ -54,7 +54,7 @@ class ReloadOrder final : public admin::PendingResponse {
   explicit ReloadOrder(Reloader::PendingReport heard) : heard_(std::move(heard)) {}
   std::optional<admin::Response> poll_pending() override {
     if (!*heard_) return std::nullopt;
-    return admin::reload_answer(**heard_);
+    return admin::reload_response(**heard_);
   }
 
  private:
@@ -97,7 +97,7 @@ class WarmUpOrder final : public admin::PendingResponse {
     if (number == 0) return std::nullopt;
     const std::optional<WarmUpResult> result = warm_up_.result(number);
     if (!result) return std::nullopt;
-    return admin::warm_up_answer(result->made, result->failure);
+    return admin::warm_up_response(result->made, result->failure);
   }
 
  private:
@@ -151,7 +151,7 @@ class GivenOrder final : public admin::PendingResponse {
   }
   std::optional<admin::Response> poll_pending() override {
     if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
-    return admin::pool_order_answer(order_);
+    return admin::pool_order_response(order_);
   }
 
  private:

@@ -68,10 +68,10 @@ bool OwnRequest::send_head(const http::ResponseHead& head, bool close) {
   return close;
 }
 
-// An answer that is too long ends the exchange at its next flush().
+// A response that is too long ends the exchange at its next flush().
 void OwnRequest::send_body(std::string_view bytes) {
   if (fault_) return;
-  if (body_.size() + bytes.size() <= kind_.longest_answer) {
+  if (body_.size() + bytes.size() <= kind_.longest_response) {
     body_.append(bytes);
     return;
   }

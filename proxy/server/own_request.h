@@ -21,7 +21,7 @@ struct ExchangeContext;
 struct OwnRequestKind {
   std::string_view peer;      // the client, for the log
   std::string_view endpoint;  // "the token endpoint", for faults
-  std::size_t longest_answer = 0;
+  std::size_t longest_response = 0;
   bool secret = false;  // see ClientStream::carries_secret()
 };
 
@@ -41,7 +41,7 @@ class OwnRequest final : public ClientStream, private exec::Deferred {
   std::uint16_t status() const { return status_; }
   std::string_view body() const { return body_; }
   std::optional<Duration> retry_after() const { return retry_after_; }
-  // Why there is no complete answer.
+  // Why there is no complete response.
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:
@@ -55,7 +55,7 @@ class OwnRequest final : public ClientStream, private exec::Deferred {
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields&) override LOOP_ONLY {}
   std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
-  void send_local_answer(bool) override LOOP_ONLY {}
+  void send_local_reply(bool) override LOOP_ONLY {}
   void send_tunnel(const http::ResponseHead*) override LOOP_ONLY {}
   bool flush() override LOOP_ONLY { return !fault_ || status_ == 0; }
   std::size_t backlog() const override LOOP_ONLY { return 0; }

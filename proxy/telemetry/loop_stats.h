@@ -60,7 +60,7 @@ class LoopStats {
   void open_counters(metrics::OriginSlot origin) LOOP_ONLY;
   void count_intercept(metrics::OriginSlot origin, metrics::Intercept what) LOOP_ONLY;
   void count_client_handshake(metrics::ClientHandshake end) LOOP_ONLY;
-  void count_parent_refusal(std::uint16_t status) LOOP_ONLY;  // of its answer; 0: none arrived
+  void count_parent_refusal(std::uint16_t status) LOOP_ONLY;  // of its response; 0: none arrived
   void count_proxy_header(metrics::ProxyHeader what) LOOP_ONLY;
   void count_authentication(metrics::Authentication result) LOOP_ONLY;
   void client_came() LOOP_ONLY;

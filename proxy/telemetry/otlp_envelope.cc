@@ -65,21 +65,21 @@ std::string envelope(const config::Otlp& settings, std::string_view instance, st
   return out;
 }
 
-Result<Answer> read_answer(std::string_view body) {
-  const Fault wrong{FaultKind::malformed_response, Side::self, "the answer is no message of OTLP"};
-  Answer answer;
-  ProtobufReader response(body);
-  while (const auto field = response.next()) {
+Result<ExportResponse> read_response(std::string_view body) {
+  const Fault wrong{FaultKind::malformed_response, Side::self, "the response is no message of OTLP"};
+  ExportResponse response;
+  ProtobufReader message(body);
+  while (const auto field = message.next()) {
     if (field->number != kPartialSuccess) continue;
     ProtobufReader partial(field->bytes);
     while (const auto part = partial.next()) {
-      if (part->number == kRejected) answer.rejected = part->value;
-      if (part->number == kErrorMessage) answer.message = printable(part->bytes);
+      if (part->number == kRejected) response.rejected = part->value;
+      if (part->number == kErrorMessage) response.message = printable(part->bytes);
     }
     if (!partial.whole()) return wrong;
   }
-  if (!response.whole()) return wrong;
-  return answer;
+  if (!message.whole()) return wrong;
+  return response;
 }
 
 }  // namespace carpool::proxy::otlp

@@ -79,7 +79,7 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
 }
 
 // A gateway status that reports an unavailable server behind this address counts as a failure.
-void Connection::note_answer(std::uint16_t status, Duration took, Instant now) {
+void Connection::note_response(std::uint16_t status, Duration took, Instant now) {
   if (address_set_ == nullptr) return;
   if (status >= 502 && status <= 504) return address_set_->failed(address_, now);
   if (status < 500) endpoint_->answered(took);  // a failure is fast, and no reason to send it more

@@ -62,7 +62,7 @@ class Connection : public pool::PooledConnection {
   // Like judge(), when the connection is returned: checks the address only if something changed since the last time.
   std::optional<pool::CloseCause> close_cause(Instant now);
   // Reports to its address how an exchange went.
-  void note_answer(std::uint16_t status, Duration took, Instant now);
+  void note_response(std::uint16_t status, Duration took, Instant now);
   void note_failure(Instant now) {
     if (address_set_ != nullptr) address_set_->failed(address_, now);
   }

@@ -106,8 +106,8 @@ void DestinationHit(benchmark::State& state) {
       now = fixture->now;
       before = allocations;
     }
-    auto answer = fixture->destination.borrow(borrower, {}, now);
-    if (auto* lease = std::get_if<Lease>(&answer)) {
+    auto result = fixture->destination.borrow(borrower, {}, now);
+    if (auto* lease = std::get_if<Lease>(&result)) {
       benchmark::DoNotOptimize(lease->get());
       lease->release(now);
     } else {
@@ -138,8 +138,8 @@ void StateMachine(benchmark::State& state) {
       this_loop = me;  // the first thread built the fixture as every loop
       time.emplace(state);
     }
-    auto answer = fixture->destination.borrow(borrower, {}, fixture->now);
-    auto* lease = std::get_if<Lease>(&answer);
+    auto result = fixture->destination.borrow(borrower, {}, fixture->now);
+    auto* lease = std::get_if<Lease>(&result);
     if (lease == nullptr) {
       state.SkipWithError("a miss");
       break;

@@ -9,28 +9,28 @@
 
 namespace carpool::fuzz {
 
-using test::AnswerPlan;
 using test::ClientPlan;
 using test::Plan;
 using test::RequestPlan;
+using test::ResponsePlan;
 
 template <class List>
 void cut(List& list, std::size_t most) {
   if (list.size() > most) list.resize(most);
 }
 
-inline void bound(AnswerPlan& answer) {
+inline void bound(ResponsePlan& response) {
   constexpr std::array kStatuses{200U, 0U, 204U, 304U, 401U, 404U, 409U, 417U, 421U, 429U, 503U};
-  const bool known = std::find(kStatuses.begin(), kStatuses.end(), answer.status) != kStatuses.end();
-  if (!known) answer.status = kStatuses[answer.status % kStatuses.size()];
-  answer.informational %= 130;
-  answer.framing %= 3;
-  answer.size = std::min(answer.size, 40'000U);
-  answer.end %= test::AnswerEnd::count;
-  answer.rogue %= 100;
-  answer.fields %= 9'000;
-  answer.pause %= 100'000;
-  if (answer.rogue != 0) answer.informational = std::max(answer.informational, 1U);
+  const bool known = std::find(kStatuses.begin(), kStatuses.end(), response.status) != kStatuses.end();
+  if (!known) response.status = kStatuses[response.status % kStatuses.size()];
+  response.informational %= 130;
+  response.framing %= 3;
+  response.size = std::min(response.size, 40'000U);
+  response.end %= test::ResponseEnd::count;
+  response.rogue %= 100;
+  response.fields %= 9'000;
+  response.pause %= 100'000;
+  if (response.rogue != 0) response.informational = std::max(response.informational, 1U);
 }
 inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
   one.method %= test::kMethodCount;
@@ -45,8 +45,8 @@ inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
   one.fields %= 9'000;
   if (client.h2 == 0) one.gives_up = tunnels ? one.gives_up % 2 : 0;
   if (!one.body_follows()) one.stalls = 0;
-  cut(one.answers, 12);
-  for (AnswerPlan& answer : one.answers) bound(answer);
+  cut(one.responses, 12);
+  for (ResponsePlan& response : one.responses) bound(response);
 }
 // A connection's window is the protocol's at least: with less, bodies take more turns than a history has.
 inline void bound_wide(std::uint32_t& window) {

@@ -1,4 +1,4 @@
-// otlp_answer_fuzz: any bytes as the answer of a collector. The text about it is bounded and printable, and a field
+// otlp_answer_fuzz: any bytes as the response of a collector. The text about it is bounded and printable, and a field
 // never lies outside its message.
 #include <algorithm>
 
@@ -16,10 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::must(field->number != 0, "a field has a number", text);
   }
   fuzz::must(taken <= size, "the fields are parts of the message", text);
-  const Result<proxy::otlp::Answer> answer = proxy::otlp::read_answer(text);
-  fuzz::must(!answer || reader.whole(), "an answer is a message", text);
-  if (!answer) return 0;
-  const std::string& message = answer->message;
+  const Result<proxy::otlp::ExportResponse> response = proxy::otlp::read_response(text);
+  fuzz::must(!response || reader.whole(), "an answer is a message", text);
+  if (!response) return 0;
+  const std::string& message = response->message;
   fuzz::must(message.size() <= 256, "its text is cut", text);
   fuzz::must(std::all_of(message.begin(), message.end(), [](char c) { return c >= ' ' && c <= '~'; }),
              "its text is printable", text);

@@ -34,7 +34,7 @@ class PlanMutator {
     if (pick(6) == 0) return number(client);
     if (client.requests.empty() || pick(8) == 0) return element(client.requests);
     test::RequestPlan& request = one_of(client.requests);
-    pick(2) == 0 ? number(request) : element(request.answers);
+    pick(2) == 0 ? number(request) : element(request.responses);
   }
 
  private:

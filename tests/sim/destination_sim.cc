@@ -212,7 +212,7 @@ class History {
     Destination& destination = *wire.destination;
     if (chance(40)) return world_.retire(destination, wire, pool::CloseCause::goaway);
     const std::uint32_t most = pick(6);
-    if (chance(30)) return world_.first_answer(destination, wire);
+    if (chance(30)) return world_.first_response(destination, wire);
     world_.set_streams(destination, wire, most);
   }
 

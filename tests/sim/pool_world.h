@@ -219,9 +219,9 @@ class FakeEnvironment : public pool::Environment {
     wire.most = streams;
     destination.set_streams(wire.index, wire.generation, streams, now);
   }
-  void first_answer(Destination& destination, FakeConnection& wire) {
+  void first_response(Destination& destination, FakeConnection& wire) {
     here_ = *wire.watched_on;
-    destination.first_answer(wire.index, wire.generation, wire.most, now);
+    destination.first_response(wire.index, wire.generation, wire.most, now);
   }
   std::uint32_t dials_of(const Destination& destination) const {
     std::uint32_t count = 0;
@@ -301,13 +301,13 @@ class TestBorrower final : public pool::Borrower {
   State borrow(Destination& destination, const pool::BorrowRequest& want = {}) {
     world_.on(loop_);
     calling_ = true;
-    auto answer = destination.borrow(*this, want, world_.now);
+    auto result = destination.borrow(*this, want, world_.now);
     calling_ = false;
     destination_ = &destination;
     want_ = want;
-    if (auto* got = std::get_if<pool::Lease>(&answer)) {
+    if (auto* got = std::get_if<pool::Lease>(&result)) {
       take(std::move(*got));
-    } else if (auto* no = std::get_if<Fault>(&answer)) {
+    } else if (auto* no = std::get_if<Fault>(&result)) {
       fault = std::move(*no);
       state = State::refused;
     } else {

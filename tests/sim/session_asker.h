@@ -79,19 +79,19 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
 
  private:
   Errand& errand() { return world_.errands.all[number_]; }
-  // The answer whose head arrived.
-  Answer answer_told() {
+  // The response whose head arrived.
+  Response response_told() {
     const std::size_t attempt = std::strtoul(std::string(response_.fields.get("x-attempt")).c_str(), nullptr, 10);
-    return attempt < errand().answers.size() ? errand().answers[attempt] : Answer{};
+    return attempt < errand().responses.size() ? errand().responses[attempt] : Response{};
   }
 
   void borrow(bool fresh) LOOP_ONLY {
     world_.on(loop_);
     pool::BorrowRequest want;
     want.new_connection_only = fresh;
-    auto answer = world_.destination->borrow(*this, want, world_.now);
-    if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
-    if (std::get_if<Fault>(&answer) != nullptr) end();
+    auto result = world_.destination->borrow(*this, want, world_.now);
+    if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease));
+    if (std::get_if<Fault>(&result) != nullptr) end();
   }
   void take(pool::Lease lease) LOOP_ONLY {
     lease_ = std::move(lease);
@@ -180,8 +180,8 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   proxy::AttemptState on_response_end() override LOOP_ONLY {
     check("an end");
     if (state_ != State::relaying) world_.errands.complain("an end without a head");
-    const Answer answer = answer_told();
-    if (!answer.whole || told_ != answer.bytes) world_.errands.complain("a cut answer was taken for whole");
+    const Response response = response_told();
+    if (!response.whole || told_ != response.bytes) world_.errands.complain("a cut answer was taken for whole");
     const auto unclean = std::exchange(upstream_stream_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();

@@ -13,20 +13,20 @@
 namespace carpool::test {
 
 // One response to a request.
-struct Answer {
+struct Response {
   std::uint64_t bytes = 0;
   bool whole = false;
 };
 
 // The request and its responses with one number, over all connections.
 struct Errand {
-  std::uint32_t may_repeat = 0;  // how often the client may be processed again, which some methods allow
-  std::vector<Answer> answers;   // of the origins that worked on it; one may not know that its client has left
-  std::uint64_t upload = 0;      // bytes of the request body
-  std::uint64_t said = 0;        // and bytes sent so far
-  bool asked_whole = false;      // an origin received the end of the request
-  std::size_t held = 0;          // of those, bytes believed in flight
-  bool takes = false;            // the client can take more of the response
+  std::uint32_t may_repeat = 0;     // how often the client may be processed again, which some methods allow
+  std::vector<Response> responses;  // of the origins that worked on it; one may not know that its client has left
+  std::uint64_t upload = 0;         // bytes of the request body
+  std::uint64_t said = 0;           // and bytes sent so far
+  bool asked_whole = false;         // an origin received the end of the request
+  std::size_t held = 0;             // of those, bytes believed in flight
+  bool takes = false;               // the client can take more of the response
   std::uint32_t ends = 0;
 };
 
@@ -39,17 +39,17 @@ struct Errands {
 };
 
 // Every byte encodes its request's number and its offset.
-inline char body_byte(std::uint64_t number, std::uint64_t at, bool answer) {
-  return static_cast<char>(number * 131 + at * 7 + (at >> 8) * 3 + (answer ? 1 : 0));
+inline char body_byte(std::uint64_t number, std::uint64_t at, bool response) {
+  return static_cast<char>(number * 131 + at * 7 + (at >> 8) * 3 + (response ? 1 : 0));
 }
-inline std::string body_piece(std::uint64_t number, std::uint64_t from, std::size_t size, bool answer) {
+inline std::string body_piece(std::uint64_t number, std::uint64_t from, std::size_t size, bool response) {
   std::string bytes(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = body_byte(number, from + i, answer);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = body_byte(number, from + i, response);
   return bytes;
 }
-inline bool is_body(std::uint64_t number, std::uint64_t from, std::string_view bytes, bool answer) {
+inline bool is_body(std::uint64_t number, std::uint64_t from, std::string_view bytes, bool response) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] != body_byte(number, from + i, answer)) return false;
+    if (bytes[i] != body_byte(number, from + i, response)) return false;
   }
   return true;
 }
@@ -198,9 +198,9 @@ class SimOrigin final : private proxy::http::H2Sink {
   void work_on(Served& one) {
     one.working = true;
     Errand& errand = errands_.all[one.number];
-    one.attempt = errand.answers.size();
-    errand.answers.emplace_back();
-    if (errand.answers.size() > 1 + errand.may_repeat) errands_.complain("replayed what an origin had worked on");
+    one.attempt = errand.responses.size();
+    errand.responses.emplace_back();
+    if (errand.responses.size() > 1 + errand.may_repeat) errands_.complain("replayed what an origin had worked on");
     worked_ = std::max(worked_, one.stream->id());
   }
   void reset(Served& one, proxy::http::H2Error error) {
@@ -220,7 +220,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     if (chance(random_, 2)) return reset(one, chance(random_, 50) ? H2Error::cancel : H2Error::enhance_your_calm);
     if (!one.head) {
       if (chance(random_, 15)) return inform(one);
-      return answer(one);
+      return respond(one);
     }
     chance(random_, 20) ? finish(one) : add(one);
   }
@@ -228,7 +228,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     if (one.stream == nullptr) return forget_the_gone();
     give_room(one, SIZE_MAX);
     if (!one.working) work_on(one);
-    if (!one.head) return answer(one);
+    if (!one.head) return respond(one);
     if (one.asked_whole || chance(random_, 10)) finish(one);
   }
 
@@ -245,12 +245,12 @@ class SimOrigin final : private proxy::http::H2Sink {
     fields_.add("x-attempt", std::to_string(one.attempt));
     return fields_;
   }
-  Answer& answer_of(const Served& one) { return errands_.all[one.number].answers[one.attempt]; }
+  Response& response_of(const Served& one) { return errands_.all[one.number].responses[one.attempt]; }
   void inform(Served& one) { session_.inform(*one.stream, fields("103", one)); }
-  void answer(Served& one) {
+  void respond(Served& one) {
     one.head = true;
     const bool end = chance(random_, 15);
-    if (end) answer_of(one).whole = true;
+    if (end) response_of(one).whole = true;
     session_.respond(*one.stream, fields("200", one), end);
     if (end) leave(one);
   }
@@ -259,10 +259,10 @@ class SimOrigin final : private proxy::http::H2Sink {
     const std::size_t size = 1 + pick(random_, chance(random_, 20) ? 60000 : 3000);
     session_.body(*one.stream, body_piece(one.number, one.answered, size, true));
     one.answered += size;
-    answer_of(one).bytes = one.answered;
+    response_of(one).bytes = one.answered;
   }
   void finish(Served& one) {
-    answer_of(one).whole = true;
+    response_of(one).whole = true;
     if (chance(random_, 30)) {
       proxy::http::Fields trailers;
       trailers.add("x-number", std::to_string(one.number));

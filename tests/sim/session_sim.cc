@@ -57,7 +57,7 @@ class SessionHistory {
     tally.requests += asked_;
     for (const auto& [number, errand] : world_.errands.all) {
       tally.bytes += errand.upload;
-      for (const Answer& answer : errand.answers) tally.bytes += answer.bytes;
+      for (const Response& response : errand.responses) tally.bytes += response.bytes;
     }
     for (const auto& host : world_.hosts) tally.resets += host->resets;
     tally.sessions += world_.destination->snapshot(world_.now).created;

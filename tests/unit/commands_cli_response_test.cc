@@ -6,8 +6,8 @@
 namespace carpool::proxy::cli {
 namespace {
 
-std::string shown_by(const char* command, const char* answer) {
-  return text_of(*find_command(command), Json::parse(answer));
+std::string shown_by(const char* command, const char* response) {
+  return text_of(*find_command(command), Json::parse(response));
 }
 
 TEST(WhatIf, ShowsTheSimulatedSettingsBesideTheCurrentOnesAndTheOutcomeOfBoth) {
@@ -96,13 +96,13 @@ TEST(TheHistory, IsATableWithARowForEachPoint) {
   EXPECT_EQ(shown_by("history", R"({"origin": "http://o", "ago_seconds": []})"), "none\n");
 }
 
-TEST(AnAnswer, IsShownWithoutTheNamesThatItsMembersHadBefore) {
+TEST(AResponse, IsShownWithoutTheNamesThatItsMembersHadBefore) {
   EXPECT_EQ(shown_by("overload", R"({"shed_level": "idle", "sheds": "idle", "heap": {"free_bytes": 1, "unused": 1}})"),
             "shed_level  idle\nheap\n  free  1 B\n");
   EXPECT_EQ(shown_by("overload", R"({"sheds": "idle"})"), "sheds  idle\n") << "of a program before this release";
 }
 
-TEST(AnAnswer, OfAnotherKindThanExpectedIsNoReasonToFail) {
+TEST(AResponse, OfAnotherKindThanExpectedIsNoReasonToFail) {
   EXPECT_EQ(shown_by("pools", "{}"), "none\n");
   EXPECT_EQ(shown_by("what-if", R"({"current": 3})"), "  CURRENT  SIMULATED\n");
   EXPECT_EQ(shown_by("log-level", "{}"), "MODULE  LEVEL\nall         -\n");

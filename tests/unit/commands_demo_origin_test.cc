@@ -41,9 +41,9 @@ TEST_P(OriginOver, TellsWhichConnectionAndWhichRequestOnIt) {
 TEST_P(OriginOver, SendsAsManyBytesAsAreAskedFor) {
   Caller caller = call();
   for (const std::size_t size : {0U, 1U, 65535U, 65536U, 65537U, 5'000'000U}) {
-    const auto answer = caller.get("/bytes/" + std::to_string(size));
-    EXPECT_EQ(answer->number("Content-Length"), size);
-    EXPECT_TRUE(answer->body == filled(size)) << size;
+    const auto response = caller.get("/bytes/" + std::to_string(size));
+    EXPECT_EQ(response->number("Content-Length"), size);
+    EXPECT_TRUE(response->body == filled(size)) << size;
   }
 }
 
@@ -65,10 +65,10 @@ TEST_P(OriginOver, EchoesChunksAndTrailers) {
   Caller caller = call();
   caller.say("POST /echo HTTP/1.1\r\nHost: demo\r\nTransfer-Encoding: chunked\r\n\r\n");
   caller.say("3\r\nabc\r\n4\r\ndefg\r\n0\r\nX-Sum: 7\r\n\r\n");
-  const auto answer = caller.hear("POST");
-  EXPECT_EQ(answer->field("Transfer-Encoding"), "chunked");
-  EXPECT_EQ(answer->body, "abcdefg");
-  EXPECT_EQ(answer->trailers, "X-Sum=7;");
+  const auto response = caller.hear("POST");
+  EXPECT_EQ(response->field("Transfer-Encoding"), "chunked");
+  EXPECT_EQ(response->body, "abcdefg");
+  EXPECT_EQ(response->trailers, "X-Sum=7;");
 }
 
 TEST_P(OriginOver, EchoesWhileTheBodyComes) {
@@ -98,17 +98,17 @@ TEST_P(OriginOver, ThrowsABodyAwayThatNobodyAskedFor) {
 TEST_P(OriginOver, AnswersHeadWithoutABody) {
   Caller caller = call();
   caller.say("HEAD /bytes/1000000 HTTP/1.1\r\nHost: demo\r\n\r\n");
-  const auto answer = caller.hear("HEAD");
-  EXPECT_EQ(answer->number("Content-Length"), 1'000'000U);
-  EXPECT_EQ(answer->body, "");
+  const auto response = caller.hear("HEAD");
+  EXPECT_EQ(response->number("Content-Length"), 1'000'000U);
+  EXPECT_EQ(response->body, "");
   EXPECT_EQ(caller.get("/")->head.status, 200);
 }
 
 TEST_P(OriginOver, EndsTheConnectionBehindClose) {
   Caller caller = call();
-  const auto answer = caller.get("/close");
-  EXPECT_EQ(answer->head.status, 200);
-  EXPECT_EQ(answer->field("Connection"), "close");
+  const auto response = caller.get("/close");
+  EXPECT_EQ(response->head.status, 200);
+  EXPECT_EQ(response->field("Connection"), "close");
   EXPECT_TRUE(caller.ended());
 }
 
@@ -119,11 +119,11 @@ TEST_P(OriginOver, AnswersPipelinedRequestsInOrder) {
     caller.ask(i % 100 == 50 ? "/delay/3" : i % 3 == 0 ? "/bytes/" + std::to_string(i * 10) : "/");
   }
   for (std::uint64_t i = 0; i < kRequests; ++i) {
-    const auto answer = caller.hear();
-    ASSERT_EQ(answer->number("Demo-Request"), i + 1);
-    ASSERT_EQ(answer->head.status, 200);
+    const auto response = caller.hear();
+    ASSERT_EQ(response->number("Demo-Request"), i + 1);
+    ASSERT_EQ(response->head.status, 200);
     if (i % 100 != 50 && i % 3 == 0) {
-      ASSERT_EQ(answer->body.size(), i * 10);
+      ASSERT_EQ(response->body.size(), i * 10);
     }
   }
 }
@@ -138,9 +138,9 @@ TEST_P(OriginOver, ServesManyConnectionsAtOnce) {
   }
   std::set<std::uint64_t> connections;
   for (Caller& caller : callers) {
-    const auto answer = caller.hear();
-    EXPECT_EQ(answer->head.status, 200);
-    connections.insert(answer->number("Demo-Connection"));
+    const auto response = caller.hear();
+    EXPECT_EQ(response->head.status, 200);
+    connections.insert(response->number("Demo-Connection"));
   }
   EXPECT_EQ(connections.size(), 32U);
   EXPECT_LT(Clock::now() - before, 10s) << "one after the other it would be 16";
@@ -168,9 +168,9 @@ TEST_P(OriginOver, RefusesWhatIsNoRequestAndEnds) {
 TEST_P(OriginOver, EndsAnEchoWhoseBodyIsBrokenWithoutItsLastChunk) {
   Caller caller = call();
   caller.say("POST /echo HTTP/1.1\r\nHost: demo\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n");
-  const auto answer = caller.hear("POST");
-  EXPECT_EQ(answer->head.status, 0) << "it must not look complete";
-  EXPECT_EQ(answer->body, "abc");
+  const auto response = caller.hear("POST");
+  EXPECT_EQ(response->head.status, 0) << "it must not look complete";
+  EXPECT_EQ(response->body, "abc");
   EXPECT_TRUE(caller.ended());
 }
 

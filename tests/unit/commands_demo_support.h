@@ -26,7 +26,7 @@ namespace carpool::proxy::demo_tests {
 
 using namespace std::chrono_literals;
 
-struct Answer final : http::BodySink {
+struct Response final : http::BodySink {
   http::ResponseHead head;
   std::string body;
   std::string trailers;  // "name=value;"
@@ -69,22 +69,22 @@ class Caller {
   }
 
   // Returns the next response, 1xx included, and sends pending data meanwhile. A null status: none arrived.
-  std::unique_ptr<Answer> hear(std::string_view method = "GET") {
-    auto answer = std::make_unique<Answer>();
+  std::unique_ptr<Response> hear(std::string_view method = "GET") {
+    auto response = std::make_unique<Response>();
     if (!interim_) reader_->expect(method, false);
     for (;;) {
-      const auto fed = reader_->feed(in_, answer->head, *answer);
+      const auto fed = reader_->feed(in_, response->head, *response);
       EXPECT_TRUE(fed) << fed.fault().detail;
       if (!fed) break;
       in_.erase(0, fed->taken);
-      interim_ = fed->progress == http::Progress::head && answer->head.status < 200;
-      if (interim_ || fed->progress == http::Progress::message) return answer;
+      interim_ = fed->progress == http::Progress::head && response->head.status < 200;
+      if (interim_ || fed->progress == http::Progress::message) return response;
       if (fed->progress == http::Progress::need_more && !more()) break;
     }
-    answer->head.status = 0;
-    return answer;
+    response->head.status = 0;
+    return response;
   }
-  std::unique_ptr<Answer> get(std::string_view path) {
+  std::unique_ptr<Response> get(std::string_view path) {
     ask(path);
     return hear();
   }

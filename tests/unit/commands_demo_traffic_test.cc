@@ -31,7 +31,7 @@ class PlayedProxy {
     }
     return out;
   }
-  static void answer(const Fd& client, std::string_view text) {
+  static void respond(const Fd& client, std::string_view text) {
     EXPECT_EQ(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
   }
 
@@ -57,9 +57,9 @@ TEST(DemoTraffic, AsksAProxyForWholeUrisOnOneConnection) {
   const auto traffic = started(proxy.address(), quick(1));
   const Fd client = proxy.accept();
   EXPECT_TRUE(PlayedProxy::head(client).starts_with("GET http://demo/ HTTP/1.1\r\nHost: demo\r\n"));
-  PlayedProxy::answer(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  PlayedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   EXPECT_TRUE(PlayedProxy::head(client).starts_with("GET https://demo-tls/ HTTP/1.1\r\nHost: demo-tls\r\n"));
-  PlayedProxy::answer(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  PlayedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   EXPECT_TRUE(PlayedProxy::head(client).starts_with("GET http://demo/bytes/2000 HTTP/1.1\r\n"));
   EXPECT_EQ(traffic->counts().answered, 2U);
 }
@@ -70,7 +70,7 @@ TEST(DemoTraffic, ComesBackOnANewConnectionWhenTheOldOneEnds) {
   {
     const Fd client = proxy.accept();
     PlayedProxy::head(client);
-    PlayedProxy::answer(client, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    PlayedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     EXPECT_EQ(PlayedProxy::head(client), "") << "it was told that the connection ends";
   }
   {
@@ -88,7 +88,7 @@ TEST(DemoTraffic, CountsWhatWasNotAnsweredWellAsFailed) {
   const auto traffic = started(proxy.address(), quick(1));
   const Fd client = proxy.accept();
   PlayedProxy::head(client);
-  PlayedProxy::answer(client, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+  PlayedProxy::respond(client, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
   PlayedProxy::head(client);
   EXPECT_EQ(traffic->counts().failed, 1U);
 }

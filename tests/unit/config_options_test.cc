@@ -67,34 +67,34 @@ TEST(Options, RefuseWhatContradictsItself) {
   EXPECT_EQ(refused({"--config", "a", "--config", "b"}), "--config is given twice");
 }
 
-class Answer : public ::testing::Test {
+class RunCommand : public ::testing::Test {
  protected:
-  Answer() : before_(fs::current_path()) {
+  RunCommand() : before_(fs::current_path()) {
     std::string pattern = fs::temp_directory_path() / "carpool-options-XXXXXX";
     directory_ = mkdtemp(pattern.data());
     fs::current_path(directory_);
   }
-  ~Answer() override {
+  ~RunCommand() override {
     fs::current_path(before_);
     fs::remove_all(directory_);
   }
   int ask(Command command, const std::string& config = "") {
     out_.str("");
     err_.str("");
-    return answer({command, config}, no_env(), out_, err_).value_or(-1);
+    return run_command({command, config}, no_env(), out_, err_).value_or(-1);
   }
   fs::path before_, directory_;
   std::ostringstream out_, err_;
 };
 
-TEST_F(Answer, IsOkForAGoodFile) {
+TEST_F(RunCommand, IsOkForAGoodFile) {
   std::ofstream("good.toml") << "workers = 2\n";
   EXPECT_EQ(ask(Command::check, "good.toml"), 0);
   EXPECT_EQ(out_.str(), "ok\n");
   EXPECT_EQ(err_.str(), "");
 }
 
-TEST_F(Answer, IsEveryMistakeForABadOne) {
+TEST_F(RunCommand, IsEveryMistakeForABadOne) {
   std::ofstream("bad.toml") << "worker = 2\nshutdown_grace = 5\n";
   for (const Command command : {Command::check, Command::print_config}) {
     EXPECT_EQ(ask(command, "bad.toml"), 1);
@@ -106,7 +106,7 @@ TEST_F(Answer, IsEveryMistakeForABadOne) {
   EXPECT_NE(err_.str().find("missing.toml:1:1: file: "), std::string::npos);
 }
 
-TEST_F(Answer, TakesTheFileOfItsOwnNameInTheWorkingDirectory) {
+TEST_F(RunCommand, TakesTheFileOfItsOwnNameInTheWorkingDirectory) {
   std::ofstream("config.toml") << "workers = 3\n";
   std::ofstream("carpool.toml") << "workers = 4\n";
   EXPECT_EQ(find_config({}), "carpool.toml");
@@ -115,7 +115,7 @@ TEST_F(Answer, TakesTheFileOfItsOwnNameInTheWorkingDirectory) {
   EXPECT_EQ(err_.str(), "");
 }
 
-TEST_F(Answer, SaysThatItTakesAFileOfACommonName) {
+TEST_F(RunCommand, SaysThatItTakesAFileOfACommonName) {
   std::ofstream("config.toml") << "workers = 3\n";
   EXPECT_EQ(find_config({}), "config.toml");
   EXPECT_EQ(ask(Command::print_config), 0);
@@ -129,7 +129,7 @@ TEST_F(Answer, SaysThatItTakesAFileOfACommonName) {
   EXPECT_EQ(ask(Command::check), 1);
 }
 
-TEST_F(Answer, LeavesTheFileOfAnotherProgramAlone) {
+TEST_F(RunCommand, LeavesTheFileOfAnotherProgramAlone) {
   std::ofstream("config.toml") << "baseURL = \"https://example.org/\"\n[params]\nworkers = 3\n";
   EXPECT_NE(find_config({}), "config.toml");
   EXPECT_EQ(ask(Command::check), 0);
@@ -139,12 +139,12 @@ TEST_F(Answer, LeavesTheFileOfAnotherProgramAlone) {
   EXPECT_EQ(ask(Command::check, "config.toml"), 1) << "unless it is named";
 }
 
-TEST_F(Answer, PrintsWhatNeedsNoFile) {
+TEST_F(RunCommand, PrintsWhatNeedsNoFile) {
   EXPECT_EQ(ask(Command::print_schema), 0);
   EXPECT_EQ(ask(Command::print_default_config), 0);
 }
 
-TEST_F(Answer, LeavesTheRestToTheProgram) {
+TEST_F(RunCommand, LeavesTheRestToTheProgram) {
   for (const Command command : {Command::run, Command::demo, Command::health, Command::help})
     EXPECT_EQ(ask(command), -1);
 }

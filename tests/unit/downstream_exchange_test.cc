@@ -322,7 +322,7 @@ TEST_F(AnExchange, AnswersWhenItsDialFails) {
   EXPECT_FALSE(one.shut || one.gone || !clients_.closed.empty());
 }
 
-TEST_F(AnExchange, ClosesAClientAtOnceThatIsDrainedBeforeItsAnswer) {
+TEST_F(AnExchange, ClosesAClientAtOnceThatIsDrainedBeforeItsResponse) {
   exec::assume_on_loop();
   test::MemoryWire& one = client();
   send(one, kGetRequest);

@@ -21,7 +21,7 @@ TEST(AnExtendedConnect, BecomesAHandshakeWithAKeyOfOurOwn) {
 }
 
 // The example of RFC 6455 §1.3.
-TEST(AHandshake, IsAcceptedByTheAnswerToItsKeyAlone) {
+TEST(AHandshake, IsAcceptedByTheResponseToItsKeyAlone) {
   http::ResponseHead head;
   head.fields.add("Sec-WebSocket-Accept", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
   EXPECT_TRUE(accepts(head, "dGhlIHNhbXBsZSBub25jZQ=="));

@@ -36,7 +36,7 @@ class ALocalSession : public ::testing::Test, private LocalHttpSession::Handler 
   bool until_over() {
     return loop_.until([&] { return session_->over(); });
   }
-  void answer(std::string_view text) {
+  void respond(std::string_view text) {
     exec::assume_on_loop();
     WriteBatch out;
     out.add(text);
@@ -63,9 +63,9 @@ class ALocalSession : public ::testing::Test, private LocalHttpSession::Handler 
     const BufferedRequest& request = session_->request();
     asked_.push_back(std::string(request.head().target) + (request.too_long() ? "!" : ":" + request.body()));
     if (closes_) session_->close_when_sent();
-    answer("answer\n");
+    respond("answer\n");
   }
-  void on_malformed(const Fault&) override { answer("malformed\n"); }
+  void on_malformed(const Fault&) override { respond("malformed\n"); }
   void on_timeout() override {
     exec::assume_on_loop();
     ++timeouts_;

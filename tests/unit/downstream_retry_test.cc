@@ -127,7 +127,7 @@ TEST_F(AfterAStatus, AnOriginThatNamesAPauseIsNotAskedWithinIt) {
   EXPECT_EQ(0U, snapshot().waiting);
 }
 
-TEST_F(AfterAStatus, AfterAPauseOneRequestGoesAheadAndItsAnswerLetsTheOthersGo) {
+TEST_F(AfterAStatus, AfterAPauseOneRequestGoesAheadAndItsResponseLetsTheOthersGo) {
   asked();
   plane_.from_origin(0, "HTTP/1.1 429 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n");
   test::MemoryWire& first = client();

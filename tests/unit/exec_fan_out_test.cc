@@ -29,10 +29,10 @@ Parts make_parts(int count) {
   return parts;
 }
 
-template <class Answer>
-std::vector<Answer> sorted(std::vector<Answer> answers) {
-  std::sort(answers.begin(), answers.end());
-  return answers;
+template <class Reply>
+std::vector<Reply> sorted(std::vector<Reply> replies) {
+  std::sort(replies.begin(), replies.end());
+  return replies;
 }
 
 struct RunningParts {
@@ -44,7 +44,7 @@ struct RunningParts {
 
 const auto number_of = [](Part& part) { return part.number; };
 
-TEST(AskLoops, GathersTheAnswerOfEveryLoop) {
+TEST(AskLoops, GathersTheReplyOfEveryLoop) {
   const Parts parts = make_parts(3);
   const RunningParts running(parts);
   EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(ask_loops<int>(parts, 20s, number_of)));
@@ -66,35 +66,35 @@ TEST(AskLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
     const Running first(*parts.front()->loop);
     EXPECT_EQ(std::vector<int>{1}, ask_loops<int>(parts, 50ms, number_of));
   }
-  parts.back()->loop->drain();  // its answer arrives too late and is dropped
+  parts.back()->loop->drain();  // its reply arrives too late and is dropped
 }
 
 TEST(AskLoops, DoesNotWaitForALoopThatIsGone) {
   Parts parts = make_parts(2);
-  const auto answers = std::make_shared<Answers<int>>(parts.size());
-  fan_out(parts, answers, number_of);
+  const auto replies = std::make_shared<Replies<int>>(parts.size());
+  fan_out(parts, replies, number_of);
   parts.front()->loop->drain();
   parts.back()->loop.reset();  // with the question in its mailbox
-  EXPECT_EQ(std::vector<int>{1}, answers->wait(20s));
+  EXPECT_EQ(std::vector<int>{1}, replies->wait(20s));
 }
 
 TEST(AskLoops, DoesNotWaitForALoopOnWhichTheQuestionThrows) {
   const Parts parts = make_parts(2);
-  const auto answers = std::make_shared<Answers<int>>(parts.size());
-  fan_out(parts, answers, [](Part& part) {
+  const auto replies = std::make_shared<Replies<int>>(parts.size());
+  fan_out(parts, replies, [](Part& part) {
     if (part.number == 2) throw std::runtime_error("no");
     return part.number;
   });
   parts.front()->loop->drain();
   EXPECT_THROW(parts.back()->loop->drain(), std::runtime_error);
-  EXPECT_EQ(std::vector<int>{1}, answers->wait(20s));
+  EXPECT_EQ(std::vector<int>{1}, replies->wait(20s));
 }
 
 TEST(AskLoops, ReturnsAtOnceWhenNobodyIsAsked) {
   EXPECT_TRUE(ask_loops<int>(Parts(), 20s, number_of).empty());
 }
 
-TEST(AskLoop, ReturnsTheAnswerOrNothing) {
+TEST(AskLoop, ReturnsTheReplyOrNothing) {
   auto loop = make_loop();
   EXPECT_EQ(std::nullopt, ask_loop<int>(*loop, 1ms, [] { return 7; }));
   loop->drain();
@@ -102,14 +102,14 @@ TEST(AskLoop, ReturnsTheAnswerOrNothing) {
   EXPECT_EQ(7, ask_loop<int>(*loop, 20s, [] { return 7; }));
 }
 
-TEST(AskLoopsThen, BringsAllAnswersHome) {
+TEST(AskLoopsThen, BringsAllRepliesHome) {
   auto home = make_loop();
   const Parts parts = make_parts(3);
   const RunningParts running(parts);
   std::vector<int> all;
-  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> answers) {
+  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> replies) {
     home->enter();
-    all = std::move(answers);
+    all = std::move(replies);
   });
   turn_until(*home, [&] { return !all.empty(); });
   EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(all));
@@ -120,9 +120,9 @@ TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
   Parts parts = make_parts(3);
   int calls = 0;
   std::vector<int> all;
-  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> answers) {
+  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> replies) {
     ++calls;
-    all = std::move(answers);
+    all = std::move(replies);
   });
   parts[0]->loop->drain();
   parts[1]->loop.reset();
@@ -136,17 +136,17 @@ TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
 
 TEST(AskLoopsThen, MayAskTheLoopThatItComesHomeTo) {
   const Parts parts = make_parts(1);
-  int answer = 0;
+  int reply = 0;
   ask_loops_then<int>(*parts[0]->loop, parts, number_of,
-                      [&](const std::vector<int>& answers) { answer = answers.front(); });
+                      [&](const std::vector<int>& replies) { reply = replies.front(); });
   parts[0]->loop->drain();
-  EXPECT_EQ(1, answer);
+  EXPECT_EQ(1, reply);
 }
 
 TEST(AskLoopsThen, ComesHomeWhenNobodyIsAsked) {
   auto home = make_loop();
   bool came = false;
-  ask_loops_then<int>(*home, Parts(), number_of, [&](const std::vector<int>& answers) { came = answers.empty(); });
+  ask_loops_then<int>(*home, Parts(), number_of, [&](const std::vector<int>& replies) { came = replies.empty(); });
   home->drain();
   EXPECT_TRUE(came);
 }

@@ -350,13 +350,13 @@ TEST(ThreadPool, StopsInBoundedTimeAlthoughATaskNeverEnds) {
 }
 
 TEST(ThreadPool, StopsFromOneOfItsOwnThreads) {
-  std::atomic<int> answer{-1};
+  std::atomic<int> result{-1};
   {
     ThreadPool pool(sized(4, 4));
     ASSERT_TRUE(pool.start());
     TaskSource source(pool, "test", 100);
-    source.execute(make_task("stops", [&] { answer = pool.stop(20s) ? 1 : 0; }));
-    EXPECT_TRUE(eventually([&] { return answer == 1; }));
+    source.execute(make_task("stops", [&] { result = pool.stop(20s) ? 1 : 0; }));
+    EXPECT_TRUE(eventually([&] { return result == 1; }));
   }
 }
 

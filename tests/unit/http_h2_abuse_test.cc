@@ -13,7 +13,7 @@ struct Server : End {
     receive(preface());
     pull();
   }
-  std::string answer_to(std::string_view bytes) {
+  std::string response_to(std::string_view bytes) {
     receive(bytes);
     return pull();
   }
@@ -23,9 +23,9 @@ TEST(AMalformedRequest, IsResetAndNeverReported) {
   Server server;
   List_ fields = get();
   fields.emplace_back("connection", "close");
-  EXPECT_EQ(error_of(server.answer_to(headers(1, fields)), 1), kProtocol);
+  EXPECT_EQ(error_of(server.response_to(headers(1, fields)), 1), kProtocol);
   EXPECT_TRUE(server.streams.empty());
-  server.answer_to(headers(3, get()));
+  server.response_to(headers(3, get()));
   EXPECT_EQ(server.streams.size(), 1U) << "the connection goes on";
 }
 
@@ -34,7 +34,7 @@ TEST(ABodyOfAnotherLength, ThanAnnouncedIsMalformed) {
   fields.emplace_back("content-length", "3");
   for (const std::string_view body : {"four", "ab"}) {
     Server server;
-    const std::string said = server.answer_to(headers(1, fields, false) + data(1, body));
+    const std::string said = server.response_to(headers(1, fields, false) + data(1, body));
     EXPECT_EQ(error_of(said, 1), kProtocol) << body;
     EXPECT_TRUE(server.streams.at(1).closed);
     EXPECT_FALSE(server.streams.at(1).ended);
@@ -43,7 +43,7 @@ TEST(ABodyOfAnotherLength, ThanAnnouncedIsMalformed) {
 
 TEST(Trailers, ThatDoNotEndTheStreamAreMalformed) {
   Server server;
-  const std::string said = server.answer_to(headers(1, get(), false) + headers(1, {{"x", "y"}}, false));
+  const std::string said = server.response_to(headers(1, get(), false) + headers(1, {{"x", "y"}}, false));
   EXPECT_EQ(error_of(said, 1), kProtocol);
 }
 
@@ -57,7 +57,7 @@ TEST(AHeadOverALimit, IsReportedSoThatItCanBeAnswered) {
   for (std::size_t at = 16000; at < bytes.size(); at += 16000) {
     sent += frame(9, at + 16000 < bytes.size() ? 0 : kEndHeaders, 1, bytes.substr(at, 16000));
   }
-  server.answer_to(sent);
+  server.response_to(sent);
   EXPECT_EQ(server.refused, FaultKind::head_too_large);
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
 }
@@ -75,7 +75,7 @@ std::string bomb(unsigned stream, std::size_t times) {
 
 TEST(AnHpackBomb, EndsTheSession) {
   Server server;
-  EXPECT_EQ(error_of(server.answer_to(bomb(1, 8000)), 0), kCalm);
+  EXPECT_EQ(error_of(server.response_to(bomb(1, 8000)), 0), kCalm);
   EXPECT_EQ(server.session.abuse(), H2Abuse::header_list);
   EXPECT_TRUE(server.streams.empty());
   EXPECT_TRUE(server.session.over());
@@ -100,7 +100,7 @@ TEST(AFloodOfControlFrames, EndsTheSession) {
     for (int i = 0; i < 50 && !ended; ++i) {
       std::string many;
       for (int k = 0; k < 100; ++k) many += one;
-      server.answer_to(many);
+      server.response_to(many);
       ended = server.session.over();
     }
     EXPECT_TRUE(ended) << static_cast<int>(one[3]);
@@ -113,7 +113,7 @@ TEST(AFloodOfEmptyFrames, EndsTheSession) {
   server.receive(headers(1, get(), false));
   std::string many;
   for (int k = 0; k < 3000; ++k) many += data(1, "", false);
-  EXPECT_EQ(error_of(server.answer_to(many), 0), kCalm);
+  EXPECT_EQ(error_of(server.response_to(many), 0), kCalm);
   EXPECT_EQ(server.session.abuse(), H2Abuse::control);
 }
 
@@ -121,7 +121,7 @@ TEST(PingsBetweenRequests, AreNoFlood) {
   Server server;
   for (unsigned i = 0; i < 5000; ++i) {
     const unsigned id = 2 * i + 1;
-    server.answer_to(frame(6, 0, 0, "01234567") + headers(id, get()));
+    server.response_to(frame(6, 0, 0, "01234567") + headers(id, get()));
     H2Fields fields;
     fields.add(":status", "200");
     server.session.respond(*server.streams.at(static_cast<StreamId>(id)).stream, fields, true);
@@ -134,7 +134,7 @@ TEST(RapidReset, EndsTheSession) {
   Server server;
   unsigned id = 1;
   for (; id < 4000 && !server.session.over(); id += 2) {
-    server.answer_to(headers(id, get()) + frame(3, 0, id, number(8)));
+    server.response_to(headers(id, get()) + frame(3, 0, id, number(8)));
   }
   EXPECT_EQ(server.session.abuse(), H2Abuse::resets);
   EXPECT_LT(id, 1200U);
@@ -144,7 +144,7 @@ TEST(ClientsThatCancelNowAndThen, AreNoAttack) {
   Server server;
   for (unsigned i = 0; i < 3000; ++i) {
     server.now += std::chrono::milliseconds(25);
-    server.answer_to(headers(2 * i + 1, get()) + frame(3, 0, 2 * i + 1, number(8)));
+    server.response_to(headers(2 * i + 1, get()) + frame(3, 0, 2 * i + 1, number(8)));
   }
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
 }
@@ -160,7 +160,7 @@ TEST(MadeYouReset, EndsTheSession) {
     Server server;
     unsigned id = 1;
     for (; id < 4000 && !server.session.over(); id += 2) {
-      server.answer_to(headers(id, get()) + provoke(id, kind));
+      server.response_to(headers(id, get()) + provoke(id, kind));
     }
     EXPECT_TRUE(server.session.over()) << kind;
     EXPECT_LT(id, 400U) << kind;
@@ -175,7 +175,7 @@ TEST(StreamsBeyondTheLimit, AreRefused) {
   server.receive(frame(4, 1, 0, ""));  // the client knows our settings
   std::string four;
   for (unsigned id = 1; id < 9; id += 2) four += headers(id, get());
-  const std::string said = server.answer_to(four);
+  const std::string said = server.response_to(four);
   EXPECT_EQ(server.streams.size(), 3U);
   EXPECT_NE(error_of(said, 7) == -1 && error_of(said, 0) == -1, true) << "refused, or the session ended";
 }
@@ -216,7 +216,7 @@ TEST(EmptyContinuations, OfManyRequestsEndTheSession) {
     const auto stream = static_cast<unsigned>(2 * requests + 1);
     std::string sent = frame(1, kEndStream, stream, bytes);
     for (int i = 0; i < 6; ++i) sent += frame(9, 0, stream, "");
-    server.answer_to(sent + frame(9, kEndHeaders, stream, ""));
+    server.response_to(sent + frame(9, kEndHeaders, stream, ""));
     Heard& heard = server.streams[static_cast<StreamId>(stream)];
     if (heard.stream != nullptr) server.session.reset(*heard.stream, H2Error::cancel);
     server.pull();
@@ -231,13 +231,13 @@ TEST(Resets, ArePaidBackByStreamsThatWereServed) {
   ok.add(":status", "200");
   for (unsigned n = 0; n < 1000; ++n) {
     const unsigned served = 4 * n + 1, reset = served + 2;
-    server.answer_to(headers(served, get()));
+    server.response_to(headers(served, get()));
     Heard& heard = server.streams[static_cast<StreamId>(served)];
     ASSERT_NE(heard.stream, nullptr) << n;
     server.session.respond(*heard.stream, ok, true);
     server.pull();
     ASSERT_TRUE(heard.closed);
-    server.answer_to(headers(reset, get(), false) + frame(3, 0, reset, number(8)));
+    server.response_to(headers(reset, get(), false) + frame(3, 0, reset, number(8)));
     ASSERT_EQ(server.session.abuse(), H2Abuse::none) << n;
   }
 }

@@ -13,7 +13,7 @@ struct StreamServer : End {
     receive(preface());
     pull();
   }
-  std::string answer_to(std::string_view bytes) {
+  std::string response_to(std::string_view bytes) {
     receive(bytes);
     return pull();
   }
@@ -23,25 +23,25 @@ TEST(AStreamThatItsClientEnded, TakesNoMoreFrames) {
   const std::string kinds[] = {data(1, "x"), headers(1, get())};
   for (const std::string& late : kinds) {
     StreamServer server;
-    server.answer_to(headers(1, get(), false) + frame(3, 0, 1, number(8)));
-    EXPECT_EQ(error_of(server.answer_to(late), 0), kClosed);
+    server.response_to(headers(1, get(), false) + frame(3, 0, 1, number(8)));
+    EXPECT_EQ(error_of(server.response_to(late), 0), kClosed);
   }
 }
 
 TEST(AStreamThatWeReset, ForgivesWhatWasOnItsWay) {
   StreamServer server;
-  server.answer_to(headers(1, get(), false));
+  server.response_to(headers(1, get(), false));
   server.session.reset(*server.streams.at(1).stream, H2Error::cancel);
   server.pull();
-  EXPECT_EQ(error_of(server.answer_to(data(1, "late", false) + headers(1, {{"x-sum", "1"}})), 0), -1);
-  server.answer_to(headers(3, get()));
+  EXPECT_EQ(error_of(server.response_to(data(1, "late", false) + headers(1, {{"x-sum", "1"}})), 0), -1);
+  server.response_to(headers(3, get()));
   EXPECT_EQ(server.streams.size(), 2U);
 }
 
 TEST(AStreamNumberThatWasPassedOver, IsNeverUsed) {
   StreamServer server;
-  server.answer_to(headers(5, get()));
-  EXPECT_EQ(error_of(server.answer_to(headers(3, get())), 0), kErrorProtocol);
+  server.response_to(headers(5, get()));
+  EXPECT_EQ(error_of(server.response_to(headers(3, get())), 0), kErrorProtocol);
 }
 
 TEST(AStreamThatDependsOnItself, EndsTheSessionInAnySplit) {
@@ -53,7 +53,7 @@ TEST(AStreamThatDependsOnItself, EndsTheSessionInAnySplit) {
     EXPECT_EQ(error_of(server.pull(), 0), kErrorProtocol) << cut;
   }
   StreamServer server;
-  EXPECT_EQ(error_of(server.answer_to(frame(2, 0, 3, number(1) + "\x10")), 0), -1);
+  EXPECT_EQ(error_of(server.response_to(frame(2, 0, 3, number(1) + "\x10")), 0), -1);
 }
 
 RequestHead http2(std::string_view scheme, std::string_view authority, std::string_view host = {}) {

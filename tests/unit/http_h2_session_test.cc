@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kBig = 300000;
 
-TEST(AnH2Session, CarriesARequestAndItsAnswer) {
+TEST(AnH2Session, CarriesARequestAndItsResponse) {
   Pair pair;
   Heard& asked = pair.ask();
   pair.talk_on();
@@ -28,7 +28,7 @@ TEST(AnH2Session, CarriesARequestAndItsAnswer) {
   EXPECT_EQ(pair.server.session.streams(), 0U);
 }
 
-TEST(AnH2Session, PassesInterimAnswersAndTrailers) {
+TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
   Pair pair;
   Heard& asked = pair.ask(false);
   pair.talk_on();
@@ -166,7 +166,7 @@ TEST(ARequest, TakenBackBeforeItLeftNeverExisted) {
   EXPECT_EQ(pair.client.session.streams(), 0U);
 }
 
-TEST(AnAnswer, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
+TEST(AResponse, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
   Pair pair;
   Heard& asked = pair.ask(false);
   pair.talk_on();
@@ -180,7 +180,7 @@ TEST(AnAnswer, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
   EXPECT_EQ(asked.reason, H2Error::no_error);
 }
 
-TEST(ACutAnswer, IsDeliveredAsFarAsItCameAndThenReset) {
+TEST(ACutResponse, IsDeliveredAsFarAsItCameAndThenReset) {
   constexpr std::size_t kMore = 100'000;  // than any window
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{65535}, kMore}) {
     Pair pair;
@@ -207,7 +207,7 @@ TEST(ACutAnswer, IsDeliveredAsFarAsItCameAndThenReset) {
   }
 }
 
-TEST(ACutAnswer, ThatHadAllBeenSentIsResetAtOnce) {
+TEST(ACutResponse, ThatHadAllBeenSentIsResetAtOnce) {
   Pair pair;
   Heard& asked = pair.ask(false);
   pair.talk_on();
@@ -347,7 +347,7 @@ TEST(ARequest, ThatGoawayForestalledWasNeverProcessed) {
   EXPECT_TRUE(pair.server.streams.empty());
 }
 
-TEST(AnAnswer, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
+TEST(AResponse, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
   Pair pair;
   Heard& asked = pair.ask(false);
   pair.talk_on();
@@ -361,7 +361,7 @@ TEST(AnAnswer, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
   EXPECT_EQ(asked.reason, H2Error::no_error);
 }
 
-TEST(AStream, WhoseOwnerLeavesBeforeItsAnswerIsReset) {
+TEST(AStream, WhoseOwnerLeavesBeforeItsResponseIsReset) {
   Pair pair;
   Heard& asked = pair.ask();
   pair.talk_on();

@@ -81,7 +81,7 @@ struct Asked {
     talk(client, server);
   }
   // Receives the origin's bytes in one read; returns the session's output.
-  std::string answer(const std::string& bytes) {
+  std::string receive(const std::string& bytes) {
     client.receive(bytes);
     return client.pull();
   }
@@ -99,8 +99,8 @@ std::string padding() {
   return frame(0, 8 | kEndStream, 1, std::string("\x05", 1) + std::string(5, '\0'));
 }
 
-TEST(AnOrigin, ThatBreaksTheOrderOfItsAnswerHasItsStreamReset) {
-  const std::vector<std::pair<const char*, std::string>> answers = {
+TEST(AnOrigin, ThatBreaksTheOrderOfItsResponseHasItsStreamReset) {
+  const std::vector<std::pair<const char*, std::string>> responses = {
       {"1xx, then an empty end", status("103") + data(1, "", true)},
       {"1xx, then content and the end", status("103") + data(1, "abc", true)},
       {"1xx, then content", status("103") + data(1, "abc", false)},
@@ -119,9 +119,9 @@ TEST(AnOrigin, ThatBreaksTheOrderOfItsAnswerHasItsStreamReset) {
        status("200", false, {{"content-length", "4"}}) + data(1, "abc", false) + headers(1, {{"x", "y"}}, true)},
       {"none of an announced length", status("200", true, {{"content-length", "4"}})},
   };
-  for (const auto& [what, bytes] : answers) {
+  for (const auto& [what, bytes] : responses) {
     Asked one;
-    EXPECT_EQ(error_of(one.answer(bytes), 1), kProtocolError) << what;
+    EXPECT_EQ(error_of(one.receive(bytes), 1), kProtocolError) << what;
     EXPECT_TRUE(one.heard.closed) << what;
     EXPECT_FALSE(one.heard.ended) << what;
     EXPECT_TRUE(one.heard.body.empty() || one.heard.response.status != 0) << what;
@@ -130,19 +130,19 @@ TEST(AnOrigin, ThatBreaksTheOrderOfItsAnswerHasItsStreamReset) {
 
 TEST(AnOrigin, ThatAnswersHeadWithContentHasItsStreamReset) {
   Asked one(true);
-  EXPECT_EQ(error_of(one.answer(status("200", false, {{"content-length", "3"}}) + data(1, "abc", true)), 1),
+  EXPECT_EQ(error_of(one.receive(status("200", false, {{"content-length", "3"}}) + data(1, "abc", true)), 1),
             kProtocolError);
   EXPECT_EQ(one.heard.body, "");
 }
 
 TEST(AnOrigin, MayEndWithEmptyDataOrWithTrailers) {
   Asked one, two, bare(true);
-  one.answer(status("103") + status("103") + status("200") + data(1, "", false) + data(1, "a", false) + padding());
+  one.receive(status("103") + status("103") + status("200") + data(1, "", false) + data(1, "a", false) + padding());
   EXPECT_TRUE(one.heard.ended);
   EXPECT_EQ(one.heard.body, "a");
-  two.answer(status("200") + data(1, "a", false) + headers(1, {{"x", "y"}}, true));
+  two.receive(status("200") + data(1, "a", false) + headers(1, {{"x", "y"}}, true));
   EXPECT_TRUE(two.heard.ended);
-  bare.answer(status("200", false, {{"content-length", "3"}}) + data(1, "", true));
+  bare.receive(status("200", false, {{"content-length", "3"}}) + data(1, "", true));
   EXPECT_TRUE(bare.heard.ended);
 }
 
@@ -150,9 +150,9 @@ TEST(AnOrigin, MaySendSixtyFourInformationalHeadsAndNoMore) {
   Asked one;
   std::string bytes;
   for (std::uint32_t i = 0; i < kMaxInformational; ++i) bytes += status("103");
-  EXPECT_EQ(error_of(one.answer(bytes), 1), -1);
+  EXPECT_EQ(error_of(one.receive(bytes), 1), -1);
   EXPECT_EQ(one.heard.interim.size(), kMaxInformational);
-  EXPECT_EQ(error_of(one.answer(status("103")), 1), kProtocolError);
+  EXPECT_EQ(error_of(one.receive(status("103")), 1), kProtocolError);
   EXPECT_EQ(one.heard.interim.size(), kMaxInformational);
 }
 
@@ -161,8 +161,8 @@ TEST(AnOrigin, MaySendInformationalHeadsAsLargeTogetherAsOneHead) {
   const std::string link(15000, 'x');
   std::string bytes;
   for (int i = 0; i < 4; ++i) bytes += status("103", false, {{"link", link}});
-  EXPECT_EQ(error_of(one.answer(bytes), 1), -1) << "60 of 64 KiB";
-  EXPECT_EQ(error_of(one.answer(status("103", false, {{"link", link}})), 1), kProtocolError);
+  EXPECT_EQ(error_of(one.receive(bytes), 1), -1) << "60 of 64 KiB";
+  EXPECT_EQ(error_of(one.receive(status("103", false, {{"link", link}})), 1), kProtocolError);
 }
 
 TEST(AClient, ThatBreaksTheOrderOfItsRequestHasItsStreamReset) {

@@ -89,15 +89,15 @@ std::string get(int port, const std::string& path) {
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(port));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
+  std::string response;
   if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0) {
     const std::string request = "GET " + path + " HTTP/1.1\r\nHost: carpool.test\r\nConnection: close\r\n\r\n";
     EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
     char part[4096];
-    for (ssize_t n = 0; (n = read(fd, part, sizeof(part))) > 0;) answer.append(part, static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = read(fd, part, sizeof(part))) > 0;) response.append(part, static_cast<std::size_t>(n));
   }
   close(fd);
-  return answer;
+  return response;
 }
 
 TEST(Collectable, IsServedByTheLibrarysExposer) {
@@ -105,10 +105,10 @@ TEST(Collectable, IsServedByTheLibrarysExposer) {
   prometheus::Exposer exposer("127.0.0.1:0", 1);
   const auto registered = std::make_shared<PrometheusCollectable>(scene.registry, scene.source);
   exposer.RegisterCollectable(registered);
-  const std::string answer = get(exposer.GetListeningPorts().at(0), "/metrics");
-  EXPECT_EQ(answer.rfind("HTTP/1.1 200", 0), 0U) << answer.substr(0, 200);
+  const std::string response = get(exposer.GetListeningPorts().at(0), "/metrics");
+  EXPECT_EQ(response.rfind("HTTP/1.1 200", 0), 0U) << response.substr(0, 200);
   // The exposer adds metrics of its own after ours.
-  const std::string body = answer.substr(answer.find("\r\n\r\n") + 4);
+  const std::string body = response.substr(response.find("\r\n\r\n") + 4);
   EXPECT_NE(body.find(exposition(scene.registry, scene.source.sample())), std::string::npos) << body.substr(0, 2000);
 }
 

@@ -16,7 +16,7 @@ using net::TurnedLoop;
 
 struct Asked final : Question {
   void on_addresses(Result<std::vector<net::Address>> addresses) override {
-    ++answers;
+    ++results;
     if (addresses) {
       for (const auto& address : *addresses) text += (text.empty() ? "" : " ") + address.host();
     } else {
@@ -24,8 +24,8 @@ struct Asked final : Question {
       text = "fault";
     }
   }
-  bool done() const { return answers > 0; }
-  int answers = 0;
+  bool done() const { return results > 0; }
+  int results = 0;
   std::string text;
   std::optional<Fault> fault;
 };
@@ -97,7 +97,7 @@ TEST_F(Dns, AsksOnceHoweverManyWait) {
   std::array<Asked, 50> all;
   for (auto& asked : all) resolver.ask("many.test", asked);
   ASSERT_TRUE(loop.until([&] { return all.back().done(); }));
-  for (auto& asked : all) EXPECT_EQ(asked.answers, 1);
+  for (auto& asked : all) EXPECT_EQ(asked.results, 1);
   EXPECT_EQ(server.asked["many.test"], 1);
 }
 
@@ -149,7 +149,7 @@ TEST_F(Dns, GivesUpWhenNobodyAnswers) {
   EXPECT_LT(Clock::now() - begin, 3s);  // resolv.conf's timeout and attempts, not c-ares' own
 }
 
-TEST_F(Dns, ServesStaleAnswersWhileTheNameServerFails) {
+TEST_F(Dns, ServesStaleResponsesWhileTheNameServerFails) {
   server.table["stale.test"] = {{"127.0.0.1"}, 0, 0, {}};
   Resolver resolver(*loop, settings());
   EXPECT_EQ(resolve(resolver, "stale.test"), "127.0.0.1");
@@ -164,7 +164,7 @@ TEST_F(Dns, ServesStaleAnswersWhileTheNameServerFails) {
   EXPECT_LT(Clock::now() - begin, 200ms);
 }
 
-TEST_F(Dns, ServesStaleAnswersAfterServfailAtOnce) {
+TEST_F(Dns, ServesStaleResponsesAfterServfailAtOnce) {
   server.table["fail.test"] = {{"127.0.0.1"}, 0, 0, {}};
   Resolver resolver(*loop, settings());
   EXPECT_EQ(resolve(resolver, "fail.test"), "127.0.0.1");
@@ -183,7 +183,7 @@ TEST_F(Dns, AnAuthoritativeNoEndsWhatWasKnown) {
   EXPECT_EQ(last->kind, FaultKind::dns_error);
 }
 
-TEST_F(Dns, StaleAnswersEndToo) {
+TEST_F(Dns, StaleResponsesEndToo) {
   server.table["old.test"] = {{"127.0.0.1"}, 0, 0, {}};
   Settings brief = settings();
   brief.stale_for = 50ms;
@@ -218,7 +218,7 @@ TEST_F(Dns, SearchesDomains) {
   EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
 }
 
-TEST_F(Dns, TakesLongAnswersOverTcp) {
+TEST_F(Dns, TakesLongResponsesOverTcp) {
   NameServer::Record large{{}, 60, 0, {}};
   for (int i = 1; i <= 100; ++i) large.addresses.push_back("127.0.1." + std::to_string(i));
   server.table["large.test"] = large;
@@ -226,7 +226,7 @@ TEST_F(Dns, TakesLongAnswersOverTcp) {
   Resolver resolver(*loop, settings());
   const auto found = resolve(resolver, "large.test");
   EXPECT_EQ(std::count(found.begin(), found.end(), ' '), 99) << found;
-  EXPECT_GE(server.tcp_answers, 2);
+  EXPECT_GE(server.tcp_responses, 2);
 }
 
 struct Seen final : Events {
@@ -237,7 +237,7 @@ struct Seen final : Events {
   std::array<std::uint64_t, metrics::kDns.size()> counts{};
 };
 
-TEST_F(Dns, ATruncatedAnswerWhoseTcpConnectionFailsHarmsNoOtherName) {
+TEST_F(Dns, ATruncatedResponseWhoseTcpConnectionFailsHarmsNoOtherName) {
   exec::assume_on_loop();
   for (int i = 0; i < 10; ++i) server.table["held" + std::to_string(i) + ".test"] = {{"127.0.0.1"}, 60, 0, {}};
   server.held = "held";
@@ -374,7 +374,7 @@ TEST_F(Dns, HoldsABoundedNumberOfNames) {
     if (i % 100 == 0) loop->turn(false);
   }
   EXPECT_TRUE(loop.until([&] { return all.back()->done(); }));
-  for (const auto& asked : all) EXPECT_EQ(asked->answers, 1);
+  for (const auto& asked : all) EXPECT_EQ(asked->results, 1);
 }
 
 TEST(ResolvConf, ReadsTimeoutAndAttempts) {

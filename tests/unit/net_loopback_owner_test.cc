@@ -132,9 +132,9 @@ TEST(SocketProcessesTest, FindTheProcessAfterOneReading) {
   RunAtOnce tasks;
   const Instant now = Clock::now();
   EXPECT_FALSE(processes.find(inode_of(client.get()), tasks, now).settled);
-  const SocketProcesses::Answer answer = processes.find(inode_of(client.get()), tasks, now);
-  EXPECT_TRUE(answer.settled);
-  EXPECT_EQ(answer.pid, ::getpid());
+  const SocketProcesses::Owner owner = processes.find(inode_of(client.get()), tasks, now);
+  EXPECT_TRUE(owner.settled);
+  EXPECT_EQ(owner.pid, ::getpid());
   EXPECT_EQ(tasks.submitted, 1);
 }
 
@@ -160,8 +160,8 @@ TEST(SocketProcessesTest, TakeOnlySocketsOfNumberedProcesses) {
   processes.read_now();
   EXPECT_EQ(processes.find(900, tasks, now).pid, 12);
   for (std::uint64_t inode = 901; inode < 906; ++inode) {
-    const SocketProcesses::Answer answer = processes.find(inode, tasks, now);
-    EXPECT_TRUE(answer.settled && answer.pid == 0) << inode << " of " << answer.pid;
+    const SocketProcesses::Owner owner = processes.find(inode, tasks, now);
+    EXPECT_TRUE(owner.settled && owner.pid == 0) << inode << " of " << owner.pid;
   }
   std::filesystem::remove_all(proc);
 }
@@ -190,9 +190,9 @@ TEST(SocketProcessesTest, SettleForNoneIfNoProcessHasTheSocket) {
   SocketProcesses processes("/proc/self/no such directory");
   RunAtOnce tasks;
   EXPECT_FALSE(processes.find(7, tasks, Clock::now()).settled);
-  const SocketProcesses::Answer answer = processes.find(7, tasks, Clock::now());
-  EXPECT_TRUE(answer.settled);
-  EXPECT_EQ(answer.pid, 0);
+  const SocketProcesses::Owner owner = processes.find(7, tasks, Clock::now());
+  EXPECT_TRUE(owner.settled);
+  EXPECT_EQ(owner.pid, 0);
 }
 
 TEST(SocketProcessesTest, LookAgainWhenWhatIsKnownIsOld) {

@@ -27,7 +27,7 @@ class NameServer {
   bool only_tcp = false;  // UDP answers are truncated to `truncated_to` records
   std::uint32_t truncated_to = 0;
   std::string held = "-";  // responses to names with this prefix wait for release()
-  int tcp_answers = 0;
+  int tcp_responses = 0;
 
   explicit NameServer(TurnedLoop& loop) : loop_(loop), udp_(*this), tcp_(*this) {
     exec::assume_on_loop();
@@ -65,8 +65,8 @@ class NameServer {
   }
   std::size_t waiting() const { return waiting_.size(); }
   void release() {
-    for (const auto& [answer, peer] : waiting_)
-      ::sendto(udp_.fd.get(), answer.data(), answer.size(), 0, peer.get(), peer.length());
+    for (const auto& [response, peer] : waiting_)
+      ::sendto(udp_.fd.get(), response.data(), response.size(), 0, peer.get(), peer.length());
     waiting_.clear();
   }
 
@@ -82,13 +82,13 @@ class NameServer {
         size = sizeof from;
         const auto got = ::recvfrom(fd.get(), buffer.data(), buffer.size(), 0, peer, &size);
         if (got <= 0) return;
-        const std::string answer = server.answer({buffer.data(), static_cast<std::size_t>(got)}, server.only_tcp);
-        if (answer.empty()) continue;
+        const std::string response = server.respond({buffer.data(), static_cast<std::size_t>(got)}, server.only_tcp);
+        if (response.empty()) continue;
         const std::string_view name(buffer.data() + 13, static_cast<std::size_t>(got) - 13);
         if (name.starts_with(server.held)) {
-          server.waiting_.emplace_back(answer, Address(peer, size));
+          server.waiting_.emplace_back(response, Address(peer, size));
         } else {
-          ::sendto(fd.get(), answer.data(), answer.size(), 0, peer, size);
+          ::sendto(fd.get(), response.data(), response.size(), 0, peer, size);
         }
       }
     }
@@ -104,13 +104,13 @@ class NameServer {
         in.append(buffer.data(), static_cast<std::size_t>(got));
       }
       while (in.size() >= 2 && in.size() >= 2 + length()) {
-        const std::string answer = server.answer(in.substr(2, length()), false);
+        const std::string response = server.respond(in.substr(2, length()), false);
         in.erase(0, 2 + length());
-        const auto size = htons(static_cast<std::uint16_t>(answer.size()));
+        const auto size = htons(static_cast<std::uint16_t>(response.size()));
         // In two parts, so that the resolver must read twice.
         ::send(fd.get(), &size, 2, 0);
-        ::send(fd.get(), answer.data(), answer.size(), 0);
-        ++server.tcp_answers;
+        ::send(fd.get(), response.data(), response.size(), 0);
+        ++server.tcp_responses;
       }
     }
     std::size_t length() const {
@@ -150,7 +150,7 @@ class NameServer {
     return out + '\0';
   }
 
-  std::string answer(std::string_view query, bool truncated) {
+  std::string respond(std::string_view query, bool truncated) {
     std::string name;
     std::size_t at = 12;
     for (; query[at] != 0; at += 1 + static_cast<std::size_t>(query[at])) {
@@ -162,32 +162,32 @@ class NameServer {
     if (mute) return {};
     const auto found = table.find(name);
     const Record record = found == table.end() ? Record{{}, 0, 3, {}} : found->second;
-    std::string answers;
+    std::string responses;
     std::uint32_t count = 0;
     std::string owner = "\xc0\x0c";  // the question's name
     if (!record.alias.empty()) {
-      answers += owner;
-      put(answers, 5, 2), put(answers, 1, 2), put(answers, record.ttl, 4);
+      responses += owner;
+      put(responses, 5, 2), put(responses, 1, 2), put(responses, record.ttl, 4);
       owner = wire_name(record.alias);
-      put(answers, static_cast<std::uint32_t>(owner.size()), 2);
-      answers += owner;
+      put(responses, static_cast<std::uint32_t>(owner.size()), 2);
+      responses += owner;
       ++count;
     }
     for (const std::string& text : record.addresses) {
       const auto address = *Address::literal(text, 0);
       if ((address.family() == AF_INET ? 1 : 28) != type) continue;
       if (truncated && count == truncated_to) break;
-      answers += owner;
-      put(answers, static_cast<std::uint32_t>(type), 2), put(answers, 1, 2), put(answers, record.ttl, 4);
-      put(answers, static_cast<std::uint32_t>(address.bytes().size()), 2);
-      answers += address.bytes();
+      responses += owner;
+      put(responses, static_cast<std::uint32_t>(type), 2), put(responses, 1, 2), put(responses, record.ttl, 4);
+      put(responses, static_cast<std::uint32_t>(address.bytes().size()), 2);
+      responses += address.bytes();
       ++count;
     }
     std::string out(query.substr(0, 2));
     put(out, 0x8180U | static_cast<std::uint32_t>(record.rcode) | (truncated ? 0x200U : 0U), 2);
     put(out, 1, 2), put(out, count, 2), put(out, 0, 4);
     out += question;
-    return out + answers;
+    return out + responses;
   }
 
   TurnedLoop& loop_;

@@ -180,7 +180,7 @@ TEST(Tls, SaysSoWhenThePeerDoesNotSpeakTls) {
 
 // The steps after the server's flight are expensive: verifying and signing. A fast server must not decide which thread
 // runs them.
-TEST(Tls, LeavesAnAnswerThatIsThereAlreadyUnreadWhenItSaysHello) {
+TEST(Tls, LeavesAResponseThatIsThereAlreadyUnreadWhenItSaysHello) {
   const auto server = serve();
   const auto client = trust(*server);
   auto [here, there] = net::tcp_pair();

@@ -22,7 +22,7 @@ class AutoSized : public test::PoolScene {
   // `count` answers to the user of a lease.
   void answered(TestBorrower& one, int count, Duration took, std::uint16_t status = 200) {
     world.on(one.loop());
-    for (int n = 0; n < count; ++n) one.lease.note_answer(status, took);
+    for (int n = 0; n < count; ++n) one.lease.note_response(status, took);
   }
   // The next measurement is complete at its end.
   void measure() {
@@ -72,7 +72,7 @@ TEST_F(AutoSized, BeginsWithTheLeastAndGrowsWhenRequestsWait) {
   EXPECT_EQ(leases(all), 4);
   ASSERT_EQ(world.resized.size(), 1U);
   EXPECT_EQ(world.resized[0].reason, SizeReason::waits);
-  EXPECT_EQ(world.resized[0].seen.answers, 100U);
+  EXPECT_EQ(world.resized[0].seen.responses, 100U);
   EXPECT_EQ(audited(), "");
 }
 
@@ -149,7 +149,7 @@ TEST_F(AutoSized, ShrinkingClosesIdleConnectionsAtOnceAndLentOnesOnReturn) {
   EXPECT_EQ(audited(), "");
 }
 
-TEST_F(AutoSized, SlowerAnswersTakeAGrowthBack) {
+TEST_F(AutoSized, SlowerResponsesTakeAGrowthBack) {
   const std::vector<TestBorrower*> all = grown_to_4();
   measure();  // settles
   answered(*all[0], 100, milliseconds(10));
@@ -274,7 +274,7 @@ TEST_F(AutoSized, EachChangeIsExplainedWithItsEvidence) {
            "to a response was 5 ms (reason waits)."));
   SizeChange change{{}, 9, 5, SizeReason::refused, {}, {}};
   change.seen.refused = 12;
-  change.seen.answers = 128;
+  change.seen.responses = 128;
   EXPECT_EQ(why_resized(change), "the origin answered 429 or 503, or not in time, to 12 of 140 requests");
   change.reason = SizeReason::dials;
   change.seen.dials_refused = 1;

@@ -88,7 +88,7 @@ TEST_F(Cooled, NothingIsLentOrDialedUntilTheTimeThatTheOriginNamed) {
   EXPECT_EQ(first.state, State::leased);
 }
 
-TEST_F(Cooled, AfterThePauseOneGoesAheadAndItsAnswerLetsTheOthersGoInOrder) {
+TEST_F(Cooled, AfterThePauseOneGoesAheadAndItsResponseLetsTheOthersGoInOrder) {
   cool(seconds(5));
   const std::vector<TestBorrower*> all = line_of(6);
   wake_when_asked();
@@ -122,7 +122,7 @@ TEST_F(Cooled, ATrialThatIsRefusedAgainHoldsTheOthersForTheNextTime) {
   EXPECT_TRUE(all[1]->lease.trial());
 }
 
-TEST_F(Cooled, ATrialWithoutAnAnswerIsFollowedByTheNext) {
+TEST_F(Cooled, ATrialWithoutAResponseIsFollowedByTheNext) {
   cool(seconds(5));
   const std::vector<TestBorrower*> all = line_of(4);
   wake_when_asked();
@@ -139,7 +139,7 @@ TEST_F(Cooled, ATrialWithoutAnAnswerIsFollowedByTheNext) {
   EXPECT_TRUE(all[2]->lease.trial());
 }
 
-TEST_F(Cooled, ATrialThatHasNoAnswerInTimeIsFollowedByOneMoreWhoseAnswerEndsThePause) {
+TEST_F(Cooled, ATrialThatHasNoResponseInTimeIsFollowedByOneMoreWhoseResponseEndsThePause) {
   const std::vector<TestBorrower*> all = two_trials_of(5);
   pass(*all[1]);
   EXPECT_FALSE(snapshot().cooling_down);
@@ -148,7 +148,7 @@ TEST_F(Cooled, ATrialThatHasNoAnswerInTimeIsFollowedByOneMoreWhoseAnswerEndsTheP
   EXPECT_EQ(leased_among(all), 4) << "the size of the pool";
 }
 
-TEST_F(Cooled, TheLateAnswerOfATrialEndsThePauseToo) {
+TEST_F(Cooled, TheLateResponseOfATrialEndsThePauseToo) {
   const std::vector<TestBorrower*> all = two_trials_of(3);
   pass(*all[0]);
   EXPECT_FALSE(snapshot().cooling_down);
@@ -168,7 +168,7 @@ TEST_F(Cooled, ATrialThatIsAloneIsFollowedByTheNextBorrowerWhenItsTimeIsOver) {
   EXPECT_TRUE(second.lease.trial());
 }
 
-TEST_F(Cooled, AnAnswerOfAPauseBeforeEndsNoneThatHasNoTrialYet) {
+TEST_F(Cooled, AResponseOfAPauseBeforeEndsNoneThatHasNoTrialYet) {
   cool(seconds(5));
   TestBorrower& first = waiting();
   wake_when_asked();
@@ -210,7 +210,7 @@ TEST_F(Cooled, ResponsesOfRequestsThatWereOnTheirWayOnlyMoveTheEnd) {
   EXPECT_TRUE(snapshot().cooling_down);
 }
 
-TEST_F(Cooled, AnAnswerToAnEarlierTrialEndsNothing) {
+TEST_F(Cooled, AResponseToAnEarlierTrialEndsNothing) {
   cool(seconds(5));
   const std::vector<TestBorrower*> all = line_of(2);
   wake_when_asked();
@@ -274,7 +274,7 @@ TEST_F(Cooled, TheStreamsOfASessionAreHeldAsConnectionsAre) {
   const std::vector<TestBorrower*> all = line_of(5);
   wake_when_asked();
   EXPECT_EQ(leased_among(all), 1);
-  all[0]->release();  // without an answer
+  all[0]->release();  // without a response
   world.deliver_all();
   EXPECT_EQ(leased_among(all), 1);
   pass(*all[1]);
@@ -289,7 +289,7 @@ TEST_F(Cooled, ARetryThatNeedsANewConnectionMayBeTheTrial) {
   TestBorrower& other = waiting();
   wake_when_asked();
   EXPECT_EQ(other.state, State::leased) << "what rests suits it";
-  other.release();  // without an answer
+  other.release();  // without a response
   world.deliver_all();
   ASSERT_EQ(world.dials.size(), 1U) << "for the retry";
   world.dialed();

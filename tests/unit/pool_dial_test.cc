@@ -209,7 +209,7 @@ TEST_F(ADeadOrigin, IsFoundAliveByOneProbeForWhichTheOthersWait) {
   for (TestBorrower* one : all) EXPECT_EQ(one->state, State::leased);
 }
 
-TEST_F(ADeadOrigin, IsProbedAgainWhenAProbeGetsNoAnswer) {
+TEST_F(ADeadOrigin, IsProbedAgainWhenAProbeGetsNoResponse) {
   dials_for(1);
   waiting();
   waiting();

@@ -301,12 +301,12 @@ TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
   rest(seconds(9));  // the duration of the request does not count
   world.on(0);
   one.wire().peer_closed = true;
-  one.lease.note_unanswered(world.now);
+  one.lease.note_no_response(world.now);
   one.discard(CloseCause::peer_closed);
   EXPECT_EQ(destination().trust(), milliseconds(300));
 }
 
-TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndThatCameWithTheAnswer) {
+TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndThatCameWithTheResponse) {
   for (int i = 0; i < 3; ++i) {
     TestBorrower& one = leased();
     one.wire().peer_closed = true;

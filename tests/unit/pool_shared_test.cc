@@ -246,9 +246,9 @@ class ASessionThatCameDown : public ASession {
     first = &on_session();
     world.set_streams(destination(), first->wire(), 1);
   }
-  void first_answer(TestBorrower& of, std::uint32_t most) {
+  void first_response(TestBorrower& of, std::uint32_t most) {
     of.wire().most = most;
-    world.first_answer(destination(), of.wire());
+    world.first_response(destination(), of.wire());
   }
   TestBorrower& next() {
     TestBorrower& one = waiting();
@@ -260,11 +260,11 @@ class ASessionThatCameDown : public ASession {
   TestBorrower* first = nullptr;
 };
 
-TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstAnswer) {
+TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstResponse) {
   TestBorrower& one = next();
   EXPECT_NE(&one.wire(), &first->wire());
   TestBorrower& two = waiting();
-  first_answer(one, 3);
+  first_response(one, 3);
   world.deliver_all();
   EXPECT_EQ(two.state, State::leased);
   EXPECT_EQ(&two.wire(), &one.wire());
@@ -273,7 +273,7 @@ TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstAnswer) {
 TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
   TestBorrower& one = next();
   world.set_streams(destination(), one.wire(), 1);
-  first_answer(one, 1);
+  first_response(one, 1);
   world.set_streams(destination(), one.wire(), 3);
   ASSERT_EQ(asker().borrow(destination()), State::leased);
   ASSERT_EQ(asker().borrow(destination()), State::leased);
@@ -283,7 +283,7 @@ TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
 
 TEST_F(ASessionThatCameDown, IsForgottenWhenAnotherKeepsItsPromise) {
   TestBorrower& one = next();
-  first_answer(one, 3);
+  first_response(one, 3);
   ASSERT_EQ(asker().borrow(destination()), State::leased);
   ASSERT_EQ(asker().borrow(destination()), State::leased);
   TestBorrower& another = next();
@@ -295,7 +295,7 @@ TEST_F(ASessionThatCameDown, IsForgottenWhenAnotherKeepsItsPromise) {
 TEST_F(ASession, ThatComesDownLaterSaysNothingOfTheNext) {
   limits.size = 2;
   TestBorrower& one = on_session();
-  world.first_answer(destination(), one.wire());
+  world.first_response(destination(), one.wire());
   world.set_streams(destination(), one.wire(), 1);
   TestBorrower& two = waiting();
   TestBorrower& three = waiting();

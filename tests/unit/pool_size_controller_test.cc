@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "pool/policy/answer_times.h"
+#include "pool/policy/response_times.h"
 #include "pool/policy/size_controller.h"
 
 namespace carpool::pool {
@@ -37,7 +37,7 @@ class Model {
         begin();
         continue;
       }
-      if (!SizeController::enough(seen_.answers + seen_.refused, begun_, now_)) continue;
+      if (!SizeController::enough(seen_.responses + seen_.refused, begun_, now_)) continue;
       note(controller.look(seen_, now_));
       begin();
     }
@@ -72,7 +72,7 @@ class Model {
     const double response = std::chrono::duration<double>(origin.service).count() * slower;
     const double answered = served / response * passed;
     seen_.median = Duration(static_cast<Duration::rep>(response * 1e9 * (1 + noise * random())));
-    seen_.answers += static_cast<std::uint64_t>(answered);
+    seen_.responses += static_cast<std::uint64_t>(answered);
     seen_.refused += static_cast<std::uint64_t>(at_origin * refused_part / response * passed);
     seen_.busy = std::max(seen_.busy, static_cast<std::uint32_t>(at_origin));
     seen_.open = static_cast<std::uint32_t>(at_origin);
@@ -273,9 +273,9 @@ TEST(SizeController, RefusedDialsLeaveTheConnectionsThatTheOriginAccepted) {
 
 // ---- single looks ----
 
-LoadSample waiting_for_more(std::uint64_t answers, Duration median) {
+LoadSample waiting_for_more(std::uint64_t responses, Duration median) {
   LoadSample seen;
-  seen.answers = answers;
+  seen.responses = responses;
   seen.median = median;
   seen.late = 10;
   seen.at_size = true;
@@ -292,13 +292,13 @@ TEST(SizeController, AnOriginThatIsDownSaysNothingAboutTheNumberOfConnections) {
   down.at_size = true;
   down.late = 50;
   EXPECT_FALSE(controller.look(down, Instant(seconds(4))));
-  down.answers = 10;
+  down.responses = 10;
   down.at_size = false;
   EXPECT_FALSE(controller.look(down, Instant(seconds(5)))) << "no connection is left";
   EXPECT_EQ(controller.size(), 8U);
 }
 
-TEST(SizeController, LongAnswersWithoutAnEndLetItGrowAsNothingIsKnownOfThem) {
+TEST(SizeController, LongResponsesWithoutAnEndLetItGrowAsNothingIsKnownOfThem) {
   SizeController controller(4, 64);
   for (int n = 0; n < 4; ++n) {
     EXPECT_TRUE(controller.look(waiting_for_more(0, {}), Instant(seconds(10 * n + 1))));
@@ -318,7 +318,7 @@ TEST(SizeController, OneLateRequestOfAHundredIsTheLeastThatCounts) {
   SizeController controller(4, 64);
   LoadSample seen = waiting_for_more(1001, milliseconds(10));
   EXPECT_FALSE(controller.look(seen, Instant(seconds(1))));
-  seen.answers = 1000;
+  seen.responses = 1000;
   EXPECT_TRUE(controller.look(seen, Instant(seconds(2))));
 }
 
@@ -326,11 +326,11 @@ TEST(SizeController, OneRefusedRequestOfTwentyIsTheLeastThatShrinksAndOneAloneNe
   SizeController controller(4, 64);
   controller.bounds(4, 64, 64);
   LoadSample seen;
-  seen.answers = 191;
+  seen.responses = 191;
   seen.refused = 10;
   seen.busy = 40;
   EXPECT_FALSE(controller.look(seen, Instant(seconds(1))));
-  seen.answers = 190;
+  seen.responses = 190;
   const std::optional<SizeChange> made = controller.look(seen, Instant(seconds(2)));
   ASSERT_TRUE(made);
   EXPECT_EQ(made->to, 30U) << "a quarter less than was in use";
@@ -363,52 +363,52 @@ TEST(SizeController, NewBoundsTakeEffectAtOnceAndKeepASizeThatFits) {
   EXPECT_EQ(controller.most(), 5U);
 }
 
-// ---- the counts of answers ----
+// ---- the counts of responses ----
 
-TEST(AnswerTimes, TheMedianIsWithinAThirtiethOfTheTrueOneFromMicrosecondsToAMinute) {
+TEST(ResponseTimes, TheMedianIsWithinAThirtiethOfTheTrueOneFromMicrosecondsToAMinute) {
   for (const double time : {17e-6, 200e-6, 0.00123, 0.02, 0.7, 9.0, 60.0}) {
-    AnswerTimes times;
+    ResponseTimes times;
     const Duration exact(static_cast<Duration::rep>(time * 1e9));
     for (int n = 0; n < 30; ++n) times.answered(exact);
     for (int n = 0; n < 29; ++n) times.answered(exact * 50);
-    AnswerCounts counts;
+    ResponseCounts counts;
     times.read(counts);
-    EXPECT_EQ(counts.answers(), 59U);
+    EXPECT_EQ(counts.responses(), 59U);
     const double found = std::chrono::duration<double>(counts.median()).count();
     EXPECT_NEAR(found / time, 1, 1.0 / 30) << time;
   }
 }
 
-TEST(AnswerTimes, EveryTimeHasABucketAndLongerTimesHaveNoEarlierOne) {
+TEST(ResponseTimes, EveryTimeHasABucketAndLongerTimesHaveNoEarlierOne) {
   std::size_t last = 0;
   for (std::int64_t micros = 0; micros < std::int64_t{1} << 40; micros += 1 + micros / 50) {
-    const std::size_t bucket = AnswerCounts::bucket_of(std::chrono::microseconds(micros));
-    EXPECT_TRUE(bucket >= last && bucket < AnswerCounts::kBuckets) << micros;
+    const std::size_t bucket = ResponseCounts::bucket_of(std::chrono::microseconds(micros));
+    EXPECT_TRUE(bucket >= last && bucket < ResponseCounts::kBuckets) << micros;
     last = bucket;
   }
-  EXPECT_EQ(last, AnswerCounts::kBuckets - 1);
-  EXPECT_EQ(AnswerCounts::bucket_of(Duration(-5)), 0U);
+  EXPECT_EQ(last, ResponseCounts::kBuckets - 1);
+  EXPECT_EQ(ResponseCounts::bucket_of(Duration(-5)), 0U);
 }
 
-TEST(AnswerTimes, TheCountsOfALoopAreAddedUpAndTheirDifferenceIsWhatPassed) {
-  AnswerTimes one, other;
+TEST(ResponseTimes, TheCountsOfALoopAreAddedUpAndTheirDifferenceIsWhatPassed) {
+  ResponseTimes one, other;
   one.answered(milliseconds(1));
   other.refused();
-  AnswerCounts before;
+  ResponseCounts before;
   one.read(before);
   other.read(before);
   one.answered(milliseconds(8));
   other.refused();
   other.late();
-  AnswerCounts after;
+  ResponseCounts after;
   one.read(after);
   other.read(after);
-  const AnswerCounts passed = after.since(before);
-  EXPECT_EQ(passed.answers(), 1U);
+  const ResponseCounts passed = after.since(before);
+  EXPECT_EQ(passed.responses(), 1U);
   EXPECT_NEAR(std::chrono::duration<double>(passed.median()).count(), 0.008, 0.0003);
   EXPECT_EQ(passed.refused, 1U);
   EXPECT_EQ(passed.late, 1U);
-  EXPECT_EQ(AnswerCounts{}.median(), Duration::zero());
+  EXPECT_EQ(ResponseCounts{}.median(), Duration::zero());
 }
 
 }  // namespace

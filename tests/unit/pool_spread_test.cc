@@ -30,7 +30,7 @@ class TwoAddresses : public testing::Test {
     }
     return first;
   }
-  static void answers(Endpoint& address, Duration took) {
+  static void respond(Endpoint& address, Duration took) {
     for (int n = 0; n < 500; ++n) address.answered(took);
   }
   Endpoint one_, other_;
@@ -39,11 +39,11 @@ class TwoAddresses : public testing::Test {
 
 TEST_F(TwoAddresses, ShareRequestsEvenly) {
   EXPECT_EQ(requests(1000), 500);
-  answers(one_, milliseconds(19));
-  answers(other_, milliseconds(10));
+  respond(one_, milliseconds(19));
+  respond(other_, milliseconds(10));
   EXPECT_EQ(requests(1000), 500) << "less than twice as slow is no difference";
-  answers(one_, milliseconds(5));
-  answers(other_, std::chrono::microseconds(200));
+  respond(one_, milliseconds(5));
+  respond(other_, std::chrono::microseconds(200));
   EXPECT_EQ(requests(1000), 500) << "nor are a few milliseconds";
 }
 
@@ -59,12 +59,12 @@ TEST_F(TwoAddresses, ServeAtTheOneWithFewerRequestsInProgress) {
 }
 
 TEST_F(TwoAddresses, GiveTheTimesSlowerOneTheSmallerShare) {
-  answers(one_, milliseconds(100));
-  answers(other_, milliseconds(10));
+  respond(one_, milliseconds(100));
+  respond(other_, milliseconds(10));
   EXPECT_NEAR(requests(10000), 1250, 200) << "a quarter of its turns";
-  answers(one_, seconds(100));
+  respond(one_, seconds(100));
   EXPECT_NEAR(requests(10000), 10000 / 32, 100) << "and some always: it may have recovered";
-  answers(one_, milliseconds(10));
+  respond(one_, milliseconds(10));
   EXPECT_NEAR(requests(1000), 500, 30) << "then it gets its share, and nothing that it missed";
 }
 
@@ -81,10 +81,10 @@ TEST_F(TwoAddresses, DoNotPayBackMoreThanAFewTurns) {
 }
 
 TEST_F(TwoAddresses, DoNotJudgeByOneSlowResponse) {
-  answers(one_, milliseconds(10));
-  answers(other_, milliseconds(10));
+  respond(one_, milliseconds(10));
+  respond(other_, milliseconds(10));
   one_.answered(seconds(60));
-  EXPECT_LT(one_.answer_time(), milliseconds(12));
+  EXPECT_LT(one_.response_time(), milliseconds(12));
   EXPECT_EQ(requests(1000), 500);
 }
 

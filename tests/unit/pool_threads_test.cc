@@ -32,11 +32,11 @@ using test::Threads;
 class User final : public Borrower {
  public:
   void on_lease(Lease got) override {
-    ++answers;
+    ++results;
     begin(std::move(got));
   }
   void on_refused(Fault) override {
-    ++answers;
+    ++results;
     waiting = false;
   }
   void begin(Lease got) {
@@ -52,7 +52,7 @@ class User final : public Borrower {
   Destination* asked_of = nullptr;
   std::uint64_t token = 0;
   bool waiting = false;
-  std::uint64_t asked = 0, answers = 0, cancelled = 0;
+  std::uint64_t asked = 0, results = 0, cancelled = 0;
 };
 
 struct Plan {
@@ -91,7 +91,7 @@ class Runner {
   }
   std::uint64_t unanswered() const {
     std::uint64_t sum = 0;
-    for (const User& user : users_) sum += user.asked - user.answers - user.cancelled;
+    for (const User& user : users_) sum += user.asked - user.results - user.cancelled;
     return sum;
   }
   bool waiting() const {
@@ -160,11 +160,11 @@ class Runner {
     ++user.asked;
     user.waiting = true;
     user.asked_of = &any();
-    auto answer = user.asked_of->borrow(user, want, now);
-    if (std::holds_alternative<Waiting>(answer)) return;
-    ++user.answers;
+    auto result = user.asked_of->borrow(user, want, now);
+    if (std::holds_alternative<Waiting>(result)) return;
+    ++user.results;
     user.waiting = false;
-    if (auto* lease = std::get_if<Lease>(&answer)) user.begin(std::move(*lease));
+    if (auto* lease = std::get_if<Lease>(&result)) user.begin(std::move(*lease));
   }
   // Releases every lease; each waiter must get a result, or the test hangs, which is the failure.
   void finish() {
@@ -307,8 +307,8 @@ TEST(Loops, NeverBothMissAReleaseAndAWish) {
       if (user.lease) {
         user.lease.release(now);
       } else {
-        auto answer = destination.borrow(user, {}, now);
-        if (auto* lease = std::get_if<Lease>(&answer)) user.begin(std::move(*lease));
+        auto result = destination.borrow(user, {}, now);
+        if (auto* lease = std::get_if<Lease>(&result)) user.begin(std::move(*lease));
         for (int spins = 0; !user.lease && !lost; ++spins) {
           environment.loops()[loop].mail.deliver_all(now);
           if (spins % 256 == 255) std::this_thread::yield();

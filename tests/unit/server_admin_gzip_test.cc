@@ -25,34 +25,34 @@ std::string unpacked(const std::string& body) {
   return out;
 }
 
-bool says_gzip(const Response& answer) {
-  for (const auto& [name, value] : answer.headers) {
+bool says_gzip(const Response& response) {
+  for (const auto& [name, value] : response.headers) {
     if (name == "Content-Encoding") return value == "gzip";
   }
   return false;
 }
 
-TEST(APackedAnswer, IsWhatItWasBefore) {
+TEST(APackedResponse, IsWhatItWasBefore) {
   const std::string text(50'000, 'x');
-  Response answer = text_answer(200, "text/plain", text);
-  compress(answer);
-  ASSERT_TRUE(says_gzip(answer));
-  EXPECT_LT(answer.body.size(), 1000U);
-  EXPECT_EQ(unpacked(answer.body), text);
+  Response response = text_response(200, "text/plain", text);
+  compress(response);
+  ASSERT_TRUE(says_gzip(response));
+  EXPECT_LT(response.body.size(), 1000U);
+  EXPECT_EQ(unpacked(response.body), text);
 }
 
-TEST(APackedAnswer, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
+TEST(APackedResponse, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([t] {
       for (int i = 0; i < 100; ++i) {
         const std::string text = std::string(5000, static_cast<char>('a' + t)) + std::to_string(i);
-        Response answer = text_answer(200, "text/plain", text);
-        compress(answer);
-        if (says_gzip(answer)) {
-          ASSERT_EQ(unpacked(answer.body), text) << "nothing of another's answer";
+        Response response = text_response(200, "text/plain", text);
+        compress(response);
+        if (says_gzip(response)) {
+          ASSERT_EQ(unpacked(response.body), text) << "nothing of another's answer";
         } else {
-          ASSERT_EQ(answer.body, text) << "all contexts were lent";
+          ASSERT_EQ(response.body, text) << "all contexts were lent";
         }
       }
     });

@@ -105,7 +105,7 @@ TEST_F(AdminH2, ProducesNoFurtherStepBeforeTheWindowIsOpened) {
     while (!threads_.queued.empty()) threads_.run_first(threads_.queued);
     ASSERT_LT(connection_->strategy().counts().tasks(), 100U);
   }
-  EXPECT_EQ(slow.body, admin::whole(admin::pools_answer(program_.pools())).body);
+  EXPECT_EQ(slow.body, admin::whole(admin::pools_response(program_.pools())).body);
   EXPECT_GT(connection_->strategy().counts().tasks(), before + 3);
 }
 

@@ -27,10 +27,10 @@ class Routes : public testing::Test {
     return whole(handle(request, {}, view, control));
   }
   ParsedJson json(std::string_view target) {
-    const Response answer = ask(target);
-    EXPECT_EQ(answer.status, 200) << target << ' ' << answer.body;
-    EXPECT_EQ(answer.content_type, "application/json");
-    return ParsedJson::parse(answer.body);
+    const Response response = ask(target);
+    EXPECT_EQ(response.status, 200) << target << ' ' << response.body;
+    EXPECT_EQ(response.content_type, "application/json");
+    return ParsedJson::parse(response.body);
   }
   FakeView view;
   FakeControl control;
@@ -87,16 +87,16 @@ TEST_F(Routes, KeepsTheGoldenFormOfPoolMetrics) {
 }
 
 TEST_F(Routes, ExportsMetricsAsPrometheusText) {
-  const Response answer = ask("/metrics");
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  const Response response = ask("/metrics");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
   for (const char* line :
        {"carpool_pool_connections{origin=\"http://a.example\",state=\"idle\"} 2",
         "carpool_pool_borrows_total{origin=\"other\"} 100",
         "carpool_requests_total{origin=\"http://a.example\",method=\"GET\",code=\"200\"} 1",
         "carpool_log_dropped_total 3", "carpool_build_info{version=\"0.1.0\",compiler=\"g++\",build=\"Release\"} 1",
         "carpool_pool_closed_total{origin=\"http://a.example\",cause=\"idle\"} 1"}) {
-    EXPECT_NE(answer.body.find(std::string(line) + "\n"), std::string::npos) << line;
+    EXPECT_NE(response.body.find(std::string(line) + "\n"), std::string::npos) << line;
   }
 }
 
@@ -112,9 +112,9 @@ TEST_F(Routes, IsLiveAlwaysAndReadyWhenNothingSpeaksAgainstIt) {
   EXPECT_EQ(ask("/readyz").status, 200);
   view.reasons = {"draining"};
   EXPECT_EQ(ask("/livez").status, 200);
-  const Response answer = ask("/readyz");
-  EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(ParsedJson::parse(answer.body).at("reasons"), ParsedJson({"draining"}));
+  const Response response = ask("/readyz");
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(ParsedJson::parse(response.body).at("reasons"), ParsedJson({"draining"}));
 }
 
 TEST_F(Routes, TellsVersionAndConfiguration) {
@@ -123,8 +123,8 @@ TEST_F(Routes, TellsVersionAndConfiguration) {
 }
 
 TEST_F(Routes, ShowsAPageThatLoadsNothingAndRunsOnlyWhatBearsItsNonce) {
-  const auto policy_of = [](const Response& answer) {
-    for (const auto& [name, value] : answer.headers) {
+  const auto policy_of = [](const Response& response) {
+    for (const auto& [name, value] : response.headers) {
       if (name == "Content-Security-Policy") return value;
     }
     return std::string();
@@ -151,8 +151,8 @@ TEST_F(Routes, AnswersHeadAsGet) {
 }
 
 TEST_F(Routes, NamesTheMethodThatARouteTakes) {
-  const auto allow = [](const Response& answer) {
-    for (const auto& [name, value] : answer.headers) {
+  const auto allow = [](const Response& response) {
+    for (const auto& [name, value] : response.headers) {
       if (name == "Allow") return value;
     }
     return std::string();
@@ -183,9 +183,9 @@ TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
 TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
   for (const std::string word : {"pause", "resume", "drain", "reconnect"}) {
-    Response answer = ask(pool + "/" + word, "POST");
-    ASSERT_TRUE(answer.later) << word;
-    EXPECT_EQ(answer.later->poll_pending()->status, 200) << word;
+    Response response = ask(pool + "/" + word, "POST");
+    ASSERT_TRUE(response.later) << word;
+    EXPECT_EQ(response.later->poll_pending()->status, 200) << word;
   }
   EXPECT_EQ(control.orders, (std::vector<PoolCommand>{PoolCommand::pause, PoolCommand::resume, PoolCommand::drain,
                                                       PoolCommand::reconnect}));
@@ -194,8 +194,8 @@ TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
 
 TEST_F(Routes, GiveAPauseItsEnd) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  const Response answer = *ask(pool + "/pause?for=10m", "POST").later->poll_pending();
-  EXPECT_EQ(ParsedJson::parse(answer.body).at("resumes_in_seconds"), 600.0);
+  const Response response = *ask(pool + "/pause?for=10m", "POST").later->poll_pending();
+  EXPECT_EQ(ParsedJson::parse(response.body).at("resumes_in_seconds"), 600.0);
   EXPECT_EQ(control.lasts, Duration(std::chrono::minutes(10)));
   for (const char* wrong : {"/pause?for=soon", "/drain?for=0s", "/pause?for=", "/resume?for=1m", "/reconnect?for=1m"}) {
     EXPECT_EQ(ask(pool + wrong, "POST").status, 400) << wrong;
@@ -243,10 +243,10 @@ TEST_F(Routes, ShowADeclaredOriginThatNoRequestHasUsed) {
 
 TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
   const auto warm_up = [&](const std::string& target) {
-    Response answer = ask(target, "POST");
-    if (!answer.later) return answer;
-    EXPECT_FALSE(answer.later->poll_pending());
-    return std::move(*answer.later->poll_pending());
+    Response response = ask(target, "POST");
+    if (!response.later) return response;
+    EXPECT_FALSE(response.later->poll_pending());
+    return std::move(*response.later->poll_pending());
   };
   const std::string unknown = "/pools/http%3A%2F%2Funknown.example/warm-up";
   EXPECT_EQ(ParsedJson::parse(warm_up(unknown).body), ParsedJson({{"opened", 2}, {"failure", nullptr}, {"made", 2}}));
@@ -389,16 +389,16 @@ TEST_F(Routes, TellsListenersOfEverythingAndThenOnlyOfWhatChanged) {
 TEST_F(Routes, KnowsNothingElse) {
   for (const char* target :
        {"/nonsense", "/pools/http%3A%2F%2Fa.example/x/y", "*", "", "/metrics/x", "http://localhost/pools"}) {
-    const Response answer = ask(target);
-    EXPECT_GE(answer.status, 400) << target;
-    EXPECT_TRUE(ParsedJson::parse(answer.body).contains("error")) << target;
+    const Response response = ask(target);
+    EXPECT_GE(response.status, 400) << target;
+    EXPECT_TRUE(ParsedJson::parse(response.body).contains("error")) << target;
   }
 }
 
 TEST_F(Routes, ForbidsBrowsersToKeepOrGuess) {
-  const Response answer = ask("/config");
-  EXPECT_EQ(answer.headers[0], std::make_pair(std::string("Cache-Control"), std::string("no-store")));
-  EXPECT_EQ(answer.headers[1], std::make_pair(std::string("X-Content-Type-Options"), std::string("nosniff")));
+  const Response response = ask("/config");
+  EXPECT_EQ(response.headers[0], std::make_pair(std::string("Cache-Control"), std::string("no-store")));
+  EXPECT_EQ(response.headers[1], std::make_pair(std::string("X-Content-Type-Options"), std::string("nosniff")));
 }
 
 TEST_F(Routes, GuardsBeforeItAnswers) {

@@ -123,7 +123,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
     }
     return body;
   }
-  std::string expected() const { return admin::whole(admin::pools_answer(program_.pools())).body; }
+  std::string expected() const { return admin::whole(admin::pools_response(program_.pools())).body; }
 
   HandLoop loop_;
   Fd far_;
@@ -141,7 +141,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
 constexpr std::string_view kAsk = "GET /pools HTTP/1.1\r\nHost: localhost\r\n\r\n";
 constexpr std::string_view kAskPacked = "GET /pools HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
 
-TEST_F(AdminClient, GetsALongAnswerInStepsAndNoneIsMadeBeforeItHasTakenTheLast) {
+TEST_F(AdminClient, GetsALongResponseInStepsAndNoneIsMadeBeforeItHasTakenTheLast) {
   say(kAsk);
   EXPECT_TRUE(run_task());
   EXPECT_TRUE(tasks_.empty()) << "one step waits for it, no other is made";
@@ -155,7 +155,7 @@ TEST_F(AdminClient, GetsALongAnswerInStepsAndNoneIsMadeBeforeItHasTakenTheLast) 
   EXPECT_EQ(ended_, 0);
 }
 
-TEST_F(AdminClient, AsksAgainOnTheSameConnectionAfterALongAnswer) {
+TEST_F(AdminClient, AsksAgainOnTheSameConnectionAfterALongResponse) {
   say(kAsk);
   serve();
   ASSERT_TRUE(complete());
@@ -168,7 +168,7 @@ TEST_F(AdminClient, AsksAgainOnTheSameConnectionAfterALongAnswer) {
   EXPECT_EQ(got_.find("chunked"), std::string::npos);
 }
 
-TEST_F(AdminClient, OfHttp10ReadsALongAnswerUntilItsEnd) {
+TEST_F(AdminClient, OfHttp10ReadsALongResponseUntilItsEnd) {
   say("GET /pools HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n");
   serve();
   EXPECT_EQ(ended_, 1);
@@ -221,7 +221,7 @@ TEST_F(AdminClient, WhoLeavesWhileAStepIsMadeIsOutlivedByItsSession) {
   EXPECT_EQ(admin::packing_contexts_lent(), 0U);
 }
 
-TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeAnswer) {
+TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeResponse) {
   say(kAsk);
   EXPECT_TRUE(run_task());
   for (int i = 0; i < 29; ++i) {
@@ -245,7 +245,7 @@ class AdminTcpClient : public AdminClient {
  protected:
   AdminTcpClient() : AdminClient(tcp_pair()) {}
 };
-TEST_F(AdminTcpClient, OfHttp10SeesAResetWhenItsAnswerIsCutOff) {
+TEST_F(AdminTcpClient, OfHttp10SeesAResetWhenItsResponseIsCutOff) {
   say("GET /pools HTTP/1.0\r\nHost: localhost\r\n\r\n");
   EXPECT_TRUE(run_task());
   loop_.pass(31s);
@@ -257,7 +257,7 @@ TEST_F(AdminTcpClient, OfHttp10SeesAResetWhenItsAnswerIsCutOff) {
   EXPECT_EQ(errno, ECONNRESET);
 }
 
-TEST_F(AdminClient, GetsTheWholeAnswerThoughStepsOfItWereRefused) {
+TEST_F(AdminClient, GetsTheWholeResponseThoughStepsOfItWereRefused) {
   say(kAsk);
   EXPECT_TRUE(run_task());
   refuse_ = 2;
@@ -283,7 +283,7 @@ TEST_F(AdminClient, IsCutOffWhenStepsAreRefusedForTooLong) {
   EXPECT_FALSE(complete());
 }
 
-TEST_F(AdminClient, WaitsWhileItTakesItsAnswerAndIsWorkedForWhileAStepIsMade) {
+TEST_F(AdminClient, WaitsWhileItTakesItsResponseAndIsWorkedForWhileAStepIsMade) {
   EXPECT_FALSE(works_);
   say(kAsk);
   EXPECT_TRUE(works_);
@@ -294,7 +294,7 @@ TEST_F(AdminClient, WaitsWhileItTakesItsAnswerAndIsWorkedForWhileAStepIsMade) {
   EXPECT_FALSE(works_);
 }
 
-TEST_F(AdminClient, IsToldWhenTooManyAnswersAreBeingMadeButAProbeIsAnswered) {
+TEST_F(AdminClient, IsToldWhenTooManyResponsesAreBeingMadeButAProbeIsAnswered) {
   room_ = false;
   say("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
   serve();
@@ -307,7 +307,7 @@ TEST_F(AdminClient, IsToldWhenTooManyAnswersAreBeingMadeButAProbeIsAnswered) {
   EXPECT_EQ(asked_, 0);
 }
 
-TEST_F(AdminClient, IsToldWhenNothingOfItsAnswerCouldBeMade) {
+TEST_F(AdminClient, IsToldWhenNothingOfItsResponseCouldBeMade) {
   refuse_ = 1;
   say(kAsk);
   serve();
@@ -315,7 +315,7 @@ TEST_F(AdminClient, IsToldWhenNothingOfItsAnswerCouldBeMade) {
   EXPECT_NE(got_.find("too many blocking tasks"), std::string::npos);
 }
 
-TEST_F(AdminClient, IsLetGoWhenMakingItsAnswerFails) {
+TEST_F(AdminClient, IsLetGoWhenMakingItsResponseFails) {
   program_.out_of_memory = true;
   say(kAsk);
   EXPECT_FALSE(run_task()) << "whoever runs it learns why";

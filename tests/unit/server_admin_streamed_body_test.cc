@@ -24,13 +24,13 @@ Json told(int number) {
 Response list_of(int count) {
   std::vector<int> numbers(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = i;
-  return list_answer("things", std::move(numbers), told);
+  return list_response("things", std::move(numbers), told);
 }
 
 std::string text_of_all(int count) {
   Json list = Json::array();
   for (int i = 0; i < count; ++i) list.push_back(told(i));
-  return json_answer(200, {{"things", std::move(list)}}).body;
+  return json_response(200, {{"things", std::move(list)}}).body;
 }
 
 AdminRequest asking(std::string_view coding) {
@@ -65,20 +65,20 @@ TEST(AListInPieces, IsTheTextOfTheWholeByteForByte) {
   for (const int count : {0, 1, 2, 7}) EXPECT_EQ(whole(list_of(count)).body, text_of_all(count)) << count;
 }
 
-TEST(AShortAnswer, IsWholeAfterItsFirstStep) {
-  Response answer = list_of(3);
-  EXPECT_EQ(Body::begin(asking("gzip"), answer), nullptr);
-  EXPECT_EQ(answer.body, text_of_all(3));
-  EXPECT_EQ(answer.pieces, nullptr);
+TEST(AShortResponse, IsWholeAfterItsFirstStep) {
+  Response response = list_of(3);
+  EXPECT_EQ(Body::begin(asking("gzip"), response), nullptr);
+  EXPECT_EQ(response.body, text_of_all(3));
+  EXPECT_EQ(response.pieces, nullptr);
   EXPECT_EQ(packing_contexts_lent(), 0U) << "whoever sends it decides about gzip";
-  Response plain = text_answer(200, "text/plain", "as it is");
+  Response plain = text_response(200, "text/plain", "as it is");
   EXPECT_EQ(Body::begin(asking("gzip"), plain), nullptr);
   EXPECT_EQ(plain.body, "as it is");
 }
 
-TEST(ALongAnswer, IsMadeInStepsThatAreTheWholeTogether) {
-  Response answer = list_of(3000);
-  const auto body = Body::begin(asking(""), answer);
+TEST(ALongResponse, IsMadeInStepsThatAreTheWholeTogether) {
+  Response response = list_of(3000);
+  const auto body = Body::begin(asking(""), response);
   ASSERT_NE(body, nullptr);
   std::string all;
   int steps = 1;
@@ -94,13 +94,13 @@ TEST(ALongAnswer, IsMadeInStepsThatAreTheWholeTogether) {
   EXPECT_EQ(all, text_of_all(3000));
 }
 
-TEST(ALongAnswer, CanBeUnpackedAsFarAsItHasCome) {
-  Response answer = list_of(3000);
-  const auto body = Body::begin(asking("gzip"), answer);
+TEST(ALongResponse, CanBeUnpackedAsFarAsItHasCome) {
+  Response response = list_of(3000);
+  const auto body = Body::begin(asking("gzip"), response);
   ASSERT_NE(body, nullptr);
-  EXPECT_NE(std::find(answer.headers.begin(), answer.headers.end(),
+  EXPECT_NE(std::find(response.headers.begin(), response.headers.end(),
                       std::pair<std::string, std::string>("Content-Encoding", "gzip")),
-            answer.headers.end());
+            response.headers.end());
   Unpacker unpacker;
   std::string all = unpacker.unpack(body->take());
   EXPECT_GE(all.size(), Body::kStep) << "all of the first step";
@@ -113,17 +113,17 @@ TEST(ALongAnswer, CanBeUnpackedAsFarAsItHasCome) {
   EXPECT_EQ(packing_contexts_lent(), 0U) << "given back with the last step";
 }
 
-TEST(ALongAnswer, GoesUnpackedWhenAllContextsAreLentAndGivesItsOwnBackWhenItsReaderLeaves) {
+TEST(ALongResponse, GoesUnpackedWhenAllContextsAreLentAndGivesItsOwnBackWhenItsReaderLeaves) {
   std::vector<std::unique_ptr<Body>> under_way;
   for (int i = 0; i < 4; ++i) {
-    Response answer = list_of(3000);
-    under_way.push_back(Body::begin(asking("gzip"), answer));
+    Response response = list_of(3000);
+    under_way.push_back(Body::begin(asking("gzip"), response));
   }
   EXPECT_EQ(packing_contexts_lent(), 4U);
-  Response answer = list_of(3000);
-  const auto fifth = Body::begin(asking("gzip"), answer);
+  Response response = list_of(3000);
+  const auto fifth = Body::begin(asking("gzip"), response);
   EXPECT_EQ(fifth->take().substr(0, 12), "{\n  \"things\"");
-  EXPECT_EQ(whole(list_of(0)).headers.size(), answer.headers.size()) << "nor does it say that it is packed";
+  EXPECT_EQ(whole(list_of(0)).headers.size(), response.headers.size()) << "nor does it say that it is packed";
   under_way.clear();
   EXPECT_EQ(packing_contexts_lent(), 0U);
 }

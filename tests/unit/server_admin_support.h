@@ -20,12 +20,12 @@
 namespace carpool::proxy::admin {
 
 // With all its pieces in its body.
-inline Response whole(Response answer) {
-  if (!answer.pieces) return answer;
-  while (answer.pieces->next(answer.body)) {
+inline Response whole(Response response) {
+  if (!response.pieces) return response;
+  while (response.pieces->next(response.body)) {
   }
-  answer.pieces.reset();
-  return answer;
+  response.pieces.reset();
+  return response;
 }
 
 template <class Enum>
@@ -141,7 +141,7 @@ class FakeControl final : public AdminControl {
     class Read final : public PendingResponse {
      public:
       explicit Read(ReloadReport report) : report_(std::move(report)) {}
-      std::optional<Response> poll_pending() override { return reload_answer(report_); }
+      std::optional<Response> poll_pending() override { return reload_response(report_); }
 
      private:
       const ReloadReport report_;
@@ -153,7 +153,7 @@ class FakeControl final : public AdminControl {
     class Given final : public PendingResponse {
      public:
       explicit Given(PoolOrder given) : order_(given) {}
-      std::optional<Response> poll_pending() override { return pool_order_answer(order_); }
+      std::optional<Response> poll_pending() override { return pool_order_response(order_); }
 
      private:
       const PoolOrder order_;
@@ -171,8 +171,8 @@ class FakeControl final : public AdminControl {
       explicit Soon(std::uint32_t made) : made_(made) {}
       std::optional<Response> poll_pending() override {
         if (looks_++ == 0) return std::nullopt;
-        if (made_ == 7) return warm_up_answer(3, "connection refused");
-        return warm_up_answer(made_, std::nullopt);
+        if (made_ == 7) return warm_up_response(3, "connection refused");
+        return warm_up_response(made_, std::nullopt);
       }
 
      private:

@@ -1,4 +1,4 @@
-// Unit tests of the request for a token and of its answers.
+// Unit tests of the request for a token and of its responses.
 #include <gtest/gtest.h>
 
 #include "proxy/http/field_name.h"

@@ -156,20 +156,20 @@ TEST(AnEnvelopeOfOtlp, NamesTheResourceAndTheScopeAndEndsWithTheSpans) {
   EXPECT_EQ(2U, scope.count(2));
 }
 
-TEST(AnAnswerOfOtlp, SaysWhatWasRejected) {
+TEST(AResponseOfOtlp, SaysWhatWasRejected) {
   std::string body;
   ProtobufWriter out(body);
   const std::size_t partial = out.begin(1);
   out.number(1, 7);
   out.bytes(2, "no \x1b room");
   out.end(partial);
-  const Result<otlp::Answer> answer = otlp::read_answer(body);
-  ASSERT_TRUE(answer);
-  EXPECT_EQ(7U, answer->rejected);
-  EXPECT_EQ("no ? room", answer->message);
-  EXPECT_EQ(0U, otlp::read_answer("")->rejected);
-  EXPECT_FALSE(otlp::read_answer("<html>"));
-  EXPECT_FALSE(otlp::read_answer("\x0a\x02\x0a\x7f"));
+  const Result<otlp::ExportResponse> response = otlp::read_response(body);
+  ASSERT_TRUE(response);
+  EXPECT_EQ(7U, response->rejected);
+  EXPECT_EQ("no ? room", response->message);
+  EXPECT_EQ(0U, otlp::read_response("")->rejected);
+  EXPECT_FALSE(otlp::read_response("<html>"));
+  EXPECT_FALSE(otlp::read_response("\x0a\x02\x0a\x7f"));
 }
 
 TEST(MetricsOfOtlp, NameEachFamilyOnceHoweverManyOriginsItHas) {

@@ -19,28 +19,28 @@ using proxy::AttemptState;
 // A connection whose origin has responded already and no longer reads.
 class Script final : public proxy::net::Transport {
  public:
-  explicit Script(std::string answer) : Transport(Fd()), answer_(std::move(answer)) { readable_ = true; }
+  explicit Script(std::string response) : Transport(Fd()), response_(std::move(response)) { readable_ = true; }
   proxy::net::IoResult read(std::span<char> into) override {
-    if (answer_.empty()) {
+    if (response_.empty()) {
       readable_ = false;
       return {proxy::net::Io::would_block, 0, 0, {}};
     }
-    const std::size_t size = answer_.copy(into.data(), into.size());
-    answer_.erase(0, size);
+    const std::size_t size = response_.copy(into.data(), into.size());
+    response_.erase(0, size);
     return {proxy::net::Io::ok, size, 0, {}};
   }
   proxy::net::IoResult write(std::span<const iovec>) override { return {proxy::net::Io::failed, 0, EPIPE, "broken"}; }
   void shut_write() override {}
-  bool no_data_pending() override { return answer_.empty(); }
+  bool no_data_pending() override { return response_.empty(); }
   bool ended_in_order() override { return false; }
 
  private:
-  std::string answer_;
+  std::string response_;
 };
 
-proxy::net::Dialed dialed(std::string answer) {
+proxy::net::Dialed dialed(std::string response) {
   proxy::net::Dialed one;
-  one.transport = std::make_unique<Script>(std::move(answer));
+  one.transport = std::make_unique<Script>(std::move(response));
   return one;
 }
 
@@ -54,7 +54,7 @@ class TestRequester final : private proxy::UpstreamStreamHandler {
     connections_ = std::move(connections);
     begin();
   }
-  std::vector<int> answers;
+  std::vector<int> responses;
   std::vector<std::string> broken;
 
  private:
@@ -71,7 +71,7 @@ class TestRequester final : private proxy::UpstreamStreamHandler {
   void on_trailer(std::string_view, std::string_view) override {}
   AttemptState on_response_head() override {
     exec::assume_on_loop();
-    answers.push_back(response_.status);
+    responses.push_back(response_.status);
     if (response_.status != 421) return AttemptState::alive;
     pool::Lease none;
     upstream_stream_.abandon(pool::CloseCause::error, none);
@@ -112,7 +112,7 @@ TEST(H1UpstreamStream, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLas
   requester.ask({&first, &second});
   for (int turns = 0; turns < 4; ++turns) host.loop().deferred.run_turn(100);
   EXPECT_EQ(requester.broken, std::vector<std::string>{});
-  EXPECT_EQ(requester.answers, (std::vector<int>{421, 200}));
+  EXPECT_EQ(requester.responses, (std::vector<int>{421, 200}));
   EXPECT_EQ(nullptr, first.user);
   EXPECT_EQ(nullptr, second.user) << "an event between two leases would reach the stream of the first";
   host.loop().leases().end_event();

@@ -36,7 +36,7 @@ class ASession : public ::testing::Test {
     }
     EXPECT_EQ(world_.errands.wrong, "");
   }
-  // The same without the origin's answers.
+  // The same without the origin's responses.
   void travel() {
     for (int rounds = 0; rounds < 100; ++rounds) {
       world_.turn(0, true);
@@ -51,7 +51,7 @@ class ASession : public ::testing::Test {
   }
   bool answered() {
     const Errand& errand = world_.errands.all[asked_];
-    return errand.ends == 1 && !errand.answers.empty() && errand.answers.back().whole;
+    return errand.ends == 1 && !errand.responses.empty() && errand.responses.back().whole;
   }
   Random random_{1};
   SessionWorld world_{random_, 2};

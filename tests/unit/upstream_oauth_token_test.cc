@@ -36,7 +36,7 @@ class AToken : public ::testing::Test {
   int asked_ = 0;
 };
 
-TEST_F(AToken, IsExpectedUntilTheFirstAnswer) {
+TEST_F(AToken, IsExpectedUntilTheFirstResponse) {
   EXPECT_EQ(token_.serial(), 0U);
   EXPECT_FALSE(token_.fault()) << "requests wait";
   token_.fail(fault());

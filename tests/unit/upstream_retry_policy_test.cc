@@ -91,7 +91,7 @@ TEST(TheConditions, AreThoseThatAreNamed) {
   EXPECT_TRUE(RetryConditions({"connect-failure"}).connect_failure());
 }
 
-TEST(AFailure, IsAnAnswerIfAByteCame) {
+TEST(AFailure, IsAResponseIfAByteCame) {
   StreamFailure failure = closed();
   failure.any_byte_back = true;
   failure.any_byte_sent = false;

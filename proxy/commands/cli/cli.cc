@@ -22,7 +22,7 @@ namespace carpool::proxy::cli {
 namespace {
 
 constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of the file
-constexpr int kDone = 0, kWrongUse = 1, kNoAnswer = 2, kRefused = 3;
+constexpr int kDone = 0, kWrongUse = 1, kNoResponse = 2, kRefused = 3;
 
 // Wraps the usage text before it is wider than a terminal.
 std::string usage(const Command& command) {
@@ -70,9 +70,9 @@ class Session {
     if (request_.command->name == "drain" && !json()) announce_drain(origin);
     const std::string target = target_of(request_, origin);
     if (request_.command->name == "config") return print_config(target);
-    Json answer;
-    const int code = ask_for(method_of(request_), target, answer);
-    if (code == kDone) show(answer);
+    Json response;
+    const int code = ask_for(method_of(request_), target, response);
+    if (code == kDone) show(response);
     return code;
   }
 
@@ -83,8 +83,8 @@ class Session {
   }
 
   // The only malformed request is an address that is none.
-  int unanswered(const Fault& fault) const {
-    return fail(fault.kind == FaultKind::malformed_request ? kWrongUse : kNoAnswer, fault.detail);
+  int no_response(const Fault& fault) const {
+    return fail(fault.kind == FaultKind::malformed_request ? kWrongUse : kNoResponse, fault.detail);
   }
 
   void announce_drain(const std::string& origin) const {
@@ -160,9 +160,9 @@ class Session {
     if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
     origin = request_.operand;
     if (origin.find("://") != std::string::npos) return kDone;
-    Json answer;
-    if (const int code = ask_for("GET", "/origins", answer); code != kDone) return code;
-    OriginWord found = cli::find_origin(origin, answer.value("origins", Json::array()));
+    Json response;
+    if (const int code = ask_for("GET", "/origins", response); code != kDone) return code;
+    OriginWord found = cli::find_origin(origin, response.value("origins", Json::array()));
     if (!found.wrong.empty() && !found.unclear && json()) {  // as the admin endpoint refuses
       out_ << json_text(Json{{"status", 404}, {"error", found.wrong}}, 2) << '\n';
       return kRefused;
@@ -172,53 +172,53 @@ class Session {
     return kDone;
   }
 
-  int ask_for(std::string_view method, const std::string& target, Json& answer) const {
+  int ask_for(std::string_view method, const std::string& target, Json& response) const {
     const Result<Reply> reply = ask(instance_, method, target);
-    if (!reply) return unanswered(reply.fault());
-    answer = object_in(*reply);
-    if (reply->status >= 400) return refused(*reply, answer);
-    return answer.is_object() ? kDone : fail(kRefused, "the response is not a JSON object");
+    if (!reply) return no_response(reply.fault());
+    response = object_in(*reply);
+    if (reply->status >= 400) return refused(*reply, response);
+    return response.is_object() ? kDone : fail(kRefused, "the response is not a JSON object");
   }
 
   // Returns null if the response is not an object.
   static Json object_in(const Reply& reply) {
-    Result<Json> read = read_json<Json>(reply.body, kAnswerBounds);
+    Result<Json> read = read_json<Json>(reply.body, kResponseBounds);
     return read ? std::move(*read) : Json();
   }
 
-  int refused(const Reply& reply, const Json& answer) const {
-    if (json() && answer.is_object()) {  // it says why, and the exit code that it is refused
-      out_ << json_text(answer, 2) << '\n';
+  int refused(const Reply& reply, const Json& response) const {
+    if (json() && response.is_object()) {  // it says why, and the exit code that it is refused
+      out_ << json_text(response, 2) << '\n';
       return kRefused;
     }
     std::string why = "status " + std::to_string(reply.status);
-    if (!answer.is_object()) return fail(kRefused, why);
+    if (!response.is_object()) return fail(kRefused, why);
     for (const char* const name : {"error", "status"}) {  // a problem's status is a number
-      if (!answer.contains(name) || !answer.at(name).is_string()) continue;
-      why = answer.at(name).get<std::string>();
+      if (!response.contains(name) || !response.at(name).is_string()) continue;
+      why = response.at(name).get<std::string>();
       break;
     }
     fail(kRefused, why);
     for (const char* const name : {"mistakes", "reasons"}) {
-      for (const Json& one : answer.value(name, Json::array())) err_ << "  " << shown(one);
+      for (const Json& one : response.value(name, Json::array())) err_ << "  " << shown(one);
     }
     return kRefused;
   }
 
   bool json() const { return request_.has("--json"); }
 
-  void show(const Json& answer) const {
+  void show(const Json& response) const {
     if (json()) {
-      out_ << json_text(answer, 2) << '\n';
+      out_ << json_text(response, 2) << '\n';
     } else {
-      out_ << text_of(*request_.command, answer);
+      out_ << text_of(*request_.command, response);
     }
   }
 
   // The only response that is TOML instead of JSON; printed unchanged.
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
-    if (!reply) return unanswered(reply.fault());
+    if (!reply) return no_response(reply.fault());
     if (reply->status >= 400) return refused(*reply, object_in(*reply));
     out_ << reply->body;
     return kDone;
@@ -226,14 +226,14 @@ class Session {
 
   // When the output is a pipe, prints the table once.
   int top() const {
-    Json answer;
-    if (const int code = ask_for("GET", "/pools", answer); code != kDone) return code;
+    Json response;
+    if (const int code = ask_for("GET", "/pools", response); code != kDone) return code;
     if (json()) {
-      out_ << json_text(answer, 2) << '\n';
+      out_ << json_text(response, 2) << '\n';
     } else if (request_.has("--once") || ::isatty(STDOUT_FILENO) == 0) {
-      out_ << pools_table(busiest_first(answer.value("pools", Json::array())));
+      out_ << pools_table(busiest_first(response.value("pools", Json::array())));
     } else {
-      watch(instance_, answer);
+      watch(instance_, response);
     }
     return kDone;
   }

@@ -13,8 +13,8 @@ Json object(const Json& json) {
   return json.is_object() ? json : Json::object();
 }
 
-// Removes members that an answer has under a new name too (docs/upgrade.md).
-Json without_old_names(Json answer) {
+// Removes members that a response has under a new name too (docs/upgrade.md).
+Json without_old_names(Json response) {
   constexpr std::array<std::pair<const char*, const char*>, 9> kRenamed{{{"shed_level", "sheds"},
                                                                          {"reason", "why_not"},
                                                                          {"explanation", "sentences"},
@@ -24,18 +24,18 @@ Json without_old_names(Json answer) {
                                                                          {"free_bytes", "unused"},
                                                                          {"max", "most"},
                                                                          {"limit", "share"}}};
-  if (!answer.is_object()) return answer;
+  if (!response.is_object()) return response;
   for (const auto& [now, before] : kRenamed) {
-    if (answer.contains(now)) answer.erase(before);
+    if (response.contains(now)) response.erase(before);
   }
-  for (auto& [name, member] : answer.items()) member = without_old_names(std::move(member));
-  return answer;
+  for (auto& [name, member] : response.items()) member = without_old_names(std::move(member));
+  return response;
 }
 
-std::string levels_table(const Json& answer) {
-  const Json modules = object(answer.value("modules", Json()));
+std::string levels_table(const Json& response) {
+  const Json modules = object(response.value("modules", Json()));
   Table table({"MODULE", "LEVEL"});
-  table.add({modules.empty() ? "all" : "others", cell(answer.value("level", Json()))});
+  table.add({modules.empty() ? "all" : "others", cell(response.value("level", Json()))});
   for (const auto& [module, level] : modules.items()) table.add({cell(module), cell(level)});
   return table.text();
 }
@@ -61,14 +61,14 @@ void compare(const Json& current, const Json& simulated, const std::string& befo
 }
 
 // The table of both sides stands between the members before and after it.
-std::string what_if_text(const Json& answer) {
+std::string what_if_text(const Json& response) {
   std::string text;
   Json around = Json::object();
-  for (const auto& [name, value] : answer.items()) {
+  for (const auto& [name, value] : response.items()) {
     if (name == "current") {
       text += shown(std::exchange(around, Json::object()));
       Table table({"", "CURRENT", "SIMULATED"});
-      compare(object(value), object(answer.value("simulated", Json())), "", Unit::none, table);
+      compare(object(value), object(response.value("simulated", Json())), "", Unit::none, table);
       text += table.text();
     } else if (name != "simulated") {
       around[name] = value;
@@ -89,9 +89,9 @@ Json bars_of(const Json& histogram, Unit unit) {
 }
 
 // Renames members whose title without their unit is that of another member, or says too little.
-Json with_clear_names(const Json& answer) {
+Json with_clear_names(const Json& response) {
   Json clear = Json::object();
-  for (const auto& [name, value] : answer.items()) {
+  for (const auto& [name, value] : response.items()) {
     clear[name == "paused_seconds" ? "paused_for_seconds" : name == "seconds" ? "time_seconds" : name] = value;
   }
   return clear;
@@ -99,39 +99,39 @@ Json with_clear_names(const Json& answer) {
 
 // Omits counters that are zero, as most causes of most pools are.
 std::string pool_text(const Json& whole) {
-  Json answer = with_clear_names(whole);
-  if (answer.contains("saved")) answer["saved"] = with_clear_names(object(answer.at("saved")));
-  if (answer.contains("histograms")) {
+  Json response = with_clear_names(whole);
+  if (response.contains("saved")) response["saved"] = with_clear_names(object(response.at("saved")));
+  if (response.contains("histograms")) {
     Json histograms = Json::object();
-    for (const auto& [name, histogram] : answer.at("histograms").items()) {
+    for (const auto& [name, histogram] : response.at("histograms").items()) {
       const Titled title = titled(name);
       histograms[title.title] = bars_of(histogram, title.unit);
     }
-    answer["histograms"] = std::move(histograms);
+    response["histograms"] = std::move(histograms);
   }
   for (const char* const counts : {"connections", "opened", "closed", "failures"}) {
-    const Json all = object(answer.value(counts, Json()));
+    const Json all = object(response.value(counts, Json()));
     Json some = Json::object();
     for (const auto& [name, count] : all.items()) {
       if (count != 0) some[name] = count;
     }
-    answer[counts] = some.empty() ? Json("none") : some;
+    response[counts] = some.empty() ? Json("none") : some;
   }
-  return shown(answer);
+  return shown(response);
 }
 
 }  // namespace
 
 std::string text_of(const Command& command, const Json& whole) {
-  const Json answer = without_old_names(whole);
-  if (command.name == "pools") return pools_table(answer.value("pools", Json::array()));
-  if (command.name == "origins") return origin_words(answer.value("origins", Json::array()));
-  if (command.name == "pool") return pool_text(answer);
-  if (command.name == "connections") return connections_table(answer.value("connections", Json::array()));
-  if (command.name == "history") return history_table(answer);
-  if (command.name == "log-level") return levels_table(answer);
-  if (command.name == "what-if") return what_if_text(answer);
-  return shown(answer);
+  const Json response = without_old_names(whole);
+  if (command.name == "pools") return pools_table(response.value("pools", Json::array()));
+  if (command.name == "origins") return origin_words(response.value("origins", Json::array()));
+  if (command.name == "pool") return pool_text(response);
+  if (command.name == "connections") return connections_table(response.value("connections", Json::array()));
+  if (command.name == "history") return history_table(response);
+  if (command.name == "log-level") return levels_table(response);
+  if (command.name == "what-if") return what_if_text(response);
+  return shown(response);
 }
 
 }  // namespace carpool::proxy::cli

@@ -8,6 +8,6 @@
 
 namespace carpool::proxy::cli {
 
-std::string text_of(const Command& command, const Json& answer);  // `answer` is an object
+std::string text_of(const Command& command, const Json& response);  // `response` is an object
 
 }  // namespace carpool::proxy::cli

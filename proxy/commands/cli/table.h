@@ -14,7 +14,7 @@ namespace carpool::proxy::cli {
 using Json = nlohmann::ordered_json;
 
 // Bounds of a response: 65,535 connections are about two million values.
-inline constexpr JsonBounds kAnswerBounds{64, 10000000};
+inline constexpr JsonBounds kResponseBounds{64, 10000000};
 
 class Table {
  public:

@@ -26,20 +26,20 @@ class Sight {
   void look() {
     const Result<Reply> reply = ask(instance_, "GET", "/pools");
     if (!reply) return lost(reply.fault().detail);
-    const Result<Json> answer = read_json<Json>(reply->body, kAnswerBounds);
+    const Result<Json> response = read_json<Json>(reply->body, kResponseBounds);
     if (reply->status >= 400) return lost(instance_.address + " answered with status " + std::to_string(reply->status));
-    if (!answer || !answer->is_object()) return lost("no JSON in the response of " + instance_.address);
+    if (!response || !response->is_object()) return lost("no JSON in the response of " + instance_.address);
     try {
-      take(*answer);
+      take(*response);
     } catch (const Json::exception&) {  // a member does not have the type that carpool sends
       lost("the response of " + instance_.address + " is not from carpool");
     }
   }
 
-  void take(const Json& answer) {
+  void take(const Json& response) {
     const SteadyClock::time_point now = SteadyClock::now();
     const double seconds = std::chrono::duration<double>(now - seen_at_).count();
-    pools_ = answer.value("pools", Json::array());
+    pools_ = response.value("pools", Json::array());
     std::map<std::string, double> borrows;
     for (Json& pool : pools_) {
       const std::string origin = pool.value("origin", "");

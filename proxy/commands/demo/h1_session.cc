@@ -53,7 +53,7 @@ Next DemoH1Session::linger() {
 
 void DemoH1Session::on_timeout() {
   if (!delays_) return end();
-  answer();
+  respond();
   http_.advance();
 }
 
@@ -89,24 +89,24 @@ void DemoH1Session::on_request() {
   if (echoes_) {
     const bool chunked = head().framing == http::Framing::chunked && head().method != "HEAD";
     if (chunked) http::write_last_chunk(out_, trailers_);
-    return end_of_answer();
+    return end_of_response();
   }
   delays_ = reply_.delay > Duration::zero();
-  if (!delays_) return answer();
+  if (!delays_) return respond();
   http_.wait_until(loop_.now() + reply_.delay);
 }
 
-void DemoH1Session::answer() {
+void DemoH1Session::respond() {
   delays_ = false;
   write_demo_head(out_, reply_, head(), visit());
   if (head().method != "HEAD") {
     out_ += reply_.body;
     fill_left_ = reply_.fill;
   }
-  end_of_answer();
+  end_of_response();
 }
 
-void DemoH1Session::end_of_answer() {
+void DemoH1Session::end_of_response() {
   if (reply_.close || !head().keep_alive) http_.close_when_sent();
   echoes_ = false;
   http_.done_with_request();

@@ -50,8 +50,8 @@ class DemoH1Session final : public ListHook<struct DemoH1SessionTag>,
   void on_malformed(const Fault& fault) override LOOP_ONLY;
   void on_timeout() override LOOP_ONLY;
   void on_end() override LOOP_ONLY;
-  void answer() LOOP_ONLY;
-  void end_of_answer();
+  void respond() LOOP_ONLY;
+  void end_of_response();
   void send_some() LOOP_ONLY;
   LocalHttpSession::Next linger() LOOP_ONLY;
   const http::RequestHead& head() const { return http_.request().head(); }

@@ -39,7 +39,7 @@ void DemoH2Session::Call::respond(bool end) {
   session_.session_.respond(*stream_, fields, end);
 }
 
-void DemoH2Session::Call::answer() {
+void DemoH2Session::Call::respond() {
   due_ = kNever;
   if (over()) return;
   respond(bodiless_);
@@ -72,7 +72,7 @@ void DemoH2Session::Call::on_end() {
     if (!bodiless_) session_.session_.end(*stream_, trailers_);
     return;
   }
-  if (reply_.delay <= Duration::zero()) return answer();
+  if (reply_.delay <= Duration::zero()) return respond();
   due_ = session_.loop_.now() + reply_.delay;
 }
 
@@ -122,7 +122,7 @@ void DemoH2Session::on_timer() {
   bool answered = false;
   for (Call& call : calls_) {
     if (call.due() > now) continue;
-    call.answer();
+    call.respond();
     answered = true;
   }
   // The idle or stall timeout passed.

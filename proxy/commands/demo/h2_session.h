@@ -41,7 +41,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
     Call(DemoH2Session& session, http::H2Stream& stream, const http::RequestHead& head);
     bool over() const { return stream_ == nullptr; }
     Instant due() const { return due_; }
-    void answer();
+    void respond();
 
    private:
     void respond(bool end);

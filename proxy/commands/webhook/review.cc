@@ -76,7 +76,7 @@ Verdict malformed(std::string why) {
   return {Outcome::malformed, json_text(Json{{"error", error}}), {}, std::move(why), ReviewLimit::none};
 }
 
-Json answer_to(const Json& request, bool allowed) {
+Json review_response(const Json& request, bool allowed) {
   return {{"apiVersion", "admission.k8s.io/v1"},
           {"kind", "AdmissionReview"},
           {"response", {{"uid", text(at(request, "uid"))}, {"allowed", allowed}}}};
@@ -94,10 +94,10 @@ struct Reviewer::Impl {
 };
 
 Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
-  Json answer = answer_to(request, false);
+  Json review = review_response(request, false);
   why = std::string(clipped(why, kLongestWhy));
-  answer["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
-  return {Outcome::refused, json_text(answer), {}, std::move(why), ReviewLimit::none};
+  review["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
+  return {Outcome::refused, json_text(review), {}, std::move(why), ReviewLimit::none};
 }
 
 Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotations) const {
@@ -139,7 +139,7 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
   const Json& metadata = at(pod, "metadata");
   const bool is_pod = text(at(at(request, "kind"), "kind")) == "Pod" && at(spec, "containers").is_array();
   if (!asks_for_it(metadata) || !is_pod || has_sidecar(pod, injection.name)) {
-    return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}, ReviewLimit::none};
+    return {Outcome::untouched, json_text(review_response(request, true)), {}, {}, ReviewLimit::none};
   }
   if (at(spec, "hostNetwork") == Json(true)) {
     return refuse(request, "cannot be added to a pod with hostNetwork, whose loopback interface is shared by the node");
@@ -155,11 +155,11 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
                   "cannot intercept in a pod with shareProcessNamespace, where others may reach the authority's key");
   }
   const Parts parts = config->hosts.empty() ? injection.parts : parts_for(*injection.intercept, config->hosts);
-  Json answer = answer_to(request, true);
-  answer["response"]["patchType"] = "JSONPatch";
-  answer["response"]["patch"] =
+  Json review = review_response(request, true);
+  review["response"]["patchType"] = "JSONPatch";
+  review["response"]["patch"] =
       tls::base64(json_text(patch_of(pod, parts, config->text, std::string(config::version()))));
-  return {Outcome::injected, json_text(answer), {}, {}, ReviewLimit::none};
+  return {Outcome::injected, json_text(review), {}, {}, ReviewLimit::none};
 }
 
 Reviewer::Reviewer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

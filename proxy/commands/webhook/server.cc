@@ -130,20 +130,20 @@ void WebhookServer::shaken(WebhookSession& session) {
   sessions_.join(session);
 }
 
-WebhookSession::Answer WebhookServer::answer(const http::RequestHead& head, const std::string& body) {
+WebhookSession::Response WebhookServer::respond(const http::RequestHead& head, const std::string& body) {
   if (is(head, "/inject")) {
     return head.method == "POST" ? review(body)
-                                 : WebhookSession::Answer{405, "application/json", R"({"error": "expected POST"})"};
+                                 : WebhookSession::Response{405, "application/json", R"({"error": "expected POST"})"};
   }
   if (is(head, "/livez")) return {200, "text/plain", "ok\n"};
   if (is(head, "/readyz"))
-    return stopping_ ? WebhookSession::Answer{503, "text/plain", "draining\n"}
-                     : WebhookSession::Answer{200, "text/plain", "ok\n"};
+    return stopping_ ? WebhookSession::Response{503, "text/plain", "draining\n"}
+                     : WebhookSession::Response{200, "text/plain", "ok\n"};
   if (is(head, "/metrics")) return {200, metrics::kContentType, metrics()};
   return {404, "application/json", R"({"error": "expected /inject, /livez, /readyz or /metrics"})"};
 }
 
-WebhookSession::Answer WebhookServer::review(const std::string& body) {
+WebhookSession::Response WebhookServer::review(const std::string& body) {
   const webhook::Verdict verdict = reviewer_->review(body);
   ++outcomes_[static_cast<std::size_t>(verdict.outcome)];
   if (verdict.over == webhook::ReviewLimit::body) ++bodies_over_;

@@ -39,8 +39,8 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   std::vector<std::string> files() const;
   Status load();
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
-  WebhookSession::Answer answer(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
-  WebhookSession::Answer review(const std::string& body);
+  WebhookSession::Response respond(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
+  WebhookSession::Response review(const std::string& body);
   std::string metrics() const;
   void shaken(WebhookSession& session) override LOOP_ONLY;
   void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }

@@ -21,8 +21,9 @@ WebhookSession::~WebhookSession() = default;
 void WebhookSession::on_request() {
   const BufferedRequest& request = http_.request();
   if (!request.head().keep_alive) http_.close_when_sent();
-  const bool sent = send(request.too_long() ? Answer{413, "application/json", R"({"error": "the review is too long"})"}
-                                            : owner_.answer(request.head(), request.body()));
+  const bool sent =
+      send(request.too_long() ? Response{413, "application/json", R"({"error": "the review is too long"})"}
+                              : owner_.respond(request.head(), request.body()));
   if (!sent) return;
   http_.done_with_request();
   http_.restart_timer();
@@ -35,14 +36,14 @@ void WebhookSession::on_malformed(const Fault& fault) {
   http_.send(out);
 }
 
-bool WebhookSession::send(const Answer& answer) {
+bool WebhookSession::send(const Response& response) {
   WriteBatch out;
   std::string& text = out.text();
-  text.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(answer.status == 200 ? " OK" : " Refused");
-  text.append("\r\nContent-Type: ").append(answer.content_type);
-  text.append("\r\nContent-Length: ").append(std::to_string(answer.body.size()));
+  text.append("HTTP/1.1 ").append(std::to_string(response.status)).append(response.status == 200 ? " OK" : " Refused");
+  text.append("\r\nContent-Type: ").append(response.content_type);
+  text.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
   text.append(http_.closes_when_sent() ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
-  if (http_.request().head().method != "HEAD") out.add(answer.body);
+  if (http_.request().head().method != "HEAD") out.add(response.body);
   return http_.send(out);
 }
 

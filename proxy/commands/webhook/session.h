@@ -14,14 +14,14 @@ namespace carpool::proxy {
 
 class WebhookSession final : public BudgetedSession, private LocalHttpSession::Handler {
  public:
-  struct Answer {
+  struct Response {
     std::uint16_t status = 200;
     std::string_view content_type = "application/json";
     std::string body;
   };
   class Owner {
    public:
-    virtual Answer answer(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
+    virtual Response respond(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
     virtual void shaken(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
     virtual void waits(WebhookSession& session) LOOP_ONLY = 0;   // it waits for its next request
     virtual void ended(WebhookSession& session) LOOP_ONLY = 0;   // the owner destroys the session later
@@ -46,7 +46,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   void on_malformed(const Fault& fault) override LOOP_ONLY;
   void on_timeout() override LOOP_ONLY { end(); }
   void on_end() override LOOP_ONLY;
-  bool send(const Answer& answer) LOOP_ONLY;
+  bool send(const Response& response) LOOP_ONLY;
 
   Owner& owner_;
   LocalHttpSession http_;

@@ -27,9 +27,9 @@ bool more_to_read(int fd) {
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-// StreamOfAnswers: follows DNS responses over TCP through the pieces that c-ares reads, and reduces their record
+// TcpResponses: follows DNS responses over TCP through the pieces that c-ares reads, and reduces their record
 // counts.
-class StreamOfAnswers {
+class TcpResponses {
  public:
   // Returns how many records were removed.
   std::size_t pass(unsigned char* bytes, std::size_t size) {
@@ -83,7 +83,7 @@ struct Cares::Socket final : exec::Watcher {
   const int fd;
   exec::WatchKey key;
   bool has_output = false;  // c-ares queued output after the last edge
-  StreamOfAnswers answers;  // over TCP
+  TcpResponses responses;   // over TCP
 };
 
 Cares::Cares(exec::Loop& loop, const CaresOptions& options, CaresObserver& observer)
@@ -196,7 +196,7 @@ ares_ssize_t Cares::receive(ares_socket_t fd, void* data, size_t size, int flags
   if (!home.tcp_) {
     home.observer_.on_datagram({static_cast<const char*>(data), bytes});
   } else if (socket != nullptr) {
-    const std::size_t cut = socket->answers.pass(static_cast<unsigned char*>(data), bytes);
+    const std::size_t cut = socket->responses.pass(static_cast<unsigned char*>(data), bytes);
     if (cut > 0) home.observer_.on_cut(cut);
   }
   return got;

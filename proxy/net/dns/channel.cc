@@ -30,9 +30,9 @@ std::string contents_of(const std::string& path) {
   return text;
 }
 
-LookupResult answer_of(int status, int timeouts, const ares_addrinfo* info) {
-  LookupResult answer{kind_of(status, timeouts), {}, {}, ares_strerror(status)};
-  if (status != ARES_SUCCESS || info == nullptr) return answer;
+LookupResult result_of(int status, int timeouts, const ares_addrinfo* info) {
+  LookupResult result{kind_of(status, timeouts), {}, {}, ares_strerror(status)};
+  if (status != ARES_SUCCESS || info == nullptr) return result;
   int ttl = INT_MAX;
   for (const auto* cname = info->cnames; cname != nullptr; cname = cname->next) ttl = std::min(ttl, cname->ttl);
   AddressList list;
@@ -40,10 +40,10 @@ LookupResult answer_of(int status, int timeouts, const ares_addrinfo* info) {
     ttl = std::min(ttl, node->ai_ttl);
     list.add({node->ai_addr, static_cast<socklen_t>(node->ai_addrlen)});
   }
-  list.move_to(answer);
-  answer.ttl = std::chrono::seconds(ttl);
-  if (answer.addresses.empty()) answer.kind = LookupResult::Kind::absent;
-  return answer;
+  list.move_to(result);
+  result.ttl = std::chrono::seconds(ttl);
+  if (result.addresses.empty()) result.kind = LookupResult::Kind::absent;
+  return result;
 }
 
 struct TcpTag;
@@ -62,7 +62,7 @@ struct Channel::Impl final : exec::Deferred {
   void follow() LOOP_ONLY;
   void see(const Answered& question) LOOP_ONLY;
   void over_tcp(Ask& ask) LOOP_ONLY;
-  void deliver(Ask& ask, LookupResult answer) LOOP_ONLY;
+  void deliver(Ask& ask, LookupResult result) LOOP_ONLY;
   void run() override LOOP_ONLY;
 
   exec::Loop& loop;
@@ -94,8 +94,8 @@ struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
   void start(Cares& cares) LOOP_ONLY;
   void on_datagram(std::string_view /*datagram*/) override {}
   void on_cut(std::size_t records) override { cut += records; }
-  void on_udp(LookupResult answer) LOOP_ONLY;
-  void on_tcp(LookupResult answer) LOOP_ONLY;
+  void on_udp(LookupResult result) LOOP_ONLY;
+  void on_tcp(LookupResult result) LOOP_ONLY;
   static void on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept;
 
   Impl& home;
@@ -129,7 +129,7 @@ void Channel::Impl::follow() {
 }
 
 // A name may be queried with search domains appended, so the question, or any prefix of it before a dot, may be the
-// requested name. A false match costs that name one lookup over TCP, without its partial answer as a fallback.
+// requested name. A false match costs that name one lookup over TCP, without its partial response as a fallback.
 void Channel::Impl::see(const Answered& answered) {
   const std::string_view question = answered.name;
   for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
@@ -152,30 +152,30 @@ void Channel::Impl::Ask::start(Cares& cares) {
 
 void Channel::Impl::Ask::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
   exec::assume_on_loop();
-  LookupResult answer = answer_of(status, timeouts, info);
+  LookupResult result = result_of(status, timeouts, info);
   if (info != nullptr) ares_freeaddrinfo(info);
   if (status == ARES_EDESTRUCTION) return;
   Ask& ask = *static_cast<Ask*>(self);
-  ask.tcp == nullptr ? ask.on_udp(std::move(answer)) : ask.on_tcp(std::move(answer));
+  ask.tcp == nullptr ? ask.on_udp(std::move(result)) : ask.on_tcp(std::move(result));
 }
 
-void Channel::Impl::Ask::on_udp(LookupResult answer) {
+void Channel::Impl::Ask::on_udp(LookupResult result) {
   --server.asks;
   if (!home.retired.empty()) home.loop.defer(home);
-  if (!truncated) return home.deliver(*this, std::move(answer));
-  udp = std::move(answer);
+  if (!truncated) return home.deliver(*this, std::move(result));
+  udp = std::move(result);
   home.waiting.push_back(*this);
   home.loop.defer(home);  // not from inside c-ares
 }
 
-void Channel::Impl::Ask::on_tcp(LookupResult answer) {
+void Channel::Impl::Ask::on_tcp(LookupResult result) {
   --home.tcp;
-  answer.left_out += cut;
+  result.left_out += cut;
   // If TCP fails, a partial set of addresses is better than none, but only if it certainly belongs to this name: after
   // a truncated response without records, c-ares continues with the next search domain.
-  const bool conclusive = answer.kind == LookupResult::Kind::found || answer.kind == LookupResult::Kind::absent;
+  const bool conclusive = result.kind == LookupResult::Kind::found || result.kind == LookupResult::Kind::absent;
   const bool part = udp.kind == LookupResult::Kind::found && !several;
-  home.deliver(*this, !conclusive && part ? std::move(udp) : std::move(answer));
+  home.deliver(*this, !conclusive && part ? std::move(udp) : std::move(result));
 }
 
 void Channel::Impl::over_tcp(Ask& ask) {
@@ -190,13 +190,13 @@ void Channel::Impl::over_tcp(Ask& ask) {
 }
 
 // The Ask lives until this turn's deferred work, because c-ares may be calling it.
-void Channel::Impl::deliver(Ask& ask, LookupResult answer) {
+void Channel::Impl::deliver(Ask& ask, LookupResult result) {
   const auto found = asks.find(ask.name);
   CARPOOL_ASSERT(found != asks.end());
   over.push_back(std::move(found->second));
   asks.erase(found);
   loop.defer(*this);
-  ask.lookup.on_answer(std::move(answer));
+  ask.lookup.on_result(std::move(result));
 }
 
 void Channel::Impl::run() {
@@ -212,7 +212,7 @@ void Channel::look_up(const std::string& name, Lookup& lookup) {
   impl_->follow();
   Cares& cares = impl_->current->cares;
   if (cares.status() != ARES_SUCCESS) {
-    return lookup.on_answer({kind_of(cares.status(), 0), {}, {}, ares_strerror(cares.status())});
+    return lookup.on_result({kind_of(cares.status(), 0), {}, {}, ares_strerror(cares.status())});
   }
   auto made = std::make_unique<Impl::Ask>(*impl_, name, lookup);
   Impl::Ask& ask = *made;

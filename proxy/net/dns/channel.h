@@ -18,7 +18,7 @@ struct Settings;
 
 class Lookup {
  public:
-  virtual void on_answer(LookupResult answer) LOOP_ONLY = 0;
+  virtual void on_result(LookupResult result) LOOP_ONLY = 0;
 
  protected:
   ~Lookup() = default;

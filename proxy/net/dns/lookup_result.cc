@@ -44,9 +44,9 @@ void AddressList::add(const net::Address& address) {
   table_[at] = static_cast<std::uint32_t>(addresses_.size());
 }
 
-void AddressList::move_to(LookupResult& answer) {
-  answer.addresses = std::move(addresses_);
-  answer.left_out += left_out_;
+void AddressList::move_to(LookupResult& result) {
+  result.addresses = std::move(addresses_);
+  result.left_out += left_out_;
 }
 
 }  // namespace carpool::proxy::dns

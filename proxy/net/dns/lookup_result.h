@@ -34,8 +34,8 @@ LookupResult::Kind kind_of(int status, int timeouts);
 class AddressList {
  public:
   void add(const net::Address& address);
-  // Moves its addresses to `answer`.
-  void move_to(LookupResult& answer);
+  // Moves its addresses to `result`.
+  void move_to(LookupResult& result);
 
  private:
   std::vector<net::Address> addresses_;

@@ -25,10 +25,10 @@ constexpr Instant kPast = Instant::min();
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr int kReasks = 5;
 
-Fault fault_of(const std::string& host, const LookupResult& answer) {
-  const bool late = answer.kind == LookupResult::Kind::timed_out;
+Fault fault_of(const std::string& host, const LookupResult& result) {
+  const bool late = result.kind == LookupResult::Kind::timed_out;
   return {late ? FaultKind::dns_timeout : FaultKind::dns_error, Side::upstream,
-          host + ": " + std::string(answer.words)};
+          host + ": " + std::string(result.words)};
 }
 
 struct DueTag;
@@ -45,11 +45,11 @@ struct Resolver::Impl final : exec::Deferred {
   Name& at(std::string_view host);
   void make_room();
   void refresh(Name& name, Instant now) LOOP_ONLY;
-  void learn(Name& name, LookupResult answer) LOOP_ONLY;
+  void learn(Name& name, LookupResult result) LOOP_ONLY;
   bool ask_again(Name& name) LOOP_ONLY;
   void on_pause_over(Name& name) LOOP_ONLY;
   void report(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
-  void refuse(Name& name, const LookupResult& answer, Instant now);
+  void refuse(Name& name, const LookupResult& result, Instant now);
   void make_due(Name& name) LOOP_ONLY;
   void run() override LOOP_ONLY;
   void deliver(Name& name) LOOP_ONLY;
@@ -67,10 +67,10 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Name(Impl& h, std::string_view n)
       : home(h),
         host(n),
-        no_answer(exec::Timer::bind<&Name::on_no_answer>(h.loop, *this)),
+        timeout(exec::Timer::bind<&Name::on_timeout>(h.loop, *this)),
         pause(exec::Timer::bind<&Name::on_pause>(h.loop, *this)) {}
-  void on_answer(LookupResult answer) override LOOP_ONLY { home.learn(*this, std::move(answer)); }
-  void on_no_answer() {
+  void on_result(LookupResult result) override LOOP_ONLY { home.learn(*this, std::move(result)); }
+  void on_timeout() {
     exec::assume_on_loop();
     home.make_due(*this);
   }
@@ -91,7 +91,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   bool asking = false;
   int reasks = 0;  // of the current lookup
   List<Question, QuestionTag> waiting;
-  exec::Timer no_answer, pause;
+  exec::Timer timeout, pause;
 };
 
 void Resolver::Impl::ask(std::string_view host, Question& question) {
@@ -102,7 +102,7 @@ void Resolver::Impl::ask(std::string_view host, Question& question) {
   refresh(name, now);
   if (!name.stale_usable(now)) return;
   if (now < name.failing_until) return make_due(name);
-  if (!name.no_answer.armed()) name.no_answer.arm(now + kTimeout);
+  if (!name.timeout.armed()) name.timeout.arm(now + kTimeout);
 }
 
 auto Resolver::Impl::at(std::string_view host) -> Name& {
@@ -136,33 +136,33 @@ void Resolver::Impl::refresh(Name& name, Instant now) {
   channel.look_up(name.host, name);
 }
 
-void Resolver::Impl::learn(Name& name, LookupResult answer) {
+void Resolver::Impl::learn(Name& name, LookupResult result) {
   const Instant now = loop.now();
-  if (answer.kind == LookupResult::Kind::unreachable && ask_again(name)) return;
+  if (result.kind == LookupResult::Kind::unreachable && ask_again(name)) return;
   name.asking = false;
-  name.no_answer.disarm();
-  if (answer.kind == LookupResult::Kind::found) {
-    if (answer.left_out > 0) report(metrics::Dns::addresses_left_out, answer.left_out, name);
-    name.addresses = std::move(answer.addresses);
-    name.fresh_until = now + std::clamp(answer.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
+  name.timeout.disarm();
+  if (result.kind == LookupResult::Kind::found) {
+    if (result.left_out > 0) report(metrics::Dns::addresses_left_out, result.left_out, name);
+    name.addresses = std::move(result.addresses);
+    name.fresh_until = now + std::clamp(result.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
     name.stale_until = name.fresh_until + settings.stale_for;
     name.refusal.reset();
     name.refused_until = name.failing_until = kPast;
   } else {
-    refuse(name, answer, now);
+    refuse(name, result, now);
   }
   make_due(name);
 }
 
-void Resolver::Impl::refuse(Name& name, const LookupResult& answer, Instant now) {
-  name.refusal = fault_of(name.host, answer);
+void Resolver::Impl::refuse(Name& name, const LookupResult& result, Instant now) {
+  name.refusal = fault_of(name.host, result);
   name.failing_until = now + kFailing;
   // An authoritative "does not exist" invalidates the cached addresses; a failing name server does not.
-  if (answer.kind == LookupResult::Kind::absent) name.addresses.clear();
+  if (result.kind == LookupResult::Kind::absent) name.addresses.clear();
   // A timeout is not cached as negative, so the next question queries again, unless a stale result can be served
   // meanwhile.
-  const bool absent = answer.kind == LookupResult::Kind::absent;
-  const bool answered = absent || answer.kind == LookupResult::Kind::failed;
+  const bool absent = result.kind == LookupResult::Kind::absent;
+  const bool answered = absent || result.kind == LookupResult::Kind::failed;
   if (answered || name.stale_usable(now)) name.refused_until = now + (absent ? settings.negative_ttl : kFailureTtl);
 }
 
@@ -201,11 +201,11 @@ void Resolver::Impl::run() {
 
 void Resolver::Impl::deliver(Name& name) {
   const Instant now = loop.now();
-  const bool answerable = now < name.fresh_until || name.stale_usable(now);
-  if (!answerable && !name.refusal) return;  // a result is pending
-  List<Question, QuestionTag> asked;         // questions added inside a callback wait for the next result
+  const bool usable = now < name.fresh_until || name.stale_usable(now);
+  if (!usable && !name.refusal) return;  // a result is pending
+  List<Question, QuestionTag> asked;     // questions added inside a callback wait for the next result
   asked.splice_back(name.waiting);
-  const Result<Addresses> result = answerable ? Result<Addresses>(name.addresses) : Result<Addresses>(*name.refusal);
+  const Result<Addresses> result = usable ? Result<Addresses>(name.addresses) : Result<Addresses>(*name.refusal);
   while (!asked.empty()) asked.pop_front().on_addresses(result);
 }
 

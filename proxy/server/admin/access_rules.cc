@@ -83,17 +83,18 @@ std::optional<Response> refusal(const AdminRequest& request, const Rules& rules,
   // The metrics listener serves nothing secret and changes nothing, and scrapers address it by a service's name.
   const bool any_host = rules.unix_socket || rules.metrics_only;
   if (!any_host && !host_allowed(request.host, rules.name)) {
-    return error_answer(403, "Host must be an IP address, localhost or the configured name");
+    return error_response(403, "Host must be an IP address, localhost or the configured name");
   }
   if (!rules.token.empty() && !exempt(path) && !token_matches(request.authorization, rules.token)) {
     // A browser gets the page, which asks for the token; it holds nothing of this instance.
-    Response answer = path == "/" && request.reads() ? index_answer() : error_answer(401, "a bearer token is required");
-    answer.status = 401;
-    answer.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
-    return answer;
+    Response response =
+        path == "/" && request.reads() ? index_response() : error_response(401, "a bearer token is required");
+    response.status = 401;
+    response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
+    return response;
   }
-  if (forged(request, rules.tls)) return error_answer(403, "refused: the request comes from another site");
-  if (rules.metrics_only && !exempt(path)) return error_answer(404, "not found");
+  if (forged(request, rules.tls)) return error_response(403, "refused: the request comes from another site");
+  if (rules.metrics_only && !exempt(path)) return error_response(404, "not found");
   return std::nullopt;
 }
 

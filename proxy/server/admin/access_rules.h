@@ -22,7 +22,7 @@ struct Rules {
   std::string token;          // required for every request except those three; empty: not required
 };
 
-// The rules of a listener. Threads that answer requests read them while a reload changes them.
+// The rules of a listener. Threads that handle requests read them while a reload changes them.
 class SharedRules {
  public:
   Rules get() const {

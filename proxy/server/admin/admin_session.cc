@@ -12,15 +12,15 @@ namespace carpool::proxy {
 namespace {
 constexpr LocalHttpSession::Bounds kAdminBounds{{16 * 1024, 100, 8 * 1024}, std::size_t{16} * 1024, {}, kAdminTimeout};
 
-void write_head(const admin::Response& answer, http::Framing framing, bool close, std::string& out) {
-  out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
-  out.append(http::reason_phrase(answer.status)).append("\r\n");
-  if (!answer.content_type.empty()) out.append("Content-Type: ").append(answer.content_type).append("\r\n");
-  for (const auto& [name, value] : answer.headers) out.append(name).append(": ").append(value).append("\r\n");
+void write_head(const admin::Response& response, http::Framing framing, bool close, std::string& out) {
+  out.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ");
+  out.append(http::reason_phrase(response.status)).append("\r\n");
+  if (!response.content_type.empty()) out.append("Content-Type: ").append(response.content_type).append("\r\n");
+  for (const auto& [name, value] : response.headers) out.append(name).append(": ").append(value).append("\r\n");
   if (close) out.append("Connection: close\r\n");
   if (framing == http::Framing::chunked) out.append("Transfer-Encoding: chunked\r\n");
   if (framing == http::Framing::length) {
-    out.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
+    out.append("Content-Length: ").append(std::to_string(response.body.size())).append("\r\n");
   }
   out.append("\r\n");
 }
@@ -42,7 +42,7 @@ Status AdminSession::start(Instant deadline) {
 
 LocalHttpSession::Next AdminSession::next() {
   using Next = LocalHttpSession::Next;
-  if (answering_) return Next::wait;
+  if (producing_) return Next::wait;
   if (body_) {
     if (made_ != TaskResult::refused) make_step();
     return Next::wait;
@@ -60,44 +60,44 @@ void AdminSession::on_request() {
   rules_ = asks_.rules.get();
   const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
   if (request().too_long() || !admin::may_block(asked)) {
-    answer_ = made_at_once();
+    response_ = made_at_once();
     return respond();
   }
   if (!owner_.room_to_work()) {
-    answer_ = admin::busy_answer("too many responses are being produced", "1");
+    response_ = admin::busy_response("too many responses are being produced", "1");
     return respond();
   }
   owner_.works(*this);
-  answering_ = true;
+  producing_ = true;
   http_.stop_waiting();
   making_.kind = admin::takes_long(asked) ? exec::Invocation::blocking : exec::Invocation::either;
   owner_.submit(exec::lend(making_));
 }
 
 void AdminSession::respond() {
-  later_ = std::move(answer_.later);
+  later_ = std::move(response_.later);
   if (later_) return poll_pending();
-  send(std::exchange(answer_, {}));
+  send(std::exchange(response_, {}));
 }
 
 // Polls the pending response periodically until it is known.
 void AdminSession::poll_pending() {
   constexpr Duration kNowAndThen = std::chrono::milliseconds(5);
-  std::optional<admin::Response> answer = later_->poll_pending();
-  if (!answer) return http_.wait_until(loop_.now() + kNowAndThen);
+  std::optional<admin::Response> response = later_->poll_pending();
+  if (!response) return http_.wait_until(loop_.now() + kNowAndThen);
   later_.reset();
-  send(*answer);
+  send(*response);
 }
 
-void AdminSession::send(const admin::Response& answer) {
+void AdminSession::send(const admin::Response& response) {
   const http::RequestHead& head = request().head();
   const bool body_wanted = head.method != "HEAD";
-  http::Framing framing = answer.stream ? http::Framing::until_close : http::Framing::length;
+  http::Framing framing = response.stream ? http::Framing::until_close : http::Framing::length;
   if (body_) framing = head.version == http::Version::http11 ? http::Framing::chunked : http::Framing::until_close;
   const bool close = !head.keep_alive || framing == http::Framing::until_close;
   WriteBatch out;
-  write_head(answer, framing, close, out.text());
-  const bool subscribed = answer.stream && body_wanted;
+  write_head(response, framing, close, out.text());
+  const bool subscribed = response.stream && body_wanted;
   if (close && !subscribed) http_.close_when_sent();
   chunked_ = framing == http::Framing::chunked;
   deadline_ = http_.request_deadline();
@@ -109,7 +109,7 @@ void AdminSession::send(const admin::Response& answer) {
     streaming_ = true;
     add_step(out, first);
   } else {
-    out.add(answer.body);
+    out.add(response.body);
   }
   send_out(out);
   if (http_.over()) return;
@@ -157,11 +157,11 @@ void AdminSession::send_event(const std::string& whole, const std::string& chang
 
 void AdminSession::on_malformed(const Fault& fault) {
   const http::FaultStatus told = http::fault_status(fault.kind);
-  const admin::Response answer =
-      admin::error_answer(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
+  const admin::Response response =
+      admin::error_response(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   WriteBatch out;
-  write_head(answer, http::Framing::length, true, out.text());
-  out.add(answer.body);
+  write_head(response, http::Framing::length, true, out.text());
+  out.add(response.body);
   http_.send(out);
 }
 
@@ -170,13 +170,13 @@ void AdminSession::on_timeout() {
     poll_pending();
     return later_ ? void() : http_.advance();
   }
-  if (!answering_ && made_ == TaskResult::refused && loop_.now() < deadline_) return make_step();
+  if (!producing_ && made_ == TaskResult::refused && loop_.now() < deadline_) return make_step();
   end();
 }
 
 void AdminSession::on_end() {
   if (listening_) owner_.stops_listening();
-  if (!answering_) owner_.ended(*this);  // otherwise when the response is ready
+  if (!producing_) owner_.ended(*this);  // otherwise when the response is ready
 }
 
 }  // namespace carpool::proxy

@@ -41,7 +41,7 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   void answered() LOOP_ONLY;
   void respond() LOOP_ONLY;
   void poll_pending() LOOP_ONLY;
-  void send(const admin::Response& answer) LOOP_ONLY;
+  void send(const admin::Response& response) LOOP_ONLY;
   void send_step() LOOP_ONLY;
   void add_step(WriteBatch& out, const std::string& step);
   void send_out(WriteBatch& out) LOOP_ONLY;
@@ -84,9 +84,9 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   std::unique_ptr<admin::PendingResponse> later_;  // the response that this request waits for
   bool listening_ = false;
   bool up_to_date_ = false;             // an /events listener that has every change so far
-  bool answering_ = false;              // a task owns the request, `answer_` and `body_`
+  bool producing_ = false;              // a task owns the request, `response_` and `body_`
   TaskResult made_ = TaskResult::well;  // of the last task; refused: the timer retries
-  admin::Response answer_;
+  admin::Response response_;
   std::unique_ptr<admin::Body> body_;  // of the response in progress; destroyed with the session at the latest
   bool streaming_ = false;             // its head was sent
   bool chunked_ = false;               // otherwise the close delimits the response

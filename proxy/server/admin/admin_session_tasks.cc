@@ -14,18 +14,18 @@ constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a rejected s
 // The client has read the previous step; the response's deadline is not extended.
 void AdminSession::make_step() {
   owner_.works(*this);
-  answering_ = true;
+  producing_ = true;
   made_ = TaskResult::well;
   http_.wait_until(deadline_);
   owner_.in_background(exec::lend(making_));  // a blocking task per step would hand the loop over each time
 }
 
 admin::Response AdminSession::made_at_once() {
-  if (request().too_long()) return admin::error_answer(413, "the body is too long");
-  admin::Response answer =
+  if (request().too_long()) return admin::error_response(413, "the body is too long");
+  admin::Response response =
       admin::handle(admin::make_request(request().head(), request().body()), rules_, asks_.view, asks_.control);
-  if (answer.stream && !owner_.room_to_listen()) return admin::busy_answer("too many clients of /events", "10");
-  return answer;
+  if (response.stream && !owner_.room_to_listen()) return admin::busy_response("too many clients of /events", "10");
+  return response;
 }
 
 // Runs on the task's thread. The session may be destroyed as soon as the result is posted.
@@ -36,9 +36,9 @@ void AdminSession::make() {
       body_->step();
     } else {
       const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
-      answer_ = admin::handle(asked, rules_, asks_.view, asks_.control);
-      body_ = admin::Body::begin(asked, answer_);
-      packs = !body_ && admin::worth_packing(asked, answer_);
+      response_ = admin::handle(asked, rules_, asks_.view, asks_.control);
+      body_ = admin::Body::begin(asked, response_);
+      packs = !body_ && admin::worth_packing(asked, response_);
     }
   } catch (...) {
     post_result(TaskResult::failed);
@@ -50,13 +50,13 @@ void AdminSession::make() {
 
 void AdminSession::not_made() {
   if (streaming_) return post_result(TaskResult::refused);
-  answer_ = admin::busy_answer("too many blocking tasks", "1");
+  response_ = admin::busy_response("too many blocking tasks", "1");
   post_result(TaskResult::well);
 }
 
 void AdminSession::compress() {
   try {
-    admin::compress(answer_);
+    admin::compress(response_);
   } catch (...) {
     post_result(TaskResult::failed);
     throw;
@@ -70,7 +70,7 @@ void AdminSession::post_result(TaskResult made) {
 }
 
 void AdminSession::answered() {
-  answering_ = false;
+  producing_ = false;
   if (http_.over()) return owner_.ended(*this);
   switch (made_) {
     case TaskResult::failed:

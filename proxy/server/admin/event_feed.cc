@@ -86,10 +86,10 @@ std::string message(const char* event, const std::string& opening, const std::ve
 
 }  // namespace
 
-Response events_answer(const Call&) {
-  Response answer = text_answer(200, "text/event-stream", {});
-  answer.stream = true;
-  return answer;
+Response events_response(const Call&) {
+  Response response = text_response(200, "text/event-stream", {});
+  response.stream = true;
+  return response;
 }
 
 void Feed::update(const AdminView& view) {

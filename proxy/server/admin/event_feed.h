@@ -11,7 +11,7 @@
 namespace carpool::proxy::admin {
 
 // Returns the head of the stream; the server sends the events.
-Response events_answer(const Call& call);
+Response events_response(const Call& call);
 
 class Feed {
  public:

@@ -109,8 +109,8 @@ bool accepts_gzip(const AdminRequest& request) {
   return names_gzip(request.accept_encoding);
 }
 
-bool worth_packing(const AdminRequest& request, const Response& answer) {
-  return answer.body.size() >= kWorthIt && accepts_gzip(request);
+bool worth_packing(const AdminRequest& request, const Response& response) {
+  return response.body.size() >= kWorthIt && accepts_gzip(request);
 }
 
 std::unique_ptr<Packer> make_packer() {
@@ -118,16 +118,16 @@ std::unique_ptr<Packer> make_packer() {
   return context ? std::make_unique<LentPacker>(std::move(context)) : nullptr;
 }
 
-void say_packed(Response& answer) {
-  answer.headers.emplace_back("Content-Encoding", "gzip");
-  answer.headers.emplace_back("Vary", "Accept-Encoding");
+void say_packed(Response& response) {
+  response.headers.emplace_back("Content-Encoding", "gzip");
+  response.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
-void compress(Response& answer) {
+void compress(Response& response) {
   const std::unique_ptr<Packer> packer = make_packer();
   if (!packer) return;
-  answer.body = packer->compress(answer.body, true);
-  say_packed(answer);
+  response.body = packer->compress(response.body, true);
+  say_packed(response);
 }
 
 }  // namespace carpool::proxy::admin

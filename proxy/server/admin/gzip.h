@@ -13,10 +13,10 @@ namespace carpool::proxy::admin {
 
 bool accepts_gzip(const AdminRequest& request);
 // Returns true if the client accepts gzip and the body is long enough.
-bool worth_packing(const AdminRequest& request, const Response& answer);
+bool worth_packing(const AdminRequest& request, const Response& response);
 // Compresses the body and sets its headers. Leaves the response unchanged if zlib has no memory or all contexts are in
 // use.
-void compress(Response& answer);
+void compress(Response& response);
 
 // Packer: compresses a long response piece by piece with one context, which its destructor gives back.
 class Packer {
@@ -31,7 +31,7 @@ class Packer {
 };
 // Returns nullptr if zlib has no memory or all contexts are in use.
 std::unique_ptr<Packer> make_packer();
-void say_packed(Response& answer);
+void say_packed(Response& response);
 
 // zlib contexts in existence: they are pooled and never exceed four.
 std::uint32_t packing_contexts();

@@ -150,21 +150,21 @@ void AdminH2Connection::end() {
 
 // ---- requests that only the loop may answer ----
 
-void AdminH2Connection::answer_on_loop(AdminH2Stream& stream) {
+void AdminH2Connection::respond_on_loop(AdminH2Stream& stream) {
   bool subscribes = false;
   stream.made = over_ ? AdminH2Stream::Made::failed : AdminH2Stream::Made::well;
   if (!over_) {
     const admin::AdminRequest asked = stream.request();
-    stream.answer = handle(asked);
-    if (stream.answer.stream && !owner_.room_to_listen()) {
-      stream.answer = admin::busy_answer("too many clients of /events", "10");
+    stream.response = handle(asked);
+    if (stream.response.stream && !owner_.room_to_listen()) {
+      stream.response = admin::busy_response("too many clients of /events", "10");
     }
-    stream.awaited = std::move(stream.answer.later);
+    stream.awaited = std::move(stream.response.later);
     if (stream.awaited) {
       awaited_.push_back(stream);
       return poll_timer_.arm(loop_.now());
     }
-    subscribes = stream.answer.stream && asked.method != "HEAD";
+    subscribes = stream.response.stream && asked.method != "HEAD";
     stream.listening = subscribes;
   }
   return_from_loop(stream);
@@ -177,9 +177,9 @@ void AdminH2Connection::poll_awaited() {
   exec::assume_on_loop();
   for (AdminH2Stream* stream = awaited_.next(nullptr); stream != nullptr;) {
     AdminH2Stream* const after = awaited_.next(stream);
-    if (std::optional<admin::Response> answer = stream->awaited->poll_pending()) {
+    if (std::optional<admin::Response> response = stream->awaited->poll_pending()) {
       stream->awaited.reset();
-      stream->answer = std::move(*answer);
+      stream->response = std::move(*response);
       stream->ListHook<AdminH2StreamTag>::unlink();
       return_from_loop(*stream);
     }

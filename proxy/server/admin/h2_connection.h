@@ -104,7 +104,7 @@ class AdminH2Connection final : public AdminConnection,
   void on_closed(AdminH2Stream& stream) override;
   void on_returned(AdminH2Stream& stream) override;
   void return_from_task(AdminH2Stream& stream) override;
-  void answer_on_loop(AdminH2Stream& stream) override LOOP_ONLY;
+  void respond_on_loop(AdminH2Stream& stream) override LOOP_ONLY;
 
   // ---- the loop (h2_connection.cc) ----
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -154,7 +154,7 @@ class AdminH2Connection final : public AdminConnection,
   void send_to_loop(AdminH2Stream& stream);
   void queue_work(AdminH2Stream& stream, AdminH2Stream::Work work, bool first);
   void respond(AdminH2Stream& stream);
-  void send_head(AdminH2Stream& stream, const admin::Response& answer, bool end);
+  void send_head(AdminH2Stream& stream, const admin::Response& response, bool end);
   void send_step(AdminH2Stream& stream);
   void refuse(AdminH2Stream& stream, const char* why);
   void on_event();

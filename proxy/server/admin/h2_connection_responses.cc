@@ -33,7 +33,7 @@ void AdminH2Connection::dispatch_complete() {
 
 void AdminH2Connection::dispatch(AdminH2Stream& stream) {
   std::optional<admin::Response> refused = stream.refusal();
-  if (refused) stream.answer = std::move(*refused);
+  if (refused) stream.response = std::move(*refused);
   if (!stream.complete) {  // it exceeds a limit: the rest of the request is not needed
     respond(stream);
     session_.leave(*std::exchange(stream.stream, nullptr));
@@ -43,7 +43,7 @@ void AdminH2Connection::dispatch(AdminH2Stream& stream) {
   const admin::AdminRequest asked = stream.request();
   if (admin::may_block(asked)) return queue_work(stream, AdminH2Stream::Work::respond, false);
   if (admin::needs_loop(asked)) return queue_work(stream, AdminH2Stream::Work::command, false);
-  stream.answer = handle(asked);
+  stream.response = handle(asked);
   respond(stream);
 }
 
@@ -120,7 +120,7 @@ bool AdminH2Connection::begin(AdminH2Stream& stream) {
 }
 
 void AdminH2Connection::refuse(AdminH2Stream& stream, const char* why) {
-  stream.answer = admin::busy_answer(why, "1");
+  stream.response = admin::busy_response(why, "1");
   stream.body.reset();
   respond(stream);
 }
@@ -153,24 +153,24 @@ void AdminH2Connection::on_returned(AdminH2Stream& stream) {
   stream.work == Work::step ? send_step(stream) : respond(stream);
 }
 
-void AdminH2Connection::send_head(AdminH2Stream& stream, const admin::Response& answer, bool end) {
+void AdminH2Connection::send_head(AdminH2Stream& stream, const admin::Response& response, bool end) {
   http::H2Fields fields;
-  const std::string status = std::to_string(answer.status);
+  const std::string status = std::to_string(response.status);
   fields.add(":status", status);
-  if (!answer.content_type.empty()) fields.add("content-type", answer.content_type);
-  for (const auto& [name, value] : answer.headers) fields.add(name, value);
-  const std::string length = std::to_string(answer.body.size());
-  if (!stream.body && !answer.stream) fields.add("content-length", length);
+  if (!response.content_type.empty()) fields.add("content-type", response.content_type);
+  for (const auto& [name, value] : response.headers) fields.add(name, value);
+  const std::string length = std::to_string(response.body.size());
+  if (!stream.body && !response.stream) fields.add("content-length", length);
   session_.respond(*stream.stream, fields, end);
 }
 
 void AdminH2Connection::respond(AdminH2Stream& stream) {
-  const admin::Response answer = std::exchange(stream.answer, {});
+  const admin::Response response = std::exchange(stream.response, {});
   const bool body_wanted = stream.request().method != "HEAD";
   if (!body_wanted) stream.body.reset(), stream.listening = false;
   const bool whole = !stream.body && !stream.listening;
-  const bool end = whole && (!body_wanted || answer.body.empty());
-  send_head(stream, answer, end);
+  const bool end = whole && (!body_wanted || response.body.empty());
+  send_head(stream, response, end);
   stream.responded = true;
   stream.deadline = now_ + kAdminTimeout;
   if (stream.listening) {
@@ -180,7 +180,7 @@ void AdminH2Connection::respond(AdminH2Stream& stream) {
   move(stream, sending_);
   if (stream.body) return send_step(stream);
   if (end || !whole) return;
-  session_.body(*stream.stream, answer.body);
+  session_.body(*stream.stream, response.body);
   session_.end(*stream.stream);
 }
 

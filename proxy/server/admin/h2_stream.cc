@@ -24,13 +24,13 @@ admin::AdminRequest AdminH2Stream::request() const {
 
 // A request names one host: of two, one could come from the page and one from the browser.
 std::optional<admin::Response> AdminH2Stream::refusal() const {
-  if (too_long) return admin::error_answer(413, "the body is too long");
-  if (no_room) return admin::busy_answer("too many bytes of unanswered requests", "1");
+  if (too_long) return admin::error_response(413, "the body is too long");
+  if (no_room) return admin::busy_response("too many bytes of unanswered requests", "1");
   const std::size_t hosts = head_.fields.count(http::FieldName::host);
-  if (hosts > 1) return admin::error_answer(400, "more than one Host");
+  if (hosts > 1) return admin::error_response(400, "more than one Host");
   const bool both = hosts == 1 && !head_.authority.empty();
   if (both && head_.fields.get("Host") != head_.authority)
-    return admin::error_answer(400, "Host differs from :authority");
+    return admin::error_response(400, "Host differs from :authority");
   return std::nullopt;
 }
 
@@ -84,17 +84,17 @@ void AdminH2Stream::produce_response() {
     case Work::step:
       return body->step();
     case Work::compress:
-      return admin::compress(answer);
+      return admin::compress(response);
     case Work::respond:
     case Work::command:
       break;
   }
   const admin::AdminRequest asked = request();
-  answer = connection_.handle(asked);
-  body = admin::Body::begin(asked, answer);
-  if (body || !admin::worth_packing(asked, answer)) return;
+  response = connection_.handle(asked);
+  body = admin::Body::begin(asked, response);
+  if (body || !admin::worth_packing(asked, response)) return;
   to_compress = exec::NonBlockingCall::active();
-  if (!to_compress) admin::compress(answer);
+  if (!to_compress) admin::compress(response);
 }
 
 void AdminH2Stream::refuse_task() {
@@ -103,7 +103,7 @@ void AdminH2Stream::refuse_task() {
 }
 
 void AdminH2Stream::ToLoop::arrive() {
-  owner.connection_.answer_on_loop(owner);
+  owner.connection_.respond_on_loop(owner);
 }
 
 void AdminH2Stream::ToConnection::arrive() {

@@ -35,7 +35,7 @@ class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public htt
     // ---- for the thread that answers ----
     virtual admin::Response handle(const admin::AdminRequest& request) const = 0;
     virtual void return_from_task(AdminH2Stream& stream) = 0;
-    virtual void answer_on_loop(AdminH2Stream& stream) LOOP_ONLY = 0;
+    virtual void respond_on_loop(AdminH2Stream& stream) LOOP_ONLY = 0;
 
    protected:
     ~Owner() = default;
@@ -69,7 +69,7 @@ class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public htt
   bool up_to_date = false;  // a listener that has every change so far
 
   // ---- of the thread that answers ----
-  admin::Response answer;
+  admin::Response response;
   std::unique_ptr<admin::Body> body;                // of a response in steps
   std::unique_ptr<admin::PendingResponse> awaited;  // on the loop: the response that the request waits for
   Made made = Made::well;

@@ -40,15 +40,16 @@ std::string page_with(const std::string& nonce) {
 
 }  // namespace
 
-Response index_answer() {
+Response index_response() {
   const std::string nonce = draw_nonce();
-  if (nonce.empty()) return error_answer(503, "the system returned no random bytes");
-  Response answer = text_answer(200, "text/html; charset=utf-8", page_with(nonce));
-  answer.headers.emplace_back("Content-Security-Policy",
-                              "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
-                                  "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-  answer.headers.emplace_back("Referrer-Policy", "no-referrer");
-  return answer;
+  if (nonce.empty()) return error_response(503, "the system returned no random bytes");
+  Response response = text_response(200, "text/html; charset=utf-8", page_with(nonce));
+  response.headers.emplace_back(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
+          "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  return response;
 }
 
 }  // namespace carpool::proxy::admin

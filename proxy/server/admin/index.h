@@ -5,6 +5,6 @@
 
 namespace carpool::proxy::admin {
 
-Response index_answer();
+Response index_response();
 
 }  // namespace carpool::proxy::admin

@@ -17,19 +17,19 @@ namespace carpool::proxy::admin {
 using Json = nlohmann::ordered_json;
 
 std::string text_of(const Json& json);
-Response json_answer(std::uint16_t status, const Json& json);
+Response json_response(std::uint16_t status, const Json& json);
 // Appends `json` as an element of a list that is a member of an object.
 void append_member(std::string& out, const Json& json);
-// An error with `more` members than error_answer() has.
-Response problem_answer(std::uint16_t status, std::string_view error, const Json& more);
+// An error with `more` members than error_response() has.
+Response problem_response(std::uint16_t status, std::string_view error, const Json& more);
 Json json_of(const PoolInfo& pool);  // as in /pools
 
-// A member of an answer whose name changed. One release sends it under both names, see docs/upgrade.md.
+// A member of a response whose name changed. One release sends it under both names, see docs/upgrade.md.
 struct RenamedMember {
   const char* now;
   const char* before;
 };
-void add_old_names(Json& answer, std::initializer_list<RenamedMember> renamed);
+void add_old_names(Json& response, std::initializer_list<RenamedMember> renamed);
 
 // Missing and empty values are null.
 template <class T>

@@ -39,10 +39,10 @@ class JsonList final : public Pieces {
 
 // `name` is a constant; render(facts) returns the Json of one element.
 template <class Facts, class Render>
-Response list_answer(std::string_view name, std::vector<Facts> all, Render render) {
-  Response answer = text_answer(200, "application/json", {});
-  answer.pieces = std::make_unique<JsonList<Facts, Render>>(name, std::move(all), std::move(render));
-  return answer;
+Response list_response(std::string_view name, std::vector<Facts> all, Render render) {
+  Response response = text_response(200, "application/json", {});
+  response.pieces = std::make_unique<JsonList<Facts, Render>>(name, std::move(all), std::move(render));
+  return response;
 }
 
 }  // namespace carpool::proxy::admin

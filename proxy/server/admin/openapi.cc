@@ -14,10 +14,12 @@ Json reference(std::string_view schema) {
   return {{"$ref", "#/components/schemas/" + std::string(schema)}};
 }
 
-Json content(std::string_view answers) {
-  if (answers.find('/') == std::string_view::npos) return {{"application/json", {{"schema", reference(answers)}}}};
-  if (answers == "text/event-stream") return {{"text/event-stream", {{"schema", reference("ServerSentEvent")}}}};
-  return {{std::string(answers), {{"schema", {{"type", answers == "application/json" ? "object" : "string"}}}}}};
+Json content(std::string_view content_name) {
+  if (content_name.find('/') == std::string_view::npos)
+    return {{"application/json", {{"schema", reference(content_name)}}}};
+  if (content_name == "text/event-stream") return {{"text/event-stream", {{"schema", reference("ServerSentEvent")}}}};
+  return {
+      {std::string(content_name), {{"schema", {{"type", content_name == "application/json" ? "object" : "string"}}}}}};
 }
 
 Json response(std::string_view doc, Json content) {
@@ -66,7 +68,7 @@ Json operation(const Any& route, bool of_pool) {
   if (!parameters.empty()) json["parameters"] = std::move(parameters);
   if (!more.body.empty()) json["requestBody"] = {{"required", false}, {"content", content(more.body)}};
   Json& responses = json["responses"];
-  responses[std::to_string(more.status)] = response(route.doc, content(route.answers));
+  responses[std::to_string(more.status)] = response(route.doc, content(route.content));
   responses["4XX"] = response("the request cannot be fulfilled; `detail` gives the reason", problem());
   responses["5XX"] = unavailable(more.unavailable);
   return json;
@@ -82,7 +84,7 @@ Json schemas() {
 
 }  // namespace
 
-Response openapi_answer(const Call& call) {
+Response openapi_response(const Call& call) {
   Json paths = Json::object();
   for (const Route& route : routes()) {
     paths[std::string(route.path)][lower(route.method)] = operation(route, false);
@@ -104,7 +106,7 @@ Response openapi_answer(const Call& call) {
             {"components",
              {{"schemas", schemas()}, {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
             {"security", Json::array({Json::object(), {{"token", Json::array()}}})}};
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 }  // namespace carpool::proxy::admin

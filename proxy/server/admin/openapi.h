@@ -5,6 +5,6 @@
 
 namespace carpool::proxy::admin {
 
-Response openapi_answer(const Call& call);
+Response openapi_response(const Call& call);
 
 }  // namespace carpool::proxy::admin

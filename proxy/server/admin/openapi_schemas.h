@@ -9,7 +9,7 @@ namespace carpool::proxy::admin {
 inline constexpr std::string_view kLevelSchema = R"({"$ref": "#/components/schemas/LogLevel"})";
 inline constexpr std::string_view kModuleSchema = R"({"$ref": "#/components/schemas/LogModule"})";
 
-// Defines every name that a Route's `answers` or `body` uses.
+// Defines every name that a Route's `content_name` or `body` uses.
 inline constexpr const char* kSchemas = R"({
   "Problem": {"type": "object", "required": ["type", "title", "status", "detail", "error"], "properties": {
     "type": {"type": "string", "enum": ["about:blank"]}, "title": {"type": "string"},

@@ -7,7 +7,7 @@
 
 namespace carpool::proxy::admin {
 
-Response text_answer(std::uint16_t status, std::string_view content_type, std::string body) {
+Response text_response(std::uint16_t status, std::string_view content_type, std::string body) {
   // The browser must neither cache the response nor guess another content type.
   return {status,
           std::string(content_type),
@@ -15,8 +15,8 @@ Response text_answer(std::uint16_t status, std::string_view content_type, std::s
           std::move(body)};
 }
 
-void add_old_names(Json& answer, std::initializer_list<RenamedMember> renamed) {
-  for (const RenamedMember& member : renamed) answer[member.before] = answer.at(member.now);
+void add_old_names(Json& response, std::initializer_list<RenamedMember> renamed) {
+  for (const RenamedMember& member : renamed) response[member.before] = response.at(member.now);
 }
 
 std::string text_of(const Json& json) {
@@ -34,30 +34,30 @@ void append_member(std::string& out, const Json& json) {
   }
 }
 
-Response json_answer(std::uint16_t status, const Json& json) {
-  return text_answer(status, "application/json", text_of(json) + "\n");
+Response json_response(std::uint16_t status, const Json& json) {
+  return text_response(status, "application/json", text_of(json) + "\n");
 }
 
-Response problem_answer(std::uint16_t status, std::string_view error, const Json& more) {
+Response problem_response(std::uint16_t status, std::string_view error, const Json& more) {
   Json problem{{"type", "about:blank"},
                {"title", std::string(http::reason_phrase(status))},
                {"status", status},
                {"detail", std::string(error)},
                {"error", std::string(error)}};
   problem.update(more);
-  Response answer = json_answer(status, problem);
-  answer.content_type = "application/problem+json";
-  return answer;
+  Response response = json_response(status, problem);
+  response.content_type = "application/problem+json";
+  return response;
 }
 
-Response error_answer(std::uint16_t status, std::string_view error) {
-  return problem_answer(status, error, Json::object());
+Response error_response(std::uint16_t status, std::string_view error) {
+  return problem_response(status, error, Json::object());
 }
 
-Response busy_answer(std::string_view why, const char* seconds) {
-  Response answer = error_answer(503, why);
-  answer.headers.emplace_back("Retry-After", seconds);
-  return answer;
+Response busy_response(std::string_view why, const char* seconds) {
+  Response response = error_response(503, why);
+  response.headers.emplace_back("Retry-After", seconds);
+  return response;
 }
 
 }  // namespace carpool::proxy::admin

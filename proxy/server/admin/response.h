@@ -45,10 +45,10 @@ struct Response {
   std::unique_ptr<PendingResponse> later{};  // instead of all other members
 };
 
-Response text_answer(std::uint16_t status, std::string_view content_type, std::string body);
+Response text_response(std::uint16_t status, std::string_view content_type, std::string body);
 // application/problem+json (RFC 9457): title, status and detail; "error" repeats the detail.
-Response error_answer(std::uint16_t status, std::string_view error);
+Response error_response(std::uint16_t status, std::string_view error);
 // 503 with Retry-After.
-Response busy_answer(std::string_view why, const char* seconds);
+Response busy_response(std::string_view why, const char* seconds);
 
 }  // namespace carpool::proxy::admin

@@ -30,14 +30,14 @@ struct Particulars {
   std::span<const Parameter> query{};
   std::uint16_t status = 200;      // of success
   std::string_view body{};         // a schema: the accepted JSON body
-  std::string_view unavailable{};  // schema of a 503 that is not a problem, as `answers`
+  std::string_view unavailable{};  // schema of a 503 that is not a problem, as `content` of a route
 };
 
-// `method` GET includes HEAD. `answers`: a schema of openapi_schemas.h, or a content type if it contains a "/".
+// `method` GET includes HEAD. `content`: a schema of openapi_schemas.h, or a content type if it contains a "/".
 struct Route {
   std::string_view path, method;
-  Response (*answer)(const Call&);
-  std::string_view doc, answers;
+  Response (*handler)(const Call&);
+  std::string_view doc, content;
   Particulars particulars{};
 };
 
@@ -46,8 +46,8 @@ struct PoolRoute {
   using OfPool = Response (*)(const Call&, const PoolInfo&);
   using OfOrigin = Response (*)(const Call&, const pool::Origin&);
   std::string_view name, method;
-  std::variant<OfPool, OfOrigin> answer;
-  std::string_view doc, answers;
+  std::variant<OfPool, OfOrigin> handler;
+  std::string_view doc, content;
   Particulars particulars{};
 };
 

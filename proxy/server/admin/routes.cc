@@ -28,31 +28,31 @@ namespace {
 
 Response scrape(const Call& call) {
   const metrics::Registry* registry = call.view.registry();
-  if (registry == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled\n");
-  return metrics_answer(call.view, *registry);
+  if (registry == nullptr) return text_response(503, "text/plain; charset=utf-8", "Metrics not enabled\n");
+  return metrics_response(call.view, *registry);
 }
 
 Response pool_metrics(const Call& call) {
-  if (call.view.registry() == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled");
-  return pool_metrics_answer(call.view.pools());
+  if (call.view.registry() == nullptr) return text_response(503, "text/plain; charset=utf-8", "Metrics not enabled");
+  return pool_metrics_response(call.view.pools());
 }
 
 Response index(const Call&) {
-  return index_answer();
+  return index_response();
 }
 
 Response pools(const Call& call) {
-  return pools_answer(call.view.pools());
+  return pools_response(call.view.pools());
 }
 
 Response origins(const Call& call) {
-  return list_answer("origins", call.view.origins(), [](const OriginInfo& one) {
+  return list_response("origins", call.view.origins(), [](const OriginInfo& one) {
     return Json{{"origin", one.origin}, {"alias", one.alias}, {"pool", one.pool}};
   });
 }
 
 Response livez(const Call&) {
-  return json_answer(200, {{"status", "live"}});
+  return json_response(200, {{"status", "live"}});
 }
 
 Response readyz(const Call& call) {
@@ -61,22 +61,22 @@ Response readyz(const Call& call) {
     Json json{{"status", "ready"}};
     if (const auto paused = call.view.paused(); !paused.empty()) json["paused"] = paused;
     if (const auto cold = call.view.warm_ups_failed(); !cold.empty()) json["warm_up_failed"] = cold;
-    return json_answer(200, json);
+    return json_response(200, json);
   }
-  return json_answer(503, {{"status", "not ready"}, {"reasons", reasons}});
+  return json_response(503, {{"status", "not ready"}, {"reasons", reasons}});
 }
 
 Response version(const Call& call) {
   const metrics::BuildSample build = call.view.build();
-  return json_answer(200, {{"version", build.version}, {"compiler", build.compiler}, {"build", build.build}});
+  return json_response(200, {{"version", build.version}, {"compiler", build.compiler}, {"build", build.build}});
 }
 
 Response config(const Call& call) {
-  return text_answer(200, "application/toml; charset=utf-8", call.view.config());
+  return text_response(200, "application/toml; charset=utf-8", call.view.config());
 }
 
 Response threads(const Call& call) {
-  return threads_answer(call.view.threads());
+  return threads_response(call.view.threads());
 }
 
 Response overload(const Call& call) {
@@ -93,15 +93,15 @@ Response overload(const Call& call) {
             {"failed_allocations", facts.failed_allocations},
             {"heap", heap}};
   add_old_names(json, {{"shed_level", "sheds"}});
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 Response quit(const Call& call) {
-  return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
+  return json_response(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
 }
 
 Response leaks(const Call& call) {
-  return leaks_answer(call.view.leaks(), Clock::now());
+  return leaks_response(call.view.leaks(), Clock::now());
 }
 
 constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "required unless there is a JSON body"},
@@ -135,19 +135,19 @@ constexpr std::array<Route, 19> kRoutes{{
     {"/config", "GET", config, "the configuration in force with all defaults, without secrets", "application/toml"},
     {"/history",
      "GET",
-     history_answer,
+     history_response,
      "requests, times, waiting requests and connections of the last 15 minutes, a point each five seconds",
      "History",
      {.query = kHistory}},
     {"/leaks", "GET", leaks, "leases that were lost or are held too long, with their borrowers", "Leaks"},
     {"/threads", "GET", threads, "what each thread does and since when; the limits of the queue", "Threads"},
     {"/overload", "GET", overload, "use of memory and descriptors, and the load that is shed", "Overload"},
-    {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
-    {"/events", "GET", events_answer, "the data of the page, as server-sent events", "text/event-stream"},
-    {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
+    {"/openapi.json", "GET", openapi_response, "this document", "application/json"},
+    {"/events", "GET", events_response, "the data of the page, as server-sent events", "text/event-stream"},
+    {"/log-level", "GET", log_level_response, "the log's levels", "LogLevels"},
     {"/log-level",
      "PUT",
-     set_log_level_answer,
+     set_log_level_response,
      "sets the log's level, or one module's",
      "LogLevels",
      {.query = kLogLevel, .body = "LogLevelOrder"}},
@@ -161,21 +161,21 @@ constexpr std::array<Route, 19> kRoutes{{
 }};
 
 Response one_pool(const Call& call, const PoolInfo& pool) {
-  return pool_answer(pool, call.view.connections(pool.origin), call.view.addresses(pool.origin));
+  return pool_response(pool, call.view.connections(pool.origin), call.view.addresses(pool.origin));
 }
 Response its_connections(const Call& call, const PoolInfo& pool) {
   std::vector<ConnectionInfo> connections = call.view.connections(pool.origin);
   call.view.name_borrowers(pool.origin, connections);
-  return connections_answer(std::move(connections));
+  return connections_response(std::move(connections));
 }
 Response its_explanation(const Call& call, const PoolInfo& pool) {
-  return explain_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}));
+  return explain_response(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}));
 }
 Response its_advice(const Call& call, const PoolInfo& pool) {
-  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
+  return advice_response(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
 }
 Response its_what_if(const Call& call, const PoolInfo& pool) {
-  return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
+  return what_if_response(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
 }
 constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum": 100000})";
 // The pattern stays below the maximum duration of ten years.
@@ -228,7 +228,7 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
 }};
 
 Response not_found() {
-  return error_answer(404, "not found");
+  return error_response(404, "not found");
 }
 
 bool takes(std::string_view wanted, std::string_view method) {
@@ -249,9 +249,9 @@ const auto* choose(const Routes& all, std::string_view method, std::string& allo
 
 Response refused_method(const std::string& allow) {
   if (allow.empty()) return not_found();
-  Response answer = error_answer(405, "method not allowed");
-  answer.headers.emplace_back("Allow", allow);
-  return answer;
+  Response response = error_response(405, "method not allowed");
+  response.headers.emplace_back("Allow", allow);
+  return response;
 }
 
 // A command with a misspelt parameter would do something else than was meant. Reads ignore what they do not know.
@@ -263,7 +263,7 @@ std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
     return std::any_of(query.begin(), query.end(), [name](const Parameter& one) { return one.name == name; });
   });
   if (unknown.empty()) return std::nullopt;
-  return error_answer(400, "unknown parameter: `" + std::string(unknown) + "`");
+  return error_response(400, "unknown parameter: `" + std::string(unknown) + "`");
 }
 
 // `segments`: "pools", the origin, and the subresource.
@@ -276,15 +276,15 @@ Response pool_route(const Call& call, const std::vector<std::string>& segments) 
   if (route == nullptr) return refused_method(allow);
   if (auto refused = refused_query(*route, call)) return std::move(*refused);
   const Result<pool::Origin> origin = pool::parse_origin(segments[1]);
-  if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
-  if (const auto* answer = std::get_if<PoolRoute::OfOrigin>(&route->answer)) return (*answer)(call, *origin);
+  if (!origin) return error_response(400, "not an origin: " + origin.fault().detail);
+  if (const auto* handler = std::get_if<PoolRoute::OfOrigin>(&route->handler)) return (*handler)(call, *origin);
   const std::string label = (*origin).label();
-  const auto answer = std::get<PoolRoute::OfPool>(route->answer);
+  const auto handler = std::get<PoolRoute::OfPool>(route->handler);
   for (const PoolInfo& pool : call.view.pools()) {
-    if (pool.origin == label) return answer(call, pool);
+    if (pool.origin == label) return handler(call, pool);
   }
-  if (const std::optional<PoolInfo> unused = call.view.declared(label)) return answer(call, *unused);
-  return error_answer(404, "no pool of " + label);
+  if (const std::optional<PoolInfo> unused = call.view.declared(label)) return handler(call, *unused);
+  return error_response(404, "no pool of " + label);
 }
 
 }  // namespace
@@ -317,16 +317,16 @@ Response handle(const AdminRequest& request, const Rules& rules, const AdminView
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
   if (auto refused = refusal(request, rules, path)) return std::move(*refused);
-  if (!query_is_well_encoded(request.target)) return error_answer(400, "the query is not correctly percent-encoded");
+  if (!query_is_well_encoded(request.target)) return error_response(400, "the query is not correctly percent-encoded");
   std::string allow;
   const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
   if (route != nullptr) {
     if (auto refused = refused_query(*route, call)) return std::move(*refused);
-    return route->answer(call);
+    return route->handler(call);
   }
   if (!allow.empty()) return refused_method(allow);
   const auto segments = segments_of(path);
-  if (!segments) return error_answer(400, "the path is not correctly percent-encoded");
+  if (!segments) return error_response(400, "the path is not correctly percent-encoded");
   if (segments->size() >= 2 && segments->front() == "pools") return pool_route(call, *segments);
   return not_found();
 }

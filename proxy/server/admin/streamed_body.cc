@@ -2,17 +2,17 @@
 
 namespace carpool::proxy::admin {
 
-std::unique_ptr<Body> Body::begin(const AdminRequest& request, Response& answer) {
-  if (!answer.pieces) return nullptr;
-  auto body = std::make_unique<Body>(std::move(answer.pieces));
+std::unique_ptr<Body> Body::begin(const AdminRequest& request, Response& response) {
+  if (!response.pieces) return nullptr;
+  auto body = std::make_unique<Body>(std::move(response.pieces));
   body->gather();
   if (body->complete()) {
-    answer.body = std::move(body->made_);
+    response.body = std::move(body->made_);
     return nullptr;
   }
   if (accepts_gzip(request)) body->packer_ = make_packer();
   if (!body->packer_) return body;
-  say_packed(answer);
+  say_packed(response);
   body->made_ = body->packer_->compress(body->made_, false);
   return body;
 }

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr JsonBounds kReplyBounds{8, 1000};
-constexpr Duration kUnknownLife = std::chrono::minutes(5);  // of a token whose answer has no expires_in
+constexpr Duration kUnknownLife = std::chrono::minutes(5);  // of a token whose response has no expires_in
 constexpr std::int64_t kMostSeconds = std::int64_t{30} * 24 * 3600;
 constexpr std::array<std::string_view, 6> kErrors{"invalid_request",     "invalid_client",         "invalid_grant",
                                                   "unauthorized_client", "unsupported_grant_type", "invalid_scope"};

@@ -1,4 +1,4 @@
-// Reads the answer of a token endpoint (RFC 6749 §5).
+// Reads the response of a token endpoint (RFC 6749 §5).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Token {
   Duration lifetime{};
 };
 
-// Returns the token, or a Fault that shows nothing of the answer but its status and a registered error code: a broken
+// Returns the token, or a Fault that shows nothing of the response but its status and a registered error code: a broken
 // server may put the secret that it got into any other part.
 Result<Token> read_token(unsigned status, std::string_view body);
 

@@ -21,7 +21,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr OwnRequestKind kExport{"carpool otlp", "the collector", otlp::kLongestAnswer, false};
+constexpr OwnRequestKind kExport{"carpool otlp", "the collector", otlp::kLongestResponse, false};
 
 std::uint64_t draw() {
   std::random_device device;
@@ -49,7 +49,7 @@ OtlpExporter::OtlpExporter(const ConfigInForce& config, const Workers& workers, 
       loop_(workers.front()->parts.loop),
       instance_(draw_instance()),
       request_(workers.front()->parts.exchange_context, point_, kExport,
-               exec::Bound::to<&OtlpExporter::on_answer>(*this)),
+               exec::Bound::to<&OtlpExporter::on_response_end>(*this)),
       retry_(draw()),
       half_full_(loop_, exec::Bound::to<&OtlpExporter::on_half_full>(*this)),
       due_(exec::Timer::bind<&OtlpExporter::on_due>(loop_, *this)),
@@ -132,8 +132,8 @@ void OtlpExporter::take_metrics() {
     if (!all.empty() && due_.armed()) add({Signal::metrics, 0, {std::move(all.front()), 0}});
     settle();
   };
-  using Home = exec::AnswersHome<std::string, decltype(ended)>;
-  // Ends without an answer if the task is rejected or fails.
+  using Home = exec::RepliesToLoop<std::string, decltype(ended)>;
+  // Ends without a response if the task is rejected or fails.
   exec::Reply<Home> reply(std::make_shared<Home>(1, loop_, ended));
   exec::TaskPtr task =
       exec::make_task("otlp metrics", [this, reply = std::move(reply)]() mutable { reply.give(scrape()); });
@@ -204,7 +204,7 @@ void OtlpExporter::on_timeout() {
   failed(metrics::OtlpRequest::timeout, "no answer within otlp.timeout", std::nullopt);
 }
 
-void OtlpExporter::on_answer() {
+void OtlpExporter::on_response_end() {
   exec::assume_on_loop();
   using metrics::OtlpRequest;
   sending_ = false;
@@ -219,9 +219,9 @@ void OtlpExporter::on_answer() {
   }
   // The collector may have accepted the spans: a second request would duplicate them.
   if (request_.fault()) return refused(OtlpRequest::unusable, request_.fault()->detail);
-  const Result<otlp::Answer> answer = otlp::read_answer(request_.body());
-  if (!answer) return refused(OtlpRequest::unusable, answer.fault().detail);
-  accepted(answer->rejected);
+  const Result<otlp::ExportResponse> response = otlp::read_response(request_.body());
+  if (!response) return refused(OtlpRequest::unusable, response.fault().detail);
+  accepted(response->rejected);
 }
 
 void OtlpExporter::accepted(std::uint64_t rejected) {

@@ -61,7 +61,7 @@ class OtlpExporter final {
   void send_next() LOOP_ONLY;
   void on_pause_over();
   void on_timeout();
-  void on_answer();
+  void on_response_end();
   void accepted(std::uint64_t rejected) LOOP_ONLY;
   void refused(metrics::OtlpRequest end, std::string_view why) LOOP_ONLY;
   void failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) LOOP_ONLY;

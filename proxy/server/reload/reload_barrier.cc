@@ -7,11 +7,11 @@
 namespace carpool::proxy {
 
 // The first worker changes the listeners; all of them then learn which listeners' clients to drain.
-void ReloadBarrier::begin(const std::shared_ptr<exec::Answers<Done>>& answers) {
+void ReloadBarrier::begin(const std::shared_ptr<exec::Replies<Done>>& replies) {
   std::vector<const Listener*> closed;
   if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // while draining no listener is opened
   parts_.origins.apply_limits(loop_of(*parts_.workers.front()).now());
-  exec::fan_out(parts_.workers, answers, [round = shared_from_this(), closed](Worker& worker) LOOP_ONLY {
+  exec::fan_out(parts_.workers, replies, [round = shared_from_this(), closed](Worker& worker) LOOP_ONLY {
     worker.on_reload(round->dns, round->otlp, closed);
     if (!round->renewed.empty()) worker.retire_outdated_of(round->renewed);
     return Done{};
@@ -20,10 +20,10 @@ void ReloadBarrier::begin(const std::shared_ptr<exec::Answers<Done>>& answers) {
 
 bool ReloadBarrier::run(Duration timeout) {
   const std::size_t asked = parts_.workers.size();
-  const auto answers = std::make_shared<exec::Answers<Done>>(asked);
+  const auto replies = std::make_shared<exec::Replies<Done>>(asked);
   exec::send(loop_of(*parts_.workers.front()),
-             [round = shared_from_this(), answers]() LOOP_ONLY { round->begin(answers); });
-  return answers->wait(timeout).size() == asked;
+             [round = shared_from_this(), replies]() LOOP_ONLY { round->begin(replies); });
+  return replies->wait(timeout).size() == asked;
 }
 
 }  // namespace carpool::proxy

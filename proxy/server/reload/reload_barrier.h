@@ -37,7 +37,7 @@ class ReloadBarrier final : public std::enable_shared_from_this<ReloadBarrier> {
   bool run(Duration timeout);
 
  private:
-  void begin(const std::shared_ptr<exec::Answers<Done>>& answers) LOOP_ONLY;
+  void begin(const std::shared_ptr<exec::Replies<Done>>& replies) LOOP_ONLY;
   const Parts parts_;
 };
 

@@ -163,7 +163,7 @@ void H2Connection::note_reset(http::H2Error error) {
 
 void H2Connection::answered() {
   if (std::exchange(first_response_seen_, true) || retired_) return;
-  origin_.destination->first_answer(index_, generation_, streams_, host_.loop().now());
+  origin_.destination->first_response(index_, generation_, streams_, host_.loop().now());
 }
 
 void H2Connection::on_goaway(http::StreamId last, http::H2Error) {

@@ -24,7 +24,7 @@ struct Pause {
 
 // One attempt, as the origin saw it.
 struct AttemptRecord {
-  AnswerPlan answer;
+  ResponsePlan response;
   bool session = false;  // over HTTP/2
   bool reused = false;   // the connection had carried another request
   const VirtualWire* wire = nullptr;
@@ -98,18 +98,19 @@ class Account {
   // it.
   bool may_have_own_connection(const RequestRecord& one) const {
     return std::any_of(requests.begin(), requests.end(), [&one](const RequestRecord& other) {
-      const auto& answers = other.plan.answers;
-      const bool auth = other.plan.auth != 0 || std::any_of(answers.begin(), answers.end(),
-                                                            [](const AnswerPlan& answer) { return answer.auth != 0; });
+      const auto& responses = other.plan.responses;
+      const bool auth =
+          other.plan.auth != 0 || std::any_of(responses.begin(), responses.end(),
+                                              [](const ResponsePlan& response) { return response.auth != 0; });
       return other.client == one.client && auth;
     });
   }
   // ---- pauses, by Retry-After, from the origin's end to the client's ----
   // An origin gives its final response.
-  void note_answer(AttemptRecord& attempt) const {
-    if (longest_pause == Duration::zero() || attempt.answer.pause == 0) return;
-    if (attempt.answer.status != 429 && attempt.answer.status != 503) return;
-    const Duration asked = std::chrono::seconds(attempt.answer.pause);
+  void note_response(AttemptRecord& attempt) const {
+    if (longest_pause == Duration::zero() || attempt.response.pause == 0) return;
+    if (attempt.response.status != 429 && attempt.response.status != 503) return;
+    const Duration asked = std::chrono::seconds(attempt.response.pause);
     attempt.pause = {now + std::min(asked, longest_pause), resumed};
   }
   // A client received it.
@@ -133,20 +134,20 @@ class Account {
   void check_complete(const RequestRecord& one) {
     if (one.ends != 1) complain(one, one.token + " was answered twice");
     if (one.attempt >= one.attempts.size()) return;
-    const AnswerPlan& answer = one.attempts[one.attempt].answer;
-    if (one.method() == "HEAD" || answer.status == 204 || answer.status == 304) return;
-    if (one.attempts[one.attempt].session && answer.size == 0) return;  // whole with its head, whatever follows
-    if (one.attempts[one.attempt].session && answer.rogue != 0) {
+    const ResponsePlan& response = one.attempts[one.attempt].response;
+    if (one.method() == "HEAD" || response.status == 204 || response.status == 304) return;
+    if (one.attempts[one.attempt].session && response.size == 0) return;  // whole with its head, whatever follows
+    if (one.attempts[one.attempt].session && response.rogue != 0) {
       return complain(one, one.token + ": a response with DATA before its head looks complete");
     }
     const bool session = one.attempts[one.attempt].session;
-    const bool cut = answer.end != AnswerEnd::whole && answer.end != AnswerEnd::surplus;
-    if (cut && (answer.framing != 2 || answer.end != AnswerEnd::fin || session)) {
+    const bool cut = response.end != ResponseEnd::whole && response.end != ResponseEnd::surplus;
+    if (cut && (response.framing != 2 || response.end != ResponseEnd::fin || session)) {
       return complain(one, one.token + ": a truncated response looks complete");
     }
-    if (!cut && one.received != answer.size) complain(one, one.token + ": a response lost bytes");
-    const bool tail =
-        answer.trailers != 0 && one.plan.version == 0 && (answer.framing == 1 || (session && answer.framing == 2));
+    if (!cut && one.received != response.size) complain(one, one.token + ": a response lost bytes");
+    const bool tail = response.trailers != 0 && one.plan.version == 0 &&
+                      (response.framing == 1 || (session && response.framing == 2));
     if (!cut && tail && one.tails == 0) complain(one, one.token + ": a response lost its trailers");
   }
   // The proxy broke off what a client was reading: what the origin sent of a truncated body must have arrived before.
@@ -155,12 +156,12 @@ class Account {
     if (!one.answered || one.attempt >= one.attempts.size()) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
     if (attempt.wire->broken || attempt.wire->spoilt) return;
-    const AnswerPlan& answer = attempt.answer;
-    const bool short_of_one = answer.end == AnswerEnd::fin || answer.end == AnswerEnd::silent;
-    if (short_of_one && answer.framing == 0 && one.received + 1 < answer.size) {
+    const ResponsePlan& response = attempt.response;
+    const bool short_of_one = response.end == ResponseEnd::fin || response.end == ResponseEnd::silent;
+    if (short_of_one && response.framing == 0 && one.received + 1 < response.size) {
       complain(one, one.token + ": bytes of a truncated response were lost");
     }
-    if (answer.end == AnswerEnd::whole && answer.status != 0 && one.plan.size == 0) {
+    if (response.end == ResponseEnd::whole && response.status != 0 && one.plan.size == 0) {
       complain(one, one.token + ": a whole response was cut");
     }
   }
@@ -168,16 +169,16 @@ class Account {
   void check_tunnel(const RequestRecord& one) {
     if (one.attempts.empty()) return;
     const AttemptRecord& attempt = one.attempts.back();
-    const std::uint32_t end = attempt.answer.end;
-    const bool cut = end == AnswerEnd::reset || end == AnswerEnd::silent || attempt.wire->broken;
-    if (!cut && one.received != attempt.answer.size) complain(one, one.token + ": a tunnel lost bytes of its origin");
+    const std::uint32_t end = attempt.response.end;
+    const bool cut = end == ResponseEnd::reset || end == ResponseEnd::silent || attempt.wire->broken;
+    if (!cut && one.received != attempt.response.size) complain(one, one.token + ": a tunnel lost bytes of its origin");
   }
   // A client's tunnel was reset.
   void check_tunnel_cut(const RequestRecord& one) {
     if (one.attempts.empty()) return;
     const AttemptRecord& attempt = one.attempts.back();
-    const std::uint32_t end = attempt.answer.end;
-    const bool cut = end == AnswerEnd::reset || end == AnswerEnd::silent || attempt.wire->broken;
+    const std::uint32_t end = attempt.response.end;
+    const bool cut = end == ResponseEnd::reset || end == ResponseEnd::silent || attempt.wire->broken;
     if (!cut) complain(one, one.token + ": a tunnel was cut that its origin ended in order");
   }
   // Bytes that a client or an origin read.
@@ -212,9 +213,9 @@ class Account {
 // A condition of request.retry_on: the status, or an end before a whole head; bytes that a reset destroyed may have
 // been one.
 inline bool Account::may_repeat(const AttemptRecord& last) {
-  const AnswerPlan& answer = last.answer;
-  const bool cut = answer.end == AnswerEnd::reset || (answer.end == AnswerEnd::fin && answer.size == 0);
-  return answer.status == 503 || answer.status == 409 || answer.status == 0 || answer.rogue != 0 || cut ||
+  const ResponsePlan& response = last.response;
+  const bool cut = response.end == ResponseEnd::reset || (response.end == ResponseEnd::fin && response.size == 0);
+  return response.status == 503 || response.status == 409 || response.status == 0 || response.rogue != 0 || cut ||
          last.wire->broken || last.wire->spoilt;
 }
 
@@ -225,8 +226,8 @@ inline void Account::check_replay(const RequestRecord& one) {
     // A session that broke may have lost it: the bytes that were read are of other streams.
     const bool read = attempt.wire->consumed > attempt.consumed;
     const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
-    const bool whole = attempt.answer.end != AnswerEnd::silent;  // otherwise the end of its head may be missing
-    refused += attempt.answer.status == 421 && read && whole && !unsure ? 1 : 0;
+    const bool whole = attempt.response.end != ResponseEnd::silent;  // otherwise the end of its head may be missing
+    refused += attempt.response.status == 421 && read && whole && !unsure ? 1 : 0;
   }
   // A client that asks again, after 417, has another try.
   if (refused > one.asked) complain(one, one.token + " was repeated after a second 421");
@@ -239,7 +240,7 @@ inline void Account::check_replay(const RequestRecord& one) {
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {
     complain(one, one.token + " was repeated without proof that it was not processed: attempt " +
-                      std::to_string(one.attempts.size()) + ", status " + std::to_string(last.answer.status) +
+                      std::to_string(one.attempts.size()) + ", status " + std::to_string(last.response.status) +
                       (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +
                       (last.wire->broken ? ", reset" : "") + (last.wire->gone ? ", closed" : ""));
   }

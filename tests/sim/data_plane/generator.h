@@ -12,34 +12,34 @@ inline std::uint32_t some_size(Random& random) {
   return kind < 3 ? 0 : kind < 7 ? pick(random, 40) : kind < 9 ? pick(random, 5000) : pick(random, 150000);
 }
 
-inline AnswerPlan some_answer(Random& random, std::uint32_t hostile) {
-  AnswerPlan answer;
-  answer.framing = pick(random, 3);
-  answer.size = some_size(random);
-  answer.trailers = answer.framing != 0 && chance(random, 25) ? 1 : 0;
-  answer.asks = chance(random, 10) ? 1 : 0;
-  answer.auth = chance(random, 4) ? 1 : 0;
-  if (answer.auth != 0) answer.status = 401;
-  if (chance(random, 2)) answer.fields = pick(random, 9000);
-  if (!chance(random, hostile)) return answer;
-  answer.informational = chance(random, 40) ? (chance(random, 10) ? 60 + pick(random, 60) : pick(random, 4)) : 0;
-  answer.early = chance(random, 30) ? 1 : 0;
+inline ResponsePlan some_response(Random& random, std::uint32_t hostile) {
+  ResponsePlan response;
+  response.framing = pick(random, 3);
+  response.size = some_size(random);
+  response.trailers = response.framing != 0 && chance(random, 25) ? 1 : 0;
+  response.asks = chance(random, 10) ? 1 : 0;
+  response.auth = chance(random, 4) ? 1 : 0;
+  if (response.auth != 0) response.status = 401;
+  if (chance(random, 2)) response.fields = pick(random, 9000);
+  if (!chance(random, hostile)) return response;
+  response.informational = chance(random, 40) ? (chance(random, 10) ? 60 + pick(random, 60) : pick(random, 4)) : 0;
+  response.early = chance(random, 30) ? 1 : 0;
   constexpr std::uint32_t kStatuses[] = {0, 204, 304, 404, 421, 421, 503, 200, 200, 200};
-  answer.status = kStatuses[pick(random, 10)];
-  answer.end = chance(random, 50) ? pick(random, AnswerEnd::silent) : AnswerEnd::whole;
+  response.status = kStatuses[pick(random, 10)];
+  response.end = chance(random, 50) ? pick(random, ResponseEnd::silent) : ResponseEnd::whole;
   if (chance(random, 5)) {
-    answer.rogue = 1 + pick(random, 30);
-    answer.informational = 1 + pick(random, 3);
+    response.rogue = 1 + pick(random, 30);
+    response.informational = 1 + pick(random, 3);
   }
-  return answer;
+  return response;
 }
 
 // Each attempt is refused, in one way: by the end of a connection or stream, or by 421.
 inline void refuse_always(Random& random, RequestPlan& one) {
-  AnswerPlan refusal;
+  ResponsePlan refusal;
   refusal.status = chance(random, 50) ? 421 : 0;
   refusal.size = pick(random, 2);  // HTTP/2: HTTP_1_1_REQUIRED or REFUSED_STREAM
-  one.answers.assign(Account::kMostAttempts + 1, refusal);
+  one.responses.assign(Account::kMostAttempts + 1, refusal);
 }
 
 inline void some_tunnel(Random& random, RequestPlan& one) {
@@ -52,9 +52,9 @@ inline void some_tunnel(Random& random, RequestPlan& one) {
 // 101 while the client sends its body.
 inline void switch_early(RequestPlan& one) {
   one.size = 500 + one.size % 500;
-  for (AnswerPlan& answer : one.answers) {
-    answer.status = 200;
-    answer.early = 1;
+  for (ResponsePlan& response : one.responses) {
+    response.status = 200;
+    response.early = 1;
   }
 }
 
@@ -63,18 +63,18 @@ inline void some_expectation(Random& random, RequestPlan& one) {
   one.expect = 1 + pick(random, Expecting::count - 1);
   if (one.expect == Expecting::strict) return;
   constexpr std::uint32_t kStatuses[] = {417, 417, 401, 200};
-  for (AnswerPlan& answer : one.answers) {
-    answer.asks = chance(random, 50) ? 1 : 0;
+  for (ResponsePlan& response : one.responses) {
+    response.asks = chance(random, 50) ? 1 : 0;
     if (!chance(random, 40)) continue;
-    answer.early = 1;
-    answer.status = kStatuses[pick(random, 4)];
+    response.early = 1;
+    response.status = kStatuses[pick(random, 4)];
   }
 }
 
 // An origin or a client falls silent, so that only a deadline ends the request.
 inline void some_silence(Random& random, ClientPlan& client) {
   for (RequestPlan& one : client.requests) {
-    if (one.answers.front().status != 0 && chance(random, 40)) one.answers.front().end = AnswerEnd::silent;
+    if (one.responses.front().status != 0 && chance(random, 40)) one.responses.front().end = ResponseEnd::silent;
     if (one.body_follows() && chance(random, 30)) one.stalls = 1;
   }
 }
@@ -90,14 +90,14 @@ inline void some_bulk(Random& random, Plan& plan) {
   client.half = client.h2 == 0 && chance(random, 30) ? 1 : 0;
   if (client.h2 != 0) client.window = chance(random, 50) ? 1U << 20 : client.window;
   for (RequestPlan& one : client.requests) {
-    one = RequestPlan{.method = pick(random, 2), .origin = one.origin, .answers = {{}}};
+    one = RequestPlan{.method = pick(random, 2), .origin = one.origin, .responses = {{}}};
     const bool up = one.method == 1;
     one.chunked = up ? pick(random, 2) : 0;
     one.size = up ? 300'000 + pick(random, 1'200'000) : 0;
-    AnswerPlan& answer = one.answers.front();
-    answer = {.framing = pick(random, 3), .size = up ? pick(random, 50) : 300'000 + pick(random, 1'200'000)};
-    answer.stops_reading = up && chance(random, 60) ? 1 : 0;
-    answer.early = up && answer.stops_reading != 0 && chance(random, 30) ? 1 : 0;
+    ResponsePlan& response = one.responses.front();
+    response = {.framing = pick(random, 3), .size = up ? pick(random, 50) : 300'000 + pick(random, 1'200'000)};
+    response.stops_reading = up && chance(random, 60) ? 1 : 0;
+    response.early = up && response.stops_reading != 0 && chance(random, 30) ? 1 : 0;
   }
   if (chance(random, 60)) client.stops_reading = 1 + pick(random, 100'000);
 }
@@ -110,13 +110,13 @@ inline void stop_reading(Random& random, Plan& plan, ClientPlan& client) {
   client.stops_reading = 100 + pick(random, 30'000);  // of 64 KiB
   client.pipelines = 3;
   client.window = 1U << 18;
-  for (RequestPlan& one : client.requests) one.answers.front() = {.framing = 1};
-  client.requests.front().answers.front() = {.size = 100'000 + pick(random, 50'000)};
+  for (RequestPlan& one : client.requests) one.responses.front() = {.framing = 1};
+  client.requests.front().responses.front() = {.size = 100'000 + pick(random, 50'000)};
   if (chance(random, 50)) return;
   plan.room = 1U << 17;
   RequestPlan& first = client.requests.front();
-  first =
-      RequestPlan{.origin = first.origin, .gives_up = 1 + pick(random, client.stops_reading), .answers = first.answers};
+  first = RequestPlan{
+      .origin = first.origin, .gives_up = 1 + pick(random, client.stops_reading), .responses = first.responses};
 }
 
 // A client whose windows hold more than the proxy writes at once, and which reads several long responses together:
@@ -127,8 +127,8 @@ inline void some_parallel_reading(Random& random, Plan& plan) {
   client.window = 1U << 20;
   client.requests.resize(5 + pick(random, 4));
   for (RequestPlan& one : client.requests) {
-    one = RequestPlan{.origin = pick(random, plan.origins), .answers = {{}}};
-    one.answers.front() = {.framing = pick(random, 2), .size = 100'000 + pick(random, 400'000)};
+    one = RequestPlan{.origin = pick(random, plan.origins), .responses = {{}}};
+    one.responses.front() = {.framing = pick(random, 2), .size = 100'000 + pick(random, 400'000)};
   }
 }
 
@@ -140,7 +140,7 @@ inline void some_parallel_writing(Random& random, Plan& plan) {
   ClientPlan& client = plan.clients.front();
   client.requests.resize(3 + pick(random, 4));
   for (RequestPlan& one : client.requests) {
-    one = RequestPlan{.method = 1, .size = 60'000 + pick(random, 200'000), .answers = {{}}};
+    one = RequestPlan{.method = 1, .size = 60'000 + pick(random, 200'000), .responses = {{}}};
     one.chunked = pick(random, 2);
     one.gives_up = pick(random, 2);
   }
@@ -172,14 +172,14 @@ inline void some_options(Random& random, Plan& plan) {
   plan.pieces = chance(random, 10) ? 10 + pick(random, 200) : 0;
   for (ClientPlan& client : plan.clients) {
     for (RequestPlan& one : client.requests) {
-      for (AnswerPlan& answer : one.answers) {
-        if (answer.informational != 0) answer.kind = pick(random, 5);
-        if (plan.tries != 0 && answer.status != 0 && answer.status != 421 && chance(random, 20))
-          answer.end = AnswerEnd::silent;
-        if (plan.cools + plan.repeats == 0 || answer.status != 200 || !chance(random, 12)) continue;
+      for (ResponsePlan& response : one.responses) {
+        if (response.informational != 0) response.kind = pick(random, 5);
+        if (plan.tries != 0 && response.status != 0 && response.status != 421 && chance(random, 20))
+          response.end = ResponseEnd::silent;
+        if (plan.cools + plan.repeats == 0 || response.status != 200 || !chance(random, 12)) continue;
         constexpr std::uint32_t kStatuses[] = {503, 503, 429, 409};
-        answer.status = kStatuses[pick(random, 4)];
-        answer.pause = chance(random, 10) ? 60 : pick(random, 3);
+        response.status = kStatuses[pick(random, 4)];
+        response.pause = chance(random, 10) ? 60 : pick(random, 3);
       }
     }
   }
@@ -221,7 +221,7 @@ inline Plan plan_of(std::uint64_t seed) {
       if (client.h2 != 0 && one.method == kUpgrade) one.chunked = 0;
       if (client.h2 != 0 && one.method < kConnect && chance(random, hostile / 4))
         one.gives_up = 1 + pick(random, 2) * pick(random, 3000);
-      for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.answers.push_back(some_answer(random, hostile));
+      for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.responses.push_back(some_response(random, hostile));
       if (one.method == kUpgrade && one.chunked != 0 && chance(random, 50)) switch_early(one);
       if (chance(random, hostile / 8)) refuse_always(random, one);
       if (one.body_follows() && one.version == 0 && chance(random, 15)) some_expectation(random, one);

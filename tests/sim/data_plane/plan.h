@@ -12,19 +12,19 @@
 
 namespace carpool::test {
 
-// The end of an answer. fin, reset, silent: in place of the last byte; after `silent` nothing follows.
-namespace AnswerEnd {
+// The end of a response. fin, reset, silent: in place of the last byte; after `silent` nothing follows.
+namespace ResponseEnd {
 inline constexpr std::uint32_t whole = 0, fin = 1, reset = 2, surplus = 3, silent = 4, count = 5;
-}  // namespace AnswerEnd
+}  // namespace ResponseEnd
 
-// AnswerPlan: what the origin does with one attempt of a request.
-struct AnswerPlan {
+// ResponsePlan: what the origin does with one attempt of a request.
+struct ResponsePlan {
   std::uint32_t status = 200;       // 0: none, the connection ends at once
   std::uint32_t informational = 0;  // interim heads before it
   std::uint32_t framing = 0;        // of the body: 0 Content-Length, 1 chunked, 2 until close
   std::uint32_t size = 0;           // of the body
   std::uint32_t early = 0;          // 1: before the request's body was received
-  std::uint32_t end = AnswerEnd::whole;
+  std::uint32_t end = ResponseEnd::whole;
   std::uint32_t rogue = 0;          // HTTP/2: so many bytes of DATA before the final head
   std::uint32_t trailers = 0;       // 1: behind a body that is not counted
   std::uint32_t asks = 0;           // 1: 100 (Continue) at once
@@ -36,8 +36,8 @@ struct AnswerPlan {
 };
 // With 103 twice: the usual one.
 inline constexpr std::uint32_t kInterim[] = {103, 100, 102, 199, 103};
-inline std::uint32_t interim_status(const AnswerPlan& answer) {
-  return kInterim[answer.kind % std::size(kInterim)];
+inline std::uint32_t interim_status(const ResponsePlan& response) {
+  return kInterim[response.kind % std::size(kInterim)];
 }
 
 struct RequestPlan {
@@ -53,7 +53,7 @@ struct RequestPlan {
   std::uint32_t stalls = 0;    // 1: the end of the body never comes
   std::uint32_t urgent = 0;    // 1: of the higher class, if the pools have classes
   std::uint32_t fields = 0;    // bytes of one more field of its head
-  std::vector<AnswerPlan> answers;  // by attempt; later attempts are answered in order
+  std::vector<ResponsePlan> responses;  // by attempt; later attempts are answered in order
   bool body_follows() const { return size != 0 && (method == 1 || method == 3); }
 };
 inline constexpr const char* kMethods[] = {"GET", "POST", "HEAD", "PUT", "CONNECT", "GET"};
@@ -104,7 +104,7 @@ struct Plan {
 
 // Calls visit(number) for each number of one element, in the order of its script.
 template <class Visit>
-void each_number(AnswerPlan& one, const Visit& visit) {
+void each_number(ResponsePlan& one, const Visit& visit) {
   for (std::uint32_t* number :
        {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end, &one.rogue, &one.trailers,
         &one.asks, &one.auth, &one.fields, &one.stops_reading, &one.kind, &one.pause}) {
@@ -156,7 +156,7 @@ inline std::string script_of(const Plan& plan) {
     print(out, "client", client);
     for (const RequestPlan& one : client.requests) {
       print(out, "request", one);
-      for (const AnswerPlan& answer : one.answers) print(out, "answer", answer);
+      for (const ResponsePlan& response : one.responses) print(out, "answer", response);
     }
   }
   return out.str();
@@ -185,7 +185,7 @@ inline Plan plan_of(std::istream& script) {
     } else if (word == "request" && !plan.clients.empty()) {
       each_number(plan.clients.back().requests.emplace_back(), number);
     } else if (word == "answer" && last != nullptr) {
-      each_number(last->answers.emplace_back(), number);
+      each_number(last->responses.emplace_back(), number);
     }
   }
   return plan;

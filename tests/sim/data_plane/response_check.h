@@ -34,7 +34,7 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
     account.complain(one, one.token + " received a response to no attempt");
   }
   if (one.attempt < one.attempts.size()) {
-    account.check_pad(one, one.attempts[one.attempt].answer.fields, pad);
+    account.check_pad(one, one.attempts[one.attempt].response.fields, pad);
     account.note_received(one, one.attempts[one.attempt]);
   }
   return one.method() != "HEAD" && status != 204 && status != 304;

@@ -106,17 +106,17 @@ class ScriptedH2Origin {
     account_.check_attempt(one, wire_);
     stream.attempt = one.attempts.size();
     AttemptRecord& attempt = one.attempts.emplace_back();
-    if (stream.attempt < one.plan.answers.size()) attempt.answer = one.plan.answers[stream.attempt];
+    if (stream.attempt < one.plan.responses.size()) attempt.response = one.plan.responses[stream.attempt];
     attempt.reused = id != 1;
     attempt.wire = &wire_;
     attempt.session = true;
     attempt.consumed = wire_.consumed;
     account_.check_pad(one, one.plan.fields, stream.pad);
-    if (attempt.answer.stops_reading != 0 && one.plan.body_follows()) stopped_reading_ = wire_.spoilt = true;
+    if (attempt.response.stops_reading != 0 && one.plan.body_follows()) stopped_reading_ = wire_.spoilt = true;
     if (window_ != 0 && id % 8 == 5) set_window(1000 + window_ * static_cast<std::uint32_t>(id) % 59'000);
-    if (attempt.answer.asks != 0 || one.plan.expect == Expecting::strict)
+    if (attempt.response.asks != 0 || one.plan.expect == Expecting::strict)
       inform(id, "100", one.token + "/" + std::to_string(stream.attempt));
-    if (attempt.answer.early != 0) answer(id, stream);
+    if (attempt.response.early != 0) start_response(id, stream);
   }
   void inform(std::int32_t id, const std::string& status, const std::string& mark) {
     const std::array<nghttp2_nv, 2> head{field(":status", status), field(kMarkField, mark)};
@@ -130,13 +130,13 @@ class ScriptedH2Origin {
     if (stream.received != stream.request->body_size()) {
       account_.complain(*stream.request, stream.request->token + ": an origin received a body of another length");
     }
-    answer(id, stream);
+    start_response(id, stream);
   }
-  void answer(std::int32_t id, Stream& stream) {
+  void start_response(std::int32_t id, Stream& stream) {
     if (std::exchange(stream.answered, true)) return;
     RequestRecord& one = *stream.request;
     AttemptRecord& attempt = one.attempts[stream.attempt];
-    const AnswerPlan& plan = attempt.answer;
+    const ResponsePlan& plan = attempt.response;
     const std::string mark = one.token + "/" + std::to_string(stream.attempt);
     for (std::uint32_t n = 0; n < plan.informational; ++n) inform(id, std::to_string(interim_status(plan)), mark);
     attempt.refused = plan.status == 421 || (plan.status == 0 && plan.size % 3 != 2);
@@ -147,10 +147,10 @@ class ScriptedH2Origin {
       return;
     }
     if (plan.rogue != 0) send_rogue(id, plan.rogue);
-    account_.note_answer(attempt);
+    account_.note_response(attempt);
     respond(id, stream, plan, mark);
-    leaves_ |= plan.end == AnswerEnd::surplus;
-    resets_ |= plan.end == AnswerEnd::reset;
+    leaves_ |= plan.end == ResponseEnd::surplus;
+    resets_ |= plan.end == ResponseEnd::reset;
   }
   // DATA where a head must come: the request fails, and no byte of it reaches a client.
   void send_rogue(std::int32_t id, std::uint32_t size) {
@@ -168,15 +168,15 @@ class ScriptedH2Origin {
                          static_cast<char>(stream)};
     wire_.flying.append(head, sizeof head).append(size, 'X');
   }
-  void respond(std::int32_t id, Stream& stream, const AnswerPlan& plan, const std::string& mark) {
+  void respond(std::int32_t id, Stream& stream, const ResponsePlan& plan, const std::string& mark) {
     const bool bare = stream.request->method() == "HEAD" || plan.status == 204 || plan.status == 304;
     if (!bare) stream.body = marked(stream.request->token, plan.size);
-    if (plan.end == AnswerEnd::silent && stream.body.empty()) return;
-    if (!bare && (plan.end == AnswerEnd::fin || plan.end == AnswerEnd::reset)) {
+    if (plan.end == ResponseEnd::silent && stream.body.empty()) return;
+    if (!bare && (plan.end == ResponseEnd::fin || plan.end == ResponseEnd::reset)) {
       if (!stream.body.empty()) stream.body.pop_back();
       stream.error = NGHTTP2_INTERNAL_ERROR;
     }
-    stream.silent = plan.end == AnswerEnd::silent;
+    stream.silent = plan.end == ResponseEnd::silent;
     if (stream.silent) stream.body.pop_back();
     if (plan.trailers != 0 && plan.framing != 0 && !bare) stream.trailer = mark;
     const std::string status = std::to_string(plan.status), length = std::to_string(plan.size);

@@ -51,8 +51,8 @@ class ScriptedOrigin {
     account_.log(head.first, served_);
     account_.check_attempt(*current_, wire_);
     AttemptRecord& attempt = current_->attempts.emplace_back();
-    const auto& answers = current_->plan.answers;
-    if (current_->attempts.size() <= answers.size()) attempt.answer = answers[current_->attempts.size() - 1];
+    const auto& responses = current_->plan.responses;
+    if (current_->attempts.size() <= responses.size()) attempt.response = responses[current_->attempts.size() - 1];
     attempt.reused = served_++ != 0;
     attempt.wire = &wire_;
     attempt.consumed = wire_.consumed;
@@ -61,14 +61,14 @@ class ScriptedOrigin {
     tail_ = false;
     credentials_ = head.field("authorization").starts_with("Negotiate");
     account_.check_pad(*current_, current_->plan.fields, head.field(kPadField));
-    stopped_reading_ = wire_.spoilt = attempt.answer.stops_reading != 0 && current_->plan.body_follows();
+    stopped_reading_ = wire_.spoilt = attempt.response.stops_reading != 0 && current_->plan.body_follows();
     if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {
       account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
     }
-    if (attempt.answer.asks != 0 || current_->plan.expect == Expecting::strict) say_go_on();
-    switching_ = current_->plan.method == kUpgrade && attempt.answer.status == 200;
-    if (attempt.answer.early != 0) switching_ ? switch_protocol() : answer();
+    if (attempt.response.asks != 0 || current_->plan.expect == Expecting::strict) say_go_on();
+    switching_ = current_->plan.method == kUpgrade && attempt.response.status == 200;
+    if (attempt.response.early != 0) switching_ ? switch_protocol() : start_response();
     return true;
   }
   void on_body(std::string_view bytes) {
@@ -91,7 +91,7 @@ class ScriptedOrigin {
     if (received_ != current_->body_size())
       account_.complain(*current_, current_->token + ": an origin received a body of another length");
     if (switching_) return enter_tunnel();
-    answer();
+    start_response();
     current_ = nullptr;
   }
   bool switched() const { return switched_; }
@@ -110,49 +110,50 @@ class ScriptedOrigin {
   void enter_tunnel() {
     if (std::exchange(switched_, true)) return;
     AttemptRecord& attempt = current_->attempts.back();
-    if (attempt.answer.early == 0) switch_protocol();
+    if (attempt.response.early == 0) switch_protocol();
     tunnel_.begin(*current_);
   }
-  void answer() {
+  void start_response() {
     if (std::exchange(answered_, true)) return;
     AttemptRecord& attempt = current_->attempts.back();
-    const AnswerPlan& answer = attempt.answer;
+    const ResponsePlan& response = attempt.response;
     std::string text;
-    const std::string interim = "HTTP/1.1 " + std::to_string(interim_status(answer)) + " Interim\r\n" + mark() + "\r\n";
-    for (std::uint32_t n = 0; n < answer.informational; ++n) text += interim;
-    if (answer.status != 0) append_final(text, answer);
-    account_.note_answer(attempt);
-    attempt.refused = answer.status == 421;
-    if (answer.auth != 0 || credentials_) owner_ = current_->client;
-    const bool silent = answer.end == AnswerEnd::silent;
-    const bool cut = answer.status == 0 || answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
-    if ((cut || silent) && answer.status != 0 && !text.empty()) text.pop_back();
-    if (answer.end == AnswerEnd::surplus && answer.status != 0 && answer.framing != 2) {
+    const std::string interim =
+        "HTTP/1.1 " + std::to_string(interim_status(response)) + " Interim\r\n" + mark() + "\r\n";
+    for (std::uint32_t n = 0; n < response.informational; ++n) text += interim;
+    if (response.status != 0) append_final(text, response);
+    account_.note_response(attempt);
+    attempt.refused = response.status == 421;
+    if (response.auth != 0 || credentials_) owner_ = current_->client;
+    const bool silent = response.end == ResponseEnd::silent;
+    const bool cut = response.status == 0 || response.end == ResponseEnd::fin || response.end == ResponseEnd::reset;
+    if ((cut || silent) && response.status != 0 && !text.empty()) text.pop_back();
+    if (response.end == ResponseEnd::surplus && response.status != 0 && response.framing != 2) {
       text += kSurplus;
       wire_.glued = kSurplus.size();
       surplus_ = true;
     }
     wire_.flying += text;
-    resets_ = answer.end == AnswerEnd::reset;
-    wire_.ended = !silent && ((cut && !resets_) || answer.framing == 2);
+    resets_ = response.end == ResponseEnd::reset;
+    wire_.ended = !silent && ((cut && !resets_) || response.framing == 2);
   }
-  void append_final(std::string& text, const AnswerPlan& answer) const {
-    text += "HTTP/1.1 " + std::to_string(answer.status) + " Text\r\n" + mark();
-    if (answer.auth != 0) text += "WWW-Authenticate: Negotiate\r\n";
-    if (answer.pause != 0) text += "Retry-After: " + std::to_string(answer.pause) + "\r\n";
-    if (answer.fields != 0) text += "X-Pad: " + marked(current_->token, answer.fields) + "\r\n";
-    const bool bare = current_->method() == "HEAD" || answer.status == 204 || answer.status == 304;
-    const std::string body = bare ? "" : marked(current_->token, answer.size);
-    if (answer.status == 204 || answer.status == 304) {
+  void append_final(std::string& text, const ResponsePlan& response) const {
+    text += "HTTP/1.1 " + std::to_string(response.status) + " Text\r\n" + mark();
+    if (response.auth != 0) text += "WWW-Authenticate: Negotiate\r\n";
+    if (response.pause != 0) text += "Retry-After: " + std::to_string(response.pause) + "\r\n";
+    if (response.fields != 0) text += "X-Pad: " + marked(current_->token, response.fields) + "\r\n";
+    const bool bare = current_->method() == "HEAD" || response.status == 204 || response.status == 304;
+    const std::string body = bare ? "" : marked(current_->token, response.size);
+    if (response.status == 204 || response.status == 304) {
       text += "\r\n";
-    } else if (answer.framing == 2) {
+    } else if (response.framing == 2) {
       text += "Connection: close\r\n\r\n" + body;
-    } else if (answer.framing == 1) {
+    } else if (response.framing == 1) {
       text += "Transfer-Encoding: chunked\r\n\r\n";
       std::string tail = mark().replace(0, 4, "X-Tail");
-      if (!bare) append_chunks(text, body, 3000, answer.trailers != 0 ? tail : "");
+      if (!bare) append_chunks(text, body, 3000, response.trailers != 0 ? tail : "");
     } else {
-      text += "Content-Length: " + std::to_string(answer.size) + "\r\n\r\n" + body;
+      text += "Content-Length: " + std::to_string(response.size) + "\r\n\r\n" + body;
     }
   }
 

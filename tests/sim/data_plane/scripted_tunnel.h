@@ -17,8 +17,8 @@ class ScriptedTunnel {
   // The request is known after 101. Returns true if the origin speaks at once.
   bool begin(RequestRecord& one) {
     request_ = &one;
-    answer_ = one.attempts.back().answer;
-    if (answer_.end == AnswerEnd::surplus) return false;
+    response_ = one.attempts.back().response;
+    if (response_.end == ResponseEnd::surplus) return false;
     speak();
     return true;
   }
@@ -61,16 +61,16 @@ class ScriptedTunnel {
     if (lost_) return;
     account_.check_attempt(*one, wire_);
     AttemptRecord& attempt = one->attempts.emplace_back();
-    if (!one->plan.answers.empty()) attempt.answer = one->plan.answers[0];
+    if (!one->plan.responses.empty()) attempt.response = one->plan.responses[0];
     attempt.wire = &wire_;
     begin(*one);
   }
   void speak() {
     if (std::exchange(spoke_, true)) return;
-    wire_.flying += marked(request_->token, answer_.size);
-    resets_ = answer_.end == AnswerEnd::reset;
-    wire_.ended = !resets_ && answer_.end != AnswerEnd::silent;
-    account_.log("tunnel speaks", answer_.size);
+    wire_.flying += marked(request_->token, response_.size);
+    resets_ = response_.end == ResponseEnd::reset;
+    wire_.ended = !resets_ && response_.end != ResponseEnd::silent;
+    account_.log("tunnel speaks", response_.size);
   }
   // FIN of the client, in order: everything has come.
   void see_end() {
@@ -89,7 +89,7 @@ class ScriptedTunnel {
   Account& account_;
   VirtualWire& wire_;
   RequestRecord* request_ = nullptr;
-  AnswerPlan answer_;
+  ResponsePlan response_;
   std::string name_;
   std::uint64_t received_ = 0;
   bool spoke_ = false, resets_ = false, over_ = false, lost_ = false;

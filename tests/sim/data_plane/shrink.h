@@ -76,11 +76,11 @@ bool lower(Plan& plan, const Pick& pick, std::size_t from = 0, std::size_t to = 
 
 inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
   const auto at = [=](Plan& p) -> RequestPlan& { return p.clients[c].requests[r]; };
-  bool less = leave_out(plan, [&](Plan& p) -> std::vector<AnswerPlan>& { return at(p).answers; });
+  bool less = leave_out(plan, [&](Plan& p) -> std::vector<ResponsePlan>& { return at(p).responses; });
   less |= lower(plan, at);
-  for (std::size_t a = 0; a < at(plan).answers.size(); ++a) {
+  for (std::size_t a = 0; a < at(plan).responses.size(); ++a) {
     less |= lower(
-        plan, [&](Plan& p) -> AnswerPlan& { return at(p).answers[a]; }, 1);  // not the status
+        plan, [&](Plan& p) -> ResponsePlan& { return at(p).responses[a]; }, 1);  // not the status
   }
   return less;
 }

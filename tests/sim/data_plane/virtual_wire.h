@@ -90,7 +90,7 @@ struct VirtualWire {
   std::string flying, arrived;  // of the peer
   std::string outgoing;         // of the proxy
   // The last bytes of `flying` that arrive together with the byte before them: later, the reader could not tell them
-  // from the answer to the next request.
+  // from the response to the next request.
   std::size_t glued = 0;
   std::uint64_t consumed = 0;  // bytes that the proxy has read
   std::vector<Noise> noise;    // in what the peer sends

@@ -1,4 +1,4 @@
-// The answer of /pools/{origin}/advice.
+// The response of /pools/{origin}/advice.
 #include "pool/directory/size_advice.h"
 #include "proxy/config/text.h"
 #include "proxy/server/admin/handlers/analysis.h"
@@ -82,12 +82,12 @@ Json json_of(const pool::SizeAdvice& a, const pool::Limits& limits) {
 }
 }  // namespace
 
-Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
+Response advice_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
   std::optional<Duration> wait;
   if (const auto text = query_value(target, "wait")) {
     wait = config::parse_duration(*text);
     if (!wait || *wait <= Duration::zero()) {
-      return error_answer(400, "wait: `" + *text + R"(` is no duration above zero like "20ms" or "1s")");
+      return error_response(400, "wait: `" + *text + R"(` is no duration above zero like "20ms" or "1s")");
     }
   }
   Json json;
@@ -101,7 +101,7 @@ Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study, std::str
                      std::to_string(pool::kFewestBorrows) + " are needed";
     add_old_names(json, {{"reason", "why_not"}});
   }
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 }  // namespace carpool::proxy::admin

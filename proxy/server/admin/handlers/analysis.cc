@@ -149,19 +149,19 @@ std::string refusal_sentence(const metrics::RefusalSample& one) {
 }
 }  // namespace
 
-Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study) {
+Response explain_response(const PoolInfo& pool, const PoolAnalysis& study) {
   std::vector<std::string> lines = explain(pool.snapshot, study.circumstances);
   for (const metrics::Labelled& one : study.intercepts) lines.push_back(intercept_sentence(one));
   for (const metrics::RefusalSample& one : study.refusals) lines.push_back(refusal_sentence(one));
   if (study.credentials) say_credentials(lines, *study.credentials);
   Json json{{"origin", pool.origin}, {"explanation", std::move(lines)}};
   add_old_names(json, {{"explanation", "sentences"}});
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
-Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
+Response what_if_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
   Settings changed{study.limits, study.wait_timeout};
-  if (const auto wrong = Changes(target, changed).apply()) return error_answer(400, *wrong);
+  if (const auto wrong = Changes(target, changed).apply()) return error_response(400, *wrong);
   const pool::Workload load = workload_of(pool, study);
   const pool::SimulationResult now = simulate(load, study.limits, study.wait_timeout);
   const pool::SimulationResult then = simulate(load, changed.limits, changed.wait_timeout);
@@ -177,7 +177,7 @@ Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::st
                                                                       "simulate."}
                                            : sentences(now, then);
   add_old_names(json, {{"current", "present"}, {"simulated", "what_if"}, {"explanation", "sentences"}});
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 }  // namespace carpool::proxy::admin

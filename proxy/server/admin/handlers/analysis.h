@@ -10,10 +10,10 @@
 
 namespace carpool::proxy::admin {
 
-Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study);
+Response explain_response(const PoolInfo& pool, const PoolAnalysis& study);
 // `target`: the request's, whose parameter `wait` states the wait that the size shall keep.
-Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
+Response advice_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 // The query of `target` names the settings to change.
-Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
+Response what_if_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 
 }  // namespace carpool::proxy::admin

@@ -42,14 +42,14 @@ Json series_of(const History::Past& past) {
 }  // namespace
 
 // An origin that has no points yet has empty lists.
-Response history_answer(const Call& call) {
+Response history_response(const Call& call) {
   const History* const history = call.view.history();
   const std::string origin = query_value(call.request.target, "origin").value_or(std::string());
   std::optional<History::Past> past;
   if (history != nullptr) past = history->of(origin, Clock::now());
-  Json answer{{"origin", or_null(origin)}, {"every_seconds", seconds(History::kEvery)}};
-  answer.update(series_of(past.value_or(History::Past{})));
-  return json_answer(200, answer);
+  Json response{{"origin", or_null(origin)}, {"every_seconds", seconds(History::kEvery)}};
+  response.update(series_of(past.value_or(History::Past{})));
+  return json_response(200, response);
 }
 
 }  // namespace carpool::proxy::admin

@@ -5,6 +5,6 @@
 
 namespace carpool::proxy::admin {
 
-Response history_answer(const Call& call);
+Response history_response(const Call& call);
 
 }  // namespace carpool::proxy::admin

@@ -52,8 +52,8 @@ std::string borrower_text(const BorrowerInfo& borrower) {
   return text;
 }
 
-Response leaks_answer(std::vector<LeakRecord> leaks, Instant now) {
-  return list_answer("leaks", std::move(leaks), [now](const LeakRecord& leak) { return json_of(leak, now); });
+Response leaks_response(std::vector<LeakRecord> leaks, Instant now) {
+  return list_response("leaks", std::move(leaks), [now](const LeakRecord& leak) { return json_of(leak, now); });
 }
 
 }  // namespace carpool::proxy::admin

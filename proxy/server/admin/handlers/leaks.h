@@ -12,6 +12,6 @@ namespace carpool::proxy::admin {
 
 // "GET http://a.example/x of 127.0.0.1:5000 (pid 7, uid 1000), receiving the response body"
 std::string borrower_text(const BorrowerInfo& borrower);
-Response leaks_answer(std::vector<LeakRecord> leaks, Instant now);
+Response leaks_response(std::vector<LeakRecord> leaks, Instant now);
 
 }  // namespace carpool::proxy::admin

@@ -12,7 +12,7 @@ namespace {
 Response shown(const LogLevels& levels) {
   Json modules = Json::object();
   for (const auto& [module, level] : levels.modules) modules[module] = level;
-  return json_answer(200, {{"level", levels.level}, {"modules", std::move(modules)}});
+  return json_response(200, {{"level", levels.level}, {"modules", std::move(modules)}});
 }
 
 bool well_formed(const Json& body) {
@@ -31,34 +31,34 @@ std::string text_in(const Json& body, const char* name) {
 
 }  // namespace
 
-Response log_level_answer(const Call& call) {
+Response log_level_response(const Call& call) {
   if (query_value(call.request.target, "level") || query_value(call.request.target, "module")) {
-    return error_answer(400, "GET takes no level and no module: PUT sets them");
+    return error_response(400, "GET takes no level and no module: PUT sets them");
   }
   return shown(call.control.log_levels());
 }
 
-Response set_log_level_answer(const Call& call) {
+Response set_log_level_response(const Call& call) {
   const auto asked_level = query_value(call.request.target, "level");
   const auto asked_module = query_value(call.request.target, "module");
   if ((asked_level && asked_level->empty()) || (asked_module && asked_module->empty())) {
-    return error_answer(400, "level and module must not be empty");
+    return error_response(400, "level and module must not be empty");
   }
   std::string level = asked_level.value_or("");
   std::string module = asked_module.value_or("");
   if (!call.request.body.empty()) {
     const Result<Json> read = read_json<Json>(call.request.body, {2, 16});
     if (!read || !well_formed(*read)) {
-      return error_answer(400, R"(the body must be {"level": "debug", "module": "tls"})");
+      return error_response(400, R"(the body must be {"level": "debug", "module": "tls"})");
     }
     const Json& body = *read;
     if (!known(text_in(body, "level"), text_in(body, "module")))
-      return error_answer(400, "the body's level or module is not known; /openapi.json lists them");
+      return error_response(400, "the body's level or module is not known; /openapi.json lists them");
     if (level.empty()) level = text_in(body, "level");
     if (module.empty()) module = text_in(body, "module");
   }
-  if (level.empty()) return error_answer(400, "level is missing: ?level=debug, or a JSON body");
-  if (Status set = call.control.set_log_level(module, level); !set) return error_answer(400, set.fault().detail);
+  if (level.empty()) return error_response(400, "level is missing: ?level=debug, or a JSON body");
+  if (Status set = call.control.set_log_level(module, level); !set) return error_response(400, set.fault().detail);
   return shown(call.control.log_levels());
 }
 

@@ -5,8 +5,8 @@
 
 namespace carpool::proxy::admin {
 
-Response log_level_answer(const Call& call);
+Response log_level_response(const Call& call);
 // Takes level and module from the query, otherwise from a JSON body {"level": …, "module": …}.
-Response set_log_level_answer(const Call& call);
+Response set_log_level_response(const Call& call);
 
 }  // namespace carpool::proxy::admin

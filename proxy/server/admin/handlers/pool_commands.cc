@@ -12,16 +12,16 @@ Response give_order(const Call& call, const PoolInfo& pool, PoolCommand command)
   PoolOrder order{command, std::nullopt};
   if (const auto text = query_value(call.request.target, "for")) {
     if (command != PoolCommand::pause && command != PoolCommand::drain) {
-      return error_answer(400, "for: only pause and drain last for a time");
+      return error_response(400, "for: only pause and drain last for a time");
     }
     order.lasts = config::parse_duration(*text);
     if (!order.lasts || *order.lasts <= Duration::zero()) {
-      return error_answer(400, "for: `" + *text + R"(` is no duration above zero, such as "30s" or "10m")");
+      return error_response(400, "for: `" + *text + R"(` is no duration above zero, such as "30s" or "10m")");
     }
   }
-  Response answer;
-  answer.later = call.control.order(pool.origin, order);
-  return answer;
+  Response response;
+  response.later = call.control.order(pool.origin, order);
+  return response;
 }
 
 namespace {
@@ -40,10 +40,10 @@ const char* outcome(PoolCommand command) {
 }
 }  // namespace
 
-Response pool_order_answer(const PoolOrder& order) {
+Response pool_order_response(const PoolOrder& order) {
   Json json{{"status", outcome(order.command)}};
   if (order.lasts) json["resumes_in_seconds"] = seconds(*order.lasts);
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 }  // namespace carpool::proxy::admin

@@ -14,6 +14,6 @@ Response order_route(const Call& call, const PoolInfo& pool) {
   return give_order(call, pool, command);
 }
 // Returns 200 and the pool's new state.
-Response pool_order_answer(const PoolOrder& order);
+Response pool_order_response(const PoolOrder& order);
 
 }  // namespace carpool::proxy::admin

@@ -186,12 +186,12 @@ Json json_of(const PoolInfo& facts) {
   return json;
 }
 
-Response pools_answer(std::vector<PoolInfo> pools) {
-  return list_answer("pools", std::move(pools), [](const PoolInfo& pool) { return json_of(pool); });
+Response pools_response(std::vector<PoolInfo> pools) {
+  return list_response("pools", std::move(pools), [](const PoolInfo& pool) { return json_of(pool); });
 }
 
-Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
-                     const std::vector<AddressInfo>& addresses) {
+Response pool_response(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
+                       const std::vector<AddressInfo>& addresses) {
   Json json = json_of(pool);
   json["histograms"] = histograms(connections);
   json["addresses"] = Json::array();
@@ -207,14 +207,14 @@ Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& co
                                  {"response_seconds", response},
                                  {"share", one.share}});
   }
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
-Response connections_answer(std::vector<ConnectionInfo> connections) {
-  return list_answer("connections", std::move(connections), [](const ConnectionInfo& one) { return json_of(one); });
+Response connections_response(std::vector<ConnectionInfo> connections) {
+  return list_response("connections", std::move(connections), [](const ConnectionInfo& one) { return json_of(one); });
 }
 
-Response pool_metrics_answer(const std::vector<PoolInfo>& pools) {
+Response pool_metrics_response(const std::vector<PoolInfo>& pools) {
   Json json = Json::object();
   for (const PoolInfo& pool : pools) {
     const Snapshot& s = pool.snapshot;
@@ -227,7 +227,7 @@ Response pool_metrics_answer(const std::vector<PoolInfo>& pools) {
                          {"closed", s.created - std::min(active, s.created)},
                          {"failures", s.failed_total()}};
   }
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 metrics::OriginSample sample_of(const PoolInfo& facts) {
@@ -305,10 +305,10 @@ metrics::Sample take_sample(const AdminView& view) {
   return sample;
 }
 
-Response metrics_answer(const AdminView& view, const metrics::Registry& registry) {
-  Response answer = text_answer(200, metrics::kContentType, {});
-  answer.pieces = std::make_unique<Scrape>(registry, take_sample(view));
-  return answer;
+Response metrics_response(const AdminView& view, const metrics::Registry& registry) {
+  Response response = text_response(200, metrics::kContentType, {});
+  response.pieces = std::make_unique<Scrape>(registry, take_sample(view));
+  return response;
 }
 
 }  // namespace carpool::proxy::admin

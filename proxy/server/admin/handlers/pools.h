@@ -9,18 +9,18 @@
 
 namespace carpool::proxy::admin {
 
-Response pools_answer(std::vector<PoolInfo> pools);
+Response pools_response(std::vector<PoolInfo> pools);
 // Includes live histograms of the connections' ages, idle times and uses.
-Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
-                     const std::vector<AddressInfo>& addresses);
-Response connections_answer(std::vector<ConnectionInfo> connections);
+Response pool_response(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
+                       const std::vector<AddressInfo>& addresses);
+Response connections_response(std::vector<ConnectionInfo> connections);
 // SimplePool's counters per URI; the format is fixed by a golden file.
-Response pool_metrics_answer(const std::vector<PoolInfo>& pools);
+Response pool_metrics_response(const std::vector<PoolInfo>& pools);
 
 metrics::OriginSample sample_of(const PoolInfo& pool);
 // Everything that a scrape shows besides the registry. Any thread but a loop.
 metrics::Sample take_sample(const AdminView& view);
 // Takes the sample here, atomically; its text is generated as it is read.
-Response metrics_answer(const AdminView& view, const metrics::Registry& registry);
+Response metrics_response(const AdminView& view, const metrics::Registry& registry);
 
 }  // namespace carpool::proxy::admin

@@ -39,21 +39,21 @@ Json changes_of(const ReloadReport& report) {
 
 Response reload_route(const Call& call) {
   const std::string dry = query_value(call.request.target, "dry_run").value_or("0");
-  if (dry != "0" && dry != "1") return error_answer(400, "dry_run must be 0 or 1");
-  Response answer;
-  answer.later = call.control.reload(dry == "1");
-  return answer;
+  if (dry != "0" && dry != "1") return error_response(400, "dry_run must be 0 or 1");
+  Response response;
+  response.later = call.control.reload(dry == "1");
+  return response;
 }
 
-Response reload_answer(const ReloadReport& report) {
-  if (report.outcome == Outcome::busy) return error_answer(409, report.mistakes.front());
+Response reload_response(const ReloadReport& report) {
+  if (report.outcome == Outcome::busy) return error_response(409, report.mistakes.front());
   if (report.outcome == Outcome::refused) {
-    return problem_answer(400, "reload refused: " + report.mistakes.front(), {{"mistakes", report.mistakes}});
+    return problem_response(400, "reload refused: " + report.mistakes.front(), {{"mistakes", report.mistakes}});
   }
-  return json_answer(200, {{"status", status_of(report.outcome)},
-                           {"changes", changes_of(report)},
-                           {"renewed", report.renewed},
-                           {"warnings", report.warnings}});
+  return json_response(200, {{"status", status_of(report.outcome)},
+                             {"changes", changes_of(report)},
+                             {"renewed", report.renewed},
+                             {"warnings", report.warnings}});
 }
 
 }  // namespace carpool::proxy::admin

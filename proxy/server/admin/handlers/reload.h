@@ -7,6 +7,6 @@ namespace carpool::proxy::admin {
 
 Response reload_route(const Call& call);
 // Returns 200; 400 with the errors if it was refused; 409 if a reload is not possible now.
-Response reload_answer(const ReloadReport& report);
+Response reload_response(const ReloadReport& report);
 
 }  // namespace carpool::proxy::admin

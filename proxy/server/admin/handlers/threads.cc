@@ -17,7 +17,7 @@ Json sources_of(const ThreadsInfo& facts) {
 
 }  // namespace
 
-Response threads_answer(const ThreadsInfo& facts) {
+Response threads_response(const ThreadsInfo& facts) {
   Json json;
   json["strategy"] = facts.strategy;
   json["min"] = facts.min;
@@ -47,7 +47,7 @@ Response threads_answer(const ThreadsInfo& facts) {
                         {"max_running", facts.background.max_running},
                         {"executed", facts.background.executed},
                         {"tasks", tasks}};
-  return json_answer(200, json);
+  return json_response(200, json);
 }
 
 }  // namespace carpool::proxy::admin

@@ -6,6 +6,6 @@
 
 namespace carpool::proxy::admin {
 
-Response threads_answer(const ThreadsInfo& facts);
+Response threads_response(const ThreadsInfo& facts);
 
 }  // namespace carpool::proxy::admin

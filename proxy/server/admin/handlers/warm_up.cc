@@ -18,20 +18,21 @@ Response warm_up_route(const Call& call, const pool::Origin& origin) {
   if (const auto text = query_value(call.request.target, "size")) {
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), size);
     if (error != std::errc{} || end != text->data() + text->size() || size < 1 || size > kMost) {
-      return error_answer(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMost));
+      return error_response(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMost));
     }
   }
   Result<std::unique_ptr<PendingResponse>> order = call.control.warm_up(origin, size);
-  if (!order) return error_answer(order.fault().kind == FaultKind::origins_exhausted ? 503 : 403, order.fault().detail);
-  Response answer;
-  answer.later = std::move(*order);
-  return answer;
+  if (!order)
+    return error_response(order.fault().kind == FaultKind::origins_exhausted ? 503 : 403, order.fault().detail);
+  Response response;
+  response.later = std::move(*order);
+  return response;
 }
 
-Response warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure) {
+Response warm_up_response(std::uint32_t made, const std::optional<std::string>& failure) {
   Json json{{"opened", made}, {"failure", or_null(failure)}};
   add_old_names(json, {{"opened", "made"}});
-  return failure ? problem_answer(502, *failure, json) : json_answer(200, json);
+  return failure ? problem_response(502, *failure, json) : json_response(200, json);
 }
 
 }  // namespace carpool::proxy::admin

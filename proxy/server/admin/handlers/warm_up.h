@@ -13,6 +13,6 @@ namespace carpool::proxy::admin {
 
 Response warm_up_route(const Call& call, const pool::Origin& origin);
 // Returns 200 if all wanted connections are open, otherwise 502 with the first failure.
-Response warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure);
+Response warm_up_response(std::uint32_t made, const std::optional<std::string>& failure);
 
 }  // namespace carpool::proxy::admin

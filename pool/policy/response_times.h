@@ -1,5 +1,5 @@
-// AnswerTimes: what one loop counts of an origin's answers and of waits, for SizeController. One writer, any number of
-// readers at any time. Times are in buckets whose width is a sixteenth of their value.
+// ResponseTimes: what one loop counts of an origin's responses and of waits, for SizeController. One writer, any number
+// of readers at any time. Times are in buckets whose width is a sixteenth of their value.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace carpool::pool {
 
 // The counts of all loops; the difference of two is what was counted in between.
-struct AnswerCounts {
+struct ResponseCounts {
   static constexpr std::size_t kParts = 16, kBuckets = kParts * 24;  // up to 67 s; longer ones are in the last
 
   std::array<std::uint32_t, kBuckets> times{};
@@ -36,22 +36,22 @@ struct AnswerCounts {
     return std::chrono::nanoseconds(((bucket % kParts + kParts) * width * 2 + width) * 500);
   }
 
-  AnswerCounts since(const AnswerCounts& before) const {
-    AnswerCounts passed;
+  ResponseCounts since(const ResponseCounts& before) const {
+    ResponseCounts passed;
     // Each count wraps around by itself.
     for (std::size_t i = 0; i < kBuckets; ++i) passed.times[i] = times[i] - before.times[i];
     passed.refused = refused - before.refused;
     passed.late = late - before.late;
     return passed;
   }
-  std::uint64_t answers() const {
+  std::uint64_t responses() const {
     std::uint64_t sum = 0;
     for (const std::uint32_t count : times) sum += count;
     return sum;
   }
-  // Zero without answers.
+  // Zero without responses.
   Duration median() const {
-    const std::uint64_t all = answers();
+    const std::uint64_t all = responses();
     std::uint64_t below = 0;
     for (std::size_t i = 0; i < kBuckets; ++i) {
       below += times[i];
@@ -61,18 +61,18 @@ struct AnswerCounts {
   }
 };
 
-class AnswerTimes {
+class ResponseTimes {
  public:
-  AnswerTimes() = default;
-  AnswerTimes(const AnswerTimes&) = delete;
-  AnswerTimes& operator=(const AnswerTimes&) = delete;
+  ResponseTimes() = default;
+  ResponseTimes(const ResponseTimes&) = delete;
+  ResponseTimes& operator=(const ResponseTimes&) = delete;
 
   // On the loop's thread.
-  void answered(Duration time) { add(times_[AnswerCounts::bucket_of(time)]); }
+  void answered(Duration time) { add(times_[ResponseCounts::bucket_of(time)]); }
   void refused() { add(refused_); }
   void late() { add(late_); }
 
-  void read(AnswerCounts& into) const {
+  void read(ResponseCounts& into) const {
     // relaxed: counts that publish nothing.
     for (std::size_t i = 0; i < times_.size(); ++i) into.times[i] += times_[i].load(std::memory_order_relaxed);
     into.refused += refused_.load(std::memory_order_relaxed);
@@ -83,7 +83,7 @@ class AnswerTimes {
   using Count = std::atomic<std::uint32_t>;
   static void add(Count& count) { count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
-  alignas(kCacheLine) std::array<Count, AnswerCounts::kBuckets> times_{};
+  alignas(kCacheLine) std::array<Count, ResponseCounts::kBuckets> times_{};
   Count refused_{0}, late_{0};
 };
 
