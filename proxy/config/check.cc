@@ -44,7 +44,7 @@ class Checker {
     const Place place = places_.of(key);
     return {file_, place.line, place.column, without_numbers(key), std::move(text)};
   }
-  void mistake(const std::string& key, std::string text) { reading_.mistakes.push_back(at(key, std::move(text))); }
+  void error(const std::string& key, std::string text) { reading_.errors.push_back(at(key, std::move(text))); }
 
   // "line 12": the place of the other key in a conflict of two.
   std::string line_of(const std::string& key) const { return "line " + std::to_string(places_.of(key).line); }
@@ -55,8 +55,8 @@ class Checker {
       if (address.empty() || any_port(address) || places_.wrong(key)) return;
       const auto [first, added] = seen.emplace(address, key);
       if (added) return;
-      mistake(key, in_quotes(address) + " is " + without_numbers(first->second) + " already (" +
-                       line_of(first->second) + "), expected an address of its own");
+      error(key, in_quotes(address) + " is " + without_numbers(first->second) + " already (" + line_of(first->second) +
+                     "), expected an address of its own");
     };
     for (std::size_t i = 0; i < config_.listen.size(); ++i) {
       once(config_.listen[i].address, item_key("listen", i) + ".address");
@@ -103,23 +103,23 @@ class Checker {
   void peers_are_trusted(const Listen& listen, const std::string& prefix) {
     if (places_.wrong(prefix + "address") || places_.wrong(prefix + "trusted")) return;
     if (listen.proxy_protocol && listen.trusted.empty() && !unix_address(listen.address)) {
-      mistake(prefix + "proxy_protocol", "is set without trusted, expected the load balancer's addresses there");
+      error(prefix + "proxy_protocol", "is set without trusted, expected the load balancer's addresses there");
     }
     if (!listen.proxy_protocol && !listen.trusted.empty()) {
-      mistake(prefix + "trusted", "is set without proxy_protocol, expected both or none");
+      error(prefix + "trusted", "is set without proxy_protocol, expected both or none");
     }
   }
 
   void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
     if (value.empty() || unix_address(listen.address)) return;
-    mistake(key, "is set beside the address " + in_quotes(listen.address) + R"(, expected "unix:/path")");
+    error(key, "is set beside the address " + in_quotes(listen.address) + R"(, expected "unix:/path")");
   }
 
   // `one` requires `other`, both keys of the same table.
   void needs(const std::string& prefix, const std::string& one, const char* key, const std::string& other,
              const char* missing) {
     if (one.empty() || !other.empty() || places_.wrong(prefix + missing)) return;
-    mistake(prefix + key, std::string("is set without ") + missing + ", expected both or none");
+    error(prefix + key, std::string("is set without ") + missing + ", expected both or none");
   }
 
   // A certificate and its key are set together. `prefix`: of the keys of `table`.
@@ -137,16 +137,16 @@ class Checker {
     const bool fixed = !listen.origin.empty() && !listen.connect;
     const bool ruled = config_.egress.default_ == Verdict::deny && !config_.egress.report_only;
     if (listen.open || fixed || ruled || !listen.credentials_file.empty()) return;
-    mistake(key, in_quotes(listen.address) +
-                     R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
-                     "a fixed origin with connect = false, a credentials_file, or open = true");
+    error(key, in_quotes(listen.address) +
+                   R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
+                   "a fixed origin with connect = false, a credentials_file, or open = true");
   }
 
   void admin_has_a_token() {
     const Admin& admin = config_.admin;
     if (!admin.enabled || !admin.token_file.empty() || places_.wrong("admin.address")) return;
     if (places_.wrong("admin.token_file") || unix_address(admin.address) || loopback_address(admin.address)) return;
-    mistake("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
+    error("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
   }
 
   void admin_is_complete() {
@@ -159,8 +159,8 @@ class Checker {
   void at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most) {
     if (value <= most || places_.wrong(key) || places_.wrong(other)) return;
     const std::string shown = places_.given(key) ? key : other;
-    mistake(shown, without_numbers(key) + " = " + std::to_string(value) + " is more than " + without_numbers(other) +
-                       " = " + std::to_string(most) + ", expected at most that");
+    error(shown, without_numbers(key) + " = " + std::to_string(value) + " is more than " + without_numbers(other) +
+                     " = " + std::to_string(most) + ", expected at most that");
   }
 
   void pool_fits(const PoolSettings& pool, const std::string& prefix) {
@@ -174,7 +174,7 @@ class Checker {
   void classes_are_usable(const std::vector<std::string>& classes, const std::string& key) {
     if (places_.wrong(key) || classes.empty()) return;
     if (classes.size() == 1 || classes.size() > kMostClasses) {
-      return mistake(
+      return error(
           key, "lists " + std::to_string(classes.size()) + ", expected none, or 2 to " + std::to_string(kMostClasses));
     }
     listed_once(classes, key, "class");
@@ -190,7 +190,7 @@ class Checker {
       if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;
       const auto its = [&](const OriginSettings& origin) { return lists(origin.pool, name); };
       if (std::any_of(config_.origins.begin(), config_.origins.end(), its)) continue;
-      mistake(key, in_quotes(name) + " is not in any pool.classes, expected one of them");
+      error(key, in_quotes(name) + " is not in any pool.classes, expected one of them");
     }
   }
 
@@ -200,7 +200,7 @@ class Checker {
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
     const std::string key = prefix + ".proxy_credentials";
     if (upstream.proxy.empty() && upstream.proxy_credentials.given() && !places_.wrong(prefix + ".proxy")) {
-      mistake(key, "is set without proxy, expected both or none");
+      error(key, "is set without proxy, expected both or none");
     }
   }
 
@@ -215,16 +215,16 @@ class Checker {
 
   void protocols_are_usable(const std::vector<std::string>& protocols, const std::string& key) {
     if (places_.wrong(key)) return;
-    if (protocols.empty()) return mistake(key, R"(is empty, expected "h1", "h2" or both)");
+    if (protocols.empty()) return error(key, R"(is empty, expected "h1", "h2" or both)");
     listed_once(protocols, key, "protocol");
   }
 
-  // The mistake is the second item's.
+  // The error is the second item's.
   void listed_once(const std::vector<std::string>& list, const std::string& key, const char* what) {
     for (auto item = list.begin(); item != list.end(); ++item) {
       if (std::find(list.begin(), item, *item) == item) continue;
-      return mistake(item_key(key, static_cast<std::size_t>(item - list.begin())),
-                     in_quotes(*item) + " is listed twice, expected each " + what + " once");
+      return error(item_key(key, static_cast<std::size_t>(item - list.begin())),
+                   in_quotes(*item) + " is listed twice, expected each " + what + " once");
     }
   }
 
@@ -232,7 +232,7 @@ class Checker {
   void no_leniency_for_all() {
     const std::string key = "upstream.lenient";
     if (config_.upstream.lenient.empty() || places_.wrong(key)) return;
-    mistake(key, "applies to single origins only, expected it in [origin.upstream]");
+    error(key, "applies to single origins only, expected it in [origin.upstream]");
   }
 
   void origin_is_whole(std::size_t i) {
@@ -248,9 +248,9 @@ class Checker {
 
   void credentials_are_sendable(const OriginSettings& origin, const std::string& prefix) {
     if (places_.wrong(prefix + ".uri")) return;
-    for (auto& [below, text] : mistakes_of_credentials(origin, config_)) {
+    for (auto& [below, text] : credential_errors(origin, config_)) {
       const std::string key = std::string(prefix).append(1, '.').append(below);
-      if (!places_.wrong(key)) mistake(key, std::move(text));
+      if (!places_.wrong(key)) error(key, std::move(text));
     }
   }
 
@@ -261,7 +261,7 @@ class Checker {
                                 "upstream.tls.ca_file", "upstream.tls.cert_file", "upstream.tls.min_version",
                                 "upstream.tls.verify", "upstream.tls.server_name"}) {
       const std::string key = origin + '.' + useless;
-      if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries only tunnels");
+      if (places_.given(key)) error(key, "does not apply to a tcp origin, which carries only tunnels");
     }
   }
 
@@ -269,11 +269,11 @@ class Checker {
   void may_be_intercepted(const OriginSettings& origin, const std::string& prefix) {
     const std::string key = prefix + ".intercept";
     if (places_.wrong(prefix + ".uri") || places_.wrong("intercept.ca_dir")) return;
-    if (origin.origin.scheme != pool::Scheme::https) return mistake(key, "is set, expected an https origin");
-    if (origin.origin.is_ip_literal()) return mistake(key, "is set for an address, expected an origin with a name");
+    if (origin.origin.scheme != pool::Scheme::https) return error(key, "is set, expected an https origin");
+    if (origin.origin.is_ip_literal()) return error(key, "is set for an address, expected an origin with a name");
     if (!origin.upstream.tls.verify)
-      return mistake(key, "is set beside upstream.tls.verify = false, expected one of both");
-    if (config_.intercept.ca_dir.empty()) return mistake(key, "is set without intercept.ca_dir, expected both or none");
+      return error(key, "is set beside upstream.tls.verify = false, expected one of both");
+    if (config_.intercept.ca_dir.empty()) return error(key, "is set without intercept.ca_dir, expected both or none");
     reading_.intercepted.push_back(
         {origin.origin.host, origin.origin.label(), at(key, {}), at("intercept.ca_dir", {})});
   }
@@ -286,8 +286,7 @@ class Checker {
       const std::string label = config_.origins[i].origin.label();
       const auto [first, added] = seen.emplace(label, key);
       if (!added)
-        mistake(key,
-                in_quotes(label) + " is listed already (" + line_of(first->second) + "), expected each origin once");
+        error(key, in_quotes(label) + " is listed already (" + line_of(first->second) + "), expected each origin once");
     }
   }
 
@@ -299,8 +298,8 @@ class Checker {
         const std::string key = item_key(item_key("origin", i) + ".alias", j);
         const auto [first, added] = seen.emplace(aliases[j], key);
         if (added) continue;
-        mistake(key, in_quotes(aliases[j]) + " is an alias already (" + line_of(first->second) +
-                         "), expected each alias once");
+        error(key, in_quotes(aliases[j]) + " is an alias already (" + line_of(first->second) +
+                       "), expected each alias once");
       }
     }
   }
@@ -310,16 +309,16 @@ class Checker {
     for (const OriginSettings& origin : config_.origins) sum += origin.pool.min_idle;
     const std::uint32_t most = config_.pool_total.max_connections;
     if (sum <= most) return;
-    mistake("pool.total.max_connections", "is " + std::to_string(most) +
-                                              ", less than the sum of min_idle over all origins (" +
-                                              std::to_string(sum) + "), expected at least that");
+    error("pool.total.max_connections", "is " + std::to_string(most) +
+                                            ", less than the sum of min_idle over all origins (" + std::to_string(sum) +
+                                            "), expected at least that");
   }
 
   void ranges_are_in_order() {
     if (config_.dns.min_ttl > config_.dns.max_ttl) {
-      mistake(places_.given("dns.min_ttl") ? "dns.min_ttl" : "dns.max_ttl",
-              "dns.min_ttl = " + in_quotes(duration_text(config_.dns.min_ttl)) + " is more than dns.max_ttl = " +
-                  in_quotes(duration_text(config_.dns.max_ttl)) + ", expected at most that");
+      error(places_.given("dns.min_ttl") ? "dns.min_ttl" : "dns.max_ttl",
+            "dns.min_ttl = " + in_quotes(duration_text(config_.dns.min_ttl)) + " is more than dns.max_ttl = " +
+                in_quotes(duration_text(config_.dns.max_ttl)) + ", expected at most that");
     }
     at_most("threads.min", config_.threads.min, "threads.max", config_.threads.max);
   }
@@ -335,10 +334,10 @@ class Checker {
 
   void log_has_one_target() {
     const Log& log = config_.log;
-    if (!log.file.empty() && !log.syslog.empty()) mistake("log.syslog", "is set beside log.file, expected one of them");
+    if (!log.file.empty() && !log.syslog.empty()) error("log.syslog", "is set beside log.file, expected one of them");
     if (!log.file.empty() && log.file == log.access_file) {
-      mistake("log.access_file", in_quotes(log.file) + " is log.file already (" + line_of("log.file") +
-                                     "), expected a file of its own, or none");
+      error("log.access_file", in_quotes(log.file) + " is log.file already (" + line_of("log.file") +
+                                   "), expected a file of its own, or none");
     }
   }
 

@@ -5,7 +5,7 @@
 
 namespace carpool::proxy::config {
 
-// Appends to reading.mistakes and reading.warnings.
+// Appends to reading.errors and reading.warnings.
 void check(Reading& reading, const Places& places, const std::string& file);
 
 }  // namespace carpool::proxy::config

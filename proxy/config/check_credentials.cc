@@ -52,14 +52,14 @@ bool on_this_host(const OriginSettings& origin) {
 }
 
 namespace {
-using Mistakes = std::vector<std::pair<std::string, std::string>>;
+using Errors = std::vector<std::pair<std::string, std::string>>;
 
-void check_fields(const OriginSettings& origin, Mistakes& mistakes) {
+void check_fields(const OriginSettings& origin, Errors& errors) {
   const std::string table = "request.headers";
-  if (std::string why = refused_origin(origin); !why.empty()) mistakes.emplace_back(table, std::move(why));
+  if (std::string why = refused_origin(origin); !why.empty()) errors.emplace_back(table, std::move(why));
   if (origin.headers.size() > kMostFields) {
-    mistakes.emplace_back(table, "has " + std::to_string(origin.headers.size()) + " fields, expected at most " +
-                                     std::to_string(kMostFields));
+    errors.emplace_back(table, "has " + std::to_string(origin.headers.size()) + " fields, expected at most " +
+                                   std::to_string(kMostFields));
     return;
   }
   std::size_t bytes = 0;
@@ -70,10 +70,10 @@ void check_fields(const OriginSettings& origin, Mistakes& mistakes) {
     if (twice) why = "is set twice in another spelling, expected each field once";
     const bool token = origin.oauth2.token_url.empty() || !http::iequals(field->name, "authorization");
     if (!token) why = "is set beside oauth2, expected one of both";
-    if (!why.empty()) mistakes.emplace_back(table + '.' + field->name, std::move(why));
+    if (!why.empty()) errors.emplace_back(table + '.' + field->name, std::move(why));
   }
   if (bytes > kLongestFields) {
-    mistakes.emplace_back(table, "has more than " + size_text(kLongestFields) + " together, expected at most that");
+    errors.emplace_back(table, "has more than " + size_text(kLongestFields) + " together, expected at most that");
   }
 }
 
@@ -84,35 +84,35 @@ bool verifies_endpoint(const TokenUrl& url, const Config& config) {
   return (own == config.origins.end() ? config.upstream : own->upstream).tls.verify;
 }
 
-void check_oauth2(const OriginSettings& origin, const Config& config, Mistakes& mistakes) {
+void check_oauth2(const OriginSettings& origin, const Config& config, Errors& errors) {
   const OAuth2& oauth2 = origin.oauth2;
   if (oauth2.token_url.empty()) {
-    mistakes.emplace_back("oauth2.token_url", "is missing, expected the URL of the token endpoint");
+    errors.emplace_back("oauth2.token_url", "is missing, expected the URL of the token endpoint");
     return;
   }
-  if (std::string why = refused_origin(origin); !why.empty()) mistakes.emplace_back("oauth2", std::move(why));
-  if (oauth2.client_id.empty()) mistakes.emplace_back("oauth2.client_id", "is missing, expected the client's name");
+  if (std::string why = refused_origin(origin); !why.empty()) errors.emplace_back("oauth2", std::move(why));
+  if (oauth2.client_id.empty()) errors.emplace_back("oauth2.client_id", "is missing, expected the client's name");
   Result<std::string> secret = value_of(oauth2.client_secret);
   if (!oauth2.client_secret.given()) {
-    mistakes.emplace_back("oauth2.client_secret", "is missing, expected the client's secret");
+    errors.emplace_back("oauth2.client_secret", "is missing, expected the client's secret");
   } else if (!secret) {
-    mistakes.emplace_back("oauth2.client_secret", secret.take_fault().detail + ", expected the client's secret");
+    errors.emplace_back("oauth2.client_secret", secret.take_fault().detail + ", expected the client's secret");
   } else {
     wipe(*secret);
   }
   const Result<TokenUrl> url = parse_token_url(oauth2.token_url);
   if (url && url->origin.scheme == pool::Scheme::https && !verifies_endpoint(*url, config)) {
-    mistakes.emplace_back("oauth2.token_url",
-                          "is of an origin with upstream.tls.verify = false, expected one that is verified");
+    errors.emplace_back("oauth2.token_url",
+                        "is of an origin with upstream.tls.verify = false, expected one that is verified");
   }
 }
 }  // namespace
 
-Mistakes mistakes_of_credentials(const OriginSettings& origin, const Config& config) {
-  Mistakes mistakes;
-  if (!origin.headers.empty()) check_fields(origin, mistakes);
-  if (!(origin.oauth2 == OAuth2{})) check_oauth2(origin, config, mistakes);
-  return mistakes;
+Errors credential_errors(const OriginSettings& origin, const Config& config) {
+  Errors errors;
+  if (!origin.headers.empty()) check_fields(origin, errors);
+  if (!(origin.oauth2 == OAuth2{})) check_oauth2(origin, config, errors);
+  return errors;
 }
 
 }  // namespace carpool::proxy::config

@@ -14,8 +14,7 @@ inline constexpr std::size_t kLongestFields = std::size_t{8} * 1024;  // names a
 
 // Returns the keys below the origin, such as "request.headers.Authorization", each with its error text. Reads the
 // files; no text shows a value.
-std::vector<std::pair<std::string, std::string>> mistakes_of_credentials(const OriginSettings& origin,
-                                                                         const Config& config);
+std::vector<std::pair<std::string, std::string>> credential_errors(const OriginSettings& origin, const Config& config);
 
 // Returns true if what is sent there in the clear stays on this host: its name, or every address that is listed for it.
 bool on_this_host(const OriginSettings& origin);

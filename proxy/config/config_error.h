@@ -26,26 +26,26 @@ struct ConfigError {
   }
 };
 
-inline void sort_by_place(std::vector<ConfigError>& mistakes) {
-  std::stable_sort(mistakes.begin(), mistakes.end(), [](const ConfigError& a, const ConfigError& b) {
+inline void sort_by_place(std::vector<ConfigError>& errors) {
+  std::stable_sort(errors.begin(), errors.end(), [](const ConfigError& a, const ConfigError& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
 }
 
 // External text may have any number of errors, each as long as its keys: only the first ones are reported, shortened.
 // Returns true if there are more.
-inline constexpr std::size_t kMaxMistakes = 100;
-inline bool bound(std::vector<ConfigError>& mistakes) {
+inline constexpr std::size_t kMaxErrors = 100;
+inline bool bound(std::vector<ConfigError>& errors) {
   constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
-  const bool more = mistakes.size() > kMaxMistakes;
+  const bool more = errors.size() > kMaxErrors;
   if (more) {
-    mistakes.resize(kMaxMistakes);
-    const ConfigError& last = mistakes.back();
-    mistakes.push_back({last.file, last.line, last.column, "file", "has more mistakes, expected none"});
+    errors.resize(kMaxErrors);
+    const ConfigError& last = errors.back();
+    errors.push_back({last.file, last.line, last.column, "file", "has more errors, expected none"});
   }
-  for (ConfigError& mistake : mistakes) {
-    if (mistake.key.size() > kLongestKey) mistake.key = std::string(clipped(mistake.key, kLongestKey)) + "…";
-    if (mistake.text.size() > kLongestText) mistake.text = std::string(clipped(mistake.text, kLongestText)) + "…";
+  for (ConfigError& error : errors) {
+    if (error.key.size() > kLongestKey) error.key = std::string(clipped(error.key, kLongestKey)) + "…";
+    if (error.text.size() > kLongestText) error.text = std::string(clipped(error.text, kLongestText)) + "…";
   }
   return more;
 }

@@ -59,15 +59,15 @@ class ListReader {
   CredentialList read(std::string_view text) {
     for (unsigned number = 1; !text.empty(); ++number) {
       if (number > kMaxCredentialLines) {
-        mistake(number, "more lines than carpool reads, expected at most " + std::to_string(kMaxCredentialLines));
+        error(number, "more lines than carpool reads, expected at most " + std::to_string(kMaxCredentialLines));
         break;
       }
       const std::size_t end = std::min(text.find('\n'), text.size());
       take(number, text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
     }
-    if (list_.credentials.empty() && list_.mistakes.empty()) {
-      list_.mistakes.push_back(path_ + ": lists no credentials, expected at least one");
+    if (list_.credentials.empty() && list_.errors.empty()) {
+      list_.errors.push_back(path_ + ": lists no credentials, expected at least one");
     }
     return std::move(list_);
   }
@@ -77,17 +77,17 @@ class ListReader {
     const std::size_t begin = line.find_first_not_of(kBlank);
     if (begin == std::string_view::npos || line[begin] == '#') return;
     Credential credential;
-    if (std::string wrong = read_line(line, credential); !wrong.empty()) return mistake(number, wrong);
+    if (std::string wrong = read_line(line, credential); !wrong.empty()) return error(number, wrong);
     const auto [first, added] =
         seen_.emplace(std::tuple(credential.scheme, credential.name, credential.digest), number);
     if (!added) {
-      return mistake(number, "repeats line " + std::to_string(first->second) + ", expected each credential once");
+      return error(number, "repeats line " + std::to_string(first->second) + ", expected each credential once");
     }
     list_.credentials.push_back(std::move(credential));
   }
 
-  void mistake(unsigned number, const std::string& text) {
-    list_.mistakes.push_back(path_ + ':' + std::to_string(number) + ": " + text);
+  void error(unsigned number, const std::string& text) {
+    list_.errors.push_back(path_ + ':' + std::to_string(number) + ": " + text);
   }
 
   const std::string& path_;
@@ -112,7 +112,7 @@ CredentialList read_credentials(const std::string& path) {
   CredentialList list;
   const std::string why =
       text ? "it is longer than " + std::to_string(kMaxCredentialBytes) + " bytes" : text.fault().detail;
-  list.mistakes.push_back(path + ": cannot be read: " + why + ", expected a list of credentials");
+  list.errors.push_back(path + ": cannot be read: " + why + ", expected a list of credentials");
   return list;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<ProgramFlag, 9> kFlags{{
     {"--config", "FILE", "configuration file; default: ./carpool.toml, /etc/carpool/config.toml, built-in defaults",
      std::nullopt},
-    {"--check", "", "check the configuration and print every mistake, or ok", Command::check},
+    {"--check", "", "check the configuration and print every error, or ok", Command::check},
     {"--print-config", "", "print the effective configuration with all defaults", Command::print_config},
     {"--print-default-config", "", "print a commented file with every setting and its default",
      Command::print_default_config},
@@ -114,14 +114,14 @@ Reading load(const Options& options, const Env& env, std::size_t* digest) {
   const auto [path, remark] = look_for_config(options.config);
   Reading reading = path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
   if (options.judge != nullptr) options.judge(reading);
-  sort_by_place(reading.mistakes);
+  sort_by_place(reading.errors);
   if (remark) reading.warnings.insert(reading.warnings.begin(), *remark);
   return reading;
 }
 
 void report(const Reading& reading, std::ostream& out) {
   for (const ConfigError& warning : reading.warnings) out << "warning: " << warning.line_text() << '\n';
-  for (const ConfigError& mistake : reading.mistakes) out << mistake.line_text() << '\n';
+  for (const ConfigError& error : reading.errors) out << error.line_text() << '\n';
 }
 
 std::optional<int> run_command(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {

@@ -49,7 +49,7 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
 std::string find_config(const Options& options);
 // Reads the file that find_config() returns.
 Reading load(const Options& options, const Env& env, std::size_t* digest = nullptr);
-// Prints warnings and mistakes, one per line.
+// Prints warnings and errors, one per line.
 void report(const Reading& reading, std::ostream& out);
 
 // Runs a command that needs nothing but the configuration (--check, --print-…) and returns its exit code;

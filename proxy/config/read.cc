@@ -85,21 +85,21 @@ class Reader {
   }
 
  private:
-  void mistake(Place at, std::string_view key, std::string text) {
-    reading_.mistakes.push_back({file_, at.line, at.column, without_numbers(key), std::move(text)});
+  void error(Place at, std::string_view key, std::string text) {
+    reading_.errors.push_back({file_, at.line, at.column, without_numbers(key), std::move(text)});
   }
 
   void read_table(const toml::table& table, const Section& section, const Scope& scope, void* target,
                   const std::string& prefix) {
     for (auto&& [name, node] : table) {
-      if (reading_.mistakes.size() > kMaxMistakes) return;
+      if (reading_.errors.size() > kMaxErrors) return;
       const std::string key = join(prefix, name.str());
       if (const Setting* setting = find_setting(section, name.str())) {
         read_setting(node, section, *setting, target, key);
       } else if (const Section* child = child_of(section, name.str())) {
         read_child(place(name.source()), node, *child, scope, key);
       } else {
-        mistake(place(name.source()), key, unknown_key(section, name.str(), scope.origin != nullptr));
+        error(place(name.source()), key, unknown_key(section, name.str(), scope.origin != nullptr));
       }
     }
   }
@@ -114,12 +114,12 @@ class Reader {
     if (section.repeated) return read_repeated(at, node, section, scope, key);
     void* const target = scope.target(section);
     if (target == nullptr && of_origins_only(section))
-      return mistake(at, key, "applies to single origins, expected in [" + full_path(section) + "]");
+      return error(at, key, "applies to single origins, expected in [" + full_path(section) + "]");
     if (target == nullptr)
-      return mistake(at, key, "applies to all origins together, expected in [" + std::string(section.path) + "]");
+      return error(at, key, "applies to all origins together, expected in [" + std::string(section.path) + "]");
     const toml::table* const table = node.as_table();
     if (table == nullptr)
-      return mistake(at, key, "is " + raw_text(raw(node)) + ", expected a table [" + without_numbers(key) + "]");
+      return error(at, key, "is " + raw_text(raw(node)) + ", expected a table [" + without_numbers(key) + "]");
     places_.add(key, at);
     if (section.fields) return read_fields(*table, *static_cast<std::vector<SetField>*>(target), key);
     read_table(*table, section, scope, target, key);
@@ -128,7 +128,7 @@ class Reader {
   // Every name is taken here: check() says which of them may be set.
   void read_fields(const toml::table& table, std::vector<SetField>& fields, const std::string& prefix) {
     for (auto&& [name, node] : table) {
-      if (reading_.mistakes.size() > kMaxMistakes) return;
+      if (reading_.errors.size() > kMaxErrors) return;
       const std::string key = join(prefix, name.str());
       Place at = place(node.source());
       SetField& field = fields.emplace_back(SetField{std::string(name.str()), {}});
@@ -140,7 +140,7 @@ class Reader {
       field.value.file = beside_the_file(field.value.file);
       at.wrong = !wrong.empty();
       places_.add(key, at);
-      if (at.wrong) mistake(at, key, std::move(wrong));
+      if (at.wrong) error(at, key, std::move(wrong));
     }
   }
 
@@ -148,10 +148,10 @@ class Reader {
                      const std::string& key) {
     const std::string header = "[[" + std::string(section.path) + "]]";
     if (scope.origin != nullptr)
-      return mistake(at, key, "cannot stand inside an origin, expected at the top as " + header);
+      return error(at, key, "cannot stand inside an origin, expected at the top as " + header);
     const toml::array* const tables = node.as_array();
     if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
-      return mistake(at, key, "is not a list of tables, expected each one under its own " + header);
+      return error(at, key, "is not a list of tables, expected each one under its own " + header);
     }
     if (section.path == "listen") read_listeners(*tables, section, scope);
   }
@@ -182,7 +182,7 @@ class Reader {
     places_.add(key, place(table.source()));
     read_table(table, *find_section("origin"), {&config, &origin, key}, &origin, key);
     if (!places_.given(key + ".uri") && !places_.wrong(key + ".uri")) {
-      mistake(place(table.source()), key + ".uri", "is missing, expected " + std::string(kOriginUri.expected));
+      error(place(table.source()), key + ".uri", "is missing, expected " + std::string(kOriginUri.expected));
     }
   }
 
@@ -203,23 +203,23 @@ class Reader {
     if (auto* secret = std::get_if<Secret>(&value)) secret->file = beside_the_file(secret->file);
     at.wrong = !wrong.empty();
     places_.add(key, at);
-    if (at.wrong) return mistake(at, key, std::move(wrong));
+    if (at.wrong) return error(at, key, std::move(wrong));
     setting.set(target, std::move(value));
   }
 
-  // Each item has a place and a mistake of its own. Returns true if there is no mistake.
+  // Each item has a place and an error of its own. Returns true if there is no error.
   bool read_list(const toml::array& items, const Setting& setting, Value& list, const std::string& key) {
     if (std::holds_alternative<Ports>(list)) list = Ports(std::vector<std::uint16_t>());
     if (auto* texts = std::get_if<std::vector<std::string>>(&list)) texts->clear();
     Place whole = place(items.source());
-    for (std::size_t i = 0; i < items.size() && reading_.mistakes.size() <= kMaxMistakes; ++i) {
+    for (std::size_t i = 0; i < items.size() && reading_.errors.size() <= kMaxErrors; ++i) {
       Place at = place(items[i].source());
       Raw item = raw(items[i]);
       std::string wrong = expand(item, list);
       if (wrong.empty()) wrong = convert_item(setting, std::move(item), list);
       at.wrong = !wrong.empty();
       places_.add(item_key(key, i), at);
-      if (at.wrong) mistake(at, key, "item " + std::to_string(i + 1) + ": " + wrong);
+      if (at.wrong) error(at, key, "item " + std::to_string(i + 1) + ": " + wrong);
       whole.wrong |= at.wrong;
     }
     places_.add(key, whole);
@@ -261,10 +261,9 @@ class Reader {
   const Machine machine_;
 };
 
-// Parses the file. A value that lacks its quotes is a mistake; it is read with them, so that other mistakes are found
+// Parses the file. A value that lacks its quotes is an error; it is read with them, so that other errors are found
 // too, up to a limit, because each takes another parse.
-std::optional<toml::table> parse(std::string_view written, const std::string& file,
-                                 std::vector<ConfigError>& mistakes) {
+std::optional<toml::table> parse(std::string_view written, const std::string& file, std::vector<ConfigError>& errors) {
   constexpr std::size_t kMended = 20;
   std::string mended;
   for (std::string_view text = written;; text = mended) {
@@ -274,22 +273,21 @@ std::optional<toml::table> parse(std::string_view written, const std::string& fi
       const Place at = place(error.source());
       std::optional<SyntaxHint> hint = value_without_quotes(text, at);
       const Place told = hint ? hint->place : at;
-      mistakes.push_back(
+      errors.push_back(
           {file, told.line, told.column, "syntax", hint ? std::move(hint->text) : std::string(error.description())});
-      if (!hint || mistakes.size() == kMended) return std::nullopt;
+      if (!hint || errors.size() == kMended) return std::nullopt;
       mended = std::move(hint->mended);
     }
   }
 }
 
-// A mended value may be wrong for its key as well; one mistake for each value is enough.
-void keep_first_of_place(std::vector<ConfigError>& mistakes, std::size_t syntax) {
+// A mended value may be wrong for its key as well; one error for each value is enough.
+void keep_first_of_place(std::vector<ConfigError>& errors, std::size_t syntax) {
   const auto known = [&](const ConfigError& one) {
-    return std::any_of(mistakes.begin(), mistakes.begin() + static_cast<std::ptrdiff_t>(syntax),
+    return std::any_of(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(syntax),
                        [&](const auto& first) { return first.line == one.line && first.column == one.column; });
   };
-  mistakes.erase(std::remove_if(mistakes.begin() + static_cast<std::ptrdiff_t>(syntax), mistakes.end(), known),
-                 mistakes.end());
+  errors.erase(std::remove_if(errors.begin() + static_cast<std::ptrdiff_t>(syntax), errors.end(), known), errors.end());
 }
 
 }  // namespace
@@ -298,20 +296,20 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
   Reading reading;
   Places places;
   if (const std::optional<Place> deep = deeper_than(text, kMaxLevels)) {
-    reading.mistakes.push_back({file, deep->line, deep->column, "syntax", too_deep_text()});
+    reading.errors.push_back({file, deep->line, deep->column, "syntax", too_deep_text()});
     reading.meet(ReadingLimit::depth);
     return reading;
   }
-  const std::optional<toml::table> root = parse(text, file, reading.mistakes);
+  const std::optional<toml::table> root = parse(text, file, reading.errors);
   if (!root) return reading;
-  const std::size_t syntax = reading.mistakes.size();
+  const std::size_t syntax = reading.errors.size();
   Reader(reading, places, file, env, machine).read(*root);
   resolve(reading.config, places);
   check(reading, places, file);
-  keep_first_of_place(reading.mistakes, syntax);
-  sort_by_place(reading.mistakes);
+  keep_first_of_place(reading.errors, syntax);
+  sort_by_place(reading.errors);
   sort_by_place(reading.warnings);
-  if (bound(reading.mistakes)) reading.meet(ReadingLimit::mistakes);
+  if (bound(reading.errors)) reading.meet(ReadingLimit::errors);
   return reading;
 }
 
@@ -321,7 +319,7 @@ Reading read_file(const std::string& path, const Env& env, std::size_t* digest) 
   if (text) return read_text(*text, path, env);
   Reading reading;
   if (text.fault().kind == FaultKind::body_too_large) reading.meet(ReadingLimit::file);
-  reading.mistakes.push_back({path, 1, 1, "file", "cannot be read: " + text.fault().detail + ", expected a TOML file"});
+  reading.errors.push_back({path, 1, 1, "file", "cannot be read: " + text.fault().detail + ", expected a TOML file"});
   return reading;
 }
 

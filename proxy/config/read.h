@@ -1,4 +1,4 @@
-// Reads a TOML file or text into a Config, or reports all its mistakes at once. Wraps toml++.
+// Reads a TOML file or text into a Config, or reports all its errors at once. Wraps toml++.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace carpool::proxy::config {
 
-// ReadingLimit: limits that reject a text, or cut its list of mistakes, independently of its settings.
+// ReadingLimit: limits that reject a text, or cut its list of errors, independently of its settings.
 enum class ReadingLimit : std::uint8_t {
   file,       // the file is longer than 16 MiB
   depth,      // tables and arrays are nested too deeply
   variables,  // a value is longer than 64 KiB after the expansion of its variables
-  mistakes,   // there are more than the 100 that are reported
+  errors,     // there are more than the 100 that are reported
 };
 inline constexpr std::array<std::string_view, 4> kReadingLimits{"file", "depth", "variables", "mistakes"};
 
@@ -42,8 +42,8 @@ struct FixedOrigin {
 };
 
 struct Reading {
-  Config config;  // valid only if `mistakes` is empty
-  std::vector<ConfigError> mistakes;
+  Config config;  // valid only if `errors` is empty
+  std::vector<ConfigError> errors;
   std::vector<ConfigError> warnings;
   std::vector<Intercepted> intercepted;
   std::vector<NamedCredentials> credentials;
@@ -51,7 +51,7 @@ struct Reading {
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit
 
   void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }
-  explicit operator bool() const { return mistakes.empty(); }
+  explicit operator bool() const { return errors.empty(); }
 };
 
 // Reads, resolves (per-origin overrides, "auto", TLS identities) and checks a configuration. If `digest` is not null,

@@ -6,7 +6,7 @@
 namespace carpool::proxy::config {
 
 // Returns true if the text is TOML, is not empty, and no key or table at its top is one of carpool's. A text that is no
-// TOML counts as carpool's, so that its mistakes are reported.
+// TOML counts as carpool's, so that its errors are reported.
 bool foreign(std::string_view toml);
 
 }  // namespace carpool::proxy::config

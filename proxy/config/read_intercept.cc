@@ -31,7 +31,7 @@ class Setter {
   void set_in(toml::node& node) {
     toml::table* const origin = node.as_table();
     const std::optional<std::string> uri = origin == nullptr ? std::nullopt : (*origin)["uri"].value<std::string>();
-    if (!uri) return;  // a mistake that the check reports
+    if (!uri) return;  // an error that the check reports
     const Result<pool::Origin> named = pool::parse_origin(*uri);
     if (!named) return;
     const bool before = (*origin)["intercept"].value<bool>().value_or(false);
@@ -62,7 +62,7 @@ class Setter {
       if (std::find(known_.begin(), known_.end(), origin) != known_.end()) continue;
       if (!table_.contains("origin")) table_.insert("origin", toml::array{});
       toml::array* const origins = table_["origin"].as_array();
-      if (origins == nullptr) return;  // a mistake that the check reports
+      if (origins == nullptr) return;  // an error that the check reports
       origins->push_back(toml::table{{"uri", origin.label()}, {"intercept", true}});
       known_.push_back(origin);
       note(origin.host);

@@ -16,7 +16,7 @@ struct Visit : Visitor... {
 template <class... Visitor>
 Visit(Visitor...) -> Visit<Visitor...>;
 
-// Reading "hidden" back is a mistake, so that no printed configuration is used with a wrong secret.
+// Reading "hidden" back is an error, so that no printed configuration is used with a wrong secret.
 std::string secret_text(const Secret& secret) {
   if (!secret.given()) return {};
   if (secret.file.empty()) return "{ hidden = true }";

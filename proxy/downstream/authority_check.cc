@@ -20,19 +20,19 @@ std::string command_for(const config::Config& config, const char* flag) {
 void check_authority(config::Reading& reading) {
   const config::Config& config = reading.config;
   if (!reading || reading.intercepted.empty()) return;
-  const auto mistake = [&](config::ConfigError place, std::string text) {
+  const auto error = [&](config::ConfigError place, std::string text) {
     place.text = std::move(text);
-    reading.mistakes.push_back(std::move(place));
+    reading.errors.push_back(std::move(place));
   };
   const auto authority = tls::Authority::load(config.intercept.ca_dir);
   if (!authority) {
-    return mistake(reading.intercepted.front().authority,
-                   authority.fault().detail + ", expected an authority as " + command_for(config, "") + " makes it");
+    return error(reading.intercepted.front().authority,
+                 authority.fault().detail + ", expected an authority as " + command_for(config, "") + " makes it");
   }
   for (const config::Intercepted& one : reading.intercepted) {
     if ((*authority)->covers(one.host)) continue;
-    mistake(one.origin, '`' + one.label + "` is outside the name constraints of " + config.intercept.ca_dir +
-                            "/ca.pem, expected an authority as " + command_for(config, " --replace") + " makes it");
+    error(one.origin, '`' + one.label + "` is outside the name constraints of " + config.intercept.ca_dir +
+                          "/ca.pem, expected an authority as " + command_for(config, " --replace") + " makes it");
   }
 }
 

@@ -7,8 +7,8 @@ struct Reading;
 
 namespace carpool::proxy {
 
-// Adds a mistake for an authority that cannot be used, and for each intercepted origin that it does not cover. Does
-// nothing if there are mistakes already. Blocking.
+// Adds an error for an authority that cannot be used, and for each intercepted origin that it does not cover. Does
+// nothing if there are errors already. Blocking.
 void check_authority(config::Reading& reading);
 
 }  // namespace carpool::proxy

@@ -10,9 +10,9 @@ namespace carpool::proxy {
 Result<ListenerCredentials> read_credentials(const config::Listen& listen, const ListenerCredentials& before) {
   if (listen.credentials_file.empty()) return ListenerCredentials();
   config::CredentialList list = config::read_credentials(listen.credentials_file);
-  if (!list.mistakes.empty()) {
+  if (!list.errors.empty()) {
     return Fault{FaultKind::malformed_request, Side::self,
-                 "the listener " + listen.address + ": " + list.mistakes.front()};
+                 "the listener " + listen.address + ": " + list.errors.front()};
   }
   auto made = std::make_shared<const ClientCredentials>(std::move(list.credentials));
   return before != nullptr && *made == *before ? before : ListenerCredentials(std::move(made));
@@ -20,12 +20,12 @@ Result<ListenerCredentials> read_credentials(const config::Listen& listen, const
 
 void check_credentials(config::Reading& reading) {
   for (const config::NamedCredentials& named : reading.credentials) {
-    for (std::string& text : config::read_credentials(named.path).mistakes) {
-      reading.mistakes.push_back(named.place);
-      reading.mistakes.back().text = std::move(text);
+    for (std::string& text : config::read_credentials(named.path).errors) {
+      reading.errors.push_back(named.place);
+      reading.errors.back().text = std::move(text);
     }
   }
-  if (config::bound(reading.mistakes)) reading.meet(config::ReadingLimit::mistakes);
+  if (config::bound(reading.errors)) reading.meet(config::ReadingLimit::errors);
 }
 
 }  // namespace carpool::proxy

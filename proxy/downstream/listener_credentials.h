@@ -20,7 +20,7 @@ using ListenerCredentials = std::shared_ptr<const ClientCredentials>;
 // listener, the file, the line and the reason.
 Result<ListenerCredentials> read_credentials(const config::Listen& listen, const ListenerCredentials& before);
 
-// Adds a mistake for each line of a credentials_file that carpool cannot use, so that --check finds what the start
+// Adds an error for each line of a credentials_file that carpool cannot use, so that --check finds what the start
 // would refuse. Blocking.
 void check_credentials(config::Reading& reading);
 

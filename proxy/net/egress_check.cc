@@ -39,9 +39,9 @@ void check_fixed_origins(config::Reading& reading) {
       why = denied_at_each(**policy, *origin, fixed.addresses);
     }
     if (!why) continue;
-    config::ConfigError mistake = fixed.place;
-    mistake.text = *why + ", so each request of this listener would get 403, expected an origin that egress permits";
-    reading.mistakes.push_back(std::move(mistake));
+    config::ConfigError error = fixed.place;
+    error.text = *why + ", so each request of this listener would get 403, expected an origin that egress permits";
+    reading.errors.push_back(std::move(error));
   }
 }
 

@@ -8,7 +8,7 @@ struct Reading;
 
 namespace carpool::proxy::net {
 
-// Adds a mistake for each listener whose fixed origin the rules deny, by its name, or at every address that is pinned.
+// Adds an error for each listener whose fixed origin the rules deny, by its name, or at every address that is pinned.
 void check_fixed_origins(config::Reading& reading);
 
 }  // namespace carpool::proxy::net

@@ -10,8 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const proxy::config::Env nothing = [](std::string_view) -> std::optional<std::string> { return std::nullopt; };
   const proxy::config::Reading reading = proxy::config::read_text(text, "c.toml", nothing);
-  for (const proxy::config::ConfigError& mistake : reading.mistakes) {
-    fuzz::must(!mistake.text.empty(), "a mistake is told", text);
+  for (const proxy::config::ConfigError& error : reading.errors) {
+    fuzz::must(!error.text.empty(), "an error has a text", text);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // strict_head.h: an independent check of serialized heads: written from RFC 9112 alone, it shares no code with the
-// parsers, so that one mistake cannot hide in both.
+// parsers, so that one error cannot hide in both.
 #pragma once
 
 #include <cstdio>

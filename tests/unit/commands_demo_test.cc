@@ -74,7 +74,7 @@ TEST(DemoConfig, IsAValidConfigurationFile) {
   Served served;
   const config::Config config = demo_config(served.origin());
   const config::Reading read = config::read_text(config::print_config(config), "demo.toml", {});
-  for (const config::ConfigError& mistake : read.mistakes) ADD_FAILURE() << mistake.line_text();
+  for (const config::ConfigError& error : read.errors) ADD_FAILURE() << error.line_text();
   EXPECT_EQ(read.config, config);
 }
 

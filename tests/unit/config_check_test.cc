@@ -12,14 +12,13 @@ TEST(OpenListener, IsRefusedWhereItIsNotLoopback) {
   for (const std::string address :
        {"0.0.0.0:3128", "10.0.0.1:3128", "[::]:3128", "[::ffff:10.0.0.1]:3128", "128.0.0.1:1"}) {
     const std::string listen = "[[listen]]\naddress = \"" + address + "\"\n";
-    expect_mistake(listen, "2:11: listen.address:", "would be an open proxy");
-    expect_mistake(listen + "origin = \"http://a\"\n", "2:11: listen.address:", "connect = false");
-    expect_mistake(listen + "connect = false\n", "2:11: listen.address:", "fixed origin");
+    expect_error(listen, "2:11: listen.address:", "would be an open proxy");
+    expect_error(listen + "origin = \"http://a\"\n", "2:11: listen.address:", "connect = false");
+    expect_error(listen + "connect = false\n", "2:11: listen.address:", "fixed origin");
     good(listen + "origin = \"http://a\"\nconnect = false\n");
     good(listen + "open = true\n");
     good(listen + "[egress]\ndefault = \"deny\"\n");
-    expect_mistake(listen + "[egress]\ndefault = \"deny\"\nreport_only = true\n",
-                   "2:11: listen.address:", "open proxy");
+    expect_error(listen + "[egress]\ndefault = \"deny\"\nreport_only = true\n", "2:11: listen.address:", "open proxy");
   }
 }
 
@@ -35,14 +34,14 @@ TEST(AutomaticSize, HasBoundsInOrderThatTheOtherNumbersFit) {
   EXPECT_FALSE(good("").pool.auto_size());
   good("pool.min_size = 9\npool.max_size = 3\n");  // without "auto" they have no effect
   good("pool.size = \"auto\"\npool.min_size = 3\npool.max_size = 3\npool.min_idle = 3\n");
-  expect_mistake("pool.size = \"auto\"\npool.max_size = 3\n",
-                 "2:17: pool.max_size:", "pool.min_size = 4 is more than pool.max_size = 3, expected at most that");
-  expect_mistake("pool.size = \"auto\"\npool.min_idle = 257\n",
-                 "2:17: pool.min_idle:", "pool.min_idle = 257 is more than pool.max_size = 256");
-  expect_mistake("pool.size = \"auto\"\npool.warm_up.size = 300\n", "2:21: pool.warm_up.size:", "pool.max_size = 256");
-  expect_mistake("pool.size = \"many\"\n", "1:13: pool.size:", "expected an integer from 1 to 100000, or \"auto\"");
-  expect_mistake("pool.size = 0\n", "1:13: pool.size:", "expected an integer from 1 to 100000, or \"auto\"");
-  expect_mistake("pool.min_size = \"auto\"\n", "1:17: pool.min_size:", "expected an integer from 1 to 100000");
+  expect_error("pool.size = \"auto\"\npool.max_size = 3\n",
+               "2:17: pool.max_size:", "pool.min_size = 4 is more than pool.max_size = 3, expected at most that");
+  expect_error("pool.size = \"auto\"\npool.min_idle = 257\n",
+               "2:17: pool.min_idle:", "pool.min_idle = 257 is more than pool.max_size = 256");
+  expect_error("pool.size = \"auto\"\npool.warm_up.size = 300\n", "2:21: pool.warm_up.size:", "pool.max_size = 256");
+  expect_error("pool.size = \"many\"\n", "1:13: pool.size:", "expected an integer from 1 to 100000, or \"auto\"");
+  expect_error("pool.size = 0\n", "1:13: pool.size:", "expected an integer from 1 to 100000, or \"auto\"");
+  expect_error("pool.min_size = \"auto\"\n", "1:17: pool.min_size:", "expected an integer from 1 to 100000");
 }
 
 TEST(AutomaticSize, IsPrintedAsItWasWrittenAndIsOfOneOriginAlone) {
@@ -63,133 +62,133 @@ TEST(ListenAddress, IsAnIpAddressWithPortOrAUnixPath) {
        {"", "127.0.0.1", "localhost:3128", ":3128", "*:3128", ":", "*:x", "[::1]", "::1:3128", "127.0.0.1:65536",
         "127.0.0.1:x", "127.0.0.1:-1", "127.0.0.1:", "127.0.0.1:1 ", "[fe80::1%lo]:1", "256.0.0.1:1", "unix:", "unix:x",
         "http://127.0.0.1:3128"}) {
-    expect_mistake("[[listen]]\naddress = \"" + address + "\"\n", "2:11: listen.address:", "expected \"IP:PORT\"");
+    expect_error("[[listen]]\naddress = \"" + address + "\"\n", "2:11: listen.address:", "expected \"IP:PORT\"");
   }
-  expect_mistake("[[listen]]\naddress = \"unix:/" + std::string(107, 'x') + "\"\n",
-                 "2:11: listen.address:", "longer than 107");
+  expect_error("[[listen]]\naddress = \"unix:/" + std::string(107, 'x') + "\"\n",
+               "2:11: listen.address:", "longer than 107");
   good("[[listen]]\naddress = \"unix:/" + std::string(106, 'x') + "\"\n");
 }
 
 TEST(ListenAddress, OfAnotherProgramIsAnsweredWithOneToWrite) {
-  expect_mistake("[[listen]]\naddress = \":3128\"\n", "2:11: listen.address:",
-                 "names no IP address: write \"127.0.0.1:3128\" for this machine alone, or \"0.0.0.0:3128\"");
-  expect_mistake("admin.address = \"*:9901\"\n", "1:17: admin.address:", "write \"127.0.0.1:9901\"");
-  expect_mistake("[[listen]]\naddress = \"localhost:80\"\n", "2:11: listen.address:", "write \"127.0.0.1:80\"");
+  expect_error("[[listen]]\naddress = \":3128\"\n", "2:11: listen.address:",
+               "names no IP address: write \"127.0.0.1:3128\" for this machine alone, or \"0.0.0.0:3128\"");
+  expect_error("admin.address = \"*:9901\"\n", "1:17: admin.address:", "write \"127.0.0.1:9901\"");
+  expect_error("[[listen]]\naddress = \"localhost:80\"\n", "2:11: listen.address:", "write \"127.0.0.1:80\"");
 }
 
 TEST(Verification, ThatIsOffIsAWarningWhereItIsWritten) {
   const Reading reading = read_toml(
       "upstream.tls.verify = false\n[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"https://b\"\n"
       "upstream.tls.verify = false\n[[origin]]\nuri = \"https://c\"\nupstream.tls.verify = true\n");
-  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(errors_of(reading), "");
   ASSERT_EQ(reading.warnings.size(), 2U);
   EXPECT_TRUE(reading.warnings[0].line_text().starts_with("c.toml:1:23: upstream.tls.verify: is false, "));
   EXPECT_TRUE(reading.warnings[1].line_text().starts_with("c.toml:6:23: origin.upstream.tls.verify: is false, "));
 }
 
-TEST(ListItems, HaveTheirMistakesWithNumberAndPlace) {
-  EXPECT_EQ(mistakes("[egress]\ndeny = [\n  \"10.0.0.0/8\",\n  \"10.0.0.0/33\",\n  7,\n  \"a.*\",\n]\n"),
+TEST(ListItems, HaveTheirErrorsWithNumberAndPlace) {
+  EXPECT_EQ(errors("[egress]\ndeny = [\n  \"10.0.0.0/8\",\n  \"10.0.0.0/33\",\n  7,\n  \"a.*\",\n]\n"),
             "c.toml:4:3: egress.deny: item 2: the prefix is not a number up to 32, expected \"*.example.com\", "
             "\"example.com:443\", \"10.0.0.0/8\" or \"[fd00::]/8:443\"\n"
             "c.toml:5:3: egress.deny: item 3: is the integer 7, expected a text in quotes\n"
             "c.toml:6:3: egress.deny: item 4: `*` is only allowed alone or as the prefix `*.`, expected "
             "\"*.example.com\", \"example.com:443\", \"10.0.0.0/8\" or \"[fd00::]/8:443\"\n");
-  expect_mistake("[[listen]]\nconnect_ports = [443, 0]\n", "2:23: listen.connect_ports:", "item 2: is the integer 0");
+  expect_error("[[listen]]\nconnect_ports = [443, 0]\n", "2:23: listen.connect_ports:", "item 2: is the integer 0");
 }
 
 TEST(ListenOrigin, IsAnHttpOriginWithoutPath) {
   for (const std::string origin : {"api.example.com", "ftp://a", "http://a/x", "http://u@a", "http://"}) {
-    expect_mistake("[[listen]]\norigin = \"" + origin + "\"\n", "2:10: listen.origin:", "with no path");
+    expect_error("[[listen]]\norigin = \"" + origin + "\"\n", "2:10: listen.origin:", "with no path");
   }
-  expect_mistake("[[listen]]\norigin = \"tcp://a:1\"\n", "2:10: listen.origin:", "tcp");
+  expect_error("[[listen]]\norigin = \"tcp://a:1\"\n", "2:10: listen.origin:", "tcp");
   good("[[listen]]\norigin = \"\"\n");
 }
 
 TEST(Addresses, AreListenedOnOnce) {
-  expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\n[[listen]]\naddress = \"127.0.0.1:01\"\n",
-                 "4:11: listen.address:", "line 2");
-  expect_mistake("[[listen]]\naddress = \"127.0.0.1:9901\"\n",
-                 "1:1: admin.address:", "is listen.address already (line 2)");
+  expect_error("[[listen]]\naddress = \"127.0.0.1:1\"\n[[listen]]\naddress = \"127.0.0.1:01\"\n",
+               "4:11: listen.address:", "line 2");
+  expect_error("[[listen]]\naddress = \"127.0.0.1:9901\"\n",
+               "1:1: admin.address:", "is listen.address already (line 2)");
   good("[[listen]]\naddress = \"127.0.0.1:0\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n");
   good("admin.enabled = false\n[[listen]]\naddress = \"127.0.0.1:9901\"\n");
   // Two wrong listeners are two errors, not three.
-  EXPECT_EQ(read_toml("[[listen]]\naddress = \"x\"\n[[listen]]\naddress = \"y\"\n").mistakes.size(), 2U);
+  EXPECT_EQ(read_toml("[[listen]]\naddress = \"x\"\n[[listen]]\naddress = \"y\"\n").errors.size(), 2U);
 }
 
 TEST(Admin, NeedsATokenWhereItIsNotLoopback) {
-  expect_mistake("admin.address = \"0.0.0.0:9901\"", "1:17: admin.address:", "expected a token_file");
+  expect_error("admin.address = \"0.0.0.0:9901\"", "1:17: admin.address:", "expected a token_file");
   good("admin.address = \"unix:/run/admin.sock\"");
   good("[admin]\naddress = \"0.0.0.0:9901\"\ntoken_file = \"" + kThisFile + "\"");
   good("[admin]\naddress = \"0.0.0.0:9901\"\nenabled = false\n");
 }
 
 TEST(Files, MustBeReadable) {
-  expect_mistake("admin.token_file = \"/nonexistent\"",
-                 "1:20: admin.token_file:", "/nonexistent cannot be read: No such file");
-  expect_mistake("upstream.tls.ca_file = \"/\"", "1:24: upstream.tls.ca_file:", "is a directory, expected a file");
+  expect_error("admin.token_file = \"/nonexistent\"",
+               "1:20: admin.token_file:", "/nonexistent cannot be read: No such file");
+  expect_error("upstream.tls.ca_file = \"/\"", "1:24: upstream.tls.ca_file:", "is a directory, expected a file");
   const std::string origin = "[[origin]]\nuri = \"https://a\"\n[origin.upstream.tls]\n";
-  expect_mistake(origin + "ca_file = \"/nonexistent\"", "4:11: origin.upstream.tls.ca_file:", "cannot be read");
+  expect_error(origin + "ca_file = \"/nonexistent\"", "4:11: origin.upstream.tls.ca_file:", "cannot be read");
 }
 
 TEST(AdminEndpoint, HasAWholeIdentityOrNone) {
   const std::string cert = "cert_file = \"" + kThisFile + "\"\n", key = "key_file = \"" + kThisFile + "\"\n";
   const std::string clients = "client_ca_file = \"" + kThisFile + "\"\n";
-  expect_mistake("[admin]\n" + cert, "2:13: admin.cert_file:", "without key_file");
-  expect_mistake("[admin]\n" + key, "2:12: admin.key_file:", "without cert_file");
-  expect_mistake("[admin]\n" + clients, "2:18: admin.client_ca_file:", "without cert_file");
+  expect_error("[admin]\n" + cert, "2:13: admin.cert_file:", "without key_file");
+  expect_error("[admin]\n" + key, "2:12: admin.key_file:", "without cert_file");
+  expect_error("[admin]\n" + clients, "2:18: admin.client_ca_file:", "without cert_file");
   good("[admin]\n" + cert + key + clients);
 }
 
 TEST(ClientCertificate, ComesWithItsKey) {
-  expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"", "1:26: upstream.tls.cert_file:", "without key_file");
-  expect_mistake("upstream.tls.key_file = \"" + kThisFile + "\"", "1:25: upstream.tls.key_file:", "without cert_file");
+  expect_error("upstream.tls.cert_file = \"" + kThisFile + "\"", "1:26: upstream.tls.cert_file:", "without key_file");
+  expect_error("upstream.tls.key_file = \"" + kThisFile + "\"", "1:25: upstream.tls.key_file:", "without cert_file");
   good("[upstream.tls]\nkey_file = \"" + kThisFile + "\"\ncert_file = \"" + kThisFile + "\"");
   // An origin may add the other half, and inherited settings cause no error in it.
-  expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"\n[[origin]]\nuri = \"https://a\"\n",
-                 "1:26: upstream.tls.cert_file:", "");
+  expect_error("upstream.tls.cert_file = \"" + kThisFile + "\"\n[[origin]]\nuri = \"https://a\"\n",
+               "1:26: upstream.tls.cert_file:", "");
   // A wrong file is one error.
-  expect_mistake("[upstream.tls]\nkey_file = \"/nonexistent\"\ncert_file = \"" + kThisFile + "\"",
-                 "2:12: upstream.tls.key_file:", "");
+  expect_error("[upstream.tls]\nkey_file = \"/nonexistent\"\ncert_file = \"" + kThisFile + "\"",
+               "2:12: upstream.tls.key_file:", "");
 }
 
 TEST(WarmUp, FitsThePool) {
-  expect_mistake("pool.size = 1\npool.warm_up.size = 2\n",
-                 "2:21: pool.warm_up.size:", "pool.warm_up.size = 2 is more than pool.size = 1");
-  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsize = 4\nwarm_up.size = 5\n",
-                 "5:16: origin.pool.warm_up.size:", "more than origin.pool.size = 4");
+  expect_error("pool.size = 1\npool.warm_up.size = 2\n",
+               "2:21: pool.warm_up.size:", "pool.warm_up.size = 2 is more than pool.size = 1");
+  expect_error("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsize = 4\nwarm_up.size = 5\n",
+               "5:16: origin.pool.warm_up.size:", "more than origin.pool.size = 4");
   good("pool.size = 1");
 }
 
 TEST(MinIdle, FitsThePoolAndTheTotal) {
-  EXPECT_NE(mistakes("pool.size = 3\npool.min_idle = 4\n")
+  EXPECT_NE(errors("pool.size = 3\npool.min_idle = 4\n")
                 .find("2:17: pool.min_idle: pool.min_idle = 4 is more than pool.size = 3"),
             std::string::npos);
-  EXPECT_NE(mistakes("pool.total.max_connections = 5\n[[origin]]\nuri = \"http://a\"\npool.min_idle = 3\n"
-                     "[[origin]]\nuri = \"http://b\"\npool.min_idle = 3\n")
+  EXPECT_NE(errors("pool.total.max_connections = 5\n[[origin]]\nuri = \"http://a\"\npool.min_idle = 3\n"
+                   "[[origin]]\nuri = \"http://b\"\npool.min_idle = 3\n")
                 .find("1:30: pool.total.max_connections: is 5, less than the sum of min_idle over all origins (6)"),
             std::string::npos);
 }
 
 TEST(Ranges, AreInOrder) {
-  expect_mistake("dns.min_ttl = \"10m\"", "1:15: dns.min_ttl:", "\"10m\" is more than dns.max_ttl = \"5m\"");
-  expect_mistake("dns.max_ttl = \"1s\"", "1:15: dns.max_ttl:", "\"5s\" is more than dns.max_ttl = \"1s\"");
-  EXPECT_NE(mistakes("threads.min = 20").find("threads.min = 20 is more than threads.max = 16"), std::string::npos);
+  expect_error("dns.min_ttl = \"10m\"", "1:15: dns.min_ttl:", "\"10m\" is more than dns.max_ttl = \"5m\"");
+  expect_error("dns.max_ttl = \"1s\"", "1:15: dns.max_ttl:", "\"5s\" is more than dns.max_ttl = \"1s\"");
+  EXPECT_NE(errors("threads.min = 20").find("threads.min = 20 is more than threads.max = 16"), std::string::npos);
 }
 
 TEST(OriginRegistry, AreListedOnceHoweverTheyAreSpelled) {
-  expect_mistake("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"HTTPS://A:443/\"\n",
-                 "4:7: origin.uri:", "listed already (line 2)");
+  expect_error("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"HTTPS://A:443/\"\n",
+               "4:7: origin.uri:", "listed already (line 2)");
   good("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"http://a\"\n[[origin]]\nuri = \"https://a:444\"\n");
 }
 
 TEST(Aliases, AreHostsAndListedOnce) {
-  expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"x\", \"X.\"]\n",
-                 "3:15: origin.alias:", "is an alias already (line 3)");
-  expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"x\"]\n[[origin]]\nuri = \"http://b\"\nalias = [\"x\"]\n",
-                 "6:10: origin.alias:", "is an alias already (line 3)");
+  expect_error("[[origin]]\nuri = \"http://a\"\nalias = [\"x\", \"X.\"]\n",
+               "3:15: origin.alias:", "is an alias already (line 3)");
+  expect_error("[[origin]]\nuri = \"http://a\"\nalias = [\"x\"]\n[[origin]]\nuri = \"http://b\"\nalias = [\"x\"]\n",
+               "6:10: origin.alias:", "is an alias already (line 3)");
   for (const std::string alias : {"x:81", "x:80", "x:", "http://x", "x/", "u@x", ""}) {
-    expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"" + alias + "\"]\n",
-                   "3:10: origin.alias:", "expected a host without scheme");
+    expect_error("[[origin]]\nuri = \"http://a\"\nalias = [\"" + alias + "\"]\n",
+                 "3:10: origin.alias:", "expected a host without scheme");
   }
   const Config config = good("[[origin]]\nuri = \"http://a\"\nalias = [\"[0::1]\", \"::2\", \"127.1\"]\n");
   EXPECT_EQ(config.origins[0].alias, (std::vector<std::string>{"::1", "::2", "127.0.0.1"}));
@@ -197,20 +196,20 @@ TEST(Aliases, AreHostsAndListedOnce) {
 
 TEST(PinnedAddresses, AreIpAddressesWithPort) {
   for (const std::string address : {"a:1", "127.0.0.1", "127.0.0.1:0", "unix:x", "[::1]"}) {
-    expect_mistake("[[origin]]\nuri = \"http://a\"\naddresses = [\"" + address + "\"]\n",
-                   "3:14: origin.addresses:", "expected \"IP:PORT\"");
+    expect_error("[[origin]]\nuri = \"http://a\"\naddresses = [\"" + address + "\"]\n",
+                 "3:14: origin.addresses:", "expected \"IP:PORT\"");
   }
 }
 
 TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
   EXPECT_TRUE(read_toml("upstream.protocols = [\"h2\"]"));
   EXPECT_TRUE(read_toml("upstream.protocols = [\"h1\", \"h2\"]"));
-  expect_mistake("upstream.lenient = [\"bare_lf\"]", "1:20: upstream.lenient:", "[origin.upstream]");
-  expect_mistake("upstream.lenient = [\"bare_cr\"]",
-                 "1:21: upstream.lenient:", "item 1: `bare_cr` is not known, expected \"bare_lf\"");
+  expect_error("upstream.lenient = [\"bare_lf\"]", "1:20: upstream.lenient:", "[origin.upstream]");
+  expect_error("upstream.lenient = [\"bare_cr\"]",
+               "1:21: upstream.lenient:", "item 1: `bare_cr` is not known, expected \"bare_lf\"");
   EXPECT_TRUE(read_toml("[[origin]]\nuri = \"http://old\"\n[origin.upstream]\nlenient = [\"bare_lf\"]"));
-  expect_mistake("upstream.protocols = []", "1:22: upstream.protocols:", "is empty");
-  expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:29: upstream.protocols:", "twice");
+  expect_error("upstream.protocols = []", "1:22: upstream.protocols:", "is empty");
+  expect_error("upstream.protocols = [\"h1\", \"h1\"]", "1:29: upstream.protocols:", "twice");
 }
 
 TEST(ATcpOrigin, AcceptsTheSettingsOfTunnels) {
@@ -221,7 +220,7 @@ TEST(ATcpOrigin, AcceptsTheSettingsOfTunnels) {
 
 TEST(ATcpOrigin, RejectsTheSettingsOfRequests) {
   for (const char* line : {"alias = [\"a\"]", "pool.max_streams = 9", "upstream.protocols = [\"h1\"]"}) {
-    expect_mistake(std::string("[[origin]]\nuri = \"tcp://a:1\"\n") + line, "3:", "does not apply to a tcp origin");
+    expect_error(std::string("[[origin]]\nuri = \"tcp://a:1\"\n") + line, "3:", "does not apply to a tcp origin");
   }
 }
 
@@ -233,18 +232,18 @@ TEST(AnInterceptedOrigin, IsAnHttpsOriginWithAName) {
   EXPECT_TRUE(good(origin("https://a.example")).origins.at(0).intercept);
   good(origin("https://a.example:8443"));
   for (const char* uri : {"http://a.example", "tcp://a.example:443"}) {
-    expect_mistake(origin(uri), "5:13: origin.intercept:", "expected an https origin");
+    expect_error(origin(uri), "5:13: origin.intercept:", "expected an https origin");
   }
-  expect_mistake(origin("https://127.0.0.1"), "5:13: origin.intercept:", "expected an origin with a name");
-  expect_mistake(origin("https://a.example", "upstream.tls.verify = false\n"),
-                 "5:13: origin.intercept:", "verify = false, expected one of both");
+  expect_error(origin("https://127.0.0.1"), "5:13: origin.intercept:", "expected an origin with a name");
+  expect_error(origin("https://a.example", "upstream.tls.verify = false\n"),
+               "5:13: origin.intercept:", "verify = false, expected one of both");
 }
 
 TEST(AnInterceptedOrigin, NeedsAnAuthority) {
-  expect_mistake("[[origin]]\nuri = \"https://a\"\nintercept = true\n",
-                 "3:13: origin.intercept:", "without intercept.ca_dir");
-  expect_mistake("intercept.ca_dir = \"/nonexistent\"", "1:20: intercept.ca_dir:", "/nonexistent cannot be read");
-  expect_mistake("intercept.ca_dir = \"/etc/passwd\"", "1:20: intercept.ca_dir:", "/etc/passwd");
+  expect_error("[[origin]]\nuri = \"https://a\"\nintercept = true\n",
+               "3:13: origin.intercept:", "without intercept.ca_dir");
+  expect_error("intercept.ca_dir = \"/nonexistent\"", "1:20: intercept.ca_dir:", "/nonexistent cannot be read");
+  expect_error("intercept.ca_dir = \"/etc/passwd\"", "1:20: intercept.ca_dir:", "/etc/passwd");
 }
 
 TEST(EverySetting, TakesItsDefault) {
@@ -273,19 +272,19 @@ dns = { min_ttl = "0s", max_ttl = "1s", stale_for = "0s" }
 
 TEST(MaxOrigins, AreNoMoreThanThereAreNumbersForTheirConnections) {
   good("pool.total.max_origins = 65536");
-  expect_mistake("pool.total.max_origins = 65537",
-                 "1:26: pool.total.max_origins:", "expected an integer from 1 to 65536");
+  expect_error("pool.total.max_origins = 65537",
+               "1:26: pool.total.max_origins:", "expected an integer from 1 to 65536");
 }
 
 TEST(Classes, AreTwoToFourNamesThatListenersMayUse) {
   good("pool.classes = [\"high\", \"normal\"]\n[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"high\"");
   good("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\", \"b-1\", \"c_2\", \"d\"]\n");
-  expect_mistake("pool.classes = [\"a\"]", "1:16: pool.classes:", "lists 1, expected none, or 2 to 4");
-  expect_mistake("pool.classes = [\"a\", \"b\", \"a\"]", "1:27: pool.classes:", "twice");
-  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n", "3:16: origin.pool.classes:", "lists 1");
-  expect_mistake("pool.classes = [\"High\", \"b\"]", "1:", "is not a valid class name");
-  expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"gold\"",
-                 "3:9: listen.class:", "is not in any pool.classes");
+  expect_error("pool.classes = [\"a\"]", "1:16: pool.classes:", "lists 1, expected none, or 2 to 4");
+  expect_error("pool.classes = [\"a\", \"b\", \"a\"]", "1:27: pool.classes:", "twice");
+  expect_error("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n", "3:16: origin.pool.classes:", "lists 1");
+  expect_error("pool.classes = [\"High\", \"b\"]", "1:", "is not a valid class name");
+  expect_error("[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"gold\"",
+               "3:9: listen.class:", "is not in any pool.classes");
 }
 
 TEST(AProbe, IsARequestThatChangesNothing) {
@@ -293,14 +292,14 @@ TEST(AProbe, IsARequestThatChangesNothing) {
     good("pool.health_check = { interval = \"1s\", probe = \"" + probe + "\" }");
   }
   for (const std::string probe : {"POST /x", "GET *", "GET", "GET x", "options *", "GET /a b", "GET  /a"}) {
-    expect_mistake("pool.health_check.probe = \"" + probe + "\"", "1:", "expected \"OPTIONS *\", \"HEAD /path\"");
+    expect_error("pool.health_check.probe = \"" + probe + "\"", "1:", "expected \"OPTIONS *\", \"HEAD /path\"");
   }
 }
 
 TEST(EgressPatterns, AreChecked) {
-  expect_mistake("egress.allow = [\"a.*.com\"]",
-                 "1:17: egress.allow:", "item 1: `*` is only allowed alone or as the prefix");
-  expect_mistake("egress.deny = [\"10.0.0.0/33\"]", "1:16: egress.deny:", "up to 32");
+  expect_error("egress.allow = [\"a.*.com\"]",
+               "1:17: egress.allow:", "item 1: `*` is only allowed alone or as the prefix");
+  expect_error("egress.deny = [\"10.0.0.0/33\"]", "1:16: egress.deny:", "up to 32");
 }
 
 }  // namespace

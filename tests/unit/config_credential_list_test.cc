@@ -1,4 +1,4 @@
-// Unit tests of a list of credentials: what its lines say, and how its mistakes are named.
+// Unit tests of a list of credentials: what its lines say, and how its errors are named.
 #include "proxy/config/credential.h"
 
 #include "tests/unit/config_helpers.h"
@@ -8,9 +8,9 @@ namespace {
 
 const std::string kDigest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";  // of "test"
 
-std::string mistakes_in(const std::string& text) {
+std::string errors_in(const std::string& text) {
   std::string all;
-  for (const std::string& mistake : parse_credentials(text, "users").mistakes) all += mistake + '\n';
+  for (const std::string& error : parse_credentials(text, "users").errors) all += error + '\n';
   return all;
 }
 
@@ -18,7 +18,7 @@ TEST(CredentialList, AreALineEach) {
   const CredentialList list = parse_credentials("# comment\n\nbasic alice " + kDigest + "\r\n  bearer ci-1\t" +
                                                     kDigest + "  \n   # another\nbasic alice " + std::string(64, 'A'),
                                                 "users");
-  EXPECT_TRUE(list.mistakes.empty()) << list.mistakes.front();
+  EXPECT_TRUE(list.errors.empty()) << list.errors.front();
   ASSERT_EQ(list.credentials.size(), 3U);
   EXPECT_EQ(list.credentials[0].scheme, CredentialScheme::basic);
   EXPECT_EQ(list.credentials[0].name, "alice");
@@ -31,9 +31,9 @@ TEST(CredentialList, AreALineEach) {
 
 TEST(CredentialList, OfEachWrongLineAreNamedWithoutTheirText) {
   const std::string all =
-      mistakes_in("basic alice " + kDigest + "\nalice:planted\nbasic alice planted\nbasic a:planted " + kDigest +
-                  "\nbearer ci " + kDigest + " planted\nbasic alice " + kDigest + "\nbasic\n" + "digest a " + kDigest +
-                  "\nbasic " + std::string(129, 'n') + ' ' + kDigest + "\nbasic a " + std::string(63, 'a') + "g\n");
+      errors_in("basic alice " + kDigest + "\nalice:planted\nbasic alice planted\nbasic a:planted " + kDigest +
+                "\nbearer ci " + kDigest + " planted\nbasic alice " + kDigest + "\nbasic\n" + "digest a " + kDigest +
+                "\nbasic " + std::string(129, 'n') + ' ' + kDigest + "\nbasic a " + std::string(63, 'a') + "g\n");
   EXPECT_EQ(all.find("planted"), std::string::npos) << all;
   for (const char* text :
        {"users:2: unknown scheme, expected `basic NAME SHA256` or `bearer NAME SHA256`\n",
@@ -48,21 +48,21 @@ TEST(CredentialList, OfEachWrongLineAreNamedWithoutTheirText) {
 TEST(CredentialList, AreBounded) {
   std::string many;
   for (int i = 0; i < 1200; ++i) many += "#\n";
-  EXPECT_EQ(mistakes_in(many), "users:1001: more lines than carpool reads, expected at most 1000\n");
-  EXPECT_EQ(mistakes_in("# none\n"), "users: lists no credentials, expected at least one\n");
-  EXPECT_EQ(mistakes_in(""), "users: lists no credentials, expected at least one\n");
+  EXPECT_EQ(errors_in(many), "users:1001: more lines than carpool reads, expected at most 1000\n");
+  EXPECT_EQ(errors_in("# none\n"), "users: lists no credentials, expected at least one\n");
+  EXPECT_EQ(errors_in(""), "users: lists no credentials, expected at least one\n");
   const CredentialList absent = read_credentials("/nowhere/users");
-  ASSERT_EQ(absent.mistakes.size(), 1U);
-  EXPECT_NE(absent.mistakes[0].find("/nowhere/users: cannot be read: No such file"), std::string::npos);
+  ASSERT_EQ(absent.errors.size(), 1U);
+  EXPECT_NE(absent.errors[0].find("/nowhere/users: cannot be read: No such file"), std::string::npos);
   const CredentialList endless = read_credentials("/dev/zero");
-  ASSERT_EQ(endless.mistakes.size(), 1U);
-  EXPECT_NE(endless.mistakes[0].find("longer than 65536 bytes"), std::string::npos) << endless.mistakes[0];
+  ASSERT_EQ(endless.errors.size(), 1U);
+  EXPECT_NE(endless.errors[0].find("longer than 65536 bytes"), std::string::npos) << endless.errors[0];
 }
 
 TEST(CredentialList, InPlainTextAreWarnedOf) {
   const auto warnings = [](std::string_view listen) {
     const Reading reading = read_toml("[[listen]]\ncredentials_file = \"/dev/null\"\naddress = " + std::string(listen));
-    EXPECT_EQ(mistakes_of(reading), "") << listen;
+    EXPECT_EQ(errors_of(reading), "") << listen;
     return reading.warnings.size();
   };
   EXPECT_EQ(warnings(R"("127.0.0.1:3128")"), 0U);

@@ -31,7 +31,7 @@ class CredentialFile : public testing::Test {
 TEST(SetFields, AreTextsWithVariables) {
   const Env env = [](std::string_view name) { return std::optional<std::string>("<" + std::string(name) + ">"); };
   const Reading reading = read_text(with("Authorization = \"Bearer ${T}\"\nX-Api-Key = \"k\"\n"), "c.toml", env);
-  ASSERT_EQ(mistakes_of(reading), "");
+  ASSERT_EQ(errors_of(reading), "");
   const std::vector<SetField>& fields = reading.config.origins.at(0).headers;
   ASSERT_EQ(fields.size(), 2U);
   EXPECT_EQ(fields[0], (SetField{"Authorization", {"Bearer <T>", {}, {}}}));
@@ -39,7 +39,7 @@ TEST(SetFields, AreTextsWithVariables) {
 }
 
 TEST(SetFields, BelongToSingleOrigins) {
-  expect_mistake("[request.headers]\nX-A = \"b\"\n", "1:10: request.headers:", "expected in [origin.request.headers]");
+  expect_error("[request.headers]\nX-A = \"b\"\n", "1:10: request.headers:", "expected in [origin.request.headers]");
 }
 
 TEST(SetFields, AreRefusedWithTheirPlaceAndWithoutTheirValue) {
@@ -59,31 +59,31 @@ TEST(SetFields, AreRefusedWithTheirPlaceAndWithoutTheirValue) {
                           {"X-A = { prefix = \"planted\" }", "names no file"},
                           {"X-A = { file = \"/nonexistent\" }", "/nonexistent cannot be read: No such file"},
                           {"X-A = { file = \"/dev/zero\" }", "/dev/zero is no file"}}) {
-    expect_mistake(with(one.line), "4:", one.says);
-    EXPECT_EQ(mistakes(with(one.line)).find("planted"), std::string::npos) << one.line;
+    expect_error(with(one.line), "4:", one.says);
+    EXPECT_EQ(errors(with(one.line)).find("planted"), std::string::npos) << one.line;
   }
-  expect_mistake(with("X-A = \"b\"\nx-a = \"c\"\n"), "5:7: origin.request.headers.x-a:", "is set twice");
+  expect_error(with("X-A = \"b\"\nx-a = \"c\"\n"), "5:7: origin.request.headers.x-a:", "is set twice");
 }
 
 TEST(SetFields, AreBoundedInNumberAndLength) {
   std::string many;
   for (int i = 0; i < 32; ++i) many += "X-" + std::to_string(i) + " = \"v\"\n";
   good(with(many));
-  expect_mistake(with(many + "X-32 = \"v\"\n"), "3:", "has 33 fields, expected at most 32");
-  expect_mistake(with("X-A = \"" + std::string(8193, 'v') + "\"\n"), "4:", "is longer than 8192 bytes");
+  expect_error(with(many + "X-32 = \"v\"\n"), "3:", "has 33 fields, expected at most 32");
+  expect_error(with("X-A = \"" + std::string(8193, 'v') + "\"\n"), "4:", "is longer than 8192 bytes");
   const std::string half = " = \"" + std::string(4096, 'v') + "\"\n";
-  expect_mistake(with("X-A" + half + "X-B" + half), "3:", "has more than 8KiB together");
+  expect_error(with("X-A" + half + "X-B" + half), "3:", "has more than 8KiB together");
 }
 
 TEST(SetFields, NeedAnOriginThatNobodyElseCanRead) {
   good(with("X-A = \"b\"\n", "http://127.0.0.1:8080"));
   good(with("X-A = \"b\"\n", "http://localhost"));
-  expect_mistake(with("X-A = \"b\"\n", "http://a.test"), "3:", "expected https, a loopback address or a Unix socket");
-  expect_mistake(with("X-A = \"b\"\n", "http://127.example"),
-                 "3:", "expected https, a loopback address or a Unix socket");
-  expect_mistake(with("X-A = \"b\"\n", "tcp://a.test:1"), "3:", "does not apply to a tcp origin");
-  expect_mistake(with("X-A = \"b\"\n[origin.upstream.tls]\nverify = false\n"), "3:", "verify = false");
-  expect_mistake("upstream.tls.verify = false\n" + with("X-A = \"b\"\n"), "4:", "verify = false");
+  expect_error(with("X-A = \"b\"\n", "http://a.test"), "3:", "expected https, a loopback address or a Unix socket");
+  expect_error(with("X-A = \"b\"\n", "http://127.example"),
+               "3:", "expected https, a loopback address or a Unix socket");
+  expect_error(with("X-A = \"b\"\n", "tcp://a.test:1"), "3:", "does not apply to a tcp origin");
+  expect_error(with("X-A = \"b\"\n[origin.upstream.tls]\nverify = false\n"), "3:", "verify = false");
+  expect_error("upstream.tls.verify = false\n" + with("X-A = \"b\"\n"), "4:", "verify = false");
 }
 
 TEST_F(CredentialFile, AndTextsAreHiddenInWhatIsPrintedAndCompared) {
@@ -92,7 +92,7 @@ TEST_F(CredentialFile, AndTextsAreHiddenInWhatIsPrintedAndCompared) {
   const Config other = good(with("X-A = \"planted too\"\n"));
   const std::string text = print_config(config);
   EXPECT_NE(text.find("\"X-A\" = { hidden = true }\n"), std::string::npos) << text;
-  EXPECT_NE(mistakes(text).find("is hidden"), std::string::npos) << "a printed configuration is not used by mistake";
+  EXPECT_NE(errors(text).find("is hidden"), std::string::npos) << "a printed configuration is not used by mistake";
   std::string compared;
   for (const Change& change : diff(config, other)) compared += change.key + ' ' + change.from + ' ' + change.to + '\n';
   EXPECT_NE(compared.find("origin https://a.test: request.headers.X-A { hidden"), std::string::npos) << compared;

@@ -42,12 +42,12 @@ TEST(Nesting, IsRefusedWithItsPlaceBeforeTheParserSeesIt) {
   for (const std::size_t levels : {std::size_t{17}, std::size_t{100000}}) {
     for (const std::string& text : deep_texts(levels)) {
       const Reading reading = read_toml(text);
-      ASSERT_EQ(reading.mistakes.size(), 1U) << text.substr(0, 40);
-      EXPECT_EQ(reading.mistakes.front().text, "nests deeper than 16 levels, expected at most that")
+      ASSERT_EQ(reading.errors.size(), 1U) << text.substr(0, 40);
+      EXPECT_EQ(reading.errors.front().text, "nests deeper than 16 levels, expected at most that")
           << text.substr(0, 40);
     }
   }
-  expect_mistake("[pool]\nsize = 3\n[a.b]\nx = " + times(20, "["), "4:19: syntax: nests deeper", "");
+  expect_error("[pool]\nsize = 3\n[a.b]\nx = " + times(20, "["), "4:19: syntax: nests deeper", "");
 }
 
 TEST(Nesting, IsRefusedInAnOverlayAndInItsBase) {
@@ -106,15 +106,15 @@ TEST(Nesting, IsNeverCountedLessThanTheParserFinds) {
   EXPECT_GT(read, 100U);
 }
 
-TEST(Mistakes, AreToldUpToAHundredAndShortened) {
+TEST(Errors, AreToldUpToAHundredAndShortened) {
   std::string many;
   for (int i = 0; i < 5000; ++i) many += "k" + std::to_string(i) + " = 1\n";
   const Reading reading = read_toml(many);
-  ASSERT_EQ(reading.mistakes.size(), 101U);
-  EXPECT_EQ(reading.mistakes.back().text, "has more mistakes, expected none");
+  ASSERT_EQ(reading.errors.size(), 101U);
+  EXPECT_EQ(reading.errors.back().text, "has more errors, expected none");
   const Reading longest = read_toml(times(500000, "k") + " = 1\n");
-  ASSERT_EQ(longest.mistakes.size(), 1U);
-  EXPECT_LT(longest.mistakes.front().line_text().size(), 2000U);
+  ASSERT_EQ(longest.errors.size(), 1U);
+  EXPECT_LT(longest.errors.front().line_text().size(), 2000U);
 }
 
 // Returns true if every character is complete, for characters of up to three bytes.
@@ -131,14 +131,14 @@ bool whole(std::string_view text) {
   return true;
 }
 
-TEST(Mistakes, CutNoCharacterInTwo) {
+TEST(Errors, CutNoCharacterInTwo) {
   for (std::size_t ascii = 70; ascii < 84; ++ascii) {
     const std::string bad = times(ascii, "a") + times(20, "é");
     for (const std::string& text :
          {"[log]\nlevel = \"" + bad + "\"", "[pool]\nidle_timeout = \"" + bad + "\"",
           "[[origin]]\nuri = \"http://" + bad + "/\"", "[egress]\ndeny = [\"" + bad + ":x\"]"}) {
-      for (const ConfigError& mistake : read_toml(text).mistakes) {
-        EXPECT_TRUE(whole(mistake.text)) << mistake.text;
+      for (const ConfigError& error : read_toml(text).errors) {
+        EXPECT_TRUE(whole(error.text)) << error.text;
       }
     }
   }
@@ -147,11 +147,11 @@ TEST(Mistakes, CutNoCharacterInTwo) {
 TEST(Expansion, IsBounded) {
   const Env longer = [](std::string_view) { return std::optional<std::string>(std::string(60000, '[')); };
   const Reading once = read_text("[log]\nlevel = \"${A}\"", "c.toml", longer);
-  ASSERT_EQ(once.mistakes.size(), 1U);
-  EXPECT_LT(once.mistakes.front().text.size(), 300U) << "what a variable holds is a text, whatever stands in it";
+  ASSERT_EQ(once.errors.size(), 1U);
+  EXPECT_LT(once.errors.front().text.size(), 300U) << "what a variable holds is a text, whatever stands in it";
   const Reading often = read_text("[log]\nlevel = \"" + times(20000, "${A}") + "\"", "c.toml", longer);
-  ASSERT_EQ(often.mistakes.size(), 1U);
-  EXPECT_NE(often.mistakes.front().text.find("expands to more than 65536 bytes"), std::string::npos);
+  ASSERT_EQ(often.errors.size(), 1U);
+  EXPECT_NE(often.errors.front().text.find("expands to more than 65536 bytes"), std::string::npos);
   EXPECT_EQ(often.met, (std::array<bool, 4>{false, false, true, false}));
 }
 

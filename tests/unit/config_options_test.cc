@@ -94,7 +94,7 @@ TEST_F(RunCommand, IsOkForAGoodFile) {
   EXPECT_EQ(err_.str(), "");
 }
 
-TEST_F(RunCommand, IsEveryMistakeForABadOne) {
+TEST_F(RunCommand, IsEveryErrorForABadOne) {
   std::ofstream("bad.toml") << "worker = 2\nshutdown_grace = 5\n";
   for (const Command command : {Command::check, Command::print_config}) {
     EXPECT_EQ(ask(command, "bad.toml"), 1);
@@ -124,7 +124,7 @@ TEST_F(RunCommand, SaysThatItTakesAFileOfACommonName) {
             "warning: config.toml:1:1: file: is read from the working directory, where other programs use the same "
             "name, expected carpool.toml or --config\n");
   std::ofstream("config.toml") << "workers = 3\nbaseURL = 1\n";
-  EXPECT_EQ(ask(Command::check), 1) << "partly carpool's: its mistakes are told";
+  EXPECT_EQ(ask(Command::check), 1) << "partly carpool's: its errors are told";
   std::ofstream("config.toml") << "[pool\n";
   EXPECT_EQ(ask(Command::check), 1);
 }

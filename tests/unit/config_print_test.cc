@@ -58,12 +58,12 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
     if (setting) text.erase(at + 1, 2);
     at = setting ? end - 2 : end;
   }
-  for (const ConfigError& mistake : read_toml(text).mistakes) {
-    const auto says = [&](const char* part) { return mistake.text.find(part) != std::string::npos; };
+  for (const ConfigError& error : read_toml(text).errors) {
+    const auto says = [&](const char* part) { return error.text.find(part) != std::string::npos; };
     EXPECT_TRUE(says("applies to single origins") || says("cannot be read") || says("cannot be made") ||
                 says("is set beside log.file") || says("the system has no group") || says(R"(expected "unix:/path")") ||
                 says("is set without proxy"))
-        << mistake.line_text();
+        << error.line_text();
   }
 }
 

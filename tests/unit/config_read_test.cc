@@ -18,8 +18,8 @@ TEST(Read, TakesAnEmptyFileAsTheDefaults) {
 }
 
 TEST(Read, TellsWhereALetterStandsThatMayNotStandThere) {
-  expect_mistake("[pool]\nsize = 3\u00e9\n", "2:", "");
-  expect_mistake("[pool]\nsize = 3 \u0499\n", "2:", "");
+  expect_error("[pool]\nsize = 3\u00e9\n", "2:", "");
+  expect_error("[pool]\nsize = 3 \u0499\n", "2:", "");
   good("# \u00e9\n[admin]\naddress = \"\"\"\\\n\u00a0unix:/tmp/x\"\"\" # \u0499\n");
 }
 
@@ -148,12 +148,12 @@ TEST(Read, ReplacesVariablesInStringsOnly) {
   };
   const Reading reading =
       read_text("shutdown_grace = \"${GRACE:-3s}\"\n[[listen]]\naddress = \"127.0.0.1:${PORT}\"\n", "c.toml", env);
-  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(errors_of(reading), "");
   EXPECT_EQ(reading.config.listen[0].address, "127.0.0.1:4000");
   EXPECT_EQ(reading.config.shutdown_grace, seconds(3));
-  expect_mistake("[[listen]]\naddress = \"127.0.0.1:${PORT}\"\n", "2:11: listen.address:", "PORT is not set");
-  expect_mistake("[egress]\nallow = [\"${NO}\"]\n",
-                 "2:10: egress.allow:", "item 1: the environment variable NO is not set");
+  expect_error("[[listen]]\naddress = \"127.0.0.1:${PORT}\"\n", "2:11: listen.address:", "PORT is not set");
+  expect_error("[egress]\nallow = [\"${NO}\"]\n",
+               "2:10: egress.allow:", "item 1: the environment variable NO is not set");
 }
 
 Env env_with(std::map<std::string, std::string, std::less<>> variables) {
@@ -169,14 +169,14 @@ TEST(Read, TakesAVariableForANumberAFlagAndAPort) {
       "workers = \"${CORES}\"\npool.size = \"${N}\"\npool.max_usage = \"1${N}\"\npool.maximize = \"${YES}\"\n"
       "log.access = \"${NO:-false}\"\n[[listen]]\nconnect_ports = [443, \"${PORT}\"]\n",
       "c.toml", env);
-  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(errors_of(reading), "");
   EXPECT_EQ(reading.config.workers, granted_cores());
   EXPECT_EQ(reading.config.pool.size, 7U);
   EXPECT_EQ(reading.config.pool.max_usage, 17U);
   EXPECT_TRUE(reading.config.pool.maximize);
   EXPECT_FALSE(reading.config.log.access);
   EXPECT_EQ(reading.config.listen[0].connect_ports, (std::vector<std::uint16_t>{443, 8443}));
-  const auto wrong = [&env](std::string_view text) { return mistakes_of(read_text(text, "c.toml", env)); };
+  const auto wrong = [&env](std::string_view text) { return errors_of(read_text(text, "c.toml", env)); };
   EXPECT_EQ(wrong("pool.size = \"${BAD}\""),
             "c.toml:1:13: pool.size: is \"7x\", expected an integer from 1 to 100000, or \"auto\"\n");
   EXPECT_EQ(wrong("pool.maximize = \"${N}\""), "c.toml:1:17: pool.maximize: is \"7\", expected true or false\n");
@@ -195,7 +195,7 @@ TEST(Read, TakesRelativePathsAsBesideTheFile) {
                                            "[[origin]]\nuri = \"https://a\"\n[origin.request.headers]\n"
                                            "X-Key = { file = \"../secret\" }\n";
   const Reading reading = read_file((folder / "conf/c.toml").string(), no_env());
-  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(errors_of(reading), "");
   EXPECT_EQ(reading.config.upstream.tls.ca_file, folder / "conf/ca.pem");
   EXPECT_EQ(reading.config.intercept.ca_dir, folder / "conf/ca");
   EXPECT_EQ(reading.config.origins.at(0).headers.at(0).value.file, folder / "secret");
@@ -203,14 +203,14 @@ TEST(Read, TakesRelativePathsAsBesideTheFile) {
   fs::current_path(folder);
   const Reading from_here = read_file("conf/c.toml", no_env());
   fs::current_path(before);
-  EXPECT_EQ(mistakes_of(from_here), "");
+  EXPECT_EQ(errors_of(from_here), "");
   EXPECT_EQ(from_here.config.upstream.tls.ca_file, fs::canonical(folder) / "conf/ca.pem");
   fs::remove_all(folder);
 }
 
-TEST(Mistakes, AreAllReportedAtOnceInTheOrderOfTheFile) {
+TEST(Errors, AreAllReportedAtOnceInTheOrderOfTheFile) {
   EXPECT_EQ(
-      mistakes(R"([pool]
+      errors(R"([pool]
 sise = 3
 wait_timeout = 30
 size = 0
@@ -226,84 +226,84 @@ level = "wrn"
       "you mean \"warn\"?\n");
 }
 
-TEST(Mistakes, NameTheNearestKey) {
-  expect_mistake("worker = 2", "1:1: worker:", "did you mean `workers`?");
-  expect_mistake("[[lisen]]\n", "1:3: lisen:", "did you mean `listen`?");
-  expect_mistake("[pol]\nsize = 1\n", "1:2: pol:", "did you mean `pool`?");
-  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.tls]\n",
-                 "3:9: origin.tls:", "there is a section [origin.upstream.tls]");
-  expect_mistake("[pool.warmup]\n", "1:7: pool.warmup:", "did you mean `warm_up`?");
-  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pools]\n", "3:9: origin.pools:", "did you mean `pool`?");
-  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsizes = 1\n",
-                 "4:1: origin.pool.sizes:", "did you mean `size`?");
-  expect_mistake("ca_file = \"x\"\n", "1:1: ca_file:", "there is one in [upstream.tls]");
-  expect_mistake("nonsense = 1\n", "1:1: nonsense:", "expected a key of the top level");
+TEST(Errors, NameTheNearestKey) {
+  expect_error("worker = 2", "1:1: worker:", "did you mean `workers`?");
+  expect_error("[[lisen]]\n", "1:3: lisen:", "did you mean `listen`?");
+  expect_error("[pol]\nsize = 1\n", "1:2: pol:", "did you mean `pool`?");
+  expect_error("[[origin]]\nuri = \"http://a\"\n[origin.tls]\n",
+               "3:9: origin.tls:", "there is a section [origin.upstream.tls]");
+  expect_error("[pool.warmup]\n", "1:7: pool.warmup:", "did you mean `warm_up`?");
+  expect_error("[[origin]]\nuri = \"http://a\"\n[origin.pools]\n", "3:9: origin.pools:", "did you mean `pool`?");
+  expect_error("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsizes = 1\n",
+               "4:1: origin.pool.sizes:", "did you mean `size`?");
+  expect_error("ca_file = \"x\"\n", "1:1: ca_file:", "there is one in [upstream.tls]");
+  expect_error("nonsense = 1\n", "1:1: nonsense:", "expected a key of the top level");
 }
 
-TEST(Mistakes, NameTheTableThatAKeyWasMeantFor) {
+TEST(Errors, NameTheTableThatAKeyWasMeantFor) {
   const std::string a = "[[origin]]\nuri = \"http://a\"\n";
-  expect_mistake(a + "size = 3\n", "3:1: origin.size:", "there is one in [origin.pool], [origin.pool.warm_up]");
-  expect_mistake(a + "[origin.pool]\ntimeout = \"3s\"\n",
-                 "4:1: origin.pool.timeout:", "expected a key of [origin.pool]; there is one in [origin.request]");
-  expect_mistake("[request]\nwait_timeout = \"3s\"\n", "2:1: request.wait_timeout:", "there is one in [pool]");
-  expect_mistake("[pool]\nworkers = 2\n", "2:1: pool.workers:", "at the top of the file, before the first [table]");
-  expect_mistake("preserve_host = true\n", "1:1: preserve_host:", "there is one in [[listen]]");
-  expect_mistake("[egress]\nmax_waitin = 3\n",
-                 "2:1: egress.max_waitin:", "did you mean `max_waiting`? there is one in [pool]");
-  expect_mistake("[warm_up]\nenabled = true\n", "1:2: warm_up:", "there is a section [pool.warm_up]");
+  expect_error(a + "size = 3\n", "3:1: origin.size:", "there is one in [origin.pool], [origin.pool.warm_up]");
+  expect_error(a + "[origin.pool]\ntimeout = \"3s\"\n",
+               "4:1: origin.pool.timeout:", "expected a key of [origin.pool]; there is one in [origin.request]");
+  expect_error("[request]\nwait_timeout = \"3s\"\n", "2:1: request.wait_timeout:", "there is one in [pool]");
+  expect_error("[pool]\nworkers = 2\n", "2:1: pool.workers:", "at the top of the file, before the first [table]");
+  expect_error("preserve_host = true\n", "1:1: preserve_host:", "there is one in [[listen]]");
+  expect_error("[egress]\nmax_waitin = 3\n",
+               "2:1: egress.max_waitin:", "did you mean `max_waiting`? there is one in [pool]");
+  expect_error("[warm_up]\nenabled = true\n", "1:2: warm_up:", "there is a section [pool.warm_up]");
 }
 
-TEST(Mistakes, SayWhereASectionBelongs) {
+TEST(Errors, SayWhereASectionBelongs) {
   const std::string a = "[[origin]]\nuri = \"http://a\"\n";
-  expect_mistake(a + "[origin.admin]\nenabled = true\n", "3:9: origin.admin:", "expected in [admin]");
-  expect_mistake(a + "[origin.pool.total]\n", "3:14: origin.pool.total:", "expected in [pool.total]");
-  expect_mistake(a + "[[origin.listen]]\n", "3:10: origin.listen:", "expected at the top");
-  expect_mistake("[listen]\naddress = \"127.0.0.1:1\"\n", "1:2: listen:", "[[listen]]");
-  expect_mistake("origin = 3\n", "1:1: origin:", "[[origin]]");
-  expect_mistake("pool = 3\n", "1:1: pool:", "is the integer 3, expected a table [pool]");
-  expect_mistake("[[pool]]\nsize = 3\n", "1:3: pool:", "is a list, expected a table [pool]");
-  expect_mistake("[[origin]]\n[origin.pool]\nsize = 3\n", "1:1: origin.uri:", "is missing");
+  expect_error(a + "[origin.admin]\nenabled = true\n", "3:9: origin.admin:", "expected in [admin]");
+  expect_error(a + "[origin.pool.total]\n", "3:14: origin.pool.total:", "expected in [pool.total]");
+  expect_error(a + "[[origin.listen]]\n", "3:10: origin.listen:", "expected at the top");
+  expect_error("[listen]\naddress = \"127.0.0.1:1\"\n", "1:2: listen:", "[[listen]]");
+  expect_error("origin = 3\n", "1:1: origin:", "[[origin]]");
+  expect_error("pool = 3\n", "1:1: pool:", "is the integer 3, expected a table [pool]");
+  expect_error("[[pool]]\nsize = 3\n", "1:3: pool:", "is a list, expected a table [pool]");
+  expect_error("[[origin]]\n[origin.pool]\nsize = 3\n", "1:1: origin.uri:", "is missing");
 }
 
-TEST(Mistakes, NameTheTypeThatIsExpected) {
-  expect_mistake("workers = \"many\"", "1:11: workers:", "is \"many\", expected an integer from 1 to 128, or \"auto\"");
-  expect_mistake("workers = 1.5", "1:11: workers:", "is a number with a fraction");
-  expect_mistake("workers = 1979-05-27", "1:11: workers:", "is a date or time");
-  expect_mistake("workers = 129", "1:11: workers:", "1 to 128");
-  expect_mistake("pool.size = \"3\"", "1:13: pool.size:", "is \"3\", expected an integer");
-  expect_mistake("pool.max_usage = -1", "1:18: pool.max_usage:", "is the integer -1");
-  expect_mistake("pool.max_usage = 9999999999999", "1:18: pool.max_usage:", "0 to 1048575");
-  expect_mistake("metrics.enabled = 1", "1:19: metrics.enabled:", "expected true or false");
-  expect_mistake("drain_delay = \"5\"", "1:15: drain_delay:", "is \"5\", expected a duration");
-  expect_mistake("drain_delay = []", "1:15: drain_delay:", "is a list, expected a duration");
-  expect_mistake("pool.wait_timeout = \"0s\"", "1:21: pool.wait_timeout:", "more than 0s");
-  expect_mistake("request.replay_buffer = 65536", "1:25: request.replay_buffer:", "write \"64KiB\"");
-  expect_mistake("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
-  expect_mistake("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
-  expect_mistake("upstream.protocols = \"h1\"", "1:22: upstream.protocols:", "expected a list of texts");
-  expect_mistake("upstream.protocols = [1]", "1:23: upstream.protocols:", "is the integer 1, expected a text");
-  expect_mistake("upstream.protocols = [\"h3\"]",
-                 "1:23: upstream.protocols:", "item 1: `h3` is not known, expected \"h1\" or \"h2\"");
-  expect_mistake("log.level = true", "1:13: log.level:", "expected a text in quotes");
-  expect_mistake("[[listen]]\nconnect_ports = [0]", "2:18: listen.connect_ports:", "expected a port from 1 to 65535");
-  expect_mistake("[[listen]]\nconnect_ports = 443", "2:17: listen.connect_ports:", "a list of ports");
+TEST(Errors, NameTheTypeThatIsExpected) {
+  expect_error("workers = \"many\"", "1:11: workers:", "is \"many\", expected an integer from 1 to 128, or \"auto\"");
+  expect_error("workers = 1.5", "1:11: workers:", "is a number with a fraction");
+  expect_error("workers = 1979-05-27", "1:11: workers:", "is a date or time");
+  expect_error("workers = 129", "1:11: workers:", "1 to 128");
+  expect_error("pool.size = \"3\"", "1:13: pool.size:", "is \"3\", expected an integer");
+  expect_error("pool.max_usage = -1", "1:18: pool.max_usage:", "is the integer -1");
+  expect_error("pool.max_usage = 9999999999999", "1:18: pool.max_usage:", "0 to 1048575");
+  expect_error("metrics.enabled = 1", "1:19: metrics.enabled:", "expected true or false");
+  expect_error("drain_delay = \"5\"", "1:15: drain_delay:", "is \"5\", expected a duration");
+  expect_error("drain_delay = []", "1:15: drain_delay:", "is a list, expected a duration");
+  expect_error("pool.wait_timeout = \"0s\"", "1:21: pool.wait_timeout:", "more than 0s");
+  expect_error("request.replay_buffer = 65536", "1:25: request.replay_buffer:", "write \"64KiB\"");
+  expect_error("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
+  expect_error("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
+  expect_error("upstream.protocols = \"h1\"", "1:22: upstream.protocols:", "expected a list of texts");
+  expect_error("upstream.protocols = [1]", "1:23: upstream.protocols:", "is the integer 1, expected a text");
+  expect_error("upstream.protocols = [\"h3\"]",
+               "1:23: upstream.protocols:", "item 1: `h3` is not known, expected \"h1\" or \"h2\"");
+  expect_error("log.level = true", "1:13: log.level:", "expected a text in quotes");
+  expect_error("[[listen]]\nconnect_ports = [0]", "2:18: listen.connect_ports:", "expected a port from 1 to 65535");
+  expect_error("[[listen]]\nconnect_ports = 443", "2:17: listen.connect_ports:", "a list of ports");
 }
 
-TEST(Mistakes, CutWhatIsTooLongToShow) {
-  EXPECT_LT(mistakes("log.level = \"" + std::string(100'000, 'x') + "\"").size(), 300U);
+TEST(Errors, CutWhatIsTooLongToShow) {
+  EXPECT_LT(errors("log.level = \"" + std::string(100'000, 'x') + "\"").size(), 300U);
 }
 
-TEST(Mistakes, InTheSyntaxLookLikeAllOthers) {
-  expect_mistake("workers = 1\n[pool\nsize = 3\n", "2:", ": syntax: ");
-  expect_mistake("workers = \n", "1:", ": syntax: ");
-  expect_mistake("a . . b = 1\n", "1:", ": syntax: ");
-  expect_mistake("workers = 1\nworkers = 2\n", "2:", ": syntax: ");
-  expect_mistake("a = \"\xff\"\n", "1:", ": syntax: ");
-  expect_mistake(std::string(5000, '['), "1:", ": syntax: ");
+TEST(Errors, InTheSyntaxLookLikeAllOthers) {
+  expect_error("workers = 1\n[pool\nsize = 3\n", "2:", ": syntax: ");
+  expect_error("workers = \n", "1:", ": syntax: ");
+  expect_error("a . . b = 1\n", "1:", ": syntax: ");
+  expect_error("workers = 1\nworkers = 2\n", "2:", ": syntax: ");
+  expect_error("a = \"\xff\"\n", "1:", ": syntax: ");
+  expect_error(std::string(5000, '['), "1:", ": syntax: ");
 }
 
-TEST(Mistakes, SayThatAValueNeedsQuotes) {
-  const auto told = [](const std::string& value) { return mistakes("[pool]\nidle_timeout = " + value + "\n"); };
+TEST(Errors, SayThatAValueNeedsQuotes) {
+  const auto told = [](const std::string& value) { return errors("[pool]\nidle_timeout = " + value + "\n"); };
   EXPECT_EQ(told("60s"), "c.toml:2:16: syntax: `60s` is a duration without quotes: write \"60s\"\n");
   EXPECT_EQ(told("10m  # ten"), "c.toml:2:16: syntax: `10m` is a duration without quotes: write \"10m\"\n");
   EXPECT_EQ(told("16KiB"), "c.toml:2:16: syntax: `16KiB` is a size without quotes: write \"16KiB\"\n");
@@ -319,33 +319,31 @@ TEST(Mistakes, SayThatAValueNeedsQuotes) {
   }
 }
 
-TEST(Mistakes, AreFoundBehindAValueThatNeedsQuotesTooAndEachValueHasOne) {
-  EXPECT_EQ(
-      mistakes("[pool]\nidle_timeout = 60s\nsize = 12x\nstrategy = first\n[log]\naccess = yes\nlevel = \"loud\"\n"),
-      "c.toml:2:16: syntax: `60s` is a duration without quotes: write \"60s\"\n"
-      "c.toml:3:8: syntax: `12x` is a text without quotes: write \"12x\"\n"
-      "c.toml:4:12: syntax: `first` is a text without quotes: write \"first\"\n"
-      "c.toml:6:10: syntax: `yes` is no value of TOML: write true\n"
-      "c.toml:7:9: log.level: is \"loud\", expected one of \"trace\", \"debug\", \"info\", \"warn\", "
-      "\"error\", \"off\"\n");
-  EXPECT_EQ(mistakes("[pool]\nidle_timeout = 60s\nsize = [1\n").substr(0, 86),
+TEST(Errors, AreFoundBehindAValueThatNeedsQuotesTooAndEachValueHasOne) {
+  EXPECT_EQ(errors("[pool]\nidle_timeout = 60s\nsize = 12x\nstrategy = first\n[log]\naccess = yes\nlevel = \"loud\"\n"),
+            "c.toml:2:16: syntax: `60s` is a duration without quotes: write \"60s\"\n"
+            "c.toml:3:8: syntax: `12x` is a text without quotes: write \"12x\"\n"
+            "c.toml:4:12: syntax: `first` is a text without quotes: write \"first\"\n"
+            "c.toml:6:10: syntax: `yes` is no value of TOML: write true\n"
+            "c.toml:7:9: log.level: is \"loud\", expected one of \"trace\", \"debug\", \"info\", \"warn\", "
+            "\"error\", \"off\"\n");
+  EXPECT_EQ(errors("[pool]\nidle_timeout = 60s\nsize = [1\n").substr(0, 86),
             "c.toml:2:16: syntax: `60s` is a duration without quotes: write \"60s\"\nc.toml:3:11: synt");
   std::string many;
   for (int i = 0; i < 30; ++i) many += "a" + std::to_string(i) + " = 1s\n";
-  const std::string told = mistakes(many);
+  const std::string told = errors(many);
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 20) << "each takes another parse: there is a limit";
 }
 
-TEST(Mistakes, OfFilesNameThePath) {
+TEST(Errors, OfFilesNameThePath) {
   const Reading missing = read_file("/nonexistent/c.toml", no_env());
-  EXPECT_EQ(mistakes_of(missing),
+  EXPECT_EQ(errors_of(missing),
             "/nonexistent/c.toml:1:1: file: cannot be read: No such file or directory, expected a TOML file\n");
-  EXPECT_NE(mistakes_of(read_file("/", no_env())).find("/:1:1: file: cannot be read: Is a directory"),
-            std::string::npos);
+  EXPECT_NE(errors_of(read_file("/", no_env())).find("/:1:1: file: cannot be read: Is a directory"), std::string::npos);
 }
 
 TEST(Read, TakesAnEmptyFile) {
-  EXPECT_EQ(mistakes_of(read_file("/dev/null", no_env())), "");
+  EXPECT_EQ(errors_of(read_file("/dev/null", no_env())), "");
 }
 
 TEST(Schema, HasNoKeyTwiceAndNothingUndocumented) {

@@ -33,11 +33,11 @@ std::string text(const Json& node) {
 
 // Returns the errors of a configuration, one per line; empty if it is valid. Environment variables and files are known
 // only in the pod.
-std::string mistakes_of(const std::string& config) {
+std::string errors_of(const std::string& config) {
   const config::Env any = [](std::string_view) { return std::optional<std::string>("1"); };
   std::string all;
-  for (const config::ConfigError& mistake : config::read_text(config, "", any, config::Machine::another).mistakes) {
-    all.append(all.empty() ? "" : "\n").append(mistake.key).append(": ").append(mistake.text);
+  for (const config::ConfigError& error : config::read_text(config, "", any, config::Machine::another).errors) {
+    all.append(all.empty() ? "" : "\n").append(error.key).append(": ").append(error.text);
   }
   return all;
 }
@@ -129,7 +129,7 @@ Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotation
     return wrong(kIntercept, "the configuration names no https origin; expected hosts");
   }
   if (over.empty() && intercept.empty()) return made;
-  if (const std::string why = mistakes_of(made->text); !why.empty()) return wrong(both, why);
+  if (const std::string why = errors_of(made->text); !why.empty()) return wrong(both, why);
   return made;
 }
 
@@ -168,7 +168,7 @@ Reviewer::~Reviewer() = default;
 Result<std::unique_ptr<Reviewer>> Reviewer::make(std::string_view injection) {
   Result<Injection> parsed = parse_injection(injection);
   if (!parsed) return parsed.take_fault();
-  if (const std::string wrong = mistakes_of(parsed->config); !wrong.empty()) {
+  if (const std::string wrong = errors_of(parsed->config); !wrong.empty()) {
     return Fault{FaultKind::malformed_request, Side::self, "the injection file: config: " + wrong};
   }
   return std::make_unique<Reviewer>(std::make_unique<Impl>(Impl{std::move(*parsed)}));

@@ -29,8 +29,8 @@ struct ReloadReport {
     bool live = true;  // false: takes effect after a restart
   };
   std::vector<Change> changes;
-  std::vector<std::string> renewed;   // certificate and key files whose contents changed
-  std::vector<std::string> mistakes;  // reasons for the refusal: nothing has changed
+  std::vector<std::string> renewed;  // certificate and key files whose contents changed
+  std::vector<std::string> errors;   // reasons for the refusal: nothing has changed
   std::vector<std::string> warnings;
 };
 

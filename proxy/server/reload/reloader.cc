@@ -78,7 +78,7 @@ void Reloader::next() {
   if (parts_.admin.submit(std::move(task))) return;
   Report report;
   report.outcome = Outcome::busy;
-  report.mistakes.emplace_back("too many blocking tasks ([threads] max_tasks)");
+  report.errors.emplace_back("too many blocking tasks ([threads] max_tasks)");
   end(one.heard, std::move(report));
 }
 
@@ -143,11 +143,11 @@ std::optional<config::Config> Reloader::read_source(Report& report, std::size_t&
   for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
   // A program that rewrites the file in place truncates it first, and an empty configuration would mean the defaults.
   if (digest == digest_of({})) {
-    report.mistakes.push_back(config::find_config(*source_) + ": is empty, probably still being written");
+    report.errors.push_back(config::find_config(*source_) + ": is empty, probably still being written");
     return std::nullopt;
   }
   for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());
-  for (const config::ConfigError& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
+  for (const config::ConfigError& error : reading.errors) report.errors.push_back(error.line_text());
   if (!reading) return std::nullopt;
   for (config::Change& change : config::diff(parts_.config.get(), reading.config)) {
     report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
@@ -164,7 +164,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
     return report;
   };
   if (!source_ || !parts_.round.drain.serving()) {
-    report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to reload");
+    report.errors.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to reload");
     return end(Outcome::busy);
   }
   std::size_t digest = 0;
@@ -176,7 +176,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   plan.config = std::make_unique<config::Config>(std::move(*fresh));
   std::vector<FileSnapshot> before = look_at(files(source_, *plan.config));
   if (Status prepared = prepare(plan); !prepared) {
-    report.mistakes.push_back(prepared.fault().detail);
+    report.errors.push_back(prepared.fault().detail);
     return end(Outcome::refused);
   }
   digest_ = digest;
@@ -273,7 +273,7 @@ void Reloader::apply(Plan& plan, Report& report) {
 }
 
 void Reloader::log_report(const Report& report) const {
-  for (const std::string& mistake : report.mistakes) log::error("reload", mistake);
+  for (const std::string& error : report.errors) log::error("reload", error);
   for (const std::string& warning : report.warnings) log::warn("reload", warning);
   if (report.outcome == Outcome::refused)
     return log::error("reload", "reload refused; the configuration in force stays");

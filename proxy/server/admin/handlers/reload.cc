@@ -46,9 +46,9 @@ Response reload_route(const Call& call) {
 }
 
 Response reload_response(const ReloadReport& report) {
-  if (report.outcome == Outcome::busy) return error_response(409, report.mistakes.front());
+  if (report.outcome == Outcome::busy) return error_response(409, report.errors.front());
   if (report.outcome == Outcome::refused) {
-    return problem_response(400, "reload refused: " + report.mistakes.front(), {{"mistakes", report.mistakes}});
+    return problem_response(400, "reload refused: " + report.errors.front(), {{"mistakes", report.errors}});
   }
   return json_response(200, {{"status", status_of(report.outcome)},
                              {"changes", changes_of(report)},
