@@ -38,29 +38,29 @@ namespace {
 class Collector final : public pool::ConnectionVisitor {
  public:
   void visit(const pool::ConnectionView& view) override {
-    admin::ConnectionInfo facts;
-    facts.state = view.state;
-    facts.opened = view.opened;
-    facts.age = view.age;
-    facts.idle = view.idle;
-    facts.uses = view.uses;
-    facts.streams = view.users;
-    facts.loop = view.home;
-    facts.protocol = "h1";
-    if (view.pooled != nullptr) describe(static_cast<const Connection&>(*view.pooled), facts);
-    all.push_back(std::move(facts));
+    admin::ConnectionInfo info;
+    info.state = view.state;
+    info.opened = view.opened;
+    info.age = view.age;
+    info.idle = view.idle;
+    info.uses = view.uses;
+    info.streams = view.users;
+    info.loop = view.home;
+    info.protocol = "h1";
+    if (view.pooled != nullptr) describe(static_cast<const Connection&>(*view.pooled), info);
+    all.push_back(std::move(info));
   }
   std::vector<admin::ConnectionInfo> all;
 
  private:
   // Reads only what never changes in a connection: another loop may be using it.
-  static void describe(const Connection& connection, admin::ConnectionInfo& facts) {
-    facts.id = connection.id();
-    facts.local = connection.local();
-    facts.peer = connection.peer();
-    facts.protocol = connection.protocol() == pool::Protocol::h2 ? "h2" : "h1";
-    facts.tls_version = connection.security().version;
-    facts.cipher = connection.security().cipher;
+  static void describe(const Connection& connection, admin::ConnectionInfo& info) {
+    info.id = connection.id();
+    info.local = connection.local();
+    info.peer = connection.peer();
+    info.protocol = connection.protocol() == pool::Protocol::h2 ? "h2" : "h1";
+    info.tls_version = connection.security().version;
+    info.cipher = connection.security().cipher;
   }
 };
 
@@ -127,11 +127,11 @@ admin::CountedPools ServerAdminView::counted() const {
 std::vector<admin::PoolInfo> ServerAdminView::pools() const {
   std::vector<admin::PoolInfo> all = snapshots();
   const std::map<std::string, Counts> counts = counts_by_origin(parts_.metrics);
-  for (admin::PoolInfo& facts : all) {
-    const auto found = counts.find(facts.origin);
+  for (admin::PoolInfo& info : all) {
+    const auto found = counts.find(info.origin);
     if (found == counts.end()) continue;
-    facts.saved = found->second.saved;
-    facts.limited = found->second.limited;
+    info.saved = found->second.saved;
+    info.limited = found->second.limited;
   }
   return all;
 }
@@ -166,16 +166,16 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
   const Instant now = Clock::now();
   std::vector<admin::PoolInfo> all;
   for (const pool::Destination* destination : parts_.origins.directory().all()) {
-    admin::PoolInfo facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
-    facts.learned_idle_timeout = facts.snapshot.learned_idle;
+    admin::PoolInfo info{destination->label(), destination->snapshot(now), std::nullopt, {}};
+    info.learned_idle_timeout = info.snapshot.learned_idle;
     if (const OriginRuntime* context = parts_.origins.of(*destination)) {
-      if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
+      if (info.snapshot.class_count != 0) info.classes = context->pool.classes;
       const net::AddressSet::Counts counts = context->address_set->count(now);
-      facts.addresses = {counts.usable, counts.ejected, counts.gone};
-      if (counts.usable + counts.ejected + counts.gone > 1) facts.each_address = addresses_of(*context, now);
-      if (context->credentials != nullptr) facts.credentials = state_of(*context->credentials, now);
+      info.addresses = {counts.usable, counts.ejected, counts.gone};
+      if (counts.usable + counts.ejected + counts.gone > 1) info.each_address = addresses_of(*context, now);
+      if (context->credentials != nullptr) info.credentials = state_of(*context->credentials, now);
     }
-    all.push_back(std::move(facts));
+    all.push_back(std::move(info));
   }
   return all;
 }
@@ -324,17 +324,17 @@ metrics::BuildSample ServerAdminView::build() const {
 
 admin::OverloadInfo ServerAdminView::overload() const {
   const OverloadState& state = parts_.overload;
-  admin::OverloadInfo facts;
-  facts.stage = static_cast<std::uint64_t>(state.stage());
-  facts.sheds = name(state.stage());
-  facts.memory = {state.memory().used, state.memory().limit};
-  facts.descriptors = {state.descriptors().used, state.descriptors().limit};
-  facts.failed_allocations = memory_reserve::taken();
+  admin::OverloadInfo info;
+  info.stage = static_cast<std::uint64_t>(state.stage());
+  info.sheds = name(state.stage());
+  info.memory = {state.memory().used, state.memory().limit};
+  info.descriptors = {state.descriptors().used, state.descriptors().limit};
+  info.failed_allocations = memory_reserve::taken();
   const HeapTrim::Shown heap = parts_.heap_trim ? parts_.heap_trim->shown() : HeapTrim::Shown{};
-  facts.heap_used = heap.used;
-  facts.heap_unused = heap.unused;
-  facts.memory_returned = heap.returned;
-  return facts;
+  info.heap_used = heap.used;
+  info.heap_unused = heap.unused;
+  info.memory_returned = heap.returned;
+  return info;
 }
 
 std::vector<metrics::CertificateSample> ServerAdminView::certificates() const {

@@ -209,9 +209,9 @@ TEST(ASocketFileForTheOwner, IsOpenToNobodyElse) {
   const std::string path = ::testing::TempDir() + "carpool-owner-" + std::to_string(::getpid());
   const Result<Bound> bound = bind_for_owner("unix:" + path, 4);
   ASSERT_TRUE(bound) << bound.fault().detail;
-  struct stat facts {};
-  ASSERT_EQ(0, ::stat(path.c_str(), &facts));
-  EXPECT_EQ(0600U, facts.st_mode & 0777U);
+  struct stat status {};
+  ASSERT_EQ(0, ::stat(path.c_str(), &status));
+  EXPECT_EQ(0600U, status.st_mode & 0777U);
   std::filesystem::remove(path);
 }
 

@@ -16,9 +16,9 @@ namespace carpool::proxy::net {
 namespace {
 
 std::uint64_t inode_of(int fd) {
-  struct stat facts {};
-  EXPECT_EQ(::fstat(fd, &facts), 0);
-  return facts.st_ino;
+  struct stat status {};
+  EXPECT_EQ(::fstat(fd, &status), 0);
+  return status.st_ino;
 }
 
 // Runs each task at once, and counts them.

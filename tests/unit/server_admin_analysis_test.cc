@@ -67,18 +67,18 @@ TEST(Leaks, SayWhoItIsInOneLine) {
 class AStudy : public testing::Test {
  protected:
   AStudy() {
-    facts.origin = "http://a.example";
-    facts.snapshot.dial_time = milliseconds(2);
+    info.origin = "http://a.example";
+    info.snapshot.dial_time = milliseconds(2);
     study.limits.size = 8;
     study.wait_timeout = seconds(3);
     for (int i = 0; i < 400; ++i) study.past.push_back({kNow + milliseconds(100 * (i / 4)), {}, milliseconds(20)});
   }
-  PoolInfo facts;
+  PoolInfo info;
   PoolAnalysis study;
 };
 
 TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
-  const ParsedJson json = parsed(advice_response(facts, study, "/x"));
+  const ParsedJson json = parsed(advice_response(info, study, "/x"));
   EXPECT_NE(json.at("method").get<std::string>().find("replayed"), std::string::npos);
   const ParsedJson& advice = json.at("advice");
   EXPECT_NEAR(advice.at("arrivals_per_second").get<double>(), 40, 1);
@@ -89,38 +89,38 @@ TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
 }
 
 TEST_F(AStudy, AdvisesForTheStatedWait) {
-  const ParsedJson strict = parsed(advice_response(facts, study, "/x?wait=5ms")).at("advice");
+  const ParsedJson strict = parsed(advice_response(info, study, "/x?wait=5ms")).at("advice");
   EXPECT_EQ(strict.at("target_seconds"), 0.005);
   EXPECT_EQ(strict.at("recommended").at("size"), 4);
   EXPECT_EQ(strict.at("recommended").at("range"), ParsedJson({{"min", 4}, {"max", 4}}));
-  EXPECT_EQ(parsed(advice_response(facts, study, "/x?wait=70ms")).at("advice").at("recommended").at("size"), 1);
+  EXPECT_EQ(parsed(advice_response(info, study, "/x?wait=70ms")).at("advice").at("recommended").at("size"), 1);
 }
 
 TEST_F(AStudy, RefusesAWaitThatIsNone) {
   for (const char* query : {"wait=0s", "wait=5", "wait=", "wait=soon"}) {
-    EXPECT_EQ(advice_response(facts, study, std::string("/x?") + query).status, 400) << query;
+    EXPECT_EQ(advice_response(info, study, std::string("/x?") + query).status, 400) << query;
   }
 }
 
 TEST_F(AStudy, IsSentUnderTheNamesOfBeforeToo) {
-  const ParsedJson replay = parsed(what_if_response(facts, study, "/x?size=1"));
+  const ParsedJson replay = parsed(what_if_response(info, study, "/x?size=1"));
   EXPECT_EQ(replay.at("present"), replay.at("current"));
   EXPECT_EQ(replay.at("what_if"), replay.at("simulated"));
   EXPECT_EQ(replay.at("sentences"), replay.at("explanation"));
-  const ParsedJson advice = parsed(advice_response(facts, study, "/x")).at("advice");
+  const ParsedJson advice = parsed(advice_response(info, study, "/x")).at("advice");
   EXPECT_EQ(advice.at("present"), advice.at("current"));
   EXPECT_EQ(advice.at("busy").at("most"), advice.at("busy").at("max"));
 }
 
 TEST_F(AStudy, SaysWhyItCannotAdvise) {
   study.past.resize(3);
-  const ParsedJson json = parsed(advice_response(facts, study, "/x"));
+  const ParsedJson json = parsed(advice_response(info, study, "/x"));
   EXPECT_TRUE(json.at("advice").is_null());
   EXPECT_EQ(json.at("reason"), "only 3 borrows so far, 20 are needed");
 }
 
 TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
-  const ParsedJson json = parsed(what_if_response(facts, study, "/x?size=1"));
+  const ParsedJson json = parsed(what_if_response(info, study, "/x?size=1"));
   EXPECT_EQ(json.at("borrows"), 400);
   EXPECT_EQ(json.at("current").at("outcome").at("peak"), 4);
   EXPECT_EQ(json.at("simulated").at("outcome").at("peak"), 1);
@@ -133,20 +133,20 @@ TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
 TEST_F(AStudy, RefusesSettingsThatAreNone) {
   for (const char* query : {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "size=2&min_idle=3",
                             "idle_timeout=5", "wait_timeout=soon"}) {
-    const Response response = what_if_response(facts, study, std::string("/x?") + query);
+    const Response response = what_if_response(info, study, std::string("/x?") + query);
     EXPECT_EQ(response.status, 400) << query;
   }
-  EXPECT_EQ(what_if_response(facts, study, "/x?idle_timeout=5s&max_waiting=0&expire_time=1m").status, 200);
+  EXPECT_EQ(what_if_response(info, study, "/x?idle_timeout=5s&max_waiting=0&expire_time=1m").status, 200);
 }
 
 TEST_F(AStudy, ExplainsInSentences) {
-  EXPECT_EQ(parsed(explain_response(facts, study)).at("explanation").at(0),
+  EXPECT_EQ(parsed(explain_response(info, study)).at("explanation").at(0),
             "No connection has been opened yet, because there was no request.");
 }
 
 TEST_F(AStudy, ExplainsWhatBecameOfConnects) {
   study.intercepts = {{"intercepted", 12}, {"distrusted", 1}, {"early", 3}};
-  const ParsedJson lines = parsed(explain_response(facts, study)).at("explanation");
+  const ParsedJson lines = parsed(explain_response(info, study)).at("explanation");
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines.at(1), "12 CONNECTs ended here, and the requests inside used this pool (result intercepted).");
   EXPECT_EQ(lines.at(2), "1 CONNECT became a tunnel (result distrusted).");

@@ -36,9 +36,9 @@ constexpr std::size_t at(Enum value) {
 class FakeView final : public AdminView {
  public:
   FakeView() : registry_(1, 10) {
-    PoolInfo facts;
-    facts.origin = "http://a.example";
-    auto& s = facts.snapshot;
+    PoolInfo info;
+    info.origin = "http://a.example";
+    auto& s = info.snapshot;
     s.opened[at(pool::OpenCause::first)] = 1;
     s.opened[at(pool::OpenCause::all_busy)] = 5;
     s.closed[at(pool::CloseCause::error)] = 1;
@@ -54,9 +54,9 @@ class FakeView final : public AdminView {
     s.max_wait = std::chrono::milliseconds(250);
     s.size = 64;
     s.peak = 4;
-    list.push_back(facts);
-    facts.origin = "https://<b>.example:8443";
-    list.push_back(facts);
+    list.push_back(info);
+    info.origin = "https://<b>.example:8443";
+    list.push_back(info);
     registry_.add_origin("http://a.example");
     registry_.record_request(0, registry_.slot_of("http://a.example"), {"GET", 200, std::chrono::milliseconds(1), {}});
   }
@@ -78,17 +78,17 @@ class FakeView final : public AdminView {
   const History* history() const override { return kept; }
   std::vector<ConnectionInfo> connections(const std::string& origin) const override {
     if (std::none_of(list.begin(), list.end(), [&](const PoolInfo& pool) { return pool.origin == origin; })) return {};
-    ConnectionInfo facts;
-    facts.id = 42;
-    facts.state = pool::ConnectionStatus::borrowed;
-    facts.age = std::chrono::milliseconds(1500);
-    facts.uses = 9;
-    facts.protocol = "h1";
-    facts.peer = "10.0.0.1:80";
-    return {facts};
+    ConnectionInfo info;
+    info.id = 42;
+    info.state = pool::ConnectionStatus::borrowed;
+    info.age = std::chrono::milliseconds(1500);
+    info.uses = 9;
+    info.protocol = "h1";
+    info.peer = "10.0.0.1:80";
+    return {info};
   }
   void name_borrowers(const std::string& origin, std::vector<ConnectionInfo>& connections) const override {
-    for (ConnectionInfo& facts : connections) facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
+    for (ConnectionInfo& info : connections) info.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
   }
   std::optional<PoolAnalysis> study(const std::string&) const override { return past; }
   std::vector<LeakRecord> leaks() const override { return lost; }
@@ -105,9 +105,9 @@ class FakeView final : public AdminView {
   std::vector<std::string> paused() const override { return stopped; }
   std::optional<PoolInfo> declared(const std::string& origin) const override {
     if (origin != "https://declared.example") return std::nullopt;
-    PoolInfo facts;
-    facts.origin = origin;
-    return facts;
+    PoolInfo info;
+    info.origin = origin;
+    return info;
   }
   std::string config() const override { return "workers = 1\n"; }
 

@@ -22,10 +22,10 @@ std::int64_t milliseconds(Instant when) {
 }
 
 // [id, state, opened at, idle since or null, uses, protocol, loop]: member names would be most of the bytes.
-Json cell_of(const ConnectionInfo& facts, Instant now) {
-  Json idle = facts.idle > Duration::zero() ? Json(milliseconds(now - facts.idle)) : Json(nullptr);
-  return Json::array({facts.id, std::string(pool::name(facts.state)), milliseconds(now - facts.age), std::move(idle),
-                      facts.uses, facts.protocol, facts.loop});
+Json cell_of(const ConnectionInfo& info, Instant now) {
+  Json idle = info.idle > Duration::zero() ? Json(milliseconds(now - info.idle)) : Json(nullptr);
+  return Json::array({info.id, std::string(pool::name(info.state)), milliseconds(now - info.age), std::move(idle),
+                      info.uses, info.protocol, info.loop});
 }
 
 Json told(const AdminView& view, const PoolInfo& pool, Instant now) {

@@ -12,10 +12,10 @@
 
 namespace carpool::proxy::admin {
 
-template <class Facts, class Render>
+template <class Record, class Render>
 class JsonList final : public Pieces {
  public:
-  JsonList(std::string_view name, std::vector<Facts> all, Render render)
+  JsonList(std::string_view name, std::vector<Record> all, Render render)
       : name_(name), all_(std::move(all)), render_(std::move(render)) {}
 
   bool next(std::string& out) override {
@@ -23,7 +23,7 @@ class JsonList final : public Pieces {
     if (at_ < all_.size()) {
       out.append(at_ == 0 ? "\n" : ",\n");
       append_member(out, render_(all_[at_]));
-      all_[at_++] = Facts{};  // frees the element, which is no longer needed
+      all_[at_++] = Record{};  // frees the element, which is no longer needed
     }
     if (at_ < all_.size()) return true;
     out.append(all_.empty() ? "]\n}\n" : "\n  ]\n}\n");
@@ -32,16 +32,16 @@ class JsonList final : public Pieces {
 
  private:
   const std::string_view name_;
-  std::vector<Facts> all_;
+  std::vector<Record> all_;
   const Render render_;
   std::size_t at_ = 0;
 };
 
-// `name` is a constant; render(facts) returns the Json of one element.
-template <class Facts, class Render>
-Response list_response(std::string_view name, std::vector<Facts> all, Render render) {
+// `name` is a constant; render(record) returns the Json of one element.
+template <class Record, class Render>
+Response list_response(std::string_view name, std::vector<Record> all, Render render) {
   Response response = text_response(200, "application/json", {});
-  response.pieces = std::make_unique<JsonList<Facts, Render>>(name, std::move(all), std::move(render));
+  response.pieces = std::make_unique<JsonList<Record, Render>>(name, std::move(all), std::move(render));
   return response;
 }
 

@@ -80,17 +80,17 @@ Response threads(const Call& call) {
 }
 
 Response overload(const Call& call) {
-  const OverloadInfo facts = call.view.overload();
+  const OverloadInfo info = call.view.overload();
   const auto use = [](const OverloadInfo::Use& one) {
     return Json{{"used", one.used}, {"limit", one.limit == 0 ? Json(nullptr) : Json(one.limit)}};
   };
-  Json heap{{"used", facts.heap_used}, {"free_bytes", facts.heap_unused}, {"returned", facts.memory_returned}};
+  Json heap{{"used", info.heap_used}, {"free_bytes", info.heap_unused}, {"returned", info.memory_returned}};
   add_old_names(heap, {{"free_bytes", "unused"}});
-  Json json{{"shed_level", facts.sheds},
-            {"stage", facts.stage},
-            {"memory", use(facts.memory)},
-            {"descriptors", use(facts.descriptors)},
-            {"failed_allocations", facts.failed_allocations},
+  Json json{{"shed_level", info.sheds},
+            {"stage", info.stage},
+            {"memory", use(info.memory)},
+            {"descriptors", use(info.descriptors)},
+            {"failed_allocations", info.failed_allocations},
             {"heap", heap}};
   add_old_names(json, {{"shed_level", "sheds"}});
   return json_response(200, json);

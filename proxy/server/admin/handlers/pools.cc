@@ -41,22 +41,22 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
   return parts;
 }
 
-Json json_of(const ConnectionInfo& facts) {
+Json json_of(const ConnectionInfo& info) {
   Json json;
-  json["id"] = facts.id;
-  json["state"] = std::string(pool::name(facts.state));
-  json["opened"] = std::string(pool::name(facts.opened));
-  json["age_seconds"] = seconds(facts.age);
-  json["idle_seconds"] = seconds(facts.idle);
-  json["uses"] = facts.uses;
-  json["streams"] = facts.streams;
-  json["protocol"] = or_null(facts.protocol);
-  json["local"] = or_null(facts.local);
-  json["peer"] = or_null(facts.peer);
-  json["tls_version"] = or_null(facts.tls_version);
-  json["cipher"] = or_null(facts.cipher);
-  json["loop"] = facts.loop;
-  json["borrower"] = or_null(facts.borrower);
+  json["id"] = info.id;
+  json["state"] = std::string(pool::name(info.state));
+  json["opened"] = std::string(pool::name(info.opened));
+  json["age_seconds"] = seconds(info.age);
+  json["idle_seconds"] = seconds(info.idle);
+  json["uses"] = info.uses;
+  json["streams"] = info.streams;
+  json["protocol"] = or_null(info.protocol);
+  json["local"] = or_null(info.local);
+  json["peer"] = or_null(info.peer);
+  json["tls_version"] = or_null(info.tls_version);
+  json["cipher"] = or_null(info.cipher);
+  json["loop"] = info.loop;
+  json["borrower"] = or_null(info.borrower);
   return json;
 }
 
@@ -93,15 +93,15 @@ Json histograms(const std::vector<ConnectionInfo>& all) {
 }
 
 // A reload may have changed the classes a moment ago.
-std::string class_name(const PoolInfo& facts, std::size_t i) {
-  return i < facts.classes.size() ? facts.classes[i] : std::to_string(i);
+std::string class_name(const PoolInfo& info, std::size_t i) {
+  return i < info.classes.size() ? info.classes[i] : std::to_string(i);
 }
 
-Json classes_of(const PoolInfo& facts) {
+Json classes_of(const PoolInfo& info) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < facts.snapshot.class_count; ++i) {
-    const Snapshot::Class& one = facts.snapshot.classes[i];
-    Json json = {{"name", class_name(facts, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"limit", one.most}};
+  for (std::size_t i = 0; i < info.snapshot.class_count; ++i) {
+    const Snapshot::Class& one = info.snapshot.classes[i];
+    Json json = {{"name", class_name(info, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"limit", one.most}};
     add_old_names(json, {{"limit", "share"}});
     list.push_back(std::move(json));
   }
@@ -150,10 +150,10 @@ Json credentials_of(const CredentialsState& credentials) {
 }
 }  // namespace
 
-Json json_of(const PoolInfo& facts) {
-  const Snapshot& s = facts.snapshot;
+Json json_of(const PoolInfo& info) {
+  const Snapshot& s = info.snapshot;
   Json json;
-  json["origin"] = facts.origin;
+  json["origin"] = info.origin;
   json["active"] = open(s);
   json["borrowable"] = s.of(ConnectionStatus::idle);
   json["borrowed"] = s.leases();  // each stream counts
@@ -168,21 +168,21 @@ Json json_of(const PoolInfo& facts) {
   json["created"] = s.created;
   json["leaks"] = s.leaks;
   json["saved"] = {
-      {"dials", facts.saved.dials}, {"seconds", seconds(facts.saved.time)}, {"cpu_seconds", seconds(facts.saved.cpu)}};
-  json["rate_limited"] = {{"requests", facts.limited.requests}, {"connections", facts.limited.connections}};
+      {"dials", info.saved.dials}, {"seconds", seconds(info.saved.time)}, {"cpu_seconds", seconds(info.saved.cpu)}};
+  json["rate_limited"] = {{"requests", info.limited.requests}, {"connections", info.limited.connections}};
   json["connections"] = by_name(pool::kShownNames, s.connections);
   json["opened"] = by_name(pool::kOpenedNames, s.opened);
   json["closed"] = by_name(pool::kClosedNames, s.closed);
   json["failures"] = by_name(pool::kFailedNames, s.failures);
   json["learned_idle_timeout_seconds"] =
-      facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
+      info.learned_idle_timeout ? Json(seconds(*info.learned_idle_timeout)) : Json(nullptr);
   json["probing"] = s.probing;
   add_pause(json, s.paused);
   add_cool_down(json, s);
   json["undialed"] = s.undialed;
-  json["ejected_addresses"] = facts.addresses.ejected;
-  if (s.class_count != 0) json["classes"] = classes_of(facts);
-  if (facts.credentials) json["credentials"] = credentials_of(*facts.credentials);
+  json["ejected_addresses"] = info.addresses.ejected;
+  if (s.class_count != 0) json["classes"] = classes_of(info);
+  if (info.credentials) json["credentials"] = credentials_of(*info.credentials);
   return json;
 }
 
@@ -230,10 +230,10 @@ Response pool_metrics_response(const std::vector<PoolInfo>& pools) {
   return json_response(200, json);
 }
 
-metrics::OriginSample sample_of(const PoolInfo& facts) {
-  const Snapshot& s = facts.snapshot;
+metrics::OriginSample sample_of(const PoolInfo& info) {
+  const Snapshot& s = info.snapshot;
   metrics::OriginSample sample;
-  sample.label = facts.origin;
+  sample.label = info.origin;
   sample.borrows = s.borrows;
   sample.restores = s.restores;
   sample.leaks = s.leaks;
@@ -251,11 +251,11 @@ metrics::OriginSample sample_of(const PoolInfo& facts) {
   sample.cool_downs = s.cool_downs;
   sample.undialed = s.undialed;
   for (std::size_t i = 0; i < s.class_count; ++i) {
-    sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
+    sample.classes.push_back({class_name(info, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
   }
   sample.addresses = {
-      {"usable", facts.addresses.usable}, {"ejected", facts.addresses.ejected}, {"gone", facts.addresses.gone}};
-  for (const AddressInfo& one : facts.each_address) {
+      {"usable", info.addresses.usable}, {"ejected", info.addresses.ejected}, {"gone", info.addresses.gone}};
+  for (const AddressInfo& one : info.each_address) {
     if (sample.each_address.size() == metrics::OriginSample::kMostAddresses) break;
     const auto nanoseconds = static_cast<std::uint64_t>(one.response.count());
     sample.each_address.push_back({one.address, one.open, one.busy, one.requests, nanoseconds});

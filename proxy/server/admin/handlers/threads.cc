@@ -6,9 +6,9 @@ namespace carpool::proxy::admin {
 namespace {
 
 // The maximum of queued tasks per source; their sum bounds the queue, which the thread pool asserts.
-Json sources_of(const ThreadsInfo& facts) {
+Json sources_of(const ThreadsInfo& info) {
   Json sources = Json::array();
-  for (const ThreadsInfo::Source& source : facts.sources) {
+  for (const ThreadsInfo::Source& source : info.sources) {
     sources.push_back(
         {{"name", source.name}, {"limit", source.limit}, {"queued", source.queued}, {"refused", source.refused}});
   }
@@ -17,35 +17,35 @@ Json sources_of(const ThreadsInfo& facts) {
 
 }  // namespace
 
-Response threads_response(const ThreadsInfo& facts) {
+Response threads_response(const ThreadsInfo& info) {
   Json json;
-  json["strategy"] = facts.strategy;
-  json["min"] = facts.min;
-  json["max"] = facts.max;
-  json["leases"] = facts.leases;
+  json["strategy"] = info.strategy;
+  json["min"] = info.min;
+  json["max"] = info.max;
+  json["leases"] = info.leases;
   json["reserve"] = {
-      {"capacity", facts.reserve.capacity}, {"available", facts.reserve.available}, {"pending", facts.reserve.pending}};
-  json["tasks"] = {{"limit", facts.tasks.limit}, {"existing", facts.tasks.existing}, {"refused", facts.tasks.refused}};
-  json["queue"] = {{"length", facts.queue}, {"limit", facts.queue_limit}, {"sources", sources_of(facts)}};
-  json["started"] = facts.started;
-  json["left"] = facts.left;
-  json["start_failures"] = facts.start_failures;
-  json["failed_jobs"] = facts.failed;
+      {"capacity", info.reserve.capacity}, {"available", info.reserve.available}, {"pending", info.reserve.pending}};
+  json["tasks"] = {{"limit", info.tasks.limit}, {"existing", info.tasks.existing}, {"refused", info.tasks.refused}};
+  json["queue"] = {{"length", info.queue}, {"limit", info.queue_limit}, {"sources", sources_of(info)}};
+  json["started"] = info.started;
+  json["left"] = info.left;
+  json["start_failures"] = info.start_failures;
+  json["failed_jobs"] = info.failed;
   json["threads"] = Json::array();
-  for (const ThreadsInfo::Thread& thread : facts.threads) {
+  for (const ThreadsInfo::Thread& thread : info.threads) {
     json["threads"].push_back({{"number", thread.number},
                                {"state", thread.state},
                                {"doing", thread.doing},
                                {"seconds", seconds(thread.since)}});
   }
   Json tasks = Json::array();
-  for (const ThreadsInfo::Task& task : facts.background_tasks) {
+  for (const ThreadsInfo::Task& task : info.background_tasks) {
     tasks.push_back({{"name", task.name}, {"running", task.running}, {"seconds", seconds(task.since)}});
   }
-  json["background"] = {{"queued", facts.background.queued},
-                        {"running", facts.background.running},
-                        {"max_running", facts.background.max_running},
-                        {"executed", facts.background.executed},
+  json["background"] = {{"queued", info.background.queued},
+                        {"running", info.background.running},
+                        {"max_running", info.background.max_running},
+                        {"executed", info.background.executed},
                         {"tasks", tasks}};
   return json_response(200, json);
 }

@@ -6,6 +6,6 @@
 
 namespace carpool::proxy::admin {
 
-Response threads_response(const ThreadsInfo& facts);
+Response threads_response(const ThreadsInfo& info);
 
 }  // namespace carpool::proxy::admin
