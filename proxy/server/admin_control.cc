@@ -83,9 +83,9 @@ bool ServerAdminControl::quit() {
 namespace {
 // The command is posted to the first worker, which numbers it; poll_pending() reads the number here to learn when the
 // warm-up ended.
-class WarmUpOrder final : public admin::PendingResponse {
+class PendingWarmUp final : public admin::PendingResponse {
  public:
-  WarmUpOrder(const ServerAdminControl::Parts& parts, OriginRuntime& origin, std::uint32_t size)
+  PendingWarmUp(const ServerAdminControl::Parts& parts, OriginRuntime& origin, std::uint32_t size)
       : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
     exec::send(parts.first_loop, [&parts, &origin, size, number = number_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
@@ -112,66 +112,68 @@ Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(cons
   if (Status asked = parts_.policy.may_ask(origin, nullptr, resolved); !asked) return asked.take_fault();
   Result<OriginRuntime*> context = parts_.origins.at(origin);
   if (!context) return context.take_fault();
-  return std::unique_ptr<admin::PendingResponse>(std::make_unique<WarmUpOrder>(parts_, **context, size));
+  return std::unique_ptr<admin::PendingResponse>(std::make_unique<PendingWarmUp>(parts_, **context, size));
 }
 
 // ---- pool commands ----
 
 namespace {
-void tell(pool::Destination& destination, const admin::PoolOrder& order, Instant now) LOOP_ONLY {
-  const Instant until = order.lasts ? now + *order.lasts : kNever;
-  switch (order.command) {
-    case admin::PoolCommand::pause:
+void tell(pool::Destination& destination, const admin::PoolCommand& command, Instant now) LOOP_ONLY {
+  const Instant until = command.lasts ? now + *command.lasts : kNever;
+  switch (command.action) {
+    case admin::PoolAction::pause:
       return destination.pause(now, until);
-    case admin::PoolCommand::resume:
+    case admin::PoolAction::resume:
       return destination.resume(now);
-    case admin::PoolCommand::drain:
+    case admin::PoolAction::drain:
       return destination.drain(now, until);
-    case admin::PoolCommand::reconnect:
+    case admin::PoolAction::reconnect:
       return destination.reconnect(now);
   }
 }
 
 // Runs on the first worker's loop, because every call of the pool comes from a loop.
-class GivenOrder final : public admin::PendingResponse {
+class GivenCommand final : public admin::PendingResponse {
  public:
-  GivenOrder(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolOrder& order)
-      : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
-    exec::send(parts.first_loop, [&parts, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
+  GivenCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command)
+      : given_(std::make_shared<std::atomic<bool>>(false)), command_(command) {
+    exec::send(parts.first_loop, [&parts, origin = std::move(origin), command, given = given_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
       const Instant now = parts.first_loop.now();
       if (const Result<pool::Origin> declared = pool::parse_origin(origin)) {
         static_cast<void>(parts.origins.at(*declared));  // an [[origin]] that no request has used has no pool yet
       }
       for (pool::Destination* destination : parts.origins.directory().all()) {
-        if (destination->label() == origin) tell(*destination, order, now);
+        if (destination->label() == origin) tell(*destination, command, now);
       }
       given->store(true, std::memory_order_release);
     });
   }
   std::optional<admin::Response> poll_pending() override {
     if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
-    return admin::pool_order_response(order_);
+    return admin::pool_command_response(command_);
   }
 
  private:
   std::shared_ptr<std::atomic<bool>> given_;
-  const admin::PoolOrder order_;
+  const admin::PoolCommand command_;
 };
 
-std::string_view name(admin::PoolCommand order) {
+std::string_view name(admin::PoolAction action) {
   constexpr std::array<std::string_view, 4> kNames{"pause", "resume", "drain", "reconnect"};
-  return kNames[static_cast<std::size_t>(order)];
+  return kNames[static_cast<std::size_t>(action)];
 }
 }  // namespace
 
-std::unique_ptr<admin::PendingResponse> ServerAdminControl::order(const std::string& origin, admin::PoolOrder order) {
-  const std::string ends = order.lasts ? std::to_string(*order.lasts / std::chrono::seconds(1)) + " s" : "by resume";
-  const bool pauses = order.command == admin::PoolCommand::pause || order.command == admin::PoolCommand::drain;
+std::unique_ptr<admin::PendingResponse> ServerAdminControl::apply(const std::string& origin,
+                                                                  admin::PoolCommand command) {
+  const std::string ends =
+      command.lasts ? std::to_string(*command.lasts / std::chrono::seconds(1)) + " s" : "by resume";
+  const bool pauses = command.action == admin::PoolAction::pause || command.action == admin::PoolAction::drain;
   log::warn(
       "admin", "command to a pool",
-      {{"origin", origin}, {"order", name(order.command)}, {"ends", pauses ? std::string_view(ends) : "at once"}});
-  return std::make_unique<GivenOrder>(parts_, origin, order);
+      {{"origin", origin}, {"order", name(command.action)}, {"ends", pauses ? std::string_view(ends) : "at once"}});
+  return std::make_unique<GivenCommand>(parts_, origin, command);
 }
 
 }  // namespace carpool::proxy

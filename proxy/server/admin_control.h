@@ -26,7 +26,7 @@ class ServerAdminControl final : public admin::AdminControl {
   explicit ServerAdminControl(const Parts& parts) : parts_(parts) {}
 
   admin::LogLevels log_levels() const override;
-  std::unique_ptr<admin::PendingResponse> order(const std::string& origin, admin::PoolOrder order) override;
+  std::unique_ptr<admin::PendingResponse> apply(const std::string& origin, admin::PoolCommand command) override;
   Status set_log_level(std::string_view module, std::string_view level) override;
   bool quit() override;
   std::unique_ptr<admin::PendingResponse> reload(bool dry_run) override;

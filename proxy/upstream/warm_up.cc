@@ -39,38 +39,38 @@ void WarmUp::start() {
 
 std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_start) {
   const Instant now = loop_.now();
-  WarmUpJob* order = nullptr;
+  WarmUpJob* job = nullptr;
   {
     const Held lock(mutex_);
     // Removes old results; a caller that has not fetched its result by now never will.
-    orders_.remove_if(
+    jobs_.remove_if(
         [&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kResultLifetime; });
-    order = &orders_.emplace_back();
-    order->number = ++last_;
-    order->origin = &origin;
-    order->open = std::min(open, origin.pool.largest());
-    order->until = now + origin.pool.connect_timeout;
-    order->pause = kFirstPause;
-    order->at_start = at_start;
+    job = &jobs_.emplace_back();
+    job->number = ++last_;
+    job->origin = &origin;
+    job->open = std::min(open, origin.pool.largest());
+    job->until = now + origin.pool.connect_timeout;
+    job->pause = kFirstPause;
+    job->at_start = at_start;
   }
-  const std::uint64_t number = order->number;
-  dial_more(*order, 1);
+  const std::uint64_t number = job->number;
+  dial_more(*job, 1);
   arm();
   return number;
 }
 
 // Starts the missing dials, at most `most`. Ends the warm-up if none is missing or none may start.
-void WarmUp::dial_more(WarmUpJob& order, std::uint32_t most) {
+void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
   const Instant now = loop_.now();
-  order.out = order.origin->destination->warm_up(order.open, most, now);
-  if (order.out == 0) end(order);
+  job.out = job.origin->destination->warm_up(job.open, most, now);
+  if (job.out == 0) end(job);
 }
 
 void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault) {
-  const auto mine = std::find_if(orders_.begin(), orders_.end(), [&](const WarmUpJob& order) {
-    return !order.over && order.out != 0 && order.origin->destination == &destination;
+  const auto mine = std::find_if(jobs_.begin(), jobs_.end(), [&](const WarmUpJob& job) {
+    return !job.over && job.out != 0 && job.origin->destination == &destination;
   });
-  if (mine == orders_.end()) return;  // its warm-up has reached the deadline
+  if (mine == jobs_.end()) return;  // its warm-up has reached the deadline
   --mine->out;
   {
     const Held lock(mutex_);
@@ -82,52 +82,51 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   dial_more(*mine, mine->origin->pool.largest());
 }
 
-void WarmUp::end(WarmUpJob& order) {
+void WarmUp::end(WarmUpJob& job) {
   const Instant now = loop_.now();
   {
     const Held lock(mutex_);
-    order.over = true;
-    if (order.result.failure) {
-      log::warn("pool", "warm-up failed",
-                {{"origin", order.origin->destination->label()},
-                 {"made", order.result.made},
-                 {"why", *order.result.failure}});
-      order.until = now + order.pause;
+    job.over = true;
+    if (job.result.failure) {
+      log::warn(
+          "pool", "warm-up failed",
+          {{"origin", job.origin->destination->label()}, {"made", job.result.made}, {"why", *job.result.failure}});
+      job.until = now + job.pause;
     } else {
-      log::info("pool", "warmed up", {{"origin", order.origin->destination->label()}, {"made", order.result.made}});
+      log::info("pool", "warmed up", {{"origin", job.origin->destination->label()}, {"made", job.result.made}});
     }
-    order.first_try = false;
-    if (order.at_start && !order.result.failure) order.at_start = false;  // failed() and under_way() skip it
+    job.first_try = false;
+    if (job.at_start && !job.result.failure) job.at_start = false;  // failed() and under_way() skip it
   }
   arm();
   notify_ready();
 }
 
-void WarmUp::try_again(WarmUpJob& order, Instant now) {
+void WarmUp::try_again(WarmUpJob& job, Instant now) {
   {
     const Held lock(mutex_);
-    order.over = false;
-    order.result.failure.reset();
-    order.until = now + order.origin->pool.connect_timeout;
-    order.pause = std::min(order.pause * 2, kLongestPause);
+    job.over = false;
+    job.result.failure.reset();
+    job.until = now + job.origin->pool.connect_timeout;
+    job.pause = std::min(job.pause * 2, kLongestPause);
   }
-  dial_more(order, 1);
+  dial_more(job, 1);
 }
 
 void WarmUp::on_timer() {
   exec::assume_on_loop();
   const Instant now = loop_.now();
-  for (WarmUpJob& order : orders_) {
-    if (order.until > now) continue;
-    if (!order.over) {
+  for (WarmUpJob& job : jobs_) {
+    if (job.until > now) continue;
+    if (!job.over) {
       {
         const Held lock(mutex_);
-        if (!order.result.failure) order.result.failure = "connect_timeout passed";
+        if (!job.result.failure) job.result.failure = "connect_timeout passed";
       }
-      order.out = 0;
-      end(order);
-    } else if (order.at_start) {
-      try_again(order, now);
+      job.out = 0;
+      end(job);
+    } else if (job.at_start) {
+      try_again(job, now);
     }
   }
   arm();
@@ -135,8 +134,8 @@ void WarmUp::on_timer() {
 
 void WarmUp::arm() {
   Instant next = kNever;
-  for (const WarmUpJob& order : orders_) {
-    if (!order.over || order.at_start) next = std::min(next, order.until);
+  for (const WarmUpJob& job : jobs_) {
+    if (!job.over || job.at_start) next = std::min(next, job.until);
   }
   timer_.arm(next);
 }
@@ -150,8 +149,8 @@ void WarmUp::notify_ready() {
 std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
   const Held lock(mutex_);
   const auto mine =
-      std::find_if(orders_.begin(), orders_.end(), [&](const WarmUpJob& order) { return order.number == number; });
-  if (mine == orders_.end()) return WarmUpResult{};
+      std::find_if(jobs_.begin(), jobs_.end(), [&](const WarmUpJob& job) { return job.number == number; });
+  if (mine == jobs_.end()) return WarmUpResult{};
   if (!mine->over) return std::nullopt;
   return mine->result;
 }
@@ -159,8 +158,8 @@ std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
 std::vector<std::string> WarmUp::under_way() const {
   const Held lock(mutex_);
   std::vector<std::string> all;
-  for (const WarmUpJob& order : orders_) {
-    if (order.at_start && order.first_try) all.push_back(order.origin->destination->label());
+  for (const WarmUpJob& job : jobs_) {
+    if (job.at_start && job.first_try) all.push_back(job.origin->destination->label());
   }
   return all;
 }
@@ -168,9 +167,9 @@ std::vector<std::string> WarmUp::under_way() const {
 std::vector<std::string> WarmUp::failed() const {
   const Held lock(mutex_);
   std::vector<std::string> all;
-  for (const WarmUpJob& order : orders_) {
-    if (!order.at_start || order.first_try) continue;
-    all.push_back(order.origin->destination->label() + ": " + order.result.failure.value_or("trying again"));
+  for (const WarmUpJob& job : jobs_) {
+    if (!job.at_start || job.first_try) continue;
+    all.push_back(job.origin->destination->label() + ": " + job.result.failure.value_or("trying again"));
   }
   return all;
 }

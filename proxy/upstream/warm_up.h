@@ -45,7 +45,7 @@ class WarmUp {
 
   // ---- any thread ----
   // Returns the result of a finished warm-up once; nullopt while it is running.
-  std::optional<WarmUpResult> result(std::uint64_t order);
+  std::optional<WarmUpResult> result(std::uint64_t job);
   // Origins that are being warmed up at start; failed(): those whose warm-up failed, with the reason.
   std::vector<std::string> under_way() const;
   std::vector<std::string> failed() const;
@@ -63,9 +63,9 @@ class WarmUp {
     bool over = false;      // guarded by mutex_
     bool first_try = true;  // guarded by mutex_
   };
-  void dial_more(WarmUpJob& order, std::uint32_t most) LOOP_ONLY;
-  void end(WarmUpJob& order) LOOP_ONLY;
-  void try_again(WarmUpJob& order, Instant now) LOOP_ONLY;
+  void dial_more(WarmUpJob& job, std::uint32_t most) LOOP_ONLY;
+  void end(WarmUpJob& job) LOOP_ONLY;
+  void try_again(WarmUpJob& job, Instant now) LOOP_ONLY;
   void on_timer();
   void arm() LOOP_ONLY;
   void notify_ready() LOOP_ONLY;
@@ -77,7 +77,7 @@ class WarmUp {
   exec::Timer timer_;
   bool starting_ = false;  // start() has begun all warm-ups, and on_warm() was not called yet
   mutable Mutex mutex_;
-  std::list<WarmUpJob> orders_;  // only the loop changes it, under mutex_; other threads read it under mutex_
+  std::list<WarmUpJob> jobs_;  // only the loop changes it, under mutex_; other threads read it under mutex_
   std::uint64_t last_ = 0;
 };
 

@@ -187,8 +187,8 @@ TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
     ASSERT_TRUE(response.later) << word;
     EXPECT_EQ(response.later->poll_pending()->status, 200) << word;
   }
-  EXPECT_EQ(control.orders, (std::vector<PoolCommand>{PoolCommand::pause, PoolCommand::resume, PoolCommand::drain,
-                                                      PoolCommand::reconnect}));
+  EXPECT_EQ(control.commands,
+            (std::vector<PoolAction>{PoolAction::pause, PoolAction::resume, PoolAction::drain, PoolAction::reconnect}));
   EXPECT_EQ(ask("/pools/http%3A%2F%2Fnobody.example/pause", "POST").status, 404);
 }
 
@@ -200,7 +200,7 @@ TEST_F(Routes, GiveAPauseItsEnd) {
   for (const char* wrong : {"/pause?for=soon", "/drain?for=0s", "/pause?for=", "/resume?for=1m", "/reconnect?for=1m"}) {
     EXPECT_EQ(ask(pool + wrong, "POST").status, 400) << wrong;
   }
-  EXPECT_EQ(control.orders.size(), 1U);
+  EXPECT_EQ(control.commands.size(), 1U);
 }
 
 TEST_F(Routes, RefuseACommandWithAParameterThatTheyDoNotKnow) {
@@ -211,7 +211,7 @@ TEST_F(Routes, RefuseACommandWithAParameterThatTheyDoNotKnow) {
   EXPECT_EQ(ask("/log-level", "PUT", R"({"level": "debug", "module": "tls", "x": "y"})").status, 400);
   EXPECT_EQ(ask("/reload?dryrun=1", "POST").status, 400);
   EXPECT_EQ(ask("/pools?x=1").status, 200) << "a read";
-  EXPECT_TRUE(control.orders.empty());
+  EXPECT_TRUE(control.commands.empty());
   EXPECT_TRUE(control.levels.modules.empty());
 }
 

@@ -149,20 +149,20 @@ class FakeControl final : public AdminControl {
     dry_runs += dry_run ? 1 : 0;
     return std::make_unique<Read>(report);
   }
-  std::unique_ptr<PendingResponse> order(const std::string&, PoolOrder order) override {
+  std::unique_ptr<PendingResponse> apply(const std::string&, PoolCommand command) override {
     class Given final : public PendingResponse {
      public:
-      explicit Given(PoolOrder given) : order_(given) {}
-      std::optional<Response> poll_pending() override { return pool_order_response(order_); }
+      explicit Given(PoolCommand given) : command_(given) {}
+      std::optional<Response> poll_pending() override { return pool_command_response(command_); }
 
      private:
-      const PoolOrder order_;
+      const PoolCommand command_;
     };
-    orders.push_back(order.command);
-    lasts = order.lasts;
-    return std::make_unique<Given>(order);
+    commands.push_back(command.action);
+    lasts = command.lasts;
+    return std::make_unique<Given>(command);
   }
-  std::vector<PoolCommand> orders;
+  std::vector<PoolAction> commands;
   std::optional<Duration> lasts;  // of the last one
   Result<std::unique_ptr<PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
     if (origin.host == "denied") return Fault{FaultKind::egress_denied, Side::client, "egress says no"};

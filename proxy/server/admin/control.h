@@ -34,16 +34,16 @@ struct ReloadReport {
   std::vector<std::string> warnings;
 };
 
-enum class PoolCommand : std::uint8_t { pause, resume, drain, reconnect };
-struct PoolOrder {
-  PoolCommand command = PoolCommand::pause;
+enum class PoolAction : std::uint8_t { pause, resume, drain, reconnect };
+struct PoolCommand {
+  PoolAction action = PoolAction::pause;
   std::optional<Duration> lasts;  // of pause and drain: then it ends by itself
 };
 
 class AdminControl {
  public:
-  // Applies `order` to every pool with that label; the response follows when it was applied.
-  virtual std::unique_ptr<PendingResponse> order(const std::string& origin, PoolOrder order) = 0;
+  // Applies `command` to every pool with that label; the response follows when it was applied.
+  virtual std::unique_ptr<PendingResponse> apply(const std::string& origin, PoolCommand command) = 0;
   // Opens connections until `size` are open and creates the pool if there is none. The response follows when all dials
   // have ended, within connect_timeout. Returns a Fault if the origin is not allowed (egress) or there are too many.
   virtual Result<std::unique_ptr<PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) = 0;

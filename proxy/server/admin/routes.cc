@@ -213,18 +213,18 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
      {.query = kWarmUp}},
     {"pause",
      "POST",
-     order_route<PoolCommand::pause>,
+     command_route<PoolAction::pause>,
      "lends no connections; requests wait until `resume`, or until `for` has passed",
      "PoolStatus",
      {.query = kPause}},
-    {"resume", "POST", order_route<PoolCommand::resume>, "ends a pause or a drain", "PoolStatus"},
+    {"resume", "POST", command_route<PoolAction::resume>, "ends a pause or a drain", "PoolStatus"},
     {"drain",
      "POST",
-     order_route<PoolCommand::drain>,
+     command_route<PoolAction::drain>,
      "pauses, and closes idle connections at once and borrowed ones when they are returned",
      "PoolStatus",
      {.query = kPause}},
-    {"reconnect", "POST", order_route<PoolCommand::reconnect>, "replaces every connection", "PoolStatus"},
+    {"reconnect", "POST", command_route<PoolAction::reconnect>, "replaces every connection", "PoolStatus"},
 }};
 
 Response not_found() {

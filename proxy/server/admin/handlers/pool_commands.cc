@@ -8,41 +8,41 @@
 
 namespace carpool::proxy::admin {
 
-Response give_order(const Call& call, const PoolInfo& pool, PoolCommand command) {
-  PoolOrder order{command, std::nullopt};
+Response give_command(const Call& call, const PoolInfo& pool, PoolAction action) {
+  PoolCommand command{action, std::nullopt};
   if (const auto text = query_value(call.request.target, "for")) {
-    if (command != PoolCommand::pause && command != PoolCommand::drain) {
+    if (action != PoolAction::pause && action != PoolAction::drain) {
       return error_response(400, "for: only pause and drain last for a time");
     }
-    order.lasts = config::parse_duration(*text);
-    if (!order.lasts || *order.lasts <= Duration::zero()) {
+    command.lasts = config::parse_duration(*text);
+    if (!command.lasts || *command.lasts <= Duration::zero()) {
       return error_response(400, "for: `" + *text + R"(` is no duration above zero, such as "30s" or "10m")");
     }
   }
   Response response;
-  response.later = call.control.order(pool.origin, order);
+  response.later = call.control.apply(pool.origin, command);
   return response;
 }
 
 namespace {
-const char* outcome(PoolCommand command) {
-  switch (command) {
-    case PoolCommand::pause:
+const char* outcome(PoolAction action) {
+  switch (action) {
+    case PoolAction::pause:
       return "paused";
-    case PoolCommand::resume:
+    case PoolAction::resume:
       return "resumed";
-    case PoolCommand::drain:
+    case PoolAction::drain:
       return "draining; `resume` ends it";
-    case PoolCommand::reconnect:
+    case PoolAction::reconnect:
       return "reconnecting";
   }
   return "";
 }
 }  // namespace
 
-Response pool_order_response(const PoolOrder& order) {
-  Json json{{"status", outcome(order.command)}};
-  if (order.lasts) json["resumes_in_seconds"] = seconds(*order.lasts);
+Response pool_command_response(const PoolCommand& command) {
+  Json json{{"status", outcome(command.action)}};
+  if (command.lasts) json["resumes_in_seconds"] = seconds(*command.lasts);
   return json_response(200, json);
 }
 

@@ -6,14 +6,14 @@
 
 namespace carpool::proxy::admin {
 
-// `command` to the pool, with the query's `for`; 400 if that is no duration.
-Response give_order(const Call& call, const PoolInfo& pool, PoolCommand command);
+// Applies `action` to the pool, with the query's `for`; 400 if that is no duration.
+Response give_command(const Call& call, const PoolInfo& pool, PoolAction action);
 
-template <PoolCommand command>
-Response order_route(const Call& call, const PoolInfo& pool) {
-  return give_order(call, pool, command);
+template <PoolAction action>
+Response command_route(const Call& call, const PoolInfo& pool) {
+  return give_command(call, pool, action);
 }
 // Returns 200 and the pool's new state.
-Response pool_order_response(const PoolOrder& order);
+Response pool_command_response(const PoolCommand& command);
 
 }  // namespace carpool::proxy::admin

@@ -21,11 +21,11 @@ Response warm_up_route(const Call& call, const pool::Origin& origin) {
       return error_response(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMost));
     }
   }
-  Result<std::unique_ptr<PendingResponse>> order = call.control.warm_up(origin, size);
-  if (!order)
-    return error_response(order.fault().kind == FaultKind::origins_exhausted ? 503 : 403, order.fault().detail);
+  Result<std::unique_ptr<PendingResponse>> pending = call.control.warm_up(origin, size);
+  if (!pending)
+    return error_response(pending.fault().kind == FaultKind::origins_exhausted ? 503 : 403, pending.fault().detail);
   Response response;
-  response.later = std::move(*order);
+  response.later = std::move(*pending);
   return response;
 }
 
