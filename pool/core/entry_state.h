@@ -232,10 +232,11 @@ inline Change try_inspect(AtomicWord& word, std::uint32_t generation, LoopId hom
 }
 
 // inspecting -> idle (seq_cst: as in try_release), or vacant if there was data or the entry was terminated meanwhile.
-inline Change end_inspect(AtomicWord& word, bool quiet) {
+inline Change end_inspect(AtomicWord& word, bool still_idle) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kInspecting);
-    if (!quiet || was.closed()) after = after.without(EntryWord::kExpired).with(EntryWord::kClosed).next_generation();
+    if (!still_idle || was.closed())
+      after = after.without(EntryWord::kExpired).with(EntryWord::kClosed).next_generation();
     return was.inspecting();
   });
 }

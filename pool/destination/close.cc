@@ -153,13 +153,14 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
   }
 }
 
-void end_inspection(std::uint32_t index, bool quiet, CloseCause cause, Instant now, bool in_order) {
+void end_inspection(std::uint32_t index, bool still_idle, CloseCause cause, Instant now, bool in_order) {
   SlotEntry& entry = static_cast<SlotEntry&>(*EntryIndex::process().find(index));
-  entry.value.owner->end_inspection(entry, quiet, cause, now, in_order);
+  entry.value.owner->end_inspection(entry, still_idle, cause, now, in_order);
 }
 
-void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause cause, Instant now, bool in_order) {
-  if (quiet) {
+void Destination::Impl::end_inspection(SlotEntry& entry, bool still_idle, CloseCause cause, Instant now,
+                                       bool in_order) {
+  if (still_idle) {
     const Change change = end_inspect(entry.word, true);
     CARPOOL_ASSERT(change);
     pool.publish(entry, change.after.home());

@@ -206,8 +206,8 @@ struct EventClaim {
   Destination* destination = nullptr;
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
-// quiet: idle again and offered to waiters; otherwise it is closed with `cause`. On the loop that claimed it. in_order:
-// the peer sent only FIN (or close_notify): the idle time is learned.
-void end_inspection(std::uint32_t index, bool quiet, CloseCause cause, Instant now, bool in_order = false);
+// `still_idle`: it stays idle and offered to waiters; otherwise it is closed with `cause`. On the loop that claimed it.
+// in_order: the peer sent only FIN (or close_notify): the idle time is learned.
+void end_inspection(std::uint32_t index, bool still_idle, CloseCause cause, Instant now, bool in_order = false);
 
 }  // namespace carpool::pool

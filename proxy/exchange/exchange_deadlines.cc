@@ -19,12 +19,12 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
       return awaited.dialing && now < dial_at_ ? Deadline::dial_wait : Deadline::pool_wait;
     case ExchangeState::forwarding:
       if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;
-      if (silent_ && !awaited.origin_queued) return Deadline::quiet;
+      if (silent_ && !awaited.origin_queued) return Deadline::stream_idle;
       if (awaited.body_ended && !silent_) return Deadline::response_head;
       return awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends;
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
-      if (silent_ && !awaited.client_queued && !awaited.origin_queued) return Deadline::quiet;
+      if (silent_ && !awaited.client_queued && !awaited.origin_queued) return Deadline::stream_idle;
       return awaited.client_queued ? Deadline::client_reads : Deadline::origin_sends;
   }
   CARPOOL_ASSERT(false);

@@ -27,7 +27,7 @@ enum class Deadline : std::uint8_t {
   attempt,        // request.per_try_timeout: no response head of this attempt
   origin_sends,   // request.idle_timeout: no byte of the response arrives
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
-  quiet,          // request.idle_timeout of a stream that may be silent: no byte waits on either side
+  stream_idle,    // request.idle_timeout of a stream that may be silent: no byte waits on either side
 };
 
 // Identifies the side that is awaited when a deadline has passed.

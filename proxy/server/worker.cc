@@ -177,10 +177,10 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
     return;
   }
   // Idle, and this loop won the entry: only TLS control records are expected here.
-  const bool quiet = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
-  const bool in_order = !quiet && connection.transport().ended_in_order();
+  const bool still_idle = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
+  const bool in_order = !still_idle && connection.transport().ended_in_order();
   const auto cause = connection.transport().flooded() ? pool::CloseCause::error : pool::CloseCause::peer_closed;
-  pool::end_inspection(index, quiet, cause, loop_->now(), in_order);
+  pool::end_inspection(index, still_idle, cause, loop_->now(), in_order);
 }
 
 }  // namespace carpool::proxy

@@ -39,7 +39,7 @@ struct Nothing final : PooledConnection {
   bool clean_for_reuse() override { return true; }
 };
 
-class QuietHouse final : public Environment {
+class SilentEnvironment final : public Environment {
  public:
   void dial(Destination&, Reservation reservation) override { made.push_back(std::move(reservation)); }
   void deliver(LoopId, Delivery& delivery) override { delivery.arrive(Instant{}); }
@@ -59,14 +59,14 @@ class Someone final : public Borrower {
 
 // `entries` idle connections, spread over the loops.
 struct Fixture {
-  Fixture(std::uint32_t entries, unsigned loops) : destination(origin(), limits(entries), house, loops) {
+  Fixture(std::uint32_t entries, unsigned loops) : destination(origin(), limits(entries), environment, loops) {
     std::vector<std::unique_ptr<Someone>> all;
     for (std::uint32_t n = 0; n < entries; ++n) {
       this_loop = static_cast<LoopId>(n % loops);
       all.push_back(std::make_unique<Someone>());
       static_cast<void>(destination.borrow(*all.back(), {}, now));
-      Reservation reservation = std::move(house.made.back());
-      house.made.pop_back();
+      Reservation reservation = std::move(environment.made.back());
+      environment.made.pop_back();
       destination.dialed(std::move(reservation), std::make_unique<Nothing>(), now);
     }
     for (auto& one : all) one->lease.release(now);
@@ -86,7 +86,7 @@ struct Fixture {
     return limits;
   }
   const Instant now = Instant(std::chrono::hours(1));
-  QuietHouse house;
+  SilentEnvironment environment;
   Destination destination;
 };
 

@@ -101,7 +101,7 @@ class Stage : public Scenario {
     }
   }
   // Handles an event that was dequeued earlier. It may affect only the connection it names.
-  void handle(const test::Event& event, bool quiet) {
+  void handle(const test::Event& event, bool still_idle) {
     const LoopId here = world.here();
     const pool::EventClaim claim = pool::claim_event(event.index, event.generation, here);
     if (claim.kind == pool::EventClaim::Kind::stale) return;
@@ -109,8 +109,8 @@ class Stage : public Scenario {
     if (wire.generation != event.generation || wire.watched_on != here) world.wrong = "a stale event acted";
     if (claim.kind != pool::EventClaim::Kind::inspecting) return;
     if (wire.users != 0) world.wrong = "inspected while in use";
-    wire.peer_closed = !quiet;
-    pool::end_inspection(event.index, quiet, pool::CloseCause::peer_closed, world.now);
+    wire.peer_closed = !still_idle;
+    pool::end_inspection(event.index, still_idle, pool::CloseCause::peer_closed, world.now);
   }
 
   // ---- after the run ----

@@ -183,7 +183,7 @@ MUTANTS = [
     # ---- the state word ----
     m("a borrowed entry can be inspected", C + "entry_state.h", "return was.idle() && matches(was, generation, home);",
       "return !was.inspecting() && matches(was, generation, home);", "unit"),
-    m("an inspection that finds nothing reopens a closed entry", C + "entry_state.h", "!quiet || was.closed()", "!quiet", "unit"),
+    m("an inspection that finds nothing reopens a closed entry", C + "entry_state.h", "!still_idle || was.closed()", "!still_idle", "unit"),
     m("an unused return counts as a use", C + "entry_state.h",
       "after = was.users(was.users() - 1);\n    if (!used) after = after.used_once_less();", "after = was.users(was.users() - 1);", "unit"),
     m("generations begin anew with the next pool", C + "entry_index.cc", "highest == EntryWord::kMaxGeneration ? 1 : highest + 1", "1U", "unit"),

@@ -52,32 +52,20 @@ TEST_F(TheDeadlines, BoundTheWaitForAToken) {
 }
 
 TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
-  const std::set<std::pair<ExchangeState, Deadline>> expected{{collecting, Deadline::total},
-                                                              {collecting, Deadline::body_look},
-                                                              {collecting, Deadline::body_rate},
-                                                              {collecting, Deadline::client_sends},
-                                                              {authorizing, Deadline::total},
-                                                              {authorizing, Deadline::body_rate},
-                                                              {authorizing, Deadline::token_wait},
-                                                              {borrowing, Deadline::total},
-                                                              {borrowing, Deadline::body_rate},
-                                                              {borrowing, Deadline::pool_wait},
-                                                              {borrowing, Deadline::dial_wait},
-                                                              {forwarding, Deadline::total},
-                                                              {forwarding, Deadline::body_rate},
-                                                              {forwarding, Deadline::client_sends},
-                                                              {forwarding, Deadline::origin_reads},
-                                                              {forwarding, Deadline::response_head},
-                                                              {relaying, Deadline::total},
-                                                              {relaying, Deadline::origin_sends},
-                                                              {relaying, Deadline::client_reads},
-                                                              {tunnel, Deadline::total},
-                                                              {tunnel, Deadline::origin_sends},
-                                                              {tunnel, Deadline::client_reads},
-                                                              {forwarding, Deadline::quiet},
-                                                              {relaying, Deadline::quiet},
-                                                              {tunnel, Deadline::quiet},
-                                                              {forwarding, Deadline::attempt}};
+  const std::set<std::pair<ExchangeState, Deadline>> expected{
+      {collecting, Deadline::total},        {collecting, Deadline::body_look},
+      {collecting, Deadline::body_rate},    {collecting, Deadline::client_sends},
+      {authorizing, Deadline::total},       {authorizing, Deadline::body_rate},
+      {authorizing, Deadline::token_wait},  {borrowing, Deadline::total},
+      {borrowing, Deadline::body_rate},     {borrowing, Deadline::pool_wait},
+      {borrowing, Deadline::dial_wait},     {forwarding, Deadline::total},
+      {forwarding, Deadline::body_rate},    {forwarding, Deadline::client_sends},
+      {forwarding, Deadline::origin_reads}, {forwarding, Deadline::response_head},
+      {relaying, Deadline::total},          {relaying, Deadline::origin_sends},
+      {relaying, Deadline::client_reads},   {tunnel, Deadline::total},
+      {tunnel, Deadline::origin_sends},     {tunnel, Deadline::client_reads},
+      {forwarding, Deadline::stream_idle},  {relaying, Deadline::stream_idle},
+      {tunnel, Deadline::stream_idle},      {forwarding, Deadline::attempt}};
   std::set<std::pair<ExchangeState, Deadline>> rows;
   for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
   EXPECT_EQ(rows, expected);
@@ -147,7 +135,7 @@ TEST_F(TheDeadlines, EndNoSilentStreamButOneWhoseBytesAreNotTaken) {
   for (const ExchangeState state : {forwarding, relaying, tunnel}) {
     for (const bool ended : {false, true}) {
       EXPECT_EQ(next(state, ended), now_ + seconds(20)) << "it comes again, and not at once";
-      EXPECT_EQ(passed(state, {.body_ended = ended}), Deadline::quiet);
+      EXPECT_EQ(passed(state, {.body_ended = ended}), Deadline::stream_idle);
     }
   }
   EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::client_reads);

@@ -53,8 +53,8 @@ std::vector<Verb> verbs() {
           {"close idle", [](AtomicWord& at, EntryWord was) { return try_close_idle(at, was); }},
           {"terminate", [](AtomicWord& at, EntryWord) { return try_terminate(at); }},
           {"inspect", [](AtomicWord& at, EntryWord was) { return try_inspect(at, was.generation(), was.home()); }},
-          {"end inspection, quiet", [](AtomicWord& at, EntryWord) { return end_inspect(at, true); }},
-          {"end inspection, not quiet", [](AtomicWord& at, EntryWord) { return end_inspect(at, false); }}};
+          {"end inspection, still idle", [](AtomicWord& at, EntryWord) { return end_inspect(at, true); }},
+          {"end inspection, not idle", [](AtomicWord& at, EntryWord) { return end_inspect(at, false); }}};
 }
 
 // from -> to by operation, over all words that differ in relevant fields: users, marks, loop.

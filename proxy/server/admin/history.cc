@@ -110,7 +110,7 @@ void History::sample_without_pool(const AdminView& view) {
   for (auto at = entries_.begin(); at != entries_.end();) {
     Entry& entry = at->second;
     if (entry.ring && !std::exchange(entry.sampled, false)) add(entry, at->first, nullptr, view);
-    if (entry.ring && entry.quiet >= kPoints) entry.ring.reset(), --rings_;
+    if (entry.ring && entry.absent >= kPoints) entry.ring.reset(), --rings_;
     at = entry.ring || entry.before.requests > 0 ? std::next(at) : entries_.erase(at);
   }
 }
@@ -120,7 +120,7 @@ void History::add(Entry& entry, const std::string& label, const PoolInfo* pool, 
   const TrafficInfo now = view.traffic(label);
   Point point = point_of(difference(now, entry.before), seconds_);
   entry.before = now;
-  entry.quiet = pool == nullptr ? entry.quiet + 1 : 0;
+  entry.absent = pool == nullptr ? entry.absent + 1 : 0;
   if (pool != nullptr) set_gauges(point, *pool);
   entry.ring->add(point);
 }

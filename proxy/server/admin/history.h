@@ -58,7 +58,7 @@ class History {
   struct Entry {
     TrafficInfo before;
     std::unique_ptr<Ring> ring;  // null: freed after 15 minutes without a pool
-    std::size_t quiet = 0;       // points since its pool was last seen
+    std::size_t absent = 0;      // points since its pool was last seen
     bool sampled = false;        // the point that is being made has been added
   };
   Entry* entry_of(const std::string& label) REQUIRES(mutex_);  // null: no ring is left for it

@@ -13,19 +13,19 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kQuiet = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
-constexpr Duration kAtMost = std::chrono::seconds(2);        // in a directory that is never quiet
+constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
+constexpr Duration kAtMost = std::chrono::seconds(2);           // in a directory that keeps changing
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 }  // namespace
 
 FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
-    : loop_(loop), changed_(changed), quiet_(exec::Timer::bind<&FileWatch::on_quiet>(loop, *this)) {}
+    : loop_(loop), changed_(changed), debounce_(exec::Timer::bind<&FileWatch::on_debounced>(loop, *this)) {}
 
 Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
   judged_ = in_force_;
   // The event for a change made after the files were read may have been compared with older contents, or never arrived.
-  wait_for_quiet();
+  debounce();
   if (files == files_ && fd_) return Done{};
   files_ = files;
   return watch_directories();
@@ -57,23 +57,23 @@ void FileWatch::on_ready(exec::Ready) {
   std::array<char, 4096> events;
   while (::read(fd_.get(), events.data(), events.size()) > 0) {
   }
-  wait_for_quiet();
+  debounce();
 }
 
-void FileWatch::wait_for_quiet() {
+void FileWatch::debounce() {
   if (!until_) until_ = loop_.now() + kAtMost;
-  quiet_.arm(std::min(loop_.now() + kQuiet, *until_));
+  debounce_.arm(std::min(loop_.now() + kDebounce, *until_));
 }
 
-void FileWatch::on_quiet() {
+void FileWatch::on_debounced() {
   exec::assume_on_loop();
   Digests now;
   for (const FileSnapshot& look : look_at(files_)) now.emplace_back(look.digest);
   const bool still_changing = now != looked_ && now != judged_;
   looked_ = now;
   if (still_changing && loop_.now() < *until_)
-    return wait_for_quiet();  // two equal digests in a row: no write in
-                              // progress
+    return debounce();  // two equal digests in a row: no write in
+                        // progress
   until_.reset();
   if (now == judged_) return;
   judged_ = std::move(now);

@@ -26,12 +26,12 @@ class FileWatch final : private exec::Watcher {
  private:
   Status watch_directories() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void on_quiet();
-  void wait_for_quiet() LOOP_ONLY;
+  void on_debounced();
+  void debounce() LOOP_ONLY;
 
   exec::Loop& loop_;
   const exec::Bound changed_;
-  exec::Timer quiet_;
+  exec::Timer debounce_;
   std::vector<std::string> files_;
   Digests in_force_;
   Digests judged_;                // last contents acted on, or in force since

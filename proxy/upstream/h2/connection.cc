@@ -19,7 +19,7 @@ constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one
 constexpr std::uint32_t kMaxSpeaking = 8;              // each may hold a batch of the loop
 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
-constexpr Duration kQuiet = std::chrono::seconds(5);
+constexpr Duration kPingAfter = std::chrono::seconds(5);
 constexpr Duration kPingTimeout = std::chrono::seconds(3);  // for its acknowledgement
 // Giving up a stream after this time without a byte also makes the connection suspect; the acknowledgement then gets no
 // more time either.
@@ -178,11 +178,11 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
                                    bool head_request) {
   if (dead_) return nullptr;
   // The pool lends a session however long it was idle, also to a request that must not be repeated.
-  const Duration trusted = std::min(kQuiet, origin_.destination->trust());
-  const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= trusted;
+  const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
+  const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;
   // If the socket blocks, a PING would wait behind the same bytes as the request, so holding the request back gains
   // nothing.
-  if (!awaiting_ping_ack_ && write_queue_.empty() && (quiet || suspect_)) send_liveness_ping(true);
+  if (!awaiting_ping_ack_ && write_queue_.empty() && (silent || suspect_)) send_liveness_ping(true);
   if (dead_) return nullptr;  // no usable connection
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
   if (!stream) return nullptr;
@@ -278,7 +278,7 @@ void H2Connection::send_liveness_ping(bool hold) {
 // One timer for all streams: it checks periodically, and sends a PING if nothing was received.
 void H2Connection::arm_timer() {
   if (timer_.armed() && asked_ == Instant{}) return;
-  timer_.arm(asked_ != Instant{} ? asked_ + ping_timeout() : host_.loop().now() + kQuiet);
+  timer_.arm(asked_ != Instant{} ? asked_ + ping_timeout() : host_.loop().now() + kPingAfter);
 }
 
 void H2Connection::on_timer() {
@@ -291,7 +291,7 @@ void H2Connection::on_timer() {
     return;
   }
   if (open_.empty()) return session_.rest();  // frees memory while idle
-  if (asked_ == Instant{} && now - last_read_ >= kQuiet) send_liveness_ping(false);
+  if (asked_ == Instant{} && now - last_read_ >= kPingAfter) send_liveness_ping(false);
   arm_timer();
 }
 

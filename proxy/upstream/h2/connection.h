@@ -101,7 +101,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Instant last_read_;
   Instant asked_{};  // when the last unanswered PING was sent
   std::uint8_t large_ = 0;
-  bool awaiting_ping_ack_ = false;  // after a quiet period: only the PING is sent until a byte is received
+  bool awaiting_ping_ack_ = false;  // after a period without input: only the PING is sent until a byte is received
   bool suspect_ = false;  // a stream was abandoned while nothing was received: the next one waits for a sign of life
   bool greeted_ = false;  // SETTINGS were received
   bool acked_ = false;    // our SETTINGS were acknowledged: the origin's initial frames are complete

@@ -377,9 +377,9 @@ class PlaneWorld final : public pool::Environment {
       if (connection.user != nullptr) connection.user->on_upstream_ready();
       return true;
     }
-    const bool quiet = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
-    const bool in_order = !quiet && connection.transport().ended_in_order();
-    pool::end_inspection(link.index, quiet, pool::CloseCause::peer_closed, now, in_order);
+    const bool still_idle = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
+    const bool in_order = !still_idle && connection.transport().ended_in_order();
+    pool::end_inspection(link.index, still_idle, pool::CloseCause::peer_closed, now, in_order);
     return true;
   }
   bool fail_dial(OriginLink& link, Fault fault) {
