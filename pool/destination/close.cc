@@ -108,7 +108,7 @@ void Destination::Impl::sweep(Instant now) {
     const Held lock(mutex);
     lacking_seen = lacking;
     cancel_lasting_surplus(actions, now);
-    keep_alive.settle(now);
+    keep_alive.evaluate(now);
     swept_at = now;
     publish_effective_limit();
     keep_min_idle(actions, now);

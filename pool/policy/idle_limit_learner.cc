@@ -7,13 +7,13 @@ namespace carpool::pool {
 // ---- connections closed by the origin ----
 
 void IdleLimitLearner::closed_by_origin(Duration idle_for, bool left, Instant now) {
-  settle(now);
+  evaluate(now);
   if (left && limit_ && idle_for > *limit_ + *limit_ / 10) return raise(idle_for);
   note({idle_for, true}, now);
 }
 
 void IdleLimitLearner::broken_off(Duration idle_for, Instant now) {
-  settle(now);
+  evaluate(now);
   note({idle_for, false}, now);
 }
 
@@ -23,7 +23,7 @@ void IdleLimitLearner::note(End end, Instant now) {
   if (together_count_ < kSamples) together_[together_count_++] = end;
 }
 
-void IdleLimitLearner::settle(Instant now) {
+void IdleLimitLearner::evaluate(Instant now) {
   if (together_count_ != 0 && now - together_since_ > kOneEvent) take_in();
 }
 

@@ -53,7 +53,7 @@ class IdleLimitLearner {
   // Restores the limit learned by another process, which is kept until our own samples agree on another.
   void restore(Duration limit);
   // Evaluates pending ends once they can be distinguished from a restart. Called periodically.
-  void settle(Instant now);
+  void evaluate(Instant now);
   // Returns false if this connection, idle for the effective limit, is to be left to the origin.
   bool retire() { return ++retirements_ % kLeaveEvery != 0; }
 

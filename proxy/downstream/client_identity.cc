@@ -31,7 +31,7 @@ std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config
   }
   if (by == config::LoopbackClient::user || context.processes == nullptr) return key_ = user_;
   const net::SocketProcesses::Owner owner = context.processes->find(inode_, *context.tasks, context.loop.now());
-  if (!owner.settled) return user_;
+  if (!owner.known) return user_;
   return key_ = owner.pid == 0 ? user_ : fairness_key_of_process(owner.pid);
 }
 

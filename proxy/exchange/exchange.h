@@ -150,7 +150,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool head_in_order() LOOP_ONLY;
   void note_authentication() LOOP_ONLY;
   bool keeps_connection() LOOP_ONLY;
-  bool request_settled() LOOP_ONLY;
+  bool request_ended() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;
   AttemptState parent_asks_for_credentials() LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;

@@ -86,7 +86,7 @@ AttemptState Exchange::on_response_head() {
   // connection ends with the response.
   const bool unbinds = bound && !keeps_connection();
   request_values_->close_client = client_stream_->send_head(
-      response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients() || unbinds);
+      response_, !request_.keep_alive || !request_ended() || !context_.keeps_clients() || unbinds);
   return AttemptState::alive;
 }
 
@@ -103,7 +103,7 @@ bool Exchange::keeps_connection() {
 
 // Returns true if nothing of the request is outstanding: it was read whole, or a 417 answered it while its client
 // waited for 100 (Continue).
-bool Exchange::request_settled() {
+bool Exchange::request_ended() {
   if (request_body_.ended()) return true;
   const bool waits =
       request_.expect_continue && request_body_.received() == 0 && !request_values_->deadlines.informed();
@@ -184,7 +184,7 @@ AttemptState Exchange::on_response_end() {
   end_lease();  // before the response is complete: the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();
   AfterExchange next = AfterExchange::keep;
-  if (request_values_->close_client || !request_settled()) next = AfterExchange::close;
+  if (request_values_->close_client || !request_ended()) next = AfterExchange::close;
   if (!sent) next = AfterExchange::gone;
   enter(ExchangeEvent::ended);
   finish(next);

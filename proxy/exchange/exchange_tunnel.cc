@@ -72,7 +72,7 @@ AttemptState Exchange::on_tunnel_eof() {
 
 bool Exchange::tunnel_over() {
   const UpstreamStream& origin = *attempt_->upstream_stream;
-  request_values_->tunnel.settle(!origin.write_closed(), origin.backlog());
+  request_values_->tunnel.on_origin_queue(!origin.write_closed(), origin.backlog());
   return request_values_->tunnel.over();
 }
 

@@ -81,7 +81,7 @@ class Tunnel final {
   void on_client_fin() { step(to_origin_, FlowEvent::fin); }
   void on_origin_fin() { step(to_client_, FlowEvent::fin); }
   // Takes the state of the queue to the origin. `backlog`: bytes in it.
-  void settle(bool origin_reads, std::size_t backlog) {
+  void on_origin_queue(bool origin_reads, std::size_t backlog) {
     if (!origin_reads) return step(to_origin_, FlowEvent::refuse);
     if (backlog == 0) step(to_origin_, FlowEvent::drained);
   }

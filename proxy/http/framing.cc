@@ -103,7 +103,7 @@ Fault malformed(const char* wrong) {
 
 }  // namespace
 
-Status settle(RequestHead& head) {
+Status resolve_framing(RequestHead& head) {
   const ConnectionOptions options(head.fields);
   if (options.too_many()) return malformed("too many connection options");
   const Announced result = framing_of(head.fields, head.version);
@@ -119,7 +119,7 @@ Status settle(RequestHead& head) {
   return Done{};
 }
 
-Status settle(ResponseHead& head, bool bodiless) {
+Status resolve_framing(ResponseHead& head, bool bodiless) {
   const ConnectionOptions options(head.fields);
   const char* wrong = options.too_many() ? "too many connection options" : nullptr;
   const Announced result = framing_of(head.fields, head.version);

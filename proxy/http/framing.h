@@ -8,8 +8,8 @@
 namespace carpool::proxy::http {
 
 // Faults: malformed_request, not_implemented.
-Status settle(RequestHead& head);
+Status resolve_framing(RequestHead& head);
 // `bodiless`: the response to HEAD or to a successful CONNECT. Fault: malformed_response.
-Status settle(ResponseHead& head, bool bodiless);
+Status resolve_framing(ResponseHead& head, bool bodiless);
 
 }  // namespace carpool::proxy::http

@@ -82,7 +82,7 @@ class Fields {
 // Framing: how the end of a body is found (RFC 9112 §6.3).
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
-// `lists_fields`: Connection may name other fields, or TE. settle() has found that it does not if it is false.
+// `lists_fields`: Connection may name other fields, or TE. resolve_framing() has found that it does not if it is false.
 struct RequestHead {
   std::string method;
   std::string target;  // as received; :path in HTTP/2, empty for a plain CONNECT

@@ -52,7 +52,7 @@ void Dial::Impl::unwatch() {
 void Dial::Impl::finish(Result<Dialed> result) {
   CARPOOL_ASSERT(phase != Phase::done);
   phase = Phase::done;
-  settle(counted && result && result->peer == *counted);
+  stop_counting(counted && result && result->peer == *counted);
   deadline.disarm();
   ListHook<exec::DeferredTag>::unlink();
   ListHook<dns::QuestionTag>::unlink();

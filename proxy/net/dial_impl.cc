@@ -111,7 +111,7 @@ void Dial::DialDeleter::operator()(Impl* impl) const {
   std::unique_ptr<Impl> ended(impl);
   if (!impl->handshake.away) return;
   impl->handshake.abandoned = true;
-  impl->settle();  // the AddressSet may be gone when the handshake task returns
+  impl->stop_counting();  // the AddressSet may be gone when the handshake task returns
   impl->deadline.disarm();
   static_cast<void>(ended.release());  // handshake_returned() destroys it
 }

@@ -44,7 +44,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   ~Impl() {
     exec::assume_on_loop();
     unwatch();
-    settle();
+    stop_counting();
   }
 
   void start() LOOP_ONLY;
@@ -57,7 +57,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
   }
   // The dial no longer counts for the address that it tried first.
-  void settle(bool reached = true) {
+  void stop_counting(bool reached = true) {
     exec::assume_on_loop();
     if (counted) plan.address_set->dial_ended(*counted, reached, loop.now());
     counted.reset();

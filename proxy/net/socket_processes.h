@@ -27,7 +27,7 @@ class SocketProcesses {
   explicit SocketProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
   struct Owner {
-    bool settled = false;  // the result will not change
+    bool known = false;    // the result will not change
     std::int64_t pid = 0;  // 0: none was found
   };
   // Returns what is known of the socket; the first question for it has a reading of /proc follow, by `tasks`.

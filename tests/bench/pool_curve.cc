@@ -186,9 +186,9 @@ class OfOrigins {
   }
   void borrow(Destination& destination) {
     busy_.emplace_back(world_, LoopId{0}).borrow(destination);
-    settle();
+    run_until_idle();
   }
-  void settle() {
+  void run_until_idle() {
     while (!world_.dials.empty()) world_.dialed();
     world_.deliver_all();
   }
@@ -197,7 +197,7 @@ class OfOrigins {
     Destination& first = at(0);
     TestBorrower other(world_, 0);
     other.borrow(first);
-    settle();
+    run_until_idle();
     TestBorrower *from = &busy_.front(), *to = &other;
     const double cost = cost_of(10'000, [&](int) {
       for (int n = 0; n < 10'000; ++n) {
@@ -223,7 +223,7 @@ class OfOrigins {
         Destination& destination = at(next++ % (origins_ + 2));
         world_.now += std::chrono::microseconds(1);
         one.borrow(destination);
-        settle();
+        run_until_idle();
         one.release();
       }
     });

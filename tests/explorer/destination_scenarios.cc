@@ -19,7 +19,7 @@ class ReleaseMeetsWish : public Stage {
     pump();
   }
   std::string verdict() override {
-    std::string wrong = settled();
+    std::string wrong = run_to_completion();
     return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
   }
 
@@ -56,7 +56,7 @@ class StreamMeetsWish : public Stage {
   std::string verdict() override {
     world.deliver_all();
     const bool both = taking_.state == State::leased && wishing_.state == State::leased;
-    const std::string wrong = settled();
+    const std::string wrong = run_to_completion();
     return wrong.empty() && !both ? "a waiter stood beside a spare stream" : wrong;
   }
 
@@ -86,7 +86,7 @@ class FullSessionMeetsWish : public Stage {
   std::string verdict() override {
     world.deliver_all();
     const bool both = taking_.state == State::leased && wishing_.state == State::leased;
-    const std::string wrong = settled();
+    const std::string wrong = run_to_completion();
     return wrong.empty() && !both ? "a waiter stood beside a spare stream" : wrong;
   }
 
@@ -139,7 +139,7 @@ class InspectionMeetsWish : public Stage {
     pump();
   }
   std::string verdict() override {
-    std::string wrong = settled();
+    std::string wrong = run_to_completion();
     return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
   }
 
@@ -197,7 +197,7 @@ class TakeoverAgainstSweep : public Stage {
   }
   std::string verdict() override {
     if (rested_again_ && !world.closed.empty()) return "closed on a judgement that a use had overtaken";
-    return settled();
+    return run_to_completion();
   }
 
  private:
@@ -294,7 +294,7 @@ class StopAgainstAll : public Stage {
     }
   }
   std::string verdict() override {
-    std::string wrong = settled();
+    std::string wrong = run_to_completion();
     if (wrong.empty() && !world.live.empty()) return "a connection survived the stop";
     return wrong;
   }
@@ -352,7 +352,7 @@ class LimitFalls : public Stage {
     }
   }
   std::string verdict() override {
-    std::string wrong = settled();
+    std::string wrong = run_to_completion();
     if (wrong.empty() && destination().snapshot(world.now).alive() > 1) return "more survive than the limit allows";
     return wrong;
   }
@@ -377,7 +377,7 @@ class LostInspectionMeetsWish : public Stage {
     world.deliver_all();
     const bool served = wishing_.state == State::leased && taker_.state == State::leased;
     const bool stands = !served && world.dials.empty();
-    std::string wrong = settled();
+    std::string wrong = run_to_completion();
     return wrong.empty() && stands ? "a waiter stood beside room for a dial" : wrong;
   }
 
@@ -437,7 +437,7 @@ class SizeFollowsLoad : public Stage {
     destination().set_limits(limits, world.now);
   }
   std::string verdict() override {
-    std::string wrong = settled();
+    std::string wrong = run_to_completion();
     return wrong.empty() && waiter_.leases != 1 ? "the borrower was not served" : wrong;
   }
 

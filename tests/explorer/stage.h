@@ -115,7 +115,7 @@ class Stage : public Scenario {
 
   // ---- after the run ----
   // Completes everything in progress and releases the leases; then no borrower may be left waiting.
-  std::string settled() {
+  std::string run_to_completion() {
     for (bool more = true; more && world.wrong.empty();) {
       more = world.deliver_all();
       for (; !world.dials.empty(); more = true) world.dialed();
@@ -141,7 +141,7 @@ class Stage : public Scenario {
     }
     return {};
   }
-  std::string verdict() override { return settled(); }
+  std::string verdict() override { return run_to_completion(); }
   std::uint64_t opened() { return destination().snapshot(world.now).opened_total(); }
 
   StageWorld world;

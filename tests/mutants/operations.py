@@ -34,7 +34,7 @@ MUTANTS = [
     m("a change while the file was read is unknown", R + "file_snapshot.cc", "before[i].digest == after[i].digest", "true", SERVER),
     m("a file is read while it is written", R + "file_watch.cc", "now != looked_ && now != judged_", "false", SERVER),
     m("a file that is never quiet is never read", R + "file_watch.cc", "still_changing && loop_.now() < *until_", "still_changing", SERVER),
-    m("events postpone the look without end", R + "file_watch.cc", "std::min(loop_.now() + kQuiet, *until_)", "loop_.now() + kQuiet", SERVER),
+    m("events postpone the look without end", R + "file_watch.cc", "std::min(loop_.now() + kDebounce, *until_)", "loop_.now() + kDebounce", SERVER),
     m("a change is reported again and again", R + "file_watch.cc", "if (now == judged_) return;", "", SERVER),
     m("a change that was taken back is reported", R + "file_watch.cc", "judged_ != in_force_", "true", SERVER),
     m("a change before the watch is unknown", R + "file_watch.cc", "  judged_ = in_force_;\n", "  judged_ = in_force_;\n  if (files == files_ && fd_) return Done{};\n", SERVER),

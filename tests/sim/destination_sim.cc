@@ -77,7 +77,7 @@ class History {
       if (wrong.empty() && n % 4 == 0) wrong = audit_all();
       if (!wrong.empty()) return wrong + " at step " + std::to_string(n);
     }
-    return settle();
+    return run_to_completion();
   }
 
  private:
@@ -379,7 +379,7 @@ class History {
   }
 
   // Completes everything in progress; then no borrower may wait and every lease must be released.
-  std::string settle() {
+  std::string run_to_completion() {
     failing_ = 0;
     if (commanded_) {
       world_.on(any_loop());

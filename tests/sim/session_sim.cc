@@ -51,7 +51,7 @@ class SessionHistory {
       step();
       if (std::string wrong = check(); !wrong.empty()) return wrong + " at step " + std::to_string(n);
     }
-    return settle();
+    return run_to_completion();
   }
   void add_to(Tally& tally) const {
     tally.requests += asked_;
@@ -136,12 +136,12 @@ class SessionHistory {
     }
   }
   // All actions are harmless from here: every request must end, whatever happened before.
-  std::string settle() {
+  std::string run_to_completion() {
     world_.failing = 0;
     const Instant late = world_.now + std::chrono::minutes(10);
     while (world_.now < late) {
       rest();
-      if (std::string wrong = check(); !wrong.empty()) return wrong + " while settling";
+      if (std::string wrong = check(); !wrong.empty()) return wrong + " while it completes";
       bool busy = false;
       for (const auto& asker : askers_) {
         busy |= asker->state() != State::idle;

@@ -90,28 +90,28 @@ TEST(ATunnel, IsOverWhenBothSidesEndedAndTheClientsBytesAreSent) {
   Tunnel tunnel = opened(TunnelRequest::connect);
   tunnel.on_client_bytes();
   tunnel.on_client_fin();
-  tunnel.settle(true, 3);
+  tunnel.on_origin_queue(true, 3);
   tunnel.on_origin_fin();
-  tunnel.settle(true, 3);
+  tunnel.on_origin_queue(true, 3);
   EXPECT_FALSE(tunnel.over()) << "three bytes of the client are queued";
-  tunnel.settle(true, 0);
+  tunnel.on_origin_queue(true, 0);
   EXPECT_TRUE(tunnel.over());
 }
 
 TEST(ATunnel, GoesOnInOneDirectionAfterTheFinOfTheOther) {
   Tunnel tunnel = opened(TunnelRequest::upgrade);
   tunnel.on_origin_fin();
-  tunnel.settle(true, 0);
+  tunnel.on_origin_queue(true, 0);
   EXPECT_FALSE(tunnel.over());
   tunnel.on_client_bytes();
   tunnel.on_client_fin();
-  tunnel.settle(true, 0);
+  tunnel.on_origin_queue(true, 0);
   EXPECT_TRUE(tunnel.over());
 }
 
 TEST(ATunnel, WaitsForTheOriginsEndIfTheOriginReadsNoMore) {
   Tunnel tunnel = opened(TunnelRequest::connect);
-  tunnel.settle(false, 0);
+  tunnel.on_origin_queue(false, 0);
   EXPECT_FALSE(tunnel.over());
   tunnel.on_client_bytes();  // dropped
   tunnel.on_origin_fin();
@@ -122,7 +122,7 @@ TEST(ATunnel, DropsTheClientsLastBytesIfTheOriginReadsNoMore) {
   Tunnel tunnel = opened(TunnelRequest::connect);
   tunnel.on_client_fin();
   tunnel.on_origin_fin();
-  tunnel.settle(false, 100);
+  tunnel.on_origin_queue(false, 100);
   EXPECT_TRUE(tunnel.over());
 }
 

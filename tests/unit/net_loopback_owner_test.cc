@@ -131,9 +131,9 @@ TEST(SocketProcessesTest, FindTheProcessAfterOneReading) {
   SocketProcesses processes;
   RunAtOnce tasks;
   const Instant now = Clock::now();
-  EXPECT_FALSE(processes.find(inode_of(client.get()), tasks, now).settled);
+  EXPECT_FALSE(processes.find(inode_of(client.get()), tasks, now).known);
   const SocketProcesses::Owner owner = processes.find(inode_of(client.get()), tasks, now);
-  EXPECT_TRUE(owner.settled);
+  EXPECT_TRUE(owner.known);
   EXPECT_EQ(owner.pid, ::getpid());
   EXPECT_EQ(tasks.submitted, 1);
 }
@@ -161,7 +161,7 @@ TEST(SocketProcessesTest, TakeOnlySocketsOfNumberedProcesses) {
   EXPECT_EQ(processes.find(900, tasks, now).pid, 12);
   for (std::uint64_t inode = 901; inode < 906; ++inode) {
     const SocketProcesses::Owner owner = processes.find(inode, tasks, now);
-    EXPECT_TRUE(owner.settled && owner.pid == 0) << inode << " of " << owner.pid;
+    EXPECT_TRUE(owner.known && owner.pid == 0) << inode << " of " << owner.pid;
   }
   std::filesystem::remove_all(proc);
 }
@@ -182,16 +182,16 @@ TEST(SocketProcessesTest, ReadOnceAtATime) {
   processes.find(2, tasks, Clock::now() + 1h);
   ASSERT_EQ(tasks.kept.size(), 1U);
   EXPECT_TRUE(exec::run_task(std::move(tasks.kept.front()), nullptr));
-  EXPECT_TRUE(processes.find(2, tasks, Clock::now()).settled);
+  EXPECT_TRUE(processes.find(2, tasks, Clock::now()).known);
 }
 
 TEST(SocketProcessesTest, SettleForNoneIfNoProcessHasTheSocket) {
   exec::assume_on_loop();
   SocketProcesses processes("/proc/self/no such directory");
   RunAtOnce tasks;
-  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).settled);
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).known);
   const SocketProcesses::Owner owner = processes.find(7, tasks, Clock::now());
-  EXPECT_TRUE(owner.settled);
+  EXPECT_TRUE(owner.known);
   EXPECT_EQ(owner.pid, 0);
 }
 
@@ -199,11 +199,11 @@ TEST(SocketProcessesTest, LookAgainWhenWhatIsKnownIsOld) {
   exec::assume_on_loop();
   SocketProcesses processes("/proc/self/no such directory");
   RunAtOnce tasks;
-  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).settled);
-  EXPECT_TRUE(processes.find(7, tasks, Clock::now() + SocketProcesses::kKnownFor - 1s).settled);
-  EXPECT_FALSE(processes.find(7, tasks, Clock::now() + SocketProcesses::kKnownFor + 1s).settled);
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).known);
+  EXPECT_TRUE(processes.find(7, tasks, Clock::now() + SocketProcesses::kKnownFor - 1s).known);
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now() + SocketProcesses::kKnownFor + 1s).known);
   EXPECT_EQ(tasks.submitted, 2);
-  EXPECT_TRUE(processes.find(7, tasks, Clock::now()).settled);
+  EXPECT_TRUE(processes.find(7, tasks, Clock::now()).known);
 }
 TEST(SocketProcessesTest, ReadAgainOnlyAfterAPause) {
   exec::assume_on_loop();
@@ -225,15 +225,15 @@ TEST(SocketProcessesTest, LookForSocketsWithoutEndAndForgetTheFirst) {
   const std::uint64_t many = 2 * SocketProcesses::kMostSockets;
   for (std::uint64_t inode = 1; inode <= many; ++inode) processes.find(inode, tasks, Clock::now());
   processes.read_now();
-  EXPECT_TRUE(processes.find(1, tasks, Clock::now()).settled);
-  EXPECT_FALSE(processes.find(many, tasks, Clock::now()).settled) << "more than are looked for at a time";
+  EXPECT_TRUE(processes.find(1, tasks, Clock::now()).known);
+  EXPECT_FALSE(processes.find(many, tasks, Clock::now()).known) << "more than are looked for at a time";
   for (std::uint64_t inode = many; inode < 2 * many; ++inode) {
     processes.find(inode, tasks, Clock::now());
     if (inode % 1000 != 0) continue;
     processes.read_now();
-    ASSERT_TRUE(processes.find(inode, tasks, Clock::now()).settled) << inode;
+    ASSERT_TRUE(processes.find(inode, tasks, Clock::now()).known) << inode;
   }
-  EXPECT_FALSE(processes.find(1, tasks, Clock::now()).settled) << "more than are remembered";
+  EXPECT_FALSE(processes.find(1, tasks, Clock::now()).known) << "more than are remembered";
 }
 
 // The pause is twenty times as long as the reading took.
@@ -254,10 +254,10 @@ TEST(SocketProcessesTest, AskAgainAfterATaskThatWasRefused) {
   SocketProcesses processes("/proc/self/no such directory");
   RunAtOnce tasks;
   tasks.runs = false;
-  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).settled);
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now()).known);
   tasks.runs = true;
-  EXPECT_FALSE(processes.find(7, tasks, Clock::now() + 1h).settled);
-  EXPECT_TRUE(processes.find(7, tasks, Clock::now()).settled);
+  EXPECT_FALSE(processes.find(7, tasks, Clock::now() + 1h).known);
+  EXPECT_TRUE(processes.find(7, tasks, Clock::now()).known);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ ServerSettings only_tls12() {
 }
 
 // Reads what the server sends on its own after the handshake.
-bool settle(Talk& talk) {
+bool read_tickets(Talk& talk) {
   while (net::wait_readable(talk.client->fd(), 0) && talk.client->no_data_pending()) {
   }
   return talk.client->no_data_pending();
@@ -217,7 +217,7 @@ TEST(Tls, ResumesWithASingleUseTicket) {
   {
     Talk first(*client, *server);
     ASSERT_TRUE(first.up);
-    ASSERT_TRUE(settle(first));
+    ASSERT_TRUE(read_tickets(first));
   }
   const auto tickets = client->sessions();
   EXPECT_EQ(tickets, 1U);
@@ -252,7 +252,7 @@ TEST(Tls, ResumesOnlyWithTheSamePeer) {
   const auto client = trust(*server);
   {
     Talk first(*client, *server, "localhost", 443);
-    settle(first);
+    read_tickets(first);
   }
   EXPECT_FALSE(Talk(*client, *server, "localhost", 444).client->security().resumed);
   EXPECT_FALSE(Talk(*client, *server, "127.0.0.1", 443).client->security().resumed);
@@ -278,7 +278,7 @@ TEST(Tls, AStreamOutlivesItsContext) {
   auto client = trust(*server);
   Talk talk(*client, *server);
   client.reset();
-  EXPECT_TRUE(settle(talk));  // stores tickets in a store of which only it knows
+  EXPECT_TRUE(read_tickets(talk));  // stores tickets in a store of which only it knows
   Talk::write(*talk.client, "still here");
   EXPECT_EQ(Talk::read(*talk.server), "still here");
 }
@@ -297,7 +297,7 @@ TEST(Tls, DataOnAnIdleConnectionIsNotSilenceAndIsNotLost) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  ASSERT_TRUE(settle(talk));
+  ASSERT_TRUE(read_tickets(talk));
   Talk::write(*talk.server, "unasked");
   net::wait_readable(talk.client->fd());
   EXPECT_FALSE(talk.client->no_data_pending());
@@ -309,7 +309,7 @@ TEST(Tls, AHalfRecordIsNotSilence) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  ASSERT_TRUE(settle(talk));
+  ASSERT_TRUE(read_tickets(talk));
   // A record header that announces 32 bytes, none of which have arrived.
   const std::string header("\x17\x03\x03\x00\x20", 5);
   ASSERT_EQ(::send(talk.server->fd(), header.data(), 5, 0), 5);
@@ -321,7 +321,7 @@ TEST(Tls, AHalfRecordBehindAResponseIsNotSettled) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  ASSERT_TRUE(settle(talk));
+  ASSERT_TRUE(read_tickets(talk));
   EXPECT_TRUE(talk.client->nothing_pending());
   Talk::write(*talk.server, "response");
   ASSERT_EQ(::send(talk.server->fd(), "\x17\x03", 2, 0), 2);  // the beginning of a record
@@ -336,7 +336,7 @@ TEST(Tls, CloseNotifyIsACleanEnd) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  ASSERT_TRUE(settle(talk));
+  ASSERT_TRUE(read_tickets(talk));
   Talk::write(*talk.server, "last");
   talk.server->shut_write();
   EXPECT_EQ(Talk::read(*talk.client), "last");
@@ -351,7 +351,7 @@ TEST(Tls, AFinWithoutCloseNotifyIsAFailure) {
     const auto server = serve(settings);
     const auto client = trust(*server);
     Talk talk(*client, *server);
-    ASSERT_TRUE(settle(talk));
+    ASSERT_TRUE(read_tickets(talk));
     ::shutdown(talk.server->fd(), SHUT_WR);
     EXPECT_EQ(Talk::read(*talk.client), "");
     EXPECT_EQ(Talk::last_io.io, Io::failed);
@@ -364,7 +364,7 @@ TEST(Tls, SaysCloseNotifyWhenItEnds) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  settle(talk);
+  read_tickets(talk);
   talk.client.reset();
   EXPECT_EQ(Talk::read(*talk.server), "");
   EXPECT_EQ(Talk::last_io.io, Io::eof);
@@ -387,7 +387,7 @@ TEST(Tls, ReadsManyRecordsAtOnceAndLeavesNoneBehind) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  settle(talk);
+  read_tickets(talk);
   for (int i = 0; i < 10; ++i) Talk::write(*talk.server, "0123456789");
   net::wait_readable(talk.client->fd());
   std::string all;
@@ -432,7 +432,7 @@ TEST(Tls, FailsOnceAndForAll) {
   const auto server = serve();
   const auto client = trust(*server);
   Talk talk(*client, *server);
-  settle(talk);
+  read_tickets(talk);
   ASSERT_EQ(::send(talk.server->fd(), "not a record at all", 19, 0), 19);
   Talk::read(*talk.client);
   EXPECT_EQ(Talk::last_io.io, Io::failed);

@@ -133,7 +133,7 @@ TEST(AKeepAliveOfDifferentTimes, IsNotLearned) {
   Instant now{std::chrono::hours(1)};
   for (const Duration rested : {milliseconds(10000), milliseconds(13000), milliseconds(14500)}) {
     learner.closed_by_origin(rested, false, now);
-    learner.settle(now += seconds(60));
+    learner.evaluate(now += seconds(60));
   }
   EXPECT_EQ(learner.limit(), std::nullopt) << "they differ by more than a fifth";
 }

@@ -53,7 +53,7 @@ class UnderTheBudget : public testing::Test {
     return own;
   }
   TestBorrower& asker() { return askers_.emplace_back(world, LoopId{0}); }
-  void settle() {
+  void run_until_idle() {
     while (!world.dials.empty()) world.dialed();
     world.deliver_all();
   }
@@ -61,7 +61,7 @@ class UnderTheBudget : public testing::Test {
   std::vector<TestBorrower*> leased(Destination& destination, unsigned count) {
     std::vector<TestBorrower*> all;
     for (unsigned n = 0; n < count; ++n) all.push_back(&wishing(destination));
-    settle();
+    run_until_idle();
     for (TestBorrower* one : all) EXPECT_EQ(one->state, State::leased);
     return all;
   }
@@ -87,7 +87,7 @@ class UnderTheBudget : public testing::Test {
   }
   void TearDown() override {
     for (int rounds = 0; rounds < 1000; ++rounds) {
-      settle();
+      run_until_idle();
       bool more = false;
       for (TestBorrower& one : askers_) {
         if (one.state != State::leased) continue;
@@ -140,13 +140,13 @@ TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
   Destination& other = at("other", sized(2));
   std::deque<TestBorrower> five;
   for (int n = 0; n < 5; ++n) five.emplace_back(world, LoopId{0}).borrow(busy);
-  settle();
+  run_until_idle();
   TestBorrower& starved = wishing(other);
   ASSERT_EQ(starved.state, State::waiting);
   unsigned hand_offs = 0;
   for (int rounds = 0; rounds < 1000 && starved.state == State::waiting; ++rounds) {
     hand_offs += hand_on(five, busy);
-    settle();
+    run_until_idle();
   }
   EXPECT_EQ(starved.state, State::leased);
   EXPECT_LE(hand_offs, 100U);
@@ -156,14 +156,14 @@ TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
     for (TestBorrower& one : five) {
       if (one.state == State::leased) one.release();
     }
-    settle();
+    run_until_idle();
     if (starved.state != State::leased) break;
   }
   for (int rounds = 0; rounds < 100; ++rounds) {
     for (TestBorrower& one : five) {
       if (one.state == State::leased) one.release();
     }
-    settle();
+    run_until_idle();
   }
   for (TestBorrower& one : five) EXPECT_EQ(one.state, State::idle);
 }
@@ -176,7 +176,7 @@ TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
   Destination& other = at("other", sized(1));
   world.next_streams = 10;
   TestBorrower& one = wishing(busy);
-  settle();
+  run_until_idle();
   world.next_streams = 0;
   TestBorrower& two = wishing(busy);
   ASSERT_EQ(one.state, State::leased);
@@ -210,7 +210,7 @@ TEST_F(UnderTheBudget, AnIdleSessionThatTakesNobodyMakesRoomForAStarvedOrigin) {
   world.set_streams(holder, session, 0);
   TestBorrower& starved = wishing(at("other", sized(1)));
   world.deliver_all();
-  settle();
+  run_until_idle();
   EXPECT_EQ(starved.state, State::leased);
   EXPECT_EQ(world.most, 1U);
 }
@@ -225,11 +225,11 @@ TEST_F(UnderTheBudget, ASessionThatComesToRestTakingNobodyMakesRoomForAStarvedOr
   world.next_streams = 0;
   world.set_streams(holder, first.wire(), 0);
   TestBorrower& starved = wishing(at("other", sized(1)));
-  settle();
+  run_until_idle();
   ASSERT_EQ(starved.state, State::waiting);
   first.release();
   world.deliver_all();
-  settle();
+  run_until_idle();
   EXPECT_EQ(starved.state, State::leased);
   EXPECT_EQ(world.most, 1U);
 }
@@ -241,7 +241,7 @@ TEST_F(UnderTheBudget, CountsTheOriginsThatWaitForASlot) {
   for (const char* host : {"first", "second"}) wishing(at(host, sized(1)));
   EXPECT_EQ(directory_->starved(), 2U);
   holder.release();
-  settle();
+  run_until_idle();
   EXPECT_EQ(directory_->starved(), 1U);
 }
 
@@ -273,7 +273,7 @@ TEST_F(UnderTheBudget, StarvedOriginsAreServedInTheOrderInWhichTheyCame) {
   TestBorrower* last = &holder;
   for (TestBorrower* next : line) {
     last->discard(CloseCause::error);
-    settle();
+    run_until_idle();
     ASSERT_EQ(next->state, State::leased);
     last = next;
   }
@@ -286,11 +286,11 @@ TEST_F(UnderTheBudget, ASlotThatComesFreeIsNotTakenPastTheStarved) {
   TestBorrower& starved = wishing(at("other", sized(1)));
   TestBorrower& own = wishing(busy);
   holder.discard(CloseCause::error);
-  settle();
+  run_until_idle();
   EXPECT_EQ(starved.state, State::leased);
   EXPECT_EQ(own.state, State::waiting);
   starved.release();
-  settle();
+  run_until_idle();
   EXPECT_EQ(own.state, State::leased);
 }
 
@@ -300,12 +300,12 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
   Destination& two = at("two", sized(4));
   std::deque<TestBorrower> of_one, of_two;
   for (int n = 0; n < 8; ++n) of_one.emplace_back(world, LoopId{0}).borrow(one);
-  settle();
+  run_until_idle();
   for (int n = 0; n < 8; ++n) of_two.emplace_back(world, LoopId{0}).borrow(two);
   for (int rounds = 0; rounds < 500; ++rounds) {
     hand_on(of_one, one);
     hand_on(of_two, two);
-    settle();
+    run_until_idle();
   }
   EXPECT_EQ(one.snapshot(world.now).alive(), 2U);
   EXPECT_EQ(two.snapshot(world.now).alive(), 2U);
@@ -316,7 +316,7 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
         if (asker.state == State::leased) asker.release();
       }
     }
-    settle();
+    run_until_idle();
   }
 }
 
@@ -325,7 +325,7 @@ TEST_F(UnderTheBudget, WhoeverNoLongerWaitsCostsNobodyAConnection) {
   Destination& busy = at("busy", sized(1));
   std::deque<TestBorrower> two;
   for (int n = 0; n < 2; ++n) two.emplace_back(world, LoopId{0}).borrow(busy);
-  settle();
+  run_until_idle();
   wishing(at("other", sized(1))).cancel();
   for (int rounds = 0; rounds < 200; ++rounds) hand_on(two, busy);
   EXPECT_TRUE(world.closed.empty());

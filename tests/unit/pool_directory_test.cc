@@ -33,17 +33,17 @@ class ADirectory : public testing::Test {
   TestBorrower& asker() { return askers_.emplace_back(world, LoopId{0}); }
   TestBorrower& leased(Destination& destination) {
     TestBorrower& one = asker();
-    if (one.borrow(destination) == State::waiting) settle();
+    if (one.borrow(destination) == State::waiting) run_until_idle();
     EXPECT_EQ(one.state, State::leased);
     return one;
   }
-  void settle() {
+  void run_until_idle() {
     while (!world.dials.empty()) world.dialed();
     world.deliver_all();
   }
   void TearDown() override {
     for (int rounds = 0; rounds < 20; ++rounds) {
-      settle();
+      run_until_idle();
       for (TestBorrower& one : askers_) {
         if (one.state == State::leased) one.release();
       }
@@ -138,7 +138,7 @@ TEST_F(ADirectory, LetsABorrowerWaitForThePlaceThatAnotherDestinationGivesBack) 
   EXPECT_EQ(one.borrow(at("b")), State::waiting);
   EXPECT_TRUE(world.dials.empty());
   holder.discard(CloseCause::error);
-  settle();
+  run_until_idle();
   EXPECT_EQ(one.state, State::leased);
 }
 
@@ -148,7 +148,7 @@ TEST_F(ADirectory, EvictsAConnectionThatBecomesIdleWhileAnotherDestinationIsStar
   TestBorrower& one = asker();
   one.borrow(at("b"));
   holder.release();
-  settle();
+  run_until_idle();
   EXPECT_EQ(one.state, State::leased);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::budget});
 }
@@ -162,7 +162,7 @@ TEST_F(ADirectory, LeavesThePlaceToTheNextWhenTheOneThatWantedItIsGone) {
   next.borrow(at("c"));
   gone.cancel();
   holder.discard(CloseCause::error);
-  settle();
+  run_until_idle();
   EXPECT_EQ(next.state, State::leased);
 }
 

@@ -59,7 +59,7 @@ class PoolScene : public testing::Test {
     int rounds = 0;
     for (bool more = true; more;) {
       ASSERT_LT(++rounds, 10000) << "it never comes to rest";
-      more = world.deliver_all() || settle_dials() || give_back();
+      more = world.deliver_all() || complete_dials() || give_back();
       world.now += std::chrono::seconds(2);
       world.on(0);
       destination().sweep(world.now);
@@ -85,7 +85,7 @@ class PoolScene : public testing::Test {
   pool::Limits limits;
 
  private:
-  bool settle_dials() {
+  bool complete_dials() {
     const bool any = !world.dials.empty();
     while (!world.dials.empty()) world.dialed();
     return any;

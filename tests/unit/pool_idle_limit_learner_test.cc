@@ -23,7 +23,7 @@ class AKeepAlive : public testing::Test {
       learned.closed_by_origin(rested, left, now);
     }
     now += seconds(1);
-    learned.settle(now);
+    learned.evaluate(now);
   }
   IdleLimitLearner learned;
   Instant now = Instant(std::chrono::hours(1));
@@ -82,7 +82,7 @@ TEST_F(AKeepAlive, LendsNothingThatServedWhereTheOriginKeepsNothingAlive) {
 TEST_F(AKeepAlive, DoubtsNoRestBecauseOfARestart) {
   for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
   EXPECT_EQ(learned.trust(), milliseconds(900)) << "it could be more than that";
-  learned.settle(now + seconds(1));
+  learned.evaluate(now + seconds(1));
   EXPECT_EQ(learned.trust(), Duration::max());
 }
 
@@ -108,14 +108,14 @@ TEST_F(AKeepAlive, IsRefutedOnlyBelowWhatLivedLonger) {
 
 TEST_F(AKeepAlive, TakesManyEndsAtOnceForARestart) {
   for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
-  learned.settle(now + seconds(1));
+  learned.evaluate(now + seconds(1));
   EXPECT_EQ(learned.samples(), 0U);
 }
 
 TEST_F(AKeepAlive, TakesEndsAtOnceForSamplesWhenTheyRestedAlike) {
   for (int i = 0; i < 4; ++i) learned.closed_by_origin(seconds(5) + milliseconds(i), false, now += milliseconds(5));
   EXPECT_FALSE(learned.limit()) << "it could still be a restart";
-  learned.settle(now + seconds(1));
+  learned.evaluate(now + seconds(1));
   EXPECT_EQ(learned.limit(), seconds(5));
 }
 

@@ -85,7 +85,7 @@ class Play {
   }
 
   // Memory is available again: everything completes.
-  std::string settle() {
+  std::string run_to_completion() {
     for (int n = 0; n < 400; ++n) {
       end_dials(0);
       cancel_and_give_back();
@@ -174,7 +174,7 @@ TEST_P(ADestinationWithoutMemory, TellsItsBorrowersAndGoesOnWhicheverAllocationF
     EXPECT_NO_THROW(play.act()) << "at " << n;
     memory().fails_at = 0;
     reached = memory().asked - before >= n;
-    const std::string wrong = play.settle();
+    const std::string wrong = play.run_to_completion();
     ASSERT_EQ(wrong, "") << "at " << n;
   }
   EXPECT_GT(n, 20U) << "what was to fail was never reached";

@@ -195,7 +195,7 @@ Origin origin_number(std::uint32_t n) {
 }
 
 // Checks the invariants of one destination after all threads have finished.
-std::uint64_t expect_settled(const Destination& destination, const Plan& plan) {
+std::uint64_t expect_idle(const Destination& destination, const Plan& plan) {
   const Destination::Snapshot end = destination.snapshot(Clock::now());
   EXPECT_EQ(end.borrows, end.restores);
   EXPECT_EQ(end.leaks, 0U);
@@ -241,7 +241,7 @@ void run(const Plan& plan) {
   EXPECT_EQ(environment.healthy_killed.load(), 0);
   for (Runner& runner : runners) EXPECT_EQ(runner.unanswered(), 0U);
   std::uint64_t alive = 0;
-  for (Destination* destination : directory.all()) alive += expect_settled(*destination, plan);
+  for (Destination* destination : directory.all()) alive += expect_idle(*destination, plan);
   EXPECT_EQ(alive, static_cast<std::uint64_t>(environment.alive.load()));
   EXPECT_EQ(alive, directory.connections());
   EXPECT_EQ(directory.audit().text(), "");

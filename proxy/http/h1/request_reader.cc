@@ -50,10 +50,10 @@ Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& hea
 }
 
 Result<ParseResult> RequestReader::end_head(std::size_t taken, RequestHead& head) {
-  Status settled = settle(head);
-  if (!settled) {
+  Status resolved = resolve_framing(head);
+  if (!resolved) {
     state_ = State::failed;
-    return settled.take_fault();
+    return resolved.take_fault();
   }
   body_.start(head.framing, head.length);
   state_ = State::body;

@@ -73,10 +73,10 @@ Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHe
 
 Result<ParseResult> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
   const bool tunnel = connect_ && head.status >= 200 && head.status < 300;
-  Status settled = settle(head, head_request_ || tunnel);
-  if (!settled) {
+  Status resolved = resolve_framing(head, head_request_ || tunnel);
+  if (!resolved) {
     state_ = State::failed;
-    return settled.take_fault();
+    return resolved.take_fault();
   }
   if (head.status == 101 && !upgrade_asked_) {
     return fail(FaultKind::malformed_response, "101 Switching Protocols without a request for it");

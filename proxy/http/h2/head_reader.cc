@@ -197,7 +197,7 @@ H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect)
   if (refused_) return verdict();
   check_request(head, extended_connect);
   if (wrong_ != nullptr) return verdict();
-  if (const Status settled = settle(head); !settled) {
+  if (const Status resolved = resolve_framing(head); !resolved) {
     reject("an invalid or repeated Content-Length");
     return verdict();
   }
@@ -218,7 +218,7 @@ H2HeadReader::Verdict H2HeadReader::end_response(bool end, bool head_request) {
   if (wrong_ != nullptr) return verdict();
   if (head.status == 101) reject("101 in HTTP/2");
   if (head.status < 200 && end) reject("an interim response that ends the stream");
-  if (const Status settled = settle(head, head_request); !settled) {
+  if (const Status resolved = resolve_framing(head, head_request); !resolved) {
     reject("an invalid or repeated Content-Length");
     return verdict();
   }

@@ -135,17 +135,17 @@ void Cares::process(int fd, exec::Ready ready) {
   const bool in = ready.readable || ready.hangup, out = ready.writable || ready.hangup;
   ares_process_fd(channel_, in ? fd : ARES_SOCKET_BAD, out ? fd : ARES_SOCKET_BAD);
   while (in && find(fd) != nullptr && more_to_read(fd)) ares_process_fd(channel_, fd, ARES_SOCKET_BAD);
-  settle();
+  flush_and_schedule();
 }
 
 void Cares::on_timer() {
   exec::assume_on_loop();
   ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-  settle();
+  flush_and_schedule();
 }
 
 // Flushes sockets whose writable edge has already been reported.
-void Cares::settle() {
+void Cares::flush_and_schedule() {
   for (std::size_t i = 0; i < sockets_.size(); ++i) {
     if (!std::exchange(sockets_[i]->has_output, false)) continue;
     ares_process_fd(channel_, ARES_SOCKET_BAD, sockets_[i]->fd);

@@ -49,7 +49,7 @@ class Cares {
   int status() const { return status_; }  // ARES_SUCCESS: queries are possible
   ares_channel get() const { return channel_; }
   // Must follow each call that starts a query: sends the queued output and schedules the next timeout.
-  void settle() LOOP_ONLY;
+  void flush_and_schedule() LOOP_ONLY;
 
  private:
   struct Socket;

@@ -147,7 +147,7 @@ void Channel::Impl::Ask::start(Cares& cares) {
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   ares_getaddrinfo(cares.get(), name.c_str(), nullptr, &hints, on_addresses, this);
-  cares.settle();
+  cares.flush_and_schedule();
 }
 
 void Channel::Impl::Ask::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {

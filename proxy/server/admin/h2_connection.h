@@ -130,7 +130,7 @@ class AdminH2Connection final : public AdminConnection,
   bool read_some();
   bool may_read() const;
   bool idle() const;
-  void settle();
+  void publish_deadline();
   void expire();
   void expire(Streams& streams);
   Instant next_deadline();

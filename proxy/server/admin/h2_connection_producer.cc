@@ -39,7 +39,7 @@ exec::TaskPtr AdminH2Connection::produce() {
     if (!read_some()) break;
   }
   free_dropped();
-  settle();
+  publish_deadline();
   return nullptr;
 }
 
@@ -139,7 +139,7 @@ bool AdminH2Connection::idle() const {
   return arriving_.empty() && complete_.empty() && ready_.empty() && sending_.empty() && !busy();
 }
 
-void AdminH2Connection::settle() {
+void AdminH2Connection::publish_deadline() {
   budget_ = 0;  // the next visit gets its own
   if (closed_) return;
   const Instant next = next_deadline();
@@ -167,7 +167,7 @@ Instant AdminH2Connection::next_deadline() {
 }
 
 void AdminH2Connection::expire() {
-  published_ = kNever;  // the loop's timer is not armed: settle() must have it armed
+  published_ = kNever;  // the loop's timer is not armed: publish_deadline() must have it armed
   if (now_ >= retry_at_) retry_at_ = kNever;
   const auto passed = [this](Instant since) { return since != kNever && now_ >= since + kAdminTimeout; };
   if (lingering_ ? passed(idle_since_) : passed(unsent_since_)) return close();  // no reset would reach the client

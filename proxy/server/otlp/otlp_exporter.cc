@@ -117,7 +117,7 @@ void OtlpExporter::collected(std::vector<Collected> all) {
       give_back(std::move(one));
     }
   }
-  settle();
+  end_if_idle();
 }
 
 // A scrape takes milliseconds, so it is a task.
@@ -130,7 +130,7 @@ void OtlpExporter::take_metrics() {
   const auto ended = [this](std::vector<std::string> all) LOOP_ONLY {
     encoding_ = false;
     if (!all.empty() && due_.armed()) add({Signal::metrics, 0, {std::move(all.front()), 0}});
-    settle();
+    end_if_idle();
   };
   using Home = exec::RepliesToLoop<std::string, decltype(ended)>;
   // Ends without a response if the task is rejected or fails.
@@ -160,12 +160,12 @@ bool OtlpExporter::export_last(exec::Bound ended) {
   if (!due_.armed()) return false;
   last_ended_ = ended;
   collects_last_ = true;
-  settle();
+  end_if_idle();
   return true;
 }
 
 // No batch is in progress.
-void OtlpExporter::settle() {
+void OtlpExporter::end_if_idle() {
   if (!last_ended_ || collecting_ || encoding_ || !batches_.empty()) return;
   if (std::exchange(collects_last_, false)) {
     collect();
@@ -256,7 +256,7 @@ void OtlpExporter::end_batch(metrics::OtlpSpan end, std::uint64_t spans) {
   batches_.pop_front();
   give_back(std::move(over));
   if (!due_.armed()) return;
-  if (batches_.empty()) return settle();
+  if (batches_.empty()) return end_if_idle();
   retry_.begin();
   send_next();
 }

@@ -57,7 +57,7 @@ class OtlpExporter final {
   void take_metrics() LOOP_ONLY;
   std::string scrape() const;  // in a task
   void add(Collected collected) LOOP_ONLY;
-  void settle() LOOP_ONLY;
+  void end_if_idle() LOOP_ONLY;
   void send_next() LOOP_ONLY;
   void on_pause_over();
   void on_timeout();

@@ -21,7 +21,7 @@ class PlaneHistory {
       if (n % 32 != 0) continue;
       if (std::string wrong = world_.audit(); !wrong.empty()) return wrong;
     }
-    return settle();
+    return run_to_completion();
   }
   const Account& account() const { return world_.account; }
 
@@ -59,7 +59,7 @@ class PlaneHistory {
     return std::all_of(world_.seats.begin(), world_.seats.end(), [](const auto& seat) { return seat.client.done(); });
   }
 
-  std::string settle() {
+  std::string run_to_completion() {
     world_.resume_all();
     // A client may ask one after another, and each origin may be silent until a limit ends its response.
     for (std::size_t rounds = 0; rounds < 400 * (1 + world_.account.requests.size() / 3); ++rounds) {
