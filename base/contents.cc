@@ -24,11 +24,11 @@ Result<std::string> contents(const std::string& path, std::size_t most) {
   for (;;) {
     const std::size_t before = text.size();
     text.resize(before + kPiece);
-    const ssize_t got = ::read(file.get(), text.data() + before, kPiece);
-    text.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(std::generic_category().message(errno));
-    if (got == 0) return text;
+    const ssize_t bytes_read = ::read(file.get(), text.data() + before, kPiece);
+    text.resize(before + (bytes_read > 0 ? static_cast<std::size_t>(bytes_read) : 0));
+    if (bytes_read < 0 && errno == EINTR) continue;
+    if (bytes_read < 0) return failed(std::generic_category().message(errno));
+    if (bytes_read == 0) return text;
     if (text.size() > most) {
       return Fault{FaultKind::body_too_large, Side::self, "it is longer than " + std::to_string(most) + " bytes"};
     }

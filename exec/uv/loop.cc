@@ -170,12 +170,12 @@ void UvLoop::step(bool may_wait) {
   epoll_event events[kEventsPerTurn];
   const Instant before = Clock::now();
   times_.end(before);
-  const int got = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms(before) : 0);
-  CARPOOL_ASSERT(got >= 0 || errno == EINTR);
+  const int event_count = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms(before) : 0);
+  CARPOOL_ASSERT(event_count >= 0 || errno == EINTR);
   now_ = Clock::now();
   times_.begin(now_, timers_.next());
   ++turns_;
-  for (int i = 0; i < got; ++i) dispatch(events[i]);
+  for (int i = 0; i < event_count; ++i) dispatch(events[i]);
   mailbox_.deliver(kMailPerTurn, guard_);
   deferred_.run_turn(kDeferredPerTurn, guard_);
   timers_.run_due(now_, kTimersPerTurn, guard_);

@@ -25,11 +25,11 @@ int fill(std::string& value, int file) {
   value.resize(kLongestSecret + 1);
   std::size_t size = 0;
   while (size < value.size()) {
-    const ssize_t got = ::read(file, value.data() + size, value.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno;
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
+    const ssize_t bytes_read = ::read(file, value.data() + size, value.size() - size);
+    if (bytes_read < 0 && errno == EINTR) continue;
+    if (bytes_read < 0) return errno;
+    if (bytes_read == 0) break;
+    size += static_cast<std::size_t>(bytes_read);
   }
   value.resize(size);
   return 0;

@@ -56,10 +56,10 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
   {
     const exec::ReadBuffer buffer(context_.loop);
     const auto memory = buffer.span().first(std::min(buffer.size(), net::ProxyHeader::kMaxSize));
-    const ssize_t got = ::recv(socket_.get(), memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return refuse(metrics::ProxyHeader::missing);
-    header = net::read_proxy_header(buffer.view(static_cast<std::size_t>(got)));
+    const ssize_t received = ::recv(socket_.get(), memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (received <= 0) return refuse(metrics::ProxyHeader::missing);
+    header = net::read_proxy_header(buffer.view(static_cast<std::size_t>(received)));
   }
   switch (header.state) {
     case net::ProxyHeader::State::incomplete:

@@ -4,32 +4,32 @@
 
 namespace carpool::proxy {
 
-BufferedRequest::Got BufferedRequest::read(net::Transport& transport, std::span<char> scratch) {
+BufferedRequest::ReadStatus BufferedRequest::read(net::Transport& transport, std::span<char> scratch) {
   if (std::exchange(after_head_, false) || !pending_.empty()) {
     const std::string bytes = std::exchange(pending_, {});
     return take(bytes);
   }
-  if (!transport.maybe_readable()) return Got::nothing;
+  if (!transport.maybe_readable()) return ReadStatus::nothing;
   const net::IoResult io = transport.read(scratch);
   if (io.io == net::Io::ok) return take({scratch.data(), io.bytes});
-  return io.io == net::Io::would_block ? Got::nothing : Got::closed;
+  return io.io == net::Io::would_block ? ReadStatus::nothing : ReadStatus::closed;
 }
 
-BufferedRequest::Got BufferedRequest::take(std::string_view bytes) {
+BufferedRequest::ReadStatus BufferedRequest::take(std::string_view bytes) {
   for (;;) {
     Result<http::ParseResult> fed = reader_.feed(bytes, head_, sink_ != nullptr ? *sink_ : *this);
     if (!fed) {
       fault_ = fed.take_fault();
-      return Got::malformed;
+      return ReadStatus::malformed;
     }
     bytes.remove_prefix(fed->taken);
-    if (fed->progress == http::Progress::need_more) return Got::partial;
+    if (fed->progress == http::Progress::need_more) return ReadStatus::partial;
     after_head_ = sink_ != nullptr && fed->progress == http::Progress::head;
     if (!after_head_ && fed->progress != http::Progress::message) continue;
     pending_.assign(bytes);
-    if (after_head_) return Got::head;
+    if (after_head_) return ReadStatus::head;
     reader_.reset();
-    return Got::request;
+    return ReadStatus::request;
   }
 }
 

@@ -15,7 +15,7 @@ namespace carpool::proxy {
 
 class BufferedRequest final : private http::BodySink {
  public:
-  enum class Got : std::uint8_t {
+  enum class ReadStatus : std::uint8_t {
     nothing,    // more input is needed
     partial,    // of a request was read
     head,       // only with a sink: head() is valid until done()
@@ -29,7 +29,7 @@ class BufferedRequest final : private http::BodySink {
       : reader_(limits), most_(most), sink_(sink) {}
 
   // Reads at most once, into `scratch`.
-  Got read(net::Transport& transport, std::span<char> scratch);
+  ReadStatus read(net::Transport& transport, std::span<char> scratch);
   void done();
 
   const http::RequestHead& head() const { return head_; }
@@ -42,7 +42,7 @@ class BufferedRequest final : private http::BodySink {
   void forget() { pending_.clear(); }
 
  private:
-  Got take(std::string_view bytes);
+  ReadStatus take(std::string_view bytes);
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view, std::string_view) override {}
 

@@ -32,10 +32,10 @@ constexpr std::uint8_t kMaxHelloReads = 16;     // each one reads all that has a
 // Returns true also if what arrives is no such record, or nothing will: OpenSSL finds the fault.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
-  const ssize_t got = ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0) return errno != EAGAIN && errno != EINTR;
-  if (got == 0 || header[0] != kHandshakeRecord) return true;
-  if (static_cast<std::size_t>(got) < header.size()) return false;
+  const ssize_t received = ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (received < 0) return errno != EAGAIN && errno != EINTR;
+  if (received == 0 || header[0] != kHandshakeRecord) return true;
+  if (static_cast<std::size_t>(received) < header.size()) return false;
   const std::size_t size = (std::size_t{header[3]} << 8) + header[4];
   int readable = 0;
   if (size > kMaxRecord || ::ioctl(fd, FIONREAD, &readable) != 0) return true;
@@ -163,16 +163,16 @@ bool ClientHandshake::hello_ends_here(bool ended) {
   if (!ended && !first_record_arrived(socket_.get())) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const auto bytes = buffer.span().first(std::min(buffer.span().size(), kMaxHello));
-  const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (got <= 0) {
+  const ssize_t received = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (received <= 0) {
     fail(metrics::ClientHandshake::failed, "the client left after CONNECT");
     return false;
   }
   tls::ClientHello hello;
-  switch (tls::read_hello(bytes.first(static_cast<std::size_t>(got)), hello)) {
+  switch (tls::read_hello(bytes.first(static_cast<std::size_t>(received)), hello)) {
     case tls::HelloState::incomplete:
-      ended = ended || static_cast<std::size_t>(got) == bytes.size() || ++hello_reads_ == kMaxHelloReads;
+      ended = ended || static_cast<std::size_t>(received) == bytes.size() || ++hello_reads_ == kMaxHelloReads;
       return ended && tunnel(What::not_tls);
     case tls::HelloState::not_tls:
       return tunnel(What::not_tls);

@@ -74,23 +74,23 @@ bool LocalHttpSession::shake() {
 bool LocalHttpSession::read_some() {
   const exec::ReadBuffer buffer(loop_);
   switch (request_.read(*transport_, buffer.span())) {
-    case BufferedRequest::Got::nothing:
+    case BufferedRequest::ReadStatus::nothing:
       return false;
-    case BufferedRequest::Got::closed:
+    case BufferedRequest::ReadStatus::closed:
       end();
       return false;
-    case BufferedRequest::Got::malformed:
+    case BufferedRequest::ReadStatus::malformed:
       close_when_sent_ = true;
       handler_.on_malformed(request_.fault());
       return true;
-    case BufferedRequest::Got::head:
+    case BufferedRequest::ReadStatus::head:
       handler_.on_head();
       return true;
-    case BufferedRequest::Got::request:
+    case BufferedRequest::ReadStatus::request:
       close_when_sent_ |= ends_soon_;
       handler_.on_request();
       return true;
-    case BufferedRequest::Got::partial:
+    case BufferedRequest::ReadStatus::partial:
       break;
   }
   return true;

@@ -18,9 +18,9 @@ class DiscardedInput {
   // Returns would_block: more may follow; eof: the peer has sent everything; failed: an error, or more than kMost.
   Io discard(Transport& transport, std::span<char> buffer) {
     while (transport.maybe_readable()) {
-      const IoResult got = transport.read(buffer);
-      if (got.io != Io::ok) return got.io;
-      bytes_ += static_cast<std::uint32_t>(got.bytes);
+      const IoResult received = transport.read(buffer);
+      if (received.io != Io::ok) return received.io;
+      bytes_ += static_cast<std::uint32_t>(received.bytes);
       if (bytes_ > kMost) return Io::failed;
     }
     return Io::would_block;

@@ -76,8 +76,8 @@ std::optional<SocketOwner> ask_kernel(const Address& owner, const Address& other
   const OwnerQuery query = query_for(owner, other);
   if (!kernel || ::send(kernel.get(), &query, sizeof query, 0) != sizeof query) return std::nullopt;
   std::array<char, 4096> reply;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
-  const ssize_t got = ::recv(kernel.get(), reply.data(), reply.size(), 0);
-  return got <= 0 ? std::nullopt : read_reply(reply.data(), static_cast<std::size_t>(got));
+  const ssize_t received = ::recv(kernel.get(), reply.data(), reply.size(), 0);
+  return received <= 0 ? std::nullopt : read_reply(reply.data(), static_cast<std::size_t>(received));
 }
 
 // A listener of this process, which the kernel finds by its own address alone.

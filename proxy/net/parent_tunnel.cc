@@ -73,12 +73,12 @@ Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
   if (Status sent = send(fd); !sent) return sent.take_fault();
   memory = memory.first(std::min(memory.size(), kMaxHead));
   for (;;) {
-    const ssize_t got = ::recv(fd, memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    if (got < 0) return refused("ended the connection after CONNECT: " + std::generic_category().message(errno));
-    if (got == 0) return refused("closed the connection without an answer to CONNECT");
-    const std::string_view arrived(memory.data(), static_cast<std::size_t>(got));
+    const ssize_t received = ::recv(fd, memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (received < 0) return refused("ended the connection after CONNECT: " + std::generic_category().message(errno));
+    if (received == 0) return refused("closed the connection without an answer to CONNECT");
+    const std::string_view arrived(memory.data(), static_cast<std::size_t>(received));
     Result<bool> open = take_head(fd, arrived);
     if (!open || *open) return open;
     if (head_size(arrived) != 0) continue;  // it was informational

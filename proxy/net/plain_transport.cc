@@ -33,12 +33,12 @@ class PlainTransport final : public Transport {
 
   IoResult read(std::span<char> into) override {
     CARPOOL_ASSERT(!into.empty());
-    ssize_t got = 0;
-    do got = ::recv(fd(), into.data(), into.size(), 0);
-    while (got < 0 && errno == EINTR);
-    if (got < 0) return failed(readable_, "read failed");
-    if (got == 0) return {Io::eof, 0, 0, "closed by peer"};
-    const auto bytes = static_cast<std::size_t>(got);
+    ssize_t received = 0;
+    do received = ::recv(fd(), into.data(), into.size(), 0);
+    while (received < 0 && errno == EINTR);
+    if (received < 0) return failed(readable_, "read failed");
+    if (received == 0) return {Io::eof, 0, 0, "closed by peer"};
+    const auto bytes = static_cast<std::size_t>(received);
     // A short read emptied the socket; but after a hang-up no further event announces the remaining data.
     readable_ = bytes == into.size() || hangup_;
     return {Io::ok, bytes, 0, {}};
@@ -90,11 +90,11 @@ class PlainTransport final : public Transport {
 
 Glance glance(int fd) {
   char byte = 0;
-  ssize_t got = 0;
-  do got = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  while (got < 0 && errno == EINTR);
-  if (got > 0) return Glance::data;
-  return got < 0 && again(errno) ? Glance::silent : Glance::ended;
+  ssize_t received = 0;
+  do received = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  while (received < 0 && errno == EINTR);
+  if (received > 0) return Glance::data;
+  return received < 0 && again(errno) ? Glance::silent : Glance::ended;
 }
 
 void prepare_socket(int fd) {

@@ -13,9 +13,9 @@ namespace {
 // /dev: such a descriptor only occupies the number.
 bool occupy(int fd) {
   const int direction = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-  int got = ::open("/dev/null", direction);
-  if (got < 0) got = ::open("/", O_PATH | O_DIRECTORY);
-  return got == fd;
+  int opened = ::open("/dev/null", direction);
+  if (opened < 0) opened = ::open("/", O_PATH | O_DIRECTORY);
+  return opened == fd;
 }
 }  // namespace
 

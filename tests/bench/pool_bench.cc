@@ -52,7 +52,7 @@ class SilentEnvironment final : public Environment {
 
 class Someone final : public Borrower {
  public:
-  void on_lease(Lease got) override { lease = std::move(got); }
+  void on_lease(Lease granted) override { lease = std::move(granted); }
   void on_refused(Fault) override {}
   Lease lease;
 };

@@ -43,10 +43,10 @@ void row(benchmark::State& state) {
     static_cast<void>(step);
     if (!time) time.emplace(state);
     Subject& pool = *subject<Subject>;
-    auto* got = pool.take(me);
-    for (; got == nullptr; got = pool.take(me)) std::this_thread::yield();
+    auto* entry = pool.take(me);
+    for (; entry == nullptr; entry = pool.take(me)) std::this_thread::yield();
     if (kWork) work();
-    pool.give(*got);
+    pool.give(*entry);
   }
 }
 template <class Subject>

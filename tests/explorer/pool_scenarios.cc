@@ -235,16 +235,17 @@ class TwoGrow : public Bench {
   TwoGrow() : Bench(2, 66) {
     for (int n = 0; n < 64; ++n) enabled(0);
   }
-  void run(unsigned thread) override { got_[thread] = pool_.reserve(); }
+  void run(unsigned thread) override { reserved_[thread] = pool_.reserve(); }
   std::string verdict() override {
     unsigned places = 0;
     pool_.for_each([&](IntEntry&) { ++places; });
-    if (got_[0] == nullptr || got_[1] == nullptr || got_[0] == got_[1]) return "not two places for two";
+    if (reserved_[0] == nullptr || reserved_[1] == nullptr || reserved_[0] == reserved_[1])
+      return "not two places for two";
     return places == 128 ? wrong_ : "blocks: " + std::to_string(places / 64);
   }
 
  private:
-  IntEntry* got_[2] = {};
+  IntEntry* reserved_[2] = {};
 };
 
 // Under a cap of one block a place is freed while another thread reserves: the block is enough.

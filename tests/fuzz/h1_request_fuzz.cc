@@ -14,7 +14,7 @@ using namespace proxy::http;
 
 struct Message {
   RequestHead head;
-  Collected got;
+  Collected content;
 };
 
 std::vector<Message> messages(std::string_view bytes, const Limits& limits) {
@@ -22,7 +22,7 @@ std::vector<Message> messages(std::string_view bytes, const Limits& limits) {
   RequestReader reader(limits);
   Message now;
   for (;;) {
-    const Result<ParseResult> fed = reader.feed(bytes, now.head, now.got);
+    const Result<ParseResult> fed = reader.feed(bytes, now.head, now.content);
     if (!fed || fed->progress == Progress::need_more) return all;
     bytes.remove_prefix(fed->taken);
     if (fed->progress != Progress::message) continue;
@@ -46,13 +46,13 @@ std::string forwarded(const Message& message, const Target& target) {
   const Counts counts = strict_fields(std::string_view(out).substr(line + 2));
   must(counts.host == 1, "one Host", out);
   if (message.head.framing == Framing::chunked) {
-    if (!message.got.body.empty()) {
-      write_chunk_head(out, message.got.body.size());
-      out.append(message.got.body).append("\r\n");
+    if (!message.content.body.empty()) {
+      write_chunk_head(out, message.content.body.size());
+      out.append(message.content.body).append("\r\n");
     }
     write_last_chunk(out, Fields());
   } else {
-    out.append(message.got.body);
+    out.append(message.content.body);
   }
   return out;
 }
@@ -60,12 +60,13 @@ std::string forwarded(const Message& message, const Target& target) {
 void check_credentials(const Fields& fields) {
   using Form = ProxyAuthorization::Form;
   DecodedCredentials decoded;
-  const ProxyAuthorization got = read_proxy_authorization(fields, decoded);
+  const ProxyAuthorization result = read_proxy_authorization(fields, decoded);
   const std::size_t count = fields.count("proxy-authorization");
-  must((count == 0) == (got.form == Form::absent), "the field is there or not", "");
-  must(count == 1 || got.form == Form::absent || got.form == Form::malformed, "one field", "");
-  must(got.form != Form::basic || got.name.find(':') == std::string_view::npos, "a name ends at the colon", got.name);
-  must(got.form != Form::bearer || token68(got.secret), "a token", got.secret);
+  must((count == 0) == (result.form == Form::absent), "the field is there or not", "");
+  must(count == 1 || result.form == Form::absent || result.form == Form::malformed, "one field", "");
+  must(result.form != Form::basic || result.name.find(':') == std::string_view::npos, "a name ends at the colon",
+       result.name);
+  must(result.form != Form::bearer || token68(result.secret), "a token", result.secret);
 }
 
 void check(const Message& message) {
@@ -73,7 +74,7 @@ void check(const Message& message) {
   const Result<Target> target = parse_target(message.head);
   if (!target) return;
   must(!target->path.empty(), "a path", message.head.target);
-  must(message.head.framing != Framing::length || message.got.body.size() == message.head.length, "the length", "");
+  must(message.head.framing != Framing::length || message.content.body.size() == message.head.length, "the length", "");
   const std::string once = forwarded(message, *target);
   Limits wide;
   wide.header_bytes *= 4;
@@ -84,7 +85,7 @@ void check(const Message& message) {
   const RequestHead& head = again[0].head;
   must(head.method == message.head.method, "the method stays", once);
   must(head.framing == message.head.framing && head.length == message.head.length, "the framing stays", once);
-  must(again[0].got.body == message.got.body, "the body stays", once);
+  must(again[0].content.body == message.content.body, "the body stays", once);
   must(head.keep_alive && head.expect_continue <= message.head.expect_continue, "a connection of our own", once);
   must(head.upgrade == message.head.upgrade, "an upgrade stays one", once);
   must(via_contains(head.fields, "carpool-0badcafe"), "Via names us", once);

@@ -13,7 +13,7 @@ using namespace proxy::http;
 
 struct Message {
   ResponseHead head;
-  Collected got;
+  Collected content;
   bool whole = false;
   bool upgraded = false;
 };
@@ -23,7 +23,7 @@ Message read_one(std::string_view bytes, std::string_view method, bool upgrade, 
   ResponseReader reader(limits);
   reader.expect(method, upgrade);
   for (;;) {
-    const Result<ParseResult> fed = reader.feed(bytes, now.head, now.got);
+    const Result<ParseResult> fed = reader.feed(bytes, now.head, now.content);
     if (!fed) return now;
     bytes.remove_prefix(fed->taken);
     if (fed->progress == Progress::head && now.head.status < 200) {
@@ -56,13 +56,13 @@ void check(const Message& message, std::string_view method, Version version) {
   const Counts counts = strict_fields(std::string_view(out).substr(line + 2));
   must(counts.coding == 0 || version != Version::http10, "no transfer coding to HTTP/1.0", out);
   if (framing == Framing::chunked) {
-    if (!message.got.body.empty()) {
-      write_chunk_head(out, message.got.body.size());
-      out.append(message.got.body).append("\r\n");
+    if (!message.content.body.empty()) {
+      write_chunk_head(out, message.content.body.size());
+      out.append(message.content.body).append("\r\n");
     }
     write_last_chunk(out, Fields());
   } else {
-    out.append(message.got.body);
+    out.append(message.content.body);
   }
   Limits wide;
   wide.header_bytes *= 4;
@@ -71,7 +71,7 @@ void check(const Message& message, std::string_view method, Version version) {
   must(again.whole || again.upgraded, "a whole message stays whole", out);
   must(again.head.status == message.head.status && again.head.reason == message.head.reason, "the status stays", out);
   must(again.head.framing == framing, "the framing stays", out);
-  must(again.got.body == message.got.body, "the body stays", out);
+  must(again.content.body == message.content.body, "the body stays", out);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ inline void describe(std::string& out, const ResponseHead& head) {
 // Feeds `bytes`, cut at `cuts` (ascending), until all are consumed, a fault, or `most` messages.
 template <class Reader, class Head>
 Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<std::size_t>& cuts, std::size_t most) {
-  Reading got;
+  Reading result;
   Head head;
   Collected sink;
   std::size_t from = 0;
@@ -64,55 +64,55 @@ Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<st
     piece.assign(bytes.substr(from, to - from));
     from = to;
     std::string_view rest = piece;
-    for (bool more = true; more && got.messages < most;) {
+    for (bool more = true; more && result.messages < most;) {
       const Result<ParseResult> fed = reader.feed(rest, head, sink);
       if (!fed) {
-        got.fault = fed.fault().kind;
-        got.detail = fed.fault().detail;
-        return got;
+        result.fault = fed.fault().kind;
+        result.detail = fed.fault().detail;
+        return result;
       }
       rest.remove_prefix(fed->taken);
       more = fed->progress != Progress::need_more;
-      if (fed->progress == Progress::head || fed->progress == Progress::upgraded) describe(got.text, head);
+      if (fed->progress == Progress::head || fed->progress == Progress::upgraded) describe(result.text, head);
       if (fed->progress == Progress::upgraded) {
-        got.text.append("|upgraded");
-        got.messages = most;
+        result.text.append("|upgraded");
+        result.messages = most;
       }
       if (fed->progress == Progress::message) {
-        got.text.append("|" + sink.body + "|" + sink.trailers + "\n");
+        result.text.append("|" + sink.body + "|" + sink.trailers + "\n");
         sink = {};
-        ++got.messages;
+        ++result.messages;
         more = !rest.empty();
       }
     }
   }
-  return got;
+  return result;
 }
 
 inline Reading read_requests(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
                              const Limits& limits = {}) {
   RequestReader reader(limits);
-  Reading got = read_pieces<RequestReader, RequestHead>(reader, bytes, cuts, 100);
-  got.boundary = reader.at_boundary();
-  return got;
+  Reading result = read_pieces<RequestReader, RequestHead>(reader, bytes, cuts, 100);
+  result.boundary = reader.at_boundary();
+  return result;
 }
 
 inline Reading read_response(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
                              std::string_view method = "GET", bool upgrade = false, const Limits& limits = {}) {
   ResponseReader reader(limits);
   reader.expect(method, upgrade);
-  Reading got = read_pieces<ResponseReader, ResponseHead>(reader, bytes, cuts, 1);
-  if (!got.fault && got.messages == 0) {
+  Reading result = read_pieces<ResponseReader, ResponseHead>(reader, bytes, cuts, 1);
+  if (!result.fault && result.messages == 0) {
     const Result<Progress> end = reader.finish();
     if (end) {
-      got.messages = 1;
-      got.boundary = true;
+      result.messages = 1;
+      result.boundary = true;
     } else {
-      got.fault = end.fault().kind;
-      got.detail = end.fault().detail;
+      result.fault = end.fault().kind;
+      result.detail = end.fault().detail;
     }
   }
-  return got;
+  return result;
 }
 
 inline std::vector<std::size_t> every_byte(std::size_t size) {

@@ -443,8 +443,8 @@ class History {
       if (!serve_one()) return "a request waits though nothing else is asked";
     }
     for (std::size_t n = 0; n < count && !learned(); ++n) {
-      const std::uint64_t got = world_.addresses.at(n).lent_in_all() - before[n];
-      if (got < kEach * 8 / 10 || got > kEach * 12 / 10) return "an address gets other than its share of the requests";
+      const std::uint64_t share = world_.addresses.at(n).lent_in_all() - before[n];
+      if (share < kEach * 8 / 10 || share > kEach * 12 / 10) return "the addresses do not share the requests evenly";
       if (world_.addresses.open(n) == 0) return "an address has no connection though requests come";
     }
     return check();

@@ -305,8 +305,8 @@ class TestBorrower final : public pool::Borrower {
     calling_ = false;
     destination_ = &destination;
     want_ = want;
-    if (auto* got = std::get_if<pool::Lease>(&result)) {
-      take(std::move(*got));
+    if (auto* granted = std::get_if<pool::Lease>(&result)) {
+      take(std::move(*granted));
     } else if (auto* no = std::get_if<Fault>(&result)) {
       fault = std::move(*no);
       state = State::refused;
@@ -337,9 +337,9 @@ class TestBorrower final : public pool::Borrower {
     { const pool::Lease dies(std::move(lease)); }
     calling_ = false;
   }
-  void on_lease(pool::Lease got) override {
+  void on_lease(pool::Lease granted) override {
     check_call("on_lease");
-    take(std::move(got));
+    take(std::move(granted));
   }
   void on_refused(Fault no) override {
     check_call("on_refused");
@@ -368,8 +368,8 @@ class TestBorrower final : public pool::Borrower {
   bool only_new = false;  // accepts no connection that was used before, except a session
 
  private:
-  void take(pool::Lease got) {
-    lease = std::move(got);
+  void take(pool::Lease granted) {
+    lease = std::move(granted);
     state = State::leased;
     ++leases;
     ++wire().users;

@@ -52,7 +52,7 @@ class ALocalSession : public ::testing::Test, private LocalHttpSession::Handler 
     exec::assume_on_loop();
     session_->end_soon();
   }
-  std::string got() {
+  std::string received() {
     char buffer[4096];
     const ssize_t size = ::recv(far_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
     return {buffer, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
@@ -88,7 +88,7 @@ TEST_F(ALocalSession, ReadsOneRequestAfterTheOtherEachWithItsBody) {
   say("POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\ntwo");
   ASSERT_TRUE(until_asked(2));
   EXPECT_EQ((std::vector<std::string>{"/a:one", "/b:two"}), asked_);
-  EXPECT_EQ("answer\nanswer\n", got());
+  EXPECT_EQ("answer\nanswer\n", received());
   EXPECT_FALSE(session_->over());
 }
 
@@ -110,7 +110,7 @@ TEST_F(ALocalSession, SaysThatABodyIsTooLong) {
 TEST_F(ALocalSession, ClosesAfterItAnsweredMalformedInput) {
   say("no request\r\n\r\n");
   ASSERT_TRUE(until_over());
-  EXPECT_EQ("malformed\n", got());
+  EXPECT_EQ("malformed\n", received());
   EXPECT_EQ(1, ends_);
 }
 
@@ -118,7 +118,7 @@ TEST_F(ALocalSession, ClosesWhenItsResponseIsSentAndAnswersNoFurtherRequest) {
   closes_ = true;
   say(std::string(kAsk).append(kAsk));
   ASSERT_TRUE(until_over());
-  EXPECT_EQ("answer\n", got());
+  EXPECT_EQ("answer\n", received());
   EXPECT_EQ(1U, asked_.size());
 }
 
@@ -147,7 +147,7 @@ TEST_F(ALocalSession, AnswersBeforeItsEndARequestThatHasArrivedUnnoticed) {
   ASSERT_TRUE(net::wait_readable(session_->transport().fd()));
   end_soon();
   EXPECT_EQ(std::vector<std::string>{"/a:"}, asked_);
-  EXPECT_EQ("answer\n", got());
+  EXPECT_EQ("answer\n", received());
   EXPECT_TRUE(session_->over());
 }
 

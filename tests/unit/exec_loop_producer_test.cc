@@ -237,7 +237,8 @@ TEST(LoopProducer, KeepsTimersAndSocketsOverManyHandOvers) {
   };
   OnReady reader([&](Ready) {
     char data[64];
-    for (ssize_t got; (got = ::read(pair.near.get(), data, sizeof data)) > 0;) bytes += static_cast<std::uint64_t>(got);
+    for (ssize_t received; (received = ::read(pair.near.get(), data, sizeof data)) > 0;)
+      bytes += static_cast<std::uint64_t>(received);
     busy();
   });
   std::optional<OnTime> timer;

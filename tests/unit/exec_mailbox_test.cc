@@ -126,7 +126,7 @@ TEST(Mailbox, KeepsEachSendersOrderUnderContention) {
       }
     });
   }
-  for (std::size_t got = 0; got < mails.size();) got += box.deliver(1000);
+  for (std::size_t delivered = 0; delivered < mails.size();) delivered += box.deliver(1000);
   for (std::thread& sender : senders) sender.join();
   EXPECT_TRUE(in_order);
   for (const int count : next) EXPECT_EQ(kEach, count);

@@ -443,11 +443,11 @@ TEST(ThreadPool, GivesItsThreadsTheStackTheyWereAskedFor) {
     pool.run([&] {
       pthread_attr_t attributes;
       ASSERT_EQ(0, ::pthread_getattr_np(::pthread_self(), &attributes));
-      std::size_t got = 0;
+      std::size_t stack_size = 0;
       void* address = nullptr;
-      ASSERT_EQ(0, ::pthread_attr_getstack(&attributes, &address, &got));
+      ASSERT_EQ(0, ::pthread_attr_getstack(&attributes, &address, &stack_size));
       ::pthread_attr_destroy(&attributes);
-      size = got;
+      size = stack_size;
     });
   }
   EXPECT_GE(size, std::size_t{512} * 1024);

@@ -150,9 +150,9 @@ TEST(TwoLoops, MoveADescriptorThatIsBeingWrittenTo) {
     void on_shared_ready(std::uint32_t /*index*/, std::uint32_t /*generation*/, Ready /*ready*/) override {
       char one[256];
       for (;;) {
-        const ssize_t got = ::recv(fd, one, sizeof one, 0);
-        if (got <= 0) break;
-        bytes->fetch_add(static_cast<int>(got), std::memory_order_relaxed);
+        const ssize_t received = ::recv(fd, one, sizeof one, 0);
+        if (received <= 0) break;
+        bytes->fetch_add(static_cast<int>(received), std::memory_order_relaxed);
       }
     }
     int fd = -1;

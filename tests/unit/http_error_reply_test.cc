@@ -29,11 +29,11 @@ TEST(FaultReply, IsAWholeResponse) {
 TEST(FaultReply, OfEveryKindIsReadAsOneMessage) {
   for (int kind = 0; kind <= static_cast<int>(FaultKind::internal); ++kind) {
     const std::string bytes = reply({static_cast<FaultKind>(kind), Side::self}, Version::http11, true);
-    const Reading got = read_response(bytes);
-    EXPECT_FALSE(got.fault) << bytes << got.detail;
-    EXPECT_EQ(got.messages, 1U);
-    EXPECT_NE(got.text.find("Proxy-Status: carpool; error="), std::string::npos);
-    EXPECT_NE(got.text.find("Connection: close\r\n"), std::string::npos);
+    const Reading result = read_response(bytes);
+    EXPECT_FALSE(result.fault) << bytes << result.detail;
+    EXPECT_EQ(result.messages, 1U);
+    EXPECT_NE(result.text.find("Proxy-Status: carpool; error="), std::string::npos);
+    EXPECT_NE(result.text.find("Connection: close\r\n"), std::string::npos);
     const Reading head =
         read_response(reply({static_cast<FaultKind>(kind), Side::self}, Version::http11, true, true), {}, "HEAD");
     EXPECT_EQ(head.messages, 1U);

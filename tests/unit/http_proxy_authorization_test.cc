@@ -20,8 +20,8 @@ Read read(std::initializer_list<std::string_view> values) {
   fields.add("Host", "a");
   for (const std::string_view value : values) fields.add("Proxy-Authorization", value);
   DecodedCredentials decoded;
-  const ProxyAuthorization got = read_proxy_authorization(fields, decoded);
-  return {got.form, std::string(got.name), std::string(got.secret)};
+  const ProxyAuthorization result = read_proxy_authorization(fields, decoded);
+  return {result.form, std::string(result.name), std::string(result.secret)};
 }
 
 TEST(ProxyAuthorization, IsBasicOrBearer) {

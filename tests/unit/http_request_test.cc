@@ -97,9 +97,9 @@ TEST(RequestReader, ReportsWhetherItIsInsideAHead) {
 
 TEST(RequestReader, ReadsPipelinedRequests) {
   const std::string bytes = post("Content-Length: 3\r\n", "one") + chunked("3\r\ntwo\r\n0\r\n\r\n") + "\r\n" + get("");
-  const Reading got = read_requests(bytes);
-  EXPECT_EQ(got.messages, 3U) << got.detail;
-  EXPECT_EQ(got, read_requests(bytes, every_byte(bytes.size())));
+  const Reading result = read_requests(bytes);
+  EXPECT_EQ(result.messages, 3U) << result.detail;
+  EXPECT_EQ(result, read_requests(bytes, every_byte(bytes.size())));
 }
 
 TEST(RequestReader, TakesAnyMethodAsItIsWritten) {
@@ -148,8 +148,8 @@ TEST(RequestReader, RefusesVersionsItDoesNotSpeak) {
 // A connection that starts with the preface never reaches this reader; after a request it is no preface (RFC 9113
 // §3.3).
 TEST(RequestReader, RefusesThePrefaceOfHttp2BehindARequest) {
-  const Reading got = read_requests("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv);
-  EXPECT_EQ(got.fault, FaultKind::version_not_supported);
+  const Reading result = read_requests("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv);
+  EXPECT_EQ(result.fault, FaultKind::version_not_supported);
 }
 
 TEST(RequestReader, IgnoresOneEmptyLineInFrontOfARequest) {
@@ -273,15 +273,15 @@ TEST(RequestReader, ReadsChunksStrictly) {
 }
 
 TEST(RequestReader, HandsTrailersOverAndLeavesTheHeadAlone) {
-  const Reading got = read_requests(chunked("5\r\nhello\r\n0\r\nX-T: 1 \r\nContent-Length: 3\r\n\r\n"));
-  EXPECT_NE(got.text.find("|hello|X-T=1;Content-Length=3;\n"), std::string::npos) << got.text << got.detail;
-  EXPECT_EQ(got.text.find("Content-Length: 3"), std::string::npos);
+  const Reading result = read_requests(chunked("5\r\nhello\r\n0\r\nX-T: 1 \r\nContent-Length: 3\r\n\r\n"));
+  EXPECT_NE(result.text.find("|hello|X-T=1;Content-Length=3;\n"), std::string::npos) << result.text << result.detail;
+  EXPECT_EQ(result.text.find("Content-Length: 3"), std::string::npos);
 }
 
 TEST(RequestReader, DropsTrailersThatConnectionLists) {
-  const Reading got =
+  const Reading result =
       read_requests(post("Transfer-Encoding: chunked\r\nConnection: x-hop\r\n", "0\r\nX-Hop: 1\r\nX-Keep: 2\r\n\r\n"));
-  EXPECT_NE(got.text.find("|X-Keep=2;\n"), std::string::npos) << got.text << got.detail;
+  EXPECT_NE(result.text.find("|X-Keep=2;\n"), std::string::npos) << result.text << result.detail;
 }
 
 TEST(RequestReader, ReportsWhetherTheConnectionIsKeptAlive) {

@@ -65,8 +65,8 @@ std::string of_openssl(const std::vector<std::string>& alpn, const std::string& 
   EXPECT_TRUE(client->handshake());
   std::string bytes(16384, '\0');
   net::wait_readable(there.get());
-  const ssize_t got = ::recv(there.get(), bytes.data(), bytes.size(), 0);
-  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  const ssize_t received = ::recv(there.get(), bytes.data(), bytes.size(), 0);
+  bytes.resize(received > 0 ? static_cast<std::size_t>(received) : 0);
   return bytes;
 }
 

@@ -274,11 +274,11 @@ struct TlsEnd final : exec::Watcher {
     bool silent = false;
   };
   void on_ready(exec::Ready) override LOOP_ONLY {
-    for (int got; (got = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
+    for (int accepted; (accepted = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
       auto connection = std::make_unique<Connection>();
-      connection->stream = context.accept(Fd(got));
+      connection->stream = context.accept(Fd(accepted));
       connection->silent = silent;
-      connection->key = *loop->watch(got, *connection);
+      connection->key = *loop->watch(accepted, *connection);
       connections.push_back(std::move(connection));
     }
   }

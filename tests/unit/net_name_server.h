@@ -80,11 +80,12 @@ class NameServer {
       auto* peer = reinterpret_cast<sockaddr*>(&from);
       for (;;) {
         size = sizeof from;
-        const auto got = ::recvfrom(fd.get(), buffer.data(), buffer.size(), 0, peer, &size);
-        if (got <= 0) return;
-        const std::string response = server.respond({buffer.data(), static_cast<std::size_t>(got)}, server.only_tcp);
+        const auto received = ::recvfrom(fd.get(), buffer.data(), buffer.size(), 0, peer, &size);
+        if (received <= 0) return;
+        const std::string response =
+            server.respond({buffer.data(), static_cast<std::size_t>(received)}, server.only_tcp);
         if (response.empty()) continue;
-        const std::string_view name(buffer.data() + 13, static_cast<std::size_t>(got) - 13);
+        const std::string_view name(buffer.data() + 13, static_cast<std::size_t>(received) - 13);
         if (name.starts_with(server.held)) {
           server.waiting_.emplace_back(response, Address(peer, size));
         } else {
@@ -100,8 +101,8 @@ class NameServer {
     explicit Connection(NameServer& s) : server(s) {}
     void on_ready(exec::Ready) override LOOP_ONLY {
       std::array<char, 2048> buffer{};
-      for (ssize_t got; (got = ::recv(fd.get(), buffer.data(), buffer.size(), 0)) > 0;) {
-        in.append(buffer.data(), static_cast<std::size_t>(got));
+      for (ssize_t received; (received = ::recv(fd.get(), buffer.data(), buffer.size(), 0)) > 0;) {
+        in.append(buffer.data(), static_cast<std::size_t>(received));
       }
       while (in.size() >= 2 && in.size() >= 2 + length()) {
         const std::string response = server.respond(in.substr(2, length()), false);

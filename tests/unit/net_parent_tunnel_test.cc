@@ -20,8 +20,8 @@ struct ParentTunnelTest : ::testing::Test {
   }
   std::string left() {
     std::array<char, 100> bytes{};
-    const ssize_t got = ::recv(here.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    return {bytes.data(), got < 0 ? 0 : static_cast<std::size_t>(got)};
+    const ssize_t received = ::recv(here.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    return {bytes.data(), received < 0 ? 0 : static_cast<std::size_t>(received)};
   }
 
   Fd here, there;
@@ -37,8 +37,8 @@ TEST_F(ParentTunnelTest, AsksForTheOriginWithTheCredentials) {
   EXPECT_FALSE(*open);
   std::array<char, 500> bytes{};
   ASSERT_TRUE(wait_readable(there.get()));
-  const ssize_t got = ::recv(there.get(), bytes.data(), bytes.size(), 0);
-  EXPECT_EQ(std::string_view(bytes.data(), static_cast<std::size_t>(got)),
+  const ssize_t received = ::recv(there.get(), bytes.data(), bytes.size(), 0);
+  EXPECT_EQ(std::string_view(bytes.data(), static_cast<std::size_t>(received)),
             "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic cG9vbDpzM2NyZXQ=\r\n"
             "Via: 1.1 carpool-test\r\n\r\n");
 }

@@ -75,9 +75,9 @@ TEST(PlainTransport, GathersPiecesIntoOneWrite) {
   EXPECT_EQ(result.bytes, 12U);
   EXPECT_TRUE(pair.transport->maybe_writable());
   ASSERT_TRUE(wait_readable(pair.peer.get()));
-  std::array<char, 64> got{};
-  EXPECT_EQ(::recv(pair.peer.get(), got.data(), got.size(), 0), 12);
-  EXPECT_EQ(std::string_view(got.data(), 12), "head\r\n\r\nbody");
+  std::array<char, 64> received{};
+  EXPECT_EQ(::recv(pair.peer.get(), received.data(), received.size(), 0), 12);
+  EXPECT_EQ(std::string_view(received.data(), 12), "head\r\n\r\nbody");
 }
 
 TEST(PlainTransport, ClearsTheWritableBitWhenThePeerDoesNotRead) {
@@ -127,8 +127,8 @@ TEST(PlainTransport, IsNeverQuietAfterAHangUp) {
 TEST(PlainTransport, StillReadsAfterItsOwnFin) {
   PlainPair pair;
   pair.transport->shut_write();
-  std::array<char, 8> got{};
-  EXPECT_EQ(::recv(pair.peer.get(), got.data(), got.size(), 0), 0);
+  std::array<char, 8> received{};
+  EXPECT_EQ(::recv(pair.peer.get(), received.data(), received.size(), 0), 0);
   pair.say("late");
   EXPECT_EQ(pair.read().bytes, 4U);
 }

@@ -26,7 +26,7 @@ class ReadingWithABudget : public ::testing::Test {
     return read_with_budget(
         *loop_, *transport_, budget, [this] { return wants_; }, [this] { return most_; },
         [this](std::string_view bytes) {
-          got_.append(bytes).append("|");
+          received_.append(bytes).append("|");
           return goes_on_;
         });
   }
@@ -40,13 +40,13 @@ class ReadingWithABudget : public ::testing::Test {
   Fd far_;
   bool wants_ = true, goes_on_ = true;
   std::size_t most_ = SIZE_MAX;
-  std::string got_;
+  std::string received_;
 };
 
 TEST_F(ReadingWithABudget, EndsWhenNothingIsLeft) {
   say("abc");
   EXPECT_EQ(ReadEnd::drained, read().end);
-  EXPECT_EQ("abc|", got_);
+  EXPECT_EQ("abc|", received_);
   EXPECT_FALSE(transport_->maybe_readable());
   EXPECT_EQ(ReadEnd::drained, read().end);
 }
@@ -55,7 +55,7 @@ TEST_F(ReadingWithABudget, TakesNoMoreAtATimeThanItsOwnerHasRoomFor) {
   most_ = 2;
   say("abcde");
   EXPECT_EQ(ReadEnd::drained, read().end);
-  EXPECT_EQ("ab|cd|e|", got_);
+  EXPECT_EQ("ab|cd|e|", received_);
 }
 
 TEST_F(ReadingWithABudget, EndsWhenTheBudgetIsUsedAndLeavesTheRest) {
@@ -63,18 +63,18 @@ TEST_F(ReadingWithABudget, EndsWhenTheBudgetIsUsedAndLeavesTheRest) {
   say("abcdef");
   std::size_t budget = 3;
   EXPECT_EQ(ReadEnd::exhausted, read(budget).end);
-  EXPECT_EQ("ab|cd|", got_) << "one read may exceed it";
+  EXPECT_EQ("ab|cd|", received_) << "one read may exceed it";
   EXPECT_EQ(0U, budget);
   budget = 3;
   EXPECT_EQ(ReadEnd::drained, read(budget).end);
-  EXPECT_EQ("ab|cd|ef|", got_);
+  EXPECT_EQ("ab|cd|ef|", received_);
 }
 
 TEST_F(ReadingWithABudget, ReadsNothingThatItsOwnerDoesNotWant) {
   wants_ = false;
   say("abc");
   EXPECT_EQ(ReadEnd::drained, read().end);
-  EXPECT_EQ("", got_);
+  EXPECT_EQ("", received_);
   EXPECT_TRUE(transport_->maybe_readable());
 }
 
@@ -83,7 +83,7 @@ TEST_F(ReadingWithABudget, EndsWhenTheSinkStopsIt) {
   goes_on_ = false;
   say("abcd");
   EXPECT_EQ(ReadEnd::stopped, read().end);
-  EXPECT_EQ("ab|", got_);
+  EXPECT_EQ("ab|", received_);
 }
 
 TEST_F(ReadingWithABudget, ReportsTheEndAfterAllBytes) {
@@ -93,7 +93,7 @@ TEST_F(ReadingWithABudget, ReportsTheEndAfterAllBytes) {
   const ReadOutcome outcome = read();
   EXPECT_EQ(ReadEnd::closed, outcome.end);
   EXPECT_EQ(Io::eof, outcome.io.io);
-  EXPECT_EQ("abc|", got_);
+  EXPECT_EQ("abc|", received_);
 }
 
 }  // namespace

@@ -131,9 +131,9 @@ TEST_P(TlsFlood, IsNoneWhileDataArrivesInBetween) {
     ASSERT_TRUE(flood.peer->update_key());
     if (n % (kAllowed / 2) != 0) continue;
     ASSERT_TRUE(flood.peer->say("data"));
-    net::IoResult got;
-    while (got.io == net::Io::would_block) got = flood.read();
-    ASSERT_EQ(got.bytes, 4U) << n;
+    net::IoResult received;
+    while (received.io == net::Io::would_block) received = flood.read();
+    ASSERT_EQ(received.bytes, 4U) << n;
   }
 }
 

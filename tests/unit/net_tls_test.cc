@@ -378,8 +378,8 @@ TEST(Tls, SendsHeadAndBodyInOneRecord) {
   EXPECT_EQ(talk.client->write(pieces).bytes, 12U);
   std::array<char, 1000> raw{};
   net::wait_readable(talk.server->fd());
-  const auto got = ::recv(talk.server->fd(), raw.data(), raw.size(), MSG_PEEK);
-  EXPECT_EQ(got, 5 + 12 + 1 + 16);  // one record: header, bytes, type, tag
+  const auto received = ::recv(talk.server->fd(), raw.data(), raw.size(), MSG_PEEK);
+  EXPECT_EQ(received, 5 + 12 + 1 + 16);  // one record: header, bytes, type, tag
   EXPECT_EQ(Talk::read(*talk.server), "head\r\n\r\nbody");
 }
 
@@ -406,11 +406,11 @@ TEST(Tls, PassesMuchDataThroughAFullSocket) {
   ::setsockopt(talk.client->fd(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
   std::string sent(3U << 20U, '\0');
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7 + i / 251);
-  std::string got;
+  std::string received;
   std::size_t at = 0;
   bool blocked = false;
   std::string buffer(65536, '\0');
-  for (int i = 0; i < 1000000 && got.size() < sent.size(); ++i) {
+  for (int i = 0; i < 1000000 && received.size() < sent.size(); ++i) {
     if (at < sent.size()) {
       const std::array pieces{net::piece(std::string_view(sent).substr(at, 100)),
                               net::piece(std::string_view(sent).substr(std::min(at + 100, sent.size())))};
@@ -422,10 +422,10 @@ TEST(Tls, PassesMuchDataThroughAFullSocket) {
     }
     const auto result = talk.server->read(buffer);
     ASSERT_NE(result.io, Io::failed) << result.detail;
-    got.append(buffer, 0, result.bytes);
+    received.append(buffer, 0, result.bytes);
   }
   EXPECT_TRUE(blocked);
-  EXPECT_TRUE(got == sent);
+  EXPECT_TRUE(received == sent);
 }
 
 TEST(Tls, FailsOnceAndForAll) {

@@ -37,7 +37,7 @@ TEST(WriteQueue, KeepsTheBytesThatTheSocketRefusedAndLosesOrRepeatsNone) {
     Wire wire(kSmall);
     WriteQueue write_queue;
     WriteBatch batch;
-    std::string sent, got;
+    std::string sent, received;
     for (int i = 0; i < 60; ++i) {
       std::string bytes(random() % 3000, static_cast<char>('a' + i % 26));
       const std::string framing = "<" + std::to_string(i) + ">";
@@ -47,18 +47,18 @@ TEST(WriteQueue, KeepsTheBytesThatTheSocketRefusedAndLosesOrRepeatsNone) {
       ASSERT_NE(write_queue.send(*wire.transport, batch), WriteQueue::Sent::failed);
       bytes.assign(bytes.size(), '!');  // the batch must not be needed any more
       if (random() % 3 == 0) {
-        got += wire.read_all();
+        received += wire.read_all();
         wire.transport->on_readiness({.readable = false, .writable = true, .hangup = false});
         ASSERT_NE(write_queue.flush(*wire.transport), WriteQueue::Sent::failed);
       }
     }
     while (!write_queue.empty()) {
-      got += wire.read_all();
+      received += wire.read_all();
       wire.transport->on_readiness({.readable = false, .writable = true, .hangup = false});
       ASSERT_NE(write_queue.flush(*wire.transport), WriteQueue::Sent::failed);
     }
-    got += wire.read_all();
-    ASSERT_EQ(got, sent);
+    received += wire.read_all();
+    ASSERT_EQ(received, sent);
     ASSERT_EQ(write_queue.bytes_written(), sent.size());
   }
 }

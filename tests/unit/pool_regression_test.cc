@@ -369,13 +369,13 @@ TEST(DirectoryRegression, ConcurrentCallersGetTheSamePool) {
   for (int round = 0; round < 50; ++round) {
     FakeEnvironment world(2);
     pool::Directory directory({}, world, 2);
-    std::array<Destination*, 4> got{};
+    std::array<Destination*, 4> found{};
     std::vector<std::thread> threads;
-    for (Destination*& mine : got) {
+    for (Destination*& mine : found) {
       threads.emplace_back([&] { mine = *directory.at(origin_named("the-same"), {}); });
     }
     for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(std::set<Destination*>(got.begin(), got.end()).size(), 1U);
+    EXPECT_EQ(std::set<Destination*>(found.begin(), found.end()).size(), 1U);
   }
 }
 

@@ -140,7 +140,7 @@ TEST_F(ThreeAddresses, GetASessionEachAndAnEvenShareOfTheStreams) {
     EXPECT_EQ(world.addresses.leases(), 1U);
     post.release();
   }
-  for (const std::uint64_t got : served()) EXPECT_NEAR(static_cast<double>(got), 130, 8);
+  for (const std::uint64_t count : served()) EXPECT_NEAR(static_cast<double>(count), 130, 8);
 }
 
 TEST_F(ThreeAddresses, ShareWhatIsInProgress) {

@@ -31,16 +31,16 @@ using test::Threads;
 
 class User final : public Borrower {
  public:
-  void on_lease(Lease got) override {
+  void on_lease(Lease granted) override {
     ++results;
-    begin(std::move(got));
+    begin(std::move(granted));
   }
   void on_refused(Fault) override {
     ++results;
     waiting = false;
   }
-  void begin(Lease got) {
-    lease = std::move(got);
+  void begin(Lease granted) {
+    lease = std::move(granted);
     waiting = false;
     static auto next = std::atomic<std::uint64_t>{1};
     token = next.fetch_add(1);

@@ -134,14 +134,14 @@ TEST(PoolThreadsRegression, ConcurrentCallersGetOneSharedDestination) {
   for (int round = 0; round < 50; ++round) {
     FakeEnvironment world(2);
     pool::Directory directory({.max_origins = 1}, world, 2);
-    std::array<Destination*, 4> got{};
+    std::array<Destination*, 4> found{};
     std::vector<std::thread> threads;
-    for (Destination*& mine : got) {
+    for (Destination*& mine : found) {
       threads.emplace_back([&] { mine = *directory.at(origin_named("shared"), {}); });
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(directory.size(), 1U) << "a second one would be over the limit of origins, and an error";
-    for (const Destination* mine : got) EXPECT_EQ(mine, got.front());
+    for (const Destination* mine : found) EXPECT_EQ(mine, found.front());
   }
 }
 

@@ -23,12 +23,12 @@ struct Wire {
     far.reset(ends[1]);
   }
   std::string read_all() {
-    std::string got;
+    std::string received;
     char buffer[65536];
     for (ssize_t n = 0; (n = ::recv(far.get(), buffer, sizeof buffer, 0)) > 0;) {
-      got.append(buffer, static_cast<std::size_t>(n));
+      received.append(buffer, static_cast<std::size_t>(n));
     }
-    return got;
+    return received;
   }
   WriteQueue write_queue;
   std::unique_ptr<net::Transport> transport;

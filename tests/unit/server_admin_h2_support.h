@@ -122,11 +122,11 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   }
   bool hear() {
     char buffer[65536];
-    const ssize_t got = ::recv(far_.get(), buffer, sizeof buffer, 0);
-    if (got == 0) at_end_ = true;
-    if (got <= 0) return false;
-    raw_.append(buffer, static_cast<std::size_t>(got));
-    client_.receive({buffer, static_cast<std::size_t>(got)});
+    const ssize_t received = ::recv(far_.get(), buffer, sizeof buffer, 0);
+    if (received == 0) at_end_ = true;
+    if (received <= 0) return false;
+    raw_.append(buffer, static_cast<std::size_t>(received));
+    client_.receive({buffer, static_cast<std::size_t>(received)});
     return true;
   }
   // Exchanges bytes until neither side has any.

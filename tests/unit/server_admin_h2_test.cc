@@ -276,10 +276,10 @@ TEST_F(AdminH2, RefusesTwoHostsALongBodyAndAForeignHost) {
   send(1, two, true);
   send(3, http::get("/livez"), true);
   hear();
-  std::string got;
-  for (const http::Frame& frame : http::frames(raw_)) got += frame.type == 0 ? frame.payload : "";
-  EXPECT_NE(got.find("Host differs from :authority"), std::string::npos);
-  EXPECT_NE(got.find("Host must be an IP address"), std::string::npos);
+  std::string received;
+  for (const http::Frame& frame : http::frames(raw_)) received += frame.type == 0 ? frame.payload : "";
+  EXPECT_NE(received.find("Host differs from :authority"), std::string::npos);
+  EXPECT_NE(received.find("Host must be an IP address"), std::string::npos);
   send(5, {{":method", "PUT"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/log-level"}}, false);
   say(http::data(5, std::string(16000, 'x'), false));
   say(http::data(5, std::string(1000, 'x'), false));

@@ -142,8 +142,8 @@ TEST_F(AdminOpenings, AreHttp11WithoutAlpnAndKnowWhatTheClientSentWithItsLastFli
   EXPECT_EQ(protocol_, AdminConnection::Protocol::h1);
   EXPECT_TRUE(transport_->maybe_readable()) << "no event announces what TLS has read already";
   std::array<char, 100> buffer;
-  const net::IoResult got = transport_->read(buffer);
-  EXPECT_EQ(std::string(buffer.data(), got.bytes), "GET / HTTP/1.1\r\n");
+  const net::IoResult received = transport_->read(buffer);
+  EXPECT_EQ(std::string(buffer.data(), received.bytes), "GET / HTTP/1.1\r\n");
 }
 
 TEST_F(AdminOpenings, CountHandshakesThatFail) {

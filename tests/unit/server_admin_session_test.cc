@@ -98,7 +98,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
     char buffer[65536];
     const ssize_t n = ::recv(far_.get(), buffer, sizeof buffer, 0);
     at_end_ = at_end_ || n == 0;
-    if (n > 0) got_.append(buffer, static_cast<std::size_t>(n));
+    if (n > 0) received_.append(buffer, static_cast<std::size_t>(n));
     return n > 0;
   }
   // Reads whatever comes, and every task runs, until nothing more happens.
@@ -112,13 +112,13 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
       loop_.turn();
     }
   }
-  bool complete() const { return got_.ends_with("\r\n0\r\n\r\n"); }
+  bool complete() const { return received_.ends_with("\r\n0\r\n\r\n"); }
   std::string body_of_chunks() const {
     std::string body;
-    for (std::size_t at = got_.find("\r\n\r\n") + 4; at < got_.size();) {
-      const std::size_t line = got_.find("\r\n", at);
-      const std::size_t size = std::stoul(got_.substr(at, line - at), nullptr, 16);
-      body.append(got_, line + 2, size);
+    for (std::size_t at = received_.find("\r\n\r\n") + 4; at < received_.size();) {
+      const std::size_t line = received_.find("\r\n", at);
+      const std::size_t size = std::stoul(received_.substr(at, line - at), nullptr, 16);
+      body.append(received_, line + 2, size);
       at = line + 2 + size + 2;
     }
     return body;
@@ -132,7 +132,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
   admin::FakeControl control_;
   std::deque<exec::TaskPtr> tasks_;
   std::unique_ptr<AdminSession> session_;
-  std::string got_;
+  std::string received_;
   bool at_end_ = false;
   bool room_ = true, works_ = false;
   int ended_ = 0, asked_ = 0, refuse_ = 0;
@@ -148,8 +148,8 @@ TEST_F(AdminClient, GetsALongResponseInStepsAndNoneIsMadeBeforeItHasTakenTheLast
   EXPECT_EQ(asked_, 1);
   serve();
   ASSERT_TRUE(complete());
-  EXPECT_NE(got_.find("\r\nTransfer-Encoding: chunked\r\n"), std::string::npos);
-  EXPECT_EQ(got_.find("Content-Length"), std::string::npos);
+  EXPECT_NE(received_.find("\r\nTransfer-Encoding: chunked\r\n"), std::string::npos);
+  EXPECT_EQ(received_.find("Content-Length"), std::string::npos);
   EXPECT_GE(asked_, 5);
   EXPECT_EQ(body_of_chunks(), expected());
   EXPECT_EQ(ended_, 0);
@@ -159,13 +159,14 @@ TEST_F(AdminClient, AsksAgainOnTheSameConnectionAfterALongResponse) {
   say(kAsk);
   serve();
   ASSERT_TRUE(complete());
-  got_.clear();
+  received_.clear();
   program_.count = 1;
   say(kAsk);
   serve();
-  EXPECT_TRUE(got_.ends_with("\r\n\r\n" + expected()));
-  EXPECT_NE(got_.find("\r\nContent-Length: " + std::to_string(expected().size()) + "\r\n"), std::string::npos) << got_;
-  EXPECT_EQ(got_.find("chunked"), std::string::npos);
+  EXPECT_TRUE(received_.ends_with("\r\n\r\n" + expected()));
+  EXPECT_NE(received_.find("\r\nContent-Length: " + std::to_string(expected().size()) + "\r\n"), std::string::npos)
+      << received_;
+  EXPECT_EQ(received_.find("chunked"), std::string::npos);
 }
 
 TEST_F(AdminClient, OfHttp10ReadsALongResponseUntilItsEnd) {
@@ -175,21 +176,21 @@ TEST_F(AdminClient, OfHttp10ReadsALongResponseUntilItsEnd) {
   session_.reset();
   read_some();
   EXPECT_TRUE(at_end_);
-  EXPECT_NE(got_.find("\r\nConnection: close\r\n"), std::string::npos);
-  EXPECT_EQ(got_.find("chunked"), std::string::npos);
-  EXPECT_EQ(got_.substr(got_.find("\r\n\r\n") + 4), expected());
+  EXPECT_NE(received_.find("\r\nConnection: close\r\n"), std::string::npos);
+  EXPECT_EQ(received_.find("chunked"), std::string::npos);
+  EXPECT_EQ(received_.substr(received_.find("\r\n\r\n") + 4), expected());
 }
 
 TEST_F(AdminClient, HeadReturnsTheHeadOfGetWithoutABody) {
   say("HEAD /pools HTTP/1.1\r\nHost: localhost\r\n\r\n");
   serve();
-  const std::string head = std::exchange(got_, {});
+  const std::string head = std::exchange(received_, {});
   EXPECT_TRUE(head.ends_with("\r\n\r\n"));
   EXPECT_EQ(asked_, 1) << "no other step is made";
   say(kAsk);
   serve();
   ASSERT_TRUE(complete());
-  EXPECT_EQ(got_.substr(0, got_.find("\r\n\r\n") + 4), head);
+  EXPECT_EQ(received_.substr(0, received_.find("\r\n\r\n") + 4), head);
 }
 
 TEST_F(AdminClient, WhoLeavesBetweenTwoStepsLeavesNothing) {
@@ -298,12 +299,12 @@ TEST_F(AdminClient, IsToldWhenTooManyResponsesAreBeingMadeButAProbeIsAnswered) {
   room_ = false;
   say("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
   serve();
-  EXPECT_TRUE(got_.starts_with("HTTP/1.1 200 ")) << got_;
-  got_.clear();
+  EXPECT_TRUE(received_.starts_with("HTTP/1.1 200 ")) << received_;
+  received_.clear();
   say(kAsk);
   serve();
-  EXPECT_TRUE(got_.starts_with("HTTP/1.1 503 ")) << got_;
-  EXPECT_NE(got_.find("Retry-After: 1"), std::string::npos);
+  EXPECT_TRUE(received_.starts_with("HTTP/1.1 503 ")) << received_;
+  EXPECT_NE(received_.find("Retry-After: 1"), std::string::npos);
   EXPECT_EQ(asked_, 0);
 }
 
@@ -311,8 +312,8 @@ TEST_F(AdminClient, IsToldWhenNothingOfItsResponseCouldBeMade) {
   refuse_ = 1;
   say(kAsk);
   serve();
-  EXPECT_TRUE(got_.starts_with("HTTP/1.1 503 ")) << got_;
-  EXPECT_NE(got_.find("too many blocking tasks"), std::string::npos);
+  EXPECT_TRUE(received_.starts_with("HTTP/1.1 503 ")) << received_;
+  EXPECT_NE(received_.find("too many blocking tasks"), std::string::npos);
 }
 
 TEST_F(AdminClient, IsLetGoWhenMakingItsResponseFails) {

@@ -79,24 +79,24 @@ TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
   fd_message.descriptors.emplace_back(pipe[0]);
   Status sent = Done{};
   std::thread sender([&] { sent = send_fds(here_.get(), fd_message, kPatience); });
-  const Result<FdMessage> got = receive_fds(there_.get(), kPatience);
+  const Result<FdMessage> received = receive_fds(there_.get(), kPatience);
   sender.join();
   ASSERT_TRUE(sent);
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->text, fd_message.text);
-  ASSERT_EQ(got->descriptors.size(), 1U);
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->text, fd_message.text);
+  ASSERT_EQ(received->descriptors.size(), 1U);
   ASSERT_EQ(::write(end.get(), "!", 1), 1);
   char byte = 0;
-  EXPECT_EQ(::read(got->descriptors[0].get(), &byte, 1), 1);
+  EXPECT_EQ(::read(received->descriptors[0].get(), &byte, 1), 1);
   EXPECT_EQ(byte, '!');
-  EXPECT_NE(::fcntl(got->descriptors[0].get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(::fcntl(received->descriptors[0].get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
 TEST_F(Wire, SaysWhenTheOtherSideLeaves) {
   here_.reset();
-  const Result<FdMessage> got = receive_fds(there_.get(), kPatience);
-  ASSERT_FALSE(got);
-  EXPECT_NE(got.fault().detail.find("the peer closed the connection"), std::string::npos);
+  const Result<FdMessage> received = receive_fds(there_.get(), kPatience);
+  ASSERT_FALSE(received);
+  EXPECT_NE(received.fault().detail.find("the peer closed the connection"), std::string::npos);
 }
 
 TEST_F(Wire, GivesUpOnOneThatSaysNothing) {

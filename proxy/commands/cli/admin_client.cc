@@ -23,14 +23,14 @@ Result<Reply> read_reply(const Instance& instance, AdminStream& stream, std::str
   const auto reply = [&] { return Reply{head.status, std::move(body.text)}; };
   std::array<char, 16384> piece;
   for (;;) {
-    const Result<std::size_t> got = stream.receive(piece);
-    if (!got) return silent(instance, got.fault().detail);
-    if (*got == 0) {
+    const Result<std::size_t> received = stream.receive(piece);
+    if (!received) return silent(instance, received.fault().detail);
+    if (*received == 0) {
       if (reader.finish()) return reply();
       return silent(instance, reader.any_byte() ? "the response is incomplete" : "the connection was closed");
     }
     http::Progress progress = http::Progress::head;
-    for (std::string_view bytes(piece.data(), *got); progress == http::Progress::head;) {
+    for (std::string_view bytes(piece.data(), *received); progress == http::Progress::head;) {
       const Result<http::ParseResult> fed = reader.feed(bytes, head, body);
       if (!fed) return silent(instance, "the response is not HTTP");
       bytes.remove_prefix(fed->taken);

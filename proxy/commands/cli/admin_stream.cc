@@ -131,10 +131,11 @@ Status AdminStream::send(std::string_view text) {
 
 Result<std::size_t> AdminStream::receive(std::span<char> into) {
   for (;;) {
-    const net::IoResult got = transport_->read(into);
-    if (got.io == net::Io::ok) return got.bytes;
-    if (got.io == net::Io::eof) return std::size_t{0};
-    if (got.io != net::Io::would_block) return silent(got.error != 0 ? reason(got.error) : std::string(got.detail));
+    const net::IoResult received = transport_->read(into);
+    if (received.io == net::Io::ok) return received.bytes;
+    if (received.io == net::Io::eof) return std::size_t{0};
+    if (received.io != net::Io::would_block)
+      return silent(received.error != 0 ? reason(received.error) : std::string(received.detail));
     if (Status waited = wait(false); !waited) return waited.take_fault();
   }
 }

@@ -101,14 +101,14 @@ Screen::Event Screen::signalled() {
 
 Screen::Event Screen::pressed() {
   std::array<char, 64> keys;
-  const ssize_t got = ::read(in_, keys.data(), keys.size());
-  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return Event::key;
-  if (got <= 0 && keys_before_) return Event::leave;  // the terminal hung up
-  if (got <= 0) {
+  const ssize_t bytes_read = ::read(in_, keys.data(), keys.size());
+  if (bytes_read < 0 && (errno == EINTR || errno == EAGAIN)) return Event::key;
+  if (bytes_read <= 0 && keys_before_) return Event::leave;  // the terminal hung up
+  if (bytes_read <= 0) {
     in_ = -1;  // </dev/null, or a pipe that ended: no more keys
     return Event::key;
   }
-  const std::string_view bytes(keys.data(), static_cast<std::size_t>(got));
+  const std::string_view bytes(keys.data(), static_cast<std::size_t>(bytes_read));
   if (bytes.front() == '\x1b') return Event::key;  // an escape sequence such as an arrow: its letters are no keys
   return bytes.find_first_of(kLeaves) == std::string_view::npos ? Event::key : Event::leave;
 }

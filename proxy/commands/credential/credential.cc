@@ -52,11 +52,11 @@ std::string read_secret(int input, std::string& secret) {
   const bool terminal = ::isatty(input) == 1;
   std::array<char, 1024> piece;
   while (secret.size() <= kMaxSecret + 2 && !(terminal && secret.ends_with('\n'))) {
-    const ssize_t got = ::read(input, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return "the secret cannot be read: " + std::generic_category().message(errno);
-    if (got == 0) break;
-    secret.append(piece.data(), static_cast<std::size_t>(got));
+    const ssize_t bytes_read = ::read(input, piece.data(), piece.size());
+    if (bytes_read < 0 && errno == EINTR) continue;
+    if (bytes_read < 0) return "the secret cannot be read: " + std::generic_category().message(errno);
+    if (bytes_read == 0) break;
+    secret.append(piece.data(), static_cast<std::size_t>(bytes_read));
   }
   if (secret.ends_with('\n')) secret.pop_back();
   if (secret.ends_with('\r')) secret.pop_back();

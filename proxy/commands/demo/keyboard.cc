@@ -51,19 +51,19 @@ void Keyboard::run() {
   for (;;) {
     const bool silent = in_background(fd_);
     std::array<pollfd, 2> polled{{{stop_.fd(), POLLIN, 0}, {silent ? -1 : fd_, POLLIN, 0}}};
-    const int got = ::poll(polled.data(), polled.size(), 1000);  // the job may come to the foreground
-    if (got > 0 && polled[0].revents != 0) return;
-    if (got <= 0 || polled[1].revents == 0 || in_background(fd_)) continue;
+    const int ready = ::poll(polled.data(), polled.size(), 1000);  // the job may come to the foreground
+    if (ready > 0 && polled[0].revents != 0) return;
+    if (ready <= 0 || polled[1].revents == 0 || in_background(fd_)) continue;
     if (!read_some()) return;
   }
 }
 
 bool Keyboard::read_some() {
   std::array<char, 256> bytes;
-  const ssize_t got = ::read(fd_, bytes.data(), bytes.size());
-  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-  if (got <= 0) return false;
-  line_.append(bytes.data(), static_cast<std::size_t>(got));
+  const ssize_t received = ::read(fd_, bytes.data(), bytes.size());
+  if (received < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (received <= 0) return false;
+  line_.append(bytes.data(), static_cast<std::size_t>(received));
   for (std::size_t end = 0; (end = line_.find('\n')) != std::string::npos; line_.erase(0, end + 1)) {
     obey(trimmed(std::string_view(line_).substr(0, end)));
   }

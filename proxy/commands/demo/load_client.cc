@@ -68,12 +68,12 @@ LoadClient::Outcome LoadClient::write_some() {
 LoadClient::Outcome LoadClient::read_some() {
   std::array<char, 16384> bytes;
   for (int reads = 0; reads < kReadsPerEvent; ++reads) {
-    const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::none;
+    const ssize_t received = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::none;
     // An idle connection was closed: no request is affected. (Nor can it carry data: no request waits for a response.)
     if (!busy_) return end(Outcome::none, false);
-    if (got <= 0) return end(Outcome::failed, false);
-    const Outcome outcome = feed({bytes.data(), static_cast<std::size_t>(got)});
+    if (received <= 0) return end(Outcome::failed, false);
+    const Outcome outcome = feed({bytes.data(), static_cast<std::size_t>(received)});
     if (outcome != Outcome::none) return outcome;
   }
   return Outcome::none;

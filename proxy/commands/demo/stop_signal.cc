@@ -26,9 +26,9 @@ void StopSignal::raise() const {
 bool StopSignal::wait_until(Instant deadline) const {
   for (;;) {
     pollfd waiting{fd_.get(), POLLIN, 0};
-    const int got = ::poll(&waiting, 1, milliseconds_until(deadline));
-    if (got == 1) return true;
-    if (got == 0 && Clock::now() >= deadline) return false;  // otherwise: a signal, or more than INT_MAX to wait
+    const int ready = ::poll(&waiting, 1, milliseconds_until(deadline));
+    if (ready == 1) return true;
+    if (ready == 0 && Clock::now() >= deadline) return false;  // otherwise: a signal, or more than INT_MAX to wait
   }
 }
 

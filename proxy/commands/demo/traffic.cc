@@ -67,9 +67,10 @@ void DemoTraffic::run() {
   for (;;) {
     polled[0] = {stop_.fd(), POLLIN, 0};
     for (std::size_t i = 0; i < visitors_.size(); ++i) polled[i + 1] = visitors_[i].interest();
-    const int got = ::poll(polled.data(), polled.size(), milliseconds_until(next));
-    if (got > 0 && polled[0].revents != 0) return;
-    for (std::size_t i = 0; got > 0 && i < visitors_.size(); ++i) count(visitors_[i].on_events(polled[i + 1].revents));
+    const int ready = ::poll(polled.data(), polled.size(), milliseconds_until(next));
+    if (ready > 0 && polled[0].revents != 0) return;
+    for (std::size_t i = 0; ready > 0 && i < visitors_.size(); ++i)
+      count(visitors_[i].on_events(polled[i + 1].revents));
     const Instant now = Clock::now();
     if (now < next) continue;
     send_next();

@@ -188,10 +188,10 @@ void Cares::state_changed(void* self, ares_socket_t fd, int readable, int writab
 ares_ssize_t Cares::receive(ares_socket_t fd, void* data, size_t size, int flags, sockaddr* from, socklen_t* length,
                             void* self) noexcept {
   exec::assume_on_loop();
-  const ssize_t got = ::recvfrom(fd, data, size, flags, from, length);
-  if (got <= 0) return got;
+  const ssize_t received = ::recvfrom(fd, data, size, flags, from, length);
+  if (received <= 0) return received;
   Cares& home = *static_cast<Cares*>(self);
-  const auto bytes = static_cast<std::size_t>(got);
+  const auto bytes = static_cast<std::size_t>(received);
   Socket* socket = home.tcp_ ? home.find(fd) : nullptr;
   if (!home.tcp_) {
     home.observer_.on_datagram({static_cast<const char*>(data), bytes});
@@ -199,7 +199,7 @@ ares_ssize_t Cares::receive(ares_socket_t fd, void* data, size_t size, int flags
     const std::size_t cut = socket->responses.pass(static_cast<unsigned char*>(data), bytes);
     if (cut > 0) home.observer_.on_cut(cut);
   }
-  return got;
+  return received;
 }
 
 // UDP: ECONNREFUSED belongs to an earlier datagram and is reported once; the current one has not been sent then.

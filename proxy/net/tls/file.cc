@@ -24,10 +24,10 @@ Result<std::string> read_file(const std::string& path) {
   while (file && bytes.size() <= kLargestFile) {
     const std::size_t had = bytes.size();
     bytes.resize(had + kPiece);
-    const ssize_t got = ::read(file.get(), bytes.data() + had, kPiece);
-    bytes.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
-    if (got == 0) return bytes;
-    if (got < 0 && errno != EINTR) break;
+    const ssize_t bytes_read = ::read(file.get(), bytes.data() + had, kPiece);
+    bytes.resize(had + static_cast<std::size_t>(bytes_read > 0 ? bytes_read : 0));
+    if (bytes_read == 0) return bytes;
+    if (bytes_read < 0 && errno != EINTR) break;
   }
   if (bytes.size() > kLargestFile) return unreadable(path, "is larger than 16 MiB");
   return unreadable(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)

@@ -36,10 +36,10 @@ struct Secret {
 // Returns 0 or the system's error.
 int fill(Secret& secret, int file) {
   while (secret.size < secret.bytes.size()) {
-    const ssize_t got = ::read(file, secret.bytes.data() + secret.size, secret.bytes.size() - secret.size);
-    if (got == 0) return 0;
-    if (got < 0 && errno != EINTR) return errno;
-    if (got > 0) secret.size += static_cast<std::size_t>(got);
+    const ssize_t bytes_read = ::read(file, secret.bytes.data() + secret.size, secret.bytes.size() - secret.size);
+    if (bytes_read == 0) return 0;
+    if (bytes_read < 0 && errno != EINTR) return errno;
+    if (bytes_read > 0) secret.size += static_cast<std::size_t>(bytes_read);
   }
   return EFBIG;
 }

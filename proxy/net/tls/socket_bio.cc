@@ -20,10 +20,10 @@ TlsTransport& StreamBio::stream_of(BIO* bio) {
   return *static_cast<TlsTransport*>(BIO_get_data(bio));
 }
 
-int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
+int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_read) {
   TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
-  *got = 0;
+  *bytes_read = 0;
   if (stream.flooded_) return 0;
   if (!stream.readable_ && !std::exchange(stream.fresh_in_, false)) {
     BIO_set_retry_read(bio);
@@ -34,8 +34,8 @@ int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
   do count = ::recv(stream.fd(), into, size, 0);
   while (count < 0 && errno == EINTR);
   if (count > 0) {
-    *got = static_cast<std::size_t>(count);
-    stream.readable_ = *got == size || stream.hangup_;
+    *bytes_read = static_cast<std::size_t>(count);
+    stream.readable_ = *bytes_read == size || stream.hangup_;
     return 1;
   }
   stream.fin_ = count == 0;

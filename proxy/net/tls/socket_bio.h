@@ -12,7 +12,7 @@ struct StreamBio {
   static BIO* make(TlsTransport& stream);  // owned by the SSL that it is given to
 
  private:
-  static int read(BIO* bio, char* into, std::size_t size, std::size_t* got);
+  static int read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_read);
   static int write(BIO* bio, const char* from, std::size_t size, std::size_t* sent);
   static long control(BIO* bio, int command, long number, void* pointer);
   static int create(BIO* bio);

@@ -226,10 +226,10 @@ IoResult TlsTransport::read(std::span<char> into) {
   read_needs_write_ = pending_ = partial_ = false;
   std::size_t total = 0;
   while (total < into.size()) {
-    std::size_t got = 0;
-    if (SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &got) == 1) {
+    std::size_t bytes_read = 0;
+    if (SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &bytes_read) == 1) {
       control_ = 0;
-      total += got;
+      total += bytes_read;
       if (!drained()) continue;
       return {Io::ok, total, 0, {}};
     }
@@ -294,8 +294,8 @@ bool TlsTransport::no_data_pending() {
 // anything, so it is not silence.
 bool TlsTransport::peek_is_silent() {
   char byte = 0;
-  std::size_t got = 0;
-  if (SSL_peek_ex(ssl_.get(), &byte, 1, &got) == 1) return false;
+  std::size_t bytes_read = 0;
+  if (SSL_peek_ex(ssl_.get(), &byte, 1, &bytes_read) == 1) return false;
   const int error = SSL_get_error(ssl_.get(), 0);
   if (interpret(error).io != Io::would_block || error != SSL_ERROR_WANT_READ) return false;
   partial_ = !between_records();
@@ -309,8 +309,8 @@ bool TlsTransport::ended_in_order() {
   if (failed_) return fin_ && between_records();
   begin_call();
   char byte = 0;
-  std::size_t got = 0;
-  if (SSL_peek_ex(ssl_.get(), &byte, 1, &got) == 1) return false;
+  std::size_t bytes_read = 0;
+  if (SSL_peek_ex(ssl_.get(), &byte, 1, &bytes_read) == 1) return false;
   const IoResult end = interpret(SSL_get_error(ssl_.get(), 0));
   return end.io == Io::eof || (fin_ && between_records());
 }

@@ -37,10 +37,10 @@ Status AdminOpening::start() {
 void AdminOpening::on_ready(exec::Ready ready) {
   if (handshake_ != nullptr) return shake(ready);
   std::array<char, http::kH2Preface.size()> bytes;
-  const ssize_t got = ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return end();
-  const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
+  const ssize_t received = ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (received <= 0) return end();
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(received));
   const bool preface = http::kH2Preface.starts_with(text);
   if (preface && text.size() < http::kH2Preface.size()) return ready.hangup ? end() : void();
   pass_on(preface ? Protocol::h2 : Protocol::h1);

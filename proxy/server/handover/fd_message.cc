@@ -41,9 +41,9 @@ Status send_all(int socket, std::string_view bytes) {
 Status receive_all(int socket, std::span<char> bytes) {
   while (!bytes.empty()) {
     errno = 0;
-    const ssize_t got = repeat_interrupted([&] { return ::recv(socket, bytes.data(), bytes.size(), 0); });
-    if (got <= 0) return failed("receive");
-    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    const ssize_t received = repeat_interrupted([&] { return ::recv(socket, bytes.data(), bytes.size(), 0); });
+    if (received <= 0) return failed("receive");
+    bytes = bytes.subspan(static_cast<std::size_t>(received));
   }
   return Done{};
 }
@@ -103,9 +103,11 @@ Result<FdMessage> receive_fds(int socket, Duration timeout) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   errno = 0;
-  const ssize_t got = repeat_interrupted([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL); });
-  if (got > 0) take_descriptors(message, fd_message.descriptors);
-  if (got != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0) return failed("receive");
+  const ssize_t received =
+      repeat_interrupted([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL); });
+  if (received > 0) take_descriptors(message, fd_message.descriptors);
+  if (received != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0)
+    return failed("receive");
   if (length > FdMessage::kMaxBytes) return Fault{FaultKind::internal, Side::self, "hand-over: the state is too long"};
   fd_message.text.resize(length);
   if (Status whole = receive_all(socket, fd_message.text); !whole) return whole.take_fault();

@@ -12,10 +12,10 @@ namespace carpool::proxy {
 HandoverMessage::Heard HandoverMessage::hear(int socket) {
   std::array<char, kGone.size()> piece;
   const std::size_t missing = expected_.size() - heard_.size();
-  const ssize_t got = repeat_interrupted([&] { return ::recv(socket, piece.data(), missing, MSG_DONTWAIT); });
-  if (got < 0 && errno == EAGAIN) return Heard::nothing;
-  if (got <= 0) return Heard::left;
-  heard_.append(piece.data(), static_cast<std::size_t>(got));
+  const ssize_t received = repeat_interrupted([&] { return ::recv(socket, piece.data(), missing, MSG_DONTWAIT); });
+  if (received < 0 && errno == EAGAIN) return Heard::nothing;
+  if (received <= 0) return Heard::left;
+  heard_.append(piece.data(), static_cast<std::size_t>(received));
   if (!expected_.starts_with(heard_)) return Heard::other;
   return heard_.size() == expected_.size() ? Heard::word : Heard::nothing;
 }

@@ -37,10 +37,10 @@ FileSnapshot look_at_one(const std::string& path) {
   std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMaxBytes), '\0');
   std::size_t size = 0;
   while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
+    const ssize_t bytes_read = ::read(file.get(), text.data() + size, text.size() - size);
+    if (bytes_read < 0 && errno == EINTR) continue;
+    if (bytes_read <= 0) break;
+    size += static_cast<std::size_t>(bytes_read);
   }
   look.digest = size == kMaxBytes ? look.stamp : digest_of({text.data(), size});
   return look;
