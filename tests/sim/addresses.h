@@ -1,4 +1,4 @@
-// FakeAddresses: the addresses of one destination's origin, as the proxy's AddressSet keeps them: each connection leads
+// FakeAddresses: the addresses of one destination's origin, as the proxy's AddressSet keeps them: each connection goes
 // to the address with the fewest, and the pool learns how even they are.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace carpool::test {
 
 class FakeAddresses {
  public:
-  // From now on the name has `count` addresses, the first ones that there ever were.
+  // The name resolves to `count` addresses: the first of those that existed at the start.
   void have(pool::Destination& destination, std::size_t count, Duration slow_start = {}) {
     destination_ = &destination;
     slow_start_ = slow_start;
@@ -27,7 +27,7 @@ class FakeAddresses {
   pool::Endpoint& at(std::size_t n) { return all_[n]->endpoint; }
   std::uint32_t open(std::size_t n) const { return all_[n]->open; }
 
-  // A connection opens, to the address that has the fewest.
+  // A new connection goes to the address that has the fewest.
   pool::Endpoint* reach() {
     One* least = nullptr;
     for (std::size_t n = 0; n < named_; ++n) {

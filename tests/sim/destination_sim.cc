@@ -73,7 +73,7 @@ class History {
     for (std::uint32_t n = 0, steps = (crowd_ ? 3000 : 200) + pick(800); n < steps; ++n) {
       step();
       std::string wrong = check();
-      // A number that is wrong stays so: not every step pays for a recount.
+      // An incorrect counter stays incorrect, so not every step pays for a recount.
       if (wrong.empty() && n % 4 == 0) wrong = audit_all();
       if (!wrong.empty()) return wrong + " at step " + std::to_string(n);
     }
@@ -216,8 +216,8 @@ class History {
     world_.set_streams(destination, wire, most);
   }
 
-  // The name resolves to more or fewer addresses, one becomes slow, and connections to others leave, as AddressMonitor
-  // lets them.
+  // The name resolves to more or fewer addresses, one becomes slow, and connections to others are closed, as
+  // AddressMonitor does.
   void change_addresses() {
     if (chance(30)) return world_.addresses.have(*destinations_[0], 1 + pick(5), milliseconds(pick(30)));
     pool::Endpoint& one = world_.addresses.at(pick(static_cast<std::uint32_t>(world_.addresses.count())));
@@ -225,7 +225,7 @@ class History {
     if (chance(50)) return one.answered(milliseconds(1 + pick(50)));
     leave_addresses();
   }
-  // Ends the connections that are of no use for the balance. Returns true if there was one.
+  // Closes the connections that the balance does not need. Returns true if there was one.
   bool leave_addresses() {
     for (FakeConnection* wire : world_.live) {
       const bool gone = world_.addresses.is_gone(wire->leads_to);
@@ -253,7 +253,7 @@ class History {
     world_.dialed(n);
   }
 
-  // An inspection that takes time: begun on one event, ended some steps later.
+  // An inspection that takes time: it begins with one event and ends some steps later.
   void inspect() {
     const LoopId loop = any_loop();
     if (looked_at_) return end_inspection();
@@ -329,8 +329,8 @@ class History {
     return directory_->audit().text();
   }
 
-  // Returns true if a borrower waits at an origin that holds no connection, and each of the others had more than its
-  // turn since then.
+  // Returns true if a borrower waits at an origin that holds no connection, and each of the others has had more than
+  // its share since then.
   bool somebody_starves() {
     std::uint64_t leases = 0;
     for (const auto& asker : askers_) leases += static_cast<std::uint64_t>(asker->leases);
@@ -426,7 +426,8 @@ class History {
     return audit_all();
   }
 
-  // One request after the other, at equally fast addresses: each gets its share. No sweep ends what is idle too long.
+  // One request after the other, at equally fast addresses: each is given its share. No sweep closes connections that
+  // were idle for too long.
   std::string check_spread() {
     const std::size_t count = world_.addresses.count();
     const pool::Limits& own = limits_[0];
@@ -456,7 +457,7 @@ class History {
     for (bool moved = true; moved;) {
       moved = world_.deliver_all();
       for (; !world_.dials.empty(); moved = true) world_.dialed();
-      if (!moved && asker.state == State::waiting) moved = wake(true);  // the pause after a failed dial is over
+      if (!moved && asker.state == State::waiting) moved = wake(true);  // the pause after a failed dial has ended
     }
     if (asker.state == State::waiting) return false;
     if (asker.state == State::leased) asker.release();
@@ -478,11 +479,11 @@ class History {
   std::uint64_t total_ = 0, asked_ = 0;
   std::uint32_t failing_ = 0;  // percent of dials
   FakeConnection* looked_at_ = nullptr;
-  bool stopped_ = false, commanded_ = false, cooled_ = false;  // by operator commands; origins ask for pauses
+  bool stopped_ = false, commanded_ = false, cooled_ = false;  // by commands of the operator; origins request pauses
   std::vector<pool::Limits> limits_;
   bool sessions_ = false;                     // some connections are shared
   bool spread_ = false;                       // the origin has several addresses
-  bool plain_ = false;                        // no failures and no special requests: order must be exact
+  bool plain_ = false;                        // no failures and no special requests: the order must be exact
   bool crowd_ = false;                        // and more origins than the budget has connections for
   std::vector<std::uint64_t> starved_since_;  // by origin: all leases when it last held a connection or needed none
 };

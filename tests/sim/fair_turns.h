@@ -1,5 +1,5 @@
-// FairTurns: the oracle of the wait queue's order, seen from outside: while a borrower waits, each other client of its
-// class and protocols is served at most as often as its own client had requests before it, however many come later.
+// FairTurns: the oracle of the wait queue's order, observed from outside: while a borrower waits, each other client of
+// its class and protocols is served at most as often as its own client had requests before it, however many come later.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class FairTurns {
     wait.want = want;
     wait.order = asker.order;
     wait.depth = depth_of(*asker.destination(), want);
-    // One that takes no old connection is passed over, and tunnels have a limit of their own.
+    // A borrower that accepts no reused connection is passed over, and tunnels have a separate limit.
     wait.usual = want.max_idle == pool::BorrowRequest{}.max_idle && !want.tunnel;
     waits_.emplace(&asker, std::move(wait));
   }
@@ -50,7 +50,7 @@ class FairTurns {
     std::uint64_t order = 0;
     std::uint64_t depth = 0;                       // requests of its client that it follows
     bool usual = false, left = false;              // the queue
-    std::map<std::uint64_t, std::uint64_t> ahead;  // by client: those that came later and were served
+    std::map<std::uint64_t, std::uint64_t> ahead;  // by client: requests that came later and were served
   };
   static bool same_client(const pool::BorrowRequest& one, const pool::BorrowRequest& other) {
     return one.client == other.client && one.priority_class == other.priority_class;
@@ -63,7 +63,7 @@ class FairTurns {
     }
     return depth;
   }
-  // Counts a turn against those that wait for longer. Returns true if it is one too many for one of them.
+  // Counts one service against all that wait for longer. Returns true if it is one too many for one of them.
   bool overtakes(const TestBorrower& served, const Wait& turn) {
     bool wrong = false;
     for (auto& [asker, wait] : waits_) {

@@ -51,7 +51,7 @@ struct FakeConnection final : pool::PooledConnection {
   std::optional<LoopId> watched_on;
 };
 
-// The order of addresses differs from run to run, and a seed must lead to one history.
+// The order of their memory addresses differs from run to run, and a seed must lead to one history.
 struct ByAge {
   bool operator()(const FakeConnection* one, const FakeConnection* other) const { return one->id < other->id; }
 };
@@ -332,7 +332,7 @@ class TestBorrower final : public pool::Borrower {
     lease.discard(cause, world_.now);
     calling_ = false;
   }
-  void lose() {  // a borrower's bug: the lease is destroyed without release
+  void lose() {  // a borrower's error: the lease is destroyed without release
     leave();
     { const pool::Lease dies(std::move(lease)); }
     calling_ = false;

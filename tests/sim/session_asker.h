@@ -54,7 +54,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     borrow(false);
   }
 
-  // One action that its client may take.
+  // Performs one action that its client may take.
   void act(bool kind) {
     exec::assume_on_loop();
     world_.on(loop_);
@@ -121,7 +121,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     upload_.start(*upstream_stream_);
     upstream_stream_->flush();
   }
-  // Sends request body as far as there is room for it.
+  // Sends as much of the request body as the stream accepts.
   void say() LOOP_ONLY {
     if (upload_.ended()) return;
     const bool room =

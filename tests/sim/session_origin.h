@@ -1,5 +1,5 @@
 // SessionOrigin: an origin at the far end of a wire: the server's half of the same session code, driven by a history.
-// It keeps its promises: it never processes a stream that it refused or gave up by GOAWAY. Anything else it may do.
+// It never processes a stream that it refused or excluded by GOAWAY; any other behaviour is possible.
 #pragma once
 
 #include <map>
@@ -20,13 +20,14 @@ struct Response {
 
 // The request and its responses with one number, over all connections.
 struct Errand {
-  std::uint32_t may_repeat = 0;     // how often the client may be processed again, which some methods allow
-  std::vector<Response> responses;  // of the origins that worked on it; one may not know that its client has left
-  std::uint64_t upload = 0;         // bytes of the request body
-  std::uint64_t said = 0;           // and bytes sent so far
-  bool asked_whole = false;         // an origin received the end of the request
-  std::size_t held = 0;             // of those, bytes believed in flight
-  bool takes = false;               // the client can take more of the response
+  std::uint32_t may_repeat = 0;  // how often the client may be processed again, which some methods allow
+  std::vector<Response>
+      responses;             // of the origins that processed it; one may not know that its client has disconnected
+  std::uint64_t upload = 0;  // bytes of the request body
+  std::uint64_t said = 0;    // and bytes sent so far
+  bool asked_whole = false;  // an origin received the end of the request
+  std::size_t held = 0;      // of those, bytes believed in flight
+  bool takes = false;        // the client can take more of the response
   std::uint32_t ends = 0;
 };
 
@@ -84,7 +85,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     if (!wire_.ended && !wire_.broken) wire_.sent_down(out);
     if (session_.over() && !gave_up_) wire_.ended = true;
   }
-  // One action that an origin may take. `kind`: only harmless actions, so that everything completes.
+  // Performs one action that an origin may take. `kind`: only harmless actions, so that everything completes.
   void act(Instant now, bool kind) {
     now_ = now;
     if (wire_.ended || wire_.broken) return;
@@ -96,7 +97,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     }
     say(now);
   }
-  // Restores windows and stream limits as promised.
+  // Restores windows and stream limits.
   void make_up(Instant now) {
     now_ = now;
     if (wire_.ended || wire_.broken) return;
@@ -123,7 +124,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     return false;
   }
   void end() { wire_.ended = true; }
-  // Refuses every stream that it does not work on.
+  // Refuses every stream that it does not process.
   void refuse(Instant now) {
     for (auto& [id, one] : served_) {
       if (one.stream != nullptr && !one.working) reset(one, proxy::http::H2Error::refused_stream);
@@ -194,7 +195,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     for (auto at = served_.begin(); at != served_.end();) at = at->second.over ? served_.erase(at) : std::next(at);
   }
 
-  // From here on it cannot be taken for unprocessed.
+  // From here on the request counts as processed.
   void work_on(Served& one) {
     one.working = true;
     Errand& errand = errands_.all[one.number];
@@ -301,7 +302,7 @@ class SimOrigin final : private proxy::http::H2Sink {
         return session_.ping(random_());
     }
   }
-  // Sends a GOAWAY that gives up every unprocessed stream; a repeated one may name more, which has no effect.
+  // Sends a GOAWAY that excludes every unprocessed stream; a repeated one may name more, which has no effect.
   void give_up() {
     const proxy::http::StreamId last = worked_ + (gave_up_ ? static_cast<int>(2 * pick(random_, 3)) : 0);
     if (!gave_up_) {

@@ -135,7 +135,7 @@ class SessionHistory {
       if (link.origin.stalled()) world_.errands.complain("a stream stands still though its window is open");
     }
   }
-  // All actions are harmless from here: every request must end, whatever happened before.
+  // All actions from here on are harmless: every request must end, whatever happened before.
   std::string run_to_completion() {
     world_.failing = 0;
     const Instant late = world_.now + std::chrono::minutes(10);

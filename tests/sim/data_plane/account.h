@@ -1,4 +1,4 @@
-// Account: what clients and origins saw of each request, and the oracles that need both sides.
+// Account: what clients and origins observed of each request, and the oracles that need both sides.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +16,21 @@
 
 namespace carpool::test {
 
-// A pause of an origin, with the number of the operator's orders that may have ended it.
+// A pause of an origin, and how many commands of the operator may have ended it so far.
 struct Pause {
   Instant until{};
   std::uint64_t resumed = 0;
 };
 
-// One attempt, as the origin saw it.
+// One attempt, as its origin received it.
 struct AttemptRecord {
   ResponsePlan response;
   bool session = false;  // over HTTP/2
   bool reused = false;   // the connection had carried another request
   const VirtualWire* wire = nullptr;
-  std::uint64_t consumed = 0;  // of that wire, before it
+  std::uint64_t consumed = 0;  // of that wire, before this attempt
   bool refused = false;        // the origin stated that it did not process it
-  Pause pause;                 // that it asked for
+  Pause pause;                 // requested by the origin's response
 };
 
 struct RequestRecord {
@@ -39,26 +39,26 @@ struct RequestRecord {
   const std::string token;
   const RequestPlan& plan;
   const void* const client;
-  bool noise = false;  // in its client's bytes
+  bool noise = false;  // in the bytes of its client
   std::deque<AttemptRecord> attempts;
-  // At the client.
-  std::uint32_t asked = 1;  // times
-  Pause pause;              // of its origin, which the client knew when it asked
+  // Observed by the client.
+  std::uint32_t asked = 1;  // how often the client sent it
+  Pause pause;              // of its origin, known to the client when it sent the request
   bool answered = false;    // a final head arrived
   std::uint32_t ends = 0;
   std::uint32_t informational = 0;
   std::uint64_t received = 0;
   std::uint32_t tails = 0;  // trailers
-  std::size_t attempt = 0;  // that answered it; SIZE_MAX: carpool itself
+  std::size_t attempt = 0;  // the attempt whose response arrived; SIZE_MAX: a local reply
   std::string method() const { return kMethods[plan.method % kMethodCount]; }
-  // Noise may have altered its bytes or those of its response: nothing is known of it.
+  // Noise may have altered the request or its response, so nothing can be checked.
   bool noisy() const {
     return noise ||
            std::any_of(attempts.begin(), attempts.end(), [](const AttemptRecord& one) { return one.wire->noisy(); });
   }
-  // The trailers that follow its body, if it has one that is not counted.
+  // Returns true if trailers follow the body, which then has no Content-Length.
   bool has_tail() const { return plan.trailers != 0 && plan.chunked != 0 && plan.method < kConnect; }
-  // The client asks again: its first request had no effect.
+  // The client sends the request again: the first one had no effect.
   void ask_again() {
     if (!attempts.empty()) attempts.back().refused = true;
     ++asked;
@@ -94,8 +94,8 @@ class Account {
   void check_pad(const RequestRecord& one, std::uint32_t size, std::string_view value) {
     if (value.size() != size || !bears_mark(one.token, 0, value)) complain(one, one.token + ": a field was changed");
   }
-  // A client that holds a connection which it authenticated: no other waiter can get that one, and no pause concerns
-  // it.
+  // A client that holds a connection authenticated by it: no other waiter can be given that connection, and no pause
+  // applies to it.
   bool may_have_own_connection(const RequestRecord& one) const {
     return std::any_of(requests.begin(), requests.end(), [&one](const RequestRecord& other) {
       const auto& responses = other.plan.responses;
@@ -106,7 +106,7 @@ class Account {
     });
   }
   // ---- pauses, by Retry-After, from the origin's end to the client's ----
-  // An origin gives its final response.
+  // An origin sends its final response.
   void note_response(AttemptRecord& attempt) const {
     if (longest_pause == Duration::zero() || attempt.response.pause == 0) return;
     if (attempt.response.status != 429 && attempt.response.status != 503) return;
@@ -130,13 +130,13 @@ class Account {
       complain(one, one.token + " reached " + wire.host);
     check_replay(one);
   }
-  // A client took its response for complete.
+  // A client considers its response complete.
   void check_complete(const RequestRecord& one) {
     if (one.ends != 1) complain(one, one.token + " was answered twice");
     if (one.attempt >= one.attempts.size()) return;
     const ResponsePlan& response = one.attempts[one.attempt].response;
     if (one.method() == "HEAD" || response.status == 204 || response.status == 304) return;
-    if (one.attempts[one.attempt].session && response.size == 0) return;  // whole with its head, whatever follows
+    if (one.attempts[one.attempt].session && response.size == 0) return;  // complete with its head, whatever follows
     if (one.attempts[one.attempt].session && response.rogue != 0) {
       return complain(one, one.token + ": a response with DATA before its head looks complete");
     }
@@ -150,8 +150,8 @@ class Account {
                       (response.framing == 1 || (session && response.framing == 2));
     if (!cut && tail && one.tails == 0) complain(one, one.token + ": a response lost its trailers");
   }
-  // The proxy broke off what a client was reading: what the origin sent of a truncated body must have arrived before.
-  // A reset of the origin's connection loses what the proxy had not read.
+  // The proxy aborted a response: the part of a truncated body that the origin sent must have arrived before. A reset
+  // of the origin's connection destroys what the proxy had not read.
   void check_cut(const RequestRecord& one) {
     if (!one.answered || one.attempt >= one.attempts.size()) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
@@ -165,7 +165,7 @@ class Account {
       complain(one, one.token + ": a whole response was cut");
     }
   }
-  // A client's tunnel ended, and nothing was reset.
+  // A client's tunnel ended without a reset.
   void check_tunnel(const RequestRecord& one) {
     if (one.attempts.empty()) return;
     const AttemptRecord& attempt = one.attempts.back();
@@ -181,7 +181,7 @@ class Account {
     const bool cut = end == ResponseEnd::reset || end == ResponseEnd::silent || attempt.wire->broken;
     if (!cut) complain(one, one.token + ": a tunnel was cut that its origin ended in order");
   }
-  // Bytes that a client or an origin read.
+  // A client or an origin read bytes of a body.
   void log_bytes(std::string_view bytes) {
     if (!bytes.empty()) mix(std::hash<std::string_view>{}(bytes));
   }
@@ -192,12 +192,12 @@ class Account {
 
   std::deque<RequestRecord> requests;
   bool noisy_clients = false;
-  bool impatient = false;  // time-outs are short
+  bool impatient = false;  // timeouts are short
   bool repeats = false;    // request.retry_on has every condition
   bool late = false;       // request.per_try_timeout ends attempts
   Instant now{};
   Duration longest_pause{};                      // zero: Retry-After holds no request
-  std::uint64_t resumed = 0;                     // orders of the operator that end pauses
+  std::uint64_t resumed = 0;                     // commands of the operator that end pauses
   std::string wrong;                             // the first complaint
   std::uint64_t hash = 14695981039346656037ULL;  // of everything that happened
   std::uint64_t dials = 0;
@@ -206,12 +206,12 @@ class Account {
  private:
   void check_replay(const RequestRecord& one);
   static bool may_repeat(const AttemptRecord& last);
-  std::map<std::uint32_t, Pause> pauses_;  // that clients know, by origin
+  std::map<std::uint32_t, Pause> pauses_;  // pauses known to clients, by origin
   void mix(std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; }
 };
 
-// A condition of request.retry_on: the status, or an end before a whole head; bytes that a reset destroyed may have
-// been one.
+// A condition of request.retry_on applies: the status, or an end before the head is complete; bytes that a reset
+// destroyed may have contained one.
 inline bool Account::may_repeat(const AttemptRecord& last) {
   const ResponsePlan& response = last.response;
   const bool cut = response.end == ResponseEnd::reset || (response.end == ResponseEnd::fin && response.size == 0);
@@ -223,13 +223,13 @@ inline void Account::check_replay(const RequestRecord& one) {
   if (one.attempts.size() >= kMostAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
   std::size_t refused = 0;
   for (const AttemptRecord& attempt : one.attempts) {
-    // A session that broke may have lost it: the bytes that were read are of other streams.
+    // A session that failed may have lost it: the bytes that were read belong to other streams.
     const bool read = attempt.wire->consumed > attempt.consumed;
     const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
     const bool whole = attempt.response.end != ResponseEnd::silent;  // otherwise the end of its head may be missing
     refused += attempt.response.status == 421 && read && whole && !unsure ? 1 : 0;
   }
-  // A client that asks again, after 417, has another try.
+  // A client that sends its request again after 417 has one more attempt.
   if (refused > one.asked) complain(one, one.token + " was repeated after a second 421");
   if (one.attempts.empty()) return;
   const AttemptRecord& last = one.attempts.back();

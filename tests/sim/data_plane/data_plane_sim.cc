@@ -59,7 +59,7 @@ struct Seed {
   std::size_t requests = 0, whole = 0;
 };
 
-// An assert is an oracle too.
+// A failed assert counts as a failure of an oracle.
 void on_assert(int) {
   std::signal(SIGABRT, SIG_DFL);
   tell_replay(stdout);

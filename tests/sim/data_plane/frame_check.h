@@ -1,6 +1,6 @@
-// FrameCheck: reads the frames on one HTTP/2 connection of the proxy, beside both ends and without their code. What the
-// proxy sends is in order on each stream and within the windows that the peer gave it; what it lets the peer send is
-// no more than it can hold.
+// FrameCheck: reads the frames on one HTTP/2 connection of the proxy without the code of either end. The proxy's output
+// must be in order on each stream and within the windows that the peer granted; the windows that it grants must not
+// exceed what it can hold.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace carpool::test {
 
-// The most bytes that the proxy lets a peer send on a stream and on the connection.
+// The maximum that the proxy lets a peer send on a stream and on the connection.
 struct Windows {
   std::int64_t stream, connection;
 };
@@ -60,7 +60,7 @@ class FrameCheck final : public WireObserver {
     return found == streams_.end() ? 0 : found->second.data;
   }
   std::uint64_t data_sent() const { return data_; }
-  // Returns true if its receiver accepts a byte more.
+  // Returns true if its receiver accepts at least one more byte.
   bool open(std::uint32_t stream) { return mine_.open(stream); }
 
  private:
@@ -133,7 +133,7 @@ class FrameCheck final : public WireObserver {
     last_ = last;
   }
   static constexpr std::uint32_t kCalm = 11;  // ENHANCE_YOUR_CALM
-  // The proxy may return to a window what it has read of a frame that has not come in whole.
+  // The proxy may return to a window what it has read of an incomplete frame.
   static constexpr std::int64_t kFrame = kMostPayload;
 
   Account& account_;
@@ -141,7 +141,7 @@ class FrameCheck final : public WireObserver {
   const Windows most_;
   const bool of_client_;
   FrameReader in_, out_;
-  Allowance mine_, theirs_;  // what the proxy may send, and its peer
+  Allowance mine_, theirs_;  // what the proxy may send, and what its peer may
   std::map<std::uint32_t, Stream> streams_;
   std::uint64_t data_ = 0;
   std::uint32_t opened_ = 0;  // the last stream

@@ -1,4 +1,4 @@
-// Returns the plan of a seed: mostly ordinary traffic, with some of everything that origins and clients do wrong.
+// Returns the plan of a seed: mostly ordinary traffic, with a few of every violation by origins and clients.
 #pragma once
 
 #include "tests/sim/data_plane/account.h"
@@ -34,7 +34,7 @@ inline ResponsePlan some_response(Random& random, std::uint32_t hostile) {
   return response;
 }
 
-// Each attempt is refused, in one way: by the end of a connection or stream, or by 421.
+// Each attempt is refused in one way: by the end of a connection or stream, or by 421.
 inline void refuse_always(Random& random, RequestPlan& one) {
   ResponsePlan refusal;
   refusal.status = chance(random, 50) ? 421 : 0;
@@ -58,7 +58,7 @@ inline void switch_early(RequestPlan& one) {
   }
 }
 
-// A body whose client waits for 100 (Continue), and origins that ask for it, do without it, or refuse it.
+// The client waits for 100 (Continue) before it sends the body; origins send it, omit it, or refuse the body.
 inline void some_expectation(Random& random, RequestPlan& one) {
   one.expect = 1 + pick(random, Expecting::count - 1);
   if (one.expect == Expecting::strict) return;
@@ -71,7 +71,7 @@ inline void some_expectation(Random& random, RequestPlan& one) {
   }
 }
 
-// An origin or a client falls silent, so that only a deadline ends the request.
+// An origin or a client stops sending, so that only a deadline ends the request.
 inline void some_silence(Random& random, ClientPlan& client) {
   for (RequestPlan& one : client.requests) {
     if (one.responses.front().status != 0 && chance(random, 40)) one.responses.front().end = ResponseEnd::silent;
@@ -79,7 +79,7 @@ inline void some_silence(Random& random, ClientPlan& client) {
   }
 }
 
-// Far more bytes than the proxy may hold, and a reader that stops: the client or the origin.
+// Far more bytes than the proxy may hold, and a client or an origin that stops reading.
 inline void some_bulk(Random& random, Plan& plan) {
   plan.patience = 1000 + pick(random, 5000);
   plan.room = 65536;
@@ -102,7 +102,7 @@ inline void some_bulk(Random& random, Plan& plan) {
   if (chance(random, 60)) client.stops_reading = 1 + pick(random, 100'000);
 }
 
-// A client that reads no more; over HTTP/2 the window of its connection may close before those of its streams, and the
+// A client that stops reading; over HTTP/2 the window of its connection may close before those of its streams, and the
 // stream that closed it may be reset while others still need it.
 inline void stop_reading(Random& random, Plan& plan, ClientPlan& client) {
   client.stops_reading = 1 + pick(random, chance(random, 50) ? 100 : 3000);
@@ -119,8 +119,8 @@ inline void stop_reading(Random& random, Plan& plan, ClientPlan& client) {
       .origin = first.origin, .gives_up = 1 + pick(random, client.stops_reading), .responses = first.responses};
 }
 
-// A client whose windows hold more than the proxy writes at once, and which reads several long responses together:
-// which stream comes next is the proxy's choice.
+// A client whose windows exceed what the proxy writes at once, and which reads several long responses concurrently: the
+// proxy chooses the stream that comes next.
 inline void some_parallel_reading(Random& random, Plan& plan) {
   plan.size = 8;
   ClientPlan& client = plan.clients.front();
@@ -132,8 +132,8 @@ inline void some_parallel_reading(Random& random, Plan& plan) {
   }
 }
 
-// Several uploads on one session, whose origin's windows hold more than the proxy writes at once. A frame may wait for
-// the socket when its client gives up.
+// Several uploads on one session whose origin's windows exceed what the proxy writes at once. A frame may wait for the
+// socket when its client cancels.
 inline void some_parallel_writing(Random& random, Plan& plan) {
   plan.h2 = plan.origins = 1;
   plan.size = 1;
@@ -163,8 +163,8 @@ inline void some_session(Random& random, ClientPlan& client) {
   client.pings = chance(random, 5) ? 1 + pick(random, 30) : 0;
 }
 
-// Settings that an operator may choose besides, and answers that they concern. They have random numbers of their own,
-// so that the rest of a seed's plan does not depend on them.
+// Optional settings of an operator, and the responses that they affect. They use their own random numbers, so that the
+// rest of a seed's plan does not depend on them.
 inline void some_options(Random& random, Plan& plan) {
   plan.cools = chance(random, 8) ? 1 : 0;
   plan.repeats = chance(random, 10) ? 1 : 0;

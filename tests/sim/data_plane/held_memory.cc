@@ -61,8 +61,7 @@ namespace {
 
 #else
 
-// In place of the C library's, which they call.
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
+// Replace the C library's functions, which call them.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);

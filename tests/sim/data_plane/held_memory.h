@@ -1,6 +1,6 @@
-// HeldMemory: the bytes that the simulated proxy allocated and has not freed, as the allocator sees them. What its
-// peers and the oracles allocate does not count: a block counts if it is allocated, and again if it is freed, while the
-// proxy runs. Per thread.
+// HeldMemory: the bytes that the simulated proxy allocated and has not freed, as the allocator observes them. Memory of
+// its peers and of the oracles does not count: a block counts if it is allocated while the proxy runs, and again if it
+// is freed then. Per thread.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace carpool::test {
 class HeldMemory {
  public:
   static std::int64_t bytes();
-  static void restart();       // at none
-  static bool count(bool on);  // returns what it was
+  static void restart();       // when no byte is held
+  static bool count(bool on);  // returns the previous value
 
-  // The proxy runs, in this scope; or a peer or an oracle does.
+  // Within this scope the proxy runs; or a peer or an oracle.
   class Proxy {
    public:
     Proxy() : before_(count(true)) {}

@@ -1,4 +1,4 @@
-// LoopPlane: what a worker owns on one loop, over virtual time and wires: router, streams, exchanges and clients.
+// LoopPlane: a worker's objects on one loop, over virtual time and wires: router, streams, exchanges and clients.
 #pragma once
 
 #include <list>
@@ -83,7 +83,7 @@ class LoopPlane final : public proxy::ClientOwner,
   }
   void on_reload() LOOP_ONLY { router_.forget(); }
   void cancel_dials() LOOP_ONLY { dialer_.cancel_all(); }
-  // Clients that closed are destroyed when nothing of them runs any more.
+  // Closed clients are destroyed when none of their code runs any more.
   void bury() LOOP_ONLY {
     while (!closed_.empty()) const std::unique_ptr<proxy::ClientConnection> dies(&closed_.pop_front());
   }

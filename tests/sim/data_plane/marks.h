@@ -1,5 +1,5 @@
-// Marks: each request has a token, and every byte of its bodies is made of the token and the position alone, so a byte
-// of another request, and one that is lost or doubled, differs.
+// Marks: each request has a token, and every byte of its bodies is a function of the token and the position alone, so a
+// byte of another request, and one that is lost or duplicated, differs.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::string token_of(std::uint32_t request) {
   std::snprintf(text, sizeof text, "r%05x", request);
   return text;
 }
-// A number that belongs to the token: noise that makes one token another one does not find it.
+// A number derived from the token: noise that turns one token into another does not match it.
 inline std::string proof_of(const std::string& token) {
   char text[16];
   const auto number = static_cast<std::uint32_t>(std::strtoul(token.c_str() + 1, nullptr, 16));

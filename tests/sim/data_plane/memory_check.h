@@ -11,7 +11,7 @@
 
 namespace carpool::test {
 
-// The numbers of what the proxy has at one moment. streams: the exchanges with HTTP/2 origins.
+// The numbers of the proxy's objects at one moment. streams: the exchanges with HTTP/2 origins.
 struct Holders {
   std::int64_t clients = 0, exchanges = 0, streams = 0, connections = 0, origins = 0, loops = 0;
 };
@@ -20,7 +20,7 @@ class MemoryCheck {
  public:
   explicit MemoryCheck(Account& account) : account_(account) { HeldMemory::restart(); }
 
-  // After a turn. Memory that is kept for reuse counts for the most holders that there were at a time.
+  // Must be called after each turn. Memory that is kept for reuse counts for the maximum number of its holders.
   void look(const Holders& now) {
     most_.clients = std::max(most_.clients, now.clients);
     most_.exchanges = std::max(most_.exchanges, now.exchanges);
@@ -37,7 +37,7 @@ class MemoryCheck {
 
  private:
   static constexpr std::int64_t kKilo = 1024;
-  // The buffer of what a window lets in grows by doubling.
+  // The buffer behind a window grows by doubling.
   static constexpr std::int64_t kStream = 2 * 256 * kKilo;
   std::int64_t allowed() const {
     return most_.loops * 128 * kKilo + most_.origins * 64 * kKilo + most_.clients * 512 * kKilo +

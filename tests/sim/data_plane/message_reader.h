@@ -28,9 +28,9 @@ struct ReadHead {
 
 class MessageReader {
  public:
-  // User: on_head(const ReadHead&) returns false if no body follows whatever the head says; on_body(bytes), on_end(),
+  // User: on_head(const ReadHead&) returns false if no body follows regardless of the head; on_body(bytes), on_end(),
   // on_tail(value), on_garbage(), switched(): everything after this head is the body. Returns after each message that
-  // ended, so the rest waits for the next call.
+  // ended; the rest waits for the next call.
   template <class User>
   void feed(std::string_view bytes, User& user) {
     held_.append(bytes);

@@ -1,6 +1,6 @@
-// PauseCheck: the oracle of the pauses that origins ask for, as the pool states them: while one lasts, no exchange gets
-// a connection, and none is longer than allowed; after it one exchange at a time gets one until the origin has
-// answered.
+// PauseCheck: the oracle of the pauses that origins request, as the pool reports them: during a pause no exchange is
+// given a connection, and no pause exceeds the limit; after it one exchange at a time is given a connection until the
+// origin has responded.
 #pragma once
 
 #include <cstdint>
@@ -53,14 +53,14 @@ class PauseCheck {
  private:
   struct Pause {
     std::uint64_t number = 0;  // 0: none
-    Duration left{};           // zero: it is over, and trials follow
+    Duration left{};           // zero: it has ended, and trials follow
   };
-  // An exchange that has a connection, or a grant or a refusal that is on its way.
+  // An exchange that has a connection, or a grant or a rejection in flight.
   struct Seen {
     const pool::Destination* of = nullptr;
-    std::uint64_t number = 0;  // of the pause when it left the queue
+    std::uint64_t number = 0;  // of the pause, when the exchange left the queue
     bool ahead = false;        // that pause was known before
-    bool during = false;       // and was not over
+    bool during = false;       // and had not ended
     bool lent = false;
     Instant since{};
   };
@@ -74,7 +74,7 @@ class PauseCheck {
     const bool ahead = lasts(destination, pause);
     return {&destination, pause.number, ahead, ahead && pause.left > Duration::zero(), false, now};
   }
-  // The same pause was there before this turn.
+  // The pause was the same before this turn.
   bool lasts(const pool::Destination& destination, const Pause& pause) const {
     const auto before = before_.find(&destination);
     return pause.number != 0 && before != before_.end() && before->second.number == pause.number;
@@ -89,7 +89,7 @@ class PauseCheck {
 
   Account& account_;
   const Duration longest_;
-  std::map<const proxy::Exchange*, Seen> seen_, old_;  // in this turn, and in the one before
+  std::map<const proxy::Exchange*, Seen> seen_, old_;  // in this turn, and in the previous one
   std::map<const pool::Destination*, Pause> pauses_, before_;
 };
 

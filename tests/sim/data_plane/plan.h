@@ -1,6 +1,6 @@
-// Plan: one history of the data plane as data: the clients, their requests, and what the origin does with each attempt.
-// A seed chooses the order of events and the size of each piece. A plan prints as a script that replays it, and
-// shrinks by leaving elements out.
+// Plan: one history of the data plane as data: the clients, their requests, and the origin's actions for each attempt.
+// A seed chooses the order of events and the size of each piece. A plan prints as a script that replays it, and is
+// shrunk by leaving elements out.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ inline constexpr std::uint32_t whole = 0, fin = 1, reset = 2, surplus = 3, silen
 
 // ResponsePlan: what the origin does with one attempt of a request.
 struct ResponsePlan {
-  std::uint32_t status = 200;       // 0: none, the connection ends at once
+  std::uint32_t status = 200;       // 0: no response; the connection ends at once
   std::uint32_t informational = 0;  // interim heads before it
   std::uint32_t framing = 0;        // of the body: 0 Content-Length, 1 chunked, 2 until close
   std::uint32_t size = 0;           // of the body
-  std::uint32_t early = 0;          // 1: before the request's body was received
+  std::uint32_t early = 0;          // 1: it precedes the end of the request's body
   std::uint32_t end = ResponseEnd::whole;
   std::uint32_t rogue = 0;          // HTTP/2: so many bytes of DATA before the final head
-  std::uint32_t trailers = 0;       // 1: behind a body that is not counted
+  std::uint32_t trailers = 0;       // 1: after a body without Content-Length
   std::uint32_t asks = 0;           // 1: 100 (Continue) at once
   std::uint32_t auth = 0;           // 1, HTTP/1.1: it authenticates the connection
   std::uint32_t fields = 0;         // bytes of one more field of its head
@@ -34,7 +34,7 @@ struct ResponsePlan {
   std::uint32_t kind = 0;           // of the interim heads, an index of kInterim
   std::uint32_t pause = 0;          // seconds of Retry-After; 0: none
 };
-// With 103 twice: the usual one.
+// With 103 twice: it is the usual one.
 inline constexpr std::uint32_t kInterim[] = {103, 100, 102, 199, 103};
 inline std::uint32_t interim_status(const ResponsePlan& response) {
   return kInterim[response.kind % std::size(kInterim)];
@@ -48,7 +48,7 @@ struct RequestPlan {
   std::uint32_t gives_up = 0;  // HTTP/2: a reset once so many bytes less one of the response were received; 0: none
   std::uint32_t version = 0;   // HTTP/1 clients: 1: HTTP/1.0, 2: HTTP/1.0 that keeps the connection
   std::uint32_t expect = 0;    // 100-continue, an Expecting
-  std::uint32_t trailers = 0;  // 1: behind a body that is not counted
+  std::uint32_t trailers = 0;  // 1: after a body without Content-Length
   std::uint32_t auth = 0;      // 1: credentials that authenticate a connection
   std::uint32_t stalls = 0;    // 1: the end of the body never comes
   std::uint32_t urgent = 0;    // 1: of the higher class, if the pools have classes
@@ -62,9 +62,9 @@ inline constexpr std::uint32_t kMethodCount = 6;
 // a body; `gives_up`: 1: the client's FIN follows them, 0: that of the origin, more: over HTTP/2 a reset.
 inline constexpr std::uint32_t kConnect = 4, kUpgrade = 5;
 
-// A client that expects 100 (Continue) waits for it, but not forever. After a final response without it: it leaves,
-// sends the body nevertheless, or repeats a request that 417 answered. `rushes`: it does not wait. `strict`: it waits
-// forever, and each origin asks for its body.
+// A client that expects 100 (Continue) waits for it for a limited time. After a final response without it, the client
+// disconnects, sends the body nevertheless, or repeats a request that got 417. `rushes`: it does not wait. `strict`: it
+// waits without limit, and each origin asks for its body.
 namespace Expecting {
 inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, strict = 5, count = 6;
 }  // namespace Expecting
@@ -72,7 +72,7 @@ inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, s
 struct ClientPlan {
   std::uint32_t loop = 0;
   std::uint32_t pipelines = 0;
-  std::uint32_t leaves_after = 0;   // bytes sent, then a reset; 0: it stays
+  std::uint32_t leaves_after = 0;   // the client resets after so many bytes; 0: never
   std::uint32_t h2 = 0;             // speaks HTTP/2; then `pipelines`: streams at once, less one
   std::uint32_t window = 0;         // of its streams; 0: the protocol's
   std::uint32_t pieces = 0;         // a header block is sent in pieces of so many bytes; 0: in one
@@ -84,18 +84,19 @@ struct ClientPlan {
   std::vector<RequestPlan> requests;
 };
 
-// NoisePlan: other bytes in those of a client or an origin; `at` what the peer's n-th connection sends.
+// NoisePlan: replaces bytes of a client or an origin, from position `at` of the peer's n-th connection.
 struct NoisePlan {
   std::uint32_t of_origin = 0, connection = 0, at = 0, drop = 0, byte = 0, repeat = 0;
 };
 
 struct Plan {
   std::uint64_t seed = 1;
-  // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
-  // bytes in flight; failing: percent of the dials; patience: of a request, in milliseconds; 0: as configured.
-  // classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the protocol's; wide: of the
-  // connections to them, likewise. cools: Retry-After holds requests; repeats: request.retry_on has every condition.
-  // tries: request.per_try_timeout, in milliseconds; pieces: of the header blocks of HTTP/2 origins, as of clients.
+  // orders: commands of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak
+  // HTTP/2; room: bytes in flight; failing: percent of the dials; patience: the timeouts of a request, in milliseconds;
+  // 0: as configured. classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the
+  // protocol's; wide: of the connections to them, likewise. cools: Retry-After holds requests; repeats:
+  // request.retry_on has every condition. tries: request.per_try_timeout, in milliseconds; pieces: of the header blocks
+  // of HTTP/2 origins, as of clients.
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
                 classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0;
   std::vector<ClientPlan> clients;
@@ -162,7 +163,7 @@ inline std::string script_of(const Plan& plan) {
   return out.str();
 }
 
-// Words that do not belong where they stand are left out; numbers at the end of a line may be missing.
+// Words in a wrong place are ignored; numbers at the end of a line may be missing.
 inline Plan plan_of(std::istream& script) {
   Plan plan;
   for (std::string text; std::getline(script, text);) {

@@ -26,17 +26,17 @@ class PlaneClient {
     wire.noise.push_back(noise);
   }
 
-  // Sends the next request, if it may. Returns true if it did something.
+  // Sends the next request if allowed. Returns true if it acted.
   virtual bool send() = 0;
   virtual bool read(std::size_t most) = 0;
-  // A request that has not ended, or null.
+  // Returns a request that has not ended, or null.
   virtual const RequestRecord* open_request() const = 0;
 
   // The open streams of an HTTP/2 client, with their requests, and what was sent on them.
   virtual std::vector<std::pair<std::uint32_t, const RequestRecord*>> streams() const { return {}; }
   virtual FrameCheck* frames() { return nullptr; }
 
-  // Bytes arrive at the proxy; a client that leaves resets its connection.
+  // Delivers bytes to the proxy; a client that disconnects resets its connection.
   bool land(std::size_t most) {
     if (over()) return false;
     if (leaving_ && landed_ + most >= plan_.leaves_after) {
@@ -47,7 +47,7 @@ class PlaneClient {
     landed_ += std::min(most, wire.flying.size());
     return wire.land(most);
   }
-  // It reads no more. What it would have received is not checked.
+  // Stops reading. Responses are not checked any more.
   bool stopped_reading() const { return plan_.stops_reading != 0 && read_ >= plan_.stops_reading; }
   bool over() const { return left_ || closed_ || wire.gone || (wire.shut && !tunnelled_); }
   bool done() const { return over() || (waiting_.empty() && open_request() == nullptr); }
@@ -60,14 +60,14 @@ class PlaneClient {
     leaving_ |= plan_.leaves_after != 0 && sent_ >= plan_.leaves_after;
   }
   void count_read(std::size_t size) { read_ += size; }
-  // So many of the bytes that it could read at once does it read.
+  // Returns how many of the readable bytes the client reads.
   std::size_t may_read(std::size_t most) const {
     return plan_.stops_reading == 0
                ? most
                : std::min<std::size_t>(most, plan_.stops_reading - std::min<std::uint64_t>(plan_.stops_reading, read_));
   }
   bool left() const { return left_; }
-  // The proxy closed, and everything that it sent has been read. Returns true once.
+  // Returns true once: when the proxy has closed and everything it sent has been read.
   bool sees_close() {
     if (tunnelled_ && wire.shut && wire.outgoing.empty()) wire.ended = true;
     if (!((wire.shut && !tunnelled_) || wire.gone) || !wire.outgoing.empty() || closed_) return false;
@@ -90,7 +90,7 @@ class PlaneClient {
   bool tunnelled() const { return tunnelled_; }
   bool any_waiting() const { return !waiting_.empty(); }
 
-  static constexpr int kWaits = 5;  // chances to send, of a client that waits for 100 (Continue)
+  static constexpr int kWaits = 5;  // opportunities to send, while the client waits for 100 (Continue)
 
   const ClientPlan& plan_;
   Account& account_;

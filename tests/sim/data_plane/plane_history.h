@@ -1,5 +1,5 @@
-// PlaneHistory: runs one plan. The plan's seed chooses the order of events; then everything comes to rest, and what
-// must hold at the end is checked.
+// PlaneHistory: runs one plan. The plan's seed chooses the order of events; then everything completes, and the
+// invariants of the end are checked.
 #pragma once
 
 #include <string>
@@ -61,7 +61,7 @@ class PlaneHistory {
 
   std::string run_to_completion() {
     world_.resume_all();
-    // A client may ask one after another, and each origin may be silent until a limit ends its response.
+    // A client may send one request after another, and each origin may be silent until a limit ends its response.
     for (std::size_t rounds = 0; rounds < 400 * (1 + world_.account.requests.size() / 3); ++rounds) {
       if (!world_.calm_down()) return "it never came to rest";
       if (std::string wrong = world_.overdue(); !wrong.empty()) return wrong;

@@ -1,5 +1,5 @@
 // PlaneWorld: the loops of a data plane on one virtual clock, the pool that they share, and the connections to origins.
-// A history causes every event; a loop's turn treats what has happened to its connections since the last one.
+// A history causes every event; a loop's turn handles what happened to its connections since its last turn.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct OriginLink {
   pool::Destination* destination = nullptr;
   std::unique_ptr<ScriptedH2Origin> h2;    // in place of `origin`
   std::unique_ptr<ScriptedTunnel> tunnel;  // likewise, for CONNECT
-  // The origin's side.
+  // The origin's end.
   bool read(std::size_t most) { return h2 ? h2->read(most) : tunnel ? tunnel->read(most) : origin.read(most); }
   bool reset_when_sent() {
     return h2 ? h2->reset_when_sent() : tunnel ? tunnel->reset_when_sent() : origin.reset_when_sent();
@@ -61,7 +61,7 @@ struct ClientSeat {
 inline void set_patience(proxy::config::Config& config, std::uint32_t patience) {
   if (patience == 0) return;
   config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(patience);
-  // An odd one leaves everything to the deadlines of the single steps.
+  // An odd number leaves the request to the deadlines of the single steps.
   config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
 }
 inline constexpr Duration kLongestPause = std::chrono::seconds(2);
@@ -170,7 +170,7 @@ class PlaneWorld final : public pool::Environment {
 
   // ---- events ----
 
-  // One iteration of a loop. `all`: everything that waits; otherwise some of it, by chance.
+  // One iteration of a loop. `all`: handles everything pending; otherwise a random part.
   bool turn(exec::LoopId id, bool all) {
     exec::assume_on_loop();
     here_ = id;
@@ -202,7 +202,7 @@ class PlaneWorld final : public pool::Environment {
     plane.bury();
     return moved;
   }
-  // The oracles that look at the proxy after each turn.
+  // The oracles that inspect the proxy after each turn.
   void watch() LOOP_ONLY {
     Holders holders;
     for (const proxy::OriginRuntime* origin : origins_->all()) pauses_.look(*origin->destination, now);
@@ -256,9 +256,9 @@ class PlaneWorld final : public pool::Environment {
     if (kind == 4) reload();
     plane.loop.leases().end_event();
   }
-  // Other sizes of the pools, in force at once; loops that run keep pointers into the configurations before.
+  // Changes the sizes of the pools, in force at once; running loops keep pointers to the earlier configurations.
   void reload() LOOP_ONLY {
-    const HeldMemory::Peer peer;  // the loops have no other memory for it
+    const HeldMemory::Peer peer;  // the loops keep no copy of it
     proxy::config::Config& fresh = reloads_.emplace_back(plane_config(plan_));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
@@ -284,7 +284,7 @@ class PlaneWorld final : public pool::Environment {
     for (const proxy::OriginRuntime* origin : origins_->all()) resume(*origin->destination);
   }
 
-  // Everything in flight arrives, and every loop runs until nothing more happens; time stands still.
+  // Delivers everything in flight and runs every loop until nothing more happens, without advancing time.
   bool calm_down() {
     for (int rounds = 0; rounds < 5000; ++rounds) {
       bool moved = false;
@@ -298,7 +298,7 @@ class PlaneWorld final : public pool::Environment {
     }
     return false;
   }
-  // The origin's end of a connection.
+  // Acts at the origin's end of a connection.
   static bool play(OriginLink& link, std::size_t most) {
     if (!link.h2 && link.place) return false;
     bool moved = link.read(most);
@@ -316,7 +316,7 @@ class PlaneWorld final : public pool::Environment {
     }
     return origins_->directory().audit().text();
   }
-  // Every loop had a turn. Returns the fault if an exchange lives longer than its deadlines allow.
+  // Every loop had a turn. Returns a complaint if an exchange lives longer than its deadlines allow.
   std::string overdue() {
     if (longest_ == Duration::zero()) return "";
     exec::assume_on_loop();
@@ -389,7 +389,7 @@ class PlaneWorld final : public pool::Environment {
     link.destination->dial_failed(std::move(*place), std::move(fault), now);
     return true;
   }
-  // As the dialer does it: a session enters the pool once the origin's SETTINGS are there.
+  // As the dialer does it: a session enters the pool once the origin's SETTINGS have arrived.
   bool greet(OriginLink& link, proxy::OriginRuntime& origin) LOOP_ONLY {
     const bool first = link.greeting == nullptr;
     if (first) {
@@ -447,7 +447,7 @@ class PlaneWorld final : public pool::Environment {
   proxy::config::Listen listen_;
   std::list<proxy::config::Config> reloads_;
   Duration longest_ = settings_.request.timeout;  // the longest request.timeout so far; zero: none
-  std::uint32_t cap_ = settings_.pool.size;       // of connections, the highest so far
+  std::uint32_t cap_ = settings_.pool.size;       // the highest connection id so far
 
  public:
   Random random;

@@ -1,4 +1,4 @@
-// RequestText: the bytes of an HTTP/1 request of a plan, and those that its client sends later.
+// RequestText: the bytes of an HTTP/1 request of a plan, and the bytes that its client sends later.
 #pragma once
 
 #include <cstdio>
@@ -67,7 +67,7 @@ inline RequestText request_text(const RequestRecord& one, bool again) {
   RequestText text = body_text(one);
   text.now.insert(0, head_text(one, again));
   if (expects(one) && !again) return text;
-  // A client of an upgrade ends its body later: 101 may come first. One that stalls never does.
+  // The client of an upgrade ends its body later: 101 may arrive first. A stalled client never does.
   const bool later = one.body_size() != 0 && (one.plan.method == kUpgrade || one.plan.stalls != 0);
   const std::size_t rest = later ? std::min<std::size_t>(5, text.held.size()) : 0;
   text.now.append(text.held, 0, text.held.size() - rest);

@@ -1,4 +1,4 @@
-// ResponseCheck: what a client checks of each response, whatever protocol carried it.
+// ResponseCheck: a client's checks of each response, of either protocol.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
     if (++one.informational > 64U * one.attempts.size() + 1) account.complain(one, one.token + ": too many 1xx");
     return true;
   }
-  // No request of a plan is malformed: carpool itself refuses only a client that falls silent, or one too many.
+  // No request of a plan is malformed: carpool itself refuses only a client that stops sending, or one that exceeds a
+  // limit.
   const bool slow = status == 408 && (one.plan.stalls != 0 || account.impatient);
   if (mark.empty() && status < 500 && status != 429 && !slow) {
     account.complain(one, one.token + " was refused with " + std::to_string(status));

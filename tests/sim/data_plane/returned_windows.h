@@ -25,7 +25,7 @@ class ReturnedWindows {
   nghttp2_option* option_ = nullptr;
 };
 
-// Opens the window of a peer's connection, which SETTINGS leave as it is; 0: not.
+// Enlarges the window of a peer's connection, which SETTINGS do not affect; 0: leaves it.
 inline void widen(nghttp2_session* session, std::uint32_t window) {
   if (window == 0) return;
   const auto most = static_cast<std::int32_t>(std::min(window, 1U << 30));

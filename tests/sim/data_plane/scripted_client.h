@@ -1,4 +1,5 @@
-// ScriptedClient: an HTTP/1 client of a plan. It checks each byte that it reads against the request whose turn it is.
+// ScriptedClient: an HTTP/1 client of a plan. It checks each byte that it reads against the request that is being
+// answered.
 #pragma once
 
 #include <deque>
@@ -108,10 +109,10 @@ class ScriptedClient final : public PlaneClient {
     const bool last = !any_waiting() && held_.empty() && !asked_.empty() && !asked_.back()->tunnels();
     if (plan_.half != 0 && last && may_leave_later(*asked_.back())) wire.ended = true;
   }
-  // A client that may have to repeat its request stays.
+  // A client that may have to repeat its request does not disconnect.
   static bool may_leave_later(const RequestRecord& one) { return one.plan.expect != Expecting::repeats; }
 
-  // The final response came before the rest of the request.
+  // The final response came before the request was complete.
   void answered_before_its_body(RequestRecord& one) {
     const bool waited = one.plan.expect != 0 && one.plan.expect != Expecting::sends;
     if (!waited && one.plan.stalls == 0) return;  // the rest follows
@@ -141,8 +142,8 @@ class ScriptedClient final : public PlaneClient {
   std::deque<RequestRecord*> asked_;
   MessageReader reader_;
   std::string held_;        // the rest of the last request
-  bool may_go_on_ = false;  // 100 (Continue) came
-  bool again_ = false;      // the next request is repeated without Expect
+  bool may_go_on_ = false;  // 100 (Continue) arrived
+  bool again_ = false;      // the next request is sent again without Expect
   int waited_ = 0;
   std::uint32_t status_ = 0;  // of the last head
 };

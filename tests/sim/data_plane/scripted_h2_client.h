@@ -88,9 +88,9 @@ class ScriptedH2Client final : public PlaneClient {
     std::string mark, tail, pad;
     bool waits = false;  // for the head that opens the tunnel
     bool tunnel = false;
-    bool over = false;  // the proxy's end came, or its refusal of the tunnel
-    int patience = 0;   // waits for 100 (Continue) so many times more
-    // A tunnel ends with its client's bytes, or after the origin.
+    bool over = false;  // the proxy ended the tunnel, or refused it
+    int patience = 0;   // how often it still waits for 100 (Continue)
+    // The tunnel ends after its client's bytes, or after the origin's end.
     bool ends() const { return !request->tunnels() || request->plan.gives_up == 1 || over; }
   };
 
@@ -129,7 +129,7 @@ class ScriptedH2Client final : public PlaneClient {
                            nullptr);
     if (plan_.goaway != 0 && !any_waiting()) goes_ = true;
   }
-  // Resets the streams whose request the plan abandons.
+  // Resets the streams whose requests the plan cancels.
   bool give_up() {
     bool moved = false;
     for (auto at = streams_.begin(); at != streams_.end();) {
@@ -227,7 +227,7 @@ class ScriptedH2Client final : public PlaneClient {
   void let_go(std::int32_t id, Stream& stream) {
     if (std::exchange(stream.patience, 0) != 0) nghttp2_session_resume_data(session_, id);
   }
-  // The final response came without the request's body, which is not needed.
+  // The final response came without the request's body, which is no longer needed.
   void answered_before_its_body(std::int32_t id, Stream& stream) {
     RequestRecord& one = *stream.request;
     const bool repeats = one.plan.expect == Expecting::repeats && stream.status_of_head == 417 && plan_.goaway == 0;
@@ -260,7 +260,7 @@ class ScriptedH2Client final : public PlaneClient {
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, Stream> streams_;  // that are open
   bool goes_ = false;                       // a GOAWAY is next
-  std::set<const RequestRecord*> again_;    // to be asked without Expect
+  std::set<const RequestRecord*> again_;    // to be sent again without Expect
   std::uint32_t asked_ = 0;
   FrameCheck frames_;
 };
@@ -268,7 +268,7 @@ class ScriptedH2Client final : public PlaneClient {
 inline ssize_t ScriptedH2Client::read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* to,
                                            std::size_t most, std::uint32_t* flags, nghttp2_data_source*, void* user) {
   Stream* const stream = static_cast<ScriptedH2Client*>(user)->find(id);
-  if (stream == nullptr || stream->waits || stream->patience != 0) return NGHTTP2_ERR_DEFERRED;  // or given up
+  if (stream == nullptr || stream->waits || stream->patience != 0) return NGHTTP2_ERR_DEFERRED;  // or cancelled
   const RequestRecord& one = *stream->request;
   const std::size_t whole = stream->body.size() - (one.plan.stalls != 0 && !one.tunnels() && !stream->body.empty());
   const std::size_t size = std::min(most, whole - stream->sent);

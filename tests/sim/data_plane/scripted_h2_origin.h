@@ -1,5 +1,5 @@
-// ScriptedH2Origin: the far end of one HTTP/2 connection to an origin, on nghttp2's server session. It answers each
-// attempt as the plan says: a status of 0 refuses the stream, fin and reset leave the last byte of the body out.
+// ScriptedH2Origin: the far end of one HTTP/2 connection to an origin, on nghttp2's server session. It responds to each
+// attempt as planned: a status of 0 refuses the stream, fin and reset omit the last byte of the body.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -75,7 +75,7 @@ class ScriptedH2Origin {
   };
 
   bool send() {
-    if (std::exchange(leaves_, false)) {  // only here: a stream that was received meanwhile is processed
+    if (std::exchange(leaves_, false)) {  // here only: a stream that was received meanwhile is processed
       const std::int32_t last = nghttp2_session_get_last_proc_stream_id(session_);
       nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, last, 0, nullptr, 0);
     }
@@ -84,7 +84,7 @@ class ScriptedH2Origin {
       const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
       if (size <= 0) return moved;
       moved = true;
-      // More are an abuse, for which the proxy ends the session with all its streams.
+      // More of them count as abuse, for which the proxy ends the session with all its streams.
       constexpr std::size_t kMostContinuations = 8;
       const std::string_view frame(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
       wire_.spoilt |= append_split(wire_.flying, frame, pieces_) > kMostContinuations;
@@ -152,7 +152,7 @@ class ScriptedH2Origin {
     leaves_ |= plan.end == ResponseEnd::surplus;
     resets_ |= plan.end == ResponseEnd::reset;
   }
-  // DATA where a head must come: the request fails, and no byte of it reaches a client.
+  // DATA instead of a head: the request fails, and no byte of it reaches a client.
   void send_rogue(std::int32_t id, std::uint32_t size) {
     send();
     wire_.spoilt = true;
@@ -278,7 +278,7 @@ class ScriptedH2Origin {
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, Stream> streams_;
   bool resets_ = false, leaves_ = false;
-  bool stopped_reading_ = false;  // reads no more
+  bool stopped_reading_ = false;  // stops reading
   const std::uint32_t window_, pieces_;
   FrameCheck frames_;
 };

@@ -1,5 +1,5 @@
-// ScriptedOrigin: the far end of one HTTP/1.1 connection to an origin. It answers each attempt as the plan says, in
-// bytes that bear the request's mark.
+// ScriptedOrigin: the far end of one HTTP/1.1 connection to an origin. It responds to each attempt as planned, in bytes
+// that carry the request's mark.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class ScriptedOrigin {
     const bool end = switched_ && tunnel_.read(0);
     return !bytes.empty() || end;
   }
-  // A connection that is to be reset is, once what was sent before has arrived.
+  // A connection that is to be reset is reset once the earlier bytes have arrived.
   bool reset_when_sent() {
     if (switched_) return tunnel_.reset_when_sent();
     if (!resets_ || !wire_.flying.empty() || wire_.broken) return false;
@@ -41,7 +41,7 @@ class ScriptedOrigin {
     current_ = account_.find(std::string_view(head.first).substr(0, head.first.find(' ', space + 1)));
     if (current_ == nullptr || head.field(kMarkField) != current_->token ||
         head.field(kProofField) != proof_of(current_->token)) {
-      // Noise in a client's bytes may have made it.
+      // Noise in a client's bytes may have produced this request.
       if (!account_.noisy_clients) account_.complain("an origin received a request of nobody: " + head.first);
       if (!switched_) wire_.flying += "HTTP/1.1 404 Nobody\r\nX-Of: nobody\r\nContent-Length: 0\r\n\r\n";
       current_ = nullptr;
@@ -102,7 +102,7 @@ class ScriptedOrigin {
     return "X-Of: " + current_->token + "/" + std::to_string(current_->attempts.size() - 1) + "\r\n";
   }
   void say_go_on() { wire_.flying += "HTTP/1.1 100 Continue\r\n" + mark() + "\r\n"; }
-  // 101 and the first bytes of the tunnel arrive in any split, together as well.
+  // 101 and the first bytes of the tunnel arrive in any split, or together.
   void switch_protocol() {
     wire_.flying += "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: marks\r\n" + mark() + "\r\n";
   }
@@ -166,8 +166,8 @@ class ScriptedOrigin {
   std::uint64_t received_ = 0;
   const void* owner_ = nullptr;   // the client that this connection authenticated
   bool credentials_ = false;      // in the request, of a connection
-  bool tail_ = false;             // trailers came
-  bool stopped_reading_ = false;  // reads no more
+  bool tail_ = false;             // trailers arrived
+  bool stopped_reading_ = false;  // stops reading
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
 

@@ -14,7 +14,7 @@ class ScriptedTunnel {
  public:
   ScriptedTunnel(Account& account, VirtualWire& wire) : account_(account), wire_(wire) {}
 
-  // The request is known after 101. Returns true if the origin speaks at once.
+  // The request is known after 101. Returns true if the origin sends first.
   bool begin(RequestRecord& one) {
     request_ = &one;
     response_ = one.attempts.back().response;
@@ -72,7 +72,7 @@ class ScriptedTunnel {
     wire_.ended = !resets_ && response_.end != ResponseEnd::silent;
     account_.log("tunnel speaks", response_.size);
   }
-  // FIN of the client, in order: everything has come.
+  // The client ended in order: all its bytes must have arrived.
   void see_end() {
     over_ = true;
     if (request_ == nullptr) {

@@ -1,5 +1,5 @@
-// ShareCheck: the oracle of the streams of one HTTP/2 client: a stream that has bytes to send and an open window gets
-// its turn while the others send.
+// ShareCheck: the oracle of the streams of one HTTP/2 client: a stream with bytes to send and an open window is served
+// while the others send.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Shrinks a plan that fails: leaves out clients, requests and answers, and lowers numbers, as long as it still fails.
+// Shrinks a plan that fails: leaves out clients, requests and responses, and lowers numbers, as long as it still fails.
 // Each trial is a process of its own, so an assert of the simulated code is a failure like any other.
 #pragma once
 
@@ -95,7 +95,7 @@ inline Plan shrunk(Plan plan) {
       for (std::size_t r = 0; r < plan.clients[c].requests.size(); ++r) less |= shrink_request(plan, c, r);
     }
     less |= lower(
-        plan, [](Plan& p) -> Plan& { return p; }, 5, 7);  // the others have no sense when they are small
+        plan, [](Plan& p) -> Plan& { return p; }, 5, 7);  // the others are meaningless when they are small
   }
   return plan;
 }

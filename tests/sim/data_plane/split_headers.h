@@ -1,4 +1,4 @@
-// SplitHeaders: HEADERS as a peer sends them that cuts header blocks into CONTINUATION frames.
+// SplitHeaders: cuts header blocks into CONTINUATION frames, as some peers do.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

@@ -1,6 +1,6 @@
-// TurnCheck: the oracle of the wait queue's order at each origin, seen from outside: among the requests of one client
-// and class the first come is the first served, and of another client's requests, whenever they came, few are served
-// while a request waits: as many as the weight of their class allows.
+// TurnCheck: the oracle of the wait queue's order at each origin, observed from outside: the requests of one client and
+// class are served in order; while a request waits, at most as many later requests of another client are served as the
+// weight of their class allows.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class TurnCheck {
     if (exchange.state() == proxy::ExchangeState::idle || exchange.info().origin == nullptr) return;
     const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
     if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.info().origin];
-    // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
+    // HTTP/2 connections serve many at once; a retry and a tunnel have separate places.
     if (exchange.info().origin->protocols.h2 || exchange.info().retries != 0) return;
     if (one == nullptr || one->noisy() || one->tunnels() || account_.may_have_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.info().origin);
@@ -57,7 +57,7 @@ class TurnCheck {
     const RequestRecord* request = nullptr;
     const proxy::OriginRuntime* origin = nullptr;
     std::uint64_t rank = 0;   // in order of asking; 0: not yet
-    std::uint32_t ahead = 0;  // requests of its client that waited when it came
+    std::uint32_t ahead = 0;  // requests of its client that waited when it arrived
     std::uint64_t left = 0;   // the turn in which it left the queue; 0: not yet
     bool waits = false;       // since the last turn at least
     bool leaves = false, seen = false, served = false;
@@ -70,7 +70,7 @@ class TurnCheck {
     entry.origin = origin;
     return entry;
   }
-  // Requests of one client that asked in one turn may be in any order.
+  // The requests that a client sent in one turn may be served in any order.
   void count_ahead(Entry& entry) const {
     for (const auto& [token, other] : entries_) {
       entry.ahead += &other != &entry && other.seen && !other.served && same_client(entry, other) ? 1 : 0;
@@ -81,8 +81,8 @@ class TurnCheck {
     for (auto& [token, other] : entries_) {
       const bool overtakes = entry.rank > other.rank;
       const bool later =
-          overtakes || entry.left == 0 || entry.left > other.rank;  // it is granted after the other one came
-      // A request that may not be repeated takes no connection that has been idle for long.
+          overtakes || entry.left == 0 || entry.left > other.rank;  // it is granted after the other one arrived
+      // A request that may not be repeated takes no connection that was idle for long.
       const bool choosy = other.request->method() == "POST";
       if (&other == &entry || !other.seen || !other.waits || other.leaves || other.origin != entry.origin || !later ||
           choosy)
@@ -101,7 +101,7 @@ class TurnCheck {
       }
     }
   }
-  // A retry goes first and moves the time of the queue, by which the requests that come next are placed.
+  // A retry goes first and advances the queue's virtual time, which places the requests that follow.
   std::uint32_t retries() const {
     std::size_t retries = 0;
     for (const RequestRecord& one : account_.requests) retries += one.attempts.size() - (one.attempts.empty() ? 0 : 1);
@@ -109,7 +109,7 @@ class TurnCheck {
   }
   static constexpr std::uint32_t kWeight = 4;  // of the usual class, in turns of the urgent one
   bool urgent(const RequestRecord& one) const { return classes_ && one.plan.urgent != 0; }
-  // The usual class may hold no more connections: the rest is for the urgent one.
+  // The usual class has reached its limit: the rest is reserved for the urgent one.
   bool reserved(const Entry& waiter) const {
     const auto held = usual_.find(waiter.origin);
     return held != usual_.end() && held->second + 1 >= size_;

@@ -1,5 +1,6 @@
 // VirtualWire: a connection in memory between the proxy and a scripted peer. Bytes in flight arrive in pieces that the
-// history chooses; a reset loses them. At most `room` bytes that the peer has not read wait in the other direction.
+// history chooses; a reset destroys them. At most `room` bytes that the peer has not read are pending in the other
+// direction.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +15,13 @@
 
 namespace carpool::test {
 
-// Noise: from `at` on, `drop` bytes of the peer are left out and `repeat` others come in their place.
+// Noise: from `at` on, `drop` bytes of the peer are omitted and `repeat` others inserted.
 struct Noise {
   std::uint64_t at = 0;
   std::uint32_t drop = 0, byte = 0, repeat = 0;
 };
 
-// Sees the bytes between the proxy and the wire.
+// Observes the bytes between the proxy and the wire.
 class WireObserver {
  public:
   virtual void came(std::string_view bytes) = 0;  // read by the proxy
@@ -35,7 +36,7 @@ struct VirtualWire {
     static int last = -1;
     fd = --last;
   }
-  // Bytes of the peer arrive. Returns true if there was something to deliver.
+  // Delivers bytes of the peer. Returns true if there were any.
   bool land(std::size_t most) {
     std::size_t size = std::min(most, flying.size());
     if (flying.size() - size <= glued) size = flying.size();
@@ -89,19 +90,19 @@ struct VirtualWire {
   std::size_t room;
   std::string flying, arrived;  // of the peer
   std::string outgoing;         // of the proxy
-  // The last bytes of `flying` that arrive together with the byte before them: later, the reader could not tell them
-  // from the response to the next request.
+  // The last bytes of `flying` that arrive together with the byte before them: on their own, the reader could not tell
+  // them from the response to the next request.
   std::size_t glued = 0;
   std::uint64_t consumed = 0;  // bytes that the proxy has read
   std::vector<Noise> noise;    // in what the peer sends
   std::uint64_t landed = 0;
   std::uint32_t dropped = 0;
-  bool ended = false;     // the peer sends nothing after what is in flight
+  bool ended = false;     // the peer sends nothing after the bytes in flight
   bool end_told = false;  // its FIN arrived
   bool broken = false;    // the peer reset it
-  bool spoilt = false;    // the peer violated the protocol: the proxy may close it
+  bool spoilt = false;    // the peer violated the protocol, so the proxy may close the connection
   bool full = false;      // the proxy could not write everything
-  bool event = false;     // readiness that the proxy's loop has not seen
+  bool event = false;     // readiness that the proxy's loop has not handled
   bool shut = false;      // the proxy sent FIN
   bool gone = false;      // the proxy closed it
   bool cut = false;       // by a reset
