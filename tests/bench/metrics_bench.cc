@@ -29,7 +29,7 @@ thread_local Heap heap;
   if (made == nullptr) throw std::bad_alloc();
   ++heap.count;
   heap.now += malloc_usable_size(made);
-  // Memory of before the start may be freed: the difference wraps and is not a peak.
+  // Memory allocated before the start may be freed: the difference wraps and is not a peak.
   if (heap.now < SIZE_MAX / 2) heap.peak = std::max(heap.peak, heap.now);
   return made;
 }
@@ -110,7 +110,7 @@ void collecting_and_writing(benchmark::State& state) {
 }
 BENCHMARK(collecting_and_writing)->Unit(benchmark::kMillisecond);
 
-// The same scrape as an Exposer of prometheus-cpp makes it.
+// The same scrape as an Exposer of prometheus-cpp performs it.
 class Source final : public SampleSource {
  public:
   explicit Source(Sample sample) : sample_(std::move(sample)) {}

@@ -1,5 +1,5 @@
-// pool_core_bench: the raw pool as in the Java rows: strategies x sizes x multiplex x threads, each thread a loop;
-// beside it the simplest alternative, a mutex around a deque, and the contenders of the original experiment: twelve
+// pool_core_bench: the raw pool as in the Java rows: strategies x sizes x multiplex x threads, each thread a loop; for
+// comparison the simplest alternative, a mutex around a deque, and the contenders of the original experiment: twelve
 // threads, twelve entries, a locked stack, a locked stack with counts, a locked queue.
 #include <benchmark/benchmark.h>
 #include <unistd.h>

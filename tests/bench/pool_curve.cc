@@ -214,7 +214,7 @@ class OfOrigins {
     }
     return cost;
   }
-  // One origin more than there are slots borrows in turn: each takes the slot of the least recently used.
+  // One origin more than there are slots borrows in turn: each is given the slot of the least recently used.
   double take_turns() {
     TestBorrower one(world_, 0);
     std::size_t next = 0;

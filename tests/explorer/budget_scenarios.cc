@@ -5,7 +5,8 @@
 namespace carpool::explore {
 namespace {
 
-// One slot under the total. The destinations exist before the run: the directory's lock is no part of the model.
+// One slot of the connection budget. The destinations exist before the run: the directory's lock is not part of the
+// model.
 class OneSlot : public Stage {
  protected:
   explicit OneSlot(unsigned threads) : Stage(threads, cap(1), 1) { destination(threads - 1); }

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The lost wake-up: the only connection is released while a borrower asks for it.
+// The lost wake-up: the only connection is released while a borrower asks for one.
 class ReleaseMeetsWish : public Stage {
  public:
   explicit ReleaseMeetsWish(unsigned wishes = 1) : Stage(1 + wishes, cap(1)) {
@@ -148,8 +148,8 @@ class InspectionMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(1);
 };
 
-// An event of loop 0 was dequeued; loop 1 takes the connection over and releases it, loop 0 takes it back, and only
-// then handles the event.
+// An event of loop 0 was dequeued; loop 1 takes the connection over and releases it, loop 0 takes it over again, and
+// only then handles the event.
 class StaleEvent : public Stage {
  public:
   StaleEvent() : Stage(2, cap(1)) {}
@@ -276,7 +276,7 @@ class HandOffAgainstExpiry : public Stage {
   TestBorrower& second_ = asker(1);
 };
 
-// Stop while a dial ends, a borrower asks and another releases.
+// stop() while a dial ends, a borrower asks and another one releases.
 class StopAgainstAll : public Stage {
  public:
   StopAgainstAll() : Stage(3, cap(2)) {}
@@ -305,7 +305,7 @@ class StopAgainstAll : public Stage {
   TestBorrower& asking_ = asker(2);
 };
 
-// A new borrower does not overtake a waiting one, not even to a connection that was published a moment ago.
+// A new borrower does not overtake a waiting one, not even to a connection that was just published.
 class NobodyBarges : public Stage {
  public:
   NobodyBarges() : Stage(3, cap(1)) {}
@@ -363,8 +363,8 @@ class LimitFalls : public Stage {
   TestBorrower& asking_ = asker(2);
 };
 
-// An inspection that is about to begin loses against an acquirer while a borrower asks that would have waited for its
-// end.
+// An inspection that is about to begin fails because of an acquirer, while a borrower asks that would have waited for
+// the inspection's end.
 class LostInspectionMeetsWish : public Stage {
  public:
   LostInspectionMeetsWish() : Stage(3, cap(2)) {}

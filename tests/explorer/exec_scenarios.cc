@@ -93,7 +93,7 @@ class TwoLeaveAndOneMustStay : public Places {
   std::array<int, 2> left_{};
 };
 
-// No thread waits in stopped slots: a thread that offered itself was woken, or saw the stop and left.
+// No thread waits in stopped slots: a thread that offered itself was woken, or saw the stop and returned.
 class OfferMeetsStop : public Places {
  public:
   OfferMeetsStop() : Places(2, 1) {}
@@ -129,7 +129,7 @@ class StopMeetsTakeAndLeave : public Places {
   bool left_ = false;
 };
 
-// Two misses request threads while one arrives: never more are pending than allowed, and the count ends at zero.
+// Two misses request threads while one arrives: never are more pending than allowed, and the count ends at zero.
 class AskedForAtOnce : public Places {
  public:
   AskedForAtOnce() : Places(3, 2) { places.ask(1); }
@@ -153,9 +153,9 @@ class AskedForAtOnce : public Places {
 
 // ---- the strategy's word ----
 
-// Work is announced, and the thread with the producer role produces it. `role_` is what only the producer touches:
-// the word must order it. The other plain numbers are the scenario's own: the machine switches only at atomics, so they
-// are exact.
+// Work is announced, and the thread with the producer role produces it. `role_` is accessed by the producer only: the
+// word must order it. The other plain numbers belong to the scenario: the machine switches only at atomics, so they are
+// exact.
 class Production : public Scenario {
  public:
   unsigned threads() const override { return threads_; }
@@ -196,7 +196,7 @@ class Production : public Scenario {
   std::string wrong_;
 };
 
-// The producer finds nothing and leaves while work is announced twice.
+// The producer finds nothing and releases the role while work is announced twice.
 class WorkComesAsTheProducerGoes : public Production {
  public:
   WorkComesAsTheProducerGoes() : Production(3) { word.begin(); }
@@ -209,7 +209,8 @@ class WorkComesAsTheProducerGoes : public Production {
   }
 };
 
-// The producer released the role and runs its task; the helper, newly announced work and the producer's return meet.
+// The producer released the role and runs its task; the helper, newly announced work and the producer's return
+// coincide.
 class TheHelperComesAsItReturns : public Production {
  public:
   TheHelperComesAsItReturns() : Production(3) {

@@ -34,7 +34,7 @@ class Scenario {
   virtual ~Scenario() = default;
   virtual unsigned threads() const = 0;
   virtual void run(unsigned thread) = 0;
-  // Called when all threads are done; it reads the newest stores. Returns an empty string if all is well.
+  // Called when all threads are done; it reads the newest stores. Returns an empty string if every check holds.
   virtual std::string verdict() = 0;
 };
 

@@ -199,7 +199,7 @@ class PostOnly final : public exec::Loop {
   exec::Parker& parker_;
 };
 
-// Each change is noted, then posted: the last call of `arrived` sees both.
+// Each change is recorded, then posted: the last call of `arrived` sees both.
 class ChangesShareMail final : public Receiver {
  public:
   void run(unsigned thread) override {

@@ -6,7 +6,7 @@
 namespace carpool::explore {
 namespace {
 
-constexpr When kGap = When{1} << 32;  // room for stores that come in between
+constexpr When kGap = When{1} << 32;  // for stores that come in between
 
 bool acquires(std::memory_order order) {
   return order != std::memory_order_relaxed && order != std::memory_order_release;
@@ -58,7 +58,7 @@ Memory::Location& Memory::at(Cell& cell) {
   return location;
 }
 
-// The number of stores that a reader may read, which are the newest ones.
+// The number of stores that a reader may read: the newest ones.
 unsigned Memory::readable(Location& location, When least) {
   unsigned count = 1;
   while (count < location.count && location.newest(count - 1).when > least) ++count;
@@ -81,7 +81,7 @@ std::uint64_t Memory::load(unsigned thread, Cell& cell, std::memory_order order)
   return read(thread, cell, location, location.newest(age), order);
 }
 
-// Makes room for a store that `age` kept ones come after.
+// Inserts a position for a store that `age` kept stores follow.
 Memory::Store& Memory::insert(Location& location, unsigned age) {
   if (location.count == kKept) {
     std::rotate(location.stores.begin(), location.stores.begin() + 1, location.stores.end());

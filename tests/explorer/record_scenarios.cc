@@ -1,5 +1,5 @@
-// Scenarios of what is read without a lock while it changes: the borrows and restores of the ledger, the history of
-// borrows, the index of entries, a destination that is reclaimed, and a place that is freed.
+// Scenarios of data that is read without a lock while it changes: the borrows and restores of the ledger, the history
+// of borrows, the index of entries, a destination that is reclaimed, and an entry that is freed.
 #include <string>
 #include <vector>
 
@@ -33,7 +33,7 @@ class ScrapeAgainstLeases final : public Stage {
   TestBorrower& asking_ = asker(1);
 };
 
-// The last slot of the ring is written again while it is read: the record is the old one, the new one or missing.
+// The last record of the ring is overwritten while it is read: the reader sees the old one, the new one, or none.
 class HistoryIsRead final : public Scenario {
  public:
   HistoryIsRead() {
@@ -78,7 +78,7 @@ class HistoryBegins final : public Scenario {
   std::string wrong_;
 };
 
-// A block that the index finds is complete.
+// A block that is in the index is complete.
 class IndexFinds final : public Scenario {
  public:
   unsigned threads() const override { return 2; }

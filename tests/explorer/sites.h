@@ -15,7 +15,7 @@ namespace carpool::explore {
 #ifdef __cpp_lib_source_location
 using At = std::source_location;
 #else
-// For a compiler that only analyses the explorer.
+// For a compiler that only analyses the explorer's sources.
 struct At {
   static constexpr At current() { return {}; }
   static constexpr std::uint32_t line() { return 0; }
@@ -29,7 +29,7 @@ class Sites {
  public:
   enum class Part : std::uint8_t { load, store, rmw, success, failure };
 
-  // Notes each site with its orders, for print().
+  // Records each site with its orders, for print().
   void note_all() { noting_ = true; }
   // `control`: what print() names a site, and the order that it then has: "KEY ORDER". One place in the source may be
   // several sites, one for each instance of its template: each call adds a site.
@@ -41,7 +41,7 @@ class Sites {
     if (!noting_ && !no_seq_cst_ && weakened_.empty()) return order;
     return changed(order, part, at);
   }
-  // The scenario that begins does not reach the weakened site, so far.
+  // The scenario that begins has not reached the weakened site so far.
   bool nothing_weakened() const { return !weakened_.empty() && !met_; }
   void begin_scenario() { met_ = false; }
   // A line for each site: "KEY<tab>ORDER<tab>FUNCTION".

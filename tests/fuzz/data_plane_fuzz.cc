@@ -1,6 +1,6 @@
 // data_plane_fuzz: clients and origins together, of both protocols, in the simulated data plane. An input is a plan's
-// script, as data_plane_sim prints and replays it, with noise in the bytes of either side. A request is judged by all
-// oracles unless noise may have reached it; the pool and all other requests always are.
+// script, as data_plane_sim prints and replays it, with noise in the bytes of either side. All oracles judge a request
+// unless noise may have reached it; the pool and all other requests are always judged.
 #include <cstring>
 #include <sstream>
 

@@ -1,4 +1,4 @@
-// PlanMutator: changes one thing of a plan: a number, or an element that it leaves out, repeats or adds.
+// PlanMutator: makes one change to a plan: to a number, or it leaves out, repeats or adds an element.
 #pragma once
 
 #include <algorithm>

@@ -16,8 +16,8 @@ void note_registered(int fd, int epoll, const epoll_event& event);
 Function receiving(int fd);
 Function sending(int fd);
 
-// Registrations are edge-triggered: a call that claims that a socket is not ready owes an event for it. The kernel
-// reports a registration that is modified if the socket is ready.
+// Registrations are edge-triggered: a call that reports a socket as not ready must be followed by an event for it. The
+// kernel reports a registration that is modified if the socket is ready.
 void owe_event(int fd);
 
 }  // namespace system_faults

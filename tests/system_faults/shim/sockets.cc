@@ -34,7 +34,7 @@ int socket(int family, int type, int protocol) noexcept {
 int connect(int fd, const sockaddr* address, socklen_t length) {
   SYSTEM_FAULTS_NEXT(connect);
   if (!fails(Function::connect)) return next(fd, address, length);
-  if (errno == EINTR) next(fd, address, length);  // the connection is made all the same
+  if (errno == EINTR) next(fd, address, length);  // the connection is made nevertheless
   if (errno != EINPROGRESS) errno = static_cast<int>(system_faults::control()->error);
   return -1;
 }
@@ -48,7 +48,7 @@ int accept4(int fd, sockaddr* peer, socklen_t* length, int flags) {
   const int client = next(fd, peer, length, flags);
   system_faults::note_made(client, is_local(fd) ? Made::local : Made::accepted);
   if (!failing || client < 0) return client;
-  ::close(client);  // the client had gone before it was accepted
+  ::close(client);  // the client disconnected before it was accepted
   errno = error;
   return -1;
 }
