@@ -216,8 +216,7 @@ class History {
     world_.set_streams(destination, wire, most);
   }
 
-  // The name resolves to more or fewer addresses, one becomes slow, and connections to others are closed, as
-  // AddressMonitor does.
+  // The name resolves to more or fewer addresses, one becomes slow, connections to others are closed (AddressMonitor).
   void change_addresses() {
     if (chance(30)) return world_.addresses.have(*destinations_[0], 1 + pick(5), milliseconds(pick(30)));
     pool::Endpoint& one = world_.addresses.at(pick(static_cast<std::uint32_t>(world_.addresses.count())));

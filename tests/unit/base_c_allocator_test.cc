@@ -1,4 +1,4 @@
-// Unit tests of c_allocator: a lack of memory is a size that no system has.
+// Unit tests of c_allocator: when memory is exhausted it returns null.
 #include "base/c_allocator.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kTooMuch = SIZE_MAX / 4;
 int asked = 0;
 
-// Finds memory twice, as it says, and then no more.
+// Allocates twice, then fails.
 void give_twice() {
   if (++asked > 2) throw std::bad_alloc();
 }

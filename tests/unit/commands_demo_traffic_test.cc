@@ -9,7 +9,7 @@
 namespace carpool::proxy::demo_tests {
 namespace {
 
-// A proxy as the traffic sees it: the test accepts, reads and responds, or does not.
+// A proxy played by the test, which accepts, reads and responds, or omits one of these.
 class PlayedProxy {
  public:
   PlayedProxy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -58,7 +58,7 @@ std::string decoded(const std::string& text) {
 
 struct Answered {
   Verdict verdict;
-  Json response, patch, after;  // the review's response; its patch; the pod with it applied
+  Json response, patch, after;  // the review's response; its patch; the patched pod
 };
 
 Answered ask(const Json& pod) {

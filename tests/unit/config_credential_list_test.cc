@@ -1,4 +1,4 @@
-// Unit tests of a list of credentials: what its lines say, and how its errors are named.
+// Unit tests of a list of credentials: the meaning of its lines and the text of its errors.
 #include "proxy/config/credential.h"
 
 #include "tests/unit/config_helpers.h"

@@ -1,4 +1,4 @@
-// Configurations that others start carpool with, word for word: they must stay valid.
+// Configurations of other projects that start carpool, word for word: they must stay valid.
 #include "config_helpers.h"
 
 namespace carpool::proxy::config {

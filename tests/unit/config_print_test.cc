@@ -16,7 +16,7 @@ std::string slurp(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// The file, from the first line that contains `mark` on (all of it: ""), equals `text`.
+// The file equals `text`, from the first line that contains `mark` on ("": from the beginning).
 void expect_file(const std::string& name, const std::string& mark, const std::string& text) {
   const std::string path = CARPOOL_SOURCE_DIR "/" + name;
   const std::string now = slurp(path);

@@ -42,7 +42,7 @@
 
 namespace carpool::test {
 
-// Returns a number that is no descriptor of the process, and another one each time.
+// Returns a number that is no descriptor of the process, a different one each time.
 inline int next_memory_fd() {
   static int last = -1;
   return --last;
@@ -163,7 +163,7 @@ class OwnedClients final : public proxy::ClientOwner {
     wire.ended = end;
     tell(wire, {true, wire.room != 0, end});
   }
-  // The client takes bytes again.
+  // The client reads again.
   void make_room(MemoryWire& wire, std::size_t bytes) LOOP_ONLY {
     wire.room = bytes;
     tell(wire, {false, true, false});

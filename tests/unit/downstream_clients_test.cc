@@ -164,7 +164,7 @@ TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
   EXPECT_LT(120'000U, one.outgoing.size());
 }
 
-// A head of 20 bytes, of which one never comes, on stream 3.
+// A head of 20 bytes, one of which never arrives, on stream 3.
 std::string most_of_a_head() {
   return std::string("\0\0\x14\1\5\0\0\0\3", 9) + "\x82\x86\x84";
 }
@@ -223,7 +223,7 @@ TEST_F(AnUnfinishedHead, EndsAtItsTimeThoughTheClientReadsNothing) {
   EXPECT_TRUE(closed()) << "no GOAWAY can be sent";
 }
 
-// The rest of the head is not read either, so its time means nothing.
+// The rest of the head is not read either, so its deadline does not apply.
 TEST_F(AnUnfinishedHead, EndsAtTheIdleTimeoutWhereTheClientLeavesTooMuchUnread) {
   stuck_behind(120'000);
   plane_.pass(4s);
@@ -232,7 +232,7 @@ TEST_F(AnUnfinishedHead, EndsAtTheIdleTimeoutWhereTheClientLeavesTooMuchUnread) 
   EXPECT_TRUE(closed());
 }
 
-// END_STREAM behind the last window of a connection leaves no byte and no request that would wait for it.
+// END_STREAM after the last window of a connection leaves no byte and no request that would wait for it.
 TEST_F(TheDataPlane, LeavesAnHttp2ClientThatNeverOpensTheWindowOfItsConnection) {
   const std::string window("\0\x20\0\0", 4);  // 2 MiB, of a stream
   test::MemoryWire& one = client();

@@ -1,5 +1,5 @@
-// Unit tests of one exchange between a client and an origin in memory: which bytes cross, when a connection is lent
-// again, what is sent again, and how each side learns of the other's end.
+// Unit tests of one exchange between a client and an origin in memory: which bytes are relayed, when a connection is
+// reused, what is retried, and how each side learns of the other's end.
 #include <gtest/gtest.h>
 
 #include "tests/unit/exchange_fixture.h"
@@ -79,7 +79,7 @@ TEST_F(AnExchange, SendsAnOldClientNeitherInterimResponsesNorChunks) {
   EXPECT_TRUE(one.shut || one.gone);
 }
 
-// Both time-outs are due in one turn of the loop.
+// Both timeouts are due in one turn of the loop.
 TEST_F(AnExchange, ResetsAnOldClientWhoseResponseIsTruncatedThoughItsOwnTimeIsOverToo) {
   exec::assume_on_loop();
   test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n");
@@ -157,7 +157,7 @@ TEST_F(AnExchange, LeavesNeitherATimerNorAUserBehind) {
   EXPECT_EQ(0U, snapshot().leases());
 }
 
-// ---- again ----
+// ---- retries ----
 
 TEST_F(AnExchange, TakesNoOtherConnectionThatServedForTheSecondAttempt) {
   test::MemoryWire& one = client();

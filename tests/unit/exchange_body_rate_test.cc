@@ -1,4 +1,4 @@
-// The slowest that a request's body may come, and when a body may travel.
+// Unit tests of the minimum rate of a request's body, and of when a body may be in flight.
 #include "proxy/exchange/body_rate.h"
 
 #include <gtest/gtest.h>

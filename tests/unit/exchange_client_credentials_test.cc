@@ -1,4 +1,4 @@
-// Unit tests of credentials: whose they are, what a client is asked for, and the verdict on a request.
+// Unit tests of client credentials: their owner, the challenge, and the verdict on a request.
 #include "proxy/exchange/client_credentials.h"
 
 #include <gtest/gtest.h>

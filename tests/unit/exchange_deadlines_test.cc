@@ -97,7 +97,7 @@ TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
   }
 }
 
-// Whatever an earlier state left behind, the deadline that is named has a row: the exchange ends the program otherwise.
+// Whatever an earlier state left, the deadline that is named has a row: the exchange aborts the program otherwise.
 TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
   deadlines_.look_at_body(now_);
   deadlines_.measure_body(now_, listen_);

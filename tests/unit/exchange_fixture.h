@@ -1,5 +1,4 @@
-// ExchangeFixture: one exchange between clients and an origin in memory, for the unit tests of what crosses and of what
-// is sent again.
+// ExchangeFixture: one exchange between clients and an origin in memory, for the unit tests of relaying and of retries.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,11 +55,11 @@ class ExchangeFixture : public ::testing::Test {
     plane_.turn();
     return origin;
   }
-  // A client whose request went to the origin, on the first connection.
+  // A client whose request was sent to the origin on the first connection.
   MemoryWire& asked(std::string_view request = kGetRequest) {
     MemoryWire& one = client();
     send(one, request);
-    if (dials() == 0) plane_.pass(std::chrono::seconds(2));  // a large body travels when it streams
+    if (dials() == 0) plane_.pass(std::chrono::seconds(2));  // a large body is in flight once it streams
     EXPECT_NE(0U, dials());
     if (dials() != 0) connect();
     return one;

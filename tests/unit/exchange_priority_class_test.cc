@@ -1,4 +1,4 @@
-// Which class a request belongs to.
+// Unit tests of the priority class of a request.
 #include "proxy/exchange/priority_class.h"
 
 #include <gtest/gtest.h>

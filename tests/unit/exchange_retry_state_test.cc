@@ -13,7 +13,7 @@ class TheRetries : public ::testing::Test {
   RetryOutcome decide(RequestFate fate, Repeatable request = Repeatable::harmless, std::uint32_t max_retries = 1) {
     return retries_.decide(fate, request, max_retries, budget_).outcome;
   }
-  // Spends the budget of the origin.
+  // Uses up the origin's retry budget.
   void spend() {
     budget_.open(0, 0);
     while (budget_.withdraw()) continue;

@@ -1,4 +1,5 @@
-// Where requests go, by the settings of the listener that they came to: a router alone, with no loop and no socket.
+// Unit tests of routing by the settings of the listener that accepted the request: a router alone, without a loop or a
+// socket.
 #include "proxy/exchange/router.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +75,8 @@ class TheRouter : public ::testing::Test {
     point.bind(*net::Address::parse(bound));
     return point;
   }
-  // The label of where it goes, or the Fault's kind, for a request inside CONNECT to `origin`; `sni`: of its client.
+  // Returns the label of the origin, or the Fault's kind, for a request inside CONNECT to `origin`; `sni`: of its
+  // client.
   std::string way_inside(const char* origin, const Target& target, const std::string& sni = {}) {
     exec::assume_on_loop();
     const config::Listen listen;
@@ -85,7 +87,7 @@ class TheRouter : public ::testing::Test {
     const Result<const Route*> route = router->route(inside, true, target);
     return route ? (*route)->origin->destination->label() : std::string(fault_name(route.fault().kind));
   }
-  // The label of where it goes, or the Fault's kind.
+  // Returns the label of the origin, or the Fault's kind.
   std::string way(const config::Listen& listen, const Target& target, std::string_view bound = "127.0.0.1:3128") {
     exec::assume_on_loop();
     const Result<const Route*> route = router->route(point_of(listen, bound), !listen.cert_file.empty(), target);

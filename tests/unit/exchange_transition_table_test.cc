@@ -1,4 +1,5 @@
-// The exchange's tables are proven at compile time; this prints them for the reader and keeps docs/states in step.
+// Unit tests of the exchange's tables, which are proven at compile time: prints them and compares them with
+// docs/states.
 #include "proxy/exchange/transition_table.h"
 
 #include <gtest/gtest.h>

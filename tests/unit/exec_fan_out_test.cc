@@ -1,4 +1,4 @@
-// Unit tests of fan_out: each loop answers once, a loop that is gone ends its part, and no caller waits forever.
+// Unit tests of fan_out: each loop replies once, a loop that ended ends its part, and no caller waits forever.
 #include "exec/fan_out.h"
 
 #include <algorithm>
@@ -196,7 +196,7 @@ TEST(ACoalescedMail, ArrivesAgainWhenItIsPostedByItsReceiver) {
   EXPECT_EQ(3, counter.calls);
 }
 
-// The last write of each thread must be seen: a call that shares a mail that has already been read would be lost.
+// The last write of each thread must be seen: a call that shares a mail that was already read would be lost.
 TEST(ACoalescedMail, LosesNoCallAmongThreads) {
   constexpr int kThreads = 3, kCalls = 20'000;
   auto loop = make_loop();

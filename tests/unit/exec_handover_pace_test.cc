@@ -21,7 +21,7 @@ class Pace : public ::testing::Test {
   void hand_over_in_time(int times) {
     for (int n = 0; n < times * static_cast<int>(HandoverPace::kInTime); ++n) hand_over(kLate - 1ns);
   }
-  // Returns how long hand-overs pause from here; the hand-over afterwards is allowed.
+  // Returns how long hand-overs pause from now on; the hand-over afterwards is allowed.
   Duration pause() {
     if (!pace.paused()) return Duration::zero();
     Duration waited{};

@@ -102,7 +102,7 @@ TEST(LoopProducer, TurnsItsLoopUntilItIsStopped) {
 TEST(LoopProducer, MovesTheLoopBetweenThreadsAndKeepsItWhole) {
   Driven driven(2);
   ASSERT_TRUE(driven.warm());
-  // Now and then a task blocks until the loop has run once more: only another thread can have driven it.
+  // Occasionally a task blocks until the loop has run once more: only another thread can have driven it.
   std::atomic<int> turned{0};
   OnArrive knock([&] {
     turned.fetch_add(1, std::memory_order_release);

@@ -68,7 +68,7 @@ TEST(EveryStrategy, ProducesOnceMoreWhenRequestedWhileItProduces) {
   }
 }
 
-// Or tasks that announce others would nest without a limit.
+// Otherwise tasks that announce others would nest without a limit.
 TEST(EveryStrategy, ProducesNothingInsideOneOfItsTasksThatAnnouncesMore) {
   for (const StrategyMode mode : kAllModes) {
     Scene scene(mode);
@@ -101,7 +101,7 @@ TEST(EveryStrategy, ProducesAtOnceWhatAnotherThreadAnnounces) {
   }
 }
 
-// The owner of a strategy destroys it when no helper of it is left.
+// The owner of a strategy destroys it when no helper of it exists.
 TEST(EveryStrategy, SaysWhichHelpersAreStillToCome) {
   struct Count final : HelperCount {
     void helper_called() override { ++left; }

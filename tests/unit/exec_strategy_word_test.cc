@@ -26,7 +26,7 @@ enum class At : std::uint8_t {
   call,        // about to call the helper
   refused,     // about to reacquire the role
   task,        // runs its task
-  note,        // its task has made one more
+  note,        // its task has announced one more
   again,       // competes for the role again
   execute,     // role reacquired: the task is queued instead
   gone,
@@ -50,7 +50,7 @@ struct World {
 struct Rules {
   bool look_again = true;  // begin() sets REPRODUCING
   bool take_back = true;   // a rejected hand-over reacquires the role
-  bool note = true;        // a task that made one more says so
+  bool note = true;        // a task that announced one more reports it
 };
 
 struct Found {
@@ -150,7 +150,7 @@ class Search {
       case At::execute:
         return to(world, i, At::look);
       case At::task:
-        // Whether this task makes one more: both are explored.
+        // Both are explored: this task announces one more, or none.
         if (world.makes > 0) {
           World more = world;
           --more.makes;

@@ -251,7 +251,7 @@ TEST(ThreadPool, ShrinksToNothingAndGrowsAgain) {
   }
 }
 
-// Jobs that arrive just as the last idle thread leaves.
+// Jobs arrive just as the last idle thread ends.
 TEST(ThreadPool, LosesNoJobToAThreadThatIsLeaving) {
   auto options = sized(0, 2);
   options.idle_timeout = 50us;

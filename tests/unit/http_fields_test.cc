@@ -1,4 +1,4 @@
-// Unit tests of the facts that a head keeps about its fields.
+// Unit tests of the properties that a head records about its fields.
 #include <gtest/gtest.h>
 
 #include <algorithm>

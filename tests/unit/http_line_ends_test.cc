@@ -1,4 +1,4 @@
-// The check of line ends against one that examines a byte at a time.
+// Unit tests of the check of line ends, against one that examines a byte at a time.
 #include <gtest/gtest.h>
 
 #include <ostream>

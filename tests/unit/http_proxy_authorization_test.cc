@@ -1,4 +1,4 @@
-// Unit tests of Proxy-Authorization: which values are credentials, and what they say.
+// Unit tests of Proxy-Authorization: which values are credentials, and what they contain.
 #include "proxy/http/proxy_authorization.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Unit tests of Retry-After: the pauses that it may ask for, and invalid values.
+// Unit tests of Retry-After: the pauses that it may request, and invalid values.
 #include "proxy/http/retry_after.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Unit tests of PrometheusCollectable: every metric of the catalog in prometheus-cpp's model, our text beside the
-// library's, and a scrape through the library's Exposer.
+// Unit tests of PrometheusCollectable: every metric of the catalog in prometheus-cpp's model, our text compared with
+// the library's, and a scrape through the library's Exposer.
 #include "metrics/prometheus_collectable.h"
 
 #include <arpa/inet.h>

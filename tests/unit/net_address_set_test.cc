@@ -1,4 +1,4 @@
-// Unit tests of AddressSet: which of an origin's addresses is dialed, skipped or given up.
+// Unit tests of AddressSet: which of an origin's addresses is dialed, skipped or ejected.
 #include "proxy/net/address_set.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST_F(ABook, FillsUpAnAddressThatIsNew) {
   book.learn(two, now);
   dial(two, 4000);
   book.learn(three, now);
-  // Two thirds of the draws name it, give or take 18; a choice at random would give it a third.
+  // Two thirds of the draws select it, plus or minus 18; a random choice would select it in a third.
   EXPECT_GE(dial(three, 1500)["10.0.0.3:80"], 850) << "of two drawn it wins whenever it is one of them";
 }
 
@@ -203,7 +203,7 @@ TEST_F(ABook, OfNothingOrdersNothing) {
   EXPECT_TRUE(book.order({}, now).empty());
 }
 
-// Tests of the endpoints that the pool sees, and of the connections that make room.
+// Tests of the endpoints that the pool sees, and of connections that are closed for others.
 struct ABookOfAPool : ABook {
   using Balance = pool::Endpoints::Balance;
   ABookOfAPool() : ABook() { told.learn(three, now); }

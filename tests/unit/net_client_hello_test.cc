@@ -1,4 +1,4 @@
-// Tests of read_hello(): the first bytes of OpenSSL, and others made by hand.
+// Unit tests of read_hello(): the first bytes of OpenSSL, and others made by hand.
 #include "proxy/net/tls/client_hello.h"
 
 #include <sys/socket.h>

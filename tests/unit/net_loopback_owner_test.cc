@@ -62,7 +62,7 @@ TEST(LoopbackOwnerDeathTest, IsNotAskedForAgainWhereTheKernelNamesNone) {
     rlimit before{};
     ::getrlimit(RLIMIT_NOFILE, &before);
     const rlimit none{0, before.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);  // as where sock_diag is forbidden, no socket can be made
+    ::setrlimit(RLIMIT_NOFILE, &none);  // no socket can be created, as where sock_diag is forbidden
     const bool first = owner_of_peer(accepted.get()).has_value();
     ::setrlimit(RLIMIT_NOFILE, &before);
     const bool second = owner_of_peer(accepted.get()).has_value();
@@ -216,7 +216,7 @@ TEST(SocketProcessesTest, ReadAgainOnlyAfterAPause) {
   EXPECT_EQ(tasks.submitted, 2);
 }
 
-// The sockets that were found last are known, the first are forgotten, and every question is settled.
+// The sockets that were found last are known, the first are forgotten, and every query has a result.
 TEST(SocketProcessesTest, LookForSocketsWithoutEndAndForgetTheFirst) {
   exec::assume_on_loop();
   SocketProcesses processes("/proc/self/no such directory");
@@ -236,7 +236,7 @@ TEST(SocketProcessesTest, LookForSocketsWithoutEndAndForgetTheFirst) {
   EXPECT_FALSE(processes.find(1, tasks, Clock::now()).known) << "more than are remembered";
 }
 
-// The pause is twenty times as long as the reading took.
+// The pause is twenty times as long as the scan took.
 TEST(SocketProcessesTest, PauseAfterEachReading) {
   exec::assume_on_loop();
   SocketProcesses processes("/proc/self/no such directory");

@@ -1,4 +1,4 @@
-// Which name constraints bound an authority: both kinds of host, or it is refused.
+// Unit tests of name constraints: they bound both kinds of host, or the authority is rejected.
 #include "proxy/net/tls/name_constraints.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-// Returns what is left open by these constraints, in OpenSSL's notation; "" for nothing.
+// Returns what these constraints leave open, in OpenSSL's notation; "": nothing.
 std::string left_open(const std::string& constraints) {
   const Certified made = CertificateDraft()
                              .valid(std::chrono::seconds(0), std::chrono::hours(1))

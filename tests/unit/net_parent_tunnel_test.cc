@@ -12,7 +12,7 @@ namespace {
 // `here` is carpool's end, `there` the proxy's.
 struct ParentTunnelTest : ::testing::Test {
   ParentTunnelTest() { std::tie(here, there) = tcp_pair(); }
-  // Returns what the tunnel says of a response that is whole before it looks.
+  // Returns the tunnel's result for a response that is complete before it is read.
   Result<bool> answered(std::string_view bytes, bool hangup = false) {
     EXPECT_EQ(::send(there.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     if (!bytes.empty()) wait_readable(here.get());

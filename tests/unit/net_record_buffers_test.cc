@@ -1,4 +1,4 @@
-// The buffers of records that a thread keeps.
+// Unit tests of the record buffers that a thread keeps.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

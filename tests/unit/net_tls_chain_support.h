@@ -1,5 +1,5 @@
-// net_tls_chain_support.h: a root, an authority that it issued, and a peer's certificate that this one issued, with
-// lives of their own; and revocation lists.
+// net_tls_chain_support.h: a root, an authority that it issued, and a peer's certificate that this one issued, each
+// with its own lifetime; and revocation lists.
 #pragma once
 
 #include <openssl/pem.h>
@@ -75,7 +75,7 @@ struct Chain {
   Certified root, middle, leaf;
 };
 
-// A client and a server, of which one shows the chain and the other trusts its root and applies these lists.
+// A client and a server: one presents the chain, the other trusts its root and applies these lists.
 class ChainPair {
  public:
   ChainPair(const Chain& chain, const std::string& lists, bool of_the_client, const std::string& version = "1.3")
@@ -101,7 +101,7 @@ class ChainPair {
       client = make(settings);
     }
   }
-  // Connects, and takes what the server sends, tickets included. Returns nullptr if either side refuses the other.
+  // Connects and reads what the server sends, tickets included. Returns nullptr if either side rejects the other.
   std::unique_ptr<Talk> connect() {
     auto talk = std::make_unique<Talk>(*client, *server);
     if (!talk->up || talk->server_refusal) {
@@ -113,7 +113,7 @@ class ChainPair {
     Talk::read(*talk->client, 1);
     return talk;
   }
-  // Replaces the client by one that has the sessions that a new process receives.
+  // Replaces the client by one with the sessions that a new process receives.
   void hand_over() {
     auto next = make(client->settings());
     for (const std::string& session : client->hand_out("localhost:443", 8)) {

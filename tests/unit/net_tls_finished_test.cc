@@ -1,10 +1,10 @@
-// A server's handshake after its first step, of which only the client's Finished may be missing.
+// Unit tests of a server's handshake after its first step, when only the client's Finished may be missing.
 #include "tests/unit/net_tls_chain_support.h"
 
 namespace carpool::proxy::tls {
 namespace {
 
-// Returns what lacks_finished_only() says once the server has answered the client's first message.
+// Returns the result of lacks_finished_only() after the server has responded to the client's first message.
 bool lacks_finished_only(ClientContext& from, ServerContext& to) {
   auto [here, there] = net::tcp_pair();
   net::prepare_socket(here.get());

@@ -1,4 +1,4 @@
-// A peer that sends TLS messages without data: it costs CPU time, and its connection fails after a few of them.
+// Unit tests of a peer that sends TLS messages without data: they cost CPU time, and the connection fails after a few.
 #include <openssl/pem.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Revocation lists over the whole chain, for the certificates of clients and of origins.
+// Unit tests of revocation lists over the whole chain, for the certificates of clients and of origins.
 #include "tests/unit/net_tls_chain_support.h"
 
 namespace carpool::proxy::tls {
@@ -6,7 +6,7 @@ namespace {
 
 class TlsRevocation : public ::testing::TestWithParam<bool> {
  protected:
-  // Returns why the chain is refused; empty: it is not.
+  // Returns why the chain is rejected; empty: it is accepted.
   std::string refusal(const std::string& lists) {
     ChainPair pair(chain, lists, GetParam());
     return pair.connect() != nullptr ? "" : pair.refusal;

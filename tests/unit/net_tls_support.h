@@ -1,4 +1,4 @@
-// net_tls_support.h: two TLS transports that talk to each other over loopback, driven by hand.
+// net_tls_support.h: two TLS transports connected over loopback, driven by the test.
 #pragma once
 
 #include <optional>

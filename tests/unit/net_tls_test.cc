@@ -12,7 +12,7 @@ ServerSettings only_tls12() {
   return settings;
 }
 
-// Reads what the server sends on its own after the handshake.
+// Reads what the server sends by itself after the handshake.
 bool read_tickets(Talk& talk) {
   while (net::wait_readable(talk.client->fd(), 0) && talk.client->no_data_pending()) {
   }
@@ -138,7 +138,7 @@ TEST(Tls, AcceptsAnythingWhenItIsToldNotToVerify) {
 }
 
 TEST(Tls, ShowsItsOwnCertificateWhenAsked) {
-  const auto known = serve();  // stands in for the client's own certificate
+  const auto known = serve();  // replaces the client's own certificate
   ServerSettings strict = only_tls12();
   strict.client_ca = known->certificate_pem();
   const auto server = serve(strict);
@@ -278,7 +278,7 @@ TEST(Tls, AStreamOutlivesItsContext) {
   auto client = trust(*server);
   Talk talk(*client, *server);
   client.reset();
-  EXPECT_TRUE(read_tickets(talk));  // stores tickets in a store of which only it knows
+  EXPECT_TRUE(read_tickets(talk));  // stores tickets in a store of its own
   Talk::write(*talk.client, "still here");
   EXPECT_EQ(Talk::read(*talk.server), "still here");
 }

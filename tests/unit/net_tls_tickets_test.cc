@@ -1,4 +1,4 @@
-// Session tickets of clients that show a certificate.
+// Unit tests of session tickets of clients that present a certificate.
 #include <array>
 
 #include "proxy/net/tls/ticket_keys.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A client with a certificate of its own that ends after this time, and servers that demand it.
+// A client whose certificate expires after this time, and servers that require one.
 class TicketsOfACertificate {
  public:
   explicit TicketsOfACertificate(std::chrono::seconds life, const std::string& version) {
@@ -26,7 +26,7 @@ class TicketsOfACertificate {
     settings.key_file = key.path();
     client = trust(*server, settings);
   }
-  // Connects, and takes what the server sends, tickets included.
+  // Connects and reads what the server sends, tickets included.
   std::unique_ptr<Talk> connect() {
     auto talk = std::make_unique<Talk>(*client, *server);
     if (!talk->up || talk->server_refusal) return nullptr;
@@ -87,7 +87,7 @@ class TlsTicketKeys : public ::testing::TestWithParam<const char*> {
     server = std::move(*made);
     client = trust(*server);
   }
-  // Connects and takes the ticket. Returns true if it resumed a session.
+  // Connects and stores the ticket. Returns true if it resumed a session.
   bool resumes() {
     Talk talk(*client, *server);
     EXPECT_TRUE(talk.up);

@@ -1,4 +1,5 @@
-// A session ends with the first of the certificates and revocation lists that its verification relied on.
+// Unit tests of the lifetime of a session: it ends with the first of the certificates and revocation lists that its
+// verification relied on.
 #include <ctime>
 
 #include "proxy/net/tls/ticket.h"
@@ -11,7 +12,7 @@ namespace {
 constexpr auto kBrief = 3s;
 constexpr const char* kVersions[] = {"1.2", "1.3"};
 
-// A pair whose root, intermediate authority or list of either ends after kBrief.
+// A pair whose root, intermediate authority or list of either expires after kBrief.
 struct Ending {
   Ending(std::string what, const Lives& lives, std::chrono::seconds list_of_root, std::chrono::seconds list_of_middle,
          bool of_the_client, const std::string& version)
@@ -44,7 +45,7 @@ void expect_resumption(Ending& one) {
   EXPECT_TRUE(again->server->security().resumed) << one.name;
 }
 
-// Connects all of them in turns, so that each ticket comes from a resumption a moment before, until each verification
+// Connects all of them in turns, so that each ticket comes from a resumption shortly before, until each verification
 // has failed.
 void expect_ends(std::vector<Ending>& all) {
   const Instant limit = Clock::now() + 20s;
@@ -118,7 +119,7 @@ TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
   EXPECT_EQ(judged(), SSL_TICKET_RETURN_IGNORE_RENEW);
 }
 
-// The certificates are verified before the ticket is made, and the second in which they end may lie between.
+// The certificates are verified before the ticket is created; the second in which they expire may lie in between.
 TEST(TlsTicket, WhoseTrustEndsWhileItIsMadeLivesASecondAndIsWorthNothing) {
   const Chain chain;
   ChainPair pair(chain, "", false);

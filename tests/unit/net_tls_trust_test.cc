@@ -13,7 +13,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-// A certificate of its own authority, valid until 2120.
+// A certificate issued by its own authority, valid until 2120.
 struct Pem {
   const char *certificate, *key;
 };

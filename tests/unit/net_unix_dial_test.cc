@@ -1,4 +1,4 @@
-// Dials to Unix sockets: the connection itself, and the faults when there is none.
+// Unit tests of dials to Unix sockets: the connection itself, and the faults if there is none.
 #include <sys/stat.h>
 
 #include <optional>
@@ -75,7 +75,7 @@ TEST_F(UnixDialTest, NamesASocketWithoutAProcess) {
   EXPECT_NE(fault->detail.find("no process listens on the socket"), std::string::npos) << fault->detail;
 }
 
-// connect() fails at once when the accept queue is full, and no event announces room.
+// connect() fails at once when the accept queue is full, and no event reports space.
 TEST_F(UnixDialTest, WaitsForRoomInAFullAcceptQueue) {
   const Fd listener = listen_on(at("app.sock"), 0);
   const Fd filler = connect_to(address(at("app.sock")));

@@ -1,4 +1,4 @@
-// Unit tests of the audit: it says what is kept and what was counted, and nothing while they agree.
+// Unit tests of the audit: it reports what is stored and what was counted, and nothing while they agree.
 #include "pool/core/audit_report.h"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ class AutoSized : public test::PoolScene {
     limits.max_size = 16;
   }
   std::uint32_t size() { return snapshot().size; }
-  // `count` answers to the user of a lease.
+  // Records `count` responses for the user of a lease.
   void answered(TestBorrower& one, int count, Duration took, std::uint16_t status = 200) {
     world.on(one.loop());
     for (int n = 0; n < count; ++n) one.lease.note_response(status, took);
@@ -151,7 +151,7 @@ TEST_F(AutoSized, ShrinkingClosesIdleConnectionsAtOnceAndLentOnesOnReturn) {
 
 TEST_F(AutoSized, SlowerResponsesTakeAGrowthBack) {
   const std::vector<TestBorrower*> all = grown_to_4();
-  measure();  // settles
+  measure();  // the effect of the change
   answered(*all[0], 100, milliseconds(10));
   measure();
   EXPECT_EQ(size(), 2U) << "twice the time with twice the size";
@@ -170,7 +170,7 @@ TEST_F(AutoSized, RefusedDialsLeaveTheConnectionsThatTheOriginAccepted) {
   world.on(0);
   destination().sweep(world.now);
   EXPECT_EQ(size(), 8U);
-  measure();  // settles; the dials have not ended
+  measure();  // the effect of the change; the dials have not ended
   world.dialed();
   while (!world.dials.empty()) world.dial_failed();
   world.deliver_all();

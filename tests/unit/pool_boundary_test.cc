@@ -1,5 +1,5 @@
-// Unit tests of a destination at its boundaries: limits that are just reached, places and messages that are on their
-// way, and the decisions that these change.
+// Unit tests of a destination at its boundaries: limits that are just reached, entries and messages in flight, and the
+// decisions that these change.
 #include <gtest/gtest.h>
 
 #include "pool/core/pool.h"
@@ -56,7 +56,7 @@ TEST_F(AtABoundary, RefusesOneWhoComesBackAfterTheStop) {
   limits.size = 1;
   TestBorrower& first = leased();
   TestBorrower& next = waiting({}, 1);
-  first.release();  // the grant is on its way
+  first.release();  // the grant is in flight
   destination().stop(world.now);
   rest(seconds(20));
   world.deliver_all();

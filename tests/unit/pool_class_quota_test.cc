@@ -213,8 +213,8 @@ TEST_F(Classes, NewLimitsChangeTheShares) {
   EXPECT_EQ(served(low), 4);
 }
 
-// A borrower that keeps asking is always served eventually, whatever its class and client, and the highest class never
-// finds less than its share.
+// A borrower that asks repeatedly is always served eventually, whatever its class and client, and the highest class is
+// never left less than its share.
 TEST_F(Classes, StarveNobodyWhateverComes) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);

@@ -1,5 +1,5 @@
-// Unit tests of the pause that an origin asks for with Retry-After: waiting requests are held in order, then one is a
-// trial.
+// Unit tests of the pause that an origin requests with Retry-After: waiting requests are held in order, then one of
+// them is a trial.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -26,12 +26,12 @@ class Cooled : public test::PoolScene {
     where->wake(world.now);
     world.deliver_all();
   }
-  // A wake-up that was requested for something earlier requests the next one.
+  // A wake-up that was requested for an earlier reason requests the next one.
   void wake_at(Instant when) {
     while (world.now < when && !HasFailure()) wake_when_asked();
     EXPECT_EQ(world.now, when);
   }
-  // A connection that is idle, and the pause.
+  // An idle connection, and the pause.
   void cool(Duration time) {
     idle_connection();
     destination().cool_down(time, 429, world.now);
@@ -46,7 +46,7 @@ class Cooled : public test::PoolScene {
     for (const TestBorrower* one : all) count += one->state == State::leased ? 1 : 0;
     return count;
   }
-  // The first of them has no response in its time, so the second is a trial, too.
+  // The first of them gets no response in time, so the second is a trial, too.
   std::vector<TestBorrower*> two_trials_of(int count) {
     cool(seconds(5));
     std::vector<TestBorrower*> all = line_of(count);
@@ -126,7 +126,7 @@ TEST_F(Cooled, ATrialWithoutAResponseIsFollowedByTheNext) {
   cool(seconds(5));
   const std::vector<TestBorrower*> all = line_of(4);
   wake_when_asked();
-  all[0]->discard(CloseCause::error);  // its connection broke
+  all[0]->discard(CloseCause::error);  // its connection failed
   ASSERT_EQ(world.dials.size(), 1U) << "one dial, for one trial";
   world.dialed();
   world.deliver_all();
@@ -186,7 +186,7 @@ TEST_F(Cooled, ATrialWhoseBorrowerLeftOnTheWayIsFollowedByTheNext) {
   const std::vector<TestBorrower*> all = line_of(3);
   world.now += seconds(5);
   world.on(0);
-  destination().wake(world.now);  // the grant is in the mail
+  destination().wake(world.now);  // the grant is in flight
   all[0]->cancel();
   world.deliver_all();
   EXPECT_EQ(leased_among(all), 1);

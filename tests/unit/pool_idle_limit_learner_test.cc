@@ -16,7 +16,7 @@ using test::TestBorrower;
 
 class AKeepAlive : public testing::Test {
  protected:
-  // Closes far apart.
+  // Closes that are far apart.
   void ends(std::initializer_list<Duration> rests, bool left = false) {
     for (const Duration rested : rests) {
       now += seconds(1);

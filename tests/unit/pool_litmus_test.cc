@@ -45,7 +45,7 @@ struct ByPlainStores {
 template <class How>
 class Litmus {
  public:
-  // Returns the rounds in which both looked too early; stops at the first when `enough`.
+  // Returns the rounds in which both read too early; stops at the first one if `enough`.
   std::uint64_t run(std::uint64_t rounds, bool enough) {
     std::thread other([this] { play(1); });
     for (std::uint64_t done = 0; done < rounds && !(enough && missed_ != 0); done += kAtOnce) {
@@ -115,7 +115,7 @@ class Litmus {
   std::uint64_t missed_ = 0;
 };
 
-// A million here, ten million in the long form: on a loaded machine each round costs more.
+// A million here, ten million in the long form: on a busy machine each round costs more.
 std::uint64_t rounds() {
   const char* asked = std::getenv("CARPOOL_LITMUS_ROUNDS");
   if (asked != nullptr) return std::strtoull(asked, nullptr, 10);

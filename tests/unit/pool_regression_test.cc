@@ -186,7 +186,7 @@ TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowIsReplaced) {
   EXPECT_EQ(taker.state, State::leased);
 }
 
-// L-B4: a connection that completes after its borrower has left belongs to no one until a sweep finds it.
+// L-B4: a connection that completes after its borrower has cancelled has no owner until a sweep finds it.
 TEST_F(PoolRegression, ALateConnectionServesTheNextBorrower) {
   TestBorrower& gone = waiting();
   gone.cancel();

@@ -1,4 +1,5 @@
-// Unit tests of SizeController against an origin in virtual time: what the size converges to, and how far it swings.
+// Unit tests of SizeController against an origin in virtual time: the size that it converges to, and how far it
+// oscillates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// An origin that serves `at_once` requests in `service` each, and shares itself among more. Beyond `refuses` requests
-// it answers 503, beyond `accepts` connections it refuses dials.
+// An origin that serves `at_once` requests in `service` each, and divides itself among more. Beyond `refuses` requests
+// it responds with 503, beyond `accepts` connections it refuses dials.
 struct ModelOrigin {
   double at_once = 8;
   Duration service = milliseconds(20);
@@ -28,7 +29,7 @@ class Model {
  public:
   Model(std::uint32_t least, std::uint32_t most) : controller(least, most) {}
 
-  // `clients` send one request after the other for `time`, seen every half second, as by the sweep.
+  // `clients` send one request after the other for `time`, sampled every half second, as by the sweep.
   void run(double clients, Duration time) {
     for (const Instant end = now_ + time; now_ < end;) {
       now_ += milliseconds(500);
@@ -43,14 +44,14 @@ class Model {
     }
   }
   std::uint32_t size() const { return controller.size(); }
-  // The sizes since this was called last.
+  // The sizes since the last call.
   std::pair<std::uint32_t, std::uint32_t> swing() {
     const auto [low, high] = std::minmax_element(sizes_.begin(), sizes_.end());
     const std::pair<std::uint32_t, std::uint32_t> found{*low, *high};
     sizes_ = {size()};
     return found;
   }
-  // The changes since this was called last.
+  // The changes since the last call.
   std::map<std::string_view, int> reasons() { return std::exchange(reasons_, {}); }
   double noise = 0;  // medians vary by this part
 
@@ -271,7 +272,7 @@ TEST(SizeController, RefusedDialsLeaveTheConnectionsThatTheOriginAccepted) {
   EXPECT_LE(high, 21U);
 }
 
-// ---- single looks ----
+// ---- single samples ----
 
 LoadSample waiting_for_more(std::uint64_t responses, Duration median) {
   LoadSample seen;

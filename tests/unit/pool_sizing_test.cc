@@ -200,7 +200,7 @@ TEST(AnAdvice, IsNotBoundByTheSizeThatWasMeasured) {
   EXPECT_EQ(advice->current.p99_wait, milliseconds(180));
 }
 
-// Forty clients on four connections, each asking five times as fast as it is answered.
+// Forty clients on four connections, each sending five times as fast as it is served.
 std::vector<BorrowRecord> prompt_clients() {
   std::vector<BorrowRecord> borrows;
   for (int round = 0; round < 5; ++round) {

@@ -17,7 +17,7 @@ constexpr Duration kSlowStart = seconds(10);
 
 class TwoAddresses : public testing::Test {
  protected:
-  // `count` requests, each over before the next one; returns how many went to one_.
+  // `count` requests, one after the other; returns how many went to one_.
   int requests(int count, Instant now = kSpreadStart + std::chrono::hours(1)) {
     int first = 0;
     for (int n = 0; n < count; ++n) {
@@ -92,7 +92,7 @@ class ThreeAddresses : public test::PoolScene {
  protected:
   ThreeAddresses() : PoolScene(6) {}
   void spread(std::size_t count = 3) { world.addresses.have(destination(), count); }
-  // A request, and what it causes.
+  // One request and its effects.
   void serve() {
     TestBorrower& one = leased();
     while (!world.dials.empty()) world.dialed();
@@ -132,7 +132,7 @@ TEST_F(ThreeAddresses, GetASessionEachAndAnEvenShareOfTheStreams) {
   spread();
   expect_even(300);
   EXPECT_EQ(snapshot().alive(), 3U);
-  // After a rest, also what must not be repeated.
+  // After an idle time, also a request that must not be retried.
   rest(std::chrono::minutes(2));
   for (int n = 0; n < 90; ++n) {
     TestBorrower& post = asker();

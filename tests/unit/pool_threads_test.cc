@@ -135,7 +135,7 @@ class Runner {
     if (claim.kind == EventClaim::Kind::stale) return;
     auto& socket = static_cast<Socket&>(*claim.pooled);
     ++socket.seen_events;
-    // Treats the event as a hangup.
+    // Handles the event as a hangup.
     if (claim.kind == EventClaim::Kind::inspecting) end_inspection(event.index, false, CloseCause::peer_closed, now);
   }
   Destination& any() { return *destinations_[random_() % destinations_.size()]; }
@@ -256,7 +256,7 @@ TEST(Loops, ShareOneConnectionAndForgetNoWaiter) {
   run(plan);
 }
 
-// The lost wake-up: in each round one thread releases the only connection while the other asks for it. If both look
+// The lost wake-up: in each round one thread releases the only connection while the other asks for it. If both read
 // before they publish, the borrower waits forever: no other thread wakes it.
 class Round {
  public:

@@ -26,7 +26,7 @@ class PoolUserRegression : public PoolScene {
 };
 
 // J#6254: the total timeout does not run while a request is queued: the request leaves the queue long after its client
-// gave up, and takes a connection.
+// disconnected, and takes a connection.
 TEST_F(PoolUserRegression, ATimedOutWaiterDoesNotBlockTheQueue) {
   TestBorrower& holder = leased(0);
   TestBorrower& other = leased(0);

@@ -1,4 +1,4 @@
-// Access rules of the admin endpoint.
+// Unit tests of the access rules of the admin endpoint.
 #include "proxy/server/admin/access_rules.h"
 
 #include <gtest/gtest.h>

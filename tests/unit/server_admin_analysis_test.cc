@@ -1,4 +1,4 @@
-// Leaks, explanations, advice and replays as the admin endpoint tells them.
+// Unit tests of leaks, explanations, advice and replays in the admin endpoint's responses.
 #include "proxy/server/admin/handlers/analysis.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Packed answers, and the pool that zlib's contexts come from.
+// Unit tests of compressed responses, and of the pool of zlib's contexts.
 #include "proxy/server/admin/gzip.h"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@
 
 namespace carpool::proxy {
 
-// The pool's queue and its reserve: what they accept waits for the test.
+// The pool's queue and its reserve: what they accept waits until the test runs it.
 class HeldThreads final : public exec::Executor, public exec::TryExecutor {
  public:
   bool execute(exec::TaskPtr task) override {
@@ -93,7 +93,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   }
   void end_response() override { --responses_; }
   void stops_listening() override { --listeners_; }
-  // The loop lends itself: it is the thread that runs the connection.
+  // The loop is the thread that runs the connection.
   bool submit(exec::TaskPtr task) override {
     ++runs_;
     if (no_tasks_) return false;
@@ -129,7 +129,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
     client_.receive({buffer, static_cast<std::size_t>(received)});
     return true;
   }
-  // Exchanges bytes until neither side has any.
+  // Exchanges bytes until neither side has output.
   void talk() {
     for (int idle = 0; idle < 2;) {
       tell();

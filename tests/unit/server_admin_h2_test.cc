@@ -1,5 +1,5 @@
-// An HTTP/2 connection to the admin endpoint as a producer: which thread produces which response, and what goes on
-// meanwhile.
+// Unit tests of an HTTP/2 connection to the admin endpoint as a producer: which thread produces which response, and
+// what continues meanwhile.
 #include "tests/unit/server_admin_h2_support.h"
 
 #include <algorithm>
@@ -326,7 +326,7 @@ TEST_F(AdminH2, ResetsAStreamThatIsLateAndEndsAConnectionWhoseClientReadsNothing
   while (!threads_.queued.empty()) threads_.run_first(threads_.queued);
   pass(29s);
   char buffer[65536];
-  for (int i = 0; i < 6; ++i) {  // the client reads some, so that bytes wait since then only
+  for (int i = 0; i < 6; ++i) {  // the client reads some, so that the oldest unsent byte is from now
     EXPECT_GT(::recv(far_.get(), buffer, sizeof buffer, 0), 0);
     loop_.turn();
     while (!threads_.queued.empty()) threads_.run_first(threads_.queued);

@@ -1,5 +1,5 @@
-// Unit tests of the history behind the page's plots: rates, quantiles, the bound of its memory, origins that come and
-// go.
+// Unit tests of the history behind the page's plots: rates, quantiles, the bound of its memory, origins that appear and
+// disappear.
 #include "proxy/server/admin/history.h"
 
 #include <gtest/gtest.h>

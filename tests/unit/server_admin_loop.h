@@ -1,4 +1,4 @@
-// A program and a loop for tests of the admin endpoint's connections: the loop turns when the test says so.
+// A program and a loop for tests of the admin endpoint's connections: the test runs each turn of the loop.
 #pragma once
 
 #include <poll.h>
@@ -43,12 +43,12 @@ class Program final : public admin::AdminView {
   std::vector<std::string> warm_ups_failed() const override { return {}; }
   std::string config() const override { return {}; }
 
-  std::size_t count = 500;  // of pools: a long answer
+  std::size_t count = 500;  // of pools: a long response
   bool out_of_memory = false;
   mutable std::function<void()> meanwhile;  // once, while a response is produced
 };
 
-// A loop that turns when the test says so, on a clock of the test's own.
+// A loop whose turns and clock the test controls.
 class HandLoop final : public exec::Loop {
  public:
   exec::LoopId id() const override { return 0; }

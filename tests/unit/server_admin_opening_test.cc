@@ -1,4 +1,4 @@
-// A connection to the admin endpoint until its protocol is known, in plain text and over TLS.
+// Unit tests of a connection to the admin endpoint until its protocol is known, in plain text and over TLS.
 #include "proxy/server/admin/admin_opening.h"
 
 #include <gtest/gtest.h>

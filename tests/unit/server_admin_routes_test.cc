@@ -1,4 +1,4 @@
-// The admin routes, asked as functions: what each says, in which form, and to which methods.
+// Unit tests of the admin routes, called as functions: the content and form of each, and its methods.
 #include "proxy/server/admin/routes.h"
 
 #include <gtest/gtest.h>
@@ -309,7 +309,7 @@ TEST_F(Routes, SetsTheLogsLevelFromTheQueryOrAJsonBody) {
   }
 }
 
-// Overlooked, such a dry_run made the real thing of it.
+// If it were ignored, such a dry_run would perform the reload.
 TEST_F(Routes, RefusesAQueryThatIsNotWellEncodedInsteadOfOverlookingIt) {
   for (const char* target : {"/reload?dry_run=1%00", "/reload?dry_run=%zz", "/reload?dry_run=%1"}) {
     EXPECT_EQ(ask(target, "POST").status, 400) << target;

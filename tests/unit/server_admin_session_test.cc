@@ -1,4 +1,5 @@
-// A client of the admin endpoint and a long answer: what is made when, and what is left of it when the client leaves.
+// Unit tests of a client of the admin endpoint with a long response: when each part is produced, and what remains of it
+// when the client disconnects.
 #include "metrics/registry.h"
 #include "proxy/server/admin/admin_session.h"
 
@@ -24,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One client, and the tasks of its session, which run when the test says so.
+// One client, and the tasks of its session, which the test runs.
 class AdminClient : public testing::Test, public AdminConnection::Owner {
  protected:
   using Pair = std::array<int, 2>;
@@ -86,7 +87,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
     ASSERT_EQ(::send(far_.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     loop_.turn();
   }
-  // The next task. False: it threw.
+  // Runs the next task. Returns false if it threw.
   bool run_task() {
     exec::TaskPtr task = std::move(tasks_.front());
     tasks_.pop_front();
@@ -101,7 +102,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
     if (n > 0) received_.append(buffer, static_cast<std::size_t>(n));
     return n > 0;
   }
-  // Reads whatever comes, and every task runs, until nothing more happens.
+  // Reads everything that arrives and runs every task, until nothing more happens.
   void serve() {
     for (;;) {
       if (!tasks_.empty()) {
@@ -241,7 +242,7 @@ TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeRespon
   EXPECT_FALSE(complete()) << "it does not look complete";
 }
 
-// A response without chunks ends with its connection: cut off, it must not look complete.
+// A response without chunks ends with its connection: a truncated one must not look complete.
 class AdminTcpClient : public AdminClient {
  protected:
   AdminTcpClient() : AdminClient(tcp_pair()) {}

@@ -1,4 +1,5 @@
-// Long answers: their pieces are the bytes of the whole, their steps are bounded, and gzip's context comes back.
+// Unit tests of long responses: their pieces are the bytes of the whole, their steps are bounded, and gzip's context is
+// released.
 #include "proxy/server/admin/streamed_body.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Shared by tests of the admin endpoint: a program that exists only as data, and the whole body of a response.
+// Shared by tests of the admin endpoint: a program that consists of data only, and the whole body of a response.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How carpool stops, step by step, without a server.
+// Unit tests of how carpool stops, step by step, without a server.
 #include "proxy/server/drain.h"
 
 #include <gtest/gtest.h>

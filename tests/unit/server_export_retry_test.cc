@@ -1,4 +1,4 @@
-// Unit tests of when an export is sent again.
+// Unit tests of the retries of an export.
 #include "proxy/server/otlp/export_retry.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Files that a reload reads: which changes are noticed, when, and which are none.
+// Unit tests of the files that a reload reads: which changes are noticed and when, and which events are no change.
 #include "proxy/server/reload/file_watch.h"
 
 #include <gtest/gtest.h>

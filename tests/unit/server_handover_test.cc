@@ -1,4 +1,4 @@
-// The messages between a process and its successor.
+// Unit tests of the messages between a process and its successor.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Certificates of intercepted origins: signed with the configuration, and renewed before they expire.
+// Unit tests of the certificates of intercepted origins: signed with the configuration, and renewed before they expire.
 #include "proxy/server/intercept_leaves.h"
 
 #include <gtest/gtest.h>

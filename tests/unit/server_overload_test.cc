@@ -1,4 +1,4 @@
-// When carpool sheds what, and what a kernel says of memory.
+// Unit tests of the shed levels, and of what a kernel reports about memory.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -116,9 +116,9 @@ bool uses_the_reserve_up() {
   if (memory_reserve::refill() != kSlices || memory_reserve::kept() == 0) return false;
   rlimit none{};
   ::getrlimit(RLIMIT_AS, &none);
-  none.rlim_cur = 1;  // from here on malloc has what it has
+  none.rlim_cur = 1;  // malloc cannot grow from here on
   ::setrlimit(RLIMIT_AS, &none);
-  static std::array<void*, 100'000> all;  // no stack can grow now
+  static std::array<void*, 100'000> all;  // no stack can grow from here on
   try {
     for (void*& one : all) one = ::operator new(50'000);
   } catch (const std::bad_alloc&) {
@@ -192,7 +192,7 @@ TEST(FreeMemory, IsNotReturnedAgainIfMallocCouldNotReturnIt) {
   EXPECT_EQ(trimmed_after(rule, {kMiB, 6 * kMiB, 6 * kMiB, 6 * kMiB, 6 * kMiB}), 5U) << "less is left than before";
 }
 
-// Blocks of pages between blocks that stay: what malloc by itself keeps. 15 of the 16 pages of each are whole.
+// Blocks of pages between blocks that remain: what malloc by itself keeps. 15 of the 16 pages of each are free.
 TEST(FreeMemory, IsResidentUntilItIsGivenBack) {
   std::vector<std::unique_ptr<char[]>> gone, stays;
   for (int i = 0; i < 500; ++i) {

@@ -1,4 +1,4 @@
-// A start with closed standard streams, in a child process: the test's own stay open.
+// Unit tests of a start with closed standard streams, in a child process: the test's own stay open.
 #include "proxy/server/standard_streams.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Unit tests of the schedule of a token as a table: what happened, when, and what is to be done next.
+// Unit tests of the schedule of a token as a table: what happened, when, and the next action.
 #include "proxy/server/oauth2/token_schedule.h"
 
 #include <gtest/gtest.h>

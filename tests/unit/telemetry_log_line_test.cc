@@ -1,4 +1,4 @@
-// Unit tests of log lines: both formats, and that no outside data breaks out of its field.
+// Unit tests of log lines: both formats, and that external data cannot break out of its field.
 #include "proxy/telemetry/log_line.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Unit tests of log output through a real pipe, with a reader that reads and one that sleeps.
+// Unit tests of log output through a real pipe, with a reader that reads and one that does not.
 #include "proxy/telemetry/log_output.h"
 
 #include <fcntl.h>
@@ -118,7 +118,7 @@ TEST(Log, NeverWaitsForAReaderThatSleepsButCountsWhatItDrops) {
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 2000; ++i) info("test", big);  // far more than a pipe holds
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
-  stop();  // gives up on the reader after a bounded time
+  stop();  // abandons the reader after a bounded time
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
   const std::size_t written = count(pipe.read_all(), "\n");
   EXPECT_GT(written, 10U);
@@ -172,7 +172,7 @@ class FullFile {
   rlimit before_{};
 };
 
-// Writes a line, then one that the file has no room for, then makes room, then writes another.
+// Writes a line, then one for which the file has no space, then makes space, then writes another.
 std::string log_through(const FullFile& file) {
   const std::uint64_t before = dropped();
   EXPECT_TRUE(start({Level::info, Format::text, file.fd()}));

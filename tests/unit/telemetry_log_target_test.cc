@@ -1,4 +1,4 @@
-// Unit tests of the places where lines of a log go: files that are renamed, a syslog socket, systemd's journal.
+// Unit tests of the targets of a log: files that are renamed, a syslog socket, systemd's journal.
 #include "proxy/telemetry/log_target.h"
 
 #include <gtest/gtest.h>

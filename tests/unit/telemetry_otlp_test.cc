@@ -1,5 +1,5 @@
-// Unit tests of spans in OTLP's encoding, of what stands around them, and of the buffer in which they wait. The numbers
-// of the fields are those of opentelemetry-proto; the end-to-end tests read the same bytes with its own classes.
+// Unit tests of spans in OTLP's encoding, of the envelope around them, and of the buffer in which they wait. The field
+// numbers are those of opentelemetry-proto; the end-to-end tests read the same bytes with its own classes.
 #include <gtest/gtest.h>
 
 #include <chrono>

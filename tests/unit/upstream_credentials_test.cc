@@ -1,4 +1,5 @@
-// Unit tests of the fields that an origin's requests get: which connections may carry them, and files that change.
+// Unit tests of the fields that are set on an origin's requests: which connections may carry them, and files that
+// change.
 #include "proxy/upstream/origin/credentials.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Unit tests of the retry table: the requests that may be sent again, and the proof that each needs.
+// Unit tests of the retry table: the requests that may be sent again, and the reason that each needs.
 #include "proxy/upstream/retry_policy.h"
 
 #include <gtest/gtest.h>

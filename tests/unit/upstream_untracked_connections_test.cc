@@ -1,4 +1,4 @@
-// Unit tests of the look for connections that are in no pool.
+// Unit tests of the search for connections that are in no pool.
 #include "proxy/upstream/untracked_connections.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// WarmUp and the dialer alone, on virtual time.
+// Unit tests of WarmUp and the dialer, on virtual time.
 #include "proxy/upstream/warm_up.h"
 
 #include <gtest/gtest.h>
