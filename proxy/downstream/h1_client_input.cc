@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"

@@ -2,14 +2,14 @@
 // plain functions.
 #pragma once
 
-#include "proxy/server/admin/access_rules.h"
-#include "proxy/server/admin/control.h"
 #include "proxy/server/admin/request.h"
 #include "proxy/server/admin/response.h"
-#include "proxy/server/admin/route_kind.h"
-#include "proxy/server/admin/view.h"
 
 namespace carpool::proxy::admin {
+
+class AdminControl;
+class AdminView;
+struct Rules;
 
 Response handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control);
 

@@ -12,7 +12,7 @@
 #include "metrics/registry.h"
 #include "proxy/config/options.h"
 #include "proxy/exchange/exchange_context.h"
-#include "proxy/server/admin/handlers/pools.h"
+#include "proxy/server/admin/handlers/metrics.h"
 #include "proxy/server/admin/view.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/otlp_envelope.h"

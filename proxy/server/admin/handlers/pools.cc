@@ -12,6 +12,11 @@
 #include "proxy/server/admin/json_list.h"
 
 namespace carpool::proxy::admin {
+
+std::string class_name(const PoolInfo& info, std::size_t i) {
+  return i < info.classes.size() ? info.classes[i] : std::to_string(i);
+}
+
 namespace {
 
 using pool::ConnectionStatus;
@@ -27,18 +32,6 @@ Json by_name(const Names& names, const Counts& counts) {
   Json json = Json::object();
   for (std::size_t i = 0; i < counts.size(); ++i) json[std::string(names[i])] = counts[i];
   return json;
-}
-
-// A slow scraper keeps these samples in memory until it has read them, so zeros are optional.
-template <class Names, class Counts>
-std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts, bool zeros) {
-  std::vector<metrics::Labelled> parts;
-  const auto none = std::count(counts.begin(), counts.end(), 0U);
-  parts.reserve(counts.size() - (zeros ? 0 : static_cast<std::size_t>(none)));
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] != 0 || zeros) parts.push_back({names[i], counts[i]});
-  }
-  return parts;
 }
 
 Json json_of(const ConnectionInfo& info) {
@@ -93,10 +86,6 @@ Json histograms(const std::vector<ConnectionInfo>& all) {
 }
 
 // A reload may have changed the classes a moment ago.
-std::string class_name(const PoolInfo& info, std::size_t i) {
-  return i < info.classes.size() ? info.classes[i] : std::to_string(i);
-}
-
 Json classes_of(const PoolInfo& info) {
   Json list = Json::array();
   for (std::size_t i = 0; i < info.snapshot.class_count; ++i) {
@@ -228,87 +217,6 @@ Response pool_metrics_response(const std::vector<PoolInfo>& pools) {
                          {"failures", s.failed_total()}};
   }
   return json_response(200, json);
-}
-
-metrics::OriginSample sample_of(const PoolInfo& info) {
-  const Snapshot& s = info.snapshot;
-  metrics::OriginSample sample;
-  sample.label = info.origin;
-  sample.borrows = s.borrows;
-  sample.restores = s.restores;
-  sample.leaks = s.leaks;
-  sample.opened = labelled(pool::kOpenedNames, s.opened, false);
-  sample.closed = labelled(pool::kClosedNames, s.closed, false);
-  sample.failures = labelled(pool::kFailedNames, s.failures, true);
-  sample.connections = labelled(pool::kShownNames, s.connections, true);
-  if (s.auto_size) sample.size_changes = labelled(pool::kSizeReasons, s.auto_size->history.counts(), false);
-  sample.peak = s.peak;
-  sample.size = s.size;
-  sample.waiting = s.waiting;
-  sample.probing = s.probing ? 1 : 0;
-  sample.paused = s.paused ? 1 : 0;
-  sample.cooling_down = s.cooling_down ? 1 : 0;
-  sample.cool_downs = s.cool_downs;
-  sample.undialed = s.undialed;
-  for (std::size_t i = 0; i < s.class_count; ++i) {
-    sample.classes.push_back({class_name(info, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
-  }
-  sample.addresses = {
-      {"usable", info.addresses.usable}, {"ejected", info.addresses.ejected}, {"gone", info.addresses.gone}};
-  for (const AddressInfo& one : info.each_address) {
-    if (sample.each_address.size() == metrics::OriginSample::kMostAddresses) break;
-    const auto nanoseconds = static_cast<std::uint64_t>(one.response.count());
-    sample.each_address.push_back({one.address, one.open, one.busy, one.requests, nanoseconds});
-  }
-  return sample;
-}
-
-namespace {
-
-class Scrape final : public Pieces {
- public:
-  Scrape(const metrics::Registry& registry, metrics::Sample sample) : text_(registry, std::move(sample)) {}
-  bool next(std::string& out) override { return text_.next(out); }
-
- private:
-  metrics::Exposition text_;
-};
-
-}  // namespace
-
-metrics::Sample take_sample(const AdminView& view) {
-  metrics::Sample sample;
-  const CountedPools counted = view.counted();
-  const ReclaimedInfo& reclaimed = counted.reclaimed;
-  sample.origins.reserve(counted.pools.size() + 1);
-  for (const PoolInfo& pool : counted.pools) sample.origins.push_back(sample_of(pool));
-  sample.pools = sample.origins.size();
-  sample.pools_max = reclaimed.max_origins;
-  sample.pools_reclaimed = reclaimed.pools;
-  sample.pools_evicted = reclaimed.evicted;
-  sample.pools_starved = reclaimed.starved;
-  sample.untracked = reclaimed.untracked;
-  if (reclaimed.pools != 0) sample.origins.push_back(sample_of({"other", reclaimed.sums, std::nullopt, {}}));
-  sample.exec = view.exec();
-  sample.process = metrics::read_process();
-  sample.build = view.build();
-  sample.log_dropped = view.log_dropped();
-  sample.admin = view.admin();
-  sample.certificates = view.certificates();
-  sample.intercept = view.intercept();
-  const OverloadInfo overload = view.overload();
-  const auto ratio = [](const OverloadInfo::Use& use) {
-    return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);
-  };
-  sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
-                                            overload.failed_allocations, overload.memory_returned};
-  return sample;
-}
-
-Response metrics_response(const AdminView& view, const metrics::Registry& registry) {
-  Response response = text_response(200, metrics::kContentType, {});
-  response.pieces = std::make_unique<Scrape>(registry, take_sample(view));
-  return response;
 }
 
 }  // namespace carpool::proxy::admin

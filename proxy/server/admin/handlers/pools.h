@@ -1,9 +1,10 @@
-// Renders pools: as JSON for people and tools, and as samples for the metrics page.
+// Renders pools and connections as JSON.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
-#include "metrics/sample.h"
 #include "proxy/server/admin/response.h"
 #include "proxy/server/admin/view.h"
 
@@ -17,10 +18,7 @@ Response connections_response(std::vector<ConnectionInfo> connections);
 // SimplePool's counters per URI; the format is fixed by a golden file.
 Response pool_metrics_response(const std::vector<PoolInfo>& pools);
 
-metrics::OriginSample sample_of(const PoolInfo& pool);
-// Everything that a scrape shows besides the registry. Any thread but a loop.
-metrics::Sample take_sample(const AdminView& view);
-// Takes the sample here, atomically; its text is generated as it is read.
-Response metrics_response(const AdminView& view, const metrics::Registry& registry);
+// Returns the name of the i-th priority class.
+std::string class_name(const PoolInfo& pool, std::size_t i);
 
 }  // namespace carpool::proxy::admin
