@@ -1,9 +1,9 @@
+// TlsTransport: its creation, its records and its sessions. The handshake is in tls_handshake.cc.
 #include "proxy/net/tls/tls_transport.h"
 
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
-#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -35,27 +35,6 @@ bool ask_for(SSL* ssl, const std::string& name) {
   return SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
 }
 
-// Returns the alert if it is about our certificate, otherwise 0. OpenSSL reports alert N as reason 1000 + N.
-std::uint8_t refusal_of(int reason) {
-  const int alert = reason - SSL_AD_REASON_OFFSET;
-  switch (alert) {
-    case SSL_AD_BAD_CERTIFICATE:
-    case SSL_AD_UNSUPPORTED_CERTIFICATE:
-    case SSL_AD_CERTIFICATE_REVOKED:
-    case SSL_AD_CERTIFICATE_EXPIRED:
-    case SSL_AD_CERTIFICATE_UNKNOWN:
-    case SSL_AD_UNKNOWN_CA:
-    case SSL_AD_ACCESS_DENIED:
-      return static_cast<std::uint8_t>(alert);
-    default:
-      return 0;
-  }
-}
-
-Fault out_of_memory() {
-  return {FaultKind::budget, Side::self, "out of memory"};  // short: needs none
-}
-
 void on_step(const SSL* ssl, int where, int) {
   auto* stream = static_cast<TlsTransport*>(SSL_get_app_data(ssl));
   if (stream == nullptr) return;
@@ -66,14 +45,6 @@ void on_step(const SSL* ssl, int where, int) {
 }
 
 }  // namespace
-
-Fault rejected_handshake() {
-  try {
-    return {FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
-}
 
 void TlsTransport::FreeSsl::operator()(ssl_st* ssl) const {
   SSL_free(ssl);
@@ -147,64 +118,6 @@ void TlsTransport::begin_call() {
   if (ERR_peek_error() != 0) ERR_clear_error();  // clearing an empty queue costs a tenth of SSL_read
   fresh_in_ = fresh_out_ = true;
   wire_error_ = 0;
-}
-
-Result<bool> TlsTransport::handshake() {
-  begin_call();
-  return step_handshake();
-}
-
-Result<bool> TlsTransport::hello() {
-  begin_call();
-  fresh_in_ = readable_ = false;
-  return step_handshake();
-}
-
-Result<bool> TlsTransport::step_handshake() {
-  try {
-    return failed_ ? handshake_fault(SSL_ERROR_SSL) : do_handshake();
-  } catch (const std::bad_alloc&) {
-    failed_ = true;
-    return out_of_memory();
-  }
-}
-
-Result<bool> TlsTransport::do_handshake() {
-  const int result = SSL_do_handshake(ssl_.get());
-  if (result == 1) {
-    established_ = true;
-    greeting_.reset();
-    pending_ = SSL_has_pending(ssl_.get()) == 1;  // a server may send data before the client's first request
-    return true;
-  }
-  const int error = SSL_get_error(ssl_.get(), result);
-  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return false;
-  failed_ = true;
-  return handshake_fault(error);
-}
-
-Fault TlsTransport::handshake_fault(int error) {
-  refusal_alert_ = refusal_of(ERR_GET_REASON(ERR_peek_error()));
-  peer_left_ = fin_ || (error == SSL_ERROR_SYSCALL && wire_error_ != 0);
-  const std::string& peer = greeting_ ? greeting_->name : peer_;
-  const std::string what = "TLS handshake" + (peer.empty() ? peer : " with " + peer) + ": ";
-  const auto reason = take_reason();
-  if (greeting_ && !greeting_->refusal.empty()) {
-    return {FaultKind::tls_certificate, Side::upstream, what + greeting_->refusal};
-  }
-  if (fin_) return {FaultKind::tls_protocol, Side::upstream, what + "closed by peer"};
-  if (error == SSL_ERROR_SYSCALL && wire_error_ != 0) {
-    return {FaultKind::tls_protocol, Side::upstream, what + std::strerror(wire_error_)};
-  }
-  const bool not_tls = reason == "wrong version number" || reason == "http request";
-  return {FaultKind::tls_protocol, Side::upstream,
-          what + std::string(reason) + (not_tls ? " (the peer does not seem to speak TLS)" : "")};
-}
-
-// In TLS 1.3 a client's certificate follows the server's Finished; a resumed client shows none.
-bool TlsTransport::lacks_finished_only() const {
-  if (!finished_sent_ || established_) return false;
-  return SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE || SSL_session_reused(ssl_.get()) == 1;
 }
 
 // Maps an SSL error to a result. Fatal errors are stored, because SSL must not be called again.
@@ -329,15 +242,6 @@ net::SecurityInfo TlsTransport::security() const {
   const char* cipher = SSL_get_cipher_name(ssl_.get());
   return {SSL_get_version(ssl_.get()), cipher != nullptr ? cipher : "",
           std::string_view(reinterpret_cast<const char*>(protocol), length), SSL_session_reused(ssl_.get()) == 1};
-}
-
-void TlsTransport::refuse_certificate(std::string why) {
-  if (greeting_ && greeting_->refusal.empty()) greeting_->refusal = std::move(why);
-}
-
-const std::string& TlsTransport::wanted_name() const {
-  static const std::string none;
-  return greeting_ ? greeting_->wanted : none;
 }
 
 void TlsTransport::keep(ssl_session_st* session) {
