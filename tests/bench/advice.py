@@ -81,7 +81,7 @@ async def serve_h2(load, reader, writer):
     wire.initiate_connection()
     writer.write(wire.data_to_send())
 
-    async def answer(stream):
+    async def respond(stream):
         await pace(load.service())
         wire.send_headers(stream, [(":status", "200"), ("content-length", "2")])
         wire.send_data(stream, b"ok", end_stream=True)
@@ -91,7 +91,7 @@ async def serve_h2(load, reader, writer):
         while data := await reader.read(65536):
             for event in wire.receive_data(data):
                 if isinstance(event, h2.events.RequestReceived):
-                    tasks.add(asyncio.ensure_future(answer(event.stream_id)))
+                    tasks.add(asyncio.ensure_future(respond(event.stream_id)))
             writer.write(wire.data_to_send())
     except (asyncio.CancelledError, ConnectionError):
         pass

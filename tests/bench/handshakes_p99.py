@@ -62,8 +62,8 @@ def certificate(folder, name, *key):
 
 def get(client):
     client.request("GET", "/")
-    answer = client.getresponse()
-    return answer.status == 200 and bool(answer.read())
+    response = client.getresponse()
+    return response.status == 200 and bool(response.read())
 
 
 def dial_on(port, stop, done):

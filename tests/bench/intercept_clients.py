@@ -30,8 +30,8 @@ class Clients:
         """Returns a socket on which CONNECT was answered."""
         sock = self.connect()
         sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % ((self.authority.encode(),) * 2))
-        answer = sock.recv(4096)
-        assert answer.startswith(b"HTTP/1.1 200 ") and answer.endswith(b"\r\n\r\n"), answer
+        response = sock.recv(4096)
+        assert response.startswith(b"HTTP/1.1 200 ") and response.endswith(b"\r\n\r\n"), response
         return sock
 
     def secured(self, context, session=None):

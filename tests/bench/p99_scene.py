@@ -76,8 +76,8 @@ class Program:
         client = http.client.HTTPConnection("127.0.0.1", ports["any"])
         for uri in origins:
             client.request("GET", uri)
-            answer = client.getresponse()
-            assert answer.status == 200 and answer.read()
+            response = client.getresponse()
+            assert response.status == 200 and response.read()
 
     def load(self, log, seconds):
         """Returns (start, duration) of each request, in microseconds."""

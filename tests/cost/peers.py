@@ -51,7 +51,7 @@ class H1Origin(Listening):
     def begin(self, sock):
         return sock
 
-    def answer(self):
+    def respond(self):
         sock, head = self.connection(), b""
         while not head.endswith(b"\r\n\r\n"):
             head += received(sock)
@@ -74,7 +74,7 @@ class H2Origin(Listening):
         sock.sendall(self.codec.data_to_send())
         return sock
 
-    def answer(self):
+    def respond(self):
         sock, streams = self.connection(), []
         while not streams:
             events = self.codec.receive_data(received(sock))
@@ -99,7 +99,7 @@ class H1Client:
 
     def ask(self):
         self.send()
-        self.origin.answer()
+        self.origin.respond()
         reply = b""
         while not (reply.endswith(BODY) and b"\r\n\r\n" in reply):
             reply += received(self.sock)
@@ -145,7 +145,7 @@ class H2Client:
         self.codec.send_headers(stream, [(":method", "GET"), (":scheme", "http"), (":path", "/1k"), (":authority", AUTHORITY % self.origin.port),
                                          ("user-agent", "cost/1"), ("accept", "*/*")], end_stream=True)
         self.sock.sendall(self.codec.data_to_send())
-        self.origin.answer()
+        self.origin.respond()
         body = b""
         while True:
             for event in self.codec.receive_data(received(self.sock)):

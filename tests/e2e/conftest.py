@@ -88,7 +88,7 @@ def gate():
 
 
 @pytest.fixture
-def long_answers(origin, gate):
+def long_responses(origin, gate):
     """An origin whose chunked responses to /long end when the gate opens; and the gate."""
     def handler(exchange):
         exchange.read_body()

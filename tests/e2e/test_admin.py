@@ -67,29 +67,29 @@ def schema_errors(schema, value, schemas, where="$"):
     return errors
 
 
-def problem(answer):
+def problem(response):
     """Returns the detail of a problem (RFC 9457), which must be complete."""
-    assert answer.get("content-type") == "application/problem+json", answer
-    said = json.loads(answer.body)
-    assert said["status"] == answer.status and said["type"] == "about:blank" and said["title"], said
+    assert response.get("content-type") == "application/problem+json", response
+    said = json.loads(response.body)
+    assert said["status"] == response.status and said["type"] == "about:blank" and said["title"], said
     assert said["detail"] == said["error"] != "", said
     return said["detail"]
 
 
 def check_operation(c, path, method, operation, schemas):
-    answer = get(c, path, method.upper())
-    if answer.status >= 400:
-        kind = operation["responses"]["%dXX" % (answer.status // 100)]
-        if answer.status < 500 or answer.get("content-type") == "application/problem+json":
-            assert problem(answer), (path, answer)
+    response = get(c, path, method.upper())
+    if response.status >= 400:
+        kind = operation["responses"]["%dXX" % (response.status // 100)]
+        if response.status < 500 or response.get("content-type") == "application/problem+json":
+            assert problem(response), (path, response)
         return kind
-    content = operation["responses"][str(answer.status)]["content"]
-    kind = answer.get("content-type").split(";")[0]
+    content = operation["responses"][str(response.status)]["content"]
+    kind = response.get("content-type").split(";")[0]
     assert list(content) == [kind], (path, kind)
     if kind == "application/json":
-        errors = schema_errors(content[kind]["schema"], json.loads(answer.body), schemas)
+        errors = schema_errors(content[kind]["schema"], json.loads(response.body), schemas)
         assert not errors, (path, errors)
-    return answer
+    return response
 
 
 def test_the_document_describes_what_the_server_does(origin, carpool):
@@ -113,8 +113,8 @@ def test_the_document_describes_what_the_server_does(origin, carpool):
 def test_unknown_and_broken_paths_are_errors_of_the_client(carpool):
     c = carpool()
     for path in ("/no-such", "/pools/%zz", "/pools/nonsense", "/pools/http%3A%2F%2Fnobody.test", "/metrics/x", "/%2e%2e/etc/passwd"):
-        answer = get(c, path)
-        assert 400 <= answer.status < 500 and problem(answer), (path, answer)
+        response = get(c, path)
+        assert 400 <= response.status < 500 and problem(response), (path, response)
 
 
 @pytest.mark.parametrize("sent, status", [
@@ -126,8 +126,8 @@ def test_what_is_no_request_is_a_problem_too(carpool, sent, status):
     c = carpool()
     with socket.create_connection(c.admin_address, 10) as sock:
         sock.sendall(sent)
-        answer = b"".join(iter(lambda: sock.recv(65536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
+        response = b"".join(iter(lambda: sock.recv(65536), b""))
+    head, _, body = response.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d " % status) and b"\r\nConnection: close" in head, head
     assert b"\r\nContent-Type: application/problem+json" in head
     said = json.loads(body)
@@ -248,8 +248,8 @@ def test_clients_are_bounded_and_the_one_that_waited_longest_ends(carpool):
 
 def test_quit_drains_and_ends(origin, carpool):
     o, c = origin(), carpool(drain_delay="300ms")
-    answer = get(c, "/quit", "POST")
-    assert answer.status == 202 and json.loads(answer.body)["status"] == "draining"
+    response = get(c, "/quit", "POST")
+    assert response.status == 202 and json.loads(response.body)["status"] == "draining"
     until(lambda: get(c, "/readyz").status == 503, what="not ready")
     with c.client() as client:
         assert client.get(o.url + "/").status == 200

@@ -24,9 +24,9 @@ def proxy(tmp_path):
 
 
 def ended(client, *streams):
-    while not all(client.answers[s].ended or client.answers[s].reset is not None for s in streams):
+    while not all(client.responses[s].ended or client.responses[s].reset is not None for s in streams):
         assert client.read()
-    return [client.answers[s] for s in streams]
+    return [client.responses[s] for s in streams]
 
 
 def ask(client, path, **how):
@@ -34,8 +34,8 @@ def ask(client, path, **how):
 
 
 def over_h1(c, path):
-    with urllib.request.urlopen("http://127.0.0.1:%d%s" % (c.admin_address[1], path)) as answer:
-        return answer.status, answer.headers, answer.read()
+    with urllib.request.urlopen("http://127.0.0.1:%d%s" % (c.admin_address[1], path)) as response:
+        return response.status, response.headers, response.read()
 
 
 def abuses(c):
@@ -48,8 +48,8 @@ def test_a_response_is_the_same_over_both_protocols(proxy):
     with H2Client(proxy.admin_address) as client:
         for path in ("/livez", "/readyz", "/version", "/config", "/log-level", "/openapi.json"):
             status, headers, body = over_h1(proxy, path)
-            answer = ask(client, path)
-            assert (answer.status, answer.get("content-type"), answer.body) == (status, headers["Content-Type"], body), path
+            response = ask(client, path)
+            assert (response.status, response.get("content-type"), response.body) == (status, headers["Content-Type"], body), path
             head = ask(client, path, method="HEAD")
             assert head.get("content-length") == headers["Content-Length"] and head.body == b""
 
@@ -83,24 +83,24 @@ def test_a_window_of_zero_holds_its_responses_and_no_other_client(proxy):
         stuck = [slow.ask("/metrics", authority="localhost") for _ in range(40)]
         assert ask(other, "/metrics").status == 200
         probe = slow.ask("/nope-has-a-body", authority="localhost")
-        while not slow.answers[stuck[15]].headers:
+        while not slow.responses[stuck[15]].headers:
             assert slow.read()
-        assert all(not slow.answers[s].body for s in stuck)
+        assert all(not slow.responses[s].body for s in stuck)
         for stream in [*stuck, probe]:
             slow.h2.increment_flow_control_window(1 << 20, stream)
         slow.h2.increment_flow_control_window(1 << 28)
         slow.flush()
-        answers = ended(slow, *stuck, probe)
-        assert {a.status for a in answers[:-1]} == {200} and answers[-1].status == 404
-        assert all(a.body.endswith(b"\n") for a in answers[:-1])
+        responses = ended(slow, *stuck, probe)
+        assert {a.status for a in responses[:-1]} == {200} and responses[-1].status == 404
+        assert all(a.body.endswith(b"\n") for a in responses[:-1])
 
 
 def test_events_follow_over_http2(proxy):
     with H2Client(proxy.admin_address) as client:
         stream = client.ask("/events", authority="localhost")
-        while client.answers[stream].body.count(b"event: ") < 2:
+        while client.responses[stream].body.count(b"event: ") < 2:
             assert client.read()
-        assert client.answers[stream].body.startswith(b"event: state\n")
+        assert client.responses[stream].body.startswith(b"event: state\n")
         assert ask(client, "/livez").status == 200
 
 
@@ -154,7 +154,7 @@ def test_a_window_that_overflows_on_a_stream_ends_the_stream_alone(proxy):
     with H2Client(proxy.admin_address) as client:
         stream = client.ask("/log-level", method="PUT", authority="localhost", end=False)
         client.sock.sendall(frame(WINDOW, 0, stream, b"\x7f\xff\xff\xff"))
-        assert client.until(lambda: client.answers[stream].reset == 3)
+        assert client.until(lambda: client.responses[stream].reset == 3)
         assert ask(client, "/livez").status == 200 and not client.goaways
 
 
@@ -181,10 +181,10 @@ def test_clients_that_read_nothing_hold_a_bounded_number_of_responses(proxy):
             client.flush()
             streams += [(client, client.ask("/pools" if i % 2 else "/metrics", authority="localhost")) for i in range(40)]
         for client, stream in streams[::40]:
-            assert client.until(lambda c=client, s=stream: c.answers[s].headers)
+            assert client.until(lambda c=client, s=stream: c.responses[s].headers)
         until(lambda: [c.ask("/livez", authority="localhost") and c.read() for c in clients] and
-              sum(c.answers[s].status == 503 for c, s in streams if c.answers[s].headers) > 0)
-        assert sum(c.answers[s].status == 200 for c, s in streams if c.answers[s].headers) <= 96
+              sum(c.responses[s].status == 503 for c, s in streams if c.responses[s].headers) > 0)
+        assert sum(c.responses[s].status == 200 for c, s in streams if c.responses[s].headers) <= 96
         assert proxy.rss() < before + (24 << 20)
         assert over_h1(proxy, "/readyz")[0] == 200
 

@@ -139,9 +139,9 @@ def test_those_who_read_when_the_program_ends_get_a_part_and_the_program_its_end
 def test_a_client_of_http_1_0_reads_until_the_end(big):
     with Client(big.admin_address) as client:
         client.send(b"GET /pools HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
-        answer = client.response()
-        assert answer.get("transfer-encoding") is None and answer.get("content-length") is None and not answer.keeps_alive()
-        check_pools(answer.body)
+        response = client.response()
+        assert response.get("transfer-encoding") is None and response.get("content-length") is None and not response.keeps_alive()
+        check_pools(response.body)
 
 
 def test_head_is_answered_with_the_head_of_get(big):
@@ -243,12 +243,12 @@ def test_steps_that_are_refused_are_made_later(tmp_path, origin):
     c = thousand(tmp_path, origin(once), threads={"max_tasks": 1, "max": 1, "min": 1, "reserved": 0})
     try:
         with ThreadPoolExecutor(6) as clients:
-            answers = list(clients.map(lambda _: ask(c, "/pools"), range(24)))
-        assert {a.status for a in answers} <= {200, 503} and any(a.status == 200 for a in answers)
-        for answer in answers:
-            assert answer.complete
-            if answer.status == 200:
-                check_pools(answer.body)
+            responses = list(clients.map(lambda _: ask(c, "/pools"), range(24)))
+        assert {a.status for a in responses} <= {200, 503} and any(a.status == 200 for a in responses)
+        for response in responses:
+            assert response.complete
+            if response.status == 200:
+                check_pools(response.body)
     finally:
         c.stop()
 

@@ -43,9 +43,9 @@ def test_both_protocols_answer_the_same_and_alpn_selects(carpool, pki, files):
             bodies = [get(c, context, path).body for context in (plain, h1)]
             assert bodies == [client.get(path, authority="localhost").body] * 2, path
         streams = [client.ask(("/metrics", "/readyz", "/pools")[i % 3], authority="localhost", scheme="https") for i in range(60)]
-        assert {client.answer(s).status for s in streams} == {200}
+        assert {client.response(s).status for s in streams} == {200}
         events = client.ask("/events", authority="localhost")
-        assert client.until(lambda: client.answers[events].body.count(b"event: ") == 2)
+        assert client.until(lambda: client.responses[events].body.count(b"event: ") == 2)
     assert metric(c, plain, 'carpool_admin_handshakes_total{result="full"}')
     assert metric(c, plain, 'carpool_certificate_end_timestamp_seconds{file="%s",use="admin"}' % files.cert) or \
         metric(c, plain, 'carpool_certificate_end_timestamp_seconds{use="admin",file="%s"}' % files.cert)
@@ -63,12 +63,12 @@ def test_a_request_in_the_flight_of_the_handshake_is_answered(carpool, pki, file
             request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" if alpn == "http/1.1" else b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
             tls.write(request)
             sock.sendall(outgoing.read())
-            answer = b""
-            while not answer:
+            response = b""
+            while not response:
                 incoming.write(sock.recv(65536))
                 with contextlib.suppress(ssl.SSLWantReadError):
-                    answer = tls.read(100)
-            assert answer.startswith(b"HTTP/1.1 200" if alpn == "http/1.1" else b"\0\0"), answer
+                    response = tls.read(100)
+            assert response.startswith(b"HTTP/1.1 200" if alpn == "http/1.1" else b"\0\0"), response
 
 
 def test_plain_text_and_no_common_protocol_are_refused_and_counted(carpool, pki, files):

@@ -22,11 +22,11 @@ def test_only_what_a_rule_matches_reaches_the_origin(scene, method, path, allowe
     o, c = scene
     with c.client() as client:
         target = path if path == "*" else "http://api" + path
-        answer = client.request(method, target, host="api")
+        response = client.request(method, target, host="api")
     if allowed:
-        assert answer.status == 200 and o.targets() == [path], answer
+        assert response.status == 200 and o.targets() == [path], response
         return
-    assert answer.status == 403 and "http_request_denied" in answer.get("proxy-status"), answer
+    assert response.status == 403 and "http_request_denied" in response.get("proxy-status"), response
     assert not o.seen and o.opened == 0
     until(lambda: c.metric(REFUSED, origin=o.url) == 1, what="the count")
 
@@ -68,7 +68,7 @@ def test_a_reload_changes_the_rules(scene):
         assert client.get(o.url + "/v1/x").status == 403
 
 
-@pytest.mark.parametrize("rule, mistake", [("/v1/*", "has no space"), ("GET v1", "has a path"), ("GET /a*b", "inside the path"), ("CONNECT /", "names CONNECT")])
-def test_a_rule_that_cannot_be_is_a_mistake_with_its_place(carpool, rule, mistake):
+@pytest.mark.parametrize("rule, error", [("/v1/*", "has no space"), ("GET v1", "has a path"), ("GET /a*b", "inside the path"), ("CONNECT /", "names CONNECT")])
+def test_a_rule_that_cannot_be_is_a_mistake_with_its_place(carpool, rule, error):
     said = carpool(start=False, origin=[{"uri": "http://a.test", "allow": [rule]}]).check()
-    assert mistake in said and "origin.allow" in said and "GET /v1/*" in said, said
+    assert error in said and "origin.allow" in said and "GET /v1/*" in said, said

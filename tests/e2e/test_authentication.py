@@ -56,9 +56,9 @@ def replace(path, text):
     fresh.rename(path)
 
 
-def refused(answer):
-    return (answer.status == 407 and "error=http_request_denied" in answer.get("proxy-status") and
-            answer.all("proxy-authenticate") == ['Basic realm="carpool", charset="UTF-8"', 'Bearer realm="carpool"'])
+def refused(response):
+    return (response.status == 407 and "error=http_request_denied" in response.get("proxy-status") and
+            response.all("proxy-authenticate") == ['Basic realm="carpool", charset="UTF-8"', 'Bearer realm="carpool"'])
 
 
 def test_each_request_of_a_connection_needs_credentials(scene):
@@ -111,8 +111,8 @@ def test_other_credentials_are_refused_and_counted(scene, case):
         assert refused(client.get(o.url + "/", *fields))
         assert client.get(o.url + "/good", basic()).status == 200, "the connection goes on"
     with H2Client(c.address) as client:
-        answer = client.get("/", authority=o.authority, headers=[(n.lower(), v) for n, v in fields])
-        assert answer.status == 407 and [v for n, v in answer.headers if n == "proxy-authenticate"] == [
+        response = client.get("/", authority=o.authority, headers=[(n.lower(), v) for n, v in fields])
+        assert response.status == 407 and [v for n, v in response.headers if n == "proxy-authenticate"] == [
             'Basic realm="carpool", charset="UTF-8"', 'Bearer realm="carpool"']
         assert client.get("/good", authority=o.authority, headers=[(basic()[0].lower(), basic()[1])]).status == 200
     assert o.targets() == ["/good", "/good"]
@@ -139,14 +139,14 @@ def test_a_body_behind_a_refusal_is_no_request(scene):
     inner = b"GET %s/smuggled HTTP/1.1\r\nHost: a\r\n%s: %s\r\n\r\n" % (o.url.encode(), *(x.encode() for x in basic()))
     with c.client() as client:
         client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), len(inner)))
-        answer = client.response()
-        assert refused(answer) and not answer.keeps_alive()
+        response = client.response()
+        assert refused(response) and not response.keeps_alive()
         client.send(inner)
         assert client.at_end()
     with c.client() as client:
         client.send(b"CONNECT %s HTTP/1.1\r\nHost: a\r\n\r\n" % o.authority.encode() + inner)
-        answer = client.response()
-        assert refused(answer) and not answer.keeps_alive() and client.at_end()
+        response = client.response()
+        assert refused(response) and not response.keeps_alive() and client.at_end()
     assert not o.seen and o.opened == 0
 
 
@@ -154,8 +154,8 @@ def test_a_refused_request_whose_body_has_arrived_leaves_the_connection_open(sce
     o, c = scene()
     with c.client() as client:
         for size in (1, 1000, 8000):
-            answer = client.request("POST", o.url + "/", body=b"x" * size)
-            assert refused(answer) and answer.keeps_alive()
+            response = client.request("POST", o.url + "/", body=b"x" * size)
+            assert refused(response) and response.keeps_alive()
         assert client.request("POST", o.url + "/", [basic()], body=b"body").status == 200
     assert len(o.seen) == 1
     with c.client() as client:
@@ -173,11 +173,11 @@ def test_tunnels_need_them_over_both_versions(scene):
         client.send(b"GET /inside HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.response().status == 200
     with H2Client(c.address) as client:
-        assert client.answer(client.ask(method="CONNECT", authority=o.authority)).status == 407
+        assert client.response(client.ask(method="CONNECT", authority=o.authority)).status == 407
         stream = client.ask(method="CONNECT", authority=o.authority, headers=[("proxy-authorization", bearer()[1])], end=False)
-        assert client.until(lambda: client.answers[stream].headers) and client.answers[stream].status == 200
+        assert client.until(lambda: client.responses[stream].headers) and client.responses[stream].status == 200
         client.send(stream, b"GET /inside HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", end=True)
-        assert client.answer(stream).body.startswith(b"HTTP/1.1 200")
+        assert client.response(stream).body.startswith(b"HTTP/1.1 200")
     assert o.targets() == ["/inside"] * 2
 
 
@@ -205,8 +205,8 @@ def test_a_replaced_file_applies_to_connections_that_exist(scene, users):
         until(lambda: client.get(o.url + "/", basic("bob", "b")).status == 200, what="the new user")
         assert client.get(o.url + "/", basic()).status == 407
         assert client.get(o.url + "/", basic(secret="new")).status == 200
-        answer = client.get(o.url + "/")
-        assert answer.all("proxy-authenticate") == ['Basic realm="carpool", charset="UTF-8"']
+        response = client.get(o.url + "/")
+        assert response.all("proxy-authenticate") == ['Basic realm="carpool", charset="UTF-8"']
     assert any('"files":1' in text.replace(" ", "") for text in c.output), c.tail()
 
 
@@ -319,10 +319,10 @@ def connect(c, name, *fields):
 
 def test_an_intercepted_connect_vouches_for_its_requests(intercepted, authority):
     o, c, name = intercepted
-    client, answer = connect(c, name)
-    assert refused(client.body_of(answer, until_close=False)) and o.opened == 0
-    client, answer = connect(c, name, basic())
-    assert answer.status == 200
+    client, response = connect(c, name)
+    assert refused(client.body_of(response, until_close=False)) and o.opened == 0
+    client, response = connect(c, name, basic())
+    assert response.status == 200
     context = ssl.create_default_context(cafile=str(authority / "ca.pem"))
     with Client(sock=context.wrap_socket(client.sock, server_hostname="localhost")) as inside:
         for _ in range(2):
@@ -334,8 +334,8 @@ def test_an_intercepted_connect_vouches_for_its_requests(intercepted, authority)
 
 def test_a_connect_that_cannot_end_here_is_a_tunnel_of_its_user(intercepted, pki):
     o, c, name = intercepted
-    client, answer = connect(c, name, basic())
-    assert answer.status == 200
+    client, response = connect(c, name, basic())
+    assert response.status == 200
     context = ssl.create_default_context(cafile=str(pki.ca))
     context.set_alpn_protocols(["other"])
     sock = context.wrap_socket(client.sock, server_hostname="localhost")

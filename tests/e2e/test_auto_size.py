@@ -43,10 +43,10 @@ class Load:
         with c.client() as client:
             while not self._over:
                 began = time.monotonic()
-                answer = client.get(url + "/")
+                response = client.get(url + "/")
                 with self._lock:
-                    self.statuses.append(answer.status)
-                    if answer.status == 200:
+                    self.statuses.append(response.status)
+                    if response.status == 200:
                         self.times.append((time.monotonic(), time.monotonic() - began))
 
     def rate(self, seconds):

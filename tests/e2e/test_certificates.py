@@ -186,8 +186,8 @@ def test_what_waits_while_a_reload_asks_for_more_is_not_sent_on_a_connection_of_
     reload(c)
     gate.open()
     assert running.response().status == 200, "what was sent already is finished"
-    answer = waiting.response()
-    assert answer.status == 502 and "tls_certificate" in answer.get("proxy-status"), answer
+    response = waiting.response()
+    assert response.status == 502 and "tls_certificate" in response.get("proxy-status"), response
     assert "/waits" not in o.targets()
     c.config.write_text(c.config.read_text().replace(other.ca, pki.ca))
     reload(c)

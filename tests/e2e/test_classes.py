@@ -12,10 +12,10 @@ CLASSES = ["high", "normal"]
 
 
 def held(gate):
-    def answer(exchange):
+    def respond(exchange):
         gate.enter()
         exchange.reply(body=exchange.request.target.encode())
-    return answer
+    return respond
 
 
 def ask(c, o, path, address=None, priority=None):
@@ -78,7 +78,7 @@ def test_a_client_with_many_requests_waits_for_itself(origin, carpool, gate):
         waiting(c, o, 20)
         gate.open()
         assert quiet.response().status == 200
-        assert all(noisy.answer(stream).status == 200 for stream in streams)
+        assert all(noisy.response(stream).status == 200 for stream in streams)
     order = [seen.message.target for seen in o.seen]
     assert order.index("/quiet") <= 2, order
 

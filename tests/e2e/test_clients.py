@@ -81,8 +81,8 @@ def test_requests_through_http_proxy(front, monkeypatch):
             assert session.get(front.base + "/hello", timeout=10).text == "hello over http\n"
         assert session.post(front.base + "/sink", data=b"x" * 5000, timeout=10).text.startswith("got 5000 via")
         assert session.post(front.base + "/sink", data=iter([b"x" * 700] * 9), timeout=10).status_code == 200
-        with session.get(front.base + "/big", stream=True, timeout=10) as answer:
-            assert sum(map(len, answer.iter_content(9999))) == 1 << 20
+        with session.get(front.base + "/big", stream=True, timeout=10) as response:
+            assert sum(map(len, response.iter_content(9999))) == 1 << 20
     assert front.opened(front.base) == 1
 
 
@@ -94,8 +94,8 @@ def test_httpx_through_http_proxy_and_absolute_https(front, monkeypatch):
         for _ in range(20):
             assert client.get(front.base + "/hello").text == "hello over http\n"
     with httpx.Client(trust_env=False) as client:
-        answer = client.get(front.proxy + "/", extensions={"target": (front.tls_base + "/hello").encode()})
-        assert answer.text == "hello over https\n"
+        response = client.get(front.proxy + "/", extensions={"target": (front.tls_base + "/hello").encode()})
+        assert response.text == "hello over https\n"
     assert front.opened(front.base) == 1
 
 

@@ -215,12 +215,12 @@ def test_the_shipped_pages_are_what_the_program_prints(arguments, path):
 def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one():
     port = free_port()
     with socket.create_server(("127.0.0.1", port)) as server:
-        def answer():
+        def respond():
             client, _ = server.accept()
             with client:
                 client.recv(65536)
                 client.sendall(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nd\r\n{"pools": []}\r\n')
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=respond)
         thread.start()
         done = subprocess.run([PROGRAM, "pools", "--admin", "127.0.0.1:%d" % port], capture_output=True, text=True, timeout=30)
         thread.join()

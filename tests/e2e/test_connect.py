@@ -47,9 +47,9 @@ def tunnel(client, port, behind=b""):
 def test_bytes_pass_unchanged_and_a_half_close_is_kept(peer, carpool):
     c = carpool()
     with c.client() as client:
-        answer = tunnel(client, peer(echo), b"sent right behind; ")
-        assert answer.status == 200
-        assert answer.get("content-length") is None and answer.get("transfer-encoding") is None
+        response = tunnel(client, peer(echo), b"sent right behind; ")
+        assert response.status == 200
+        assert response.get("content-length") is None and response.get("transfer-encoding") is None
         blob = bytes(range(256)) * 4096
         threading.Thread(target=client.send, args=(blob,), daemon=True).start()
         assert client.exactly(19 + len(blob)) == b"sent right behind; " + blob

@@ -76,10 +76,10 @@ def test_a_storm_after_a_429_is_held_and_one_request_goes_ahead_of_it(limited, c
 
 
 def test_an_answer_after_which_the_request_is_sent_once_more_ends_the_pause_too(origin, carpool, gate):
-    answers = [429, 421]
+    responses = [429, 421]
 
     def handler(exchange):
-        status = answers.pop(0) if answers else 200
+        status = responses.pop(0) if responses else 200
         if status == 200:
             gate.enter()
         exchange.reply(status=status, headers=[("retry-after", "1")] if status == 429 else [])
@@ -122,8 +122,8 @@ def test_a_storm_through_one_connection_meets_one_429(limited, carpool):
         client.ask("GET", o.url + "/")
     until(lambda: handler.refused, what="the refusal")
     handler.refuses = False
-    answers = sorted(client.response().status for client in clients)
-    assert answers == [200] * (CLIENTS - 1) + [429]
+    responses = sorted(client.response().status for client in clients)
+    assert responses == [200] * (CLIENTS - 1) + [429]
     assert len(handler.refused) == 1 and handler.came[1] - handler.came[0] >= 0.95
     for client in clients:
         client.close()

@@ -34,15 +34,15 @@ def holding(gate):
 
 def ask(client, target, method="GET", **more):
     began = time.monotonic()
-    answer = client.request(method, target, **more)
+    response = client.request(method, target, **more)
     assert time.monotonic() - began < SOON
-    return answer
+    return response
 
 
-def says(answer, status, words):
+def says(response, status, words):
     """Checks the status, and Proxy-Status with these words in it."""
-    told = answer.get("proxy-status", "")
-    assert answer.status == status, (answer, told)
+    told = response.get("proxy-status", "")
+    assert response.status == status, (response, told)
     assert told.startswith("carpool") and re.search(words, told, re.I), told
 
 
@@ -64,9 +64,9 @@ def test_waiting_too_long_for_a_connection_is_503(origin, carpool, gate):
     with c.client() as first, c.client() as second:
         first.ask("GET", o.url + "/held")
         gate.wait_for(1)
-        answer = ask(second, o.url + "/late")
-        says(answer, 503, "wait timed out")
-        assert int(answer.get("retry-after")) >= 0
+        response = ask(second, o.url + "/late")
+        says(response, 503, "wait timed out")
+        assert int(response.get("retry-after")) >= 0
         gate.open()
         assert first.response().status == 200
     assert o.targets() == ["/held"]
@@ -80,9 +80,9 @@ def test_a_full_line_is_503_at_once(origin, carpool, gate):
         gate.wait_for(1)
         second.ask("GET", o.url + "/2")
         until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 1, what="one waiting request")
-        answer = ask(third, o.url + "/3")
-        says(answer, 503, "wait queue full")
-        assert answer.get("retry-after")
+        response = ask(third, o.url + "/3")
+        says(response, 503, "wait queue full")
+        assert response.get("retry-after")
         gate.open()
         assert (first.response().status, second.response().status) == (200, 200)
 
@@ -132,8 +132,8 @@ def test_silence_inside_a_response_breaks_it(origin, carpool, gate):
     o = origin(stalls)
     c = carpool(request={"idle_timeout": "300ms"})
     with c.client() as client:
-        answer = ask(client, o.url + "/")
-        assert (answer.status, answer.body, answer.complete) == (200, b"half", False)
+        response = ask(client, o.url + "/")
+        assert (response.status, response.body, response.complete) == (200, b"half", False)
 
 
 def test_silence_inside_a_request_body_is_answered(origin, carpool):
@@ -214,10 +214,10 @@ def test_the_total_deadline_runs_in_tls(silent, carpool):
 
     def in_tls():
         with c.client() as client:
-            answer = ask(client, "https://%s/" % silent.authority)
+            response = ask(client, "https://%s/" % silent.authority)
         # The first request waits for the certificates, which stay loaded; on a slow machine its time ends in what comes before.
-        says(answer, 504, "loading certificates|connecting|tls")
-        return "tls" in answer.get("proxy-status").lower()
+        says(response, 504, "loading certificates|connecting|tls")
+        return "tls" in response.get("proxy-status").lower()
     until(in_tls, what="a deadline inside the handshake")
 
 
@@ -253,8 +253,8 @@ def test_the_total_deadline_runs_mid_body_however_busy_it_is(origin, carpool):
     o = origin(drip)
     c = carpool(request={"timeout": "400ms", "idle_timeout": "60s"})
     with c.client() as client:
-        answer = ask(client, o.url + "/")
-        assert answer.status == 200 and answer.body and not answer.complete
+        response = ask(client, o.url + "/")
+        assert response.status == 200 and response.body and not response.complete
     until(lambda: any("response body" in line for line in c.output), what="the phase in the log")
 
 

@@ -23,10 +23,10 @@ def test_idle_connections_give_their_descriptors_to_clients_who_come(origin, car
         with c.client() as client:
             return client.get(o.url + "/").status
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        answers = [pool.submit(one, i) for i in range(16)]
+        responses = [pool.submit(one, i) for i in range(16)]
         gate.wait_for(16)
         gate.open()
-        assert [a.result(20) for a in answers] == [200] * 16
+        assert [a.result(20) for a in responses] == [200] * 16
     assert c.pool(o.url)["borrowable"] == 16
     clients = []
     try:

@@ -20,18 +20,18 @@ def forms(client, host, port, path):
             yield line, c.response()
 
 
-def refused(answer):
+def refused(response):
     """Expects 403 for a known address; an odd spelling may also be malformed, or an unknown name."""
-    assert answer.status in (400, 403, 501, 502), answer
-    assert answer.get("proxy-status", "").startswith("carpool")
-    assert b"carpool_" not in answer.body and b'"live"' not in answer.body
+    assert response.status in (400, 403, 501, 502), response
+    assert response.get("proxy-status", "").startswith("carpool")
+    assert b"carpool_" not in response.body and b'"live"' not in response.body
 
 
 @pytest.mark.parametrize("host", SPELLINGS)
 def test_the_admin_address_cannot_be_reached_in_any_spelling(resolver, carpool, host):
     c = carpool(inside=resolver.inside)
-    for _, answer in forms(c.client, host, c.admin_address[1], "/metrics"):
-        refused(answer)
+    for _, response in forms(c.client, host, c.admin_address[1], "/metrics"):
+        refused(response)
     assert c.process.poll() is None
 
 
@@ -87,16 +87,16 @@ def test_the_metrics_listener_is_guarded_like_the_admin_address(carpool):
 def test_its_own_listener_is_a_loop(carpool, host):
     c = carpool()
     with c.client() as client:
-        answer = client.get("http://%s:%d/" % (host, c.address[1]))
-        assert answer.status == 508 and answer.get("proxy-status").startswith("carpool")
+        response = client.get("http://%s:%d/" % (host, c.address[1]))
+        assert response.status == 508 and response.get("proxy-status").startswith("carpool")
 
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "169.254.1.1", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "2852039166"])
 def test_metadata_addresses_are_refused_before_a_packet_leaves(resolver, carpool, host):
     c = carpool(inside=resolver.inside)
     with c.client() as client:
-        answer = client.get("http://%s/latest/meta-data/" % host)
-    assert answer.status == 403 or host.isdigit() and answer.status in (400, 502)
+        response = client.get("http://%s/latest/meta-data/" % host)
+    assert response.status == 403 or host.isdigit() and response.status in (400, 502)
 
 
 def test_egress_rules_hold_by_name_and_by_address(origin, resolver, carpool):
@@ -170,13 +170,13 @@ def test_a_listener_with_a_fixed_origin_reaches_nothing_else_in_any_form(origin,
             assert client.response().status == 403
     with H2Client(c.address) as client:
         for scheme in ("http", "https"):
-            assert client.answer(client.ask("/x", authority=other.authority, scheme=scheme)).status == 421
-        assert client.answer(client.ask("/x", authority=fixed.authority, scheme="https")).status == 421
-        assert client.answer(client.ask(method="CONNECT", authority=other.authority)).status == 403
+            assert client.response(client.ask("/x", authority=other.authority, scheme=scheme)).status == 421
+        assert client.response(client.ask("/x", authority=fixed.authority, scheme="https")).status == 421
+        assert client.response(client.ask(method="CONNECT", authority=other.authority)).status == 403
         assert client.get("/x", authority=fixed.authority).status == 200
     with H2Client(c.address) as client:
         websocket = [(":protocol", "websocket")]
-        assert client.answer(client.ask("/x", "CONNECT", other.authority, pseudo=websocket)).status == 421
+        assert client.response(client.ask("/x", "CONNECT", other.authority, pseudo=websocket)).status == 421
     assert other.opened == 0 and {s.message.get("host") for s in fixed.seen} == {fixed.authority}
 
 

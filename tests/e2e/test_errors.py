@@ -5,14 +5,14 @@ import pytest
 from harness.ports import free_port
 
 
-def check(answer, status, error=None):
+def check(response, status, error=None):
     """Checks the contract's form of a generated response."""
-    assert answer.status == status, answer
-    told = answer.get("proxy-status", "")
-    assert told.startswith("carpool"), answer
+    assert response.status == status, response
+    told = response.get("proxy-status", "")
+    assert told.startswith("carpool"), response
     assert error is None or "error=" + error in told.replace(" ", ""), told
-    assert "carpool" in answer.get("via", ""), answer
-    assert answer.complete
+    assert "carpool" in response.get("via", ""), response
+    assert response.complete
 
 
 def server_tls(certificate, key):
@@ -48,10 +48,10 @@ def test_a_malformed_response_is_502_or_made_clean(origin, carpool, reply):
         return False
     o, c = origin(bad), carpool()
     with c.client() as client:
-        answer = client.get(o.url + "/")
-    assert answer.status == 502 or b"folded" in reply and answer.get("a") == "b c: folded"
-    if answer.status == 502:
-        check(answer, 502)
+        response = client.get(o.url + "/")
+    assert response.status == 502 or b"folded" in reply and response.get("a") == "b c: folded"
+    if response.status == 502:
+        check(response, 502)
 
 
 def test_a_certificate_for_another_name_is_502(origin, carpool, pki):
@@ -97,8 +97,8 @@ def test_a_request_that_cannot_be_served_says_why(carpool, head, status):
     c = carpool()
     with c.client() as client:
         client.send(head)
-        answer = client.response()
-        check(answer, status)
+        response = client.response()
+        check(response, status)
         assert client.at_end()  # bytes after a malformed head cannot be trusted
 
 
@@ -128,11 +128,11 @@ def test_a_broken_response_never_looks_complete(origin, carpool, start, how):
         return False
     o, c = origin(breaks), carpool()
     with c.client() as client:
-        answer = client.get(o.url + "/")
-    if answer.status == 200:
-        assert not answer.complete
+        response = client.get(o.url + "/")
+    if response.status == 200:
+        assert not response.complete
     else:
-        check(answer, 502)
+        check(response, 502)
 
 
 def test_names_that_do_not_exist_are_502_dns_error(resolver, carpool):

@@ -24,9 +24,9 @@ class Backend(grpc.GenericRpcHandler):
         self._server.start()
 
     def service(self, _):
-        return grpc.unary_unary_rpc_method_handler(self._answer)
+        return grpc.unary_unary_rpc_method_handler(self._response)
 
-    def _answer(self, request, _):
+    def _response(self, request, _):
         self.calls += 1  # one thread at a time holds the interpreter here
         if self.takes:
             threading.Event().wait(self.takes)

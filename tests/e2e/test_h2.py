@@ -28,8 +28,8 @@ def behind(gate):
 def test_a_request_reaches_its_authority_and_its_answer_comes_back(carpool, origin):
     o, c = origin(hello), carpool()
     with H2Client(c.address) as client:
-        answer = client.get("/x?q", authority=place(o), headers=[("cookie", "a=1"), ("cookie", "b=2"), ("te", "trailers")])
-    assert answer.status == 200 and answer.ended
+        response = client.get("/x?q", authority=place(o), headers=[("cookie", "a=1"), ("cookie", "b=2"), ("te", "trailers")])
+    assert response.status == 200 and response.ended
     seen = o.seen[-1].message
     assert seen.target == "/x?q" and seen.get("host") == place(o)
     assert seen.get("cookie") == "a=1; b=2"
@@ -51,8 +51,8 @@ def test_an_authority_that_contradicts_host_is_misdirected(carpool, origin):
     with H2Client(c.address) as client:
         client.h2.config.validate_outbound_headers = False
         client.h2.config.normalize_outbound_headers = False
-        answer = client.get("/", authority=place(o), headers=[("host", "other.test")])
-        assert answer.status == 421
+        response = client.get("/", authority=place(o), headers=[("host", "other.test")])
+        assert response.status == 421
         assert client.get("/", authority=place(o), headers=[("host", place(o))]).status == 200
     assert len(o.seen) == 1
 
@@ -69,7 +69,7 @@ def test_many_streams_of_one_client_are_answered_each_with_its_own(carpool, orig
         gate.wait_for(40)
         gate.open()
         for stream, i in streams.items():
-            assert client.answer(stream).body == b"/%d" % i
+            assert client.response(stream).body == b"/%d" % i
 
 
 def test_bodies_pass_both_ways_through_the_windows(carpool, origin):
@@ -82,18 +82,18 @@ def test_bodies_pass_both_ways_through_the_windows(carpool, origin):
         with H2Client(c.address) as client:
             stream = client.ask("/up", "POST", place(o), [("content-length", str(len(data)))] if length else [], end=False)
             client.send(stream, data, end=True)
-            assert client.answer(stream).body == data
+            assert client.response(stream).body == data
 
 
 def test_head_errors_and_empty_answers_end_their_streams(carpool, origin):
     o, c = origin(hello), carpool()
     with H2Client(c.address) as client:
-        answer = client.get("/", "HEAD", place(o))
-        assert answer.status == 200 and answer.body == b"" and answer.ended
+        response = client.get("/", "HEAD", place(o))
+        assert response.status == 200 and response.body == b"" and response.ended
         with socket.create_server(("127.0.0.1", 0)) as free:
             nobody = "127.0.0.1:%d" % free.getsockname()[1]
-        answer = client.get("/", authority=nobody)
-        assert answer.status == 502 and "connection_refused" in answer.get("proxy-status")
+        response = client.get("/", authority=nobody)
+        assert response.status == 502 and "connection_refused" in response.get("proxy-status")
 
 
 def test_a_client_that_takes_its_request_back_frees_its_connection(carpool, origin):
@@ -125,11 +125,11 @@ def test_connect_is_a_tunnel_with_two_ends(carpool):
             target = "127.0.0.1:%d" % server.getsockname()[1]
             stream = client.ask(method="CONNECT", authority=target, end=False)
             client.send(stream, b"early ")
-            client.until(lambda: client.answers[stream].headers)
-            assert client.answers[stream].status == 200
+            client.until(lambda: client.responses[stream].headers)
+            assert client.responses[stream].status == 200
             client.send(stream, b"late", end=True)
-            answer = client.answer(stream)
-            assert answer.body == b"got early late" and answer.reset is None
+            response = client.response(stream)
+            assert response.body == b"got early late" and response.reset is None
 
 
 def test_bytes_sent_before_a_tunnel_stands_arrive_unchanged(carpool):
@@ -149,7 +149,7 @@ def test_bytes_sent_before_a_tunnel_stands_arrive_unchanged(carpool):
         with H2Client(c.address) as client:
             stream = client.ask(method="CONNECT", authority="127.0.0.1:%d" % server.getsockname()[1], end=False)
             client.send(stream, early, end=True)
-            assert client.answer(stream).body == b"%d" % len(early)
+            assert client.response(stream).body == b"%d" % len(early)
             assert got == [early]
 
 
@@ -169,14 +169,14 @@ def test_websocket_by_extended_connect_meets_an_origin_of_http1(carpool):
             assert client.settings[h2.settings.SettingCodes.ENABLE_CONNECT_PROTOCOL] == 1
             stream = client.ask("/chat", "CONNECT", "127.0.0.1:%d" % running.socket.getsockname()[1],
                                 [("sec-websocket-version", "13")], end=False, pseudo=[(":protocol", "websocket")])
-            client.until(lambda: client.answers[stream].headers)
-            assert client.answers[stream].status == 200
-            assert client.answers[stream].get("sec-websocket-accept") is None
+            client.until(lambda: client.responses[stream].headers)
+            assert client.responses[stream].status == 200
+            assert client.responses[stream].get("sec-websocket-accept") is None
             client.send(stream, frames.Frame(frames.Opcode.TEXT, b"hello").serialize(mask=True))
-            client.until(lambda: len(client.answers[stream].body) >= 7)
-            assert client.answers[stream].body.endswith(b"HELLO")
+            client.until(lambda: len(client.responses[stream].body) >= 7)
+            assert client.responses[stream].body.endswith(b"HELLO")
             client.send(stream, frames.Frame(frames.Opcode.CLOSE, b"\x03\xe8").serialize(mask=True), end=True)
-            client.answer(stream)
+            client.response(stream)
     finally:
         running.shutdown()
 
@@ -206,6 +206,6 @@ def test_draining_says_goaway_twice_and_finishes_what_runs(carpool, origin):
         assert [code for _, code in client.goaways] == [0, 0]
         assert client.goaways[0][0] == 2**31 - 1 and client.goaways[1][0] == stream
         gate.open()
-        assert client.answer(stream).status == 200
+        assert client.response(stream).status == 200
         client.until(lambda: client.closed)
     assert c.wait() == 0

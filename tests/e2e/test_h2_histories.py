@@ -87,17 +87,17 @@ def ask(c, moody, seed, number):
         name = "/%s-%d-%d" % ("post" if post else "get", number, k)
         body = rng.randbytes(rng.choice([0, 10, 3000, 40_000])) if post else b""
         try:
-            answer = client.request("POST" if post else "GET", moody.origin.url + name, body=body)
+            response = client.request("POST" if post else "GET", moody.origin.url + name, body=body)
         except Gone:
-            answer = None
+            response = None
         # Requests in flight when the origin hung up may or may not have been processed.
         spoiled = name in moody.spoiled or moody.refused[name] > 8 or moody.hung_up
-        if answer and answer.status == 200 and answer.complete:
-            if answer.body != name.encode() + b"\n" + body:
+        if response and response.status == 200 and response.complete:
+            if response.body != name.encode() + b"\n" + body:
                 wrong.append("%s: an answer that is not its own" % name)
         elif not spoiled:
-            wrong.append("%s: %s, and nothing had happened to it" % (name, answer and (answer.first, answer.get("proxy-status"))))
-        if answer is None or not answer.complete or not answer.keeps_alive():
+            wrong.append("%s: %s, and nothing had happened to it" % (name, response and (response.first, response.get("proxy-status"))))
+        if response is None or not response.complete or not response.keeps_alive():
             client.close()
             client = Client(c.address)
     client.close()

@@ -59,18 +59,18 @@ def odd(request, carpool):
 def whole(client, o, path="/odd", method="GET", **more):
     """Returns the response, or None if the client can tell that it is incomplete."""
     try:
-        answer = client.request(method, o.url + path, **more)
+        response = client.request(method, o.url + path, **more)
     except Gone:
         return None
-    return answer if answer.complete else None
+    return response if response.complete else None
 
 
 def final(client, o, **more):
     """Returns the final response, after those of 1xx."""
-    answer = whole(client, o, **more)
-    while answer is not None and answer.status < 200:
-        answer = client.response(more.get("method", "GET"))
-    return answer
+    response = whole(client, o, **more)
+    while response is not None and response.status < 200:
+        response = client.response(more.get("method", "GET"))
+    return response
 
 
 def paths(o):
@@ -113,8 +113,8 @@ BROKEN_HEADS = {
 def test_an_answer_that_is_none_is_502_and_its_request_is_not_sent_again(odd, said):
     c, o = odd(lambda peer, stream, path: said)
     with c.client() as client:
-        answer = final(client, o, method="POST", body=b"once")
-        assert answer.status == 502 and answer.get("proxy-status").startswith("carpool")
+        response = final(client, o, method="POST", body=b"once")
+        assert response.status == 502 and response.get("proxy-status").startswith("carpool")
         assert whole(client, o, "/plain").body == b"ok"
     assert paths(o) == ["/odd", "/plain"]
     until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every stream given back")
@@ -139,8 +139,8 @@ BROKEN_BODIES = {
 def test_an_answer_that_breaks_off_never_looks_complete(odd, said):
     c, o = odd(lambda peer, stream, path: said)
     with c.client() as client:
-        answer = whole(client, o)
-        assert answer is None or answer.status == 502
+        response = whole(client, o)
+        assert response is None or response.status == 502
     with c.client() as client:
         assert whole(client, o, "/plain").body == b"ok"
     assert paths(o) == ["/odd", "/plain"]
@@ -155,8 +155,8 @@ def test_frames_that_say_nothing_to_us_are_passed_over(odd):
                + frame(DATA, 0, stream) + frame(0xfb, 1, stream) + frame(DATA, PADDED, stream, b"\x03a\0\0\0")
                + frame(SETTINGS, 0, 0, setting(0x77, 1)) + frame(DATA, PADDED | END_STREAM, stream, b"\0b"))
     with c.client() as client:
-        answer = whole(client, o)
-        assert answer.body == b"ab" and answer.get("x") == "y" * 30000 and [i.status for i in answer.interim] == [103]
+        response = whole(client, o)
+        assert response.body == b"ab" and response.get("x") == "y" * 30000 and [i.status for i in response.interim] == [103]
 
 
 def test_the_room_of_padding_is_given_back(odd):
@@ -253,9 +253,9 @@ def test_answers_without_a_body_leave_their_client_in_step(odd, method, said, bo
     c, o = odd(lambda peer, stream, path: said(stream))
     with c.client() as client:
         for _ in range(2):
-            answer = whole(client, o, method=method)
-            assert answer.status < 400 and answer.body == body
-            assert length is None or answer.get("content-length") == length
+            response = whole(client, o, method=method)
+            assert response.status < 400 and response.body == body
+            assert length is None or response.get("content-length") == length
         assert whole(client, o, "/plain").body == b"ok"
     assert len(o.peers) == 1
 
@@ -327,10 +327,10 @@ def test_unending_informational_heads_cost_little_memory_and_end_in_502(odd, rea
         until(lambda: c.metric("carpool_upstream_bounds_total", bound="informational") == 1, what="the bound")
         assert c.rss() - before < 8 << 20
         if reads:
-            answer = client.response()
-            while answer.status < 200:
-                answer = client.response()
-            assert answer.status == 502 and "informational" in answer.get("proxy-status")
+            response = client.response()
+            while response.status < 200:
+                response = client.response()
+            assert response.status == 502 and "informational" in response.get("proxy-status")
 
 
 def test_informational_heads_put_the_header_timeout_off_to_twice_of_it_at_most(carpool):
@@ -344,22 +344,22 @@ def test_informational_heads_put_the_header_timeout_off_to_twice_of_it_at_most(c
     try:
         with c.client() as client:
             began = time.monotonic()
-            answer = final(client, o)
+            response = final(client, o)
             took = time.monotonic() - began
-            assert answer.status == 504 and "response_header_timeout" in answer.get("proxy-status")
+            assert response.status == 504 and "response_header_timeout" in response.get("proxy-status")
             assert 1.9 < took < 3.5, "the limit, and as much again"
     finally:
         over.set()
         o.stop()
 
 
-@pytest.mark.parametrize("answer,told", [
+@pytest.mark.parametrize("response,told", [
     (lambda s: frame(RST, 0, s, number(13)), "HTTP_1_1_REQUIRED"),
     (lambda s: frame(RST, 0, s, number(REFUSED)), "REFUSED_STREAM"),
     (lambda s: goaway(0), "REFUSED_STREAM"),
 ], ids=["http-1-1-required", "refused", "goaway"])
-def test_one_request_makes_no_more_connections_than_max_retries_and_eight(carpool, answer, told):
-    o, c = RawOrigin(lambda peer, stream: peer.send(answer(stream))), carpool(upstream=PRIOR, workers=1)
+def test_one_request_makes_no_more_connections_than_max_retries_and_eight(carpool, response, told):
+    o, c = RawOrigin(lambda peer, stream: peer.send(response(stream))), carpool(upstream=PRIOR, workers=1)
     try:
         with c.client() as client:
             said = whole(client, o)
@@ -393,8 +393,8 @@ def test_an_origin_that_allows_no_stream_is_dialed_once(carpool, later):
     c = carpool(upstream=PRIOR, workers=1)
     try:
         with c.client() as client:
-            answer = whole(client, o)
-            assert answer.status == 502 and "no HTTP/2 stream" in answer.get("proxy-status")
+            response = whole(client, o)
+            assert response.status == 502 and "no HTTP/2 stream" in response.get("proxy-status")
         assert len(o.peers) == 1
     finally:
         o.stop()

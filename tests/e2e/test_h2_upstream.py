@@ -86,12 +86,12 @@ def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, cont
         with c.client() as client:
             return client.get("%s/%d" % (o.url, i)).body
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
-        answers = [pool.submit(one, i) for i in range(32)]
+        responses = [pool.submit(one, i) for i in range(32)]
         gate.wait_for(32)
         assert sum(r["streams"] for r in connections(c, o)) == 32 and {r["protocol"] for r in connections(c, o)} == {"h2"}
         assert o.opened <= workers
         gate.open()
-    assert [a.result() for a in answers] == [b"/%d" % i for i in range(32)]
+    assert [a.result() for a in responses] == [b"/%d" % i for i in range(32)]
 
 
 def test_one_session_serves_the_loops_that_the_cap_has_no_other_for(h2_origin, carpool):
@@ -104,8 +104,8 @@ def test_one_session_serves_the_loops_that_the_cap_has_no_other_for(h2_origin, c
         with c.client() as client:
             body = bytes([i]) * (i * 9000)
             for k in range(5):
-                answer = client.request("POST", "%s/%d-%d" % (o.url, i, k), body=body)
-                assert answer.status == 200 and answer.body == body + b"/%d-%d" % (i, k)
+                response = client.request("POST", "%s/%d-%d" % (o.url, i, k), body=body)
+                assert response.status == 200 and response.body == body + b"/%d-%d" % (i, k)
     at_once(16, one)
     assert o.opened == 1
     assert c.pool(o.url)["borrows"] == 80
@@ -141,7 +141,7 @@ def test_a_client_that_does_not_read_holds_up_only_its_own_stream(h2_origin, car
 def test_a_stream_begins_with_a_narrow_window_and_is_given_a_wide_one_while_its_client_keeps_up(h2_origin, carpool):
     first, widest = [], []
 
-    def answer(stream):
+    def respond(stream):
         def window():
             return stream.connection.c.local_flow_control_window(stream.id)
         first.append(window())
@@ -151,7 +151,7 @@ def test_a_stream_begins_with_a_narrow_window_and_is_given_a_wide_one_while_its_
             stream.data(b"x" * 8192)
             widest[-1] = max(widest[-1], window())
         stream.data(b"", end=True)
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
         for _ in range(2):  # one stream's window is not the next one's
@@ -164,10 +164,10 @@ def test_a_stream_begins_with_a_narrow_window_and_is_given_a_wide_one_while_its_
 def test_windows_are_opened_with_the_request_while_answers_are_large(h2_origin, carpool, size):
     windows = []
 
-    def answer(stream):
+    def respond(stream):
         windows.append(stream.connection.c.local_flow_control_window(stream.id))
         stream.reply(body=b"x" * int(stream.pseudo[":path"][1:]))
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(workers=1 if size != 1 else 2, upstream=PRIOR, pool={"size": size})
     with c.client() as one, c.client() as other:
         sizes = [100_000, 100] + 16 * [100] + [100]
@@ -179,12 +179,12 @@ def test_windows_are_opened_with_the_request_while_answers_are_large(h2_origin, 
 def test_a_client_with_many_streams_open_has_narrow_windows_on_most_of_them(h2_origin, carpool, gate):
     windows = []
 
-    def answer(stream):
+    def respond(stream):
         windows.append(stream.connection.c.local_flow_control_window(stream.id))
         if stream.pseudo[":path"] == "/held":
             gate.enter()
         stream.reply(body=b"x" * 100_000)
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
         assert len(client.get(o.url + "/").body) == 100_000
@@ -193,7 +193,7 @@ def test_a_client_with_many_streams_open_has_narrow_windows_on_most_of_them(h2_o
         gate.wait_for(40)
         assert windows.count(USUAL) <= 16 and windows.count(NARROW) >= 1 + 24
         gate.open()
-        assert [len(many.answer(stream).body) for stream in streams] == 40 * [100_000]
+        assert [len(many.response(stream).body) for stream in streams] == 40 * [100_000]
 
 
 def test_fields_of_the_connection_end_here_and_the_authority_names_the_origin(h2_origin, carpool):
@@ -214,11 +214,11 @@ def test_fields_of_the_connection_end_here_and_the_authority_names_the_origin(h2
 
 
 def test_trailers_pass_both_ways(h2_origin, carpool):
-    def answer(stream):
+    def respond(stream):
         stream.head(200)
         stream.data(b"body")
         stream.end([("x-sum", "7")])
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(upstream=PRIOR)
     with c.client() as client:
         client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: x-in\r\n\r\n"
@@ -230,14 +230,14 @@ def test_trailers_pass_both_ways(h2_origin, carpool):
 
 
 def test_answers_without_a_body_leave_the_client_in_step(h2_origin, carpool):
-    def answer(stream):
+    def respond(stream):
         path = stream.pseudo[":path"]
         if path == "/head":
             return stream.head(200, [("content-length", "12")], end=True)
         if path == "/304":
             return stream.head(304, [("etag", "x")], end=True)
         return stream.head(204 if path == "/204" else 200, end=True)
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(upstream=PRIOR)
     with c.client() as client:
         assert client.request("HEAD", o.url + "/head").get("content-length") == "12"
@@ -248,10 +248,10 @@ def test_answers_without_a_body_leave_the_client_in_step(h2_origin, carpool):
 
 
 def test_interim_answers_come_before_the_final_one(h2_origin, carpool):
-    def answer(stream):
+    def respond(stream):
         stream.head(103, [("link", "</a.css>; rel=preload")])
         stream.reply()
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(upstream=PRIOR)
     with c.client() as client:
         reply = client.get(o.url + "/")
@@ -260,13 +260,13 @@ def test_interim_answers_come_before_the_final_one(h2_origin, carpool):
 
 @pytest.mark.parametrize("size", [1, 64])
 def test_a_stream_that_is_reset_inside_its_answer_never_looks_complete(h2_origin, carpool, size):
-    def answer(stream):
+    def respond(stream):
         if stream.pseudo[":path"] == "/good":
             return stream.reply()
         stream.head(200)
         stream.data(b"half")
         stream.reset(h2.errors.ErrorCodes.NO_ERROR)
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(workers=2, upstream=PRIOR, pool={"size": size})
 
     def one(i):
@@ -278,11 +278,11 @@ def test_a_stream_that_is_reset_inside_its_answer_never_looks_complete(h2_origin
 
 
 def test_what_a_goaway_leaves_out_is_replayed_whatever_it_is(h2_origin, carpool):
-    def answer(stream):
+    def respond(stream):
         if stream.connection.number == 1 and stream.id > 1:
             return stream.connection.goaway(1)
         stream.reply(body=stream.body)
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
         assert client.request("POST", o.url + "/", body=b"one").body == b"one"
@@ -294,12 +294,12 @@ def test_what_a_goaway_leaves_out_is_replayed_whatever_it_is(h2_origin, carpool)
 def test_a_refused_stream_is_replayed_whatever_it_is(h2_origin, carpool):
     refused = []
 
-    def answer(stream):
+    def respond(stream):
         if not refused:
             refused.append(stream.id)
             return stream.reset(h2.errors.ErrorCodes.REFUSED_STREAM)
         stream.reply(body=stream.body)
-    o = h2_origin(answer)
+    o = h2_origin(respond)
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
         assert client.request("POST", o.url + "/", body=b"one").body == b"one"
@@ -337,11 +337,11 @@ def test_the_origins_limit_of_streams_is_kept(h2_origin, carpool, gate):
         with c.client() as client:
             return client.get("%s/%d" % (o.url, i)).status
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        answers = [pool.submit(one, i) for i in range(12)]
+        responses = [pool.submit(one, i) for i in range(12)]
         gate.wait_for(8)
         until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 4, what="four waiting requests")
         gate.open()
-    assert [a.result() for a in answers] == [200] * 12
+    assert [a.result() for a in responses] == [200] * 12
     assert o.opened == 2 and c.metric("carpool_retries_total") == 0
 
 

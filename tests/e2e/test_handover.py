@@ -71,10 +71,10 @@ class Load(threading.Thread):
                 if client is None:
                     client = Client(self.address)
                     self.connections += 1
-                answer = client.get(self.url + "/")
-                if answer.status != 200 or answer.body != b"ok":
-                    self.errors.append(answer)
-                if not answer.keeps_alive():
+                response = client.get(self.url + "/")
+                if response.status != 200 or response.body != b"ok":
+                    self.errors.append(response)
+                if not response.keeps_alive():
                     client.close()
                     client = None
             except (OSError, Gone) as error:
@@ -174,14 +174,14 @@ def test_a_request_that_runs_is_finished_and_its_client_asked_to_come_again(orig
         gate.wait_for(1)
         line.next(c)
         gate.open()
-        answer = running.response()
-        assert (answer.status, answer.body, answer.keeps_alive()) == (200, b"ok", False)
+        response = running.response()
+        assert (response.status, response.body, response.keeps_alive()) == (200, b"ok", False)
         assert running.at_end()
     assert c.wait(10) == 0
 
 
-def test_a_client_whose_long_answer_ends_after_it_is_served_once_more(long_answers, line):
-    (o, gate), c = long_answers, line(shutdown_grace="20s")
+def test_a_client_whose_long_answer_ends_after_it_is_served_once_more(long_responses, line):
+    (o, gate), c = long_responses, line(shutdown_grace="20s")
     clients = [c.client() for _ in range(10)]
     for client in clients:
         client.ask("GET", o.url + "/long")
@@ -190,22 +190,22 @@ def test_a_client_whose_long_answer_ends_after_it_is_served_once_more(long_answe
     gate.open()
     for client in clients:
         assert client.exactly(23) == b"4\r\nhalf\r\n4\r\nhalf\r\n0\r\n\r\n"
-        answer = client.request("POST", o.url + "/", body=b"x")
-        assert (answer.status, answer.keeps_alive()) == (200, False)
+        response = client.request("POST", o.url + "/", body=b"x")
+        assert (response.status, response.keeps_alive()) == (200, False)
         assert client.at_end()
     assert c.wait(10) == 0
 
 
-def test_a_session_of_http_2_is_told_twice_and_its_long_answer_ends(long_answers, line):
-    (o, gate), c = long_answers, line(shutdown_grace="20s")
+def test_a_session_of_http_2_is_told_twice_and_its_long_answer_ends(long_responses, line):
+    (o, gate), c = long_responses, line(shutdown_grace="20s")
     with H2Client(c.address) as client:
         stream = client.ask("/long", authority=o.authority)
-        client.until(lambda: client.answers[stream].body)
+        client.until(lambda: client.responses[stream].body)
         line.next(c)
         client.until(lambda: len(client.goaways) == 2)
         assert client.goaways == [(2**31 - 1, 0), (stream, 0)]
         gate.open()
-        assert client.answer(stream).body == b"halfhalf"
+        assert client.response(stream).body == b"halfhalf"
     assert c.wait(10) == 0
 
 
@@ -217,8 +217,8 @@ def test_a_client_that_rests_is_served_once_more(origin, line):
         line.next(c)
         assert session.until(lambda: session.goaways), "clients of HTTP/2 are told at once"
         session.sock.close()
-        answer = idle_client.get(o.url + "/")
-        assert (answer.status, answer.keeps_alive()) == (200, False)
+        response = idle_client.get(o.url + "/")
+        assert (response.status, response.keeps_alive()) == (200, False)
     assert c.wait(10) == 0
 
 
@@ -360,11 +360,11 @@ def test_no_session_is_resumed_under_other_certificates(origin, line, pki, tmp_p
     heir.start()
     assert c.wait(10) == 0
     with heir.client() as client:
-        answer = client.get(o.url + "/")
+        response = client.get(o.url + "/")
     if replaced == "client certificate":
-        assert b"other.test" in answer.body
+        assert b"other.test" in response.body
     else:
-        assert answer.status == 502, answer
+        assert response.status == 502, response
 
 
 def test_a_unix_listener_is_taken_over_too(origin, line, tmp_path):

@@ -10,8 +10,8 @@ def test_the_client_reads_what_the_origin_sends(origin):
                       b"3\r\nabc\r\n0\r\nDigest: x\r\n\r\n")
     o = origin(trailers)
     with Client(("127.0.0.1", o.port)) as c:
-        answer = c.request("POST", "/x", body=b"12345")
-        assert (answer.status, answer.body, answer.trailers, answer.interim[0].status) == (200, b"abc", [("digest", "x")], 103)
+        response = c.request("POST", "/x", body=b"12345")
+        assert (response.status, response.body, response.trailers, response.interim[0].status) == (200, b"abc", [("digest", "x")], 103)
     assert o.seen[0].message.body == b"12345" and o.targets() == ["/x"]
 
 

@@ -44,14 +44,14 @@ def idle_connections(port, count):
 def test_a_webhook_cuts_no_character_of_a_refusal_in_two(webhook):
     for ascii in range(70, 84):
         for overlay in ('[[origin]]\nuri = "http://%séé/é"\n', '[log]\nlevel = "%sééé"\n', '[pool]\nidle_timeout = "%sééé"\n'):
-            answer = webhook.review(pod(**{OVERLAY: overlay % ("a" * ascii)}))
-            assert not answer["allowed"] and OVERLAY in answer["status"]["message"]
+            response = webhook.review(pod(**{OVERLAY: overlay % ("a" * ascii)}))
+            assert not response["allowed"] and OVERLAY in response["status"]["message"]
 
 
 def test_a_webhook_refuses_what_nests_and_lives(webhook):
     for text in deep_tomls():
-        answer = webhook.review(pod(**{OVERLAY: text}))
-        assert not answer["allowed"] and "nests deeper than 16 levels" in answer["status"]["message"]
+        response = webhook.review(pod(**{OVERLAY: text}))
+        assert not response["allowed"] and "nests deeper than 16 levels" in response["status"]["message"]
     for body in deep_bodies():
         status, text = webhook.ask("POST", "/inject", body)
         assert status == 400 and "nests deeper than 64 levels" in text
@@ -70,8 +70,8 @@ def test_a_webhook_refuses_reviews_of_too_many_values(webhook):
 def test_an_overlay_of_many_origins_takes_no_more_than_its_length(webhook):
     def took(count):
         start = time.monotonic()
-        answer = webhook.review(pod(**{OVERLAY: "".join('[[origin]]\nuri = "http://a%d"\n' % i for i in range(count))}))
-        assert answer["allowed"]
+        response = webhook.review(pod(**{OVERLAY: "".join('[[origin]]\nuri = "http://a%d"\n' % i for i in range(count))}))
+        assert response["allowed"]
         return time.monotonic() - start
     took(100)
     small, large = min(took(700) for _ in range(3)), min(took(7000) for _ in range(3))
@@ -79,8 +79,8 @@ def test_an_overlay_of_many_origins_takes_no_more_than_its_length(webhook):
 
 
 def test_an_overlay_longer_than_an_annotation_is_refused(webhook):
-    answer = webhook.review(pod(**{OVERLAY: "#" * 300_000}))
-    assert not answer["allowed"] and "is longer than 262144 bytes" in answer["status"]["message"]
+    response = webhook.review(pod(**{OVERLAY: "#" * 300_000}))
+    assert not response["allowed"] and "is longer than 262144 bytes" in response["status"]["message"]
 
 
 def test_clients_that_do_not_end_their_handshake_keep_no_review_out(webhook):
@@ -202,8 +202,8 @@ def test_a_file_that_nests_is_refused_by_reload_and_by_check(carpool):
     for text in deep_tomls():
         c.config.write_text(text)
         assert "nests deeper than 16 levels" in c.check()
-        answer = c.admin("POST", "/reload")
-        assert answer.status == 400 and b"nests deeper than 16 levels" in answer.body
+        response = c.admin("POST", "/reload")
+        assert response.status == 400 and b"nests deeper than 16 levels" in response.body
     c.config.write_text(good)
     assert c.admin("POST", "/reload").status == 200
 

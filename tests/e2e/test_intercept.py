@@ -21,8 +21,8 @@ def test_requests_inside_connect_come_out_of_the_pool(scene, authority):
     o, c = scene()
     for n in range(5):
         with inside(c, trusting(authority.ca)) as client:
-            answer = client.get("/%d" % n, host=c.authority)
-            assert answer.status == 200 and answer.get("via"), answer
+            response = client.get("/%d" % n, host=c.authority)
+            assert response.status == 200 and response.get("via"), response
             assert client.get("/again", host=c.authority).status == 200
     assert o.opened == 1, "ten requests of five connections, one to the origin"
     assert o.targets()[:2] == ["/0", "/again"]
@@ -53,8 +53,8 @@ def test_http2_inside_connect_is_selected_by_alpn(scene, authority):
     sock = trusting(authority.ca, ("h2", "http/1.1")).wrap_socket(connected(c), server_hostname=NAME)
     assert sock.selected_alpn_protocol() == "h2"
     with H2Client(None, sock) as client:
-        answer = client.get("/h2", authority=c.authority, scheme="https")
-        assert answer.status == 200, answer
+        response = client.get("/h2", authority=c.authority, scheme="https")
+        assert response.status == 200, response
         assert client.get("/h2", authority="other.test", scheme="https").status == 421
     assert o.targets() == ["/h2"]
 
@@ -63,8 +63,8 @@ def test_http2_inside_connect_is_selected_by_alpn(scene, authority):
 def test_another_name_inside_is_421(scene, authority, target, host):
     o, c = scene()
     with inside(c, trusting(authority.ca)) as client:
-        answer = client.request("GET", target, host=host)
-        assert answer.status == 421 and "carpool" in answer.get("proxy-status"), answer
+        response = client.request("GET", target, host=host)
+        assert response.status == 421 and "carpool" in response.get("proxy-status"), response
     assert not o.seen
 
 
@@ -202,19 +202,19 @@ def test_connect_in_a_stream_of_http2_is_a_tunnel_that_says_so(scene, pki):
     o, c = scene()
     with H2Client(c.address) as client:
         stream = client.ask(method="CONNECT", authority=c.authority, end=False)
-        assert client.until(lambda: client.answers[stream].headers) and client.answers[stream].status == 200
+        assert client.until(lambda: client.responses[stream].headers) and client.responses[stream].status == 200
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = trusting(pki.ca).wrap_bio(incoming, outgoing, server_hostname=NAME)
-        answer, said, done = client.answers[stream], 0, False
+        response, said, done = client.responses[stream], 0, False
         while not done:
             try:
                 tls.do_handshake()
                 done = True
             except ssl.SSLWantReadError:
                 client.send(stream, outgoing.read())
-                assert client.until(lambda n=said: len(answer.body) > n)
-                incoming.write(answer.body[said:])
-                said = len(answer.body)
+                assert client.until(lambda n=said: len(response.body) > n)
+                incoming.write(response.body[said:])
+                said = len(response.body)
         assert tls.getpeercert(), "the origin's own, which this client trusts"
         client.send(stream, outgoing.read(), end=True)
     until(lambda: c.metric(CONNECTS, origin=c.label, result="in_h2") == 1, what="the reason")

@@ -101,8 +101,8 @@ def test_an_upload_of_a_gibibyte_needs_no_memory(origin, pki, authority, interce
         client.send(b"POST /up HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n" % (c.name.encode(), size))
         for _ in range(size // MIB):
             client.send(block)
-        answer = client.response()
-    assert (answer.status, answer.body) == (200, b"%d %d" % (size, size))
+        response = client.response()
+    assert (response.status, response.body) == (200, b"%d %d" % (size, size))
     assert intercepted(c) == 1 and o.opened == 1
 
 

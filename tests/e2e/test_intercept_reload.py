@@ -27,8 +27,8 @@ CHANGES = [without_intercept, without_origin, with_another_authority]
 
 def reloaded(c, change, authority):
     change(c, authority)
-    answer = c.admin("POST", "/reload")
-    assert answer.status == 200, answer.body
+    response = c.admin("POST", "/reload")
+    assert response.status == 200, response.body
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -51,8 +51,8 @@ def test_a_response_in_progress_is_the_last(scene, authority, gate, change):
         gate.wait_for(1)
         reloaded(c, change, authority)
         gate.open()
-        answer = client.response()
-        assert answer.status == 200 and not answer.keeps_alive(), answer
+        response = client.response()
+        assert response.status == 200 and not response.keeps_alive(), response
         assert client.at_end()
 
 
@@ -69,7 +69,7 @@ def test_an_http2_client_gets_goaway(scene, authority, gate, change):
         reloaded(c, change, authority)
         assert client.until(lambda: client.goaways), "announced while the request runs"
         gate.open()
-        assert client.answer(stream).status == 200
+        assert client.response(stream).status == 200
         client.until(lambda: client.closed)
         assert client.closed and [code for _, code in client.goaways] == [0, 0]
 
@@ -91,8 +91,8 @@ def test_a_handshake_that_a_reload_overtakes_is_good_for_one_response(scene, aut
     sock = connected(c)
     reloaded(c, with_another_authority, authority)
     with Client(sock=before.wrap_socket(sock, server_hostname=NAME)) as client:
-        answer = client.get("/", host=c.authority)
-        assert answer.status == 200 and not answer.keeps_alive(), answer
+        response = client.get("/", host=c.authority)
+        assert response.status == 200 and not response.keeps_alive(), response
         assert client.at_end()
 
 

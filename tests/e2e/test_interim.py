@@ -39,9 +39,9 @@ def in_front_of_a_head(client, origin):
     o = origin()
     yield
     client.ask("GET", o.url + "/")
-    answer = client.response()
-    assert answer.status == 200 and answer.body == b"ok" and not answer.interim
-    assert FIELD.decode() not in [name for name, _ in answer.headers]
+    response = client.response()
+    assert response.status == 200 and response.body == b"ok" and not response.interim
+    assert FIELD.decode() not in [name for name, _ in response.headers]
 
 
 @contextlib.contextmanager
@@ -92,9 +92,9 @@ def test_an_interim_response_before_a_misdirected_one_reaches_its_own_client_alo
         for one in held:
             one.close()
         gate.open()
-        answer = asking.response()
-        assert answer.status == 200
-        assert [(i.status, i.get(FIELD.decode())) for i in answer.interim] == [(103, "1")]
+        response = asking.response()
+        assert response.status == 200
+        assert [(i.status, i.get(FIELD.decode())) for i in response.interim] == [(103, "1")]
     o.stop()
 
 
@@ -105,7 +105,7 @@ def test_an_interim_response_before_a_failure_is_told_once_and_to_its_own_client
         return False
     o, other, c = origin(handler), origin(), carpool(workers=1)
     with c.client() as asking, c.client() as client:
-        answer = asking.get(o.url + "/")
-        assert answer.status == 502 and [i.status for i in answer.interim] == [103]
-        answer = client.get(other.url + "/")
-        assert answer.status == 200 and not answer.interim
+        response = asking.get(o.url + "/")
+        assert response.status == 502 and [i.status for i in response.interim] == [103]
+        response = client.get(other.url + "/")
+        assert response.status == 200 and not response.interim

@@ -35,9 +35,9 @@ def test_a_large_head_and_large_trailers_of_a_response_reach_clients_of_both_pro
     o, c = origin(lambda exchange: exchange.send(replies[exchange.request.target])), carpool()
     for number, target in enumerate(replies):
         with c.client() as client:
-            answer = client.request("GET", o.url + target, [("TE", "trailers"), ("Connection", "TE")])
-            assert (answer.status, answer.body) == (200, b"ok"), target
-            assert of([*answer.headers, *answer.trailers, *(f for i in answer.interim for f in i.headers)]) == fields, target
+            response = client.request("GET", o.url + target, [("TE", "trailers"), ("Connection", "TE")])
+            assert (response.status, response.body) == (200, b"ok"), target
+            assert of([*response.headers, *response.trailers, *(f for i in response.interim for f in i.headers)]) == fields, target
     with RawClient(c.address) as client:
         for number, target in enumerate(replies):
             stream = 2 * number + 1

@@ -68,8 +68,8 @@ def test_leak_action_discard_ends_the_connection_and_the_ledger_balances(origin,
     o = origin(holder(gate))
     c = carpool(pool={"leak_timeout": "200ms", "leak_action": "discard"})
     with c.client() as client:
-        answer = client.get(o.url + "/slow")
-        assert answer.status == 504 and "leak_timeout" in answer.get("proxy-status")
+        response = client.get(o.url + "/slow")
+        assert response.status == 504 and "leak_timeout" in response.get("proxy-status")
     assert c.metric("carpool_pool_closed_total", origin=o.url, cause="leak") == 1
     assert c.metric("carpool_pool_leaks_total", origin=o.url) == 1
     row = c.pool(o.url)

@@ -106,14 +106,14 @@ def test_a_group_alone_admits_its_members(carpool, tmp_path):
     assert access_of(path) == (0o660, os.getgid())
 
 
-@pytest.mark.parametrize("settings, mistake", [
+@pytest.mark.parametrize("settings, error", [
     ({"address": "127.0.0.1:0", "mode": "0660"}, 'is set beside the address "127.0.0.1:0"'),
     ({"address": "unix:/tmp/x.sock", "mode": "0668"}, "is not a file mode"),
     ({"address": "unix:/tmp/x.sock", "mode": "4755"}, "is not a file mode"),
     ({"address": "unix:/tmp/x.sock", "group": "no-such-group"}, "the system has no group `no-such-group`"),
 ])
-def test_a_file_mode_that_cannot_be_is_refused(carpool, settings, mistake):
-    assert mistake in carpool(start=False, listeners=[settings]).check()
+def test_a_file_mode_that_cannot_be_is_refused(carpool, settings, error):
+    assert error in carpool(start=False, listeners=[settings]).check()
 
 
 def test_several_listeners_serve_side_by_side(origin, carpool):
@@ -130,8 +130,8 @@ def test_a_client_certificate_is_shown_to_the_origin_it_belongs_to(nginx, carpoo
                 origin=[{"uri": uri, "addresses": ["127.0.0.1:%d" % nginx.tls_port],
                          "upstream": {"tls": {"cert_file": pki.client, "key_file": pki.client_key}}}])
     with c.client() as client:
-        answer = client.get(uri + "/whoami")
-    assert answer.body == b"origin.test CN=client.test origin.test"
+        response = client.get(uri + "/whoami")
+    assert response.body == b"origin.test CN=client.test origin.test"
 
 
 def test_clients_that_come_and_go_at_once_leave_the_listener_alone(origin, carpool):

@@ -119,8 +119,8 @@ def test_a_closed_stderr_sends_nobody_the_log_and_the_end_is_clean(origin, carpo
         until(lambda: c.metric("carpool_log_dropped_total") >= 5, what="the lines that could not be written")
         links = [os.readlink("/proc/%d/fd/%d" % (c.process.pid, fd)) for fd in (0, 1, 2)]
         assert not any("socket" in link for link in links), links
-        answer = idle.get(o.url + "/mine")
-        assert answer.status == 200 and answer.body == b"ok"
+        response = idle.get(o.url + "/mine")
+        assert response.status == 200 and response.body == b"ok"
     c.stop()
 
 
@@ -218,7 +218,7 @@ def test_a_failed_start_is_one_line_of_json(carpool):
 def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
-        answer = client.request("GET", o.url + "/a?x=1")
+        response = client.request("GET", o.url + "/a?x=1")
         refused = client.request("GET", "http://127.0.0.1:%d/" % free_port())
         head = client.request("HEAD", "http://127.0.0.1:%d/" % free_port())
         client.send(b"NONSENSE\r\n\r\n")
@@ -227,7 +227,7 @@ def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
     good, failed, headless, malformed = c.access_log()
     sample = next(row for row in SAMPLES if row["module"] == "access" and row["status"] == 200)
     assert shape(good) == shape(sample), (good, sample)
-    assert good["bytes_out"] == len(answer.body)
+    assert good["bytes_out"] == len(response.body)
     assert (failed["status"], failed["bytes_out"]) == (refused.status, 0) and refused.body, "a body of carpool's own does not count"
     assert (headless["status"], headless["bytes_out"]) == (head.status, 0)
     assert (malformed["status"], malformed["bytes_out"]) == (bad.status, 0)

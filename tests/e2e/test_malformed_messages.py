@@ -77,10 +77,10 @@ def test_a_bare_line_feed_in_a_response_head_is_502_but_where_its_origin_is_allo
     c = carpool(origin=[{"uri": old_one.url, "upstream": {"lenient": ["bare_lf"]}}])
     with c.client() as client:
         for _ in range(2):
-            answer = client.get(old_one.url + "/")
-            assert (answer.status, answer.body, answer.get("x-old")) == (200, b"ok", "yes")
-        answer = client.get(strict_one.url + "/")
-        assert answer.status == 502 and "LF" in answer.get("proxy-status")
+            response = client.get(old_one.url + "/")
+            assert (response.status, response.body, response.get("x-old")) == (200, b"ok", "yes")
+        response = client.get(strict_one.url + "/")
+        assert response.status == 502 and "LF" in response.get("proxy-status")
     assert old_one.opened == 1
 
 
@@ -89,14 +89,14 @@ def test_another_major_version_is_505(origin, carpool, version):
     o, c = origin(), carpool()
     with c.client() as client:
         client.send(("GET %s/ %s\r\nHost: a\r\n\r\n" % (o.url, version)).encode())
-        answer = client.response()
-        assert answer.status == 505 and not answer.keeps_alive()
+        response = client.response()
+        assert response.status == 505 and not response.keeps_alive()
     assert not o.seen
 
 
 def test_a_connection_field_of_commas_is_refused_and_reaches_no_origin(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
-        answer = client.get(o.url + "/", ("Connection", "," * 42000))
-        assert answer.status == 400 and "connection options" in answer.get("proxy-status")
+        response = client.get(o.url + "/", ("Connection", "," * 42000))
+        assert response.status == 400 and "connection options" in response.get("proxy-status")
     assert not o.seen

@@ -5,19 +5,19 @@ from harness.h2_origin import H2Origin
 from harness.wait import until
 
 
-def via(answer):
-    return answer.get("via", "")
+def via(response):
+    return response.get("via", "")
 
 
 def test_a_request_arrives_in_origin_form_with_via_and_comes_back_with_via(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
-        answer = client.get(o.url + "/a%2Fb?q=1", host="elsewhere.test")
-    assert (answer.status, answer.body) == (200, b"ok")
+        response = client.get(o.url + "/a%2Fb?q=1", host="elsewhere.test")
+    assert (response.status, response.body) == (200, b"ok")
     seen = o.seen[0].message
     assert seen.first == "GET /a%2Fb?q=1 HTTP/1.1"
     assert seen.all("host") == [o.authority]
-    assert seen.get("via").startswith("1.1 carpool-") and via(answer).startswith("1.1 carpool-")
+    assert seen.get("via").startswith("1.1 carpool-") and via(response).startswith("1.1 carpool-")
     assert not seen.all("x-forwarded-for")
 
 
@@ -63,8 +63,8 @@ def test_a_refused_expectation_ends_without_the_body(origin, carpool):
     o, c = origin(strict), carpool()
     with c.client() as client:
         client.send(b"PUT %s/x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % o.url.encode())
-        answer = client.response()
-    assert (answer.status, answer.body) == (417, b"no")
+        response = client.response()
+    assert (response.status, response.body) == (417, b"no")
 
 
 def strict_about(expectation):
@@ -84,8 +84,8 @@ def test_a_417_keeps_the_connection_for_the_request_without_its_expectation(orig
     o, c = origin(strict_about("100-continue")), carpool()
     with c.client() as client:
         client.send(WAITS % o.url.encode())
-        answer = client.response()
-        assert (answer.status, answer.body, answer.keeps_alive()) == (417, b"no", True)
+        response = client.response()
+        assert (response.status, response.body, response.keeps_alive()) == (417, b"no", True)
         client.send(REPEATS % o.url.encode())
         assert client.response().body == b"abc"
         assert client.get(o.url + "/after").status == 200
@@ -110,8 +110,8 @@ def test_a_417_behind_a_100_ends_the_connection(origin, carpool):
     o, c = origin(both), carpool()
     with c.client() as client:
         client.send(WAITS % o.url.encode())
-        answer = client.response()
-        assert answer.status == 417 and not answer.keeps_alive(), "its body may be on its way"
+        response = client.response()
+        assert response.status == 417 and not response.keeps_alive(), "its body may be on its way"
 
 
 def test_early_hints_pass_with_their_fields(origin, carpool):
@@ -120,9 +120,9 @@ def test_early_hints_pass_with_their_fields(origin, carpool):
         exchange.reply()
     o, c = origin(hints), carpool()
     with c.client() as client:
-        answer = client.get(o.url + "/")
-    assert [(i.status, i.get("link")) for i in answer.interim] == [(103, "</style.css>; rel=preload")]
-    assert answer.status == 200
+        response = client.get(o.url + "/")
+    assert [(i.status, i.get("link")) for i in response.interim] == [(103, "</style.css>; rel=preload")]
+    assert response.status == 200
 
 
 def test_trailers_pass_both_ways_and_framing_fields_in_them_do_not(origin, carpool):
@@ -134,8 +134,8 @@ def test_trailers_pass_both_ways_and_framing_fields_in_them_do_not(origin, carpo
     with c.client() as client:
         client.send(b"POST %s/ HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nConnection: TE\r\nTransfer-Encoding: chunked\r\n\r\n"
                     b"3\r\nabc\r\n0\r\nChecksum: 1\r\nTransfer-Encoding: chunked\r\n\r\n" % o.url.encode())
-        answer = client.response()
-    assert (answer.body, answer.trailers) == (b"hi", [("digest", "sha")])
+        response = client.response()
+    assert (response.body, response.trailers) == (b"hi", [("digest", "sha")])
     assert (o.seen[0].message.body, o.seen[0].message.trailers) == (b"abc", [("checksum", "1")])
 
 
@@ -145,8 +145,8 @@ def test_an_http_10_client_gets_no_chunks_and_its_connection_closes(origin, carp
     o, c = origin(chunked), carpool()
     with c.client() as client:
         client.send(b"GET %s/ HTTP/1.0\r\nHost: x\r\n\r\n" % o.url.encode())
-        answer = client.response()
-        assert not answer.all("transfer-encoding") and answer.body == b"abc" and client.at_end()
+        response = client.response()
+        assert not response.all("transfer-encoding") and response.body == b"abc" and client.at_end()
 
 
 @pytest.mark.parametrize("method, head, status", [
@@ -208,8 +208,8 @@ def test_a_reload_tells_of_the_clients_that_are_connected_already(origin, carpoo
 def test_a_client_is_told_how_long_its_connection_may_rest(origin, carpool):
     o, c = origin(), carpool(listen={"idle_timeout": "20s"})
     with c.client() as client:
-        for answer in (client.get(o.url + "/"), client.get("http://169.254.169.254/")):
-            assert (answer.get("connection"), answer.get("keep-alive")) == ("keep-alive", "timeout=18"), answer
+        for response in (client.get(o.url + "/"), client.get("http://169.254.169.254/")):
+            assert (response.get("connection"), response.get("keep-alive")) == ("keep-alive", "timeout=18"), response
         last = client.get(o.url + "/", ("Connection", "close"))
         assert (last.get("connection"), last.get("keep-alive")) == ("close", None)
 
@@ -248,8 +248,8 @@ def test_a_request_that_was_here_before_is_a_loop(origin, carpool):
     with c.client() as client:
         client.get(o.url + "/")
         mine = o.seen[0].message.get("via")
-        answer = client.get(o.url + "/", ("Via", mine))
-        assert answer.status == 508 and answer.get("proxy-status").startswith("carpool")
+        response = client.get(o.url + "/", ("Via", mine))
+        assert response.status == 508 and response.get("proxy-status").startswith("carpool")
     assert len(o.seen) == 1
 
 
@@ -272,8 +272,8 @@ def test_an_nginx_that_compresses_nothing_for_proxies_compresses_for_us(nginx, c
     there = "http://127.0.0.1:%d" % nginx.port
     for settings, coding in (({"via": False}, "gzip"), ({}, None)):
         with carpool(origin=[{"uri": there, "request": settings}]).client() as client:
-            answer = client.get(there + "/gzip", ("Accept-Encoding", "gzip"))
-            assert (answer.status, answer.get("content-encoding")) == (200, coding)
+            response = client.get(there + "/gzip", ("Accept-Encoding", "gzip"))
+            assert (response.status, response.get("content-encoding")) == (200, coding)
 
 
 def test_two_sidecars_in_a_row_are_no_loop(origin, carpool):

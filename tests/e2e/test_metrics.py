@@ -19,8 +19,8 @@ def serve(c, o, count=3):
 def test_metrics_are_prometheus_text_and_count_what_happened(origin, carpool):
     o, c = origin(), carpool()
     serve(c, o, 10)
-    answer = c.admin("GET", "/metrics")
-    assert answer.get("content-type") == "text/plain; version=0.0.4; charset=utf-8"
+    response = c.admin("GET", "/metrics")
+    assert response.get("content-type") == "text/plain; version=0.0.4; charset=utf-8"
     # A response is counted when its exchange ends, which may be after the client has read it.
     until(lambda: c.metric("carpool_requests_total", origin=o.url, method="GET", code="200") == 10, what="ten requests")
     assert c.metric("carpool_pool_borrows_total", origin=o.url) == c.metric("carpool_pool_restores_total", origin=o.url) == 10
@@ -77,8 +77,8 @@ def test_simplepools_counters_have_their_form(origin, carpool):
 def test_metrics_can_be_switched_off(carpool):
     c = carpool(metrics={"enabled": False})
     for path in ("/metrics", "/pool/metrics"):
-        answer = c.admin("GET", path)
-        assert answer.status == 503 and b"Metrics not enabled" in answer.body
+        response = c.admin("GET", path)
+        assert response.status == 503 and b"Metrics not enabled" in response.body
 
 
 def test_origins_beyond_the_label_bound_share_one(origin, carpool):
@@ -130,9 +130,9 @@ def test_text_logs_and_no_access_log_are_settings(origin, carpool):
 
 
 def test_of_requests_that_go_well_the_access_log_has_a_sample_and_all_others(origin, carpool):
-    def answer(exchange):
+    def respond(exchange):
         exchange.reply(500 if exchange.request.target.endswith("/bad") else 200)
-    o, c = origin(answer), carpool(log={"access_sample": 10})
+    o, c = origin(respond), carpool(log={"access_sample": 10})
     with c.client() as client:
         for i in range(100):
             client.get(o.url + ("/bad" if i % 20 == 7 else "/"))

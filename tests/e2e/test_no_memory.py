@@ -68,8 +68,8 @@ def test_what_rests_makes_room_and_what_runs_is_finished(slow, gate, carpool):
         assert idle_client.at_end(), "the idle client is closed"
 
         gate.open()
-        answers = [sender.response() for sender in senders[:sent]]
-        assert {answer.status for answer in answers} == {200}, "a running request is completed"
+        responses = [sender.response() for sender in senders[:sent]]
+        assert {response.status for response in responses} == {200}, "a running request is completed"
         allow(c, None)
         until(lambda: c.get_json("/overload")["shed_level"] == "nothing", what="the end of it")
         with c.client() as later:

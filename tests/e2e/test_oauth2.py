@@ -18,7 +18,7 @@ class Server:
 
     def __init__(self, origin, life=3600):
         self.life, self.granted, self.requests, self.valid = life, 0, [], set()
-        self.answer, self.gate, self.lock = None, None, threading.Lock()
+        self.response, self.gate, self.lock = None, None, threading.Lock()
         self.endpoint, self.origin = origin(self.token), origin(self.api)
 
     def token(self, exchange):
@@ -27,8 +27,8 @@ class Server:
             self.requests.append(exchange.request)
         if self.gate:
             self.gate.enter()
-        if self.answer:
-            return self.answer(exchange)
+        if self.response:
+            return self.response(exchange)
         with self.lock:
             self.granted += 1
             value = "token-planted-%d" % self.granted
@@ -50,9 +50,9 @@ class Server:
 
 @pytest.fixture
 def scene(origin, carpool):
-    def make(life=3600, answer=None, gate=None, pool=None, **more):
+    def make(life=3600, response=None, gate=None, pool=None, **more):
         s = Server(origin, life)
-        s.answer, s.gate = answer, gate
+        s.response, s.gate = response, gate
         c = carpool(origin=[s.settings(**more)], **({"pool": pool} if pool else {}))
         return s, c
     return make
@@ -96,11 +96,11 @@ def test_requests_wait_for_the_first_token_and_all_use_it(scene, gate):
     s, c = scene(gate=gate)
     gate.wait_for(1)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        answers = [pool.submit(get, c, "/%d" % i, "POST", b"b%d" % i) for i in range(16)]
+        responses = [pool.submit(get, c, "/%d" % i, "POST", b"b%d" % i) for i in range(16)]
         until(lambda: len(c.get_json("/pools")) and not s.origin.seen, what="no request at the origin")
         gate.open()
-        assert [a.result().status for a in answers] == [200] * 16
-        assert [a.result().body for a in answers] == [b"b%d" % i for i in range(16)]
+        assert [a.result().status for a in responses] == [200] * 16
+        assert [a.result().body for a in responses] == [b"b%d" % i for i in range(16)]
     assert len(s.requests) == 1, "one request for all"
 
 
@@ -109,8 +109,8 @@ def test_a_token_is_renewed_ahead_of_its_end(scene):
     assert get(c).status == 200
 
     def renewed():
-        answer = get(c)
-        assert answer.status == 200, answer
+        response = get(c)
+        assert response.status == 200, response
         return s.granted >= 3
     until(renewed, 20, "two renewals, and no request without a valid token")
     assert c.metric("carpool_retries_total", origin=s.origin.url, proof="unauthorized") == 0
@@ -121,8 +121,8 @@ def test_a_request_is_sent_once_more_with_a_new_token_after_401(scene):
     assert get(c).status == 200
     with s.lock:
         s.valid = set()  # revoked
-    answer = get(c, "/again", "POST", b"body")
-    assert answer.status == 200 and answer.body == b"body"
+    response = get(c, "/again", "POST", b"body")
+    assert response.status == 200 and response.body == b"body"
     assert s.granted == 2 and s.origin.targets().count("/again") == 2
     until(lambda: c.metric("carpool_retries_total", origin=s.origin.url, proof="unauthorized") == 1, what="the count")
     row = until(lambda: next((r for r in c.access_log() if r.get("retries")), None), what="the line")
@@ -150,9 +150,9 @@ def test_a_body_that_is_not_kept_is_not_sent_again(scene):
 
 
 def fails(c, s, status, error, detail):
-    answer = until(lambda: (a := get(c)).status == status and a, what="the fault")
-    said = answer.get("proxy-status")
-    assert error in said and detail in said and "planted" not in said + answer.body.decode(), answer
+    response = until(lambda: (a := get(c)).status == status and a, what="the fault")
+    said = response.get("proxy-status")
+    assert error in said and detail in said and "planted" not in said + response.body.decode(), response
     assert not s.origin.seen, "no request without a token"
     until(lambda: any("no token was granted" in line for line in c.output), what="the line of the log")
     state = until(lambda: (row := c.pool(s.origin.url)["credentials"])["token"] == "missing" and row, what="the state")
@@ -166,10 +166,10 @@ def fails(c, s, status, error, detail):
     (lambda e: e.reply(302, b"", [("Location", "/elsewhere")]), "answered 302"),
     (lambda e: (e.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), False)[1], "incomplete")])
 def test_an_endpoint_that_grants_no_token_is_502_with_the_reason(scene, reply, detail):
-    s, c = scene(answer=reply)
+    s, c = scene(response=reply)
     fails(c, s, 502, "http_", detail)
     assert c.metric(REQUESTS, origin=s.origin.url, result="granted") == 0
-    s.answer = None
+    s.response = None
     until(lambda: get(c).status == 200, 15, "a token, after a pause")
 
 
@@ -236,19 +236,19 @@ def test_an_endpoint_whose_certificate_is_not_verified_gets_no_secret(origin, ca
     said = carpool(start=False, upstream={"tls": {"verify": False}}, origin=[{"uri": api.url, "oauth2": oauth2}]).check()
     assert "oauth2.token_url" in said and "verify = false" in said, said
     c = carpool(origin=[{"uri": api.url, "alias": ["api"], "oauth2": oauth2}])
-    answer = until(lambda: (a := get(c)).status == 502 and a, what="the fault")
-    assert "tls_certificate_error" in answer.get("proxy-status"), answer
+    response = until(lambda: (a := get(c)).status == 502 and a, what="the fault")
+    assert "tls_certificate_error" in response.get("proxy-status"), response
     assert not endpoint.seen and not api.seen
 
 
-@pytest.mark.parametrize("settings, mistake", [
+@pytest.mark.parametrize("settings, error", [
     ({"token_url": "http://login.test/t"}, "neither https nor on this host"), ({"token_url": "https://login.test"}, "has no path"),
     ({"client_id": ""}, "is missing"), ({"client_secret": {"file": "/nonexistent"}}, "/nonexistent cannot be read"),
     ({"client_authentication": "jwt"}, "expected one of"), ({"timeout": "0s"}, "more than 0s")])
-def test_settings_that_cannot_be_are_mistakes_with_their_place(carpool, settings, mistake):
+def test_settings_that_cannot_be_are_mistakes_with_their_place(carpool, settings, error):
     oauth2 = {"token_url": "https://login.test/t", "client_id": "orders", "client_secret": "planted", **settings}
     said = carpool(start=False, origin=[{"uri": "https://a.test", "oauth2": oauth2}]).check()
-    assert mistake in said and "origin.oauth2" in said and "planted" not in said, said
+    assert error in said and "origin.oauth2" in said and "planted" not in said, said
 
 
 def test_a_token_and_a_field_of_the_same_name_are_a_mistake(carpool):

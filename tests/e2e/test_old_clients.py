@@ -8,14 +8,14 @@ STAYS = b"GET %s HTTP/1.0\r\nHost: %s\r\nConnection: keep-alive\r\n\r\n"
 
 def asked_twice(client, target, host):
     """Returns the responses to two requests on one connection; the second is None if it has ended."""
-    answers = []
+    responses = []
     for _ in range(2):
         client.send(STAYS % (target.encode(), host.encode()))
-        answers.append(client.response())
-        if not answers[-1].keeps_alive():
+        responses.append(client.response())
+        if not responses[-1].keeps_alive():
             assert client.at_end()
-            return answers + [None]
-    return answers
+            return responses + [None]
+    return responses
 
 
 @pytest.mark.parametrize("form", ["absolute", "origin"])
@@ -57,6 +57,6 @@ def test_an_old_client_gets_no_chunks_no_trailers_and_no_interim_response(origin
     c = carpool(upstream={"protocols": [protocol]})
     with c.client() as client:
         client.send(b"GET %s/ HTTP/1.0\r\n\r\n" % o.url.encode())
-        answer = client.response()
-        assert (answer.status, answer.body, answer.interim, answer.get("transfer-encoding")) == (200, b"ok", [], None)
+        response = client.response()
+        assert (response.status, response.body, response.interim, response.get("transfer-encoding")) == (200, b"ok", [], None)
     o.stop()

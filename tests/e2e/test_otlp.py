@@ -33,8 +33,8 @@ def collector():
 
 @pytest.fixture
 def traced(carpool, collector):
-    def make(answer=None, workers=2, others=None, **more):
-        k = collector(answer)
+    def make(response=None, workers=2, others=None, **more):
+        k = collector(response)
         c = carpool(otlp={"endpoint": k.url, **FAST, **more}, workers=workers, **(others or {}))
         return k, c
     return make
@@ -202,14 +202,14 @@ def test_fields_of_the_collectors_origin_are_sent_with_the_export(origin, carpoo
 def test_an_unavailable_collector_gets_the_same_spans_again_after_its_pause(origin, traced):
     times = []
 
-    def answer(exchange, message):
+    def respond(exchange, message):
         times.append(message)
         if len(times) > 2:
             return None
         exchange.reply(503 if len(times) == 1 else 429, headers=[("Retry-After", "1")])
         return True
     o = origin()
-    k, c = traced(answer)
+    k, c = traced(respond)
     get(c, o.url + "/", SAMPLED)
     spans_of(k, 1)
     assert times[0] == times[1] == times[2]
@@ -221,7 +221,7 @@ def test_an_unavailable_collector_gets_the_same_spans_again_after_its_pause(orig
 
 @pytest.mark.parametrize("how", ["400", "garbage", "partial", "long"])
 def test_an_answer_that_permits_no_other_attempt_ends_the_batch(origin, traced, how):
-    def answer(exchange, message):
+    def respond(exchange, message):
         if how == "400":
             exchange.reply(400)
         elif how == "garbage":
@@ -232,7 +232,7 @@ def test_an_answer_that_permits_no_other_attempt_ends_the_batch(origin, traced, 
             Collector.accept(exchange, True, rejected_spans=1, error_message="no \x1b room")
         return True
     o = origin()
-    k, c = traced(answer)
+    k, c = traced(respond)
     get(c, o.url + "/", SAMPLED)
     end = "rejected" if how == "partial" else "refused"
     until(lambda: c.metric(SPANS, result=end) == 1, what="the count")

@@ -16,8 +16,8 @@ def overload(c):
 
 
 def reload(c):
-    answer = c.admin("POST", "/reload")
-    assert answer.status == 200, answer
+    response = c.admin("POST", "/reload")
+    assert response.status == 200, response
 
 
 @pytest.fixture
@@ -46,16 +46,16 @@ def test_it_sheds_in_order_and_comes_back(pressed):
 
         press(87)
         until(lambda: overload(c)["shed_level"] == "keep_alive", what="the first stage")
-        answer = known.get(o.url + "/")
-        assert (answer.status, answer.keeps_alive()) == (200, False)
+        response = known.get(o.url + "/")
+        assert (response.status, response.keeps_alive()) == (200, False)
         assert known.at_end()
 
         press(92)
         until(lambda: overload(c)["shed_level"] == "new_clients", what="the second stage")
         with c.client() as late:
-            answer = late.get(o.url + "/")
-            assert (answer.status, answer.get("retry-after"), answer.keeps_alive()) == (503, "1", False)
-            assert "run short" in answer.get("proxy-status")
+            response = late.get(o.url + "/")
+            assert (response.status, response.get("retry-after"), response.keeps_alive()) == (503, "1", False)
+            assert "run short" in response.get("proxy-status")
         assert c.metric("carpool_overload_shed_total", what="new_clients") == 1
         assert c.metric("carpool_overload_stage") == 2
         assert 0.88 < c.metric("carpool_overload_used_ratio", resource="memory") < 0.96
@@ -92,8 +92,8 @@ def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool):
         reload(c)
         until(lambda: overload(c)["shed_level"] == "idle", what="the last stage")
         gate.open()
-        answer = client.response()
-        assert (answer.status, len(answer.body), answer.keeps_alive()) == (200, 100000, False)
+        response = client.response()
+        assert (response.status, len(response.body), response.keeps_alive()) == (200, 100000, False)
 
 
 def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
@@ -132,8 +132,8 @@ def test_h2_clients_are_asked_to_go_and_new_ones_are_refused(pressed):
         assert known.get("/", authority=o.authority).status == 200
         assert known.until(lambda: known.goaways), "GOAWAY"
         with H2Client(c.address) as late:
-            answer = late.get("/", authority=o.authority)
-            assert (answer.status, answer.get("retry-after")) == (503, "1")
+            response = late.get("/", authority=o.authority)
+            assert (response.status, response.get("retry-after")) == (503, "1")
 
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")

@@ -150,22 +150,22 @@ def test_407_of_the_proxy_is_an_error_of_carpool_and_no_challenge_for_the_client
     c = carpool(upstream={"proxy": p.url, **({"proxy_credentials": given} if given else {})})
     with c.client() as client:
         for url in ("http://api.test/", "https://api.test/"):
-            answer = client.get(url)
-            assert answer.status == 502 and answer.get("proxy-authenticate") is None, url
-            assert said in answer.get("proxy-status") and "407" in answer.get("proxy-status")
+            response = client.get(url)
+            assert response.status == 502 and response.get("proxy-authenticate") is None, url
+            assert said in response.get("proxy-status") and "407" in response.get("proxy-status")
     assert c.metric("carpool_parent_proxy_refusals_total", reason="credentials") == 2
     assert c.metric("carpool_pool_failures_total", origin="https://api.test", reason="refused") == 1
 
 
-@pytest.mark.parametrize("answer,reason,said", [
+@pytest.mark.parametrize("response,reason,said", [
     (b"HTTP/1.1 403 Forbidden\r\n\r\n", "forbidden", "with 403 Forbidden"),
     (b"HTTP/1.1 502 Bad \x01Gateway\r\n\r\n", "unavailable", "with 502 Bad ?Gateway"),
     (b"HTTP/1.1 302 Found\r\nLocation: http://x/\r\n\r\n", "other", "with 302 Found"),
     (b"SSH-2.0-x\r\n\r\n", "unanswered", "something else than HTTP/1"),
     (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70000, "unanswered", "more than 16 KiB"),
     (b"", "unanswered", "closed the connection")])
-def test_what_the_proxy_answers_instead_of_a_tunnel_is_told(parent, carpool, answer, reason, said):
-    p = parent(refusal=answer)
+def test_what_the_proxy_answers_instead_of_a_tunnel_is_told(parent, carpool, response, reason, said):
+    p = parent(refusal=response)
     c = carpool(upstream={"proxy": p.url})
     with c.client() as client:
         reply = client.get("https://api.test/")
@@ -181,8 +181,8 @@ def test_a_proxy_that_does_not_answer_connect_is_given_up(carpool, request):
     request.addfinalizer(quiet_gate.set)
     c = carpool(upstream={"proxy": quiet.url}, pool={"connect_timeout": "300ms"})
     with c.client() as client:
-        answer = client.get("https://api.test/")
-    assert answer.status == 504 and "CONNECT api.test:443 through " + quiet.url in answer.get("proxy-status")
+        response = client.get("https://api.test/")
+    assert response.status == 504 and "CONNECT api.test:443 through " + quiet.url in response.get("proxy-status")
 
 
 def test_no_proxy_loopback_and_pinned_origins_are_reached_directly(parent, carpool, origin, resolver):
@@ -258,13 +258,13 @@ def test_each_phase_of_a_dial_may_have_its_own_limit(carpool, origin, request):
     c = carpool(pool={"tls_timeout": "200ms", "connect_timeout": "20s"},
                 origin=[{"uri": "https://slow.test", "addresses": ["127.0.0.1:%d" % silent.getsockname()[1]]}])
     with c.client() as client:
-        answer = client.get("https://slow.test/")
-    assert answer.status == 504 and "timed out after 200ms" in answer.get("proxy-status")
+        response = client.get("https://slow.test/")
+    assert response.status == 504 and "timed out after 200ms" in response.get("proxy-status")
 
 
 def test_dns_has_a_limit_of_its_own(carpool, resolver):
     resolver.mute = True
     c = carpool(inside=resolver.inside, pool={"dns_timeout": "200ms", "connect_timeout": "20s"})
     with c.client() as client:
-        answer = client.get("http://mute.test/")
-    assert answer.status == 504 and "resolving mute.test timed out after 200ms" in answer.get("proxy-status")
+        response = client.get("http://mute.test/")
+    assert response.status == 504 and "resolving mute.test timed out after 200ms" in response.get("proxy-status")

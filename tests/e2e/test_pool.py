@@ -29,11 +29,11 @@ def test_two_hundred_clients_never_open_more_than_the_cap(origin, carpool, gate,
         with c.client() as client:
             return [client.get("%s/%d-%d" % (o.url, i, k)).body.decode() for k in range(3)]
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
-        answers = [pool.submit(one, i) for i in range(200)]
+        responses = [pool.submit(one, i) for i in range(200)]
         gate.wait_for(8)
         until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 192, what="192 waiting requests")
         gate.open()
-        assert [a.result(60) for a in answers] == [["/%d-%d" % (i, k) for k in range(3)] for i in range(200)]
+        assert [a.result(60) for a in responses] == [["/%d-%d" % (i, k) for k in range(3)] for i in range(200)]
     assert (o.peak, o.peak_busy, o.opened) == (8, 8, 8)
     row = c.pool(o.url)
     assert (row["peak"], row["size"], row["waiting"]) == (8, 8, 0)
@@ -81,7 +81,7 @@ def test_clients_of_both_protocols_stand_in_one_line_and_those_that_left_are_pas
     until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 7, what="two have left")
     gate.open()
     stay = [i for i in range(10) if i not in (3, 6)]
-    assert [(clients[i].answer(1) if i % 2 else clients[i].response()).status for i in stay] == [200] * 8
+    assert [(clients[i].response(1) if i % 2 else clients[i].response()).status for i in stay] == [200] * 8
     assert o.targets() == ["/%d" % i for i in stay] and o.opened == 1
     for client in clients:
         client.sock.close()
@@ -160,8 +160,8 @@ def test_a_post_that_may_have_been_processed_is_never_sent_again(origin, carpool
     o, c = origin(second_dies), carpool()
     with c.client() as client:
         assert client.get(o.url + "/1").status == 200
-        answer = client.request("POST", o.url + "/2", body=b"pay")
-        assert answer.status == 502 and "connection_terminated" in answer.get("proxy-status")
+        response = client.request("POST", o.url + "/2", body=b"pay")
+        assert response.status == 502 and "connection_terminated" in response.get("proxy-status")
     assert o.targets() == ["/1", "/2"]
     assert c.metric("carpool_retries_total") == 0
 
@@ -335,9 +335,9 @@ def test_the_ledger_balances_at_every_scrape_under_a_mixed_load(origin, carpool)
                     client.ask("GET", o.url + target)
                     if (i + k) % 7 == 5:
                         continue  # leaves without its response
-                    answer = client.response()
-                    if answer.status == 200 and answer.complete and answer.body not in (b"ok", target.encode()):
-                        wrong.append((target, answer.body))
+                    response = client.response()
+                    if response.status == 200 and response.complete and response.body not in (b"ok", target.encode()):
+                        wrong.append((target, response.body))
                 except Gone:
                     pass
 

@@ -18,11 +18,11 @@ def order():
 
 
 def held(gate):
-    def answer(exchange):
+    def respond(exchange):
         if exchange.request.target.endswith("/held"):
             gate.enter()
         exchange.reply()
-    return answer
+    return respond
 
 
 def path_of(o):

@@ -65,8 +65,8 @@ def test_posts_are_not_lost_where_the_origin_closes_early(origin, carpool, gate,
         gate.enter(milliseconds / 1000)
         return status
     before = [post() for _ in range(20)]
-    answers = [post() for _ in range(count)]
-    assert before.count(200) >= 18 and answers.count(200) >= count - 1, (before, answers)
+    responses = [post() for _ in range(count)]
+    assert before.count(200) >= 18 and responses.count(200) >= count - 1, (before, responses)
     if milliseconds >= 5:  # at 0 the end may come with the response, and no connection is ever idle
         learned = c.pool(o.url)["learned_idle_timeout_seconds"]
         assert learned is not None and learned < 1 + milliseconds / 1000, learned

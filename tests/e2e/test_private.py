@@ -134,8 +134,8 @@ def test_the_last_answer_of_a_bound_connection_is_the_clients_last(guarded, carp
     o, c = guarded("NTLM"), carpool(workers=1)
     with c.client() as alice:
         log_in(alice, o, "NTLM", "alice")
-        answer = alice.get(o.url + "/last")
-        assert answer.status == 200 and not answer.keeps_alive() and alice.at_end()
+        response = alice.get(o.url + "/last")
+        assert response.status == 200 and not response.keeps_alive() and alice.at_end()
     with c.client() as bob:
         assert bob.get(o.url + "/last").keeps_alive(), "it is bound to nobody"
 
@@ -148,5 +148,5 @@ def test_a_bound_connection_that_times_out_ends_the_client_with_its_error(origin
     o, c = origin(handler), carpool(workers=1, request={"response_header_timeout": "300ms"})
     with c.client() as alice:
         assert alice.get(o.url + "/", ("Authorization", "NTLM alice")).status == 200
-        answer = alice.get(o.url + "/slow")
-        assert answer.status == 504 and not answer.keeps_alive() and alice.at_end()
+        response = alice.get(o.url + "/slow")
+        assert response.status == 504 and not response.keeps_alive() and alice.at_end()

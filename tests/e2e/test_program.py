@@ -218,7 +218,7 @@ def every_path_of_the_demo(address):
         assert get("/bytes/10", method="HEAD").get("content-length") == "10"
         echo = client.ask("/echo", "POST", "demo-h2", end=False)
         client.send(echo, b"x" * 300_000, end=True)
-        assert client.answer(echo).body == b"x" * 300_000
+        assert client.response(echo).body == b"x" * 300_000
         assert get("/nothing").status == 404
         assert get("/close").status == 200 and get("/").status == 200
 

@@ -44,8 +44,8 @@ class Prometheus:
             return False
 
     def get(self, path, **query):
-        with urllib.request.urlopen(self.url + path + "?" + urllib.parse.urlencode(query), timeout=20) as answer:
-            return json.load(answer)["data"]
+        with urllib.request.urlopen(self.url + path + "?" + urllib.parse.urlencode(query), timeout=20) as response:
+            return json.load(response)["data"]
 
     def ask(self, expression):
         return self.get("/api/v1/query", query=expression)["result"]

@@ -3,10 +3,10 @@ from harness.transcript import Reader
 
 
 def test_the_first_requests_share_a_connection(origin, carpool, context, pki):
-    def answer(exchange):
+    def respond(exchange):
         exchange.read_body()
         exchange.reply(body=b"ok\n")
-    o = origin(answer, tls=context)
+    o = origin(respond, tls=context)
     uri = "https://origin.test:%d" % o.port
     c = carpool(origin=[{"uri": uri, "alias": ["api"], "addresses": [o.authority], "pool": {"size": 8}}], upstream={"tls": {"ca_file": pki.ca}})
     reader = Reader(c)

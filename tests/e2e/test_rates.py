@@ -7,9 +7,9 @@ from harness.origin import Gate
 from harness.wait import until
 
 
-def refused_for_rate(answer):
-    return (answer.status == 429 and answer.get("retry-after") == "1"
-            and answer.get("proxy-status").startswith("carpool; error=http_request_denied; details="))
+def refused_for_rate(response):
+    return (response.status == 429 and response.get("retry-after") == "1"
+            and response.get("proxy-status").startswith("carpool; error=http_request_denied; details="))
 
 
 def test_requests_over_the_rate_are_429_and_cost_the_origin_nothing(origin, carpool):
@@ -17,11 +17,11 @@ def test_requests_over_the_rate_are_429_and_cost_the_origin_nothing(origin, carp
     c = carpool(origin=[{"uri": o.url, "request": {"rate": 5, "rate_burst": 3}}], workers=2)
     with c.client() as client:
         began = time.monotonic()
-        answers = [client.get(o.url + "/") for _ in range(40)]
+        responses = [client.get(o.url + "/") for _ in range(40)]
         most = 3 + 5 * (time.monotonic() - began) + 1
-        good = [a for a in answers if a.status == 200]
+        good = [a for a in responses if a.status == 200]
         assert 3 <= len(good) <= most and len(o.seen) == len(good)
-        assert all(refused_for_rate(a) for a in answers if a.status != 200)
+        assert all(refused_for_rate(a) for a in responses if a.status != 200)
         assert [client.get(other.url + "/").status for _ in range(20)] == [200] * 20, "others have their own"
         until(lambda: client.get(o.url + "/").status == 200, 2, "one more within a second")
     assert c.metric("carpool_rate_limited_total", origin=o.url, limit="requests") == c.metric(
@@ -77,8 +77,8 @@ def test_a_dial_that_could_not_begin_in_time_is_429(origin, carpool):
     c = carpool(pool={"max_usage": 1, "connect_rate": 1, "wait_timeout": "200ms"})
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
-        answer = client.get(o.url + "/")
-        assert refused_for_rate(answer) and "pool.connect_rate" in answer.get("proxy-status"), answer
+        response = client.get(o.url + "/")
+        assert refused_for_rate(response) and "pool.connect_rate" in response.get("proxy-status"), response
         until(lambda: client.get(o.url + "/").status == 200, 3, "the next second")
     assert o.opened <= 3
 

@@ -89,9 +89,9 @@ def test_nobody_notices_the_end_of_a_pool(origin, carpool, full):
         pick = random.Random(seed)
         with c.client() as client:
             while time.monotonic() < end and not wrong:
-                answer = client.get(pick.choice(places))
-                if answer.status != 200:
-                    wrong.append(answer)
+                response = client.get(pick.choice(places))
+                if response.status != 200:
+                    wrong.append(response)
                 threading.Event().wait(pick.random() / 20)
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
     for thread in threads:

@@ -17,8 +17,8 @@ from harness.wire import Client
 
 
 def post(c, path="/reload"):
-    answer = c.admin("POST", path)
-    return answer.status, json.loads(answer.body)
+    response = c.admin("POST", path)
+    return response.status, json.loads(response.body)
 
 
 def rewrite(c, old, new):
@@ -225,8 +225,8 @@ def test_a_client_of_a_listener_that_goes_is_told_with_its_answer(origin, carpoo
         c.config.write_text(before)
         assert post(c)[0] == 200
         gate.open()
-        answer = client.response()
-        assert (answer.status, answer.keeps_alive()) == (200, False)
+        response = client.response()
+        assert (response.status, response.keeps_alive()) == (200, False)
         assert client.at_end()
 
 
@@ -308,9 +308,9 @@ class Load(threading.Thread):
         try:
             with Client(self.address) as client:
                 while not self.over:
-                    answer = client.get(self.url + "/")
-                    if answer.status != 200 or answer.body != b"ok":
-                        self.errors.append(answer)
+                    response = client.get(self.url + "/")
+                    if response.status != 200 or response.body != b"ok":
+                        self.errors.append(response)
                     self.done += 1
         except Exception as error:  # noqa: BLE001: every end but ours is an error
             self.errors.append(error)
@@ -353,19 +353,19 @@ def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, car
     os.mkfifo(slow)  # opening it blocks until a writer opens it
     config = c.config.read_text()
     c.config.write_text(config + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow)
-    answers = []
-    asking = threading.Thread(target=lambda: answers.append(post(c)))
+    responses = []
+    asking = threading.Thread(target=lambda: responses.append(post(c)))
     asking.start()
     until(lambda: any(thread.get("doing") == "reload" for thread in c.get_json("/threads")["threads"]), what="the task")
     assert c.admin("GET", "/livez").status == 200
     assert Client(c.address).get("http://%s/" % o.authority).status == 200
-    assert not answers
+    assert not responses
     pem = pathlib.Path(pki.ca).read_bytes()
     while asking.is_alive():
         with open(slow, "wb", buffering=0) as pipe:  # each time that it is opened
             pipe.write(pem)
         asking.join(0.05)
-    assert answers[0][0] == 200, answers
+    assert responses[0][0] == 200, responses
 
 
 def test_a_configuration_over_a_limit_is_refused_and_counted(carpool):

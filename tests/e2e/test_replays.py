@@ -34,9 +34,9 @@ def test_a_request_is_sent_again_only_if_it_is_idempotent_and_before_any_byte_of
         with c.client() as client:
             assert client.get(o.url + "/first").status == 200
             target = "/last/%d" % number
-            answer = client.request(method, o.url + target, body=body)
+            response = client.request(method, o.url + target, body=body)
             asked = [s.connection for s in o.seen if s.message.target == target]
             first = [s.connection for s in o.seen if s.message.target == "/first"][-1]
             assert asked[0] == first, "on a connection that had served"
-            assert (len(asked), answer.status) == ((2, 200) if again else (1, 502)), (how, method, body)
+            assert (len(asked), response.status) == ((2, 200) if again else (1, 502)), (how, method, body)
     assert c.metric("carpool_retries_total", proof="idempotent_reused") == (len(REPLAYED) if how in ("fin", "reset") else 0)

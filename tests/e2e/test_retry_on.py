@@ -7,7 +7,7 @@ from harness.ports import free_port
 from harness.wait import until
 
 
-def answers(*statuses):
+def responses(*statuses):
     """An origin's handler: these statuses in turn, then 200; None: the connection ends without a byte."""
     left, lock = list(statuses), threading.Lock()
 
@@ -31,9 +31,9 @@ def retries(c, proof):
 
 
 def test_nothing_is_retried_by_a_status_unless_it_is_listed(origin, carpool):
-    o, c = origin(answers(503)), carpool()
+    o, c = origin(responses(503)), carpool()
     assert asked(c, o.url + "/").status == 503
-    o, c = origin(answers(503, 409)), carpool(request={"retry_on": ["502", "retriable-4xx"]})
+    o, c = origin(responses(503, 409)), carpool(request={"retry_on": ["502", "retriable-4xx"]})
     assert [asked(c, o.url + "/").status for _ in range(2)] == [503, 200], "409 is retriable-4xx"
     assert len(o.seen) == 3 and retries(c, "status") == 1
     # Each client is served by another loop, so the lines of the log come in any order.
@@ -41,15 +41,15 @@ def test_nothing_is_retried_by_a_status_unless_it_is_listed(origin, carpool):
 
 
 def test_a_status_is_retried_as_often_as_max_retries_says_and_then_passed_on(origin, carpool):
-    o, c = origin(answers(503, 503, 503, 503)), carpool(request={"retry_on": ["503"], "max_retries": 2, "retry_budget": 100})
-    answer = asked(c, o.url + "/")
-    assert (answer.status, answer.body, len(o.seen)) == (503, b"503", 3)
+    o, c = origin(responses(503, 503, 503, 503)), carpool(request={"retry_on": ["503"], "max_retries": 2, "retry_budget": 100})
+    response = asked(c, o.url + "/")
+    assert (response.status, response.body, len(o.seen)) == (503, b"503", 3)
 
 
 def test_the_connection_of_a_response_that_is_dropped_serves_the_retry(origin, carpool):
-    o, c = origin(answers(503, 503)), carpool(request={"retry_on": ["503"], "max_retries": 2, "retry_budget": 100})
-    answer = asked(c, o.url + "/")
-    assert (answer.status, answer.body) == (200, b"200")
+    o, c = origin(responses(503, 503)), carpool(request={"retry_on": ["503"], "max_retries": 2, "retry_budget": 100})
+    response = asked(c, o.url + "/")
+    assert (response.status, response.body) == (200, b"200")
     assert [one.connection for one in o.seen] == [1, 1, 1]
     assert (c.pool(o.url)["created"], c.pool(o.url)["borrows"], c.pool(o.url)["restores"]) == (1, 3, 3)
 
@@ -64,8 +64,8 @@ def test_a_dropped_response_that_is_long_or_breaks_off_delays_no_retry(origin, c
     c = carpool(request={"retry_on": ["503"], "retry_budget": 100})
     for short in (True, False):
         o = origin(handler)
-        answer = asked(c, o.url + "/")
-        assert (answer.status, answer.body) == (200, b"ok")
+        response = asked(c, o.url + "/")
+        assert (response.status, response.body) == (200, b"ok")
         assert [one.connection for one in o.seen] == [1, 2]
 
 
@@ -74,23 +74,23 @@ def test_a_response_that_asks_for_a_pause_is_passed_on_and_does_not_wait_for_its
         exchange.read_body()
         return exchange.reply(503, b"later", headers=[("Retry-After", "20")])
     o, c = origin(later), carpool(pool={"cool_down": True, "wait_timeout": "30s"}, request={"retry_on": ["503"]})
-    answer = asked(c, o.url + "/")
-    assert (answer.status, answer.body, len(o.seen)) == (503, b"later", 1)
+    response = asked(c, o.url + "/")
+    assert (response.status, response.body, len(o.seen)) == (503, b"later", 1)
     assert c.pool(o.url)["cooling_down"] and c.pool(o.url)["waiting"] == 0
 
 
 def test_a_post_and_a_request_with_a_body_are_never_repeated_without_proof(origin, carpool):
-    o, c = origin(answers(*[503] * 9)), carpool(request={"retry_on": ["503", "reset"], "per_try_timeout": "10s", "retry_idempotent": True})
+    o, c = origin(responses(*[503] * 9)), carpool(request={"retry_on": ["503", "reset"], "per_try_timeout": "10s", "retry_idempotent": True})
     for method, body in (("POST", b""), ("POST", b"x"), ("PATCH", b""), ("GET", b"x"), ("PUT", b"x")):
         assert asked(c, o.url + "/", method, body).status == 503
     assert len(o.seen) == 5
-    dies = origin(answers(*[None] * 9))
+    dies = origin(responses(*[None] * 9))
     assert asked(c, dies.url + "/", "POST").status == 502
     assert len(dies.seen) == 1
 
 
 def test_a_reset_is_retried_if_it_is_listed(origin, carpool):
-    o, plain = origin(answers(None)), origin(answers(None))
+    o, plain = origin(responses(None)), origin(responses(None))
     c = carpool(origin=[{"uri": o.url, "request": {"retry_on": ["reset"]}}])
     assert (asked(c, o.url + "/").status, asked(c, plain.url + "/").status) == (200, 502)
     assert retries(c, "reset") == 1
@@ -136,7 +136,7 @@ def test_an_attempt_that_is_late_is_repeated_and_one_that_must_not_be_is_504(ori
 
 
 def test_the_budget_bounds_what_conditions_repeat(origin, carpool):
-    o = origin(answers(*[503] * 1000))
+    o = origin(responses(*[503] * 1000))
     c = carpool(pool={"size": 10, "max_streams": 1}, request={"retry_on": ["503"], "retry_budget": 10})
     with c.client() as client:
         for _ in range(200):

@@ -14,8 +14,8 @@ PLANTED = ["planted-text", "planted-file", "planted-environment", "planted-clien
 BASIC = base64.b64encode(b"orders:planted-client-secret").decode()
 
 
-def told(answer):
-    return "%s %r %s" % (answer.first, answer.headers, answer.body.decode(errors="replace"))
+def told(response):
+    return "%s %r %s" % (response.first, response.headers, response.body.decode(errors="replace"))
 
 
 def event(c):

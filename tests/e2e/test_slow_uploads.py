@@ -74,8 +74,8 @@ def test_an_early_answer_still_comes_before_the_end_of_a_large_body(origin, carp
     o, c = origin(refuse), carpool()
     with c.client() as client:
         client.send(put(o, MIB) + bytes(1000))
-        answer = client.response()
-        assert (answer.status, answer.keeps_alive()) == (413, False)
+        response = client.response()
+        assert (response.status, response.keeps_alive()) == (413, False)
 
 
 def test_a_chunked_body_does_not_wait(origin, carpool):
@@ -105,7 +105,7 @@ def test_a_stream_of_http_2_does_not_wait(origin, carpool):
         stream = client.ask("/up", "PUT", o.authority, [("content-length", "5")], end=False)
         until(lambda: o.targets() == ["/up"], what="its head at the origin")
         client.send(stream, b"12345", end=True)
-        assert client.answer(stream).body == b"5"
+        assert client.response(stream).body == b"5"
 
 
 @pytest.mark.parametrize("size", [4096, MIB])
@@ -113,8 +113,8 @@ def test_a_body_that_is_too_slow_is_408(origin, carpool, size):
     o, c = origin(length), carpool(listen={"body_min_rate": "1KiB", "body_grace": "300ms"})
     with c.client() as client:
         client.send(put(o, size) + bytes(10))
-        answer = client.response()
-        assert answer.status == 408 and "body_min_rate" in answer.get("proxy-status")
+        response = client.response()
+        assert response.status == 408 and "body_min_rate" in response.get("proxy-status")
         assert client.at_end()
     assert slow_bodies(c) == 1 and o.opened == 0
 

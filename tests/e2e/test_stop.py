@@ -30,8 +30,8 @@ def test_a_running_request_finishes_and_the_exit_status_is_zero(held, carpool, g
     assert idle.at_end()
     assert c.process.poll() is None
     gate.open()
-    answer = running.response()
-    assert (answer.status, answer.body, answer.get("connection")) == (200, b"ok", "close")
+    response = running.response()
+    assert (response.status, response.body, response.get("connection")) == (200, b"ok", "close")
     assert running.at_end()
     assert c.wait() == 0
 
@@ -54,8 +54,8 @@ def test_the_grace_bounds_the_drain(held, carpool, gate):
     running.ask("GET", held.url + "/held")
     gate.wait_for(1)
     c.signal(signal.SIGTERM)
-    answer = running.response()
-    assert (answer.status, answer.keeps_alive()) == (503, False) and "stopping" in answer.get("proxy-status")
+    response = running.response()
+    assert (response.status, response.keeps_alive()) == (503, False) and "stopping" in response.get("proxy-status")
     assert running.at_end()
     assert c.wait(10) == 0
 
@@ -67,12 +67,12 @@ def test_streams_cut_by_the_end_are_told_where_no_byte_was_sent(held, carpool, g
         streams = [client.ask("/held", authority=held.authority) for _ in range(1 if waits == "for its answer" else 2)]
         gate.wait_for(1)
         c.signal(signal.SIGTERM)
-        assert [client.answer(stream).status for stream in streams] == [503] * len(streams)
+        assert [client.response(stream).status for stream in streams] == [503] * len(streams)
         assert c.wait(10) == 0
 
 
-def test_a_client_whose_long_answer_ends_after_term_is_served_once_more(long_answers, carpool):
-    (o, gate), c = long_answers, carpool(shutdown_grace="20s")
+def test_a_client_whose_long_answer_ends_after_term_is_served_once_more(long_responses, carpool):
+    (o, gate), c = long_responses, carpool(shutdown_grace="20s")
     clients = [c.client() for _ in range(10)]
     for client in clients:
         client.ask("GET", o.url + "/long")
@@ -83,15 +83,15 @@ def test_a_client_whose_long_answer_ends_after_term_is_served_once_more(long_ans
     for client in clients:
         assert client.exactly(14) == b"4\r\nhalf\r\n0\r\n\r\n"
     for client in clients[1:9]:
-        answer = client.request("POST", o.url + "/", body=b"x")
-        assert (answer.status, answer.keeps_alive()) == (200, False)
+        response = client.request("POST", o.url + "/", body=b"x")
+        assert (response.status, response.keeps_alive()) == (200, False)
         assert client.at_end()
     with pytest.raises(TimeoutError):
         clients[9].sock.settimeout(3)
         clients[9].sock.recv(1)
     clients[9].sock.settimeout(10)
-    answer = clients[9].request("POST", o.url + "/", body=b"x")
-    assert (answer.status, answer.keeps_alive()) == (200, False)
+    response = clients[9].request("POST", o.url + "/", body=b"x")
+    assert (response.status, response.keeps_alive()) == (200, False)
     assert c.wait(15) == 0, "a client that asks nothing more holds the end up for a time, not for the whole grace"
     assert clients[0].at_end()
 

@@ -48,8 +48,8 @@ def silence_passes(c, o, times=3):
     for _ in range(times):
         with c.client() as client:
             client.ask("GET", o.url + "/text/plain")
-            answer = client.response()
-            assert answer.status == 200 and not answer.complete, "its silence ended it"
+            response = client.response()
+            assert response.status == 200 and not response.complete, "its silence ended it"
 
 
 def test_an_event_stream_may_be_silent_and_other_responses_may_not(origin, carpool, gate):
@@ -91,9 +91,9 @@ def test_each_event_arrives_before_the_next_is_sent(origin, carpool):
     with H2Client(c.address) as two:
         stream = two.ask(authority=o.authority)
         for n in range(50):
-            until(lambda: two.answers[stream].body.endswith(b"data: %d\n\n" % n) or two.read(), what="event %d" % n)
+            until(lambda: two.responses[stream].body.endswith(b"data: %d\n\n" % n) or two.read(), what="event %d" % n)
             told.release()
-        assert two.answer(stream).ended
+        assert two.response(stream).ended
 
 
 def test_a_grpc_call_may_be_silent_before_and_within_its_response(carpool):
@@ -119,8 +119,8 @@ def test_a_grpc_call_may_be_silent_before_and_within_its_response(carpool):
         for event in go.values():
             event.set()
         for call in calls:
-            answer = client.answer(call)
-            assert (answer.status, dict(answer.trailers)["grpc-status"]) == (200, "0")
+            response = client.response(call)
+            assert (response.status, dict(response.trailers)["grpc-status"]) == (200, "0")
     o.stop()
 
 

@@ -32,8 +32,8 @@ def test_surplus_behind_a_response_reaches_no_client_and_its_connection_serves_n
                 first = one.get("%s/%s/%s" % (o.url, response, surplus))
                 assert first.status < 400 and first.complete, (response, surplus, first)
                 for client in (one, other):
-                    answer = client.get(o.url + "/own")
-                    assert (answer.body, answer.interim) == (b"own", []), (response, surplus, answer)
+                    own = client.get(o.url + "/own")
+                    assert (own.body, own.interim) == (b"own", []), (response, surplus, own)
     used = [s.connection for s in o.seen if s.message.target != "/own"]
     assert len(set(used)) == len(used), "no connection serves two such requests"
     ends = {connection: [s.message.target for s in o.seen if s.connection == connection][-1] for connection in used}

@@ -103,9 +103,9 @@ def test_an_answer_that_may_block_is_a_task_and_liveness_is_not(carpool):
 def test_too_many_tasks_are_refused_where_they_arise(carpool):
     c = carpool(threads={"max_tasks": 1, "max": 1, "min": 1, "reserved": 0})
     with ThreadPoolExecutor(8) as clients:
-        answers = list(clients.map(lambda _: c.admin("GET", "/metrics"), range(64)))
-    assert {a.status for a in answers} <= {200, 503} and any(a.status == 200 for a in answers)
-    for refused in (a for a in answers if a.status == 503):
+        responses = list(clients.map(lambda _: c.admin("GET", "/metrics"), range(64)))
+    assert {a.status for a in responses} <= {200, 503} and any(a.status == 200 for a in responses)
+    for refused in (a for a in responses if a.status == 503):
         assert refused.get("retry-after") == "1"
     assert c.get_json("/threads")["tasks"]["existing"] == 0
 
@@ -146,8 +146,8 @@ def test_a_signing_handshake_is_a_task_and_keeps_its_deadline(origin, carpool, p
     before = c.metric("carpool_exec_tasks_total")
     with c.client() as client:
         for _ in range(5):
-            answer = client.get(o.url + "/")
-            assert answer.status == 200 and b"client" in answer.body
+            response = client.get(o.url + "/")
+            assert response.status == 200 and b"client" in response.body
     # Each query is a task itself, and may or may not be in its own response: two more at most.
     assert c.metric("carpool_exec_tasks_total") >= before + 5
 

@@ -25,12 +25,12 @@ def test_sessions_are_resumed_by_whichever_loop_dials(origin, carpool, pki, cont
     context.minimum_version = context.maximum_version = version
     o = origin(told, tls=context)
     c = carpool(workers=workers, upstream={"tls": {"ca_file": pki.ca}}, pool={"max_usage": 1})
-    answers = []
+    responses = []
     for _ in range(6):
         with c.client() as client:
-            answers.append(client.get(o.url + "/").body)
-    assert o.opened == 6 and all(a.startswith(name) for a in answers)
-    assert answers[0].endswith(b"False") and all(a.endswith(b"True") for a in answers[1:]), answers
+            responses.append(client.get(o.url + "/").body)
+    assert o.opened == 6 and all(a.startswith(name) for a in responses)
+    assert responses[0].endswith(b"False") and all(a.endswith(b"True") for a in responses[1:]), responses
 
 
 def test_a_minimum_version_is_kept(origin, carpool, pki, context):
@@ -79,8 +79,8 @@ def test_a_revoked_certificate_of_an_origin_is_refused(origin, carpool, pki, con
     c = carpool(upstream={"tls": {"ca_file": pki.revoking(pki.server)}}, origin=[
         {"uri": "https://origin.test:%d" % o.port, "addresses": [o.authority], "upstream": {"tls": {"ca_file": pki.revoking(pki.client, name="other.pem")}}}])
     with c.client() as client:
-        answer = client.get("https://localhost:%d/" % o.port)
-        assert answer.status == 502 and b"certificate revoked" in answer.body, answer
+        response = client.get("https://localhost:%d/" % o.port)
+        assert response.status == 502 and b"certificate revoked" in response.body, response
         assert client.get("https://origin.test:%d/" % o.port).status == 200, "a list that does not name it"
 
 

@@ -62,8 +62,8 @@ def test_an_origin_of_a_revoked_intermediate_authority_is_refused(origin, carpoo
         assert client.get(url).status == 200
     c = carpool(upstream={"tls": {"ca_file": chain.trusted(chain.root.revoking(chain.middle), chain.middle.revoking())}})
     with Client(c.address) as client:
-        answer = client.get(url)
-    assert answer.status == 502 and "certificate revoked: middle" in answer.get("proxy-status"), answer
+        response = client.get(url)
+    assert response.status == 502 and "certificate revoked: middle" in response.get("proxy-status"), response
 
 
 @versions

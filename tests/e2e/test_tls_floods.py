@@ -125,8 +125,8 @@ def test_an_origin_instead_of_a_response(carpool, pki, request_update):
     with flooding_origin(pki, request_update) as (url, ended):
         c = carpool(upstream={"tls": {"ca_file": pki.ca}}, request={"max_retries": 0})
         with Client(c.address) as client:
-            answer = client.get(url + "/")
-        assert answer.status == 502 and WORDS in answer.get("proxy-status"), answer
+            response = client.get(url + "/")
+        assert response.status == 502 and WORDS in response.get("proxy-status"), response
         until(lambda: c.metric(FLOODS, peer="origin") == 1, what="it is counted")
         assert c.metric("carpool_pool_closed_total", origin=url, cause="error") == 1
         until(lambda: ended == [True], what="the origin sees the end")

@@ -33,8 +33,8 @@ def test_http1_clients_reach_origins_over_one_connection(origin, carpool, pki, f
     with tls(c, trusting(pki, ["http/1.1"])) as client:
         assert client.sock.selected_alpn_protocol() == "http/1.1"
         for body in (b"", b"x" * 100_000):
-            answer = client.request("POST" if body else "GET", o.url + "/", body=body)
-            assert answer.status == 200, answer
+            response = client.request("POST" if body else "GET", o.url + "/", body=body)
+            assert response.status == 200, response
     assert c.metric(HANDSHAKES, result="full") == 1
 
 
@@ -45,7 +45,7 @@ def test_http2_is_what_alpn_selects_first(origin, carpool, pki, files):
     assert sock.selected_alpn_protocol() == "h2"
     with H2Client(c.address, sock=sock) as client:
         streams = [client.ask("/%d" % n, authority=o.authority) for n in range(8)]
-        assert [client.answer(s).status for s in streams] == [200] * 8
+        assert [client.response(s).status for s in streams] == [200] * 8
 
 
 def test_a_client_without_alpn_may_speak_either_version(origin, carpool, pki, files):
@@ -178,8 +178,8 @@ def test_replaced_files_are_shown_to_new_clients_and_running_ones_go_on(origin, 
                 return False
         until(shown, what="the file watch reads the new files")
         assert before.get(o.url + "/").status == 200, "a connection made before goes on"
-        answer = json.loads(c.admin("POST", "/reload").body)
-        assert answer["status"] == "unchanged", answer
+        response = json.loads(c.admin("POST", "/reload").body)
+        assert response["status"] == "unchanged", response
 
 
 def test_unusable_files_are_named_at_the_start_and_refuse_a_reload(origin, carpool, pki, files):
@@ -194,8 +194,8 @@ def test_unusable_files_are_named_at_the_start_and_refuse_a_reload(origin, carpo
     files.write(pki.server, pki.server_key)
     c.start()
     files.key.write_text("no key")
-    answer = c.admin("POST", "/reload")
-    assert answer.status == 400 and "key_file" in answer.body.decode(), answer
+    response = c.admin("POST", "/reload")
+    assert response.status == 400 and "key_file" in response.body.decode(), response
     o = origin()
     with tls(c, trusting(pki)) as client:
         assert client.get(o.url + "/").status == 200, "the identity in force stays"

@@ -21,10 +21,10 @@ def pair(carpool):
     """pair(answer(stream)) -> (carpool, origin of HTTP/2)."""
     started = []
 
-    def start(answer=plain):
+    def start(response=plain):
         def script(peer, stream):
             if peer.over(stream):
-                peer.send(answer(stream))
+                peer.send(response(stream))
         started.append(RawOrigin(script))
         return carpool(upstream={"protocols": ["h2"]}), started[-1]
     yield start
@@ -35,8 +35,8 @@ def pair(carpool):
 def sent(client, o, line, fields=b"", body=b""):
     """Sends a request; returns its response, its head at the origin as a list, and the peer of the origin."""
     client.send((line % o.url).encode() + b"\r\nHost: " + o.authority.encode() + b"\r\n" + fields + b"\r\n" + body)
-    answer = client.response()
-    assert answer.status == 200, (line, fields, answer)
+    response = client.response()
+    assert response.status == 200, (line, fields, response)
     stream = o.asked[-1][1]
     return o.peers[-1].heads[stream], o.peers[-1].data[stream]
 
@@ -96,8 +96,8 @@ def test_a_head_that_is_no_response_is_502_and_none_of_its_bytes_pass(pair):
     c, o = pair(lambda stream: headers(stream, NO_RESPONSE[kinds[len(o.asked) - 1]]))
     with c.client() as client:
         for kind in kinds:
-            answer = client.get(o.url + "/")
-            assert answer.status == 502 and answer.get("proxy-status").startswith("carpool; error="), (kind, answer)
+            response = client.get(o.url + "/")
+            assert response.status == 502 and response.get("proxy-status").startswith("carpool; error="), (kind, response)
 
 
 BODILESS = [("HEAD", b"200", (), None), ("HEAD", b"200", ((b"content-length", b"7"),), "7"), ("GET", b"204", (), None),
@@ -109,19 +109,19 @@ def test_no_length_is_invented_where_a_response_has_no_body(pair):
     c, o = pair(lambda stream: headers(stream, status(BODILESS[len(o.asked) - 1][1], *BODILESS[len(o.asked) - 1][2])))
     with c.client() as client:
         for method, code, _, length in BODILESS:
-            answer = client.request(method, o.url + "/")
-            assert answer.status == int(code) and answer.get("transfer-encoding") is None
-            assert answer.get("content-length") == length, (method, code)
+            response = client.request(method, o.url + "/")
+            assert response.status == int(code) and response.get("transfer-encoding") is None
+            assert response.get("content-length") == length, (method, code)
 
 
 def test_trailers_behind_a_length_are_dropped_and_a_short_body_never_ends_in_order(pair):
     trailers = headers(0, block([(b"x-sum", b"1")]))
 
-    def answer(stream):
+    def respond(stream):
         length = b"2" if len(o.asked) == 1 else b"9"
         return (headers(stream, status(b"200", (b"content-length", length)), end=False) + frame(DATA, 0, stream, b"ok")
                 + trailers[:5] + stream.to_bytes(4, "big") + trailers[9:])
-    c, o = pair(answer)
+    c, o = pair(respond)
     with c.client() as client:
         whole = client.get(o.url + "/")
         assert (whole.body, whole.trailers, whole.complete) == (b"ok", [], True)

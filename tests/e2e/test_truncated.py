@@ -132,8 +132,8 @@ def test_a_client_of_http_2_gets_the_data_before_the_reset(origin, carpool, size
         return False
     o, c = origin(small), carpool()
     with H2Client(c.address) as client:
-        answer = client.get("/", authority=o.authority)
-        assert (answer.status, len(answer.body), answer.reset) == (200, size, INTERNAL_ERROR)
+        response = client.get("/", authority=o.authority)
+        assert (response.status, len(response.body), response.reset) == (200, size, INTERNAL_ERROR)
         assert not client.closed and client.get("/", authority=o.authority).status == 200
 
 
@@ -166,8 +166,8 @@ def test_an_origin_of_http_2_that_resets_mid_body_loses_nothing_either(carpool, 
             assert client.head().status == 200
             assert client.rest() == (20_000, "FIN")
         with H2Client(c.address) as client:
-            answer = client.get("/", authority=o.authority)
-            assert (len(answer.body), answer.reset) == (20_000, INTERNAL_ERROR)
+            response = client.get("/", authority=o.authority)
+            assert (len(response.body), response.reset) == (20_000, INTERNAL_ERROR)
     o.stop()
 
 

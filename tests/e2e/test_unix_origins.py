@@ -87,9 +87,9 @@ def test_the_error_says_what_is_wrong_with_the_socket(carpool, tmp_path, what, s
         path.write_text("")
     c = pinned(carpool, "unix:%s" % path)
     with c.client() as client:
-        answer = client.get(URL + "/")
-    assert answer.status == 502
-    assert "error=connection_refused" in answer.get("proxy-status") and said in answer.get("proxy-status")
+        response = client.get(URL + "/")
+    assert response.status == 502
+    assert "error=connection_refused" in response.get("proxy-status") and said in response.get("proxy-status")
     assert c.metric("carpool_pool_failures_total", origin=URL, reason="refused") >= 1
 
 
@@ -101,8 +101,8 @@ def test_the_error_names_a_permission_that_is_missing(origin, carpool, tmp_path)
     c = carpool(inside=["setpriv", "--bounding-set", "-dac_override,-dac_read_search"],
                 origin=[{"uri": URL, "addresses": [o.authority]}])
     with c.client() as client:
-        answer = client.get(URL + "/")
-    assert answer.status == 502 and "may not write to the socket" in answer.get("proxy-status")
+        response = client.get(URL + "/")
+    assert response.status == 502 and "may not write to the socket" in response.get("proxy-status")
 
 
 def test_carpool_never_reaches_its_own_sockets(carpool, tmp_path):

@@ -10,8 +10,8 @@ from harness.wait import until
 
 
 def order(c, url, query=""):
-    answer = c.admin("POST", "/pools/%s/warm-up%s" % (url.replace("/", "%2F"), query))
-    return answer.status, json.loads(answer.body)
+    response = c.admin("POST", "/pools/%s/warm-up%s" % (url.replace("/", "%2F"), query))
+    return response.status, json.loads(response.body)
 
 
 def warm(o, **more):
@@ -73,15 +73,15 @@ def test_a_warm_up_that_fails_answers_the_first_failure(carpool):
 
 
 def test_the_admin_endpoint_answers_others_while_a_warm_up_hangs(carpool):
-    blackhole, answers = BlackholeServer(), []
+    blackhole, responses = BlackholeServer(), []
     url = "http://" + blackhole.authority
     c = carpool(pool={"connect_timeout": "2s"})
-    asker = threading.Thread(target=lambda: answers.append(order(c, url)))
+    asker = threading.Thread(target=lambda: responses.append(order(c, url)))
     asker.start()
     until(lambda: c.metric("carpool_pool_connections", origin=url, state="connecting") == 1, what="the dial")
-    assert c.get_json("/livez")["status"] == "live" and not answers
+    assert c.get_json("/livez")["status"] == "live" and not responses
     asker.join(10)
-    assert answers[0][0] == 502
+    assert responses[0][0] == 502
     blackhole.stop()
 
 

@@ -159,9 +159,9 @@ def test_on_term_a_request_that_has_begun_to_arrive_is_answered(webhook, half_se
     stop(webhook)
     assert idle.sock.recv(1) == b""
     send_rest()
-    answer = wire.getresponse()
-    assert (answer.status, answer.getheader("connection")) == (200, "close")
-    assert "patch" in json.loads(answer.read())["response"]
+    response = wire.getresponse()
+    assert (response.status, response.getheader("connection")) == (200, "close")
+    assert "patch" in json.loads(response.read())["response"]
     assert webhook.process.wait(10) == 0
 
 

@@ -71,8 +71,8 @@ def test_bytes_sent_right_behind_the_101_are_not_lost(origin, carpool):
 def test_a_refused_upgrade_is_an_ordinary_exchange(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as raw:
-        answer = raw.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket"))
-        assert (answer.status, answer.body) == (200, b"ok")
+        response = raw.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket"))
+        assert (response.status, response.body) == (200, b"ok")
         assert raw.get(o.url + "/again").status == 200
     assert o.opened == 1
 
@@ -106,21 +106,21 @@ def test_a_101_inside_the_requests_body_switches_nothing(origin, carpool, framin
     o, c = origin(switch), carpool()
     with c.client() as raw:
         raw.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x-test\r\n" % o.url.encode() + framing)
-        answer = raw.response()
-        assert answer.status == 502 and "inside the request's body" in answer.get("proxy-status")
+        response = raw.response()
+        assert response.status == 502 and "inside the request's body" in response.get("proxy-status")
         assert raw.at_end()
 
 
 def test_a_second_key_is_400_and_reaches_no_origin(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as raw:
-        answer = raw.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Key", "a"),
+        response = raw.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Key", "a"),
                          ("sec-websocket-key", "b"))
-        assert answer.status == 400 and "Sec-WebSocket-Key" in answer.get("proxy-status")
+        assert response.status == 400 and "Sec-WebSocket-Key" in response.get("proxy-status")
     with H2Client(c.address) as h2:
         stream = h2.ask(method="CONNECT", authority=o.authority, headers=[("sec-websocket-key", "a")], end=False,
                         pseudo=[(":protocol", "websocket")])
-        assert h2.answer(stream).status == 400
+        assert h2.response(stream).status == 400
     assert not o.seen
 
 
@@ -130,8 +130,8 @@ def test_an_origin_that_does_not_respond_to_an_extended_connect_is_504(origin, c
     o, c = origin(silent), carpool(request={"response_header_timeout": "300ms"})
     with H2Client(c.address) as h2:
         stream = h2.ask(method="CONNECT", authority=o.authority, end=False, pseudo=[(":protocol", "websocket")])
-        answer = h2.answer(stream)
-        assert answer.status == 504 and "http_response_timeout" in answer.get("proxy-status")
+        response = h2.response(stream)
+        assert response.status == 504 and "http_response_timeout" in response.get("proxy-status")
     assert len(o.seen) == 1
 
 

@@ -45,9 +45,9 @@ def attack(program, environment, mode, port):
     done = subprocess.run([str(program), "-c", str(CLIENTS), "-r", "500", "-l", str(SECONDS), "-p", "5", "-u", "http://127.0.0.1:%d/" % port,
                            *MODES[mode]], capture_output=True, text=True, errors="replace", env=environment, timeout=120, check=False)
     said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
-    answers = re.findall(r"service available:\s+(\w+)", said)
+    responses = re.findall(r"service available:\s+(\w+)", said)
     ending = re.findall(r"Exit status:\s*(.*)", said)
-    return bool(answers) and set(answers) == {"YES"}, "%d of %d probes answered, %s" % (answers.count("YES"), len(answers), "".join(ending[-1:]))
+    return bool(responses) and set(responses) == {"YES"}, "%d of %d probes answered, %s" % (responses.count("YES"), len(responses), "".join(ending[-1:]))
 
 
 def most_memory(process):

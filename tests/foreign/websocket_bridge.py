@@ -38,26 +38,26 @@ class Session(socketserver.BaseRequestHandler):
     def bridge(self, h2, path, fields, early):
         stream = h2.ask(path, "CONNECT", self.server.origin, [f for f in fields if f[0] not in OF_THE_UPGRADE], end=False,
                         pseudo=[(":protocol", "websocket")])
-        answer = h2.answers[stream]
-        if not h2.until(lambda: answer.headers or answer.reset is not None) or answer.status != 200:
+        response = h2.responses[stream]
+        if not h2.until(lambda: response.headers or response.reset is not None) or response.status != 200:
             return
         key = dict(fields)["sec-websocket-key"].encode()
         accept = base64.b64encode(hashlib.sha1(key + GUID).digest()).decode()
-        told = [(n, v) for n, v in answer.headers if not n.startswith(":")]
+        told = [(n, v) for n, v in response.headers if not n.startswith(":")]
         self.request.sendall("".join(["HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n",
                                       "Sec-WebSocket-Accept: %s\r\n" % accept, *("%s: %s\r\n" % pair for pair in told), "\r\n"]).encode())
         if early:
             h2.send(stream, early)
-        self.pump(h2, stream, answer)
+        self.pump(h2, stream, response)
 
-    def pump(self, h2, stream, answer):
+    def pump(self, h2, stream, response):
         """Until the origin has ended; a client that ends first ends its half of the stream."""
         open_sides = [h2.sock, self.request]
         while True:
-            if answer.body:
-                self.request.sendall(answer.body)
-                answer.body = b""
-            if answer.ended or answer.reset is not None or h2.closed:
+            if response.body:
+                self.request.sendall(response.body)
+                response.body = b""
+            if response.ended or response.reset is not None or h2.closed:
                 return
             for ready in select.select(open_sides, [], [])[0]:
                 if ready is h2.sock:

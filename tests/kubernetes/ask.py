@@ -11,8 +11,8 @@ for _ in range(TIMES):
     try:
         wire = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=10)
         wire.request("GET", URL)
-        answer = wire.getresponse()
-        answer.read()
-        print(answer.status, answer.getheader("Proxy-Status", "-"))
+        response = wire.getresponse()
+        response.read()
+        print(response.status, response.getheader("Proxy-Status", "-"))
     except (OSError, http.client.HTTPException) as error:
         print("none", error)

@@ -21,9 +21,9 @@ def client():
     while time.monotonic() < start + SECONDS:
         try:
             wire.request("GET", URL)
-            answer = wire.getresponse()
-            answer.read()
-            good, bad = good + (answer.status == 200), bad + (answer.status != 200)
+            response = wire.getresponse()
+            response.read()
+            good, bad = good + (response.status == 200), bad + (response.status != 200)
         except (OSError, http.client.HTTPException):
             wire.close()
             bad += 1

@@ -156,9 +156,9 @@ def resize(carpool, size):
     fresh = carpool.config.with_suffix(".new")
     fresh.write_text(text)
     fresh.rename(carpool.config)
-    answer = carpool.admin("POST", "/reload")
-    if answer.status != 200:
-        raise RuntimeError(answer.body.decode(errors="replace"))
+    response = carpool.admin("POST", "/reload")
+    if response.status != 200:
+        raise RuntimeError(response.body.decode(errors="replace"))
 
 
 def series(looks, name):

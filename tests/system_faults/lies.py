@@ -87,7 +87,7 @@ class Liar(names.Resolver):
         self.late = []
         super().__init__(folder, sock)
 
-    def answers(self, query, peer):
+    def responses(self, query, peer):
         label = query[13:13 + query[12]].decode()
         if label == "late":
             timer = threading.Timer(LATE, lambda: self._sock.sendto(true(query), peer))

@@ -87,17 +87,17 @@ def over_h2(scene):
                 client.send(stream, body, end=True)
             asked.append((kind, tag, body, stream))
         for kind, tag, body, stream in asked:
-            answer = client.answer(stream)
-            status = answer.status if answer.headers else 0
-            yield judge(kind, tag, body, status, answer.body, answer.get, answer.ended and status)
+            response = client.response(stream)
+            status = response.status if response.headers else 0
+            yield judge(kind, tag, body, status, response.body, response.get, response.ended and status)
 
 
 def tunnel(scene):
     with h1_client(scene.program) as client:
         client.ask("CONNECT", scene.plain.authority, host=scene.plain.authority)
-        answer = client.head()
-        if answer.status != 200:
-            yield judge("connect", "", b"", answer.status, b"", answer.get, True)
+        response = client.head()
+        if response.status != 200:
+            yield judge("connect", "", b"", response.status, b"", response.get, True)
             return
         tag = "/tunnel/%d" % next(_tags)
         message = client.request("GET", tag, host=scene.plain.authority)
@@ -108,9 +108,9 @@ def reload(scene):
     """An operator's reload, which answers whether it succeeded; the fault may also be a file's or the admin socket's."""
     with Client(scene.program.admin_address) as client:
         client.sock.settimeout(DEADLINE)
-        answer = client.request("POST", "/reload", host="%s:%d" % scene.program.admin_address)
-        told = answer.status == 200 or answer.status >= 400 and answer.body
-        yield Result("reload", OK if answer.status == 200 else VISIBLE if told else WRONG, "%d %s" % (answer.status, answer.body[:200]))
+        response = client.request("POST", "/reload", host="%s:%d" % scene.program.admin_address)
+        told = response.status == 200 or response.status >= 400 and response.body
+        yield Result("reload", OK if response.status == 200 else VISIBLE if told else WRONG, "%d %s" % (response.status, response.body[:200]))
 
 
 KINDS = [("keep-alive", keep_alive), ("secure", one("secure", "secure")), ("secure-h2", one("secure-h2", "h2")), ("h2", over_h2),

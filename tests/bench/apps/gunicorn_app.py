@@ -8,8 +8,8 @@ import requests
 def app(environ, start_response):
     began = time.perf_counter()
     try:
-        answer = requests.get(os.environ["TARGET"], timeout=30)
-        said = "ok" if answer.text == "hello\n" else "status %d" % answer.status_code
+        response = requests.get(os.environ["TARGET"], timeout=30)
+        said = "ok" if response.text == "hello\n" else "status %d" % response.status_code
     except requests.RequestException as error:
         said = type(error).__name__
     took = (time.perf_counter() - began) * 1000

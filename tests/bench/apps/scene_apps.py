@@ -64,10 +64,10 @@ def call(port):
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     with contextlib.closing(client):
         client.request("GET", "/")
-        answer = client.getresponse()
-        if answer.status != 200:
-            return "application-%d" % answer.status, 0.0
-        said, took = answer.read().decode().split()
+        response = client.getresponse()
+        if response.status != 200:
+            return "application-%d" % response.status, 0.0
+        said, took = response.read().decode().split()
         return said, float(took)
 
 
@@ -95,11 +95,11 @@ def measure(folder, ca, application, mode, calls):
         load(port, AT_A_TIME)  # code is compiled, files are read
         seen.write_text("")
         before = applications.cpu_seconds(processes), applications.cpu_seconds(between)
-        answers = load(port, calls)
+        responses = load(port, calls)
         after = applications.cpu_seconds(processes), applications.cpu_seconds(between)
-    good = sorted(took for said, took in answers if said == "ok")
+    good = sorted(took for said, took in responses if said == "ok")
     connections, full = origin_counts(seen)
-    return {"calls": calls, "failed": calls - len(good), "why": sorted({said for said, _ in answers} - {"ok"}),
+    return {"calls": calls, "failed": calls - len(good), "why": sorted({said for said, _ in responses} - {"ok"}),
             "p50": round(percentile(good, 0.5), 1) if good else None, "p99": round(percentile(good, 0.99), 1) if good else None,
             "connections": connections, "handshakes": full, "application_ms": round((after[0] - before[0]) * 1000 / calls, 2),
             "between_ms": round((after[1] - before[1]) * 1000 / calls, 2)}

@@ -42,5 +42,5 @@ def by_httpx():
 
 get = by_requests() if library == "requests" else by_httpx()
 for _ in range(3):
-    answer = get(url + "/" + library)
-    print(answer.status_code, answer.text)
+    response = get(url + "/" + library)
+    print(response.status_code, response.text)

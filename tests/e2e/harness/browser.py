@@ -28,8 +28,8 @@ class Browser:
         port_file = folder / "DevToolsActivePort"
         until(lambda: port_file.exists() and port_file.read_text().count("\n"), 60, "the browser")
         port = port_file.read_text().split()[0]
-        with urllib.request.urlopen("http://127.0.0.1:%s/json" % port, timeout=20) as answer:
-            target = next(t for t in json.load(answer) if t["type"] == "page")
+        with urllib.request.urlopen("http://127.0.0.1:%s/json" % port, timeout=20) as response:
+            target = next(t for t in json.load(response) if t["type"] == "page")
         self._socket = connect(target["webSocketDebuggerUrl"], max_size=None, open_timeout=20)
         self._numbers = itertools.count(1)
         self.problems = []  # console errors, exceptions, what the page's policy refused
@@ -61,9 +61,9 @@ class Browser:
 
     def run(self, script):
         """Returns the value of a JavaScript expression; awaits a promise."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+        response = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in response, response
+        return response["result"].get("value")
 
     def see(self, script, seconds=15):
         return until(lambda: self.run(script), seconds, script)

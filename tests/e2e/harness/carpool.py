@@ -121,16 +121,16 @@ class Carpool:
             return c.request(method, path, headers, host=host or "127.0.0.1:%d" % self.admin_address[1])
 
     def get_json(self, path):
-        answer = self.admin("GET", path)
-        assert answer.status == 200, (path, answer)
-        return json.loads(answer.body)
+        response = self.admin("GET", path)
+        assert response.status == 200, (path, response)
+        return json.loads(response.body)
 
     def metrics(self):
         """{(name, frozenset of labels): value}; the parser is Prometheus's own."""
-        answer = self.admin("GET", "/metrics")
-        assert answer.status == 200, answer
+        response = self.admin("GET", "/metrics")
+        assert response.status == 200, response
         return {(s.name, frozenset(s.labels.items())): s.value
-                for family in text_string_to_metric_families(answer.body.decode()) for s in family.samples}
+                for family in text_string_to_metric_families(response.body.decode()) for s in family.samples}
 
     def metric(self, name, **labels):
         """Returns the sum of the samples that have these labels."""

@@ -15,8 +15,8 @@ def values(attributes):
 class Collector:
     """`answer(exchange, message)` answers a request; None: with success."""
 
-    def __init__(self, answer=None, tls=None):
-        self.answer, self.lock = answer, threading.Lock()
+    def __init__(self, respond=None, tls=None):
+        self.respond, self.lock = respond, threading.Lock()
         self.requests, self.spans, self.resources, self.metrics = [], [], [], []
         self.origin = Origin(self._serve, tls)
         self.url = self.origin.url
@@ -27,8 +27,8 @@ class Collector:
         message = (ExportTraceServiceRequest if traces else ExportMetricsServiceRequest).FromString(body)
         with self.lock:
             self.requests.append(exchange.request)
-        if self.answer is not None:
-            result = self.answer(exchange, message)
+        if self.respond is not None:
+            result = self.respond(exchange, message)
             if result is not None:
                 return result
         self.keep(message)
@@ -36,11 +36,11 @@ class Collector:
 
     @staticmethod
     def accept(exchange, traces, **partial):
-        answer = (ExportTraceServiceResponse if traces else ExportMetricsServiceResponse)()
+        response = (ExportTraceServiceResponse if traces else ExportMetricsServiceResponse)()
         if partial:
             for name, value in partial.items():
-                setattr(answer.partial_success, name, value)
-        exchange.reply(body=answer.SerializeToString(), headers=[("Content-Type", "application/x-protobuf")])
+                setattr(response.partial_success, name, value)
+        exchange.reply(body=response.SerializeToString(), headers=[("Content-Type", "application/x-protobuf")])
         return True
 
     def keep(self, message):

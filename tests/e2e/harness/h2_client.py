@@ -39,7 +39,7 @@ class H2Client:
         self.sock = sock or socket.create_connection(address, 20)
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
         self.h2.initiate_connection()
-        self.answers = collections.defaultdict(Answer)
+        self.responses = collections.defaultdict(Answer)
         self.goaways, self.closed, self.settings = [], False, {}
         self.flush()
 
@@ -89,20 +89,20 @@ class H2Client:
         return True
 
     def note(self, event):
-        answer = self.answers[event.stream_id] if getattr(event, "stream_id", None) else None
+        response = self.responses[event.stream_id] if getattr(event, "stream_id", None) else None
         if isinstance(event, h2.events.InformationalResponseReceived):
-            answer.interim.append(event.headers)
+            response.interim.append(event.headers)
         elif isinstance(event, h2.events.ResponseReceived):
-            answer.headers = event.headers
+            response.headers = event.headers
         elif isinstance(event, h2.events.TrailersReceived):
-            answer.trailers = event.headers
+            response.trailers = event.headers
         elif isinstance(event, h2.events.DataReceived):
-            answer.body += event.data
+            response.body += event.data
             self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
         elif isinstance(event, h2.events.StreamEnded):
-            answer.ended = True
+            response.ended = True
         elif isinstance(event, h2.events.StreamReset):
-            answer.reset = event.error_code
+            response.reset = event.error_code
         elif isinstance(event, h2.events.ConnectionTerminated):
             self.goaways.append((event.last_stream_id, event.error_code))
         elif isinstance(event, h2.events.RemoteSettingsChanged):
@@ -115,13 +115,13 @@ class H2Client:
                 break
         return look()
 
-    def answer(self, stream):
-        answer = self.answers[stream]
-        assert self.until(lambda: answer.ended or answer.reset is not None), "the connection ended first"
-        return answer
+    def response(self, stream):
+        response = self.responses[stream]
+        assert self.until(lambda: response.ended or response.reset is not None), "the connection ended first"
+        return response
 
     def get(self, *args, **more):
-        return self.answer(self.ask(*args, **more))
+        return self.response(self.ask(*args, **more))
 
 
 # ---- raw frames ----

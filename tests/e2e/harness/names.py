@@ -38,17 +38,17 @@ class Resolver:
                 query, peer = self._sock.recvfrom(512)
                 if not query:
                     return
-                for datagram in self.answers(query, peer):
+                for datagram in self.responses(query, peer):
                     self._sock.sendto(datagram, peer)
             except OSError:
                 return
 
-    def answers(self, query, peer):
+    def responses(self, query, peer):
         """Returns the datagrams that answer a query: at most one; a test may answer otherwise."""
-        answer = self._answer(query)
-        return [answer] if answer else []
+        response = self._response(query)
+        return [response] if response else []
 
-    def _answer(self, query):
+    def _response(self, query):
         labels, at = [], 12
         while size := query[at]:
             labels.append(query[at + 1:at + 1 + size].decode())

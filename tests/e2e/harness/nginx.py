@@ -47,9 +47,9 @@ class Nginx:
         config.write_text(CONFIG.format(dir=self.dir, port=self.port, tls_port=self.tls_port, h2_port=self.h2_port, pki=pki, user=user, text="again " * 100))
         self._process = subprocess.Popen([available(), "-p", self.dir, "-c", config, "-e", self.dir / "error.log"],
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(self._answers, what="nginx's listener")
+        until(self._responses, what="nginx's listener")
 
-    def _answers(self):
+    def _responses(self):
         if self._process.poll() is not None:
             raise AssertionError("nginx ended: " + (self.dir / "error.log").read_text())
         try:

@@ -56,8 +56,8 @@ class Webhook:
     def ask(self, method, path, body=None, wire=None):
         wire = wire or self.wire()
         wire.request(method, path, body)
-        answer = wire.getresponse()
-        return answer.status, answer.read().decode()
+        response = wire.getresponse()
+        return response.status, response.read().decode()
 
     def review(self, pod, wire=None):
         request = {"uid": "1", "kind": {"kind": "Pod"}, "namespace": "shop", "operation": "CREATE", "object": pod}

@@ -26,7 +26,7 @@ class Client(Pair):
         super().__init__(None, Nothing())
         self.loop, self.route, self.proxy, self.contexts = loop, route, proxy, contexts
         self.plain = Plain(self)
-        self.first, self.answer, self.connected = b"", b"", False
+        self.first, self.response, self.connected = b"", b"", False
         self.timer = None
 
     def on_plain(self, data):
@@ -73,13 +73,13 @@ class Client(Pair):
     def before_tls(self, data):
         if self.connected:
             return data
-        self.answer += data
-        end = self.answer.find(ENDING)
+        self.response += data
+        end = self.response.find(ENDING)
         if end < 0:
             return b""
-        if not self.answer.startswith(b"HTTP/1.1 200 "):
+        if not self.response.startswith(b"HTTP/1.1 200 "):
             self.fail()
             return b""
         self.connected = True
         self.secure.step()
-        return self.answer[end + len(ENDING):]
+        return self.response[end + len(ENDING):]

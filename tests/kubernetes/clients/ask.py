@@ -3,5 +3,5 @@ import sys
 import urllib.request
 
 for _ in range(int(sys.argv[2])):
-    with urllib.request.urlopen(sys.argv[1], timeout=20) as answer:
-        print(answer.status, answer.headers["Via"], flush=True)
+    with urllib.request.urlopen(sys.argv[1], timeout=20) as response:
+        print(response.status, response.headers["Via"], flush=True)
