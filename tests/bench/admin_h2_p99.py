@@ -61,7 +61,7 @@ class Connection:
         self.next += 2
 
     def serve(self, until):
-        """Handles what arrives until then."""
+        """Handles the input that arrives until then."""
         while (left := until - time.perf_counter()) > 0:
             if select.select([self.sock], [], [], left)[0]:
                 self.read()

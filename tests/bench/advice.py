@@ -55,7 +55,7 @@ class Load:
         return self.hold * (0.5 + 0.5 * self.draw.expovariate(1))
 
     def arrivals(self, seconds):
-        """Returns the times of the requests that come from outside, one Poisson process."""
+        """Returns the times of requests from outside: one Poisson process."""
         times, now = [], 0.0
         while now < seconds:
             rate = self.rate
@@ -99,7 +99,7 @@ async def serve_h2(load, reader, writer):
 
 
 class Clients:
-    """Keep-alive connections to carpool; each request takes one that is free."""
+    """Keep-alive connections to carpool; each request uses an idle one."""
 
     def __init__(self, address, target):
         self.address, self.target, self.free = address, target, []

@@ -83,7 +83,7 @@ def medians(figures):
 
 
 def newest_java():
-    """The version of the JDK that run.sh takes: JAVA_HOME's, else the newest beside the one of the PATH."""
+    """Returns the version of the JDK that run.sh uses: JAVA_HOME's, else the newest one next to that of the PATH."""
     home = os.environ.get("JAVA_HOME")
     beside = pathlib.Path(shutil.which("java") or "java").resolve().parents[2]
     programs = [pathlib.Path(home) / "bin/java"] if home else beside.glob("*/bin/java")

@@ -31,7 +31,7 @@ def version(*command):
 
 
 def carpool():
-    """The project's version and the commit of the working tree."""
+    """Returns the project's version and the commit of the working tree."""
     text = (ROOT / "CMakeLists.txt").read_text()
     found = re.search(r"project\(carpool\s+VERSION\s+([\d.]+)", text)
     head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
@@ -39,7 +39,7 @@ def carpool():
 
 
 def begin(**versions):
-    """Versions without a value are left out."""
+    """Omits versions without a value."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M")
     return {"date": now, "cores": os.cpu_count(), "processor": processor(), "kernel": platform.release(), "load": [load()],
             "versions": {"carpool": carpool(), **{name: text for name, text in versions.items() if text}}}

@@ -11,7 +11,7 @@ NOW = struct.pack("ii", 1, 0)  # closing resets, so no port is left in TIME_WAIT
 
 
 class Clients:
-    """Who connects: to `proxy`, for `authority`, trusting `ca`."""
+    """The parameters of a connection: to `proxy`, for `authority`, trusting `ca`."""
 
     def __init__(self, proxy, authority, ca):
         self.proxy, self.authority, self.ca = proxy, authority, str(ca)
@@ -27,7 +27,7 @@ class Clients:
         return sock
 
     def tunnel(self):
-        """Returns a socket on which CONNECT was answered."""
+        """Returns a socket on which CONNECT got 200."""
         sock = self.connect()
         sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % ((self.authority.encode(),) * 2))
         response = sock.recv(4096)
@@ -62,7 +62,8 @@ def leave(sock):
 
 
 class Form:
-    """What threads of other processes repeat while its gate is open: `step(begin())`, all together `rate` times a second; 0: as often as they can."""
+    """The work that threads of other processes repeat while its gate is open: `step(begin())`, all together `rate` times a second; 0: as
+    often as they can."""
 
     def __init__(self, begin, step, rate, stop, processes, threads):
         self.begin, self.step, self.stop, self.threads = begin, step, stop, threads
@@ -109,7 +110,8 @@ class Form:
 
 
 def alternate(forms, seconds, rounds, cpu, processes=2, threads=8):
-    """Runs the forms in turns, a short slice each, so that a disturbance meets all of them. Yields name -> microseconds of each round."""
+    """Runs the forms in turns, a short slice each, so that a disturbance affects all of them. Yields name -> microseconds of each
+    round."""
     multiprocessing.set_start_method("fork", force=True)
     stop, pace = multiprocessing.Event(), threading.Event()  # the second is never set
     running = {name: Form(*form, stop, processes, threads) for name, form in forms.items()}

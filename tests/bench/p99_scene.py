@@ -65,7 +65,7 @@ def end_with(ends, process):
 
 
 class Program:
-    """Starts carpool with a configuration that leaves its ports open; sends each origin one request."""
+    """Starts carpool with a configuration that leaves its ports open, and sends one request to each origin."""
 
     def __init__(self, program, config, text, values, origins):
         ports = {name: free_port() for name in ("fixed", "any", "admin")}

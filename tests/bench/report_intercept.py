@@ -1,4 +1,4 @@
-"""What interception costs: the table of targets, and of each form's CPU time."""
+"""The cost of interception: the table of targets, and of each form's CPU time."""
 import statistics
 
 from tables import number, table

@@ -37,7 +37,7 @@ class Peers:
         return not any(self.cells.get((scenario, proxy, w)) for w in WORKERS)
 
     def best(self, scenario, workers, key="cpu"):
-        """The peer that needs least; None if none was measured."""
+        """Returns the peer with the lowest figure; None if none was measured."""
         of = {p: self.figure(scenario, p, workers, key) for p in PEERS}
         return min((p for p in of if of[p]), key=of.get, default=None)
 

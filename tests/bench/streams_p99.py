@@ -29,7 +29,7 @@ assert len(b"data: it ticks.\n") == 16
 
 
 class Ticker:
-    """An origin that answers each connection with an event stream."""
+    """An origin that responds to each connection with an event stream."""
 
     def __init__(self):
         self.server = socket.create_server(("127.0.0.1", 0), backlog=1024)
@@ -65,7 +65,7 @@ class Ticker:
 
 
 class Listeners:
-    """Clients of the ticker through carpool, which read what comes."""
+    """Clients of the ticker through carpool, which read everything that arrives."""
 
     def __init__(self, proxy, ticker, count):
         self.looks, self.events, self.lost, self.going = selectors.DefaultSelector(), 0, 0, True

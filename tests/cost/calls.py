@@ -28,8 +28,8 @@ class Attached:
 
 
 def of_requests(counts):
-    """Without what a request does not do: no request opens a file, so an open file and its calls are work by the clock; and a
-    stop of the whole process begins the waits of other threads anew."""
+    """Omits what a request does not do: no request opens a file, so an open file and its calls are periodic work; and a stop of the whole
+    process restarts the waits of other threads."""
     counts = collections.Counter(counts)
     counts["close"] -= counts["openat"]
     counts["futex"] -= counts["restart_syscall"]

@@ -57,7 +57,7 @@ class Profile:
         return sum(cost for (of, _), cost in self.own.items() if of == OF_PROGRAM)
 
     def allocations(self):
-        """How often the first instruction of each was executed: callgrind's calls include those by the clock."""
+        """Returns how often the first instruction of each was executed: callgrind's calls include periodic work."""
         return sum(counts[min(counts)] for counts in self.entries.values())
 
 
@@ -80,8 +80,7 @@ def tell(folder, program, *words):
 
 
 def measure(folder, names=tuple(SCENARIOS)):
-    """Returns {scenario: (Profile, requests)}. Work that is due by the clock only adds, so the least of several parts is the
-    one without any."""
+    """Returns {scenario: (Profile, requests)}. Periodic work only adds, so the least of several parts is the one without any."""
     folder, found = pathlib.Path(folder), {}
     with Scene(folder, command(folder)) as scene:
         dumps = itertools.count(1)

@@ -1,5 +1,5 @@
-"""A client and an origin in one thread, so that every request takes the same way through carpool: it is sent when carpool
-waits, and the next one follows when its response has arrived."""
+"""A client and an origin in one thread, so that every request takes the same path through carpool: it is sent while carpool waits, and the
+next one follows when its response has arrived."""
 import socket
 import ssl
 
@@ -111,8 +111,8 @@ class H1Client:
 
 
 class BriefClient(H1Client):
-    """Each request on a connection of its own, which the client closes after the response. carpool sees the connection and
-    its request at once, and its end in another turn than the next connection."""
+    """Each request on a connection of its own, which the client closes after the response. carpool sees the connection and its request at
+    once, and its end in another turn than the next connection."""
 
     def __init__(self, address, origin, program):
         super().__init__(address, origin)

@@ -39,7 +39,7 @@ class Program(Carpool):
                          upstream={"tls": {"ca_file": pki.ca, "server_name": "origin.test"}})
 
     def _is_ready(self):
-        """By its endpoint, because the log has no line of it at this level."""
+        """Asks its endpoint, because the log has no such line at this level."""
         if self.process.poll() is not None:
             return super()._is_ready()
         try:
@@ -48,7 +48,7 @@ class Program(Carpool):
             return False
 
     def until_all(self, states, what):
-        """Until each of its threads is in one of these states of /proc."""
+        """Waits until each of its threads is in one of these states of /proc."""
         end = time.monotonic() + REST
         tasks = pathlib.Path("/proc/%d/task" % self.process.pid)
         while not all(task.read_text().rsplit(")", 1)[1].split()[0] in states for task in tasks.glob("*/stat")):
@@ -59,7 +59,7 @@ class Program(Carpool):
 
     @contextlib.contextmanager
     def stopped(self):
-        """What happens meanwhile carpool sees at once. The stop itself ends one wait of each thread without an event."""
+        """carpool sees the events of this time at once. The stop itself ends one wait of each thread without an event."""
         self.signal(signal.SIGSTOP)
         try:
             self.until_all("Tt", "stop")
@@ -96,7 +96,7 @@ class Scene:
         return peers.BriefClient(plain, self.plain, self.program) if name == "S6" else peers.H1Client(plain, self.plain)
 
     def warmed(self, name):
-        """Returns play(count): sends so many requests, one after the other, and leaves carpool at rest."""
+        """Returns play(count): sends so many requests, one after the other, and leaves carpool idle."""
         client = self.client(name)
 
         def play(count):

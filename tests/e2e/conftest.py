@@ -31,7 +31,7 @@ class Counts:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0, "names": []}
 
     def pytest_runtest_logreport(self, report):
-        """A test counts once: by its body, or by the fixture that failed."""
+        """Counts a test once: by its body, or by the fixture that failed."""
         if report.skipped:
             self.counts["skipped"] += 1
         elif report.failed:
@@ -81,7 +81,7 @@ def nginx(tmp_path_factory, pki):
 
 @pytest.fixture
 def gate():
-    """Holds requests until the test releases them, and at its end in any case."""
+    """Holds requests until the test releases them, at its end at the latest."""
     one = Gate()
     yield one
     one.open()

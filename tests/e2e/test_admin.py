@@ -1,4 +1,4 @@
-"""The admin endpoint of the running program: its listeners, its document, its log levels, its events, its end."""
+"""The admin endpoint of the running program: its listeners, its document, its log levels, its events, and how it stops."""
 import json
 import os
 import re

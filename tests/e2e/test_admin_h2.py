@@ -125,7 +125,7 @@ def test_a_flood_ends_its_connection_and_is_counted(proxy, kind):
         with contextlib.suppress(ConnectionError):
             for _ in range(20):
                 client.sock.sendall(ABUSES[kind](1000))
-        until(lambda: abuses(proxy) == {kind.split()[0]})  # while it is open: a reset would discard what was not read
+        until(lambda: abuses(proxy) == {kind.split()[0]})  # while it is open: a reset would discard unread bytes
     assert over_h1(proxy, "/readyz")[0] == 200
 
 

@@ -28,8 +28,8 @@ def once(exchange):
 
 
 def thousand(folder, o, **settings):
-    """carpool with a thousand pools, each used as often as it takes until its histograms have their buckets. The admin address is a Unix socket with a small buffer: unread
-    data stays in carpool."""
+    """carpool with a thousand pools, each used until its histograms have their buckets. The admin address is a Unix socket with a small
+    buffer: unread data stays in carpool."""
     names = ["origin-%d.test" % i for i in range(COUNT)]
     c = Carpool(folder, origin=[{"uri": "http://" + name, "addresses": [o.authority]} for name in names], log={"access": False},
                 metrics={"max_origins": COUNT}, admin={"address": "unix:%s" % (folder / "admin.sock")}, **settings)

@@ -1,4 +1,4 @@
-"""The rules of an origin about the requests that it may get: [[origin]] allow."""
+"""The rules of an origin about the requests that it may receive: [[origin]] allow."""
 import pytest
 from harness.h2_client import H2Client
 from harness.wait import until

@@ -1,4 +1,4 @@
-"""The programs of docs/applications.md run as they stand there, in front of one origin with TLS."""
+"""The programs of docs/applications.md run exactly as printed there, in front of one origin with TLS."""
 import pathlib
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""Listeners with a credentials_file: which requests need credentials, what a client without them gets, and who sees them."""
+"""Listeners with a credentials_file: which requests need credentials, the reply without them, and who receives them."""
 import base64
 import concurrent.futures
 import contextlib
@@ -43,7 +43,7 @@ def users(tmp_path):
 
 @pytest.fixture
 def scene(origin, carpool, users):
-    """Returns an origin, and carpool whose listener asks for credentials."""
+    """Returns an origin, and carpool whose listener requires credentials."""
     def make(listen=(), **more):
         o = origin()
         return o, carpool(listen={"credentials_file": str(users), **dict(listen)}, **more)
@@ -311,7 +311,7 @@ def intercepted(origin, carpool, users, pki, authority):
 
 
 def connect(c, name, *fields):
-    """Returns a client whose CONNECT was answered, and the answer."""
+    """Returns a client whose CONNECT got a response, and the response."""
     client = c.client()
     client.ask("CONNECT", name, fields, host=name)
     return client, client.head()

@@ -1,4 +1,4 @@
-"""pool.size = "auto": the size follows what requests wait for and how the origin answers."""
+"""pool.size = "auto": the size follows the waiting time of requests and the origin's responses."""
 import json
 import statistics
 import subprocess
@@ -13,8 +13,8 @@ AT_ONCE, SERVICE = 8, 0.04
 
 
 class Busy:
-    """Answers AT_ONCE requests at once in SERVICE seconds each; beyond that every one takes longer by the square of the
-    excess, so that the throughput falls: an origin whose threads, locks or database are exhausted."""
+    """Serves AT_ONCE requests at once in SERVICE seconds each; beyond that every one takes longer by the square of the excess, so that the
+    throughput falls: an origin whose threads, locks or database are exhausted."""
 
     def __init__(self, at_once=AT_ONCE):
         self.at_once, self.now, self.most, self._lock = at_once, 0, 0, threading.Lock()
@@ -31,7 +31,7 @@ class Busy:
 
 
 class Load:
-    """`count` clients that send one request after the other until stop(); times: of the answers with 200."""
+    """`count` clients that send one request after the other until stop(); times: of the responses with 200."""
 
     def __init__(self, c, url, count):
         self.times, self.statuses, self._over, self._lock = [], [], False, threading.Lock()
@@ -50,7 +50,7 @@ class Load:
                         self.times.append((time.monotonic(), time.monotonic() - began))
 
     def rate(self, seconds):
-        """Waits, and returns the answers per second meanwhile and their median time."""
+        """Waits, and returns the responses per second meanwhile and their median time."""
         begin = time.monotonic()
         until(lambda: time.monotonic() - begin >= seconds, seconds + 5, "the time of the measurement")
         with self._lock:

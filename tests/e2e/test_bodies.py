@@ -121,7 +121,7 @@ def test_a_client_that_does_not_read_pauses_its_origin(origin, carpool):
         client.ask("GET", o.url + "/")
 
     def settled():
-        """Waits until nothing moved during many checks."""
+        """Waits until nothing has moved during many checks."""
         settled.looks = settled.looks + 1 if sent[0] == settled.last else 0
         settled.last = sent[0]
         return settled.looks >= 50
@@ -255,7 +255,7 @@ def test_a_client_that_reads_slowly_but_steadily_is_not_silent(origin, carpool):
     o = origin(large)
 
     def served(idle):
-        """Whether the response goes on for five idle timeouts."""
+        """Returns whether the response continues for five idle timeouts."""
         c = carpool(request={"idle_timeout": "%dms" % (idle * 1000)})
         with Narrow(c.address) as client:
             client.send(b"GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n" % o.url.encode())

@@ -38,7 +38,7 @@ def folder(tmp_path):
 
 
 def signed(folder, name, into):
-    """A leaf that somebody signed with the authority's key for any name."""
+    """A leaf for any name, signed with the authority's key by a third party."""
     key, request, leaf, extensions = (into / ("leaf." + end) for end in ("key", "csr", "pem", "ext"))
     openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=leaf", "-keyout", key, "-out", request)
     extensions.write_text("subjectAltName=DNS:%s\nauthorityKeyIdentifier=keyid\nextendedKeyUsage=serverAuth\n" % name)
@@ -48,7 +48,7 @@ def signed(folder, name, into):
 
 @contextlib.contextmanager
 def server(leaf, key):
-    """Answers every request with 204."""
+    """Responds to every request with 204."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(leaf, key)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -303,7 +303,7 @@ def test_a_process_with_the_key_writes_no_core(carpool, folder):
 
 
 def test_the_key_is_nowhere_to_be_read(carpool, folder):
-    """Neither the log, nor any answer of the admin address, nor the printed configuration has a part of it."""
+    """Neither the log, nor any response of the admin address, nor the printed configuration contains a part of it."""
     c = carpool(log={"level": "trace"}, **intercepting(folder, NAME))
     pem = (folder / "ca.key").read_text()
     raw = openssl("pkey", "-in", folder / "ca.key", "-text", "-noout")

@@ -1,4 +1,4 @@
-"""Who a client is: by the PROXY protocol of a load balancer, and by the owner of a socket on loopback."""
+"""The identity of a client: by the PROXY protocol of a load balancer, and by the owner of a socket on loopback."""
 import contextlib
 import os
 import socket

@@ -1,4 +1,4 @@
-"""pool.cool_down: an origin that answers 429 or 503 with Retry-After gets no request until then, and then one first."""
+"""pool.cool_down: an origin that responds with 429 or 503 and Retry-After gets no request until then, and then one first."""
 import email.utils
 import subprocess
 import time
@@ -15,7 +15,7 @@ CLIENTS = 64
 
 
 class Limited:
-    """Answers 429 with this Retry-After while `refuses`; other answers wait at the gate. Serves both protocols."""
+    """Responds with 429 and this Retry-After while `refuses`; other responses wait at the gate. Serves both protocols."""
 
     def __init__(self, value="2", status=429):
         self.value, self.status, self.refuses, self.gate = value, status, True, Gate()
@@ -88,7 +88,7 @@ def test_an_answer_after_which_the_request_is_sent_once_more_ends_the_pause_too(
     assert clients[0].get(o.url + "/").status == 429
     for one in clients:
         one.ask("GET", o.url + "/")
-    gate.wait_for(3, 4)  # less than the time that a request without an answer holds the others
+    gate.wait_for(3, 4)  # less than the time that a request without a response holds the others
     assert c.pool(o.url)["cooling_down"] is False and c.metric("carpool_retries_total", proof="misdirected") == 1
     gate.open()
     assert [one.response().status for one in clients] == [200] * 3

@@ -7,7 +7,7 @@ import pytest
 from harness.blackhole import BlackholeServer, SilentServer
 from harness.wait import until
 
-SOON = 5  # seconds within which an answer to a deadline of a few hundred milliseconds must be there
+SOON = 5  # seconds within which the response to a deadline of a few hundred milliseconds must arrive
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_the_total_deadline_runs_in_tls(silent, carpool):
     def in_tls():
         with c.client() as client:
             response = ask(client, "https://%s/" % silent.authority)
-        # The first request waits for the certificates, which stay loaded; on a slow machine its time ends in what comes before.
+        # The first request waits for the certificates, which stay loaded; on a slow machine it would time out in an earlier phase.
         says(response, 504, "loading certificates|connecting|tls")
         return "tls" in response.get("proxy-status").lower()
     until(in_tls, what="a deadline inside the handshake")
@@ -243,7 +243,7 @@ def test_the_total_deadline_runs_mid_body_however_busy_it_is(origin, carpool):
     def drip(exchange):
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
         exchange.stream.sock.settimeout(0.01)
-        while True:  # a few bytes now and then, so that no idle timeout would end it
+        while True:  # a few bytes from time to time, so that no idle timeout ends it
             exchange.send(b"x")
             try:
                 if not exchange.stream.sock.recv(1):

@@ -1,4 +1,4 @@
-"""The demo as one sits before it: words on its standard input break it and repair it, and its lines show both."""
+"""The demo as a user runs it: words on its standard input break it and repair it, and its lines show both."""
 import re
 import subprocess
 

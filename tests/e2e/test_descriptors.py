@@ -1,4 +1,4 @@
-"""Out of descriptors: idle connections are closed for new ones."""
+"""The process runs out of descriptors: idle connections are closed for new ones."""
 import concurrent.futures
 import signal
 import subprocess

@@ -21,7 +21,7 @@ def forms(client, host, port, path):
 
 
 def refused(response):
-    """Expects 403 for a known address; an odd spelling may also be malformed, or an unknown name."""
+    """Expects 403 for a known address; an unusual spelling may also be malformed, or an unknown name."""
     assert response.status in (400, 403, 501, 502), response
     assert response.get("proxy-status", "").startswith("carpool")
     assert b"carpool_" not in response.body and b'"live"' not in response.body

@@ -1,4 +1,4 @@
-"""gRPC through carpool to a service with several addresses: every backend gets its share of the calls."""
+"""gRPC through carpool to a service with several addresses: every backend receives its share of the calls."""
 import concurrent.futures
 import threading
 import time
@@ -14,7 +14,7 @@ SETTLE = 200  # until the averages of a time of overload have passed
 
 
 class Backend(grpc.GenericRpcHandler):
-    """Counts its calls and answers each after `takes` seconds."""
+    """Counts its calls and responds to each after `takes` seconds."""
 
     def __init__(self, host, port, threads=40):
         self.calls, self.takes, self.host = 0, 0.0, host
@@ -86,7 +86,7 @@ def shares(backends, load):
 
 
 def even(found, within=0.1):
-    """The backends are threads of one interpreter, beside other tests: their speeds differ now and then."""
+    """The backends are threads of one interpreter, beside other tests: their speeds differ at times."""
     return all(abs(one - 1 / len(found)) <= within for one in found)
 
 

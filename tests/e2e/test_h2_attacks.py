@@ -87,8 +87,8 @@ def p99(times):
 
 
 def compare(campaign, client, o):
-    """(p99 in quiet, p99 under attack). Phases take turns, and in the quiet ones the machine is as busy with an attack
-    that hits nothing."""
+    """Returns (p99 without an attack, p99 under attack). Phases alternate, and in those without an attack the machine is as busy with an
+    attack on a sink."""
     quiet, attacked = [], []
     for _ in range(ROUNDS):
         for target, times in ("sink", quiet), ("carpool", attacked):
@@ -159,7 +159,7 @@ def test_readers_that_never_read_hold_a_narrow_window_where_the_origin_speaks_ht
         before = c.rss()
         for _ in range(2 * workers):
             unread = Unread(c, o, times)
-            with Client(c.address) as client:  # all others' answers came before this one's
+            with Client(c.address) as client:  # the responses to all others arrived before this one's
                 assert len(client.get("/", host=o.authority).body) == 3_000_000
             assert c.rss() - before <= GROWTH
             unread.leave()

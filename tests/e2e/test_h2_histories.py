@@ -40,7 +40,7 @@ class Moody:
         name, connection = stream.pseudo[":path"], stream.connection
         with self.lock:
             if stream.id > self.last.get(connection, stream.id):
-                return  # GOAWAY said that it will not be looked at
+                return  # GOAWAY excluded it
             self.taken[connection] = max(stream.id, self.taken[connection])
             mood = self.random.choices(list(self.plan), list(self.plan.values()))[0]
             pause, cut = self.random.random() / 50, self.random.random()
@@ -79,7 +79,7 @@ class Moody:
 
 
 def ask(c, moody, seed, number):
-    """One client's requests; what was wrong."""
+    """One client's requests; and what failed."""
     rng, wrong = random.Random(seed * 1000 + number), []
     client = Client(c.address)
     for k in range(REQUESTS):
@@ -90,7 +90,7 @@ def ask(c, moody, seed, number):
             response = client.request("POST" if post else "GET", moody.origin.url + name, body=body)
         except Gone:
             response = None
-        # Requests in flight when the origin hung up may or may not have been processed.
+        # Requests in flight when the origin closed may or may not have been processed.
         spoiled = name in moody.spoiled or moody.refused[name] > 8 or moody.hung_up
         if response and response.status == 200 and response.complete:
             if response.body != name.encode() + b"\n" + body:

@@ -40,7 +40,7 @@ def goaway(last, code=NO_ERROR):
 # One loop; and two that share one session, so that the streams of one come by mail.
 @pytest.fixture(params=[{"workers": 1}, {"workers": 2, "pool": {"size": 1}}], ids=["one-loop", "two-loops"])
 def odd(request, carpool):
-    """odd(what(peer, stream, path)) -> (carpool, origin): what() answers, and None means: in the ordinary way."""
+    """odd(what(peer, stream, path)) -> (carpool, origin): what() responds, and None means an ordinary response."""
     started = []
 
     def start(what, settings=b"", generous=True):
@@ -195,7 +195,7 @@ def test_a_window_may_shrink_below_nothing_in_the_midst_of_an_upload(odd):
 
 @pytest.mark.parametrize("final", [1, 3])
 def test_a_goaway_in_two_steps_loses_nothing(odd, final):
-    """The first refuses nothing; the second, once both requests are there, says which of them will be answered."""
+    """The first refuses nothing; the second, once both requests have arrived, announces which of them will get a response."""
     def leave(peer, stream, path):
         if stream == 1:
             return goaway(0x7fffffff)
@@ -210,7 +210,7 @@ def test_a_goaway_in_two_steps_loses_nothing(odd, final):
         return leave(peer, stream, path)
     c, o = odd(script)
     with RawClient(c.address) as client:
-        # In one write: the second is on its way before the first GOAWAY is read.
+        # In one write: the second is in flight before the first GOAWAY is read.
         client.send(*[headers(s, head_of(o.authority.encode(), b"/%d" % s, b"POST", [(b"content-length", b"0")])) for s in (1, 3)])
         assert client.over(1) and client.over(3)
         assert client.data[1] == b"of 1" and client.data[3] in (b"of 3", b"ok")

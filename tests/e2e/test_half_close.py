@@ -33,7 +33,7 @@ def half_close(client):
 
 
 def a_half_close_passes(c, o):
-    """The program's own clock: a client that says FIN now is given up."""
+    """Uses the program's own clock: a client that sends FIN now counts as disconnected."""
     before = given_up(c)
     with c.client() as client:
         client.ask("GET", o.url + "/held")

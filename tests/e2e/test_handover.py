@@ -33,7 +33,7 @@ class Successor(Carpool):
 
 @pytest.fixture
 def line(tmp_path_factory):
-    """line(...) -> the first process; line.next(c) -> its successor. All must end by themselves, clean."""
+    """line(...) -> the first process; line.next(c) -> its successor. All must end by themselves, without an error."""
     all_of_them = []
 
     class Line:

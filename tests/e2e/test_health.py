@@ -34,7 +34,7 @@ def test_what_does_not_answer_its_probe_is_closed_as_unhealthy(origin, carpool):
 
     def handler(exchange):
         if exchange.request.target == "*" and silent.is_set():
-            return True  # reads on, says nothing
+            return True  # reads, but sends nothing
         return exchange.reply()
     o = origin(handler)
     c = carpool(pool={"connect_timeout": "300ms", "health_check": PROBE})

@@ -1,4 +1,4 @@
-"""GET /history: what the sum of all origins counts."""
+"""GET /history: the sums over all origins."""
 import json
 import re
 import socket

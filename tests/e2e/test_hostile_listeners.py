@@ -1,5 +1,5 @@
-"""Hostile clients and files at the interfaces beside the proxy's own: webhook, admin, metrics, the configuration file.
-Each test says how other clients are served meanwhile."""
+"""Hostile clients and files at the interfaces beside the proxy's own: webhook, admin, metrics, the configuration file. Each test checks
+how other clients are served meanwhile."""
 import json
 import socket
 import subprocess
@@ -161,7 +161,7 @@ def test_a_body_that_nests_is_refused_and_the_proxy_lives(carpool):
 # ---- commands
 
 class Liar:
-    """Answers each request with the same body."""
+    """Responds to each request with the same body."""
 
     def __init__(self, body):
         self.body = body

@@ -1,4 +1,4 @@
-"""The incidents of docs/incidents.md and the evidence of docs/tuning.md: each is made, and its session on the page is run."""
+"""The incidents of docs/incidents.md and the evidence of docs/tuning.md: each is reproduced, and its session on the page is run."""
 import contextlib
 import threading
 

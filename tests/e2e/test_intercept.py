@@ -1,4 +1,4 @@
-"""Origins with intercept = true: CONNECT ends here, and its requests come out of the origin's pool."""
+"""Origins with intercept = true: CONNECT ends here, and its requests are sent on connections of the origin's pool."""
 import re
 import signal
 import socket
@@ -85,7 +85,7 @@ def test_another_server_name_reaches_nothing(scene, authority):
 
 
 def test_what_is_not_tls_goes_on_as_a_tunnel(origin, carpool, pki, authority):
-    o = origin()  # plain text, on an origin that is said to speak https
+    o = origin()  # plain text, to an origin that is configured as https
     c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True,
                          "upstream": {"tls": {"ca_file": pki.ca}}}], intercept={"ca_dir": str(authority.folder)}, dns={})
     target = "%s:%d" % (NAME, o.port)

@@ -1,5 +1,5 @@
-"""Unchanged clients whose https goes through carpool: with the environment that `carpool ca env` prints they are intercepted, and their
-requests share the connections of the origin's pool."""
+"""Unchanged clients whose https requests pass through carpool: with the environment that `carpool ca env` prints they are intercepted, and
+their requests share the connections of the origin's pool."""
 import os
 import pathlib
 import shutil
@@ -35,8 +35,8 @@ class Scene:
         context.set_alpn_protocols(["http/1.1"])
         self.origin = origin(echo, tls=context)
         self.url = "https://%s:%d" % (NAME, self.origin.port)
-        # The clients' requests share a connection however long a slow machine takes between two: by default a POST does not
-        # use one that was idle for more than five seconds.
+        # The clients' requests share a connection however long a slow machine takes between two: by default a POST uses none that was idle
+        # for more than five seconds.
         reuse = {"reuse": "always", "idle_timeout": "10m"}
         self.carpool = carpool(origin=[{"uri": self.url, "intercept": True, "addresses": ["127.0.0.1:%d" % self.origin.port], "pool": reuse,
                                         "upstream": {"tls": {"ca_file": pki.ca}}}], intercept={"ca_dir": str(authority.folder)})
@@ -53,7 +53,7 @@ class Scene:
         return done.stdout
 
     def check(self, said, version):
-        """Each run was right, each of its connections intercepted, and the origin saw as few as could be."""
+        """Each run succeeded, each of its connections was intercepted, and the origin saw the minimum of connections."""
         for lines in said:
             assert lines.splitlines() == ["200 HTTP/%d hello" % version] * GETS + ["200 HTTP/%d got 100000" % version]
         metric = self.carpool.metric

@@ -1,4 +1,4 @@
-"""What travels inside an intercepted CONNECT besides short requests: long uploads and downloads, WebSocket, gRPC."""
+"""Contents of an intercepted CONNECT besides short requests: long uploads and downloads, WebSocket, gRPC."""
 import contextlib
 import pathlib
 import socket
@@ -13,7 +13,7 @@ from harness.wire import Client
 
 NAME = "origin.test"
 MIB = 1 << 20
-ROOM = 24 * MIB  # more than this a transfer of any length must not need
+ROOM = 24 * MIB  # a transfer of any length must not need more
 
 
 @pytest.fixture

@@ -68,14 +68,14 @@ def test_of_a_long_user_agent_a_part_is_kept(scene, pki):
 
 
 def closing(c, context):
-    """A client that verifies the certificate after the handshake, as Node's: it leaves without an alert and without a request."""
+    """A client that verifies the certificate after the handshake, as Node's: it disconnects without an alert and without a request."""
     sock = context.wrap_socket(connected(c), server_hostname=NAME)
     until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") > 0, what="the handshake")
     sock.close()
 
 
 def leaving(c, context):
-    """A client that leaves in the middle of the handshake without an alert, as Java's HttpClient and Node's with TLS 1.3."""
+    """A client that disconnects in the middle of the handshake without an alert, as Java's HttpClient and Node's with TLS 1.3."""
     sock = connected(c)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname=NAME)

@@ -1,4 +1,4 @@
-"""Interim responses reach only the client that sent the request, whatever becomes of the attempt that brought them."""
+"""Interim responses reach only the client that sent the request, whatever happens to the attempt that caused them."""
 import contextlib
 import socket
 

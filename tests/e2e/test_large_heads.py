@@ -1,4 +1,4 @@
-"""Heads of more than 64 KiB, as far as carpool takes them, reach peers of both protocols; none leaves its receiver waiting."""
+"""Heads of more than 64 KiB, up to carpool's limit, reach peers of both protocols; none leaves its receiver waiting."""
 import pytest
 from harness.h2_client import block, frame, headers, request
 from harness.h2_raw import RawClient, RawOrigin

@@ -124,7 +124,7 @@ def test_a_closed_stderr_sends_nobody_the_log_and_the_end_is_clean(origin, carpo
     c.stop()
 
 
-# ---- what docs/log.md says ----
+# ---- the contents of docs/log.md ----
 
 LOG = (ROOT / "docs/log.md").read_text()
 SAMPLES = [json.loads(line) for line in re.findall(r'^(\{"(?:time|level)":.*\})$', LOG, re.M)]

@@ -191,7 +191,7 @@ def test_an_origin_is_told_of_the_client_where_it_is_wanted(origin, carpool, wor
 
 
 def test_a_reload_tells_of_the_clients_that_are_connected_already(origin, carpool):
-    """Nobody had asked for their addresses when they came."""
+    """No client had requested these addresses when they arrived."""
     o = origin()
     c = carpool(origin=[{"uri": o.url, "request": {"client_field": "off"}}], log={"access": False})
     with c.client() as one, H2Client(c.address) as two:

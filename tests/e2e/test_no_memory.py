@@ -1,4 +1,4 @@
-"""Real allocation failures: the program may use a little more memory than it does, and is asked for much more."""
+"""Real allocation failures: the program may use slightly more memory than it does, and is asked for much more."""
 import contextlib
 import json
 import pathlib
@@ -23,7 +23,7 @@ def allow(c, more):
 
 
 def post(client, o, size):
-    """A request whose body carpool keeps until it is answered."""
+    """A request whose body carpool keeps until the response has arrived."""
     client.send(b"POST %s/ HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), o.authority.encode(), size))
     client.send(b"x" * size)
 

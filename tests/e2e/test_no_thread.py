@@ -1,4 +1,4 @@
-"""Threads that cannot be started: the program says so, ends with its code, and waits for no task that hangs."""
+"""Threads that cannot be started: the program reports it, ends with its code, and waits for no task that hangs."""
 import json
 import shutil
 import subprocess
@@ -10,8 +10,8 @@ from harness.toml import dumps
 pytestmark = [pytest.mark.skipif(SANITIZED, reason="a sanitizer starts threads itself"),
               pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")]
 
-# Neither a lack of threads nor a disk that hangs can be had for one process alone. One of the threads that the main
-# thread starts cannot be started, and that takes a moment: the log's fdatasync is due by then.
+# Neither a lack of threads nor a disk that hangs can be produced for one process alone. One of the threads that the main thread starts
+# cannot be started, and that takes a moment: the log's fdatasync is due by then.
 SYSTEM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,7 +66,7 @@ def config(folder, **settings):
 
 
 def errors(said):
-    """Returns the errors of a log; what the program says without its log stands there as it is."""
+    """Returns the errors of a log; output of the program outside its log is kept as it is."""
     lines = [json.loads(line) if line.startswith("{") else {"level": "error", "message": line.removeprefix("carpool: ")} for line in said]
     return [line["message"] for line in lines if line["level"] == "error"]
 

@@ -213,7 +213,7 @@ def test_a_reload_changes_the_client(scene):
 
 
 def test_requests_that_wait_for_a_token_follow_a_reload(scene, origin, gate):
-    """The endpoint hangs; by the reload it is asked again, as another client. The pipelined request waits once the first has its
+    """The endpoint hangs; after the reload it is asked again, as another client. The pipelined request waits once the first has its
     response."""
     s, c = scene(gate=gate, timeout="60s")
     gate.wait_for(1)

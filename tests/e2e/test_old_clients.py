@@ -1,4 +1,4 @@
-"""Clients that speak HTTP/1.0: what they are sent, and which of their connections are kept (RFC 9112 §9.3)."""
+"""Clients that speak HTTP/1.0: the responses that they receive, and which of their connections are kept (RFC 9112 §9.3)."""
 import pytest
 from harness.h2_origin import H2Origin
 from harness.intercept import authority, inside, scene, trusting  # noqa: F401

@@ -1,4 +1,4 @@
-"""Spans for an OpenTelemetry collector ([otlp]): what is sampled, what a span says, and a collector that fails."""
+"""Spans for an OpenTelemetry collector ([otlp]): which are sampled, their contents, and a collector that fails."""
 import signal
 
 import pytest

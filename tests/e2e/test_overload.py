@@ -106,10 +106,10 @@ def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
             statuses.append(client.get(o.url + "/").status)
             if statuses[-1] == 503:
                 break
-        # No stage is skipped, however fast they come: above the first threshold each answer ends its connection.
+        # No stage is skipped, however fast the clients connect: above the first threshold each response ends its connection.
         assert statuses[-1] in (200, 503) and set(statuses[:-1]) == {200} and len(statuses) > 60
         assert overload(c)["shed_level"] != "nothing"
-        for _ in range(20):  # clients that continue all the same
+        for _ in range(20):  # clients that continue nevertheless
             stack.enter_context(c.client()).ask("GET", o.url + "/")
         until(lambda: overload(c)["descriptors"]["used"] < 110, what="room")
     until(lambda: overload(c)["shed_level"] == "nothing", what="the end of it")

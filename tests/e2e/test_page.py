@@ -234,7 +234,7 @@ def axe():
 
 @pytest.fixture
 def shown(browser, origin, carpool):
-    """A page with an origin that works, one that is paused and one that only fails; the first one is opened."""
+    """A page with an origin that works, one that is paused and one that always fails; the first one is opened."""
     good, quiet, nobody = "http://orders.example", "http://inventory.example", "http://billing.example"
     there = {good: origin(busy_at_times).authority, quiet: origin().authority, nobody: "127.0.0.1:%d" % free_port()}
     c = carpool(pool={"size": 6, "wait_timeout": "60s"}, origin=[{"uri": uri, "addresses": [address]} for uri, address in there.items()])
@@ -255,7 +255,7 @@ def shown(browser, origin, carpool):
 
 
 def busy_at_times(exchange):
-    """Answers after some milliseconds when a picture is taken."""
+    """Responds after some milliseconds when a picture is taken."""
     exchange.read_body()
     if RENEWS:
         threading.Event().wait(random.uniform(0.004, 0.02) if random.random() < 0.97 else 0.06)
@@ -264,7 +264,7 @@ def busy_at_times(exchange):
 
 @contextlib.contextmanager
 def traffic(c, url):
-    """Requests that come in waves, at times more than the pool's connections."""
+    """Requests that arrive in waves, at times more than the pool's connections."""
     stop, began = threading.Event(), time.monotonic()
 
     def ask(number):

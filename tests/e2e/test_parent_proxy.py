@@ -24,7 +24,7 @@ def pump(source, target):
 
 
 class Parent:
-    """A proxy: answers requests in absolute form itself, and connects each CONNECT to `places[target]`."""
+    """A proxy: responds to requests in absolute form itself, and connects each CONNECT to `places[target]`."""
 
     def __init__(self, needs=None, refusal=None):
         self.places, self.needs, self.refusal = {}, needs, refusal

@@ -120,7 +120,7 @@ def test_a_client_that_leaves_the_line_takes_nothing_with_it(origin, carpool, ga
         last.ask("GET", o.url + "/last")
         until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 6, what="six waiting requests")
         for client in leaving:
-            client.reset()  # a mere FIN may come from a client that still reads
+            client.reset()  # a bare FIN may come from a client that still reads
         until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 1, what="one waiting request")
         gate.open()
         assert first.response().status == last.response().status == 200
@@ -258,7 +258,7 @@ def ends_before_it_resets(client, again):
 
 
 def asks_more_before_it_resets(client, again):
-    client.send(again * 1200)  # more than is ever read ahead
+    client.send(again * 1200)  # more than is ever read in advance
 
 
 @pytest.mark.parametrize("leaves", [just_resets, ends_before_it_resets, asks_more_before_it_resets])
@@ -272,7 +272,7 @@ def test_a_client_that_resets_is_noticed_whatever_it_did_before(origin, carpool,
     client.send(request)
     gate.wait_for(1)
     leaves(client, request)
-    with c.client() as other:  # answered behind it, by the only worker
+    with c.client() as other:  # served after it, by the only worker
         assert other.get("http://%s:%d/" % c.address).status == 508
     client.reset()
     until(lambda: c.metric("carpool_downstream_connections") == 0, what="the client's end")
@@ -334,7 +334,7 @@ def test_the_ledger_balances_at_every_scrape_under_a_mixed_load(origin, carpool)
                 try:
                     client.ask("GET", o.url + target)
                     if (i + k) % 7 == 5:
-                        continue  # leaves without its response
+                        continue  # disconnects without its response
                     response = client.response()
                     if response.status == 200 and response.complete and response.body not in (b"ok", target.encode()):
                         wrong.append((target, response.body))
@@ -358,7 +358,7 @@ def test_the_ledger_balances_at_every_scrape_under_a_mixed_load(origin, carpool)
 def test_every_response_belongs_to_its_request_while_loops_take_connections_over(origin, carpool):
     def restless(exchange):
         exchange.reply(body=exchange.request.target.encode())
-        return zlib.crc32(exchange.request.target.encode()) % 5 != 0  # closes now and then, without notice
+        return zlib.crc32(exchange.request.target.encode()) % 5 != 0  # closes from time to time, without notice
     o = origin(restless)
     c = carpool(workers=2, pool={"size": 8})
 

@@ -51,7 +51,7 @@ def test_a_keep_alive_hint_is_taken_at_its_word(origin, carpool):
 
 @pytest.mark.parametrize("milliseconds, count", [(0, 120), (5, 120), (50, 120), (300, 20)])
 def test_posts_are_not_lost_where_the_origin_closes_early(origin, carpool, gate, milliseconds, count):
-    """An origin that closes this long after each response, silently; each POST arrives at that moment."""
+    """An origin that closes this long after each response, without notice; each POST arrives at that moment."""
     def closes(exchange):
         exchange.read_body()
         exchange.reply()

@@ -1,4 +1,4 @@
-"""request.retry_on and request.per_try_timeout: what is sent again by an operator's order, how often, and what never is."""
+"""request.retry_on and request.per_try_timeout: what is sent again by configuration, how often, and what never is."""
 import threading
 
 import pytest

@@ -39,7 +39,7 @@ def test_an_address_that_does_not_answer_does_not_hold_the_others_up(origin, res
     request.addfinalizer(blackhole.stop)
     resolver.table["race.test"] = ["127.0.0.8", "127.0.0.1"]
     c = carpool(inside=resolver.inside, pool={"connect_timeout": "10s", "addresses.balance": "none"}, request={"timeout": "5s"})
-    for _ in range(3):  # whichever of the two goes first
+    for _ in range(3):  # whichever of the two is tried first
         with c.client() as client:
             assert client.get("http://race.test:%d/" % o.port, ("Connection", "close")).status == 200
     assert c.metric("carpool_pool_connections_peak") <= 1  # racing attempts share one place

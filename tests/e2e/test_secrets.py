@@ -1,4 +1,4 @@
-"""Credentials of origins are shown nowhere: each kind is planted, used, and looked for in everything that carpool says."""
+"""Credentials of origins appear nowhere: each kind is planted, used, and searched for in all of carpool's output."""
 import base64
 import json
 import socket

@@ -1,4 +1,5 @@
-"""profile = "streaming": event streams, gRPC calls and upgraded connections may be silent; what is not taken ends them as before."""
+"""profile = "streaming": event streams, gRPC calls and upgraded connections may be silent; a receiver that does not read ends them as
+before."""
 import signal
 import socket
 import struct
@@ -44,7 +45,7 @@ def begun(c, url, headers=()):
 
 
 def silence_passes(c, o, times=3):
-    """The program's own clock: as often, one after the other, a response that is none of a stream is ended by idle_timeout."""
+    """The program's own clock: as often, one after the other, a response that is no stream is ended by idle_timeout."""
     for _ in range(times):
         with c.client() as client:
             client.ask("GET", o.url + "/text/plain")

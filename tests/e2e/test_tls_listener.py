@@ -98,7 +98,7 @@ def test_a_client_certificate_is_demanded_and_verified(origin, carpool, pki, fil
 
 
 def refused(c, context, url):
-    """Returns whether a client with this context gets no answer."""
+    """Returns whether a client with this context gets no response."""
     try:
         with tls(c, context) as client:
             client.get(url)

@@ -18,7 +18,7 @@ def plain(stream):
 
 @pytest.fixture
 def pair(carpool):
-    """pair(answer(stream)) -> (carpool, origin of HTTP/2)."""
+    """pair(respond(stream)) -> (carpool, origin of HTTP/2)."""
     started = []
 
     def start(response=plain):

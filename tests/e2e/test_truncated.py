@@ -1,4 +1,4 @@
-"""An origin that breaks off: the client gets everything that arrived, and can tell that it is incomplete."""
+"""An origin that ends early: the client receives everything that arrived, and can detect that it is incomplete."""
 import fcntl
 import socket
 import struct

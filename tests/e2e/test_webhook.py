@@ -1,4 +1,4 @@
-"""`carpool webhook` as the API server meets it: AdmissionReviews over HTTPS, rotated files, and its end."""
+"""`carpool webhook` as the API server uses it: AdmissionReviews over HTTPS, rotated files, and its end."""
 import base64
 import http.client
 import json
@@ -109,7 +109,7 @@ def test_a_renewed_certificate_is_served_and_a_wrong_one_is_not(webhook):
     certificate(webhook.folder, "second")
     webhook.line("reloaded")
     assert "patch" in webhook.review(pod())  # the new one is trusted now
-    assert "patch" in webhook.review(pod(), before)  # who was there stays
+    assert "patch" in webhook.review(pod(), before)  # the earlier client stays
     good = (webhook.folder / "tls.crt").read_bytes()
     (webhook.folder / "trust.crt").write_bytes(good)
     (webhook.folder / "tls.crt").write_text("no certificate")

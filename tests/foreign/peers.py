@@ -1,5 +1,5 @@
-"""Other proxies in carpool's place: what fails through each of them too is no matter of carpool. HAProxy and nginx are made forward
-proxies by their rules, HAProxy for addresses alone."""
+"""Other proxies in carpool's place: a case that fails through each of them too is no failure of carpool. HAProxy and nginx are made
+forward proxies by their rules, HAProxy for addresses alone."""
 import contextlib
 import os
 import pathlib

@@ -41,7 +41,7 @@ def origin():
 
 
 def attack(program, environment, mode, port):
-    """Returns whether the service was available all the time, and what the last status said."""
+    """Returns whether the service was available all the time, and the last status line."""
     done = subprocess.run([str(program), "-c", str(CLIENTS), "-r", "500", "-l", str(SECONDS), "-p", "5", "-u", "http://127.0.0.1:%d/" % port,
                            *MODES[mode]], capture_output=True, text=True, errors="replace", env=environment, timeout=120, check=False)
     said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)

@@ -51,7 +51,7 @@ class Session(socketserver.BaseRequestHandler):
         self.pump(h2, stream, response)
 
     def pump(self, h2, stream, response):
-        """Until the origin has ended; a client that ends first ends its half of the stream."""
+        """Runs until the origin has ended; a client that ends first ends its half of the stream."""
         open_sides = [h2.sock, self.request]
         while True:
             if response.body:

@@ -1,4 +1,4 @@
-"""Defects of the pool's books: what is listed, counted, promised and given back, and who is served next."""
+"""Defects of the pool's accounting: what is listed, counted, promised and returned, and who is served next."""
 from mutant import m
 
 D, C, Q = "pool/destination/", "pool/core/", "pool/queue/"
@@ -122,7 +122,7 @@ MUTANTS = [
     m("min_idle counts the dials for waiters", D + "warm_up.cc", "supply.dials() > queue.size() ? supply.dials() - queue.size() : 0",
       "supply.dials()", "unit"),
     m("the back-off has no longest", "pool/policy/dial_backoff.h", "std::min(step_ * 2, kLongest)", "Duration(step_ * 2)", "unit"),
-    # ---- pauses that an origin asks for ----
+    # ---- pauses that an origin requests ----
     m("more than one goes ahead", "pool/policy/cool_down.h", "phase_ = Phase::trial_out;", "", "unit"),
     m("a trial without an answer is followed by none", "pool/policy/cool_down.h", "if (phase_ == Phase::trial_out && trial == last_) phase_ = Phase::trial_due;", "", "unit"),
     m("any answer ends a pause", "pool/policy/cool_down.h", "if (last_ - trial >= trials_) return false;", "", "unit"),

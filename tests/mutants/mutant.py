@@ -10,7 +10,7 @@ class Mutant:
     old: str
     new: str
     killer: str  # of the pool: explorer, unit or sim, and the others run after it; of another component: a test program
-    equivalent: str = ""  # why no test can notice it: it is listed and not run
+    equivalent: str = ""  # why no test can detect it: it is listed and not run
 
 
 def m(name, path, old, new, killer, equivalent=""):

@@ -1,6 +1,5 @@
-"""Defects of what is concluded from what a peer shows or does: the end of its certificate's trust and revocation lists, its
-control messages, the PROXY header of a load balancer, the answers of a parent proxy, the addresses of an origin, its pauses and
-its failures."""
+"""Defects of conclusions from what a peer presents or does: the end of its certificate's trust and revocation lists, its control messages,
+the PROXY header of a load balancer, the responses of a parent proxy, the addresses of an origin, its pauses and retries."""
 from mutant import m
 
 NET, ORIGINS, PLANE, SIM = "net_tests", "upstream_tests", "downstream_tests", "data_plane_sim"

@@ -1,5 +1,5 @@
-"""Defects of what tells who somebody is: credentials and tokens for origins, a listener's credentials, the fields that name a
-client, intercepted clients; and of what is concluded from the past: Keep-Alive, recorded borrows."""
+"""Defects of the identification of peers: credentials and tokens for origins, a listener's credentials, the fields that name a client,
+intercepted clients; and of conclusions from the past: Keep-Alive, recorded borrows."""
 from mutant import m
 
 EXCHANGE, ORIGINS, SERVER, HTTP, PLANE = "exchange_tests", "upstream_tests", "server_tests", "http_tests", "downstream_tests"

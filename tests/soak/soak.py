@@ -25,12 +25,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 ALLOWED = 0.02
-TOO_LITTLE = 256  # KiB that carpool does not give back
+TOO_LITTLE = 256  # KiB that carpool does not return
 HEAP = 64  # KiB: a thread's caches, not a thing for each origin
 ROUNDS = 6
 HALF = ROUNDS // 2 - 1
 REST = 60  # seconds that the last pool may take to end, and memory to go back
-STILL = 8  # seconds in which nothing more goes back: it has looked and seen nothing worth it
+STILL = 8  # seconds without a further return of memory: the process has checked and found nothing worth returning
 SIZES = (2, 64)
 
 

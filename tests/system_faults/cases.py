@@ -42,7 +42,7 @@ class Case:
         return "%s %s %s%s" % (self.function, error_name(self.error), times, ", %d times" % self.times if 1 < self.times < ALWAYS else "")
 
     def is_harmless(self):
-        """Whether every request must succeed all the same."""
+        """Returns whether every request must succeed nevertheless."""
         if self.function == "accept":
             return self.error != e.ECONNABORTED  # there the client is gone
         return self.function in UNFELT or self.error in (e.EINTR, SHORT) or self.error == e.EAGAIN and self.function != "connect"
@@ -62,7 +62,7 @@ def every(calls):
 
 
 def sample(cases, count, seed):
-    """Returns so many of the cases, of which str() tells the kind of fault: the kinds take turns, so that each is there."""
+    """Returns so many of the cases; str() names the kind of fault, and the kinds take turns, so that each is included."""
     chance = random.Random(seed)
     kinds = {}
     for case in cases:

@@ -1,4 +1,4 @@
-"""Clocks that jump while requests run: no request is lost, no deadline passes that was not due, nothing waits for ever."""
+"""Clocks that jump while requests run: no request is lost, no deadline passes that was not due, nothing waits forever."""
 import threading
 
 import mix
@@ -13,7 +13,7 @@ JUMPS = [("realtime", HOUR), ("realtime", -HOUR), ("realtime", 400 * DAY), ("rea
 
 
 class Clocks:
-    """One program per jump: a clock that went back goes on from there."""
+    """One program per jump: a clock that went back continues from there."""
 
     def __init__(self, scene):
         self.scene, self.held = scene, []
@@ -38,7 +38,7 @@ class Clocks:
         return None
 
     def jump(self, clock, seconds):
-        """While a client rests, one request runs and connections are idle, then once more before each kind of request."""
+        """While a client is idle, one request runs and connections are idle, then once more before each kind of request."""
         oracles.serves(self.scene)
         running = threading.Thread(target=self.hold)
         with mix.h1_client(self.scene.program) as idle_client:

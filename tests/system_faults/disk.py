@@ -1,4 +1,4 @@
-"""A disk that is full or cannot write: the log loses lines and counts them, requests do not notice."""
+"""A disk that is full or cannot write: the log loses lines and counts them, requests are not affected."""
 import errno
 import subprocess
 
@@ -24,7 +24,7 @@ class Disk:
         folder = self.scene.folder / ("disk%d" % mounts)
         folder.mkdir()
         if mounts and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", folder], capture_output=True).returncode:
-            return None  # without the rights to mount: /dev/full stands for it
+            return None  # without the rights to mount: /dev/full replaces it
         try:
             return self.fill(what, folder / "log" if mounts else "/dev/full")
         finally:

@@ -18,7 +18,7 @@ TOLD = (*LOCAL, "socket", "connect", "epoll_add", "open", "read_file", "thread")
 
 
 class Requests(threading.Thread):
-    """Clients that come and go, each for one request."""
+    """Clients that each connect for one request."""
 
     def __init__(self, scene, program):
         super().__init__(daemon=True)
@@ -58,7 +58,7 @@ class Handover:
         return old, new
 
     def hand_over(self, old, new):
-        """Returns what clients saw meanwhile."""
+        """Returns what clients observed meanwhile."""
         requests = Requests(self.scene, old)
         requests.start()
         try:
@@ -106,7 +106,7 @@ class Handover:
     def judge(self, old, new, results, fault):
         wrong = [r for r in results if r.end == mix.WRONG]
         cut = [r for r in results if r.end == mix.CUT]
-        # A fault may meet a client that came beside it.
+        # A fault may affect a client that connected at the same time.
         if wrong or len(cut) > (not fault.is_harmless()):
             raise oracles.Broken("; ".join("%s %s" % (r.end, r.detail) for r in (wrong + cut)[:5]))
         if not old.alive():

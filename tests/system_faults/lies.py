@@ -1,4 +1,4 @@
-"""A name server that lies: every request ends in time with a reason, and the next name is resolved."""
+"""A name server that sends false responses: every request ends in time with a reason, and the next name is resolved."""
 import random
 import struct
 import threading
@@ -76,12 +76,12 @@ LIES = {  # datagrams per query
     "unspecified": lambda q: [response(q, [record(1, bytes(4))])],
     "multicast": lambda q: [response(q, [record(1, bytes([224, 0, 0, 1]))])],
 }
-# A lie and the truth behind it: what does not belong to the query must not end it.
+# A false response and the true one after it: what does not belong to the query must not end it.
 BEFORE_TRUTH = ("other-number", "other-question", "noise", "no-bytes")
 
 
 class Liar(names.Resolver):
-    """The first label of a name says which lie it gets."""
+    """The first label of a name selects the false response."""
 
     def __init__(self, folder, sock):
         self.late = []

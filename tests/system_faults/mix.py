@@ -41,7 +41,7 @@ def over_h1(client, kind, url, method="GET", size=0):
 
 
 def guarded(kind, work):
-    """Returns the results of work(); a connection that ends early is a cut, one that stands still is wrong."""
+    """Returns the results of work(); a connection that ends early is a cut, one that makes no progress is an error."""
     results = []
     try:
         for result in work():
@@ -105,7 +105,7 @@ def tunnel(scene):
 
 
 def reload(scene):
-    """An operator's reload, which answers whether it succeeded; the fault may also be a file's or the admin socket's."""
+    """An operator's reload, whose response states whether it succeeded; the fault may also concern a file or the admin socket."""
     with Client(scene.program.admin_address) as client:
         client.sock.settimeout(DEADLINE)
         response = client.request("POST", "/reload", host="%s:%d" % scene.program.admin_address)

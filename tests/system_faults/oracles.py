@@ -1,4 +1,4 @@
-"""What must hold once a fault is gone: the program lives, serves every kind of request, and its ledger balances."""
+"""The state once a fault has ended: the program runs, serves every kind of request, and its ledger balances."""
 import time
 
 import mix
@@ -31,7 +31,7 @@ def serves(scene, rounds=1):
 
 
 def ledger(scene):
-    """Every connection that was opened is closed or alive, none is lent, nobody waits."""
+    """Every connection that was opened is closed or alive, none is lent, and no request waits."""
     wrong = []
     for row in scene.program.get_json("/pools")["pools"]:
         states = row["connections"]
@@ -44,7 +44,7 @@ def ledger(scene):
 
 
 def balances(scene, descriptors=None):
-    """Without clients and connections to origins; then nothing is left of them."""
+    """Ends clients and connections to origins; then nothing of them remains."""
     def look():
         scene.end_connections()  # again: a dial may have ended meanwhile
         wrong = ledger(scene)

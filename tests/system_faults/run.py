@@ -89,7 +89,7 @@ PARTS = ["requests", "start", "handover", "clocks", "disk", "names"]
 
 
 def work(args, number, results):
-    """One job: (part, cases, failed, seconds) for each part; a failed case is told at once."""
+    """One job: (part, cases, failed, seconds) for each part; a failed case is reported at once."""
     for part in [args.only] if args.only else PARTS:
         began, count, failed = time.monotonic(), 0, 0
         with tempfile.TemporaryDirectory(prefix="faults-") as folder:

@@ -21,7 +21,7 @@ SETTINGS = {"shutdown_grace": "3s", "log": {"level": "info"},
 
 
 class Program(Carpool):
-    """carpool with the library, which its control block governs."""
+    """carpool with the library, which its control block controls."""
 
     def __init__(self, folder, control, start=True, **settings):
         super().__init__(folder, start=False, inside=["env", *("%s=%s" % pair for pair in control.environment(SHIM).items())], **settings)
@@ -30,7 +30,7 @@ class Program(Carpool):
             self.start()
 
     def write_log_to(self, path):
-        """Its readiness is asked for then, as the line is not seen."""
+        """Asks for its readiness then, because the line is not seen."""
         self.log_to = path
         self._inside += ["sh", "-c", 'exec "$@" 2>>"$0"', path]
 
@@ -102,7 +102,7 @@ class Scene:
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def forget(self):
-        """Bodies of thousands of cases would fill the memory."""
+        """Bodies of thousands of cases would exhaust the memory."""
         for origin in (self.plain, self.secure, self.h2):
             origin.seen.clear()
         for number, connection in list(self.h2.connections.items()):

@@ -1,4 +1,4 @@
-"""Faults while the program starts: it becomes ready and serves, or it ends with its code and a line that tells why."""
+"""Faults while the program starts: it becomes ready and serves, or it ends with its code and a line that gives the reason."""
 import errno as e
 import re
 

@@ -1,4 +1,4 @@
-"""Faults while requests run: one after the other against one program, which must come through all of them."""
+"""Faults while requests run: one after the other against one program, which must survive all of them."""
 import collections
 import threading
 import time
@@ -23,7 +23,7 @@ class Sweep:
         self.rest = oracles.resting_descriptors(self.scene)
 
     def calls(self, rounds=3):
-        """Returns the most calls of each function that a mix makes, once what is made at the first use is there."""
+        """Returns the most calls of each function that a mix makes, once one-time initialization is complete."""
         oracles.serves(self.scene)
         oracles.balances(self.scene, self.rest)
         most = collections.Counter()

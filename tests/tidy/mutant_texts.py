@@ -1,5 +1,5 @@
-"""The text that a mutant replaces occurs exactly once in its file, and is an expression or whole statements: who changes the code
-changes the table with it."""
+"""The text that a mutant replaces occurs exactly once in its file, and is an expression or whole statements: a change of the code changes
+the table too."""
 import re
 import sys
 

@@ -10,7 +10,7 @@ MAY_PAUSE = {"tests/bench/exec_bench.cc",  # a task that sleeps is what it measu
 
 
 def opening_comment(tree):
-    """A source file starts by telling its one idea; that of x.cc may stand in x.h."""
+    """A source file starts by stating its one idea; that of x.cc may stand in x.h."""
     files = set(tree.files)
     for path in tree.with_suffix(".h", ".cc", ".py"):
         if path.endswith(".cc") and path.removesuffix("cc") + "h" in files or path.startswith("tests/unit/"):

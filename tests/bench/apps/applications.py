@@ -82,7 +82,7 @@ ALL = {"PHP-FPM, curl": (get_php, php_fpm), "gunicorn, requests": (get_gunicorn,
 
 
 def cpu_seconds(roots):
-    """Returns the CPU time of these processes and of all that they started, ended ones included."""
+    """Returns the CPU time of these processes and of all their descendants, ended ones included."""
     parents, times = {}, {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():

@@ -1,4 +1,5 @@
-"""What the scene asks of an application: one https call, without a session, by requests. Its answer: "ok" or the error, and milliseconds."""
+"""The scene's request to an application: one https call, without a session, by requests. The response: "ok" or the error, and
+milliseconds."""
 import os
 import time
 

@@ -156,5 +156,5 @@ def envoy(folder, ca):
 # By the application's point of view: the URL is unchanged, or names the proxy or an alias.
 ALL = {"direct": direct, "CONNECT through carpool": connect, "intercepted by carpool": intercepted, "alias of carpool": alias,
        "URL of HAProxy": haproxy, "URL of nginx": nginx, "URL of Envoy": envoy}
-# Those that have to be got while the network is there.
+# Those that must be fetched while the network is available.
 GETTERS = {"URL of Envoy": get_envoy}

@@ -39,7 +39,7 @@ http { log_format seen '$connection $ssl_session_reused'; access_log %(dir)s/see
 
 
 def get(wanted, ways):
-    """Gets the applications and the peers, which needs the network."""
+    """Fetches the applications and the peers, which needs the network."""
     for name, (getter, _) in wanted.items():
         try:
             getter()
@@ -51,7 +51,7 @@ def get(wanted, ways):
 
 
 def alone():
-    """Goes on in a network of its own, where `modes.NAME` is this machine. The mounts are private: nothing is left behind."""
+    """Continues in a network of its own, where `modes.NAME` is this machine. The mounts are private: nothing remains."""
     hosts = tempfile.NamedTemporaryFile("w", suffix="-hosts", delete=False)
     hosts.write("127.0.0.1 localhost\n127.0.0.2 %s\n" % modes.NAME)
     hosts.close()

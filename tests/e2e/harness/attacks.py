@@ -71,7 +71,7 @@ KINDS = {rapid_reset: "resets", made_you_reset: "resets", continuations: "contin
 
 
 def sink():
-    """The address of a process that takes as much of an attack as carpool does, and closes."""
+    """Returns the address of a process that reads as much of an attack as carpool does, and closes."""
     server = socket.create_server(("127.0.0.1", 0))
     if os.fork() == 0:
         while True:

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Authority:
-    """ca.pem and ca.key in a folder, for these names."""
+    """Writes ca.pem and ca.key into a folder, for these names."""
 
     def __init__(self, folder, names, days=1, refused=("0.0.0.0/0", "::/0")):
         self.folder = pathlib.Path(folder)

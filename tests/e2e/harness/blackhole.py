@@ -1,4 +1,4 @@
-"""Two origins that never respond: one whose SYNs are dropped (its backlog is full), one that accepts and stays silent."""
+"""Two origins that never respond: one whose SYNs are dropped (its backlog is full), one that accepts and never reads or writes."""
 import socket
 
 

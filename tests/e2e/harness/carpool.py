@@ -28,8 +28,8 @@ READY = 20  # seconds; a sanitizer build is slow to start
 
 
 class Carpool:
-    """settings: tables as in config.toml over what a test needs anyway; `listen` is merged into the one listener,
-    `inside` is a command that carpool's own is given to."""
+    """settings: tables as in config.toml, merged over the defaults of a test; `listen` is merged into the one listener, `inside` is a
+    command that runs carpool's own."""
 
     def __init__(self, folder, listen=None, start=True, inside=(), **settings):
         self.folder, self._inside = pathlib.Path(folder), list(inside)
@@ -51,7 +51,7 @@ class Carpool:
         if start:
             self.start()
 
-    # ---- its life ----
+    # ---- start and stop ----
 
     def start(self, *arguments):
         self.output = []
@@ -111,7 +111,7 @@ class Carpool:
         status = pathlib.Path("/proc/%d/status" % self.process.pid).read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) * 1024
 
-    # ---- talking to it ----
+    # ---- its interfaces ----
 
     def client(self):
         return Client(self.address)

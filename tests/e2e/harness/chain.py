@@ -1,4 +1,4 @@
-"""A root, an authority that it issued, and a certificate of localhost that this one issued; each with a life of its own."""
+"""A root, an authority that it issued, and a certificate of localhost that this one issued; each with its own lifetime."""
 import datetime
 import pathlib
 

@@ -13,7 +13,7 @@ def values(attributes):
 
 
 class Collector:
-    """`answer(exchange, message)` answers a request; None: with success."""
+    """`respond(exchange, message)` responds to a request; None: with success."""
 
     def __init__(self, respond=None, tls=None):
         self.respond, self.lock = respond, threading.Lock()

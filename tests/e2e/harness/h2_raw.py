@@ -13,7 +13,7 @@ PADDED = 8
 
 
 class Peer:
-    """One end of a connection: answers SETTINGS and PING, returns windows if `generous`, records all else."""
+    """One end of a connection: acknowledges SETTINGS and PING, returns windows if `generous`, records everything else."""
 
     def __init__(self, sock, generous=True):
         self.sock, self.generous, self.buffer, self.closed = sock, generous, b"", False

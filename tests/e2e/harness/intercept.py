@@ -40,7 +40,7 @@ def trusting(ca, alpn=("http/1.1",)):
 
 
 def connected(c, authority=None, early=b"", agent="test", header=b""):
-    """Returns a socket on which CONNECT was answered with 200. `header`: of the PROXY protocol."""
+    """Returns a socket on which CONNECT got 200. `header`: of the PROXY protocol."""
     sock = socket.create_connection(c.address, 10)
     target = authority or c.authority
     sock.sendall(header + b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n\r\n" % (target.encode(), target.encode(), agent.encode()) + early)

@@ -1,5 +1,5 @@
-"""A name server on a loopback address of its own and a mount namespace whose resolv.conf and hosts name it: the test
-controls every name that carpool resolves."""
+"""A name server on a loopback address of its own, and a mount namespace whose resolv.conf and hosts name it: the test controls every name
+that carpool resolves."""
 import ipaddress
 import os
 import pathlib
@@ -13,7 +13,7 @@ A, AAAA = 1, 28
 
 
 class Resolver:
-    """table: name -> addresses. An absent name does not exist; while mute, no query is answered."""
+    """table: name -> addresses. An absent name does not exist; while mute, no query gets a response."""
 
     def __init__(self, folder, sock):
         self.table, self.asked, self.mute, self.ttl = {}, [], False, 1
@@ -44,7 +44,7 @@ class Resolver:
                 return
 
     def responses(self, query, peer):
-        """Returns the datagrams that answer a query: at most one; a test may answer otherwise."""
+        """Returns the datagrams that respond to a query: at most one; a test may override it."""
         response = self._response(query)
         return [response] if response else []
 
@@ -66,7 +66,7 @@ class Resolver:
 
     def stop(self):
         try:
-            self._sock.shutdown(socket.SHUT_RD)  # says ENOTCONN, and wakes the thread all the same
+            self._sock.shutdown(socket.SHUT_RD)  # says ENOTCONN, and wakes the thread nevertheless
         except OSError:
             pass
         self._thread.join(5)

@@ -39,7 +39,7 @@ class Pki:
         return self._write(label + ".pem", certificate), self._write(label + ".key", key)
 
     def revoking(self, *paths, name="revoking.pem", until=DAY):
-        """Returns a file with the authority and its list of the certificates in these files, which ends after `until`."""
+        """Returns a file with the authority and its list of the certificates in these files, which expires after `until`."""
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = (x509.CertificateRevocationListBuilder().issuer_name(self._ca.subject).last_update(now - 2 * DAY).next_update(now + until))
         for path in paths:

@@ -1,4 +1,4 @@
-"""OpenSSL itself as a peer, for what Python's ssl does not offer: KeyUpdates of TLS 1.3, as many as wanted."""
+"""OpenSSL itself as a peer, for what Python's ssl does not offer: any number of KeyUpdates of TLS 1.3."""
 import ctypes
 import ctypes.util
 
@@ -44,7 +44,7 @@ class TlsPeer:
         return _SSL.SSL_write(self._ssl, data, len(data)) == len(data)
 
     def receive(self, most=65536):
-        """Returns b"" at the end of the connection, whatever that is."""
+        """Returns b"" at the end of the connection, however it ended."""
         into = ctypes.create_string_buffer(most)
         size = _SSL.SSL_read(self._ssl, into, most)
         return into.raw[:max(size, 0)]

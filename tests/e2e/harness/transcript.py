@@ -56,7 +56,7 @@ def missing(shown, real):
 
 
 class Reader:
-    """A reader of a page in front of a running carpool: the addresses of the page are replaced by those of the test."""
+    """A reader of a page who has a running carpool: the addresses of the page are replaced by those of the test."""
 
     def __init__(self, carpool):
         self.carpool = carpool

@@ -1,7 +1,7 @@
 """Waits for a condition, with a deadline. The only pause of all tests is here."""
 import time
 
-HANGS = 900  # seconds after which a program that a test runs hangs; no slow machine meets it
+HANGS = 900  # seconds after which a program that a test runs counts as hung; no slow machine needs as many
 
 
 def until(look, seconds=10, what="the condition"):

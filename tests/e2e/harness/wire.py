@@ -41,7 +41,7 @@ class Gone(Exception):
 
 
 def received(sock):
-    """Returns the next bytes; nothing once the connection has ended, however it did."""
+    """Returns the next bytes; nothing once the connection has ended, however it ended."""
     try:
         return sock.recv(65536)
     except ConnectionError:

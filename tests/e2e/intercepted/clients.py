@@ -4,11 +4,11 @@ from rewrite import Bytes, Frames, Nothing
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ENDING = b"\r\n\r\n"
-PAUSE = 0.05  # s; a client that writes nothing for so long was not within a word
+PAUSE = 0.05  # s; a client that writes nothing for this long was not in the middle of a message
 
 
 def speaks_h2(first):
-    """Returns None while it cannot be known."""
+    """Returns None while it is not known."""
     if len(first) < 3:
         return None if PREFACE.startswith(first) else False
     return PREFACE.startswith(first[:len(PREFACE)])

@@ -90,7 +90,7 @@ class Secure(Plain):
         return True
 
     def step(self):
-        """Goes on with what has arrived."""
+        """Continues with the input that has arrived."""
         try:
             if not self.established:
                 self.tls.do_handshake()
@@ -183,7 +183,7 @@ class Pair:
             self.secure.close()
 
     def on_lost(self, side):
-        """A connection is gone: in order if both directions had ended, else the other one is reset."""
+        """A connection has ended: in order if both directions had ended, otherwise the other one is reset."""
         other = self.other(side)
         if other and not (self.plain_ended and self.secure_ended):
             other.reset()

@@ -1,7 +1,7 @@
 """The suite's origins, as carpool and its clients see them."""
 import pathlib
 
-UNREACHABLE = ("refused", "hole", "backlog")  # nothing answers there, so carpool dials them itself
+UNREACHABLE = ("refused", "hole", "backlog")  # no socket accepts there, so carpool dials them itself
 MOVED = 300  # from the port of an origin to that of its TLS
 
 
