@@ -55,7 +55,7 @@ void ReservedThreads::stop() {
   places_.stop([](Thread& thread) { thread.parker.unpark(); });
 }
 
-// Offers the thread and runs the one task it gets. Returns false if the thread goes back to the pool.
+// Offers the thread and runs the one task that it receives. Returns false if the thread returns to the pool.
 bool ReservedThreads::stay(Thread& thread) {
   Places::Place* place = places_.offer(thread);
   if (place == nullptr) return false;

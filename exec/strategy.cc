@@ -174,7 +174,7 @@ void Strategy::note_taken() {
 // Returns true if the role was given away or another thread has it.
 bool Strategy::hand_over() {
   if (!may_hand_over()) return false;
-  // Normally times the call for a helper, not each task that runs while the helper is on its way.
+  // Normally times the call for a helper, not each task that runs while a helper is pending.
   if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.role_released(now_());
   if (!word_.release_role(StrategyWord::handed)) return true;
   call_helper();

@@ -49,7 +49,7 @@ class StrategyWord {
   static constexpr Step end_step(Word w) {
     return state(w) == reproducing ? Step{with(w, producing), false} : Step{with(w, idle), true};
   }
-  // The producer releases the role. Yes: call the helper; no: it is on its way already.
+  // The producer releases the role. Yes: call the helper; no: a helper is pending already.
   static constexpr Step let_go_step(Word w, Helper h) { return {with(w, idle) | h, (w & h) == 0}; }
   // The helper was rejected. Yes: the caller has the role again; no: another thread took it.
   static constexpr Step take_back_step(Word w, Helper h) { return again_step(w & ~h); }
@@ -57,8 +57,8 @@ class StrategyWord {
   static constexpr Step arrive_step(Word w, Helper h) { return again_step(w & ~h); }
   // The helper will never come.
   static constexpr Step drop_step(Word w, Helper h) { return {w & ~h, true}; }
-  // Another thread than the caller must produce. Yes: call the helper; no: one is on its way, or the producer will
-  // check again.
+  // Another thread than the caller must produce. Yes: call the helper; no: one is pending, or the producer will check
+  // again.
   static constexpr Step dispatch_step(Word w) {
     if (state(w) != idle) return {with(w, reproducing), false};
     return {w | queued, (w & queued) == 0};

@@ -64,7 +64,8 @@ void TaskExecutor::reject(Runner& runner) {
   give_back(runner, lost);
 }
 
-// Returns a runner with `task` as its first, which the caller launches. Otherwise `taken` tells whether it was queued.
+// Returns a runner with `task` as its first, which the caller launches. Otherwise `taken` is true if the task was
+// queued.
 TaskExecutor::Runner* TaskExecutor::admit(TaskPtr& task, bool& taken) {
   const Held held(mutex_);
   taken = !stopped_ && running_ + queue_.size() < options_.max_tasks;

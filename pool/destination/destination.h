@@ -30,7 +30,7 @@ class [[nodiscard]] Reservation {
   std::uint32_t index() const { return index_; }
   std::uint32_t generation() const { return generation_; }
   OpenCause cause() const { return cause_; }
-  // The protocols that the dial may bring; any: whichever the origin prefers.
+  // The protocols that the dial may result in; any: whichever the origin prefers.
   ProtocolMask kind() const { return kind_; }
 
  private:
@@ -145,8 +145,8 @@ class Destination {
   void resume(Instant now);
   bool paused() const;
   std::optional<Pause> current_pause() const;
-  // The origin answered `status` with Retry-After: as pause() for at most Limits::max_cool_down, then one lease goes
-  // ahead of the others; its pass_trial() or another cool_down() decides. resume() ends it. Returns true if this begins
+  // The origin responded with `status` and Retry-After: as pause() for at most Limits::max_cool_down, then one lease
+  // precedes the others; its pass_trial() or another cool_down() decides. resume() ends it. Returns true if this begins
   // or renews it; false: it only lasts longer, or the limit is zero.
   bool cool_down(Duration wait, std::uint16_t status, Instant now);
   // The remaining time, zero while a trial is in progress; nullopt: there is no such pause.
@@ -168,8 +168,8 @@ class Destination {
   BudgetShare budget_share() const;  // its part of ConnectionBudget::audit()
 
   // Ends the destination if it lent nothing for `unused` and nothing is open, waiting or in progress; idle connections
-  // are closed first (idle). Returns true then: later borrows are refused (draining) and reclaimed() tells the caller
-  // to look up its successor. touch() announces a use.
+  // are closed first (idle). Returns true then: later borrows are refused (draining), and reclaimed() makes the caller
+  // look up the successor. touch() announces a use.
   bool reclaim(Instant now, Duration unused);
   bool unused_for(Duration time, Instant now) const;
   bool reclaimed() const;

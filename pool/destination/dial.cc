@@ -188,7 +188,7 @@ OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& a
   if (actions.why != OpenCause::all_busy) return std::exchange(actions.why, OpenCause::all_busy);
   if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // the pool is empty except for this entry
   if (kind != ProtocolMask::h1_only && supply.held(Protocol::h2) != 0) return OpenCause::streams_exhausted;
-  // While the protocol is unknown, another loop's dial may bring a session, and this loop's then brings its own.
+  // While the protocol is unknown, another loop's dial may result in a session, and this loop's then in its own.
   const bool lonely = count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
   if (kind != ProtocolMask::h1_only && supply.expected() == 0 && supply.wide_dials() != 0 && lonely)
     return OpenCause::loop_local;
@@ -251,7 +251,7 @@ bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions&
   return rests;
 }
 
-// Returns the dial for the verb of Supply that says how it ended.
+// Returns the dial for the verb of Supply that ends it.
 Supply::Dial Destination::Impl::dial_ended(SlotEntry& entry) {
   static_cast<ListHook<DialTag>&>(entry.value.cancel_message).unlink();
   uncount_local(entry);

@@ -1,4 +1,4 @@
-// Grant: a connection on its way to the borrower it was granted to. An exclusive connection embeds its only grant;
+// Grant: a connection in flight to the borrower it was granted to. An exclusive connection embeds its only grant;
 // grants of a session, of which many may be in flight, come from a DeliveryPool.
 #pragma once
 

@@ -37,7 +37,8 @@ class [[nodiscard]] Lease {
   // The entry's number in events and views.
   std::uint32_t index() const { return index_; }
 
-  // The connection is clean: it goes to the next waiter or becomes idle. An expired or used-up one (at `now`) closes.
+  // The connection is clean: it is passed to the next waiter or becomes idle. An expired or used-up one (at `now`) is
+  // closed.
   void release(Instant now);
   void discard(CloseCause cause, Instant now);
   // As release(), but counts as no use and does not interrupt the idle time. For leases of lease_idle().

@@ -42,7 +42,7 @@ struct alignas(kCacheLine) LoopCounters {
   Atomic<std::uint64_t> borrows{0}, restores{0};
   std::atomic<std::uint64_t> leaks{0};
   std::atomic<Duration::rep> last_now{0};  // time of the last borrow
-  // Sessions of this loop that admit new streams, and dials that may bring one. Written under the destination's mutex,
+  // Sessions of this loop that admit new streams, and dials that may become one. Written under the destination's mutex,
   // by any thread; a reader of an old value dials its own session one borrow later.
   std::atomic<std::uint32_t> sessions{0};
 

@@ -143,7 +143,7 @@ bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexi
   return true;
 }
 
-// The next dial is expected to bring what the last one brought.
+// The next dial is expected to result in the protocol of the last one.
 void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::uint32_t streams,
                                       DeferredActions& actions) {
   if (asked == ProtocolMask::h1_only) return;

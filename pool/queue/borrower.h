@@ -19,8 +19,8 @@ struct BorrowRequest {
   Duration max_idle = Duration::max();
   // A value of max_idle: rejects every exclusive connection that has served.
   static constexpr Duration kOnlyNew{-1};
-  // A retry: accepts only a connection that has never served, or a session newer than this request or in use (it must
-  // not meet one that went stale while idle). Served before all others.
+  // A retry: accepts only a connection that has never served, or a session newer than this request or in use (one that
+  // was idle may have gone stale). Served before all others.
   bool new_connection_only = false;
   bool tunnel = false;  // keeps its slot until it ends (Upgrade, CONNECT)
   ProtocolMask kind = ProtocolMask::any;

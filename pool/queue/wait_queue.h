@@ -52,7 +52,7 @@ class WaitQueue {
     if (!borrower.want_.new_connection_only) served_ = std::max(served_, borrower.virtual_finish_time_);
     unlink(borrower);
   }
-  // Removes one that is not served. Virtual time advances if it was the head, not if a later waiter gives up.
+  // Removes one that is not served. Virtual time advances if it was the head, not if a later waiter cancels.
   void remove(Borrower& borrower) {
     const bool head = !borrower.want_.new_connection_only && first_of(false) == &borrower;
     if (head) served_ = std::max(served_, borrower.virtual_finish_time_);

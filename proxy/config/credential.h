@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxCredentialName = 128;
 
 struct CredentialList {
   std::vector<Credential> credentials;
-  std::vector<std::string> errors;  // "PATH:LINE: what is wrong, what is expected", without what the line says
+  std::vector<std::string> errors;  // "PATH:LINE: what is wrong, what is expected", without the content of the line
 };
 
 // A name may stand several times, so that an old and a new secret are valid together.

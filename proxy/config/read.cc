@@ -125,7 +125,7 @@ class Reader {
     read_table(*table, section, scope, target, key);
   }
 
-  // Every name is taken here: check() says which of them may be set.
+  // Every name is accepted here: check() decides which of them may be set.
   void read_fields(const toml::table& table, std::vector<SetField>& fields, const std::string& prefix) {
     for (auto&& [name, node] : table) {
       if (reading_.errors.size() > kMaxErrors) return;

@@ -1,5 +1,5 @@
-// value_without_quotes(): the most frequent syntax error, a text, duration or size that stands without its quotes. The
-// parser says only which character it did not expect.
+// value_without_quotes(): the most frequent syntax error, a text, duration or size without its quotes. The parser only
+// names the character that it did not expect.
 #pragma once
 
 #include <optional>

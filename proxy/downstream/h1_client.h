@@ -79,7 +79,7 @@ class H1Client final : public ClientConnection,
 
  private:
   enum class State : std::uint8_t { open, lingering, closed };
-  // To a connection that authenticated this client. `broken`: it is gone, and this connection ends with it.
+  // To a connection that authenticated this client. `broken`: it has ended, and this connection ends with it.
   enum class Bond : std::uint8_t { none, kept, lent, broken };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;

@@ -135,7 +135,7 @@ void H1Client::on_trailer(std::string_view name, std::string_view value) {
 }
 
 // After a 417 a client that waited repeats its request; a client that did not wait sends the body, no byte of which may
-// be parsed as a request. Only a request equal to the first one tells the two apart.
+// be parsed as a request. Only a request equal to the first one distinguishes them.
 bool H1Client::is_not_the_repeat() {
   if (repeat_.empty()) return false;
   const http::RequestHead& request = exchange_->request();

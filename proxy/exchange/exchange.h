@@ -1,11 +1,11 @@
 // Exchange: one request and its response, from the head to the last byte; a run-to-completion state machine whose table
 // is transition_table.h. Exchanges are pooled per loop and freed only with it, so a late grant of the pool always
-// points to live memory; the ticket tells whether it is still current.
+// points to live memory; the ticket shows whether it is still current.
 //
 // An exchange knows no protocol: the client is a ClientStream, the origin an UpstreamStream (HTTP/1.1, or a stream of
 // HTTP/2, on either side). Callers: the ClientStream (request side), the UpstreamStream (response side), the
-// Destination (lease), the exchange's own timer. The last call of an exchange tells its client stream, once, that it is
-// over.
+// Destination (lease), the exchange's own timer. The last call of an exchange notifies its client stream, once, of the
+// end.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fa
   if (!info_.unrepeated.empty()) fault.detail.append("; not repeated: ").append(info_.unrepeated);
 }
 
-// Tells the metrics, the pool and the connection's address about the failure.
+// Reports the failure to the metrics, the pool and the connection's address.
 void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) {
   const Instant now = context_.loop.now();
   const metrics::OriginSlot slot = info_.origin->slot;

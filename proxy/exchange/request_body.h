@@ -1,4 +1,4 @@
-// RequestBody: the request's body on its way to the origin. Keeps the beginning of the body as long as a proven replay
+// RequestBody: the request's body between client and origin. Keeps the beginning of the body as long as a proven replay
 // may need it (request.replay_buffer).
 #pragma once
 

@@ -41,7 +41,7 @@ inline std::string_view trace_id(std::string_view traceparent) {
   return is_lower_hex(id) && id.find_first_not_of('0') != std::string_view::npos ? id : std::string_view();
 }
 
-// Returns the span that the field names, or nothing for a field that the specification says to ignore. Of a later
+// Returns the span that the field names, or nothing for a field that must be ignored by the specification. Of a later
 // version its first four parts are read (§3.2.2.5).
 inline std::optional<SpanParent> parse_traceparent(std::string_view text) {
   using namespace detail;

@@ -24,8 +24,8 @@ enum class Grpc : std::uint8_t {
 // Status, Proxy-Status error and gRPC code of each FaultKind, one row each, in the order of the enum. The code is that
 // of gRPC's mapping of HTTP statuses (grpc/doc/http-grpc-status-mapping.md), which makes 429, 502, 503 and 504
 // `unavailable`, with three exceptions: a deadline that passes after the request was sent is `deadline_exceeded`,
-// because clients take `unavailable` for an invitation to call again; what is too large is `resource_exhausted`, as a
-// gRPC library says itself; and what carpool does not implement is `unimplemented`.
+// because clients call again after `unavailable`; content that is too large is `resource_exhausted`, as a gRPC library
+// reports it itself; and what carpool does not implement is `unimplemented`.
 struct FaultRow {
   FaultKind kind;
   std::string_view name;

@@ -55,8 +55,8 @@ class Fields {
   void commit();
   void abandon();  // drops the unfinished field
 
-  // Adds fields that stand in wire format in one text: announce() for each, then their text as a whole. Until the text
-  // is appended, the announced fields may not be read.
+  // Adds fields in wire format that are one text: announce() for each, then their text as a whole. Until the text is
+  // appended, the announced fields may not be read.
   void announce(std::string_view name, std::size_t value_size, FieldName id);
   void append_lines(std::string_view text) { arena_.append(text); }
   void pop_back();  // drops the last committed field

@@ -1,4 +1,4 @@
-// Dial::Impl: the state of a dial. Its phases stand in dial_impl.cc (resolve, connect, ask a parent proxy),
+// Dial::Impl: the state of a dial. Its phases are in dial_impl.cc (resolve, connect, ask a parent proxy),
 // dial_handshake.cc (TLS) and dial_end.cc (deadline, result).
 #pragma once
 

@@ -39,7 +39,7 @@ OwnerQuery query_for(const Address& owner, const Address& other) {
   return query;
 }
 
-// `bytes`: the attributes behind the message. Its container, if the kernel says.
+// `bytes`: the attributes behind the message. Returns its container, if the kernel names it.
 std::uint64_t cgroup_in(const char* bytes, std::size_t size) {
   while (size >= sizeof(rtattr)) {
     rtattr one{};

@@ -19,7 +19,7 @@ struct ProxyHeader {
   std::optional<Address> client;  // absent: LOCAL or UNKNOWN, the sender is the client
 };
 
-// `bytes`: the first ones of the connection, kMaxSize or fewer. A header that says it is longer is malformed.
+// `bytes`: the first ones of the connection, kMaxSize or fewer. A header with a greater length is malformed.
 ProxyHeader read_proxy_header(std::string_view bytes);
 
 }  // namespace carpool::proxy::net

@@ -43,7 +43,7 @@ class SpanBuffer {
     std::string bytes;
     std::uint64_t spans = 0;
   };
-  // Gives up what it holds. There are never more than two buffers if the last one was given back before.
+  // Passes on its content. There are never more than two buffers if the last one was given back before.
   Batch take() LOOP_ONLY;
   void give_back(std::string buffer) LOOP_ONLY;
 

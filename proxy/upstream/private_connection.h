@@ -1,7 +1,7 @@
 // PrivateConnection: an upstream connection that is authenticated as one client (NTLM, Negotiate). It stays leased
 // between that client's exchanges, so it counts in the limits and never serves another client. It is closed with the
-// cause `private` when the client or the origin disconnects. The client's connection ends with it: what authenticated
-// the client is gone, and it would not know.
+// cause `private` when the client or the origin disconnects. The client's connection ends with it: its authentication
+// is lost, and the client could not know.
 #pragma once
 
 #include "exec/loop.h"
@@ -23,7 +23,7 @@ class PrivateConnection final : private ConnectionEvents {
   PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination, pool::Lease lease) LOOP_ONLY;
   ~PrivateConnection();
 
-  // For comparison only: it may be gone once the connection has ended.
+  // For comparison only: it may be invalid once the connection has ended.
   const pool::Destination* destination() const { return destination_; }
   // Returns the lease for the client's next exchange; empty if the connection has ended or must not be used again
   // (Connection::close_cause()).

@@ -102,7 +102,8 @@ std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool 
 // Sent twice has the effect of sent once (RFC 9110 §9.2.2), by default without PUT and DELETE.
 bool is_idempotent(std::string_view method, bool put_and_delete);
 
-// `body`: the request announces one. `replayable`: no byte of it is gone. `put_and_delete`: request.retry_idempotent.
+// `body`: the request announces one. `replayable`: every byte of it is kept. `put_and_delete`:
+// request.retry_idempotent.
 Repeatable repeatable(std::string_view method, bool body, bool replayable, bool put_and_delete);
 
 }  // namespace carpool::proxy

@@ -187,7 +187,7 @@ class Session {
   }
 
   int refused(const Reply& reply, const Json& response) const {
-    if (json() && response.is_object()) {  // it says why, and the exit code that it is refused
+    if (json() && response.is_object()) {  // it contains the reason, and the exit code states the refusal
       out_ << json_text(response, 2) << '\n';
       return kRefused;
     }

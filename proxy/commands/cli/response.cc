@@ -88,7 +88,7 @@ Json bars_of(const Json& histogram, Unit unit) {
   return bars;
 }
 
-// Renames members whose title without their unit is that of another member, or says too little.
+// Renames members whose title without their unit is that of another member, or is not clear.
 Json with_clear_names(const Json& response) {
   Json clear = Json::object();
   for (const auto& [name, value] : response.items()) {

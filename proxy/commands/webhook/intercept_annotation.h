@@ -11,7 +11,7 @@ namespace carpool::proxy::webhook {
 inline constexpr const char* kIntercept = "carpool.io/intercept";
 
 // "true": each https origin of the configuration; "false": none; otherwise hosts, each optionally with a port,
-// separated by commas or white space. Empty: what the configuration says. The Fault names the word that is neither.
+// separated by commas or white space. Empty: as configured. The Fault names the word that is none of these.
 Result<config::InterceptRequest> parse_intercept(std::string_view text);
 
 }  // namespace carpool::proxy::webhook

@@ -42,7 +42,7 @@ std::string errors_of(const std::string& config) {
   return all;
 }
 
-// A label says yes or no; without one, the annotation that needs carpool says yes.
+// A label decides; without one, the annotation that needs carpool requests it.
 bool asks_for_it(const Json& metadata) {
   const Json& label = at(at(metadata, "labels"), kLabel);
   const std::string intercept = text(at(at(metadata, "annotations"), kIntercept));

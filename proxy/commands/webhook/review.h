@@ -2,8 +2,8 @@
 //
 // A pod created with the label `carpool.io/inject: "true"`, or with the annotation `carpool.io/intercept`, gets
 // carpool, once: a pod that already has it is not changed. Its annotation `carpool.io/config-overlay` (TOML) is merged
-// over the configuration, then the other one says which https origins are intercepted. If the result is invalid the pod
-// is refused, so that its creator sees the reason at once instead of a crash later.
+// over the configuration, then the other one selects the https origins that are intercepted. If the result is invalid
+// the pod is refused, so that its creator sees the reason at once instead of a crash later.
 #pragma once
 
 #include <cstdint>

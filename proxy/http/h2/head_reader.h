@@ -20,7 +20,7 @@ class H2HeadReader {
 
   enum class Verdict : std::uint8_t {
     good,
-    malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); wrong() says why
+    malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); wrong() gives the reason
     too_large,  // over a limit: may be answered; too_large() returns which one
   };
 

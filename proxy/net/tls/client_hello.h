@@ -1,4 +1,4 @@
-// ClientHello: what the first message of a TLS client says, read before a server is chosen for it.
+// ClientHello: the content of a TLS client's first message, read before a server is chosen for it.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 namespace carpool::proxy::tls {
 
-// Returns why this authority could stand for hosts that are not named; nullptr if its name constraints bound both DNS
+// Returns why this authority could vouch for hosts that are not named; nullptr if its name constraints bound both DNS
 // names and IP addresses. A kind of name that no constraint mentions is not constrained at all (RFC 5280 §4.2.1.10).
 const char* unconstrained(X509* authority);
 

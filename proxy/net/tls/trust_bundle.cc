@@ -25,7 +25,7 @@ bool known(const Certificates& all, const X509* one) {
   return std::any_of(all.begin(), all.end(), [&](const CertPtr& other) { return X509_cmp(other.get(), one) == 0; });
 }
 
-// SSL_CERT_FILE may name a bundle that was made here: it must not bring back an authority that is gone.
+// SSL_CERT_FILE may name a bundle that was made here: it must not restore an authority that was removed.
 bool ours(const X509* certificate) {
   std::array<char, 128> name{};
   const X509_NAME* const subject = X509_get_subject_name(certificate);

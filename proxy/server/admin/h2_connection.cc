@@ -68,9 +68,9 @@ void AdminH2Connection::on_ready(exec::Ready ready) {
   signal(bits);
 }
 
-// Tells the holder of the role. If there is none, the connection becomes a task of the loop, which runs it in place
-// while another thread goes on with the loop; without a free thread, or with too many tasks, the loop itself reads
-// frames and blocks for no request.
+// Signals the holder of the role. If there is none, the connection becomes a task of the loop, which runs it in place
+// while another thread continues the loop; without a free thread, or with too many tasks, the loop itself reads frames
+// and blocks for no request.
 void AdminH2Connection::signal(std::uint32_t bits) {
   // release pairs with the acquire in take_signals(), and with the strategy's word: its producer checks again.
   signals_.fetch_or(bits, std::memory_order_release);

@@ -149,8 +149,8 @@ void AdminH2Connection::publish_deadline() {
   if (earlier) wish(Wish::rearm);
 }
 
-// At most kAdminTimeout from now, also if nothing can expire: so it almost never has to be told to the loop's timer,
-// which reads it when the last one has passed.
+// At most kAdminTimeout from now, also if nothing can expire: so the loop's timer, which reads it when the last one has
+// passed, almost never has to be rearmed.
 Instant AdminH2Connection::next_deadline() {
   Instant next = now_ + kAdminTimeout;
   if (lingering_) return idle_since_ + kAdminTimeout;

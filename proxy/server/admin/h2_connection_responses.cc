@@ -53,7 +53,7 @@ void AdminH2Connection::queue_work(AdminH2Stream& stream, AdminH2Stream::Work wo
   first ? ready_.push_front(stream) : ready_.push_back(stream);
 }
 
-// A response that has begun goes on before others begin.
+// A response that has begun continues before others begin.
 exec::TaskPtr AdminH2Connection::next_task() {
   for (AdminH2Stream* one = ready_.next(nullptr); one != nullptr;) {
     AdminH2Stream* const after = ready_.next(one);

@@ -14,7 +14,7 @@ class OriginRegistry;
 class TokenKeepers final {
  public:
   TokenKeepers(OriginRegistry& origins, const Workers& workers) : origins_(origins), workers_(workers) {}
-  // No mail to a keeper may be on its way: the loops have ended and are drained.
+  // No mail to a keeper may be in flight: the loops have ended and are drained.
   ~TokenKeepers();
 
   // Follows the configuration in force: called periodically.

@@ -1,4 +1,4 @@
-// TokenSchedule: when a token is fetched, renewed, given up and fetched again after a failure. A pure value: its owner
+// TokenSchedule: when a token is fetched, renewed, discarded and fetched again after a failure. A pure value: its owner
 // reports events with their time, and performs the action that due() returns.
 #pragma once
 

@@ -1,4 +1,4 @@
-// ExportRetry: when a batch is sent again after a failure, and when it is given up (the OTLP specification,
+// ExportRetry: when a batch is sent again after a failure, and when it is discarded (the OTLP specification,
 // "Failures"). A pure value.
 #pragma once
 

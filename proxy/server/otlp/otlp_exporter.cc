@@ -65,7 +65,7 @@ void OtlpExporter::sweep() {
   if (!(config_.get().otlp == settings_)) follow(config_.get().otlp);
 }
 
-// A batch that is being sent goes on to where it began.
+// A batch that is being sent keeps its destination.
 void OtlpExporter::follow(const config::Otlp& settings) {
   settings_ = settings;
   if (settings_.endpoint.empty()) return stop();
@@ -249,7 +249,7 @@ void OtlpExporter::failed(metrics::OtlpRequest end, std::string_view why, std::o
   end_batch(metrics::OtlpSpan::given_up, batches_.front().batch.spans);
 }
 
-// Counts the spans of the first batch, gives its buffer back and goes on to the next one.
+// Counts the spans of the first batch, returns its buffer and continues with the next one.
 void OtlpExporter::end_batch(metrics::OtlpSpan end, std::uint64_t spans) {
   metrics_.record_otlp_spans(loop_.id(), end, spans);
   Collected over = std::move(batches_.front());

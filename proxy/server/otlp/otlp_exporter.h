@@ -31,7 +31,7 @@ class OtlpExporter final {
   // Before the loops run. `view`: of what a scrape shows; it outlives the tasks of the loops.
   OtlpExporter(const ConfigInForce& config, const Workers& workers, metrics::Registry& metrics,
                const admin::AdminView& view);
-  // No mail may be on its way: the loops have ended and are drained.
+  // No mail may be in flight: the loops have ended and are drained.
   ~OtlpExporter() = default;
 
   // Follows the configuration in force: called periodically.
@@ -87,7 +87,7 @@ class OtlpExporter final {
   std::deque<Collected> batches_;  // at most one of each loop and one of metrics; the first one is being sent
   std::string envelope_;           // of the first one
   bool collecting_ = false, encoding_ = false, sending_ = false;
-  std::array<bool, 2> works_{true, true};  // by Signal, as the log was told
+  std::array<bool, 2> works_{true, true};  // by Signal, as last logged
   exec::Bound last_ended_;                 // set: the process ends after this export
   bool collects_last_ = false;
 };

@@ -137,7 +137,7 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   return all;
 }
 
-// Reads the configuration. Returns nothing if it is not to be applied; the report then says why.
+// Reads the configuration. Returns nothing if it is not to be applied; the report then contains the reason.
 std::optional<config::Config> Reloader::read_source(Report& report, std::size_t& digest) {
   config::Reading reading = config::load(*source_, config::process_env(), &digest);
   for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);

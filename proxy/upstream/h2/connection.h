@@ -59,7 +59,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool recent_large_responses() const LOOP_ONLY { return large_ != 0; }
   void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // reports its failure later
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
-  // Returns true if the peer's GOAWAY says that it did not process this stream.
+  // Returns true if the peer's GOAWAY excluded this stream from processing.
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
 
  private:
@@ -102,10 +102,10 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Instant asked_{};  // when the last unanswered PING was sent
   std::uint8_t large_ = 0;
   bool awaiting_ping_ack_ = false;  // after a period without input: only the PING is sent until a byte is received
-  bool suspect_ = false;  // a stream was abandoned while nothing was received: the next one waits for a sign of life
-  bool greeted_ = false;  // SETTINGS were received
-  bool acked_ = false;    // our SETTINGS were acknowledged: the origin's initial frames are complete
-  bool in_pool_ = false;  // assign_slot() was called
+  bool suspect_ = false;            // a stream was abandoned while nothing was received: the next one waits for input
+  bool greeted_ = false;            // SETTINGS were received
+  bool acked_ = false;              // our SETTINGS were acknowledged: the origin's initial frames are complete
+  bool in_pool_ = false;            // assign_slot() was called
   bool first_response_seen_ = false;
   bool dead_ = false;
   bool retired_ = false;
