@@ -114,7 +114,7 @@ void Destination::Impl::audit_slots(const Recount& counted, AuditReport& report)
   report.equal("places being freed", pending.disposing(), counted.disposing);
   report.equal("inspections", pending.inspecting(), counted.inspecting);
   report.equal("tunnelling", tunnelling.load(std::memory_order_relaxed), counted.tunnels);
-  report.equal("to replace", to_replace, counted.to_replace);
+  report.equal("to replace", replacement.marked, counted.to_replace);
   for (unsigned loop = 0; loop < loops; ++loop)
     report.equal("sessions of a loop", counters[loop].sessions.load(std::memory_order_relaxed), counted.local[loop]);
 }
@@ -125,7 +125,7 @@ void Destination::Impl::audit_line(AuditReport& report) const {
   report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), queue.size());
   report.expect(cool_down.active() == ((seen & kCooling) != 0),
                 "the flag of a pause that the origin asked for is wrong");
-  const bool needed = active_pause.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
+  const bool needed = active_pause.drains || replacement.in_progress() || beyond_the_cap() != 0;
   report.expect(needed == ((seen & kReview) != 0), "releases are reviewed without need, or not in need");
   report.expect(rejections.free() >= queue.size(), "a waiter has no memory for its rejection");
   static_cast<void>(rejections.audit(report));

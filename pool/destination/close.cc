@@ -68,7 +68,7 @@ void Destination::Impl::record_close(SlotEntry& entry, CloseCause cause, Deferre
   // The end of a dial is recorded already: Supply::dial_failed().
   if (slot.pooled != nullptr) supply.closed(protocol_of(entry), std::exchange(slot.draining, false));
   uncount_local(entry);
-  if (std::exchange(slot.replace, false)) --to_replace;
+  if (std::exchange(slot.replace, false)) --replacement.marked;
   review();
   // A session stays in its slot until its home loop disposes of it.
   if (protocol_of(entry) == Protocol::h1) slot.ended = std::exchange(slot.pooled, nullptr);

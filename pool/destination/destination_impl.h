@@ -21,6 +21,7 @@
 #include "pool/destination/destination.h"
 #include "pool/destination/ledger.h"
 #include "pool/destination/pending_places.h"
+#include "pool/destination/replacement.h"
 #include "pool/destination/reusability.h"
 #include "pool/destination/slot.h"
 #include "pool/destination/supply.h"
@@ -249,11 +250,13 @@ struct Destination::Impl final : BudgetWaiter {
   void end_pause() REQUIRES(mutex);
   void end_pause_in_time(Instant now) EXCLUDES(mutex);
   void resume(Instant now) EXCLUDES(mutex);
-  void reconnect(Instant now) EXCLUDES(mutex);
   std::optional<CloseCause> forced_close_cause(const SlotEntry& entry) const REQUIRES(mutex);
   std::uint32_t beyond_the_cap() const REQUIRES(mutex);
   void shrink() EXCLUDES(mutex);
   void review() REQUIRES(mutex);
+
+  // ---- reconnect.cc: the replacement of every connection ----
+  void reconnect(Instant now) EXCLUDES(mutex);
   void redial_old(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void replaced(const SlotEntry& entry, DeferredActions& actions) REQUIRES(mutex);
   void end_replaced(DeferredActions& actions) REQUIRES(mutex);
@@ -368,15 +371,10 @@ struct Destination::Impl final : BudgetWaiter {
   DeliveryPool<Grant> grants GUARDED_BY(mutex);
   // at least one per waiter, so that a rejection never allocates
   DeliveryPool<Rejection> rejections GUARDED_BY(mutex);
-  Pause active_pause GUARDED_BY(mutex);              // meaningful while paused(); `drains` is false otherwise
-  CoolDown cool_down GUARDED_BY(mutex);              // kCooling is set while it is active
-  Instant trial_wake GUARDED_BY(mutex){};            // requested
-  std::uint32_t to_replace GUARDED_BY(mutex) = 0;    // connections to be replaced
-  std::uint32_t to_redial GUARDED_BY(mutex) = 0;     // successors not dialed yet
-  std::uint32_t broken_ahead GUARDED_BY(mutex) = 0;  // connections closed before their successor was open
-  std::uint32_t to_end GUARDED_BY(mutex) = 0;        // successors that are open while their predecessor is not closed
-  std::uint32_t old_hand GUARDED_BY(mutex) = 0;      // block where the search for a replaceable connection continues
-  std::uint32_t old_looked GUARDED_BY(mutex) = 0;    // blocks without one since the last that was found
+  Pause active_pause GUARDED_BY(mutex);    // meaningful while paused(); `drains` is false otherwise
+  CoolDown cool_down GUARDED_BY(mutex);    // kCooling is set while it is active
+  Instant trial_wake GUARDED_BY(mutex){};  // requested
+  Replacement replacement GUARDED_BY(mutex);
   // position where the choice of an idle connection to close continues
   std::uint32_t evict_hand GUARDED_BY(mutex) = 0;
   std::uint32_t lacking_seen GUARDED_BY(mutex) = 0;  // missing for min_idle at the last sweep

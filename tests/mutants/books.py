@@ -101,7 +101,7 @@ MUTANTS = [
     m("a smaller cap drains too many sessions", D + "operator_commands.cc", "beyond_the_cap() <= supply.draining()", "beyond_the_cap() == 0", "unit"),
     m("a smaller cap is one larger", D + "operator_commands.cc", "supply.alive() > pool.cap() ? supply.alive() - pool.cap() : 0",
       "supply.alive() > pool.cap() + 1 ? supply.alive() - pool.cap() - 1 : 0", "unit"),
-    m("releases are reviewed after the last successor is dialed", D + "operator_commands.cc", "if (--to_redial == 0) review();", "--to_redial;", "sim"),
+    m("releases are reviewed after the last successor is dialed", D + "reconnect.cc", "if (--replacement.to_dial == 0) review();", "--replacement.to_dial;", "sim"),
     # ---- dials ----
     m("the dials for min_idle are surplus", D + "cancel_dials.cc", "others * supply.streams_a_dial() >= queue.size() - h1 + lacking",
       "others * supply.streams_a_dial() >= queue.size() - h1", "unit"),
