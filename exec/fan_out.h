@@ -80,12 +80,12 @@ class RepliesToLoop {
 
 // One target's part of a question: ends once, without a reply if it is destroyed before give().
 template <class Gathering>
-class Reply {
+class PendingReply {
  public:
-  explicit Reply(std::shared_ptr<Gathering> to) : to_(std::move(to)) {}
-  Reply(Reply&&) noexcept = default;
-  Reply& operator=(Reply&&) = delete;
-  ~Reply() {
+  explicit PendingReply(std::shared_ptr<Gathering> to) : to_(std::move(to)) {}
+  PendingReply(PendingReply&&) noexcept = default;
+  PendingReply& operator=(PendingReply&&) = delete;
+  ~PendingReply() {
     if (to_) to_->end_one(std::nullopt);
   }
   template <class Reply>
@@ -101,8 +101,8 @@ class Reply {
 template <class Gathering, class Targets, class Ask>
 void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& replies, Ask ask) {
   for (const auto& target : targets) {
-    send(loop_of(*target),
-         [&to = *target, pending = Reply<Gathering>(replies), ask]() LOOP_ONLY mutable { pending.give(ask(to)); });
+    send(loop_of(*target), [&to = *target, pending = PendingReply<Gathering>(replies), ask]()
+                               LOOP_ONLY mutable { pending.give(ask(to)); });
   }
 }
 

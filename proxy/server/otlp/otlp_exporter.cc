@@ -134,7 +134,7 @@ void OtlpExporter::take_metrics() {
   };
   using Home = exec::RepliesToLoop<std::string, decltype(ended)>;
   // Ends without a response if the task is rejected or fails.
-  exec::Reply<Home> reply(std::make_shared<Home>(1, loop_, ended));
+  exec::PendingReply<Home> reply(std::make_shared<Home>(1, loop_, ended));
   exec::TaskPtr task =
       exec::make_task("otlp metrics", [this, reply = std::move(reply)]() mutable { reply.give(scrape()); });
   static_cast<void>(workers_.front()->parts.exchange_context.tasks->submit(std::move(task)));
