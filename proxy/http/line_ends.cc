@@ -1,38 +1,27 @@
 #include "proxy/http/line_ends.h"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
+#include "proxy/http/byte_block.h"
 #include "proxy/http/char_class.h"
 
 namespace carpool::proxy::http {
 
 namespace {
-using Block = unsigned char __attribute__((vector_size(16)));
-
 bool is_break(char c) {
   return c == '\r' || c == '\n';
 }
 
 // Returns the position of the first CR or LF of `text` at or after `at`, or its end. Compares 16 bytes at once.
 std::size_t find_break(std::string_view text, std::size_t at) {
-  static_assert(std::endian::native == std::endian::little, "the lowest byte of a half is the first of its text");
   for (; at + sizeof(Block) <= text.size(); at += sizeof(Block)) {
-    Block bytes;
-    std::memcpy(&bytes, text.data() + at, sizeof bytes);
-    const auto equal = (bytes == '\r') | (bytes == '\n');
-    std::uint64_t halves[2];
-    std::memcpy(halves, &equal, sizeof halves);
-    if (halves[0] != 0) return at + static_cast<std::size_t>(std::countr_zero(halves[0])) / 8;
-    if (halves[1] != 0) return at + 8 + static_cast<std::size_t>(std::countr_zero(halves[1])) / 8;
+    const Block bytes = load_block(text.data() + at);
+    const std::size_t found = first_set(where(bytes, '\r') | where(bytes, '\n'));
+    if (found != sizeof(Block)) return at + found;
   }
   while (at < text.size() && !is_break(text[at])) ++at;
   return at;
-}
-
-Block where(Block bytes, char c) {
-  return reinterpret_cast<Block>(bytes == static_cast<unsigned char>(c));
 }
 
 // A block of bytes with the two before each. `suspect` has bits where a break is bare or a line is folded, `lines`
@@ -41,23 +30,14 @@ struct Look {
   Block suspect{};
   Block lines{};
   void at(const char* position, Block considered) {
-    const Block here = load(position);
-    const Block before = load(position - 1);
+    const Block here = load_block(position);
+    const Block before = load_block(position - 1);
     const Block ends = where(here, '\n');
     const Block folds = where(before, '\n') & (where(here, ' ') | where(here, '\t'));
     suspect |= ((ends ^ where(before, '\r')) | folds) & considered;
-    lines -= ends & ~where(load(position - 2), '\n') & considered;
+    lines -= ends & ~where(load_block(position - 2), '\n') & considered;
   }
-  static Block load(const char* position) {
-    Block bytes;
-    std::memcpy(&bytes, position, sizeof bytes);
-    return bytes;
-  }
-  bool any_suspect() const {
-    std::uint64_t halves[2];
-    std::memcpy(halves, &suspect, sizeof halves);
-    return (halves[0] | halves[1]) != 0;
-  }
+  bool any_suspect() const { return any_set(suspect); }
   std::uint32_t count() const {
     std::uint64_t halves[2];
     std::memcpy(halves, &lines, sizeof halves);

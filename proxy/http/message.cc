@@ -1,5 +1,6 @@
 #include "proxy/http/message.h"
 
+#include "base/assert.h"
 #include "proxy/http/char_class.h"
 
 namespace carpool::proxy::http {
@@ -71,6 +72,20 @@ void Fields::abandon() {
 void Fields::pop_back() {
   spans_.pop_back();
   abandon();
+}
+
+Fields::Layout Fields::layout() const {
+  Layout made;
+  made.spans_.assign(spans_.begin(), spans_.end());
+  made.seen_ = seen_;
+  return made;
+}
+
+void Fields::adopt(const Layout& layout, std::string_view text) {
+  CARPOOL_ASSERT(spans_.empty() && arena_.empty() && text.size() == layout.spans_.back().end);
+  arena_ = text;
+  spans_.assign(layout.spans_.begin(), layout.spans_.end());
+  seen_ = layout.seen_;
 }
 
 std::string_view Fields::get(std::string_view name) const {

@@ -15,6 +15,8 @@ enum class Version : std::uint8_t { http10, http11, http2 };
 
 // Fields in the order received. Names keep the sender's spelling; comparison ignores case.
 class Fields {
+  struct Span;
+
  public:
   struct Field {
     std::string_view name, value;
@@ -60,6 +62,20 @@ class Fields {
   void announce(std::string_view name, std::size_t value_size, FieldName id);
   void append_lines(std::string_view text) { arena_.append(text); }
   void pop_back();  // drops the last committed field
+
+  // Layout: where the fields of a text in wire format stand, and their identified names. It has no byte of the text.
+  class Layout {
+   public:
+    std::size_t fields() const { return spans_.size(); }
+
+   private:
+    friend class Fields;
+    std::vector<Span> spans_;
+    std::uint32_t seen_ = 0;
+  };
+  Layout layout() const;
+  // Must be called on empty fields: adds those of `text`, which has this layout.
+  void adopt(const Layout& layout, std::string_view text);
 
  private:
   static constexpr std::uint32_t kNameEnd = 2;   // ": "

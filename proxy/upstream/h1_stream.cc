@@ -10,7 +10,10 @@
 namespace carpool::proxy {
 
 H1UpstreamStream::H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response)
-    : host_(host), user_(user), response_(response), reader_(H2LoopContext::response_limits()) {}
+    : host_(host),
+      user_(user),
+      response_(response),
+      reader_(H2LoopContext::response_limits(), &host.buffers().layouts()) {}
 
 net::Transport& H1UpstreamStream::transport() const {
   return connection_->transport();

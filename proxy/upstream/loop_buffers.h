@@ -1,6 +1,10 @@
-// LoopBuffers: memory of one loop that its connections lease for writing: write batches, and header blocks to encode.
+// LoopBuffers: memory of one loop that its connections share: write batches, header blocks to encode, and layouts of
+// field sections.
 #pragma once
 
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "proxy/http/h1/field_layouts.h"
 #include "proxy/http/h2/fields.h"
 #include "proxy/net/batch_lease.h"
 #include "proxy/net/free_list.h"
@@ -9,16 +13,23 @@ namespace carpool::proxy {
 
 class LoopBuffers {
  public:
-  explicit LoopBuffers(exec::EventLeases& leases) : batches_(leases) {}
+  explicit LoopBuffers(exec::Loop& loop);
 
   BatchLease lease_batch(WriteQueue& write_queue, net::Transport& transport) {
     return {batches_, write_queue, transport};
   }
   FreeList<http::H2Fields>::Handle lend_fields() { return fields_.lend(); }
+  http::FieldLayouts& layouts() { return layouts_; }
 
  private:
+  static constexpr Duration kSweepInterval = std::chrono::seconds(10);
+  void on_sweep_due();
+
   BatchStore batches_;
   FreeList<http::H2Fields> fields_;
+  http::FieldLayouts layouts_;
+  exec::Loop& loop_;
+  exec::Timer sweep_;
 };
 
 }  // namespace carpool::proxy

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Measures the effect of silent and talking event streams on other requests: 2,000 requests a second through one worker in windows, without
-streams and beside 500 streams of an origin with profile = "streaming", each with one event a second, in turns. The last lines are the medians of
-the windows' p50, p99 and p99.9, and the growth of the program's memory (RSS) by the streams.
+"""Measures the effect of event streams on other requests: 2,000 requests a second through one worker in windows, in turns without streams ("alone"),
+beside 500 streams that bypass the program ("direct": what their origin and their clients cost on the same processors), and beside 500 streams through
+it from an origin with profile = "streaming" ("beside"). Each stream has one event a second, at a time of its own, or all at one time with --together.
+The last lines are the medians of the windows' p50, p99 and p99.9, and the growth of the program's memory (RSS) by the streams.
 
-    tests/bench/streams_p99.py [PROGRAM] [--streams 500] [--windows 6] [--seconds 5]
+    tests/bench/streams_p99.py [PROGRAM] [--streams 500] [--windows 6] [--seconds 5] [--together]
 
 Needs nginx and h2load.
 """
 import argparse
+import collections
+import contextlib
 import os
 import selectors
 import socket
@@ -29,13 +32,15 @@ assert len(b"data: it ticks.\n") == 16
 
 
 class Ticker:
-    """An origin that responds to each connection with an event stream."""
+    """An origin that answers each connection with an event stream. `tick`: seconds between two times at which events are sent, each time to an
+    equal share of the streams, so that each stream has one event a second."""
 
-    def __init__(self):
+    def __init__(self, tick):
         self.server = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port, self.socks = self.server.getsockname()[1], set()
-        self.looks, self.change = selectors.DefaultSelector(), threading.Condition()
-        self.looks.register(self.server, selectors.EVENT_READ)
+        self.tick, self.turn = tick, collections.deque()
+        self.selector, self.change = selectors.DefaultSelector(), threading.Condition()
+        self.selector.register(self.server, selectors.EVENT_READ)
         threading.Thread(target=self.run, daemon=True).start()
 
     def until(self, count):
@@ -43,53 +48,69 @@ class Ticker:
             self.change.wait_for(lambda: len(self.socks) >= count)
 
     def run(self):
-        due = time.monotonic() + 1
+        due, credit = time.monotonic() + self.tick, 0.0
         while True:
-            for key, _ in self.looks.select(max(0, due - time.monotonic())):
-                if key.fileobj is self.server:
-                    sock, _ = self.server.accept()
-                    self.looks.register(sock, selectors.EVENT_READ)
-                elif key.fileobj.recv(65536):
-                    key.fileobj.sendall(HEAD)
-                    with self.change:
-                        self.socks.add(key.fileobj)
-                        self.change.notify()
-                else:
-                    self.looks.unregister(key.fileobj)
-                    self.socks.discard(key.fileobj)
-                    key.fileobj.close()
+            for key, _ in self.selector.select(max(0, due - time.monotonic())):
+                self.ready(key.fileobj)
             if time.monotonic() >= due:
-                due += 1
-                for sock in list(self.socks):
+                due += self.tick
+                credit += len(self.socks) * self.tick
+                while credit >= 1:
+                    credit -= 1
+                    self.send_next()
+
+    def ready(self, sock):
+        if sock is self.server:
+            self.selector.register(sock.accept()[0], selectors.EVENT_READ)
+            return
+        with contextlib.suppress(ConnectionError):
+            if sock.recv(65536):
+                sock.sendall(HEAD)
+                self.turn.append(sock)
+                with self.change:
+                    self.socks.add(sock)
+                    self.change.notify()
+                return
+        self.selector.unregister(sock)
+        self.socks.discard(sock)
+        sock.close()
+
+    def send_next(self):
+        while self.turn:
+            sock = self.turn.popleft()
+            if sock in self.socks:
+                self.turn.append(sock)
+                with contextlib.suppress(ConnectionError):
                     sock.sendall(EVENT)
+                return
 
 
 class Listeners:
-    """Clients of the ticker through carpool, which read everything that arrives."""
+    """Clients of the ticker at a port, the program's or the ticker's own, which read what comes."""
 
-    def __init__(self, proxy, ticker, count):
-        self.looks, self.events, self.lost, self.going = selectors.DefaultSelector(), 0, 0, True
+    def __init__(self, port, ticker, count):
+        self.selector, self.events, self.lost, self.going = selectors.DefaultSelector(), 0, 0, True
         for _ in range(count):
-            sock = socket.create_connection(("127.0.0.1", proxy))
+            sock = socket.create_connection(("127.0.0.1", port))
             sock.sendall(b"GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % ticker.port)
-            self.looks.register(sock, selectors.EVENT_READ)
+            self.selector.register(sock, selectors.EVENT_READ)
         ticker.until(count)
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
     def run(self):
         while self.going:
-            for key, _ in self.looks.select(0.1):
+            for key, _ in self.selector.select(0.1):
                 data = key.fileobj.recv(65536)
                 self.events += data.count(b"data:")
                 if not data:
                     self.lost += 1
-                    self.looks.unregister(key.fileobj)
+                    self.selector.unregister(key.fileobj)
 
     def end(self):
         self.going = False
         self.thread.join()
-        for key in list(self.looks.get_map().values()):
+        for key in list(self.selector.get_map().values()):
             key.fileobj.close()
 
 
@@ -104,8 +125,9 @@ def main():
     parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--windows", type=int, default=6, help="of each kind")
     parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--together", action="store_true", help="the events of all streams are sent at one time")
     wanted = parser.parse_args()
-    ticker = Ticker()
+    ticker = Ticker(1 if wanted.together else 0.01)
     with scene() as (folder, origin, ends):
         any_port = free_port()
         text = CONFIG.replace("%(any)d", str(any_port))
@@ -113,26 +135,31 @@ def main():
                           {"origin": origin, "streams": ticker.port, "most": wanted.streams + 8}, ())
         end_with(ends, program.process)
         program.load(folder / "log", 2)  # connections are open, caches warm
-        rows, memory, events = {"alone": [], "beside": []}, {"alone": [], "beside": []}, 0
+        ports = {"alone": None, "direct": ticker.port, "beside": any_port}
+        rows, memory = {how: [] for how in ports}, {how: [] for how in ports}
         for i in range(wanted.windows):
-            for how in ("alone", "beside") if i % 2 == 0 else ("beside", "alone"):
-                listeners = Listeners(any_port, ticker, wanted.streams) if how == "beside" else None
+            for how in list(ports) if i % 2 == 0 else reversed(ports):
+                listeners = Listeners(ports[how], ticker, wanted.streams) if ports[how] else None
                 requests = program.load(folder / "log", wanted.seconds)
                 memory[how].append(rss(program.process))
                 rows[how].append(percentiles(took for _, took in requests))
                 if listeners:
                     listeners.end()
                     assert listeners.lost == 0 and listeners.events >= wanted.streams * (wanted.seconds - 2), "a stream was lost"
-                    events += listeners.events
                 print("%-7s n %6d  p50 %6d  p99 %6d  p99.9 %6d us  RSS %5.1f MiB  load %.1f" % (
                     how, len(requests), *rows[how][-1], memory[how][-1], os.getloadavg()[0]), flush=True)
-        for column, what in enumerate(("p50", "p99", "p99.9")):
-            alone, beside = ([row[column] for row in rows[how]] for how in ("alone", "beside"))
-            print("%-5s alone %d us (%d to %d), beside %d streams %d us (%d to %d): %+d us" % (
-                what, statistics.median(alone), min(alone), max(alone), wanted.streams, statistics.median(beside), min(beside), max(beside),
-                statistics.median(beside) - statistics.median(alone)))
-        print("RSS at the first window without streams %.1f MiB, at most %.1f MiB beside them: %+.1f MiB; %d events" % (
-            memory["alone"][0], max(memory["beside"]), max(memory["beside"]) - memory["alone"][0], events))
+        report(rows, memory)
+
+
+def report(rows, memory):
+    for column, what in enumerate(("p50", "p99", "p99.9")):
+        of = {how: [row[column] for row in rows[how]] for how in rows}
+        middle = {how: statistics.median(of[how]) for how in of}
+        print("%-5s %s: through the program %+d us against alone, %+d us against direct" % (
+            what, ", ".join("%s %d us (%d to %d)" % (how, middle[how], min(of[how]), max(of[how])) for how in of),
+            middle["beside"] - middle["alone"], middle["beside"] - middle["direct"]))
+    print("RSS at the first window without streams %.1f MiB, at most %.1f MiB beside them: %+.1f MiB" % (
+        memory["alone"][0], max(memory["beside"]), max(memory["beside"]) - memory["alone"][0]))
 
 
 if __name__ == "__main__":

@@ -108,6 +108,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::sort(cuts.begin(), cuts.end());
   must(whole == read_requests(bytes, cuts, limits), "some cuts read the same", bytes);
   must(whole == read_requests(bytes, every_byte(bytes.size()), limits), "all cuts read the same", bytes);
+  static FieldLayouts layouts;  // of all inputs of this run
+  for (int time = 0; time < 3; ++time) {
+    must(whole == read_requests(bytes, {}, limits, &layouts), "known layouts read the same", bytes);
+  }
+  must(whole == read_requests(bytes, cuts, limits, &layouts), "known layouts and some cuts read the same", bytes);
   for (const Message& message : messages(bytes, limits)) check(message);
   return 0;
 }

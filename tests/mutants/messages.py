@@ -50,6 +50,26 @@ FRAMING = [
     m("a chunk size line ends in anything", H1 + "body_reader.cc", "c == '\\n' ? end_of_size() : \"a chunk size line that does not end in CRLF\"", "end_of_size()", HTTP),
 ]
 
+LAYOUTS = [
+    m("a layout serves any section of the same hash", H1 + "field_layouts.cc", "entry.hash != found.hash || entry.text != section",
+      "entry.hash != found.hash", HTTP),
+    m("a layout serves any section of its set", H1 + "field_layouts.cc", "entry.hash != found.hash || entry.text != section", "entry.text.empty()", HTTP),
+    m("a section is kept at its first arrival", H1 + "field_layouts.cc", "seen != hash", "seen != hash && seen != 0", HTTP),
+    m("a section is kept with the white space that was stripped", H1 + "field_layouts.cc",
+      "if (fields.empty() || fields.lines(0, fields.size()) != text) return;", "if (fields.empty()) return;", HTTP),
+    m("a section ends at the end of its first line", H1 + "field_layouts.cc", "where(load_block(from), '\\n') & where(load_block(from + 1), '\\r') & where(load_block(from + 2), '\\n')",
+      "where(load_block(from + 1), '\\r') & where(load_block(from + 2), '\\n')", HTTP),
+    m("a layout that is used is replaced first", H1 + "field_layouts.cc", "if (!entry.used) return entry;", "if (entry.used) return entry;", HTTP),
+    m("a layout stays without use", H1 + "field_layouts.cc", "!entry.used && !entry.text.empty()", "entry.text.empty()", HTTP),
+    m("a layout that is used is dropped", H1 + "field_layouts.cc", "!entry.used && !entry.text.empty()", "!entry.text.empty()", HTTP),
+    m("a known section may have any size", H1 + "field_reader.cc", "found.size == 0 || found.size > limits.header_bytes", "found.size == 0", HTTP),
+    m("a known section may have any number of fields", H1 + "field_reader.cc", "found.layout == nullptr || found.layout->fields() > limits.headers",
+      "found.layout == nullptr", HTTP),
+    m("a section is known in the middle of one", H1 + "field_reader.cc", "layouts == nullptr || bytes_ != 0", "layouts == nullptr", HTTP),
+    m("the empty line is part of the fields", H1 + "field_reader.cc", "into.adopt(*found.layout, bytes.substr(0, found.size - kEmptyLine));",
+      "into.adopt(*found.layout, bytes.substr(0, found.size));", HTTP),
+]
+
 HEADS = [
     # ---- HTTP/1 ----
     m("101 comes unasked", H1 + "response_reader.cc", "head.status == 101 && !upgrade_asked_", "false", HTTP),
@@ -207,4 +227,4 @@ RECORD = [
     m("the reason for no retry is left out", L + "access_log.cc", "if (!entry.unrepeated.empty()) line.text(\"not_repeated\", entry.unrepeated);", "", LOG),
 ]
 
-MUTANTS = FRAMING + HEADS + RULES + SESSIONS + RECORD
+MUTANTS = FRAMING + LAYOUTS + HEADS + RULES + SESSIONS + RECORD

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proxy/http/h1/codec.h"
+#include "proxy/http/h1/field_layouts.h"
 
 namespace carpool::proxy::http {
 
@@ -90,16 +91,17 @@ Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<st
 }
 
 inline Reading read_requests(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
-                             const Limits& limits = {}) {
-  RequestReader reader(limits);
+                             const Limits& limits = {}, FieldLayouts* layouts = nullptr) {
+  RequestReader reader(limits, layouts);
   Reading result = read_pieces<RequestReader, RequestHead>(reader, bytes, cuts, 100);
   result.boundary = reader.at_boundary();
   return result;
 }
 
 inline Reading read_response(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
-                             std::string_view method = "GET", bool upgrade = false, const Limits& limits = {}) {
-  ResponseReader reader(limits);
+                             std::string_view method = "GET", bool upgrade = false, const Limits& limits = {},
+                             FieldLayouts* layouts = nullptr) {
+  ResponseReader reader(limits, layouts);
   reader.expect(method, upgrade);
   Reading result = read_pieces<ResponseReader, ResponseHead>(reader, bytes, cuts, 1);
   if (!result.fault && result.messages == 0) {

@@ -81,7 +81,7 @@ class SimHost final : public proxy::H2LoopContext {
  private:
   using Free = List<proxy::CrossLoopStream, proxy::RemoteStreamTag>;
   SimLoop loop_;
-  proxy::LoopBuffers buffers_{loop_.leases()};
+  proxy::LoopBuffers buffers_{loop_};
   std::vector<std::unique_ptr<proxy::CrossLoopStream>> remotes_;
   std::vector<std::unique_ptr<Free>> free_;  // by remote loop; destroyed after remotes_
 };

@@ -53,17 +53,6 @@ std::vector<std::size_t> random_cuts(std::mt19937& random, std::size_t size) {
   return cuts;
 }
 
-// Every single cut, all cuts at once, and some random ones.
-template <class Read>
-void same_for_all_splits(const std::string& bytes, std::mt19937& random, const Read& read) {
-  const Reading whole = read(bytes, {});
-  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
-    ASSERT_EQ(read(bytes, {cut}), whole) << "cut at " << cut << ":\n" << bytes << "\n" << whole.text << whole.detail;
-  }
-  ASSERT_EQ(read(bytes, every_byte(bytes.size())), whole) << bytes << "\n" << whole.text << whole.detail;
-  for (int i = 0; i < 20; ++i) ASSERT_EQ(read(bytes, random_cuts(random, bytes.size())), whole) << bytes;
-}
-
 // Returns the bytes with one byte changed, dropped or doubled.
 std::string mutated(std::mt19937& random, std::string bytes) {
   constexpr std::string_view kLikely = "\r\n\t :;,0fg\0\x7F\xFF"sv;
@@ -80,6 +69,30 @@ std::string mutated(std::mt19937& random, std::string bytes) {
       bytes.insert(at, 1, kLikely[random() % kLikely.size()]);
   }
   return bytes;
+}
+
+// Layouts that are known from earlier messages, of other bytes among them, change nothing.
+template <class Read>
+void same_with_layouts(const std::vector<std::string>& all, std::mt19937& random, const Read& read) {
+  FieldLayouts layouts;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes = all[random() % all.size()];
+    if (i % 4 == 0) bytes = mutated(random, bytes);
+    const Reading parsed = read(bytes, nullptr);
+    for (int time = 0; time < 2; ++time) ASSERT_EQ(read(bytes, &layouts), parsed) << bytes << "\n" << parsed.text;
+    if (i % 5'000 == 0) layouts.sweep();
+  }
+}
+
+// Every single cut, all cuts at once, and some random ones.
+template <class Read>
+void same_for_all_splits(const std::string& bytes, std::mt19937& random, const Read& read) {
+  const Reading whole = read(bytes, {});
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    ASSERT_EQ(read(bytes, {cut}), whole) << "cut at " << cut << ":\n" << bytes << "\n" << whole.text << whole.detail;
+  }
+  ASSERT_EQ(read(bytes, every_byte(bytes.size())), whole) << bytes << "\n" << whole.text << whole.detail;
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(read(bytes, random_cuts(random, bytes.size())), whole) << bytes;
 }
 
 TEST(AnySplit, OfRequestsReadsTheSame) {
@@ -130,6 +143,21 @@ TEST(AnySplit, OfMutatedResponsesReadsTheSame) {
               read_response(bytes, every_byte(bytes.size()), "GET", false, tight))
         << bytes;
   }
+}
+
+TEST(KnownLayouts, OfRequestsReadTheSame) {
+  std::mt19937 random(5);
+  const Limits tight{.header_bytes = 150, .headers = 4, .target = 40};
+  same_with_layouts(streams("h1_requests.txt"), random, [&](const std::string& bytes, FieldLayouts* layouts) {
+    return read_requests(bytes, {}, bytes.size() % 2 == 0 ? tight : Limits(), layouts);
+  });
+}
+
+TEST(KnownLayouts, OfResponsesReadTheSame) {
+  std::mt19937 random(6);
+  same_with_layouts(streams("h1_responses.txt"), random, [](const std::string& bytes, FieldLayouts* layouts) {
+    return read_response(bytes, {}, "GET", false, {}, layouts);
+  });
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ struct ParseResult {
 // RequestReader: parses requests of a client. Kept small, because every idle client has one.
 class RequestReader {
  public:
-  explicit RequestReader(const Limits& limits) : limits_(limits) {}
+  // `layouts`: those of the loop that reads, if there are any.
+  explicit RequestReader(const Limits& limits, FieldLayouts* layouts = nullptr) : layouts_(layouts), limits_(limits) {}
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
@@ -90,6 +91,7 @@ class RequestReader {
 
   FieldSection section_;
   BodyReader body_;
+  FieldLayouts* const layouts_;
   Limits limits_;
   State state_ = State::start;
   std::uint8_t at_ = 0;  // position in the version
@@ -99,7 +101,7 @@ class RequestReader {
 // ResponseReader: parses responses of an origin.
 class ResponseReader {
  public:
-  explicit ResponseReader(const Limits& limits) : limits_(limits) {}
+  explicit ResponseReader(const Limits& limits, FieldLayouts* layouts = nullptr) : layouts_(layouts), limits_(limits) {}
   ResponseReader(const ResponseReader&) = delete;
   ResponseReader& operator=(const ResponseReader&) = delete;
 
@@ -127,6 +129,7 @@ class ResponseReader {
 
   FieldSection section_;
   BodyReader body_;
+  FieldLayouts* const layouts_;
   Limits limits_;
   State state_ = State::start;
   std::uint8_t at_ = 0;  // position in the version, then in the status

@@ -11,10 +11,12 @@
 #include "proxy/http/char_class.h"
 #include "proxy/http/connection_options.h"
 #include "proxy/http/h1/codec.h"
+#include "proxy/http/h1/field_layouts.h"
 
 namespace carpool::proxy::http {
 
 namespace {
+constexpr std::size_t kEmptyLine = 2;  // bytes of CR LF
 
 // Call: the destination of the callbacks during one feed(). A field that is whole in the bytes of this call, in the
 // usual form "Name: value" CRLF, is only announced; adjacent ones are copied at once, as one run. Any other field is
@@ -215,6 +217,22 @@ Step FieldSection::feed(std::string_view bytes, Fields& into, const Limits& limi
     step.wrong = "the header fields exceed the limit in bytes";
     step.too_large = true;
   }
+  return step;
+}
+
+Step FieldSection::feed_head(std::string_view bytes, Fields& into, const Limits& limits, FieldLayouts* layouts) {
+  if (layouts == nullptr || bytes_ != 0) return feed(bytes, into, limits, nullptr);
+  const FieldLayouts::Found found = layouts->find(bytes);
+  if (found.size == 0 || found.size > limits.header_bytes) return feed(bytes, into, limits, nullptr);
+  if (found.layout == nullptr || found.layout->fields() > limits.headers) {
+    const Step step = feed(bytes, into, limits, nullptr);
+    if (step.done && step.taken == found.size) layouts->learn(bytes.substr(0, found.size), found.hash, into);
+    return step;
+  }
+  into.adopt(*found.layout, bytes.substr(0, found.size - kEmptyLine));
+  Step step;
+  step.taken = found.size;
+  step.done = true;
   return step;
 }
 

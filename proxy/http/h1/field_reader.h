@@ -15,6 +15,7 @@
 namespace carpool::proxy::http {
 
 class BodySink;
+class FieldLayouts;
 
 class FieldSection {
  public:
@@ -22,6 +23,8 @@ class FieldSection {
   // Adds fields to `into`. If `trailers` is set, it receives them one by one and `into` is left as before (but its
   // bytes may move). Is done after the empty line.
   Step feed(std::string_view bytes, Fields& into, const Limits& limits, BodySink* trailers);
+  // The same for a head, whose fields begin `into`; a section that `layouts` knows is not parsed.
+  Step feed_head(std::string_view bytes, Fields& into, const Limits& limits, FieldLayouts* layouts);
 
  private:
   const char* check(std::string_view bytes, const Limits& limits, bool& too_large);

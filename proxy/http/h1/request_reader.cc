@@ -40,7 +40,7 @@ Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& hea
     taken = line.taken;
     if (state_ != State::fields) return ParseResult{taken, Progress::need_more};
   }
-  const Step step = section_.feed(bytes.substr(taken), head.fields, limits_, nullptr);
+  const Step step = section_.feed_head(bytes.substr(taken), head.fields, limits_, layouts_);
   taken += step.taken;
   if (step.wrong != nullptr) {
     return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.wrong);

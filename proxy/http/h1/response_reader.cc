@@ -63,7 +63,7 @@ Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHe
     return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.wrong);
   }
   if (state_ != State::fields) return ParseResult{line.taken, Progress::need_more};
-  const Step step = section_.feed(bytes.substr(line.taken), head.fields, limits_, nullptr);
+  const Step step = section_.feed_head(bytes.substr(line.taken), head.fields, limits_, layouts_);
   if (step.wrong != nullptr) {
     return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.wrong);
   }

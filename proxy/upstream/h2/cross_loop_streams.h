@@ -33,7 +33,7 @@ class CrossLoopStreams final : public H2LoopContext {
   exec::Loop& loop_;
   LoopStats& stats_;
   const std::vector<H2LoopContext*>& hosts_;
-  LoopBuffers buffers_ LOOP_LOCAL{loop_.leases()};
+  LoopBuffers buffers_ LOOP_LOCAL{loop_};
   std::vector<std::unique_ptr<CrossLoopStream>> streams_ LOOP_LOCAL;  // all streams
   std::vector<std::unique_ptr<FreeList>> free_ LOOP_LOCAL;            // by the session's loop
 };

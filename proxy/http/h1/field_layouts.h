@@ -1,0 +1,59 @@
+// FieldLayouts: the layouts of field sections that llhttp has accepted lately on one loop. Senders repeat their fields
+// from message to message: a section of the same bytes has the same layout and is not parsed again. A layout consists
+// of offsets, so each byte of a head comes from its own message, and llhttp remains the only judge of what is a field.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/http/message.h"
+
+namespace carpool::proxy::http {
+
+class FieldLayouts {
+ public:
+  static constexpr std::size_t kShortest = 34;  // bytes of a section that is kept
+  static constexpr std::size_t kLongest = 1024;
+  static constexpr std::size_t kMost = 128;  // kept sections
+
+  // The result of find(). `size` includes the empty line at the end of the section; 0 if the section is not to be kept.
+  struct Found {
+    const Fields::Layout* layout = nullptr;  // valid until the next call
+    std::size_t size = 0;
+    std::uint32_t hash = 0;
+  };
+  // Looks for the section at the beginning of `bytes`.
+  Found find(std::string_view bytes);
+
+  // `section` was parsed into `fields`, and find() did not know it. Keeps a layout only if the same section came twice,
+  // so that sections with an identifier of their own request cost no copy and displace none.
+  void learn(std::string_view section, std::uint32_t hash, const Fields& fields);
+
+  // Drops the layouts that were not used since the call before: texts of a client that has left do not stay in memory.
+  void sweep();
+  bool empty() const { return kept_ == 0; }
+
+ private:
+  static constexpr std::size_t kWays = 4;  // layouts whose hash selects the same set
+  static constexpr std::size_t kSets = kMost / kWays;
+  static constexpr std::size_t kSeen = 256;
+  struct Entry {
+    std::string text;  // empty: the entry is free
+    Fields::Layout layout;
+    std::uint32_t hash = 0;
+    bool used = false;  // found since the last sweep or the last search for a replaceable entry
+  };
+  using Set = std::array<Entry, kWays>;
+  Set& set_of(std::uint32_t hash) { return sets_[hash % kSets]; }
+  static Entry& replaceable(Set& set);
+
+  std::vector<Set> sets_;                    // allocated by the first learn() that keeps a layout
+  std::array<std::uint32_t, kSeen> seen_{};  // hashes of sections that came once
+  std::size_t kept_ = 0;
+};
+
+}  // namespace carpool::proxy::http
