@@ -57,6 +57,15 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
 }
 
 bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) {
+  bool relisted = false;
+  const bool taken = search_and_take(lease, here, want, now, why, relisted);
+  if (relisted) after_idle(now);  // pairs with enqueue(): a concurrent search missed the entry while it was unlisted
+  return taken;
+}
+
+// Sets `relisted` if a search listed an entry again.
+bool Destination::Impl::search_and_take(Lease& lease, LoopId here, const BorrowRequest& want, Instant now,
+                                        OpenCause& why, bool& relisted) {
   Reusability found_fitness = Reusability::fit;
   const auto judge = [&](const SlotEntry& entry, EntryWord word) {
     found_fitness = reusability_for(entry, word, want, now);
@@ -65,8 +74,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
   };
   for (;;) {
     const auto found = search(here, true, now, judge);
-    // Pairs with enqueue(): a concurrent search missed the entry while it was unlisted.
-    if (found.relisted && !found.taken) after_idle(now);
+    relisted |= found.relisted;
     if (found.entry == nullptr) return false;
     SlotEntry& entry = *found.entry;
     if (found.taken) {
@@ -75,7 +83,6 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
       if (!moved || environment.attach(*entry.value.pooled, entry.index, found.after.generation())) {
         lent_at(entry);
         fill(lease, entry, found.after, Duration::zero(), now, here);
-        if (found.relisted) after_idle(now);
         return true;
       }
       discard(entry, CloseCause::error, now);

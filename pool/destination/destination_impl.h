@@ -51,16 +51,16 @@ struct Destination::Impl final : BudgetWaiter {
   ~Impl();
 
   // ---- borrow.cc: from the request to the lease ----
-  std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const BorrowRequest& want, Instant now)
-      EXCLUDES(mutex);
+  using BorrowResult = std::variant<Lease, Waiting, Fault>;
+  BorrowResult borrow(Borrower& borrower, const BorrowRequest& want, Instant now) EXCLUDES(mutex);
   void cancel(Borrower& borrower, Instant now) EXCLUDES(mutex);
   bool take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) EXCLUDES(mutex);
-  std::variant<Lease, Waiting, Fault> enqueue(Borrower& borrower, LoopId here, Instant now, OpenCause why)
-      EXCLUDES(mutex);
+  bool search_and_take(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why,
+                       bool& relisted) EXCLUDES(mutex);
+  BorrowResult enqueue(Borrower& borrower, LoopId here, Instant now, OpenCause why) EXCLUDES(mutex);
   bool lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now, LoopId here)
       EXCLUDES(mutex);
-  std::variant<Lease, Waiting, Fault> reject_caller(Borrower& borrower, DeferredActions& actions, Instant now)
-      EXCLUDES(mutex);
+  BorrowResult reject_caller(Borrower& borrower, DeferredActions& actions, Instant now) EXCLUDES(mutex);
   bool queue_full(Instant now) const REQUIRES(mutex);
   bool cannot_be_served(const DeferredActions& actions) const REQUIRES(mutex);
   Fault rejection_fault(const DeferredActions& actions) REQUIRES(mutex);

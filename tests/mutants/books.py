@@ -7,8 +7,7 @@ MUTANTS = [
     # ---- listings and repeated searches ----
     m("a search does not report that it listed an entry again", C + "finder.h", "if (mark_available(entry, again.home())) found.relisted = true;",
       "mark_available(entry, again.home());", "explorer"),
-    m("a search that lists an entry again and takes none serves no waiter", D + "borrow.cc", "if (found.relisted && !found.taken) after_idle(now);", "", "explorer"),
-    m("a search that lists an entry again and takes one serves no waiter", D + "borrow.cc", "if (found.relisted) after_idle(now);", "", "explorer"),
+    m("a search that lists an entry again serves no waiter", D + "borrow.cc", "if (relisted) after_idle(now);", "", "explorer"),
     m("a multiplexed entry that is opened in use is not listed", C + "pool.h", "!acquired || multiplexing.most > 1", "!acquired", "unit"),
     m("an entry that became free meanwhile is not tried again", C + "finder.h", "return !elsewhere && attempt(entry, where, judge, found);",
       "return false;", "explorer"),
