@@ -66,6 +66,7 @@ void Exchange::follow_reload() {
 void Exchange::use_origin(OriginRuntime& origin) {
   info_.origin = &origin;
   request_values_->deadlines.use(origin.request);
+  if (request_values_->tunnel.upgrade() && !forwards_upgrade()) request_values_->tunnel.withdraw();
   request_values_->refused_token = 0;  // the numbers of another keeper's tokens are others
 }
 

@@ -62,7 +62,8 @@ AttemptState Exchange::borrow(bool fresh) {
   pool::BorrowRequest want;
   want.new_connection_only = fresh;
   want.tunnel = request_values_->tunnel.requested();
-  if (want.tunnel || request_values_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;
+  const bool h1_required = request_values_->retries.h1_required() && origin.protocols.h1;
+  if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;
   // A request with a body is not repeated, whatever its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {

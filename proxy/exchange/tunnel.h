@@ -68,6 +68,11 @@ class Tunnel final {
     CARPOOL_ASSERT(request_ == TunnelRequest::none && to_origin_ == FlowState::shut);
     request_ = how;
   }
+  // The field is not forwarded after all.
+  void withdraw() {
+    CARPOOL_ASSERT(upgrade() && to_origin_ == FlowState::shut);
+    request_ = TunnelRequest::none;
+  }
   bool requested() const { return request_ != TunnelRequest::none; }
   bool connect() const { return request_ == TunnelRequest::connect; }
   bool upgrade() const { return request_ == TunnelRequest::upgrade; }

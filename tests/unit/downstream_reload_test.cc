@@ -1,0 +1,63 @@
+// Unit tests of requests that wait for a connection while a reload changes their origin.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/exchange_fixture.h"
+
+namespace carpool::proxy {
+namespace {
+
+using test::kGetRequest;
+
+config::Config with_protocols(std::vector<std::string> protocols) {
+  config::Config settings;
+  config::OriginSettings& origin = settings.origins.emplace_back();
+  origin.origin = *pool::parse_origin("http://a.test");
+  origin.upstream.protocols = std::move(protocols);
+  return settings;
+}
+
+class AReload : public test::ExchangeFixture {
+ protected:
+  AReload() : ExchangeFixture(with_protocols({"h1"})) {}
+  void reload(config::Config fresh) {
+    fresh_ = std::move(fresh);
+    auto prepared = plane_.origins->prepare(fresh_);
+    ASSERT_TRUE(prepared);
+    EXPECT_TRUE(plane_.origins->apply(fresh_, std::move(*prepared)).empty());
+    plane_.origins->apply_limits(plane_.now);
+    plane_.router.forget();
+    plane_.turn();
+  }
+  pool::ProtocolMask asked_for() { return plane_.environment.dials.front().reservation->kind(); }
+
+ private:
+  config::Config fresh_;
+};
+
+TEST_F(AReload, SendsARequestThatWaitedOnAConnectionUnderTheNewSettings) {
+  test::MemoryWire& one = client();
+  send(one, kGetRequest);
+  ASSERT_EQ(1U, dials());
+  reload(with_protocols({"h2"}));
+  connect();
+  EXPECT_TRUE(origin(0).outgoing.empty());
+  EXPECT_EQ(1U, dials());
+}
+
+TEST_F(AReload, AsksNoOriginForAnUpgradeThatItsProtocolDoesNotHave) {
+  test::MemoryWire& one = client();
+  send(one, "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: marks\r\n\r\n");
+  ASSERT_EQ(1U, dials());
+  ASSERT_EQ(pool::ProtocolMask::h1_only, asked_for());
+  reload(with_protocols({"h2"}));
+  connect();
+  ASSERT_EQ(1U, dials());
+  EXPECT_EQ(pool::ProtocolMask::any, asked_for()) << "a connection for HTTP/1.1 would fail";
+}
+
+}  // namespace
+}  // namespace carpool::proxy
