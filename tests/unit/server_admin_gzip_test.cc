@@ -41,6 +41,25 @@ TEST(APackedResponse, IsWhatItWasBefore) {
   EXPECT_EQ(unpacked(response.body), text);
 }
 
+TEST(APackedResponse, IsForClientsThatAcceptIt) {
+  const std::pair<std::string_view, bool> kFields[] = {
+      {"", false},         {"gzip", true},         {"br, x-gzip", true},  {"*", true},
+      {"gzip;q=0", false}, {"gzip; q=0.0", false}, {"gzip;q=0.1", true},  {"*;q=0", false},
+      {"br", false},       {"gzip;q=0, *", false}, {"*;q=0, gzip", true}, {"identity;q=1", false}};
+  for (const auto& [field, accepted] : kFields) {
+    AdminRequest request;
+    request.accept_encoding = field;
+    EXPECT_EQ(accepts_gzip(request), accepted) << field;
+  }
+}
+
+TEST(APackedResponse, IsALargeOne) {
+  AdminRequest request;
+  request.accept_encoding = "gzip";
+  EXPECT_FALSE(worth_packing(request, text_response(200, "text/plain", std::string(4095, 'x'))));
+  EXPECT_TRUE(worth_packing(request, text_response(200, "text/plain", std::string(4096, 'x'))));
+}
+
 TEST(APackedResponse, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 8; ++t) {

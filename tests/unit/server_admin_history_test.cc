@@ -80,6 +80,30 @@ TEST(History, KeepsFifteenMinutesAndForgetsOlderPoints) {
   EXPECT_EQ(kept.history().last(1min, kOrigin).requests, 0U);
 }
 
+TEST(History, HasItsPointsInOrderHoweverOftenTheRingIsFull) {
+  Kept kept;
+  const int passed = static_cast<int>(History::kPoints) + 7;
+  for (int i = 1; i <= passed; ++i) {
+    kept.ask(static_cast<std::uint64_t>(5 * i), 0, 0);
+    kept.pass();
+  }
+  const auto points = kept.points(kOrigin);
+  ASSERT_EQ(points.size(), History::kPoints) << "an origin that has a pool is kept";
+  EXPECT_FLOAT_EQ(points.front().requests, 8);
+  EXPECT_FLOAT_EQ(points.back().requests, static_cast<float>(passed));
+}
+
+TEST(History, CountsForTheLastMinuteWhatItBrought) {
+  Kept kept;
+  kept.ask(100, 10, 0);
+  kept.pass();
+  kept.ask(5, 1, 0);
+  kept.pass(12);
+  EXPECT_EQ(kept.history().last(1min, kOrigin).requests, 5U);
+  EXPECT_EQ(kept.history().last(1min, kOrigin).failed, 1U);
+  EXPECT_EQ(kept.history().last(2min, kOrigin).requests, 105U);
+}
+
 TEST(History, CountsTheFirstRequestsOfAnOriginThatIsNew) {
   Kept kept;
   PoolInfo fresh = kept.view().list.front();

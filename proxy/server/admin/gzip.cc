@@ -20,9 +20,9 @@ constexpr int kGzip = 16 + MAX_WBITS;  // zlib's encoding of "gzip framing"
 constexpr std::size_t kFlushed = 64;   // bytes of a flushed block's end that deflateBound() omits
 constexpr int kLevel = 1;              // on Prometheus text level 6 is a fifth smaller and takes three times as long
 
-// RFC 9110 §12.5.3: gzip or *, unless its weight is zero.
+// RFC 9110 §12.5.3: gzip, unless its weight is zero; * stands for the codings that the list does not name.
 bool names_gzip(std::string_view field) {
-  bool accepted = false;
+  std::optional<bool> named, any;
   http::ListReader list(field);
   for (std::string_view element; list.next(element);) {
     const std::size_t end = element.find_first_of("; \t");
@@ -31,9 +31,9 @@ bool names_gzip(std::string_view field) {
     const std::size_t weight = element.find("q=");
     const bool none =
         weight != std::string_view::npos && element.find_first_of("123456789", weight) == std::string_view::npos;
-    accepted = coding == "*" ? accepted || !none : !none;
+    (coding == "*" ? any : named) = !none;
   }
-  return accepted;
+  return named.value_or(any.value_or(false));
 }
 
 // zlib's state for one response at a time: 256 KiB, which cost more to create than many a response to compress.
