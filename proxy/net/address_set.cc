@@ -45,6 +45,11 @@ void AddressSet::follow(const AddressRules& rules) {
   publish(reviewed_);
 }
 
+void AddressSet::draw_from(std::uint64_t seed) {
+  const Held lock(mutex_);
+  random_ = Random(seed);
+}
+
 void AddressSet::review(Instant now) {
   const Held lock(mutex_);
   publish(now);

@@ -46,6 +46,8 @@ class AddressSet {
   explicit AddressSet(pool::Endpoints* endpoints = nullptr);
 
   void follow(const AddressRules& rules);
+  // The draws from now on follow from `seed` alone: for simulations. Not 0.
+  void draw_from(std::uint64_t seed);
   // Time passed: an ejection may have ended.
   void review(Instant now);
 

@@ -30,6 +30,8 @@ inline void bound(ResponsePlan& response) {
   response.rogue %= 100;
   response.fields %= 9'000;
   response.pause %= 100'000;
+  response.lull %= 20'000;
+  response.events %= 2;
   if (response.rogue != 0) response.informational = std::max(response.informational, 1U);
 }
 inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
@@ -66,6 +68,10 @@ inline Plan bounded(Plan plan) {
   plan.loops = std::clamp(plan.loops, 1U, 3U);
   plan.origins = std::clamp(plan.origins, 1U, 3U);
   plan.h2 = std::min(plan.h2, plan.origins);
+  plan.both = std::min(plan.both, plan.origins - plan.h2);
+  plan.alpn %= 101;
+  plan.addresses %= 5;
+  plan.streams %= 2;
   plan.size = std::clamp(plan.size, 1U, 4U);
   plan.room = std::clamp(plan.room, 200U, 65'536U);
   plan.failing %= 50;
@@ -90,7 +96,14 @@ inline Plan bounded(Plan plan) {
       return one.of_origin == 0 && one.connection == n;
     });
     bound(plan.clients[n], noisy);
-    for (RequestPlan& one : plan.clients[n].requests) one.origin %= plan.origins;
+    for (RequestPlan& one : plan.clients[n].requests) {
+      one.origin %= plan.origins;
+      for (ResponsePlan& response : one.responses) {
+        if (plan.streams == 0 || response.end != test::ResponseEnd::silent) continue;
+        response.events = 0;  // nothing would end it
+        if (one.method == test::kUpgrade) response.end = test::ResponseEnd::whole;
+      }
+    }
   }
   return plan;
 }

@@ -34,11 +34,12 @@ struct AttemptRecord {
 };
 
 struct RequestRecord {
-  RequestRecord(std::uint32_t number, const RequestPlan& request, const void* asker)
-      : token(token_of(number)), plan(request), client(asker) {}
+  RequestRecord(std::uint32_t number, const RequestPlan& request, const void* asker, bool over_tls)
+      : token(token_of(number)), plan(request), client(asker), secure(over_tls) {}
   const std::string token;
   const RequestPlan& plan;
   const void* const client;
+  const bool secure;   // its origin is an https one
   bool noise = false;  // in the bytes of its client
   std::deque<AttemptRecord> attempts;
   // Observed by the client.
@@ -76,7 +77,8 @@ struct RequestRecord {
 class Account {
  public:
   RequestRecord& add(const RequestPlan& plan, const void* client) {
-    return requests.emplace_back(static_cast<std::uint32_t>(requests.size()), plan, client);
+    return requests.emplace_back(static_cast<std::uint32_t>(requests.size()), plan, client,
+                                 plan.origin >= secure_from && plan.origin < secure_to);
   }
   RequestRecord* find(std::string_view path) {
     const std::size_t at = path.rfind("/r");
@@ -136,6 +138,8 @@ class Account {
     if (one.attempt >= one.attempts.size()) return;
     const ResponsePlan& response = one.attempts[one.attempt].response;
     if (one.method() == "HEAD" || response.status == 204 || response.status == 304) return;
+    if (one.plan.size == 0 && response.size > 1 && outlasts(response))
+      complain(one, one.token + ": a response is whole though its origin was silent for too long");
     if (one.attempts[one.attempt].session && response.size == 0) return;  // complete with its head, whatever follows
     if (one.attempts[one.attempt].session && response.rogue != 0) {
       return complain(one, one.token + ": a response with DATA before its head looks complete");
@@ -161,9 +165,19 @@ class Account {
     if (short_of_one && response.framing == 0 && one.received + 1 < response.size) {
       complain(one, one.token + ": bytes of a truncated response were lost");
     }
-    if (response.end == ResponseEnd::whole && response.status != 0 && one.plan.size == 0) {
+    if (response.end == ResponseEnd::whole && response.status != 0 && one.plan.size == 0 && may_last(response)) {
       complain(one, one.token + ": a whole response was cut");
     }
+  }
+  // ---- silence in the middle of a body ----
+  bool may_be_silent(const ResponsePlan& response) const { return streams && response.events != 0; }
+  bool may_last(const ResponsePlan& response) const {
+    return response.lull == 0 || (!bounded && (2 * response.lull < idle.count() || may_be_silent(response)));
+  }
+  // A reload may treble request.idle_timeout.
+  bool outlasts(const ResponsePlan& response) const {
+    return idle.count() != 0 && response.end == ResponseEnd::whole && response.lull >= 3 * idle.count() + 2000 &&
+           !may_be_silent(response);
   }
   // A client's tunnel ended without a reset.
   void check_tunnel(const RequestRecord& one) {
@@ -192,9 +206,13 @@ class Account {
 
   std::deque<RequestRecord> requests;
   bool noisy_clients = false;
-  bool impatient = false;  // timeouts are short
-  bool repeats = false;    // request.retry_on has every condition
-  bool late = false;       // request.per_try_timeout ends attempts
+  bool impatient = false;                        // timeouts are short
+  bool repeats = false;                          // request.retry_on has every condition
+  bool late = false;                             // request.per_try_timeout ends attempts
+  bool bounded = false;                          // request.timeout ends requests
+  bool streams = false;                          // the profile of the origins is "streaming"
+  std::chrono::milliseconds idle{};              // the first request.idle_timeout; zero: as configured
+  std::uint32_t secure_from = 0, secure_to = 0;  // the https origins
   Instant now{};
   Duration longest_pause{};                      // zero: Retry-After holds no request
   std::uint64_t resumed = 0;                     // commands of the operator that end pauses

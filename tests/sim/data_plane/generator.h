@@ -185,6 +185,30 @@ inline void some_options(Random& random, Plan& plan) {
   }
 }
 
+// Origins that speak both protocols, have several addresses, or stream. These have random numbers of their own, too.
+inline void some_lulls(Random& random, Plan& plan) {
+  plan.streams = 1;
+  plan.patience = 1001 + 2 * pick(random, 1000);
+  for (ClientPlan& client : plan.clients) {
+    for (RequestPlan& one : client.requests) {
+      for (ResponsePlan& response : one.responses) {
+        if (one.method == kUpgrade && response.end == ResponseEnd::silent) response.end = ResponseEnd::whole;
+        response.events = response.end == ResponseEnd::silent ? 0 : pick(random, 2);  // nothing would end it
+        if (chance(random, 40)) response.lull = chance(random, 70) ? 3 * plan.patience + 3000 : plan.patience / 3;
+      }
+    }
+  }
+}
+inline void some_origins(Random& random, Plan& plan) {
+  if (chance(random, 15)) plan.both = pick(random, plan.origins - plan.h2 + 1);
+  if (plan.both != 0) plan.alpn = chance(random, 20) ? 100 : 10 + pick(random, 90);
+  if (plan.patience == 0 && plan.tries == 0 && chance(random, 8)) {
+    plan.addresses = 2 + pick(random, 3);
+    if (plan.classes == 0 && plan.orders == 0) plan.orders = 20 + pick(random, 100);
+  }
+  if (plan.addresses == 0 && plan.tries == 0 && chance(random, 4)) some_lulls(random, plan);
+}
+
 inline Plan plan_of(std::uint64_t seed) {
   Random random(seed * 2 + 1);
   Plan plan;
@@ -236,6 +260,8 @@ inline Plan plan_of(std::uint64_t seed) {
   if (chance(random, 2)) some_parallel(random, plan);
   Random others(seed * 2);
   some_options(others, plan);
+  Random origins(~seed);
+  some_origins(origins, plan);
   return plan;
 }
 

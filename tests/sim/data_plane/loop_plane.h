@@ -24,6 +24,7 @@
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/health/address_monitor.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/upstream_context.h"
 #include "tests/sim/data_plane/virtual_wire.h"
@@ -81,6 +82,8 @@ class LoopPlane final : public proxy::ClientOwner,
     }
     bury();
   }
+  void watch_addresses() LOOP_ONLY { addresses_.start(); }
+  void stop_watching() LOOP_ONLY { addresses_.stop(); }
   void on_reload() LOOP_ONLY { router_.forget(); }
   void cancel_dials() LOOP_ONLY { dialer_.cancel_all(); }
   // Closed clients are destroyed when none of their code runs any more.
@@ -142,6 +145,7 @@ class LoopPlane final : public proxy::ClientOwner,
   proxy::Router router_;
   proxy::CrossLoopStreams streams_;
   const proxy::UpstreamContext upstream_;
+  proxy::AddressMonitor addresses_{upstream_, resolver_};
   proxy::Dialer dialer_;
   proxy::LeakLog leaks_;
   proxy::OverloadState overload_;

@@ -33,6 +33,8 @@ struct ResponsePlan {
   std::uint32_t stops_reading = 0;  // 1: the origin reads nothing after the request's head
   std::uint32_t kind = 0;           // of the interim heads, an index of kInterim
   std::uint32_t pause = 0;          // seconds of Retry-After; 0: none
+  std::uint32_t lull = 0;           // milliseconds without a byte, in the middle of the body
+  std::uint32_t events = 0;         // 1: text/event-stream
 };
 // With 103 twice: it is the usual one.
 inline constexpr std::uint32_t kInterim[] = {103, 100, 102, 199, 103};
@@ -97,8 +99,12 @@ struct Plan {
   // protocol's; wide: of the connections to them, likewise. cools: Retry-After holds requests; repeats:
   // request.retry_on has every condition. tries: request.per_try_timeout, in milliseconds; pieces: of the header blocks
   // of HTTP/2 origins, as of clients.
+  // both: so many origins after those speak both protocols over TLS, of which a dial chooses HTTP/2 in `alpn` percent.
+  // addresses: of each origin, which come, go and fail; 0, 1: none is known. streams: 1: profile = "streaming".
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
-                classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0;
+                classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0, both = 0, alpn = 0,
+                addresses = 0, streams = 0;
+  bool speaks_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
 };
@@ -108,7 +114,7 @@ template <class Visit>
 void each_number(ResponsePlan& one, const Visit& visit) {
   for (std::uint32_t* number :
        {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end, &one.rogue, &one.trailers,
-        &one.asks, &one.auth, &one.fields, &one.stops_reading, &one.kind, &one.pause}) {
+        &one.asks, &one.auth, &one.fields, &one.stops_reading, &one.kind, &one.pause, &one.lull, &one.events}) {
     visit(*number);
   }
 }
@@ -128,9 +134,9 @@ void each_number(ClientPlan& one, const Visit& visit) {
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number :
-       {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders, &one.patience, &one.classes,
-        &one.window, &one.wide, &one.cools, &one.repeats, &one.tries, &one.pieces}) {
+  for (std::uint32_t* number : {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders,
+                                &one.patience, &one.classes, &one.window, &one.wide, &one.cools, &one.repeats,
+                                &one.tries, &one.pieces, &one.both, &one.alpn, &one.addresses, &one.streams}) {
     visit(*number);
   }
 }

@@ -42,6 +42,8 @@ class PlaneHistory {
         if (!world_.links.empty()) PlaneWorld::play(some(world_.links), some_bytes());
         return;
       case 6:
+        if (world_.many_addresses() && chance(random, 4)) world_.toggle_address();
+        if (world_.many_addresses() && chance(random, 5)) world_.pass(std::chrono::milliseconds(pick(random, 900)));
         if (chance(random, 5)) world_.pass(std::chrono::milliseconds(pick(random, 100)));
         return;
       default:

@@ -16,81 +16,19 @@
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
 #include "tests/sim/data_plane/memory_check.h"
+#include "tests/sim/data_plane/names.h"
 #include "tests/sim/data_plane/pause_check.h"
-#include "tests/sim/data_plane/scripted_client.h"
-#include "tests/sim/data_plane/scripted_h2_client.h"
-#include "tests/sim/data_plane/scripted_h2_origin.h"
-#include "tests/sim/data_plane/scripted_origin.h"
+#include "tests/sim/data_plane/plane_parts.h"
 #include "tests/sim/data_plane/share_check.h"
 #include "tests/sim/data_plane/turn_check.h"
 
 namespace carpool::test {
 
-// A connection to an origin, from its dial to its close.
-struct OriginLink {
-  OriginLink(Account& account, std::size_t room) : wire(room), origin(account, wire) {}
-  VirtualWire wire;
-  ScriptedOrigin origin;
-  pool::Destination* destination = nullptr;
-  std::unique_ptr<ScriptedH2Origin> h2;    // in place of `origin`
-  std::unique_ptr<ScriptedTunnel> tunnel;  // likewise, for CONNECT
-  // The origin's end.
-  bool read(std::size_t most) { return h2 ? h2->read(most) : tunnel ? tunnel->read(most) : origin.read(most); }
-  bool reset_when_sent() {
-    return h2 ? h2->reset_when_sent() : tunnel ? tunnel->reset_when_sent() : origin.reset_when_sent();
-  }
-  std::unique_ptr<proxy::H2Connection> greeting;  // during the handshake
-  std::unique_ptr<pool::Reservation> place;       // while it is dialed
-  proxy::Connection* connection = nullptr;        // afterwards; null: closed
-  exec::LoopId loop = 0;                          // that watches it
-  std::uint32_t index = 0, generation = 0;
-};
-
-struct ClientSeat {
-  ClientSeat(const ClientPlan& plan, Account& account, std::size_t room, exec::LoopId on)
-      : owned(make(plan, account, room)), client(*owned), loop(on) {}
-  static std::unique_ptr<PlaneClient> make(const ClientPlan& plan, Account& account, std::size_t room) {
-    if (plan.h2 != 0) return std::make_unique<ScriptedH2Client>(plan, account, room);
-    return std::make_unique<ScriptedClient>(plan, account, room);
-  }
-  const std::unique_ptr<PlaneClient> owned;
-  PlaneClient& client;
-  exec::LoopId loop;
-};
-
-inline void set_patience(proxy::config::Config& config, std::uint32_t patience) {
-  if (patience == 0) return;
-  config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(patience);
-  // An odd number leaves the request to the deadlines of the single steps.
-  config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
-}
-inline constexpr Duration kLongestPause = std::chrono::seconds(2);
-inline proxy::config::Config plane_config(const Plan& plan) {
-  proxy::config::Config config;
-  config.workers = std::clamp(plan.loops, 1U, 4U);
-  config.pool.size = std::max(1U, plan.size);
-  config.pool.max_waiting = 64;
-  if (plan.classes != 0) config.pool.classes = {"urgent", "usual"};
-  config.pool.cool_down = plan.cools != 0;
-  config.pool.max_cool_down = kLongestPause;
-  config.request.per_try_timeout = std::chrono::milliseconds(plan.tries);
-  if (plan.repeats != 0) config.request.retry_on = {"503", "409", "reset", "connect-failure"};
-  set_patience(config, plan.patience);
-  for (std::uint32_t n = 0; n < plan.h2; ++n) {
-    proxy::config::OriginSettings& origin = config.origins.emplace_back();
-    origin.origin = *pool::parse_origin("http://o" + std::to_string(n) + ".test");
-    origin.pool = config.pool;
-    origin.request = config.request;
-    origin.upstream.protocols = {"h2"};
-  }
-  return config;
-}
-
 class PlaneWorld final : public pool::Environment {
  public:
   explicit PlaneWorld(const Plan& plan)
       : plan_(plan),
-        settings_(plane_config(plan)),
+        settings_(named(plane_config(plan))),
         random(plan.seed),
         registry_(loops_of(plan), 10),
         policy_(std::move(*proxy::net::EgressPolicy::make(settings_.egress))),
@@ -99,6 +37,11 @@ class PlaneWorld final : public pool::Environment {
     account.impatient = plan.patience != 0;
     account.repeats = plan.repeats != 0;
     account.late = plan.tries != 0;
+    account.streams = plan.streams != 0;
+    account.bounded = plan.patience != 0 && plan.patience % 2 == 0;
+    account.idle = std::chrono::milliseconds(plan.patience);
+    account.secure_from = plan.h2;
+    account.secure_to = plan.h2 + plan.both;
     account.now = now;
     account.longest_pause = plan.cools != 0 ? kLongestPause : Duration::zero();
     listen_.half_close = proxy::config::kUnlimited;
@@ -114,6 +57,9 @@ class PlaneWorld final : public pool::Environment {
       const HeldMemory::Proxy proxy;
       planes[on]->accept(seat.client.wire);
     }
+    if (!names_.many()) return;
+    const HeldMemory::Proxy proxy;
+    for (const auto& plane : planes) plane->watch_addresses();
   }
   PlaneWorld(const PlaneWorld&) = delete;
   PlaneWorld& operator=(const PlaneWorld&) = delete;
@@ -126,8 +72,10 @@ class PlaneWorld final : public pool::Environment {
   void dial(pool::Destination& destination, pool::Reservation reservation) override {
     const HeldMemory::Peer peer;
     OriginLink& link = links.emplace_back(account, plan_.room);
-    ++account.dials;
     const proxy::OriginRuntime* const origin = origins_->of(destination);
+    const bool ahead = reservation.cause() == pool::OpenCause::spread;
+    account.dials += ahead ? 0 : 1;
+    if (ahead && origin != nullptr) names_.check_spread(*origin, links, now);
     if (origin != nullptr && !origin->protocols.h1 && reservation.kind() == pool::ProtocolMask::h1_only)
       account.complain("an origin that speaks HTTP/2 alone is dialed for HTTP/1.1");
     link.destination = &destination;
@@ -205,12 +153,16 @@ class PlaneWorld final : public pool::Environment {
   // The oracles that inspect the proxy after each turn.
   void watch() LOOP_ONLY {
     Holders holders;
-    for (const proxy::OriginRuntime* origin : origins_->all()) pauses_.look(*origin->destination, now);
+    for (const proxy::OriginRuntime* origin : origins_->all()) {
+      pauses_.look(*origin->destination, now);
+      names_.look(*origin, links, now);
+    }
     for (const auto& one : planes) {
       one->each_exchange([&](const proxy::Exchange& exchange) LOOP_ONLY {
         turns_.see(exchange);
         shares_.see(exchange);
         pauses_.see(exchange, now);
+        names_.see(exchange, links);
         const bool runs = exchange.state() != proxy::ExchangeState::idle;
         holders.exchanges += runs ? 1 : 0;
         holders.streams += runs && exchange.info().origin != nullptr && exchange.info().origin->protocols.h2 ? 1 : 0;
@@ -253,13 +205,16 @@ class PlaneWorld final : public pool::Environment {
     if (kind == 1) destination.drain(now);
     if (kind == 2) resume(destination);
     if (kind == 3) destination.reconnect(now);
-    if (kind == 4) reload();
+    if (kind == 4) {
+      names_.rename(random);
+      reload();
+    }
     plane.loop.leases().end_event();
   }
   // Changes the sizes of the pools, in force at once; running loops keep pointers to the earlier configurations.
   void reload() LOOP_ONLY {
     const HeldMemory::Peer peer;  // the loops keep no copy of it
-    proxy::config::Config& fresh = reloads_.emplace_back(plane_config(plan_));
+    proxy::config::Config& fresh = reloads_.emplace_back(named(plane_config(plan_)));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
     if (plan_.patience != 0) set_patience(fresh, plan_.patience + 2 * pick(random, plan_.patience));
@@ -267,6 +222,8 @@ class PlaneWorld final : public pool::Environment {
     for (proxy::config::OriginSettings& origin : fresh.origins) {
       origin.pool = fresh.pool;
       origin.request = fresh.request;
+      if (origin.upstream.protocols.size() == 2 && chance(random, 20))
+        origin.upstream.protocols.erase(origin.upstream.protocols.begin() + pick(random, 2));
     }
     cap_ = std::max(cap_, fresh.pool.size);
     auto prepared = origins_->prepare(fresh);
@@ -281,8 +238,12 @@ class PlaneWorld final : public pool::Environment {
   void resume_all() {
     exec::assume_on_loop();
     here_ = 0;
-    for (const proxy::OriginRuntime* origin : origins_->all()) resume(*origin->destination);
+    names_.raise_all();
+    for (pool::Destination* const one : destinations()) resume(*one);
   }
+  // Addresses of origins begin or end to refuse connections.
+  bool many_addresses() const { return names_.many(); }
+  void toggle_address() { names_.toggle(random); }
 
   // Delivers everything in flight and runs every loop until nothing more happens, without advancing time.
   bool calm_down() {
@@ -307,12 +268,11 @@ class PlaneWorld final : public pool::Environment {
     return moved;
   }
   std::string audit() {
-    for (const OriginLink& link : links) {
-      const auto seen = link.destination->snapshot(now);
+    for (const pool::Destination* const one : destinations()) {
+      const auto seen = one->snapshot(now);
       if (seen.opened_total() - seen.closed_total() != seen.alive()) return "the ledger does not balance";
       if (seen.alive() > cap_) return "the cap of connections is exceeded";
-      if (std::string wrong = link.destination->audit().text(); !wrong.empty()) return wrong;
-      if (plan_.origins <= 1) break;
+      if (std::string wrong = one->audit().text(); !wrong.empty()) return wrong;
     }
     return origins_->directory().audit().text();
   }
@@ -327,7 +287,8 @@ class PlaneWorld final : public pool::Environment {
   }
   std::uint64_t lent() {
     std::uint64_t lent = 0;
-    for (const proxy::OriginRuntime* origin : origins_->all()) lent += origin->destination->snapshot(now).leases();
+    for (const pool::Destination* const one : destinations()) lent += one->snapshot(now).leases();
+    for (const proxy::OriginRuntime* origin : origins_->all()) names_.check_end(*origin, now);
     return lent;
   }
   // Closes all clients and connections.
@@ -336,6 +297,7 @@ class PlaneWorld final : public pool::Environment {
     exec::assume_on_loop();
     for (exec::LoopId n = 0; n < planes.size(); ++n) {
       here_ = n;
+      planes[n]->stop_watching();
       planes[n]->close_all();
       planes[n]->cancel_dials();
     }
@@ -350,6 +312,18 @@ class PlaneWorld final : public pool::Environment {
 
  private:
   static exec::LoopId loops_of(const Plan& plan) { return static_cast<exec::LoopId>(std::clamp(plan.loops, 1U, 4U)); }
+  proxy::config::Config named(proxy::config::Config config) const {
+    names_.name(config);
+    return config;
+  }
+  // All that ever had a connection.
+  std::vector<pool::Destination*> destinations() const {
+    std::vector<pool::Destination*> all;
+    for (const OriginLink& link : links) {
+      if (std::find(all.begin(), all.end(), link.destination) == all.end()) all.push_back(link.destination);
+    }
+    return all;
+  }
   static Noise noise_of(const NoisePlan& plan) { return {plan.at, plan.drop, plan.byte, plan.repeat}; }
   bool tell_client(LoopPlane& plane, ClientSeat& seat) LOOP_ONLY {
     VirtualWire& wire = seat.client.wire;
@@ -410,16 +384,31 @@ class PlaneWorld final : public pool::Environment {
     if (!*greeted) return true;
     const auto place = std::move(link.place);
     link.connection = link.greeting.get();
+    if (link.peer) {
+      link.greeting->track_address(*origin.address_set, *link.peer);
+      names_.opened(origin, *link.peer);
+    }
     link.greeting->assign_slot(link.index, link.generation);
     link.destination->dialed(std::move(*place), std::move(link.greeting), now);
     return true;
   }
+  // A dial has two steps if the origin has several addresses: the first one orders them.
   bool end_dial(OriginLink& link) LOOP_ONLY {
-    if (stopped_ || (!link.greeting && chance(random, plan_.failing))) {
-      return fail_dial(link, {FaultKind::connect_refused, Side::upstream, "refused"});
+    proxy::OriginRuntime* const origin = origins_->of(*link.destination);
+    if (names_.many() && link.tries.empty() && !stopped_ && !origin->pinned.empty()) {
+      link.tries = names_.order(*origin, links, now);
+      return true;
     }
-    if (proxy::OriginRuntime* const origin = origins_->of(*link.destination); origin->protocols.h2)
-      return greet(link, *origin);
+    const bool refused = stopped_ || (!link.greeting && chance(random, plan_.failing));
+    if (!link.tries.empty() && !link.peer) link.peer = names_.reach(*origin, link.tries, refused, now);
+    if (refused || (!link.tries.empty() && !link.peer))
+      return fail_dial(link, {FaultKind::connect_refused, Side::upstream, "refused"});
+    if (origin->protocols.h2) {
+      if (!link.chose_h2) link.chose_h2 = choose_h2(link, *origin);
+      if (*link.chose_h2) return greet(link, *origin);
+      if (link.place->kind() == pool::ProtocolMask::h2_only)
+        return fail_dial(link, {FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2"});
+    }
     if (link.destination->origin().scheme == pool::Scheme::tcp) {
       link.tunnel = std::make_unique<ScriptedTunnel>(account, link.wire);
     }
@@ -428,8 +417,16 @@ class PlaneWorld final : public pool::Environment {
     dialed.transport = std::make_unique<VirtualTransport>(link.wire);
     auto made = std::make_unique<proxy::Connection>(proxy::next_connection_id(), std::move(dialed), now);
     link.connection = made.get();
+    if (link.peer) made->track_address(*origin->address_set, *link.peer);
+    if (link.peer) names_.opened(*origin, *link.peer);
     link.destination->dialed(std::move(*place), std::move(made), now);
     return true;
+  }
+  // The protocol that ALPN selects, which differs from dial to dial.
+  bool choose_h2(const OriginLink& link, const proxy::OriginRuntime& origin) {
+    if (!origin.protocols.h1) return true;
+    if (link.place->kind() == pool::ProtocolMask::any) return chance(random, plan_.alpn);
+    return link.place->kind() == pool::ProtocolMask::h2_only && chance(random, 90);
   }
   void drain() {
     for (bool moved = true; moved;) {
@@ -443,6 +440,7 @@ class PlaneWorld final : public pool::Environment {
   ShareCheck shares_{account};
   PauseCheck pauses_{account, plan_.cools != 0 ? kLongestPause : Duration::zero()};
   MemoryCheck memory_{account};
+  Names names_{account, plan_};
   proxy::config::Config settings_;
   proxy::config::Listen listen_;
   std::list<proxy::config::Config> reloads_;

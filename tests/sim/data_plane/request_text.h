@@ -45,7 +45,7 @@ inline RequestText body_text(const RequestRecord& one) {
 }
 inline std::string head_text(const RequestRecord& one, bool again) {
   const std::string host = "o" + std::to_string(one.plan.origin) + ".test";
-  std::string text = one.method() + " http://" + host + "/" + one.token +
+  std::string text = one.method() + (one.secure ? " https://" : " http://") + host + "/" + one.token +
                      (one.plan.version == 0 ? " HTTP/1.1" : " HTTP/1.0") + "\r\nHost: " + host +
                      "\r\nX-Of: " + one.token + "\r\nX-Proof: " + proof_of(one.token) + "\r\n";
   if (one.plan.method == kUpgrade) text += "Connection: Upgrade\r\nUpgrade: marks\r\n";

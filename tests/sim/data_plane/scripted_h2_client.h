@@ -104,7 +104,7 @@ class ScriptedH2Client final : public PlaneClient {
     const bool connect = one.plan.method == kConnect, counted = one.body_size() != 0 && one.plan.chunked == 0;
     const std::string host = connect ? name + ":443" : name;
     std::vector<nghttp2_nv> head{field(":method", method), field(":authority", host)};
-    if (!connect) head.insert(head.end(), {field(":scheme", "http"), field(":path", path)});
+    if (!connect) head.insert(head.end(), {field(":scheme", one.secure ? "https" : "http"), field(":path", path)});
     if (one.plan.method == kUpgrade) head.push_back(field(":protocol", "marks"));
     const std::string proof = proof_of(one.token);
     if (!connect) head.insert(head.end(), {field(kMarkField, one.token), field(kProofField, proof)});

@@ -52,6 +52,7 @@ class ScriptedH2Origin {
     if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0 && !wire_.noisy()) {
       account_.complain("an origin received bytes that are no HTTP/2");
     }
+    go_on();
     return send() || !bytes.empty();
   }
   bool reset_when_sent() {
@@ -70,9 +71,26 @@ class ScriptedH2Origin {
     std::size_t sent = 0;
     std::uint32_t error = 0;  // 0: the body is complete
     bool answered = false, silent = false;
-    bool tail = false;    // the request's trailers came
-    std::string trailer;  // of the response
+    bool tail = false;                // the request's trailers came
+    std::string trailer;              // of the response
+    std::size_t pause_at = SIZE_MAX;  // of its body
+    bool pauses = false;
+    Instant goes_on_at{};
   };
+
+  // Bodies in a lull go on when the proxy has received what came before and the time has passed.
+  void go_on() {
+    if (!wire_.flying.empty()) return;
+    for (auto& [id, stream] : streams_) {
+      if (!stream.pauses) continue;
+      const Duration lull = std::chrono::milliseconds(stream.request->attempts[stream.attempt].response.lull);
+      if (stream.goes_on_at == Instant{}) stream.goes_on_at = account_.now + lull;
+      if (account_.now < stream.goes_on_at) continue;
+      stream.pauses = false;
+      stream.pause_at = SIZE_MAX;
+      nghttp2_session_resume_data(session_, id);
+    }
+  }
 
   bool send() {
     if (std::exchange(leaves_, false)) {  // here only: a stream that was received meanwhile is processed
@@ -176,6 +194,8 @@ class ScriptedH2Origin {
       if (!stream.body.empty()) stream.body.pop_back();
       stream.error = NGHTTP2_INTERNAL_ERROR;
     }
+    if (plan.lull != 0 && plan.end == ResponseEnd::whole && stream.body.size() > 1)
+      stream.pause_at = stream.body.size() / 2;
     stream.silent = plan.end == ResponseEnd::silent;
     if (stream.silent) stream.body.pop_back();
     if (plan.trailers != 0 && plan.framing != 0 && !bare) stream.trailer = mark;
@@ -185,6 +205,8 @@ class ScriptedH2Origin {
     std::vector<nghttp2_nv> head{field(":status", status), field(kMarkField, mark)};
     if (counted) head.push_back(field("content-length", length));
     if (!pad.empty()) head.push_back(field(kPadField, pad));
+    const std::string type = "text/event-stream";
+    if (plan.events != 0) head.push_back(field("content-type", type));
     const std::string pause = std::to_string(plan.pause);
     if (plan.pause != 0) head.push_back(field("retry-after", pause));
     nghttp2_data_provider body{};
@@ -214,7 +236,9 @@ class ScriptedH2Origin {
   static ssize_t read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* to, std::size_t most,
                            std::uint32_t* flags, nghttp2_data_source* source, void*) {
     Stream& stream = *static_cast<Stream*>(source->ptr);
-    const std::size_t size = std::min(most, stream.body.size() - stream.sent);
+    const std::size_t size = std::min(most, std::min(stream.pause_at, stream.body.size()) - stream.sent);
+    stream.pauses = size == 0 && stream.sent == stream.pause_at;
+    if (stream.pauses) return NGHTTP2_ERR_DEFERRED;
     std::memcpy(to, stream.body.data() + stream.sent, size);
     stream.sent += size;
     if (stream.sent != stream.body.size()) return static_cast<ssize_t>(size);

@@ -2,7 +2,9 @@
 // that carry the request's mark.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tests/sim/data_plane/account.h"
 #include "tests/sim/data_plane/message_reader.h"
@@ -25,7 +27,7 @@ class ScriptedOrigin {
     account_.log_bytes(bytes);
     if (!bytes.empty() && (!wire_.ended || switched_)) reader_.feed(bytes, *this);
     const bool end = switched_ && tunnel_.read(0);
-    return !bytes.empty() || end;
+    return go_on() || !bytes.empty() || end;
   }
   // A connection that is to be reset is reset once the earlier bytes have arrived.
   bool reset_when_sent() {
@@ -62,6 +64,7 @@ class ScriptedOrigin {
     credentials_ = head.field("authorization").starts_with("Negotiate");
     account_.check_pad(*current_, current_->plan.fields, head.field(kPadField));
     stopped_reading_ = wire_.spoilt = attempt.response.stops_reading != 0 && current_->plan.body_follows();
+    if (!rest_.empty()) account_.complain(*current_, "a connection was used again before its response was whole");
     if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {
       account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
@@ -133,13 +136,35 @@ class ScriptedOrigin {
       wire_.glued = kSurplus.size();
       surplus_ = true;
     }
-    wire_.flying += text;
     resets_ = response.end == ResponseEnd::reset;
-    wire_.ended = !silent && ((cut && !resets_) || response.framing == 2);
+    const bool ends = !silent && ((cut && !resets_) || response.framing == 2);
+    const bool bare = current_->method() == "HEAD" || response.status == 204 || response.status == 304;
+    if (response.lull != 0 && response.end == ResponseEnd::whole && response.size > 1 && response.status != 0 && !bare)
+      return send_with_lull(text, response, ends);
+    wire_.flying += text;
+    wire_.ended = ends;
+  }
+  // The second half of the body comes when the proxy has received the first one and the time has passed.
+  void send_with_lull(const std::string& text, const ResponsePlan& response, bool ends) {
+    const std::size_t first = text.size() - std::min<std::size_t>(text.size(), response.size / 2);
+    wire_.flying.append(text, 0, first);
+    rest_ = text.substr(first);
+    lull_ = std::chrono::milliseconds(response.lull);
+    goes_on_at_ = Instant{};
+    ends_ = ends;
+  }
+  bool go_on() {
+    if (rest_.empty() || !wire_.flying.empty()) return false;
+    if (goes_on_at_ == Instant{}) goes_on_at_ = account_.now + lull_;
+    if (account_.now < goes_on_at_) return false;
+    wire_.flying += std::exchange(rest_, {});
+    wire_.ended = ends_;
+    return true;
   }
   void append_final(std::string& text, const ResponsePlan& response) const {
     text += "HTTP/1.1 " + std::to_string(response.status) + " Text\r\n" + mark();
     if (response.auth != 0) text += "WWW-Authenticate: Negotiate\r\n";
+    if (response.events != 0) text += "Content-Type: text/event-stream\r\n";
     if (response.pause != 0) text += "Retry-After: " + std::to_string(response.pause) + "\r\n";
     if (response.fields != 0) text += "X-Pad: " + marked(current_->token, response.fields) + "\r\n";
     const bool bare = current_->method() == "HEAD" || response.status == 204 || response.status == 304;
@@ -164,9 +189,13 @@ class ScriptedOrigin {
   RequestRecord* current_ = nullptr;
   std::uint32_t served_ = 0;
   std::uint64_t received_ = 0;
-  const void* owner_ = nullptr;   // the client that this connection authenticated
-  bool credentials_ = false;      // in the request, of a connection
-  bool tail_ = false;             // trailers arrived
+  const void* owner_ = nullptr;  // the client that this connection authenticated
+  bool credentials_ = false;     // in the request, of a connection
+  bool tail_ = false;            // trailers arrived
+  std::string rest_;             // of a response, after a lull
+  Duration lull_{};
+  Instant goes_on_at_{};
+  bool ends_ = false;             // FIN follows the rest
   bool stopped_reading_ = false;  // stops reading
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
