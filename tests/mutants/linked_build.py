@@ -1,5 +1,5 @@
-"""The test programs of the release build, linked anew with objects that hold the mutants of their files: only the units of
-these are compiled, so the mutants are in .cc files."""
+"""The test programs of the release build, linked anew with objects that hold the mutants of their files: only the units that
+have a chosen mutant are compiled, with all their mutants, so the mutants are in .cc files."""
 import concurrent.futures
 import hashlib
 import os
@@ -13,8 +13,10 @@ import choice
 
 
 class LinkedBuild:
-    def __init__(self, root, folder, mutants):
+    def __init__(self, root, folder, mutants, chosen=None):
+        """chosen: the numbers of the mutants that will run; None: all."""
         self.root, self.folder, self.mutants = root, folder, mutants
+        self.chosen = {number for number, _ in mutants} if chosen is None else set(chosen)
         self.release = root / "build/release"
 
     def programs_of(self, mutant):
@@ -73,11 +75,12 @@ class LinkedBuild:
         for number, mutant in self.mutants:
             if mutant.killer == program:
                 wanted.setdefault(mutant.path, []).append((number, mutant))
+        needed = {mutant.path for number, mutant in self.mutants if number in self.chosen}
         units = []  # (unit, its command, its mutated files)
         for command in commands:
             if (at := re.search(r" -c (\S+)$", command)) and (unit := Path(at[1])).is_relative_to(self.root):
                 mutated = {path: wanted.pop(path) for path in self.files(unit) if path in wanted}
-                if mutated:
+                if needed.intersection(mutated):
                     units.append((unit, command, mutated))
         if wanted:
             sys.exit("%s is not made of: %s" % (program, ", ".join(wanted)))

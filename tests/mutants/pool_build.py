@@ -13,6 +13,7 @@ UNITS = ("entry_state", "core", "supply", "pending_places", "connection_budget",
          "idle_limit_learner", "operator_commands", "health_lease", "ledger", "slices", "states", "audit", "boundary", "causes", "random", "spread",
          "sizing", "replay_plan", "size_controller", "auto_size")
 COMPILER = ([shutil.which("ccache")] if shutil.which("ccache") else []) + [os.environ.get("CXX", "c++")]
+TOGETHER = 12
 FOLDERS = ("base", "exec", "pool", "tests/explorer", "tests/sim", "tests/unit")
 
 
@@ -41,7 +42,7 @@ class PoolBuild:
         if by_path:
             sys.exit("no such files: " + ", ".join(by_path))
         for old in self.folder.rglob("*.cc"):
-            if old.name != "all.cc" and str(old.relative_to(self.folder)) not in present:
+            if old.parent != self.folder and str(old.relative_to(self.folder)) not in present:
                 old.unlink()
         choice.write(self.folder / "choice.h", choice.HEADER)
         self.sum = told.hexdigest()
@@ -51,11 +52,19 @@ class PoolBuild:
         parts = sorted(p for part in ("pool", "base") for p in (self.folder / part).rglob("*.cc"))
         choice.write(everything, "".join('#include "%s"\n' % p.relative_to(self.folder) for p in parts))
         if program == "unit":
-            return [everything, *(self.folder / ("tests/unit/pool_%s_test.cc" % unit) for unit in UNITS)]
+            return [everything, *self.together(program, [self.folder / ("tests/unit/pool_%s_test.cc" % unit) for unit in UNITS])]
         if program == "sim":
             return [everything, self.folder / "tests/sim/destination_sim.cc"]
-        return [everything, *sorted((self.folder / "tests/explorer").glob("*.cc")), self.folder / "exec/mailbox.cc",
-                self.folder / "exec/parker.cc"]
+        explorer = [*sorted((self.folder / "tests/explorer").glob("*.cc")), self.folder / "exec/mailbox.cc", self.folder / "exec/parker.cc"]
+        return [everything, *self.together(program, explorer)]
+
+    def together(self, program, sources):
+        """Returns few files that include these, as CARPOOL_UNITY does: most of a file's time are the headers."""
+        files = []
+        for at in range(0, len(sources), TOGETHER):
+            files.append(self.folder / ("%s_%d.cc" % (program, at // TOGETHER)))
+            choice.write(files[-1], "".join('#include "%s"\n' % p.relative_to(self.folder) for p in sources[at:at + TOGETHER]))
+        return files
 
     def build(self, name):
         """Returns the command that runs the program."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests against defects that they must detect.
 
-    tests/mutants/run.py [--only REGEX] [--files PATH] [--changed REV] [--sample N --seed TEXT] [--most N] [--alive] [--jobs N] [--list]
+    tests/mutants/run.py [--only REGEX] [--files PATH] [--changed REV] [--sample N --seed TEXT] [--most N] [--jobs N] [--list]
 
 In a copy of the sources each mutant's text becomes a choice between right and wrong, so that one build of each program
 holds all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched; the copy stays
@@ -23,7 +23,6 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import alive  # noqa: E402
 import books  # noqa: E402
 import linked_build  # noqa: E402
 import messages  # noqa: E402
@@ -48,12 +47,12 @@ def numbered(paths):
 class Programs:
     """Builds a program when the first mutant needs it."""
 
-    def __init__(self):
+    def __init__(self, chosen):
         self.lock, self.built = threading.Lock(), {}
         folder = ROOT / "build/mutants"
         of_pool = lambda path: path.startswith("pool/")  # noqa: E731
         self.pool = pool_build.PoolBuild(ROOT, folder / "pool", numbered(of_pool))
-        self.linked = linked_build.LinkedBuild(ROOT, folder / "linked", numbered(lambda path: not of_pool(path)))
+        self.linked = linked_build.LinkedBuild(ROOT, folder / "linked", numbered(lambda path: not of_pool(path)), chosen)
 
     def of(self, mutant):
         """The programs that may detect it, the likeliest first, each with its arguments."""
@@ -78,7 +77,7 @@ def complaint(argv, number, limit):
     """Returns the program's failure for this mutant; empty: not detected."""
     try:
         done = subprocess.run(["nice", "-n", "5", *map(str, argv)], cwd=ROOT, text=True, errors="replace", capture_output=True, timeout=limit,
-                              env={**os.environ, "CARPOOL_MUTANT": str(number)},
+                              env={**os.environ, "CARPOOL_MUTANT": str(number), "GTEST_FAIL_FAST": "1"},
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))
     except subprocess.TimeoutExpired:
         return "does not end"
@@ -108,7 +107,7 @@ def changed_since(revision):
 
 def chosen_of(args):
     known = [n for n, mutant in enumerate(MUTANTS, 1) if not mutant.equivalent and re.search(args.only, mutant.name) and
-             mutant.path.startswith(args.files) and (mutant.name in alive.NAMES) == args.alive]
+             mutant.path.startswith(args.files)]
     some = random.Random(args.seed).sample(known, min(args.sample, len(known))) if args.sample else []
     if not args.changed:
         return some or known
@@ -128,7 +127,6 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--files", default="", metavar="PATH", help="those of files whose path begins so")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--alive", action="store_true", help="those of alive.py instead of the others")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     chosen = chosen_of(args)
@@ -137,7 +135,7 @@ def main():
     (ROOT / "build/mutants").mkdir(parents=True, exist_ok=True)
     with open(ROOT / "build/mutants/lock", "w") as lock, concurrent.futures.ThreadPoolExecutor(args.jobs) as executor:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        programs = Programs()
+        programs = Programs(chosen)
         killed = sum(executor.map(lambda n: judge(programs, n), chosen))
     print("%d killed, %d survived" % (killed, len(chosen) - killed))
     return 0 if killed == len(chosen) else 1

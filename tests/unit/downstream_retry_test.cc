@@ -1,6 +1,13 @@
 // Unit tests of retries that an operator asks for: request.retry_on and request.per_try_timeout.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <string>
+
+#include "base/fd.h"
+#include "proxy/telemetry/log.h"
 #include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
@@ -141,6 +148,48 @@ TEST_F(AfterAStatus, AfterAPauseOneRequestGoesAheadAndItsResponseLetsTheOthersGo
   plane_.from_origin(0, kEmpty);
   EXPECT_EQ(0U, first.outgoing.find("HTTP/1.1 200")) << first.outgoing;
   EXPECT_EQ(0U, snapshot().waiting);
+}
+
+// The answer to the request that went ahead counts as soon as its head is here.
+TEST_F(AfterAStatus, TheHeadOfTheFirstAnswerAfterAPauseEndsItForAllAtOnce) {
+  asked();
+  send(client(), kGetRequest);
+  connect();
+  plane_.from_origin(1, kEmpty);
+  ASSERT_EQ(1U, idle());
+  plane_.from_origin(0, "HTTP/1.1 429 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n");
+  for (int n = 0; n < 3; ++n) send(client(), kGetRequest);
+  EXPECT_EQ(3U, snapshot().waiting);
+  origin(0).outgoing.clear();
+  origin(1).outgoing.clear();
+  pool::Destination& destination = *(*plane_.origins->at(*pool::parse_origin("http://a.test")))->destination;
+  plane_.pass(1s);
+  destination.wake(plane_.now);
+  plane_.turn();
+  ASSERT_EQ(2U, snapshot().waiting);
+  const std::size_t asked_first = origin(0).outgoing.empty() ? 1 : 0;
+  plane_.from_origin(asked_first, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n");
+  EXPECT_FALSE(destination.cooling(plane_.now));
+  EXPECT_EQ(1U, snapshot().waiting) << "the other connection serves the next one, though no answer is complete";
+  EXPECT_EQ(1U, dials()) << "and one is dialed for the last one";
+}
+
+TEST_F(AfterAStatus, ARequestThatWasSentAgainIsLoggedThoughFewAreWithTheNumberOfItsRetries) {
+  const Fd file(memfd_create("log", 0));
+  ASSERT_TRUE(log::start({.fd = file.get()}));
+  log::set_access(true, 1000);
+  asked();
+  plane_.from_origin(0, kEmpty);
+  send(client(), kGetRequest);
+  plane_.from_origin(0, kBusy);
+  plane_.from_origin(0, kEmpty);
+  plane_.pass(1s);  // lines are collected for less than that
+  log::stop();
+  log::set_access(false, 1);
+  std::string said(4096, '\0');
+  said.resize(static_cast<std::size_t>(pread(file.get(), said.data(), said.size(), 0)));
+  EXPECT_TRUE(has(said, R"("retries":1,"retried":"status")")) << said;
+  EXPECT_EQ(1, std::count(said.begin(), said.end(), '\n')) << said;
 }
 
 class AfterALateAttempt : public ARetry {

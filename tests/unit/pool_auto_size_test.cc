@@ -149,6 +149,41 @@ TEST_F(AutoSized, ShrinkingClosesIdleConnectionsAtOnceAndLentOnesOnReturn) {
   EXPECT_EQ(audited(), "");
 }
 
+TEST_F(AutoSized, Answers503AndAnswers429EachShrinkIt) {
+  for (const std::uint16_t status : {std::uint16_t{503}, std::uint16_t{429}}) {
+    destination().restore_size(16);
+    const std::vector<TestBorrower*> all = many(8);
+    measure();
+    answered(*all[0], 92, milliseconds(5));
+    answered(*all[0], 8, milliseconds(5), status);
+    measure();
+    EXPECT_EQ(size(), 6U) << status << ": a quarter less than the eight that were in use";
+    EXPECT_EQ(world.resized.back().reason, SizeReason::refused);
+    EXPECT_EQ(world.resized.back().seen.responses, 92U);
+    for (TestBorrower* one : all) one->release();
+  }
+}
+
+TEST_F(AutoSized, ARequestThatIsNotAnsweredInTimeCountsOnce) {
+  destination().restore_size(16);
+  const std::vector<TestBorrower*> all = many(8);
+  measure();
+  for (int n = 0; n < 8; ++n) {
+    destination().note_failure(Fault(FaultKind::response_timeout, Side::upstream, "late"));
+  }
+  answered(*all[0], 92, milliseconds(5));
+  measure();
+  EXPECT_EQ(size(), 6U);
+  EXPECT_EQ(world.resized.at(0).seen.refused, 8U);
+  measure();  // settles
+  answered(*all[0], 100, milliseconds(5));
+  measure();
+  answered(*all[0], 100, milliseconds(5));
+  measure();
+  EXPECT_EQ(size(), 6U) << "they ended before";
+  EXPECT_EQ(world.resized.size(), 1U);
+}
+
 TEST_F(AutoSized, SlowerResponsesTakeAGrowthBack) {
   const std::vector<TestBorrower*> all = grown_to_4();
   measure();  // the effect of the change

@@ -214,9 +214,11 @@ TEST(SizeController, AnOriginThatIsSlowAndHardlyUsedKeepsItsSize) {
   model.origin.at_once = 1000;
   model.run(100, seconds(20));
   const std::uint32_t before = model.size();
+  model.reasons();
   model.origin.service = milliseconds(400);
   model.run(10, seconds(600));
   EXPECT_EQ(model.size(), before);
+  EXPECT_TRUE(model.reasons().empty()) << "no shrink that is taken back later";
 }
 
 TEST(SizeController, BurstsAreServedByTheSizeThatOneOfThemNeeded) {
@@ -313,6 +315,53 @@ TEST(SizeController, AnOriginThatAnsweredBeforeAndDoesNotNowIsGivenNoMore) {
   ASSERT_FALSE(controller.look({}, Instant(seconds(3))));
   EXPECT_FALSE(controller.look(waiting_for_more(0, {}), Instant(seconds(13))));
   EXPECT_EQ(controller.size(), 8U);
+}
+
+TEST(SizeController, AnOriginWhoseLastGrowthIsJudgedAndThatDoesNotAnswerNowIsGivenNoMore) {
+  SizeController controller(4, 64);
+  LoadSample calm = waiting_for_more(100, milliseconds(10));
+  calm.late = 0;
+  ASSERT_FALSE(controller.look(calm, Instant(seconds(1))));
+  EXPECT_FALSE(controller.look(waiting_for_more(0, {}), Instant(seconds(3))));
+  EXPECT_EQ(controller.size(), 4U);
+}
+
+TEST(SizeController, AnOriginThatIsSlowWithTheLeastSizeIsGivenNoMore) {
+  SizeController controller(4, 64);
+  LoadSample calm = waiting_for_more(100, milliseconds(10));
+  calm.late = 0;
+  ASSERT_FALSE(controller.look(calm, Instant(seconds(1))));
+  EXPECT_FALSE(controller.look(waiting_for_more(100, milliseconds(20)), Instant(seconds(3))));
+  EXPECT_FALSE(controller.look(waiting_for_more(10, milliseconds(20)), Instant(seconds(20)))) << "too few to judge";
+  EXPECT_TRUE(controller.look(waiting_for_more(100, milliseconds(14)), Instant(seconds(40))));
+}
+
+TEST(SizeController, AGrowthIsJudgedBeforeTheNextOneAndAShrinkToo) {
+  SizeController controller(4, 64);
+  controller.bounds(4, 64, 8);
+  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
+  EXPECT_FALSE(controller.look(waiting_for_more(10, milliseconds(10)), Instant(seconds(3)))) << "too few to judge";
+  EXPECT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), Instant(seconds(5))));
+  ASSERT_EQ(controller.size(), 32U);
+  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(40)), Instant(seconds(7)))) << "it is taken back";
+  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(40)), Instant(seconds(9)))) << "it shrinks";
+  const std::uint32_t shrunk = controller.size();
+  ASSERT_LT(shrunk, 16U);
+  EXPECT_FALSE(controller.look(waiting_for_more(10, milliseconds(10)), Instant(seconds(200))));
+  EXPECT_EQ(controller.size(), shrunk);
+}
+
+TEST(SizeController, AGrowthThatIsTakenBackHalvesTheNextOneAndOneThatStaysDoublesItAgain) {
+  SizeController controller(4, 256);
+  controller.bounds(4, 256, 8);
+  const auto look = [&controller](int second, int answer) {
+    controller.look(waiting_for_more(100, milliseconds(answer)), Instant(seconds(second)));
+    return controller.size();
+  };
+  EXPECT_EQ(look(1, 10), 16U) << "its double";
+  EXPECT_EQ(look(3, 20), 8U);
+  EXPECT_EQ(look(10, 10), 12U) << "half of it more";
+  EXPECT_EQ(look(12, 10), 24U) << "that stayed: its double again";
 }
 
 TEST(SizeController, OneLateRequestOfAHundredIsTheLeastThatCounts) {
