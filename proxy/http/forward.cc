@@ -41,14 +41,14 @@ void append_fields(TextWriter& out, const Fields& fields, const Keep& keep) {
   if (first != fields.size()) out.add(fields.lines(first, fields.size()));
 }
 
-// Appends "Upgrade: a, b" without h2c, or nothing if no protocol is left.
-bool append_upgrade(TextWriter& out, const Fields& fields) {
+// Appends "Upgrade: a, b", or nothing if no protocol is left. `h2c`: this one, too.
+bool append_upgrade(TextWriter& out, const Fields& fields, bool h2c = false) {
   bool any = false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::upgrade) continue;
     ListReader list(fields[i].value);
     for (std::string_view protocol; list.next(protocol);) {
-      if (iequals(protocol, "h2c")) continue;
+      if (!h2c && iequals(protocol, "h2c")) continue;
       out.add(any ? ", " : "Upgrade: ").add(protocol);
       any = true;
     }
@@ -63,11 +63,14 @@ void append_status_line(TextWriter& out, const ResponseHead& head) {
   out.add("HTTP/1.1 ").add({status, sizeof status}).add(" ").add(head.reason).add("\r\n");
 }
 
-void append_persistence(TextWriter& out, Version client_version, bool close, std::uint32_t keep_alive) {
+// `upgrade`: the head has an Upgrade field.
+void append_persistence(TextWriter& out, Version client_version, bool close, std::uint32_t keep_alive, bool upgrade) {
   if (close) {
-    out.add("Connection: close\r\n");
+    out.add(upgrade ? "Connection: Upgrade, close\r\n" : "Connection: close\r\n");
   } else if (client_version == Version::http10 || keep_alive != 0) {
-    out.add("Connection: keep-alive\r\n");
+    out.add(upgrade ? "Connection: Upgrade, keep-alive\r\n" : "Connection: keep-alive\r\n");
+  } else if (upgrade) {
+    out.add("Connection: Upgrade\r\n");
   }
   if (!close && keep_alive != 0) out.add("Keep-Alive: timeout=").add(std::uint64_t{keep_alive}).add("\r\n");
 }
@@ -91,7 +94,7 @@ std::uint32_t told_keep_alive(Duration idle_timeout) {
 
 void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive) {
   TextWriter text(out);
-  append_persistence(text, client_version, close, keep_alive);
+  append_persistence(text, client_version, close, keep_alive, false);
 }
 
 // A member of Via is "protocol pseudonym comment"; no other word of it resembles one of our pseudonyms.
@@ -154,7 +157,11 @@ void write_response(std::string& to, const ResponseHead& head, const ReplyRules&
   if (rules.upgrade && append_upgrade(out, fields)) {
     out.add("Connection: Upgrade\r\n");
   } else {
-    append_persistence(out, rules.client_version, rules.close, rules.keep_alive);
+    // 426 names the protocols that the origin requires (RFC 9110 §15.5.22); a client of HTTP/1.0 cannot change to one.
+    constexpr int kUpgradeRequired = 426;
+    const bool named =
+        head.status == kUpgradeRequired && rules.client_version == Version::http11 && append_upgrade(out, fields, true);
+    append_persistence(out, rules.client_version, rules.close, rules.keep_alive, named);
   }
   append_framing(out, reply_framing(head, rules), head.length);
   append_via(out, head.version, rules.via_pseudonym);

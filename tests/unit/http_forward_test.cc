@@ -253,6 +253,27 @@ TEST(WriteResponse, PassesASwitchOfProtocols) {
             "Via: 1.1 carpool-1a2b3c4d\r\n\r\n");
 }
 
+// RFC 9110 §15.5.22 and §7.8.
+TEST(WriteResponse, Of426NamesTheProtocolsThatTheOriginRequires) {
+  const std::string_view fields = "Upgrade: h2c, websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n";
+  constexpr std::string_view kLine = "HTTP/1.1 426 Upgrade Required";
+  const auto expected = [](std::string_view own) {
+    return std::string("HTTP/1.1 426 Upgrade Required\r\n")
+        .append(own)
+        .append("Content-Length: 0\r\nVia: 1.1 carpool-1a2b3c4d\r\n\r\n");
+  };
+  ReplyRules rules = back();
+  EXPECT_EQ(returned(fields, rules, kLine), expected("Upgrade: h2c, websocket\r\nConnection: Upgrade\r\n"));
+  rules.keep_alive = 50;
+  EXPECT_EQ(returned(fields, rules, kLine),
+            expected("Upgrade: h2c, websocket\r\nConnection: Upgrade, keep-alive\r\nKeep-Alive: timeout=50\r\n"));
+  rules.close = true;
+  EXPECT_EQ(returned(fields, rules, kLine), expected("Upgrade: h2c, websocket\r\nConnection: Upgrade, close\r\n"));
+  EXPECT_EQ(returned("Content-Length: 0\r\n", rules, kLine), expected("Connection: close\r\n"));
+  rules.client_version = Version::http10;
+  EXPECT_EQ(returned(fields, rules, kLine), expected("Connection: close\r\n"));
+}
+
 TEST(WriteInformational, PassesItsFields) {
   std::string out;
   const ResponseHead head =
