@@ -133,7 +133,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the token of the origin (exchange_authorize.cc) ----
   bool has_token() const LOOP_ONLY;
   AttemptState await_token() LOOP_ONLY;
-  bool retry_unauthorized() LOOP_ONLY;
+  std::optional<AttemptState> retry_unauthorized() LOOP_ONLY;
+  void retry_with_another_token() LOOP_ONLY;
 
   // ---- the request travels (exchange_forward.cc) ----
   // `authenticated`: the connection has authenticated this client before.
@@ -165,6 +166,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
   std::optional<AttemptState> retry_status() LOOP_ONLY;
+  AttemptState drop_response(RetryReason reason) LOOP_ONLY;
   void retry_after_end() LOOP_ONLY;
   void on_late_attempt(Fault fault) LOOP_ONLY;
   bool retry_connect(const Fault& fault) LOOP_ONLY;

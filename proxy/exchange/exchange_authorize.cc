@@ -91,24 +91,26 @@ bool Exchange::may_set_fields(http::ForwardRules& rules) {
   return false;
 }
 
-// 401: the origin did nothing for the request (RFC 9110 §15.5.2). Returns true if it is sent once more, with another
-// token.
-bool Exchange::retry_unauthorized() {
+// 401: the origin did nothing for the request (RFC 9110 §15.5.2), which is sent once more with another token. Returns
+// as retry_status().
+std::optional<AttemptState> Exchange::retry_unauthorized() {
   const std::uint64_t sent = attempt_->token;
-  if (sent == 0 || !info_.origin->credentials->token()->refuse(sent, context_.loop.now())) return false;
+  if (sent == 0 || !info_.origin->credentials->token()->refuse(sent, context_.loop.now())) return std::nullopt;
   const RetryDecision decision = decide_retry(RequestFate::unauthorized);
-  if (decision.outcome != RetryOutcome::retry) return false;
-  end_lease(pool::CloseCause::error);
+  if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   request_values_->refused_token = sent;
-  ++info_.retries;
-  context_.stats.count_retry(info_.origin->slot, name(decision.reason));
+  return drop_response(decision.reason);
+}
+
+// The connection is not at fault, so a pooled one may serve the next attempt.
+void Exchange::retry_with_another_token() {
+  count_retry(RetryReason::unauthorized);
   if (!has_token()) {
     static_cast<void>(await_token());
-    return true;
+    return;
   }
   enter(ExchangeEvent::retry);
   if (borrow(false) == AttemptState::alive) go_on();
-  return true;
 }
 
 }  // namespace carpool::proxy

@@ -63,13 +63,10 @@ AttemptState Exchange::on_response_head() {
   const bool bound = attempt_->authenticated;
   note_authentication();
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
-  if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
   if (response_.status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
   if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
-  if (info_.origin->retry_on.status(response_.status)) {
-    if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
-  }
+  if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
   if (info_.origin->streaming && is_event_stream(response_)) request_values_->deadlines.allow_silence();
   info_.head_back = context_.loop.now();
   info_.status = response_.status;

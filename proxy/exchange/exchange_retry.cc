@@ -95,9 +95,13 @@ bool ends_soon(const http::ResponseHead& head) {
 }
 }  // namespace
 
-// The response has a status of request.retry_on. Returns nullopt if its client gets this response; otherwise the
-// request is sent once more, now or after the end of this response.
+// The response is a 401 to a token, or has a status of request.retry_on. Returns nullopt if its client gets this
+// response; otherwise the request is sent once more, now or after the end of this response.
 std::optional<AttemptState> Exchange::retry_status() {
+  if (response_.status == 401) {
+    if (const std::optional<AttemptState> authorized = retry_unauthorized()) return authorized;
+  }
+  if (!info_.origin->retry_on.status(response_.status)) return std::nullopt;
   // Another attempt would wait for the origin's pause, or go over a connection that has not authenticated this client.
   if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return std::nullopt;
   const RetryDecision decision = decide_retry(RequestFate::refused_status);
@@ -105,8 +109,14 @@ std::optional<AttemptState> Exchange::retry_status() {
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   const Instant now = context_.loop.now();
   static_cast<Connection&>(*attempt_->lease).note_response(response_.status, now - info_.leased, now);
-  attempt_->dropped = decision.reason;
-  if (ends_soon(response_)) return AttemptState::alive;
+  return drop_response(decision.reason);
+}
+
+// The client does not get this response: the request is sent once more, after the end of a short one. A request that is
+// still being sent would outgrow the buffer from which it is repeated, and its connection is not clean.
+AttemptState Exchange::drop_response(RetryReason reason) {
+  attempt_->dropped = reason;
+  if (ends_soon(response_) && all_received() && !attempt_->authenticated) return AttemptState::alive;
   retry_after_end();
   return AttemptState::over;
 }
@@ -163,6 +173,7 @@ void Exchange::count_retry(RetryReason reason) {
 
 // Begins every attempt except the first. What a stale connection may have caused is tried on a new one.
 void Exchange::retry(RetryReason reason) {
+  if (reason == RetryReason::unauthorized) return retry_with_another_token();
   count_retry(reason);
   enter(ExchangeEvent::retry);
   const bool answered = reason == RetryReason::status || reason == RetryReason::per_try_timeout;

@@ -2,6 +2,7 @@
 import base64
 import concurrent.futures
 import json
+import socket
 import ssl
 import threading
 import urllib.parse
@@ -127,6 +128,53 @@ def test_a_request_is_sent_once_more_with_a_new_token_after_401(scene):
     until(lambda: c.metric("carpool_retries_total", origin=s.origin.url, proof="unauthorized") == 1, what="the count")
     row = until(lambda: next((r for r in c.access_log() if r.get("retries")), None), what="the line")
     assert row["status"] == 200 and row["retries"] == 1
+
+
+@pytest.mark.parametrize("size, connections", [(0, 1), (16384, 1), (16385, 2)])
+def test_the_connection_of_a_401_stays_in_the_pool_if_the_response_is_short(scene, size, connections):
+    s, c = scene()
+
+    def api(exchange):
+        body = exchange.read_body()
+        good = exchange.request.get("authorization") in s.valid
+        exchange.reply(200 if good else 401, body if good else b"x" * size)
+    s.origin.handler = api
+    assert get(c, "/first").status == 200
+    with s.lock:
+        s.valid = set()  # revoked
+    answer = get(c, "/again", "POST", b"body")
+    assert (answer.status, answer.body) == (200, b"body")
+    pool = c.pool(s.origin.url)
+    assert (pool["created"], pool["borrows"]) == (connections, 3), pool
+    row = until(lambda: next((r for r in c.access_log() if r.get("retries")), None), what="the line")
+    assert (row["status"], row["retries"], row["retried"]) == (200, 1, "unauthorized")
+
+
+def test_a_body_that_is_still_arriving_at_a_401_is_sent_whole_with_the_next_token(scene):
+    s, c = scene()
+    assert get(c, "/first").status == 200
+    body = b"0123456789" * 10_000  # more than request.replay_buffer
+    refused = threading.Event()
+
+    def early(exchange):
+        if exchange.request.get("authorization") in s.valid:
+            return s.api(exchange)
+        exchange.send(b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n")
+        refused.set()
+        exchange.read_body()
+        return exchange.send(b"no")
+    s.origin.handler = early
+    with s.lock:
+        s.valid = set()
+    with socket.create_connection(c.address, 30) as client:
+        client.sendall(b"POST http://api/big HTTP/1.1\r\nHost: api\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:1000])
+        assert refused.wait(20)
+        until(lambda: s.granted == 2, what="another token")
+        client.sendall(body[1000:])
+        answer = b""
+        while not answer.endswith(body[-1000:]):
+            answer += client.recv(65536) or pytest.fail("the connection ended after %r" % answer[:200])
+    assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(body) == 1
 
 
 def test_an_origin_that_accepts_no_token_gets_each_request_twice_at_most(scene):

@@ -95,7 +95,7 @@ MUTANTS = [
     m("the end of a dropped response goes to its client", X + "exchange_retry.cc", "if (attempt_->dropped) {\n    retry_after_end();\n    return AttemptState::over;\n  }", "", PLANE),
     m("a dropped response is read to its end however long", X + "exchange_retry.cc", "head.framing == http::Framing::length && head.length <= kMostBytes",
       "head.framing == http::Framing::length", PLANE),
-    m("a dropped response is never read to its end", X + "exchange_retry.cc", "if (ends_soon(response_)) return AttemptState::alive;", "", PLANE),
+    m("a dropped response is never read to its end", X + "exchange_retry.cc", "if (ends_soon(response_) && all_received() && !attempt_->authenticated) return AttemptState::alive;", "", PLANE),
     m("a dropped response gives the connection that it authenticates to all", X + "exchange_response.cc",
       "if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;",
       "if (!bound) attempt_->authenticated = false; if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;", PLANE),
