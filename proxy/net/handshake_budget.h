@@ -1,5 +1,5 @@
 // HandshakeBudget: the TLS handshakes of one second that a loop computes itself. More of them run as blocking tasks, so
-// they do not delay the other connections of the loop.
+// they do not delay the other connections of the loop; clients of the admin endpoint wait for the next second.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,10 @@ namespace carpool::proxy::net {
 
 class HandshakeBudget {
  public:
+  // Returns true if take() would at `now`.
+  bool has(std::uint32_t most, Instant now) const {
+    return now - second_began_ >= std::chrono::seconds(1) || begun_ < most;
+  }
   // Counts a handshake that begins at `now`. Returns true if it is one of the first `most` of its second.
   bool take(std::uint32_t most, Instant now) {
     if (now - second_began_ >= std::chrono::seconds(1)) {

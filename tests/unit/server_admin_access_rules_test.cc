@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proxy/net/tls/server_context.h"
+
 namespace carpool::proxy::admin {
 namespace {
 
@@ -19,19 +25,28 @@ int status_of(const AdminRequest& request, const Rules& rules) {
   return refused ? refused->status : 0;
 }
 
-TEST(HostGuard, LetsInIpLiteralsLocalhostAndTheConfiguredName) {
+ListenerIdentity certified(std::vector<std::string> names) {
+  tls::ServerSettings settings;
+  settings.names = std::move(names);
+  return std::move(*tls::ServerContext::make(settings));
+}
+
+TEST(HostGuard, LetsInIpLiteralsLocalhostAndTheNamesOfTheCertificate) {
+  const ListenerIdentity own = certified({"other.example", "pod-1.example"});
   for (const char* host : {"127.0.0.1", "127.0.0.1:9901", "10.0.0.7:9901", "[::1]", "[::1]:9901", "[fe80::1]:1",
                            "localhost", "LocalHost:9901", "Pod-1.example:9901"}) {
-    EXPECT_TRUE(host_allowed(host, "pod-1.example")) << host;
+    EXPECT_TRUE(host_allowed(host, own)) << host;
   }
 }
 
 TEST(HostGuard, KeepsOutEveryOtherName) {
+  const ListenerIdentity own = certified({"other.example"});
   for (const char* host :
        {"", ":9901", "evil.example", "evil.example:9901", "localhost.evil.example", "127.0.0.1.evil.example",
         "127.0.0.1:9901@evil.example", "localhost:x", "[::1", "[::1]evil", "[localhost]", "127.1", "0x7f.1",
         "2130706433", "::1", "localhost.", "127.0.0.1 ", "127.0.0.1,evil.example", "pod-1.example"}) {
-    EXPECT_FALSE(host_allowed(host, "")) << host;
+    EXPECT_FALSE(host_allowed(host, nullptr)) << host;
+    EXPECT_FALSE(host_allowed(host, own)) << host;
   }
 }
 
@@ -66,7 +81,7 @@ TEST(ForgeryGuard, RefusesChangesThatAnotherSitesPageAsksFor) {
 
 TEST(ForgeryGuard, KnowsThePagesOfAnEndpointWithTlsByTheirScheme) {
   Rules rules;
-  rules.tls = true;
+  rules.identity = certified({"localhost"});
   AdminRequest request = local("POST", "/quit");
   request.origin = "https://127.0.0.1:9901";
   EXPECT_EQ(status_of(request, rules), 0);

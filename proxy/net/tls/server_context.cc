@@ -1,5 +1,7 @@
 #include "proxy/net/tls/server_context.h"
 
+#include <openssl/x509v3.h>
+
 #include <utility>
 
 #include "proxy/net/tls/certificate.h"
@@ -129,6 +131,12 @@ const std::string& ServerContext::certificate_pem() const {
 }
 const std::string& ServerContext::key_pem() const {
   return impl_->key;
+}
+
+bool ServerContext::names(const std::string& host) const {
+  X509* const own = SSL_CTX_get0_certificate(impl_->context.get());
+  return own != nullptr &&
+         X509_check_host(own, host.data(), host.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1;
 }
 
 std::uint64_t ServerContext::fingerprint() const {

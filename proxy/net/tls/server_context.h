@@ -45,6 +45,8 @@ class ServerContext {
   // The self-signed certificate, which clients use as ca_file. Empty for one from files or from an issuer.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;
+  // Whether the certificate is for this host, by its subjectAltName. Any thread.
+  bool names(const std::string& host) const;
   // The end of a certificate from an issuer.
   std::chrono::system_clock::time_point expires() const;
   // Hash of the contents of the files; 0 for a self-signed certificate.

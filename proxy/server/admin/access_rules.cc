@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "proxy/net/tls/server_context.h"
 #include "proxy/server/admin/index.h"
 
 namespace carpool::proxy::admin {
@@ -48,11 +49,14 @@ bool exempt(std::string_view path) {
 
 }  // namespace
 
-bool host_allowed(std::string_view authority, std::string_view name) {
+// A page of another site that resolves to this address (DNS rebinding) has a Host of its own, and no certificate for
+// it.
+bool host_allowed(std::string_view authority, const ListenerIdentity& identity) {
   const auto host = host_of(authority);
   if (!host || host->empty()) return false;
   if (host->front() == '[') return is_ip(host->substr(1, host->size() - 2), AF_INET6);
-  return is_ip(*host, AF_INET) || same(*host, "localhost") || (!name.empty() && same(*host, name));
+  return is_ip(*host, AF_INET) || same(*host, "localhost") ||
+         (identity != nullptr && identity->names(std::string(*host)));
 }
 
 bool forged(const AdminRequest& request, bool tls) {
@@ -82,8 +86,8 @@ bool token_matches(std::string_view authorization, std::string_view token) {
 std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path) {
   // The metrics listener serves nothing secret and changes nothing, and scrapers address it by a service's name.
   const bool any_host = rules.unix_socket || rules.metrics_only;
-  if (!any_host && !host_allowed(request.host, rules.name)) {
-    return error_response(403, "Host must be an IP address, localhost or the configured name");
+  if (!any_host && !host_allowed(request.host, rules.identity)) {
+    return error_response(403, "Host must be an IP address, localhost or a name of the certificate");
   }
   if (!rules.token.empty() && !exempt(path) && !token_matches(request.authorization, rules.token)) {
     // A browser gets the page, which asks for the token; it holds nothing of this instance.
@@ -93,7 +97,8 @@ std::optional<Response> refusal(const AdminRequest& request, const Rules& rules,
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
     return response;
   }
-  if (forged(request, rules.tls)) return error_response(403, "refused: the request comes from another site");
+  if (forged(request, rules.identity != nullptr))
+    return error_response(403, "refused: the request comes from another site");
   if (rules.metrics_only && !exempt(path)) return error_response(404, "not found");
   return std::nullopt;
 }

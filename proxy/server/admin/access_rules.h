@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "proxy/downstream/listener_identity.h"
 #include "proxy/server/admin/request.h"
 #include "proxy/server/admin/response.h"
 
@@ -17,8 +18,7 @@ namespace carpool::proxy::admin {
 struct Rules {
   bool unix_socket = false;   // there is no Host to check
   bool metrics_only = false;  // [metrics] address: /metrics, /livez, /readyz and nothing else
-  bool tls = false;           // the scheme of its own pages is https
-  std::string name;           // a Host allowed besides IP literals and localhost; may be empty
+  ListenerIdentity identity;  // its certificate's names are hosts besides IP literals and localhost; null: plain text
   std::string token;          // required for every request except those three; empty: not required
 };
 
@@ -44,7 +44,7 @@ class SharedRules {
 // Returns the refusal, or nothing if the request is allowed.
 std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path);
 
-bool host_allowed(std::string_view host, std::string_view name);
+bool host_allowed(std::string_view host, const ListenerIdentity& identity);
 // Returns true for a request that changes something and was sent by another site's page.
 bool forged(const AdminRequest& request, bool tls);
 bool token_matches(std::string_view authorization, std::string_view token);

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "proxy/downstream/listener_identity.h"
 #include "proxy/net/acceptor.h"
+#include "proxy/net/handshake_budget.h"
 #include "proxy/server/admin/access_rules.h"
 
 namespace carpool::proxy {
@@ -38,11 +39,14 @@ class AdminListener final : private net::Acceptor::Owner {
   const admin::SharedRules& rules() const { return rules_; }
 
  private:
+  net::Acceptor::Gate gate() override LOOP_ONLY;
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   bool trusted(int fd) const;
+  exec::Loop& loop_;
   Owner& owner_;
   ListenerIdentity identity_;  // null: plain text
   admin::SharedRules rules_;
+  net::HandshakeBudget handshakes_ LOOP_LOCAL;
   net::Acceptor acceptor_;
 };
 

@@ -1,0 +1,69 @@
+// The listener of the admin endpoint: how many clients may begin a TLS handshake in a second.
+#include "proxy/server/admin/admin_listener.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "proxy/net/tls/server_context.h"
+#include "tests/unit/server_admin_loop.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+class AdminListeners : public testing::Test, public AdminListener::Owner {
+ protected:
+  AdminListeners() {
+    exec::assume_on_loop();
+    EXPECT_TRUE(listener_.open("127.0.0.1:0", std::nullopt));
+  }
+  void on_accept(AdminListener&, Fd) override { ++accepted_; }
+
+  void arrive(int clients) {
+    for (int i = 0; i < clients; ++i) {
+      clients_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const net::Address& address = listener_.address();
+      ASSERT_EQ(::connect(clients_.back().get(), address.get(), address.length()), 0);
+    }
+  }
+  // As many turns as clients, each of which accepts some.
+  void turn() {
+    for (std::size_t i = 0; i < clients_.size(); ++i) loop_.turn();
+  }
+
+  HandLoop loop_;
+  AdminListener listener_{loop_, *this, false};
+  std::vector<Fd> clients_;
+  int accepted_ = 0;
+};
+
+TEST_F(AdminListeners, LetAHundredClientsBeginAHandshakeInASecond) {
+  exec::assume_on_loop();
+  listener_.set_identity(std::move(*tls::ServerContext::make({})));
+  arrive(120);
+  turn();
+  EXPECT_EQ(accepted_, 100);
+  loop_.pass(900ms);
+  turn();
+  EXPECT_EQ(accepted_, 100);
+  loop_.pass(200ms);
+  turn();
+  EXPECT_EQ(accepted_, 120) << "the others have waited, none was closed";
+  arrive(90);
+  turn();
+  EXPECT_EQ(accepted_, 200);
+}
+
+TEST_F(AdminListeners, AcceptAllClientsInPlainText) {
+  arrive(120);
+  turn();
+  EXPECT_EQ(accepted_, 120);
+}
+
+}  // namespace
+}  // namespace carpool::proxy
