@@ -56,5 +56,10 @@ def test_the_command_shows_the_points_of_all_origins_or_of_one_by_its_alias(carp
         assert abs(total - rate[key]) < 0.02, (named, seen)
     done = run(c, "history", "orders", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["origin"] == first.url
+    for unknown in ("http://nobody.example", "https://127.0.0.1:1"):
+        refused = run(c, "history", unknown)
+        assert (refused.returncode, refused.stdout, refused.stderr) == (3, "", "carpool: no pool of %s\n" % unknown), refused
+    spelt = run(c, "history", second.url + "/", "--json")
+    assert spelt.returncode == 0 and json.loads(spelt.stdout)["origin"] == second.url
     refused = run(c, "history", "ordres")
     assert (refused.returncode, refused.stdout) == (3, "") and "did you mean `orders`?" in refused.stderr and refused.stderr.count("\n") == 1

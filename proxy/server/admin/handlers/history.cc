@@ -1,6 +1,9 @@
 #include "proxy/server/admin/handlers/history.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "proxy/server/admin/history.h"
 #include "proxy/server/admin/json.h"
@@ -39,14 +42,26 @@ Json series_of(const History::Past& past) {
           {"open", std::move(open)}};
 }
 
+bool known(const AdminView& view, const std::string& label) {
+  const std::vector<PoolInfo> pools = view.pools();
+  return std::any_of(pools.begin(), pools.end(), [&](const PoolInfo& pool) { return pool.origin == label; }) ||
+         view.declared(label);
+}
+
 }  // namespace
 
 // An origin that has no points yet has empty lists.
 Response history_response(const Call& call) {
   const History* const history = call.view.history();
-  const std::string origin = query_value(call.request.target, "origin").value_or(std::string());
+  std::string origin = query_value(call.request.target, "origin").value_or(std::string());
+  if (!origin.empty()) {
+    const Result<pool::Origin> parsed = pool::parse_origin(origin);
+    if (!parsed) return error_response(400, "not an origin: " + parsed.fault().detail);
+    origin = parsed->label();
+  }
   std::optional<History::Past> past;
   if (history != nullptr) past = history->of(origin, Clock::now());
+  if (!past && !origin.empty() && !known(call.view, origin)) return error_response(404, "no pool of " + origin);
   Json response{{"origin", or_null(origin)}, {"every_seconds", seconds(History::kEvery)}};
   response.update(series_of(past.value_or(History::Past{})));
   return json_response(200, response);
