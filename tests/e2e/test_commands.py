@@ -31,6 +31,8 @@ def test_pools_are_a_table_or_json(used):
     assert lines[1].split()[:4] == [o.url, "1", "1", "0"]
     for same in ("localhost:%d", "http://localhost:%d/"):
         assert run("pools", "--admin", same % c.admin_address[1]).stdout.splitlines()[0] == lines[0]
+    silent = run("pools", "--admin", "nobody.invalid:9901")
+    assert (silent.returncode, silent.stdout) == (2, "") and silent.stderr.startswith("carpool: no answer from nobody.invalid:9901: ")
     as_json = run("--admin", c.admin_text, "--json", "pools")
     assert json.loads(as_json.stdout)["pools"][0]["origin"] == o.url
 

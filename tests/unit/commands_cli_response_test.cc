@@ -99,6 +99,7 @@ TEST(TheHistory, IsATableWithARowForEachPoint) {
 TEST(AResponse, IsShownWithoutTheNamesThatItsMembersHadBefore) {
   EXPECT_EQ(shown_by("overload", R"({"shed_level": "idle", "sheds": "idle", "heap": {"free_bytes": 1, "unused": 1}})"),
             "shed_level  idle\nheap\n  free  1 B\n");
+  EXPECT_EQ(shown_by("advice", R"({"target_seconds": 0.5, "goal_seconds": 0.5})"), "target  500 ms\n");
   EXPECT_EQ(shown_by("overload", R"({"sheds": "idle"})"), "sheds  idle\n") << "of a program before this release";
 }
 

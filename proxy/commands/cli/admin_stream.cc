@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/contents.h"
 #include "base/fd.h"
@@ -41,11 +42,12 @@ std::string host_of(const std::string& host_port) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
-// Resolves a name with the system's resolver; the first address counts.
-Result<net::Address> address_of(const std::string& host_port) {
-  Result<net::Address> address = net::Address::parse(host_port);
+// Resolves a name with the system's resolver.
+Result<std::vector<net::Address>> addresses_of(const std::string& host_port) {
+  const Result<net::Address> address = net::Address::parse(host_port);
+  if (address) return std::vector{reachable(*address)};
   const std::size_t colon = host_port.rfind(':');
-  if (address || host_port.starts_with("unix:") || colon == std::string::npos) return address;
+  if (host_port.starts_with("unix:") || colon == std::string::npos || colon == 0) return address.fault();
   struct Free {
     void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
   };
@@ -56,24 +58,40 @@ Result<net::Address> address_of(const std::string& host_port) {
   const int failed = ::getaddrinfo(host_of(host_port).c_str(), host_port.c_str() + colon + 1, &wanted, &found);
   if (failed != 0) return silent(::gai_strerror(failed));
   const std::unique_ptr<addrinfo, Free> all(found);
-  return net::Address(all->ai_addr, all->ai_addrlen);
+  std::vector<net::Address> addresses;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    addresses.emplace_back(one->ai_addr, one->ai_addrlen);
+  }
+  return addresses;
+}
+
+// Tries each address: a name such as localhost has one of IPv6, too, at which the instance may not listen.
+Result<Fd> connected(const std::vector<net::Address>& addresses, int timeout_seconds) {
+  const timeval limit{timeout_seconds, 0};
+  int error = EADDRNOTAVAIL;
+  for (const net::Address& address : addresses) {
+    Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect()
+    if (socket && ::connect(socket.get(), address.get(), address.length()) == 0) return socket;
+    error = errno;
+  }
+  return silent(reason(error));
 }
 }  // namespace
 
 Result<AdminStream> AdminStream::open(const std::string& host_port, const std::optional<Trust>& trust,
                                       int timeout_seconds) {
-  const Result<net::Address> named = trust ? address_of(host_port) : net::Address::parse(host_port);
-  if (!named) return named.fault();
-  const net::Address address = reachable(*named);
-  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval limit{timeout_seconds, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect()
-  if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) return silent(reason(errno));
-  net::prepare_socket(socket.get());
-  if (!trust) return AdminStream(net::make_plain(std::move(socket)), timeout_seconds);
+  const Result<std::vector<net::Address>> addresses = addresses_of(host_port);
+  if (!addresses) return addresses.fault();
+  Result<Fd> socket = connected(*addresses, timeout_seconds);
+  if (!socket) return socket.take_fault();
+  net::prepare_socket(socket->get());
+  if (!trust) return AdminStream(net::make_plain(std::move(*socket)), timeout_seconds);
   AdminStream stream(nullptr, timeout_seconds);
-  const std::string host = named->ip() && named->wildcard() ? address.host() : host_of(host_port);
-  if (Status begun = stream.begin_tls(std::move(socket), host, *trust); !begun) return begun.take_fault();
+  const Result<net::Address> bound = net::Address::parse(host_port);
+  const bool wildcard = bound && bound->ip() && bound->wildcard();
+  const std::string host = wildcard ? addresses->front().host() : host_of(host_port);
+  if (Status begun = stream.begin_tls(std::move(*socket), host, *trust); !begun) return begun.take_fault();
   return stream;
 }
 

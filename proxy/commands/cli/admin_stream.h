@@ -27,7 +27,7 @@ struct Trust {
 
 class AdminStream {
  public:
-  // `host_port` is an address as in [admin] address; over TLS the host may be a name. The Fault gives the reason.
+  // `host_port` is an address as in [admin] address, or a name and a port. The Fault gives the reason.
   static Result<AdminStream> open(const std::string& host_port, const std::optional<Trust>& trust, int timeout_seconds);
 
   Status send(std::string_view text);

@@ -136,8 +136,6 @@ class Session {
       if (scheme == "https://") instance_.trust = trust_of_flags();
     }
     const bool tls = instance_.trust.has_value();
-    constexpr std::string_view kLocal = "localhost:";
-    if (!tls && address.starts_with(kLocal)) address.replace(0, kLocal.size(), "127.0.0.1:");
     instance_.address = std::move(address);
     for (const char* const flag : {"--cacert", "--client-cert", "--client-key"}) {
       if (!tls && request_.has(flag)) return fail(kWrongUse, std::string(flag) + " needs --admin https://HOST:PORT");

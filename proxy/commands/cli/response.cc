@@ -15,15 +15,16 @@ Json object(const Json& json) {
 
 // Removes members that a response has under a new name too (docs/upgrade.md).
 Json without_old_names(Json response) {
-  constexpr std::array<std::pair<const char*, const char*>, 9> kRenamed{{{"shed_level", "sheds"},
-                                                                         {"reason", "why_not"},
-                                                                         {"explanation", "sentences"},
-                                                                         {"opened", "made"},
-                                                                         {"current", "present"},
-                                                                         {"simulated", "what_if"},
-                                                                         {"free_bytes", "unused"},
-                                                                         {"max", "most"},
-                                                                         {"limit", "share"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 10> kRenamed{{{"shed_level", "sheds"},
+                                                                          {"reason", "why_not"},
+                                                                          {"explanation", "sentences"},
+                                                                          {"opened", "made"},
+                                                                          {"current", "present"},
+                                                                          {"target_seconds", "goal_seconds"},
+                                                                          {"simulated", "what_if"},
+                                                                          {"free_bytes", "unused"},
+                                                                          {"max", "most"},
+                                                                          {"limit", "share"}}};
   if (!response.is_object()) return response;
   for (const auto& [now, before] : kRenamed) {
     if (response.contains(now)) response.erase(before);
