@@ -154,6 +154,17 @@ class Checker {
     const std::string prefix = "admin.";
     identity_is_whole(admin, prefix);
     needs(prefix, admin.client_ca_file, "client_ca_file", admin.cert_file, "cert_file");
+    token_is_private(admin, prefix + "token_file");
+  }
+
+  void token_is_private(const Admin& admin, const std::string& key) {
+    if (!admin.enabled || admin.token_file.empty() || !admin.cert_file.empty()) return;
+    for (const char* const other : {"admin.address", "admin.token_file", "admin.cert_file"}) {
+      if (places_.wrong(other)) return;
+    }
+    if (unix_address(admin.address) || loopback_address(admin.address)) return;
+    reading_.warnings.push_back(at(key, "is set without cert_file, so the token travels in plain text to " +
+                                            in_quotes(admin.address) + ", expected cert_file and key_file"));
   }
 
   void at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most) {
@@ -199,7 +210,8 @@ class Checker {
     identity_is_whole(upstream.tls, tls);
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
     const std::string key = prefix + ".proxy_credentials";
-    if (upstream.proxy.empty() && upstream.proxy_credentials.given() && !places_.wrong(prefix + ".proxy")) {
+    // An origin that is reached directly inherits the credentials.
+    if (upstream.proxy.empty() && places_.given(key) && !places_.wrong(prefix + ".proxy")) {
       error(key, "is set without proxy, expected both or none");
     }
   }

@@ -26,7 +26,7 @@ KEYS = sorted({key for text in TEXTS.values() for row in re.findall(r"^\| .*\|$"
                for key in re.findall(r"`([a-z_]+\.[a-z_.]+)`", row.split(" | ")[1])})
 # Every block of these pages is a whole configuration; blocks of reference pages show single tables.
 WHOLE = [("%s-%d" % (page.stem, n), text) for page in sorted((ROOT / "docs").glob("*.md")) if page.stem in
-         ("quickstart", "applications", "incidents", "tuning", "leaving", "unix-sockets")
+         ("quickstart", "applications", "incidents", "tuning", "leaving", "unix-sockets", "parent-proxy")
          for n, text in enumerate(re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.M | re.S))]
 
 

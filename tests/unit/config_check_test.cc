@@ -86,6 +86,21 @@ TEST(Verification, ThatIsOffIsAWarningWhereItIsWritten) {
   EXPECT_TRUE(reading.warnings[1].line_text().starts_with("c.toml:6:23: origin.upstream.tls.verify: is false, "));
 }
 
+TEST(AdminToken, InPlainTextOffLoopbackIsAWarning) {
+  const std::string rest = "token_file = \"/t\"\n";
+  const Reading plain = read_toml("[admin]\naddress = \"10.0.0.1:9901\"\n" + rest);
+  EXPECT_EQ(errors_of(plain), "");
+  ASSERT_EQ(plain.warnings.size(), 1U);
+  EXPECT_EQ(plain.warnings[0].line_text(),
+            "c.toml:3:14: admin.token_file: is set without cert_file, so the token travels in plain text to "
+            "\"10.0.0.1:9901\", expected cert_file and key_file");
+  for (const char* const safe :
+       {"address = \"127.0.0.1:9901\"\n", "address = \"unix:/a\"\n", "address = \"10.0.0.1:9901\"\nenabled = false\n",
+        "address = \"10.0.0.1:9901\"\ncert_file = \"/c\"\nkey_file = \"/k\"\n"}) {
+    EXPECT_TRUE(read_toml("[admin]\n" + std::string(safe) + rest).warnings.empty()) << safe;
+  }
+}
+
 TEST(ListItems, HaveTheirErrorsWithNumberAndPlace) {
   EXPECT_EQ(errors("[egress]\ndeny = [\n  \"10.0.0.0/8\",\n  \"10.0.0.0/33\",\n  7,\n  \"a.*\",\n]\n"),
             "c.toml:4:3: egress.deny: item 2: the prefix is not a number up to 32, expected \"*.example.com\", "
