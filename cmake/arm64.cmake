@@ -1,5 +1,5 @@
 # Cross-compiles for arm64 with Debian's compiler and the arm64 libraries installed beside the native ones
-# (`deploy/setup --cross` installs both): cmake --preset arm64
+# (`deploy/setup --image arm64` installs both): cmake --preset arm64
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

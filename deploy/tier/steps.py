@@ -1,6 +1,7 @@
 """The steps of deploy/test, cheap ones first."""
 import json
 
+import arm64_units
 import attacks
 import chart
 import cost
@@ -88,6 +89,7 @@ ALL = [
     Step("format", "clang-format", lint.formatted),
     Step("build", "release build, warnings are errors", build("release")),
     Step("unit", "unit tests, release", units.run("release"), PROGRAM_PATH),
+    Step("unit-arm64", "unit tests for arm64, cross-compiled and run by qemu", arm64_units.run, full_only=True),
     Step("explorer", "every order of a few threads in pool and execution, within bounds", proof.explorer, PROGRAM_PATH),
     Step("mutants", "defects of the pool and of execution that the tests must notice", proof.mutants, PROGRAM_PATH),
     Step("example", "the pool used alone", proof.example, PROGRAM_PATH),

@@ -55,12 +55,12 @@ def counts(report, name):
     return Outcome(data["tests"] - failed - skipped, failed, skipped, ", ".join(bad[:5]))
 
 
-def one(log, program, preset, prefix):
+def one(log, program, preset, prefix, *more):
     name = program.name
     report = LOGS / ("unit-%s-%s.json" % (preset, name))
     report.unlink(missing_ok=True)
     try:
-        status = log.run(*prefix, program, "--gtest_brief=1", "--gtest_output=json:%s" % report, limit=LIMIT,
+        status = log.run(*prefix, program, "--gtest_brief=1", "--gtest_output=json:%s" % report, *more, limit=LIMIT,
                          env=ENVIRONMENT.get(preset))
     except TooLate as late:
         return Outcome(failed=1, note=str(late))
