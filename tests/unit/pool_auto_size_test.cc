@@ -157,7 +157,7 @@ TEST_F(AutoSized, Answers503AndAnswers429EachShrinkIt) {
     answered(*all[0], 92, milliseconds(5));
     answered(*all[0], 8, milliseconds(5), status);
     measure();
-    EXPECT_EQ(size(), 6U) << status << ": a quarter less than the eight that were in use";
+    ASSERT_EQ(size(), 6U) << status << ": a quarter less than the eight that were in use";
     EXPECT_EQ(world.resized.back().reason, SizeReason::refused);
     EXPECT_EQ(world.resized.back().seen.responses, 92U);
     for (TestBorrower* one : all) one->release();
@@ -173,7 +173,7 @@ TEST_F(AutoSized, ARequestThatIsNotAnsweredInTimeCountsOnce) {
   }
   answered(*all[0], 92, milliseconds(5));
   measure();
-  EXPECT_EQ(size(), 6U);
+  ASSERT_EQ(size(), 6U);
   EXPECT_EQ(world.resized.at(0).seen.refused, 8U);
   measure();  // settles
   answered(*all[0], 100, milliseconds(5));
