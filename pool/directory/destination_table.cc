@@ -79,7 +79,7 @@ Destination* DestinationTable::least_recent(Instant now) {
   return nullptr;
 }
 
-void DestinationTable::leaves(const Destination& destination) {
+void DestinationTable::mark_leaving(const Destination& destination) {
   const auto found = find(destination);
   if (found == members_.end() || std::exchange(found->second.leaving, true)) return;
   ++leaving_;

@@ -38,7 +38,7 @@ class DestinationTable {
   // many were used since they were last seen.
   Destination* least_recent(Instant now);
   // The destination ended and is no origin's any more, but stays listed until take().
-  void leaves(const Destination& destination);
+  void mark_leaving(const Destination& destination);
   std::unique_ptr<Destination> take(const Destination& destination);
 
   // Recounts.

@@ -141,7 +141,7 @@ bool Directory::make_room(Instant now) {
     if (candidate == nullptr) return false;
     if (!candidate->reclaim(now, Duration::min())) continue;
     const Held lock(mutex_);
-    table_.leaves(*candidate);
+    table_.mark_leaving(*candidate);
     ++evicted_count_;
     return true;
   }

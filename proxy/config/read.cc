@@ -272,9 +272,9 @@ std::optional<toml::table> parse(std::string_view written, const std::string& fi
     } catch (const toml::parse_error& error) {
       const Place at = place(error.source());
       std::optional<SyntaxHint> hint = value_without_quotes(text, at);
-      const Place told = hint ? hint->place : at;
+      const Place found = hint ? hint->place : at;
       errors.push_back(
-          {file, told.line, told.column, "syntax", hint ? std::move(hint->text) : std::string(error.description())});
+          {file, found.line, found.column, "syntax", hint ? std::move(hint->text) : std::string(error.description())});
       if (!hint || errors.size() == kMended) return std::nullopt;
       mended = std::move(hint->mended);
     }

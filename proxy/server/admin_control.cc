@@ -49,22 +49,22 @@ Status ServerAdminControl::set_log_level(std::string_view module, std::string_vi
 }
 
 namespace {
-class ReloadOrder final : public admin::PendingResponse {
+class PendingReload final : public admin::PendingResponse {
  public:
-  explicit ReloadOrder(Reloader::PendingReport heard) : heard_(std::move(heard)) {}
+  explicit PendingReload(Reloader::PendingReport report) : report_(std::move(report)) {}
   std::optional<admin::Response> poll_pending() override {
-    if (!*heard_) return std::nullopt;
-    return admin::reload_response(**heard_);
+    if (!*report_) return std::nullopt;
+    return admin::reload_response(**report_);
   }
 
  private:
-  Reloader::PendingReport heard_;
+  Reloader::PendingReport report_;
 };
 }  // namespace
 
 std::unique_ptr<admin::PendingResponse> ServerAdminControl::reload(bool dry_run) {
   exec::assume_on_loop();  // the admin endpoint's loop
-  return std::make_unique<ReloadOrder>(parts_.reloader->reload(dry_run));
+  return std::make_unique<PendingReload>(parts_.reloader->reload(dry_run));
 }
 
 bool ServerAdminControl::quit() {

@@ -134,12 +134,12 @@ exec::StrategyParts Executors::connection_strategy() {
           .failures = this};
 }
 
-void Executors::joins(const exec::Strategy& strategy) {
+void Executors::add_strategy(const exec::Strategy& strategy) {
   const Held lock(mutex_);
   nested_.push_back(&strategy);
 }
 
-void Executors::leaves(const exec::Strategy& strategy) {
+void Executors::remove_strategy(const exec::Strategy& strategy) {
   const Held lock(mutex_);
   std::erase(nested_, &strategy);
   left_ += strategy.counts();

@@ -34,10 +34,11 @@ class Executors final : public exec::Executor, private exec::FailureSink {
   // For loop number `loop`; `name` must live as long as the process.
   std::unique_ptr<exec::Driver> make_driver(exec::UvLoop& loop, exec::TurnHost& host, const char* name);
 
-  // For strategies inside a loop's, one per connection. joins() and leaves() add their counts to sample(); any thread.
+  // For strategies inside a loop's, one per connection. add_strategy() and remove_strategy() add their counts to
+  // sample(); any thread.
   exec::StrategyParts connection_strategy();
-  void joins(const exec::Strategy& strategy);
-  void leaves(const exec::Strategy& strategy);
+  void add_strategy(const exec::Strategy& strategy);
+  void remove_strategy(const exec::Strategy& strategy);
 
   // Runs work that never touches a loop (compression, fsync). Any thread. Returns false, with the task closed, if too
   // many tasks exist.

@@ -27,7 +27,7 @@ log::Options log_options(const config::Config& config) {
   const config::Log& settings = config.log;
   log::Options options;
   options.level = static_cast<log::Level>(settings.level);
-  log::set_access(settings.access, settings.access_sample, config::tells_clients(config));
+  log::set_access(settings.access, settings.access_sample, config::sends_client_addresses(config));
   options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
   options.file = settings.file;
   options.access_file = settings.access_file;

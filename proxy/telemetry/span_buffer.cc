@@ -46,14 +46,14 @@ void SpanBuffer::add(const Span& span) {
   }
   otlp::append_span(bytes, span, wall_);
   ++waiting_.spans;
-  if (bytes.size() < limit_ / 2 || half_full_ == nullptr || std::exchange(told_, true)) return;
+  if (bytes.size() < limit_ / 2 || half_full_ == nullptr || std::exchange(notified_, true)) return;
   half_full_->post();
 }
 
 SpanBuffer::Batch SpanBuffer::take() {
   Batch taken = std::exchange(waiting_, Batch{std::move(spare_), 0});
   spare_.clear();
-  told_ = false;
+  notified_ = false;
   set_clock();
   make_room();
   return taken;

@@ -56,7 +56,7 @@ class SpanBuffer {
   exec::CoalescedMail* half_full_ = nullptr;
   Random random_;
   bool on_ = false;
-  bool told_ = false;  // half_full_, for the spans that wait
+  bool notified_ = false;  // half_full_, for the spans that wait
   std::uint32_t one_in_ = 0;
   std::size_t limit_ = 0;
   Batch waiting_;

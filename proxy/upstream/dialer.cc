@@ -209,9 +209,9 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   }
 
   void on_ready(exec::Ready ready) override LOOP_ONLY {
-    Result<bool> greeted = session_->handshake(ready);
-    if (!greeted) return fail(greeted.take_fault());
-    if (!*greeted) return await_settings_ack();
+    Result<bool> established = session_->handshake(ready);
+    if (!established) return fail(established.take_fault());
+    if (!*established) return await_settings_ack();
     assign_slot();
   }
 

@@ -12,17 +12,17 @@ namespace {
 
 using namespace proxy::http;
 
-void check(const Heard& heard) {
-  if (heard.response.status == 0) return;
-  must(heard.response.status >= 200 && heard.response.status != 101, "a final status", "");
+void check(const StreamRecord& record) {
+  if (record.response.status == 0) return;
+  must(record.response.status >= 200 && record.response.status != 101, "a final status", "");
   ReplyRules rules;
   rules.via_pseudonym = "carpool-0badcafe";
   std::string out;
-  write_response(out, heard.response, rules);
+  write_response(out, record.response, rules);
   strict_fields(std::string_view(out).substr(out.find("\r\n") + 2));
-  if (heard.response.framing == Framing::none) must(heard.body.empty(), "no body where none may be", heard.body);
-  if (heard.ended && heard.response.framing == Framing::length) {
-    must(heard.body.size() == heard.response.length, "a whole body", heard.body);
+  if (record.response.framing == Framing::none) must(record.body.empty(), "no body where none may be", record.body);
+  if (record.ended && record.response.framing == Framing::length) {
+    must(record.body.size() == record.response.length, "a whole body", record.body);
   }
 }
 
@@ -40,10 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& [name, value] : get()) fields.add(name, value);
   const bool bodiless = data[0] % 2 == 0;
   std::string said;
-  Heard asked[3];
-  for (Heard& heard : asked) {
-    const carpool::Result<H2Stream*> stream = client.session.request(fields, heard, bodiless, &heard == &asked[2]);
-    if (stream) heard.stream = *stream;
+  StreamRecord asked[3];
+  for (StreamRecord& record : asked) {
+    const carpool::Result<H2Stream*> stream = client.session.request(fields, record, bodiless, &record == &asked[2]);
+    if (stream) record.stream = *stream;
     if (data[0] % 16 < 8) said += client.pull();
   }
   std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
@@ -52,16 +52,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t piece = std::min<std::size_t>(rest.size(), 1 + random() % 512);
     if (piece != 0) client.receive(rest.substr(0, piece));
     rest.remove_prefix(piece);
-    for (Heard& heard : asked) {
-      if (heard.stream == nullptr) continue;
-      if (random() % 8 == 0) client.session.consume(*heard.stream, random() % 4096);
-      if (!bodiless && random() % 4 == 0) client.session.body(*heard.stream, std::string(random() % 70000, 'u'));
-      if (random() % 16 == 0) client.session.reset(*std::exchange(heard.stream, nullptr), H2Error::cancel);
+    for (StreamRecord& record : asked) {
+      if (record.stream == nullptr) continue;
+      if (random() % 8 == 0) client.session.consume(*record.stream, random() % 4096);
+      if (!bodiless && random() % 4 == 0) client.session.body(*record.stream, std::string(random() % 70000, 'u'));
+      if (random() % 16 == 0) client.session.reset(*std::exchange(record.stream, nullptr), H2Error::cancel);
     }
     said += client.pull(random() % 30000);
   }
   said += client.pull();
   whole_frames(std::string_view(said).substr(std::min(said.size(), kH2Preface.size())));
-  for (const Heard& heard : asked) check(heard);
+  for (const StreamRecord& record : asked) check(record);
   return 0;
 }

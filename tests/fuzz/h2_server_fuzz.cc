@@ -12,11 +12,11 @@ namespace {
 
 using namespace proxy::http;
 
-void check(const Heard& heard) {
-  const RequestHead& head = heard.request;
+void check(const StreamRecord& record) {
+  const RequestHead& head = record.request;
   must(!head.method.empty(), "a method", head.target);
-  must(heard.body.size() <= head.length || head.framing != Framing::length, "the length is kept", head.target);
-  must(!heard.ended || head.framing != Framing::length || heard.body.size() == head.length, "a whole body",
+  must(record.body.size() <= head.length || head.framing != Framing::length, "the length is kept", head.target);
+  must(!record.ended || head.framing != Framing::length || record.body.size() == head.length, "a whole body",
        head.target);
   const Result<Target> target = parse_target(head);
   if (!target || head.method == "CONNECT") return;
@@ -37,31 +37,31 @@ constexpr std::uint16_t kAnswered = 200;  // in the record of a server, which re
 void act(End& server, std::minstd_rand& random) {
   H2Fields fields;
   fields.add(":status", "200");
-  for (auto& [id, heard] : server.streams) {
-    if (heard.stream == nullptr) continue;
-    H2Stream& stream = *heard.stream;
+  for (auto& [id, record] : server.streams) {
+    if (record.stream == nullptr) continue;
+    H2Stream& stream = *record.stream;
     switch (random() % 6) {
       case 0:
-        if (heard.response.status == kAnswered) break;
+        if (record.response.status == kAnswered) break;
         server.session.respond(stream, fields, true);
         server.session.leave(stream);
-        heard.stream = nullptr;
+        record.stream = nullptr;
         break;
       case 1:
-        heard.stream = nullptr;
+        record.stream = nullptr;
         server.session.reset(stream, H2Error::cancel);
         break;
       case 2:
         server.session.consume(stream, random() % 4096);
         break;
       case 3:
-        if (heard.response.status != kAnswered) server.session.respond(stream, fields, false);
-        heard.response.status = kAnswered;
+        if (record.response.status != kAnswered) server.session.respond(stream, fields, false);
+        record.response.status = kAnswered;
         server.session.body(stream, std::string(random() % 70000, 'b'));
         if (random() % 2 == 0) break;  // more follows, or a reset
         server.session.end(stream);
         server.session.leave(stream);
-        heard.stream = nullptr;
+        record.stream = nullptr;
         break;
       default:
         break;
@@ -86,7 +86,7 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
   said += server.pull();
   whole_frames(said);
   must(server.session.library_memory() <= options.memory, "memory has its bound", "");
-  for (const auto& [id, heard] : server.streams) check(heard);
+  for (const auto& [id, record] : server.streams) check(record);
 }
 
 // Without an owner that interferes, the split must not matter, except for events that a protocol error ends: those of
@@ -99,9 +99,9 @@ std::string told(std::string_view bytes, std::size_t piece) {
   server.pull();
   if (server.session.over() || server.goaway.first >= 0) return "over";
   std::string all;
-  for (const auto& [id, heard] : server.streams) {
-    if (heard.closed && heard.reason != H2Error::no_error) continue;
-    all += std::to_string(id) + heard.request.method + heard.request.target + heard.body + (heard.ended ? "." : "");
+  for (const auto& [id, record] : server.streams) {
+    if (record.closed && record.reason != H2Error::no_error) continue;
+    all += std::to_string(id) + record.request.method + record.request.target + record.body + (record.ended ? "." : "");
   }
   return all;
 }

@@ -92,9 +92,9 @@ struct Link {
   Wire wire;
   SimOrigin origin;
   exec::LoopId loop = 0;
-  std::unique_ptr<pool::Reservation> place;       // while it is dialed
-  std::unique_ptr<proxy::H2Connection> greeting;  // during the handshake
-  proxy::H2Connection* connection = nullptr;      // afterwards; null: closed
+  std::unique_ptr<pool::Reservation> place;          // while it is dialed
+  std::unique_ptr<proxy::H2Connection> handshaking;  // during the handshake
+  proxy::H2Connection* connection = nullptr;         // afterwards; null: closed
   std::uint32_t index = 0, generation = 0;
 };
 
@@ -211,25 +211,25 @@ class SessionWorld : public pool::Environment {
   // As in the dialer.
   bool dialing(Link& link) {
     exec::assume_on_loop();
-    if (link.greeting == nullptr) {
+    if (link.handshaking == nullptr) {
       if (chance(random_, failing)) return fail(link, {FaultKind::connect_refused, Side::upstream, "refused"});
       proxy::net::Dialed dialed;
       dialed.transport = std::make_unique<WireTransport>(link.wire);
-      link.greeting =
+      link.handshaking =
           std::make_unique<proxy::H2Connection>(*hosts[link.loop], context, ++made_, std::move(dialed), now);
     }
     const bool news = std::exchange(link.wire.ready, false);
-    Result<bool> greeted = link.greeting->handshake({news, !link.wire.full, link.wire.end_told});
-    if (!greeted) return fail(link, greeted.take_fault());
-    if (!*greeted) return news;
-    link.connection = link.greeting.get();
+    Result<bool> established = link.handshaking->handshake({news, !link.wire.full, link.wire.end_told});
+    if (!established) return fail(link, established.take_fault());
+    if (!*established) return news;
+    link.connection = link.handshaking.get();
     const auto place = std::move(link.place);
     link.connection->assign_slot(link.index, link.generation);
-    destination->dialed(std::move(*place), std::move(link.greeting), now);
+    destination->dialed(std::move(*place), std::move(link.handshaking), now);
     return true;
   }
   bool fail(Link& link, Fault fault) {
-    link.greeting.reset();
+    link.handshaking.reset();
     link.wire.left = true;
     const auto place = std::move(link.place);
     destination->dial_failed(std::move(*place), std::move(fault), now);

@@ -57,7 +57,7 @@ TEST_P(OriginOver, AnswersNotBeforeTheDelay) {
 TEST_P(OriginOver, EchoesABodyOfKnownLength) {
   Caller caller = call();
   caller.say("POST /echo HTTP/1.1\r\nHost: demo\r\nContent-Length: 5\r\n\r\nhello");
-  EXPECT_EQ(caller.hear("POST")->body, "hello");
+  EXPECT_EQ(caller.receive("POST")->body, "hello");
   EXPECT_EQ(caller.get("/echo")->body, "");
 }
 
@@ -65,7 +65,7 @@ TEST_P(OriginOver, EchoesChunksAndTrailers) {
   Caller caller = call();
   caller.say("POST /echo HTTP/1.1\r\nHost: demo\r\nTransfer-Encoding: chunked\r\n\r\n");
   caller.say("3\r\nabc\r\n4\r\ndefg\r\n0\r\nX-Sum: 7\r\n\r\n");
-  const auto response = caller.hear("POST");
+  const auto response = caller.receive("POST");
   EXPECT_EQ(response->field("Transfer-Encoding"), "chunked");
   EXPECT_EQ(response->body, "abcdefg");
   EXPECT_EQ(response->trailers, "X-Sum=7;");
@@ -76,29 +76,29 @@ TEST_P(OriginOver, EchoesWhileTheBodyComes) {
   caller.say("POST /echo HTTP/1.1\r\nHost: demo\r\nContent-Length: 8000000\r\n\r\n");
   const std::string body = filled(8'000'000);
   caller.say(body);
-  EXPECT_TRUE(caller.hear("POST")->body == body);
+  EXPECT_TRUE(caller.receive("POST")->body == body);
 }
 
 TEST_P(OriginOver, AsksForABodyThatWaitsToBeAskedFor) {
   Caller caller = call();
   caller.say("POST /delay/1 HTTP/1.1\r\nHost: demo\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
-  EXPECT_EQ(caller.hear("POST")->head.status, 100);
+  EXPECT_EQ(caller.receive("POST")->head.status, 100);
   caller.say("abc");
-  EXPECT_EQ(caller.hear("POST")->head.status, 200);
+  EXPECT_EQ(caller.receive("POST")->head.status, 200);
   EXPECT_EQ(caller.get("/")->number("Demo-Request"), 2U);
 }
 
 TEST_P(OriginOver, ThrowsABodyAwayThatNobodyAskedFor) {
   Caller caller = call();
   caller.say("POST /nowhere HTTP/1.1\r\nHost: demo\r\nContent-Length: 300000\r\n\r\n" + std::string(300'000, 'x'));
-  EXPECT_EQ(caller.hear("POST")->head.status, 404);
+  EXPECT_EQ(caller.receive("POST")->head.status, 404);
   EXPECT_EQ(caller.get("/")->head.status, 200);
 }
 
 TEST_P(OriginOver, AnswersHeadWithoutABody) {
   Caller caller = call();
   caller.say("HEAD /bytes/1000000 HTTP/1.1\r\nHost: demo\r\n\r\n");
-  const auto response = caller.hear("HEAD");
+  const auto response = caller.receive("HEAD");
   EXPECT_EQ(response->number("Content-Length"), 1'000'000U);
   EXPECT_EQ(response->body, "");
   EXPECT_EQ(caller.get("/")->head.status, 200);
@@ -119,7 +119,7 @@ TEST_P(OriginOver, AnswersPipelinedRequestsInOrder) {
     caller.ask(i % 100 == 50 ? "/delay/3" : i % 3 == 0 ? "/bytes/" + std::to_string(i * 10) : "/");
   }
   for (std::uint64_t i = 0; i < kRequests; ++i) {
-    const auto response = caller.hear();
+    const auto response = caller.receive();
     ASSERT_EQ(response->number("Demo-Request"), i + 1);
     ASSERT_EQ(response->head.status, 200);
     if (i % 100 != 50 && i % 3 == 0) {
@@ -138,7 +138,7 @@ TEST_P(OriginOver, ServesManyConnectionsAtOnce) {
   }
   std::set<std::uint64_t> connections;
   for (Caller& caller : callers) {
-    const auto response = caller.hear();
+    const auto response = caller.receive();
     EXPECT_EQ(response->head.status, 200);
     connections.insert(response->number("Demo-Connection"));
   }
@@ -152,8 +152,8 @@ TEST_P(OriginOver, AnswersAClientThatHasClosedItsSide) {
   caller.ask("/bytes/500000");
   caller.flush();
   caller.end();
-  EXPECT_EQ(caller.hear()->body, "waited 20 ms\n");
-  EXPECT_EQ(caller.hear()->body.size(), 500'000U);
+  EXPECT_EQ(caller.receive()->body, "waited 20 ms\n");
+  EXPECT_EQ(caller.receive()->body.size(), 500'000U);
   EXPECT_TRUE(caller.ended());
 }
 
@@ -161,14 +161,14 @@ TEST_P(OriginOver, RefusesWhatIsNoRequestAndEnds) {
   Caller caller = call();
   EXPECT_EQ(caller.get("/")->head.status, 200);
   caller.say("GET / HTTP/1.1\r\nBad Name: x\r\n\r\n");
-  EXPECT_EQ(caller.hear()->head.status, 400);
+  EXPECT_EQ(caller.receive()->head.status, 400);
   EXPECT_TRUE(caller.ended());
 }
 
 TEST_P(OriginOver, EndsAnEchoWhoseBodyIsBrokenWithoutItsLastChunk) {
   Caller caller = call();
   caller.say("POST /echo HTTP/1.1\r\nHost: demo\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n");
-  const auto response = caller.hear("POST");
+  const auto response = caller.receive("POST");
   EXPECT_EQ(response->head.status, 0) << "it must not look complete";
   EXPECT_EQ(response->body, "abc");
   EXPECT_TRUE(caller.ended());

@@ -69,7 +69,7 @@ class Caller {
   }
 
   // Returns the next response, 1xx included, and sends pending data meanwhile. A null status: none arrived.
-  std::unique_ptr<Response> hear(std::string_view method = "GET") {
+  std::unique_ptr<Response> receive(std::string_view method = "GET") {
     auto response = std::make_unique<Response>();
     if (!interim_) reader_->expect(method, false);
     for (;;) {
@@ -86,7 +86,7 @@ class Caller {
   }
   std::unique_ptr<Response> get(std::string_view path) {
     ask(path);
-    return hear();
+    return receive();
   }
 
   // Returns true if the origin closed the connection with no data left.

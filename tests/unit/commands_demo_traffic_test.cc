@@ -39,10 +39,10 @@ class PlayedProxy {
   Fd listener_;
 };
 
-DemoTraffic::Settings quick(std::size_t visitors) {
+DemoTraffic::Settings quick(std::size_t clients) {
   DemoTraffic::Settings settings;
   settings.pace = 1ms;
-  settings.visitors = visitors;
+  settings.clients = clients;
   return settings;
 }
 

@@ -195,15 +195,15 @@ TEST(ASession, UsesNoMoreMemoryThanItMay) {
 
 TEST(AnOrigin, ThatPushesOrBreaksTheRulesIsRefused) {
   End client(H2Role::client);
-  Heard heard;
+  StreamRecord record;
   H2Fields fields;
   for (const auto& [name, value] : get()) fields.add(name, value);
-  ASSERT_TRUE(client.session.request(fields, heard, true, false));
+  ASSERT_TRUE(client.session.request(fields, record, true, false));
   client.pull();
   client.receive(frame(4, 0, 0, "") + frame(4, 1, 0, ""));
   client.receive(headers(1, {{":status", "200"}, {"transfer-encoding", "chunked"}}, false));
   EXPECT_EQ(error_of(client.pull(), 1), kProtocol);
-  EXPECT_TRUE(heard.closed);
+  EXPECT_TRUE(record.closed);
   client.receive(frame(5, kEndHeaders, 1, number(2) + block(get())));
   EXPECT_EQ(error_of(client.pull(), 0), kProtocol);
 }
@@ -217,8 +217,8 @@ TEST(EmptyContinuations, OfManyRequestsEndTheSession) {
     std::string sent = frame(1, kEndStream, stream, bytes);
     for (int i = 0; i < 6; ++i) sent += frame(9, 0, stream, "");
     server.response_to(sent + frame(9, kEndHeaders, stream, ""));
-    Heard& heard = server.streams[static_cast<StreamId>(stream)];
-    if (heard.stream != nullptr) server.session.reset(*heard.stream, H2Error::cancel);
+    StreamRecord& record = server.streams[static_cast<StreamId>(stream)];
+    if (record.stream != nullptr) server.session.reset(*record.stream, H2Error::cancel);
     server.pull();
   }
   EXPECT_EQ(server.session.abuse(), H2Abuse::control);
@@ -232,11 +232,11 @@ TEST(Resets, ArePaidBackByStreamsThatWereServed) {
   for (unsigned n = 0; n < 1000; ++n) {
     const unsigned served = 4 * n + 1, reset = served + 2;
     server.response_to(headers(served, get()));
-    Heard& heard = server.streams[static_cast<StreamId>(served)];
-    ASSERT_NE(heard.stream, nullptr) << n;
-    server.session.respond(*heard.stream, ok, true);
+    StreamRecord& record = server.streams[static_cast<StreamId>(served)];
+    ASSERT_NE(record.stream, nullptr) << n;
+    server.session.respond(*record.stream, ok, true);
     server.pull();
-    ASSERT_TRUE(heard.closed);
+    ASSERT_TRUE(record.closed);
     server.response_to(headers(reset, get(), false) + frame(3, 0, reset, number(8)));
     ASSERT_EQ(server.session.abuse(), H2Abuse::none) << n;
   }

@@ -25,7 +25,7 @@ H2Options that_take(std::uint32_t bytes) {
 TEST(ALargeHead, ArrivesIfItsReceiverTakesIt) {
   for (const std::size_t size : {60000U, 65537U, 130000U}) {
     Pair pair(that_take(4U << 20));
-    Heard& asked = pair.ask();
+    StreamRecord& asked = pair.ask();
     pair.talk_on();
     H2Stream& stream = *pair.server.streams.at(1).stream;
     pair.server.session.respond(stream, fields_of(large(size)), false);
@@ -40,10 +40,10 @@ TEST(ALargeHead, ArrivesIfItsReceiverTakesIt) {
 
 TEST(AHeadThatIsTooLargeToBeSent, ResetsItsStreamAndNoOther) {
   Pair pair(that_take(4U << 20));
-  Heard& asked = pair.ask();
-  Heard& other = pair.ask();
+  StreamRecord& asked = pair.ask();
+  StreamRecord& other = pair.ask();
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of(large(2U << 20)), false);
   pair.server.session.respond(*pair.server.streams.at(3).stream, fields_of({{":status", "204"}}), true);
   pair.talk_on();

@@ -20,16 +20,16 @@ struct Pair {
   explicit Pair(const H2Options& options = {}) : client(H2Role::client, options), server(H2Role::server, options) {
     talk(client, server);
   }
-  Heard& ask(bool end = true, const List_& list = get(), bool head = false) {
-    Heard& heard = asked.emplace_back();
-    Result<H2Stream*> stream = client.session.request(fields_of(list), heard, end, head);
+  StreamRecord& ask(bool end = true, const List_& list = get(), bool head = false) {
+    StreamRecord& record = asked.emplace_back();
+    Result<H2Stream*> stream = client.session.request(fields_of(list), record, end, head);
     EXPECT_TRUE(stream);
-    heard.stream = *stream;
-    return heard;
+    record.stream = *stream;
+    return record;
   }
   void talk_on() { talk(client, server); }
   End client, server;
-  std::list<Heard> asked;
+  std::list<StreamRecord> asked;
 };
 
 }  // namespace carpool::proxy::http

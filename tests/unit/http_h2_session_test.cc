@@ -9,9 +9,9 @@ constexpr std::size_t kBig = 300000;
 
 TEST(AnH2Session, CarriesARequestAndItsResponse) {
   Pair pair;
-  Heard& asked = pair.ask();
+  StreamRecord& asked = pair.ask();
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   EXPECT_EQ(served.request.target, "/");
   EXPECT_TRUE(served.ended);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}, {"x-a", "b"}}), false);
@@ -30,9 +30,9 @@ TEST(AnH2Session, CarriesARequestAndItsResponse) {
 
 TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
   Pair pair;
-  Heard& asked = pair.ask(false);
+  StreamRecord& asked = pair.ask(false);
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   EXPECT_FALSE(served.ended);
   pair.server.session.inform(*served.stream, fields_of({{":status", "103"}, {"link", "x"}}));
   pair.client.session.body(*asked.stream, "up");
@@ -55,9 +55,9 @@ TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
 
 TEST(ABody, WaitsForTheWindowUntilItsReceiverGivesRoomBack) {
   Pair pair;
-  Heard& asked = pair.ask();
+  StreamRecord& asked = pair.ask();
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   const std::string big(kBig, 'x');
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   pair.server.session.body(*served.stream, big);
@@ -81,8 +81,8 @@ TEST(AStreamsWindow, IsWiderFromItsBeginningWhereThatWasAskedBehindTheRequest) {
   H2Options options;
   options.stream_window = 8192;
   Pair pair(options);
-  Heard& narrow = pair.ask();
-  Heard& wide = pair.ask();
+  StreamRecord& narrow = pair.ask();
+  StreamRecord& wide = pair.ask();
   pair.client.session.widen(*wide.stream, 32768);
   pair.talk_on();
   for (auto& [id, served] : pair.server.streams) {
@@ -119,19 +119,19 @@ std::size_t arrive(std::uint32_t widen, int ack) {
   End client(H2Role::client, options), server(H2Role::server);
   server.receive(client.pull());
   client.receive(without_acks(server.pull()));
-  Heard heard;
-  heard.stream = *client.session.request(fields_of(get()), heard, true, false);
-  if (widen != 0) client.session.widen(*heard.stream, widen);
+  StreamRecord record;
+  record.stream = *client.session.request(fields_of(get()), record, true, false);
+  if (widen != 0) client.session.widen(*record.stream, widen);
   server.receive(client.pull());
-  Heard& served = server.streams.at(1);
+  StreamRecord& served = server.streams.at(1);
   server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   server.session.body(*served.stream, std::string(kBig, 'x'));
   std::size_t given = 0;
   for (int round = 0; round < 200; ++round) {
     if (round == ack) client.receive(frame(4, 1, 0, ""));
     client.receive(without_acks(server.pull()));
-    client.session.consume(*heard.stream, heard.body.size() - given);
-    given = heard.body.size();
+    client.session.consume(*record.stream, record.body.size() - given);
+    given = record.body.size();
     server.receive(client.pull());
   }
   return given;
@@ -145,9 +145,9 @@ TEST(AStreamsWindow, IsGivenBackHoweverLateThePeerAcknowledgesOurSettings) {
 
 TEST(AReset, IsTheLastEventOfAStream) {
   Pair pair;
-  Heard& asked = pair.ask(false);
+  StreamRecord& asked = pair.ask(false);
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.client.session.reset(*asked.stream, H2Error::cancel);
   pair.talk_on();
   EXPECT_TRUE(served.closed);
@@ -159,7 +159,7 @@ TEST(AReset, IsTheLastEventOfAStream) {
 
 TEST(ARequest, TakenBackBeforeItLeftNeverExisted) {
   Pair pair;
-  Heard& asked = pair.ask();
+  StreamRecord& asked = pair.ask();
   pair.client.session.reset(*asked.stream, H2Error::cancel);
   pair.talk_on();
   EXPECT_TRUE(pair.server.streams.empty());
@@ -168,9 +168,9 @@ TEST(ARequest, TakenBackBeforeItLeftNeverExisted) {
 
 TEST(AResponse, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
   Pair pair;
-  Heard& asked = pair.ask(false);
+  StreamRecord& asked = pair.ask(false);
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "413"}}), true);
   pair.server.session.leave(*served.stream);
   pair.talk_on();
@@ -184,9 +184,9 @@ TEST(ACutResponse, IsDeliveredAsFarAsItCameAndThenReset) {
   constexpr std::size_t kMore = 100'000;  // than any window
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{65535}, kMore}) {
     Pair pair;
-    Heard& asked = pair.ask();
+    StreamRecord& asked = pair.ask();
     pair.talk_on();
-    Heard& served = pair.server.streams.at(1);
+    StreamRecord& served = pair.server.streams.at(1);
     pair.server.session.inform(*served.stream, fields_of({{":status", "103"}}));
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
     pair.server.session.body(*served.stream, std::string(size, 'x'));
@@ -209,9 +209,9 @@ TEST(ACutResponse, IsDeliveredAsFarAsItCameAndThenReset) {
 
 TEST(ACutResponse, ThatHadAllBeenSentIsResetAtOnce) {
   Pair pair;
-  Heard& asked = pair.ask(false);
+  StreamRecord& asked = pair.ask(false);
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   pair.server.session.body(*served.stream, std::string(65535, 'x'));  // the window is used up
   pair.talk_on();
@@ -224,17 +224,17 @@ TEST(ACutResponse, ThatHadAllBeenSentIsResetAtOnce) {
 
 TEST(Goaway, RefusesLaterStreamsAndLetsTheOthersFinish) {
   Pair pair;
-  Heard& first = pair.ask();
+  StreamRecord& first = pair.ask();
   pair.talk_on();
   pair.server.session.goaway(H2Error::no_error);
-  Heard& late = pair.ask();
+  StreamRecord& late = pair.ask();
   const std::string crossing = pair.client.pull();
   pair.talk_on();
   EXPECT_EQ(pair.client.goaway.first, 1);
   EXPECT_TRUE(late.closed);
   EXPECT_EQ(late.reason, H2Error::refused_stream);
   EXPECT_FALSE(pair.client.session.accepts_requests());
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
   pair.talk_on();
   EXPECT_EQ(first.response.status, 200);
@@ -269,8 +269,8 @@ TEST(StreamsOfOneSession, AreServedInTurn) {
   options.window = 1 << 20;
   options.stream_window = 1 << 20;
   Pair pair(options);
-  Heard& first = pair.ask();
-  Heard& second = pair.ask();
+  StreamRecord& first = pair.ask();
+  StreamRecord& second = pair.ask();
   pair.talk_on();
   const std::string big(kBig, 'x');
   for (auto& [id, served] : pair.server.streams) {
@@ -289,7 +289,7 @@ TEST(Pull, StopsAtTheSpaceOfItsOwner) {
   Pair pair(options);
   pair.ask();
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   pair.server.session.body(*served.stream, std::string(kBig, 'x'));
   const std::string some = pair.server.pull(40000);
@@ -304,8 +304,8 @@ TEST(AReset, TakesTheFrameAlongThatHadNoRoomYet) {
   options.window = 1 << 20;
   options.stream_window = 1 << 20;
   Pair pair(options);
-  Heard& dropped = pair.ask(false);
-  Heard& kept = pair.ask(false);
+  StreamRecord& dropped = pair.ask(false);
+  StreamRecord& kept = pair.ask(false);
   pair.talk_on();
   pair.client.session.body(*dropped.stream, std::string(kBig, 'x'));
   pair.client.session.body(*kept.stream, std::string(kBig, 'y'));
@@ -328,7 +328,7 @@ TEST(AnIdleSession, OwnsLittle) {
   for (int i = 0; i < 50; ++i) {
     pair.ask();
     pair.talk_on();
-    Heard& served = pair.server.streams.at(1 + 2 * i);
+    StreamRecord& served = pair.server.streams.at(1 + 2 * i);
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
     pair.talk_on();
   }
@@ -339,7 +339,7 @@ TEST(AnIdleSession, OwnsLittle) {
 
 TEST(ARequest, ThatGoawayForestalledWasNeverProcessed) {
   Pair pair;
-  Heard& asked = pair.ask();  // its head is queued
+  StreamRecord& asked = pair.ask();  // its head is queued
   pair.client.receive(frame(7, 0, 0, number(0) + number(0)));
   pair.client.pull();
   EXPECT_TRUE(asked.closed);
@@ -349,9 +349,9 @@ TEST(ARequest, ThatGoawayForestalledWasNeverProcessed) {
 
 TEST(AResponse, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
   Pair pair;
-  Heard& asked = pair.ask(false);
+  StreamRecord& asked = pair.ask(false);
   pair.talk_on();
-  Heard& served = pair.server.streams.at(1);
+  StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
   pair.talk_on();
   ASSERT_FALSE(asked.closed);
@@ -363,7 +363,7 @@ TEST(AResponse, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
 
 TEST(AStream, WhoseOwnerLeavesBeforeItsResponseIsReset) {
   Pair pair;
-  Heard& asked = pair.ask();
+  StreamRecord& asked = pair.ask();
   pair.talk_on();
   pair.server.session.leave(*pair.server.streams.at(1).stream);
   pair.talk_on();
@@ -376,9 +376,9 @@ TEST(TrailersOfAStream, AreNotThoseOfALaterOne) {
   Fields sums;
   sums.add("x-sum", "1");
   for (const bool trailers : {true, false}) {
-    Heard& asked = pair.ask();
+    StreamRecord& asked = pair.ask();
     pair.talk_on();
-    Heard& served = std::prev(pair.server.streams.end())->second;
+    StreamRecord& served = std::prev(pair.server.streams.end())->second;
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
     pair.server.session.body(*served.stream, "x");
     trailers ? pair.server.session.end(*served.stream, sums) : pair.server.session.end(*served.stream);
@@ -432,21 +432,21 @@ TEST(AStreamsWindow, IsGivenBackInFewFramesAndWithItsPadding) {
   End client(H2Role::client, options);
   client.pull();
   client.receive(frame(4, 0, 0, ""));
-  Heard heard;
-  heard.stream = *client.session.request(fields_of(get()), heard, true, false);
+  StreamRecord record;
+  record.stream = *client.session.request(fields_of(get()), record, true, false);
   client.pull();
   client.receive(headers(1, {{":status", "200"}}, false));
   const std::string padded = std::string(1, '\x64') + std::string(900, 'x') + std::string(100, '\0');
   unsigned given = 0, times = 0;
   for (int n = 0; n < 500; ++n) {
     client.receive(frame(0, 8, 1, padded));
-    ASSERT_FALSE(heard.closed) << "the window is used up";
-    client.session.consume(*heard.stream, 900);
+    ASSERT_FALSE(record.closed) << "the window is used up";
+    client.session.consume(*record.stream, 900);
     const auto [bytes, count] = updates(client.pull(), 1);
     given += bytes;
     times += count;
   }
-  EXPECT_EQ(heard.body.size(), 450'000U);
+  EXPECT_EQ(record.body.size(), 450'000U);
   EXPECT_GT(given, 500U * 1001 - 65'535) << "else the peer runs out of window";
   EXPECT_LE(given, 500U * 1001);
   EXPECT_LT(times, 30U);

@@ -13,7 +13,7 @@
 namespace carpool::proxy::http {
 
 // The events that one stream's owner received.
-class Heard final : public H2StreamUser {
+class StreamRecord final : public H2StreamUser {
  public:
   void on_head(ResponseHead& head) override {
     if (head.status < 200) {
@@ -48,10 +48,10 @@ class End : public H2Sink {
   explicit End(H2Role role, const H2Options& options = {}) : session(role, options, *this) {}
 
   H2StreamUser* on_request(H2Stream& stream, RequestHead& head) override {
-    Heard& heard = streams[stream.id()];
-    heard.stream = &stream;
-    std::swap(heard.request, head);
-    return &heard;
+    StreamRecord& record = streams[stream.id()];
+    record.stream = &stream;
+    std::swap(record.request, head);
+    return &record;
   }
   void on_refused_head(H2Stream& stream, FaultKind kind) override {
     refused = kind;
@@ -71,7 +71,7 @@ class End : public H2Sink {
 
   Instant now{std::chrono::seconds(1000)};
   H2Session session;
-  std::map<StreamId, Heard> streams;
+  std::map<StreamId, StreamRecord> streams;
   FaultKind refused = FaultKind::internal;
   H2PeerSettings peer;
   std::pair<StreamId, H2Error> goaway{-1, H2Error::no_error};

@@ -75,9 +75,9 @@ struct Asked {
     talk(client, server);
     H2Fields fields;
     for (const auto& [name, value] : get()) fields.add(name, value);
-    Result<H2Stream*> stream = client.session.request(fields, heard, true, head);
+    Result<H2Stream*> stream = client.session.request(fields, record, true, head);
     EXPECT_TRUE(stream);
-    heard.stream = *stream;
+    record.stream = *stream;
     talk(client, server);
   }
   // Receives the origin's bytes in one read; returns the session's output.
@@ -86,7 +86,7 @@ struct Asked {
     return client.pull();
   }
   End client{H2Role::client}, server{H2Role::server};
-  Heard heard;
+  StreamRecord record;
 };
 
 std::string status(std::string_view code, bool end = false, const List_& more = {}) {
@@ -122,9 +122,9 @@ TEST(AnOrigin, ThatBreaksTheOrderOfItsResponseHasItsStreamReset) {
   for (const auto& [what, bytes] : responses) {
     Asked one;
     EXPECT_EQ(error_of(one.receive(bytes), 1), kProtocolError) << what;
-    EXPECT_TRUE(one.heard.closed) << what;
-    EXPECT_FALSE(one.heard.ended) << what;
-    EXPECT_TRUE(one.heard.body.empty() || one.heard.response.status != 0) << what;
+    EXPECT_TRUE(one.record.closed) << what;
+    EXPECT_FALSE(one.record.ended) << what;
+    EXPECT_TRUE(one.record.body.empty() || one.record.response.status != 0) << what;
   }
 }
 
@@ -132,18 +132,18 @@ TEST(AnOrigin, ThatAnswersHeadWithContentHasItsStreamReset) {
   Asked one(true);
   EXPECT_EQ(error_of(one.receive(status("200", false, {{"content-length", "3"}}) + data(1, "abc", true)), 1),
             kProtocolError);
-  EXPECT_EQ(one.heard.body, "");
+  EXPECT_EQ(one.record.body, "");
 }
 
 TEST(AnOrigin, MayEndWithEmptyDataOrWithTrailers) {
   Asked one, two, bare(true);
   one.receive(status("103") + status("103") + status("200") + data(1, "", false) + data(1, "a", false) + padding());
-  EXPECT_TRUE(one.heard.ended);
-  EXPECT_EQ(one.heard.body, "a");
+  EXPECT_TRUE(one.record.ended);
+  EXPECT_EQ(one.record.body, "a");
   two.receive(status("200") + data(1, "a", false) + headers(1, {{"x", "y"}}, true));
-  EXPECT_TRUE(two.heard.ended);
+  EXPECT_TRUE(two.record.ended);
   bare.receive(status("200", false, {{"content-length", "3"}}) + data(1, "", true));
-  EXPECT_TRUE(bare.heard.ended);
+  EXPECT_TRUE(bare.record.ended);
 }
 
 TEST(AnOrigin, MaySendSixtyFourInformationalHeadsAndNoMore) {
@@ -151,9 +151,9 @@ TEST(AnOrigin, MaySendSixtyFourInformationalHeadsAndNoMore) {
   std::string bytes;
   for (std::uint32_t i = 0; i < kMaxInformational; ++i) bytes += status("103");
   EXPECT_EQ(error_of(one.receive(bytes), 1), -1);
-  EXPECT_EQ(one.heard.interim.size(), kMaxInformational);
+  EXPECT_EQ(one.record.interim.size(), kMaxInformational);
   EXPECT_EQ(error_of(one.receive(status("103")), 1), kProtocolError);
-  EXPECT_EQ(one.heard.interim.size(), kMaxInformational);
+  EXPECT_EQ(one.record.interim.size(), kMaxInformational);
 }
 
 TEST(AnOrigin, MaySendInformationalHeadsAsLargeTogetherAsOneHead) {

@@ -103,15 +103,15 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   void in_background(exec::TaskPtr) override {}
 
   // ---- the client ----
-  http::Heard& ask(std::string_view path, std::string_view method = "GET", bool end = true) {
-    heard_.emplace_back();
+  http::StreamRecord& ask(std::string_view path, std::string_view method = "GET", bool end = true) {
+    records_.emplace_back();
     http::H2Fields fields;
     for (const auto& [name, value] :
          http::List_{{":method", method}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}}) {
       fields.add(name, value);
     }
-    heard_.back().stream = *client_.session.request(fields, heard_.back(), end, method == "HEAD");
-    return heard_.back();
+    records_.back().stream = *client_.session.request(fields, records_.back(), end, method == "HEAD");
+    return records_.back();
   }
   void tell() {
     const std::string bytes = client_.pull();
@@ -120,7 +120,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   void say(std::string_view bytes) {
     ASSERT_EQ(::send(far_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  bool hear() {
+  bool receive() {
     char buffer[65536];
     const ssize_t received = ::recv(far_.get(), buffer, sizeof buffer, 0);
     if (received == 0) at_end_ = true;
@@ -134,7 +134,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
     for (int idle = 0; idle < 2;) {
       tell();
       loop_.turn();
-      idle = hear() ? 0 : idle + 1;
+      idle = receive() ? 0 : idle + 1;
     }
   }
   void pass(Duration time) {
@@ -154,7 +154,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   HeldThreads threads_;
   exec::TaskLimit limit_{100};
   std::unique_ptr<AdminH2Connection> connection_;
-  std::deque<http::Heard> heard_;
+  std::deque<http::StreamRecord> records_;
   http::End client_{http::H2Role::client};
   std::string raw_;
   unsigned listeners_ = 0, responses_ = 0, most_responses_ = 96;

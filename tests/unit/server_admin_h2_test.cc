@@ -12,8 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST_F(AdminH2, AnswersAProbeWithoutATaskAndAnErrorAsAProblem) {
-  const http::Heard& probe = ask("/livez");
-  const http::Heard& unknown = ask("/threads?x=%");
+  const http::StreamRecord& probe = ask("/livez");
+  const http::StreamRecord& unknown = ask("/threads?x=%");
   talk();
   EXPECT_EQ(probe.response.status, 200);
   EXPECT_TRUE(probe.closed);
@@ -25,17 +25,17 @@ TEST_F(AdminH2, AnswersAProbeWithoutATaskAndAnErrorAsAProblem) {
 // Steps 7 to 10 of "eat what you kill".
 TEST_F(AdminH2, EatsARequestInPlaceWhileAReservedThreadReadsOn) {
   threads_.reserved = 1;
-  const http::Heard& slow = ask("/pools");
+  const http::StreamRecord& slow = ask("/pools");
   std::uint16_t probed = 0;
   bool ponged = false, slow_waits = false;
   program_.meanwhile = [&] {
     ASSERT_EQ(threads_.helpers.size(), 1U) << "the role is handed over before the request is run";
-    const http::Heard& probe = ask("/livez");
+    const http::StreamRecord& probe = ask("/livez");
     client_.session.ping(7);
     tell();
     loop_.turn();
     threads_.run_first(threads_.helpers);
-    while (hear()) {
+    while (receive()) {
     }
     probed = probe.response.status;
     ponged = client_.pong == 7;
@@ -51,10 +51,10 @@ TEST_F(AdminH2, EatsARequestInPlaceWhileAReservedThreadReadsOn) {
 }
 
 TEST_F(AdminH2, QueuesARequestThatBlocksWhenNoThreadIsFreeAndReadsOn) {
-  const http::Heard& blocks = ask("/pools/http%3A%2F%2Fa.example/advice");
+  const http::StreamRecord& blocks = ask("/pools/http%3A%2F%2Fa.example/advice");
   talk();
   EXPECT_EQ(threads_.queued.size(), 1U);
-  const http::Heard& probe = ask("/livez");
+  const http::StreamRecord& probe = ask("/livez");
   talk();
   EXPECT_EQ(probe.response.status, 200);
   EXPECT_EQ(blocks.response.status, 0);
@@ -66,7 +66,7 @@ TEST_F(AdminH2, QueuesARequestThatBlocksWhenNoThreadIsFreeAndReadsOn) {
 
 TEST_F(AdminH2, ComputesAnEitherRequestItselfWhenNoThreadIsFree) {
   program_.count = 1;
-  const http::Heard& pools = ask("/pools");
+  const http::StreamRecord& pools = ask("/pools");
   talk();
   EXPECT_EQ(pools.response.status, 200);
   EXPECT_TRUE(threads_.queued.empty());
@@ -81,8 +81,8 @@ TEST_F(AdminH2, ReadsAndAnswersProbesOnTheLoopWhenNoTaskIsAdmitted) {
     all.push_back(exec::make_task("blocked", [] {}));
     ASSERT_TRUE(limit.admit(*all.back()));
   }
-  const http::Heard& probe = ask("/readyz");
-  const http::Heard& slow = ask("/pools");
+  const http::StreamRecord& probe = ask("/readyz");
+  const http::StreamRecord& slow = ask("/pools");
   talk();
   EXPECT_EQ(probe.response.status, 200);
   EXPECT_EQ(slow.response.status, 503);
@@ -92,7 +92,7 @@ TEST_F(AdminH2, ReadsAndAnswersProbesOnTheLoopWhenNoTaskIsAdmitted) {
 
 TEST_F(AdminH2, ProducesNoFurtherStepBeforeTheWindowIsOpened) {
   client_.session.widen(*ask("/pools").stream, 65535);
-  const http::Heard& slow = heard_.back();
+  const http::StreamRecord& slow = records_.back();
   talk();
   const std::uint64_t before = connection_->strategy().counts().tasks();
   EXPECT_EQ(slow.body.size(), 65535U);
@@ -110,7 +110,7 @@ TEST_F(AdminH2, ProducesNoFurtherStepBeforeTheWindowIsOpened) {
 }
 
 TEST_F(AdminH2, AnswersACommandOnTheLoop) {
-  const http::Heard& command = ask("/quit", "POST");
+  const http::StreamRecord& command = ask("/quit", "POST");
   talk();
   EXPECT_EQ(command.response.status, 202);
   EXPECT_EQ(connection_->strategy().counts().tasks(), 0U);
@@ -128,7 +128,7 @@ TEST_F(AdminH2, HasAtMostSixteenResponsesInProgressOneOfWhichMayWaitForTheClient
     threads_.run_first(threads_.queued);
     talk();
   }
-  for (const http::Heard& one : heard_) EXPECT_EQ(one.response.status, 404);
+  for (const http::StreamRecord& one : records_) EXPECT_EQ(one.response.status, 404);
   EXPECT_FALSE(connection_->busy());
 }
 
@@ -136,10 +136,10 @@ TEST_F(AdminH2, GivesTheLoopAtMostSixteenCommandsAtATimeAndTheOthersWait) {
   for (int i = 0; i < 20; ++i) ask("/pools/http%3A%2F%2Fa.example/warm-up?size=2", "POST");
   talk();
   pass(5ms);
-  while (hear()) {
+  while (receive()) {
   }
   const auto answered = [this] {
-    return std::count_if(heard_.begin(), heard_.end(), [](const auto& one) { return one.response.status == 200; });
+    return std::count_if(records_.begin(), records_.end(), [](const auto& one) { return one.response.status == 200; });
   };
   EXPECT_EQ(answered(), 16);
   talk();
@@ -151,8 +151,8 @@ TEST_F(AdminH2, GivesTheLoopAtMostSixteenCommandsAtATimeAndTheOthersWait) {
 TEST_F(AdminH2, CountsACommandWhoseStreamWasResetUntilItIsExecuted) {
   for (int i = 0; i < 16; ++i) ask("/pools/http%3A%2F%2Fa.example/warm-up?size=2", "POST");
   talk();
-  for (http::Heard& one : heard_) client_.session.reset(*one.stream, http::H2Error::cancel);
-  const http::Heard& next = ask("/quit", "POST");
+  for (http::StreamRecord& one : records_) client_.session.reset(*one.stream, http::H2Error::cancel);
+  const http::StreamRecord& next = ask("/quit", "POST");
   talk();
   EXPECT_EQ(next.response.status, 0);
   pass(5ms);
@@ -162,10 +162,10 @@ TEST_F(AdminH2, CountsACommandWhoseStreamWasResetUntilItIsExecuted) {
 
 TEST_F(AdminH2, RefusesAResponseWhenTheConnectionsOfItsListenerHaveTooMany) {
   most_responses_ = 1;
-  const http::Heard& first = ask("/pools/http%3A%2F%2Fa.example/advice");
-  const http::Heard& second = ask("/pools");
-  const http::Heard& command = ask("/quit", "POST");
-  const http::Heard& probe = ask("/readyz");
+  const http::StreamRecord& first = ask("/pools/http%3A%2F%2Fa.example/advice");
+  const http::StreamRecord& second = ask("/pools");
+  const http::StreamRecord& command = ask("/quit", "POST");
+  const http::StreamRecord& probe = ask("/readyz");
   talk();
   EXPECT_EQ(probe.response.status, 200);
   EXPECT_EQ(second.response.status, 503);
@@ -175,18 +175,18 @@ TEST_F(AdminH2, RefusesAResponseWhenTheConnectionsOfItsListenerHaveTooMany) {
   threads_.run_first(threads_.queued);
   talk();
   EXPECT_EQ(first.response.status, 404);
-  const http::Heard& third = ask("/quit", "POST");
+  const http::StreamRecord& third = ask("/quit", "POST");
   talk();
   EXPECT_EQ(third.response.status, 202);
 }
 
 TEST_F(AdminH2, DropsTheResponseOfAStreamThatWasResetMeanwhile) {
-  http::Heard& gone = ask("/pools/http%3A%2F%2Fa.example/advice");
+  http::StreamRecord& gone = ask("/pools/http%3A%2F%2Fa.example/advice");
   talk();
   client_.session.reset(*gone.stream, http::H2Error::cancel);
   talk();
   threads_.run_first(threads_.queued);
-  const http::Heard& probe = ask("/livez");
+  const http::StreamRecord& probe = ask("/livez");
   talk();
   EXPECT_EQ(gone.response.status, 0);
   EXPECT_EQ(probe.response.status, 200);
@@ -227,7 +227,7 @@ TEST_F(AdminH2, WhoseClientSendsNothingGetsAGoawayAfterThirtySeconds) {
   pass(29s);
   EXPECT_FALSE(closing_);
   pass(2s);
-  hear();
+  receive();
   EXPECT_EQ(http::error_of(raw_, 0), 0);
   pass(3s);
   loop_.turn();
@@ -235,28 +235,28 @@ TEST_F(AdminH2, WhoseClientSendsNothingGetsAGoawayAfterThirtySeconds) {
 }
 
 TEST_F(AdminH2, ResetsARequestThatDoesNotArriveAndAResponseThatIsNotRead) {
-  http::Heard& half = ask("/log-level", "PUT", false);
-  http::Heard& unread = ask("/pools");
+  http::StreamRecord& half = ask("/log-level", "PUT", false);
+  http::StreamRecord& unread = ask("/pools");
   talk();
   pass(29s);
   EXPECT_FALSE(half.closed || unread.closed);
   ask("/livez");
   talk();
   pass(2s);
-  while (hear()) {
+  while (receive()) {
   }
   EXPECT_TRUE(half.closed && unread.closed);
   EXPECT_EQ(half.reason, http::H2Error::cancel);
   EXPECT_FALSE(unread.ended) << "it does not look complete";
   EXPECT_FALSE(closing_) << "the connection goes on";
-  const http::Heard& probe = ask("/livez");
+  const http::StreamRecord& probe = ask("/livez");
   talk();
   EXPECT_EQ(probe.response.status, 200);
 }
 
 TEST_F(AdminH2, ResetsTheStreamOfAResponseThatCouldNotBeProduced) {
   program_.out_of_memory = true;
-  const http::Heard& failed = ask("/pools");
+  const http::StreamRecord& failed = ask("/pools");
   talk();
   EXPECT_TRUE(failed.closed);
   EXPECT_EQ(failed.reason, http::H2Error::internal_error);
@@ -275,7 +275,7 @@ TEST_F(AdminH2, RefusesTwoHostsALongBodyAndAForeignHost) {
   two.emplace_back("host", "other.test");
   send(1, two, true);
   send(3, http::get("/livez"), true);
-  hear();
+  receive();
   std::string received;
   for (const http::Frame& frame : http::frames(raw_)) received += frame.type == 0 ? frame.payload : "";
   EXPECT_NE(received.find("Host differs from :authority"), std::string::npos);
@@ -285,15 +285,15 @@ TEST_F(AdminH2, RefusesTwoHostsALongBodyAndAForeignHost) {
   say(http::data(5, std::string(1000, 'x'), false));
   loop_.turn();
   raw_.clear();
-  hear();
+  receive();
   EXPECT_NE(raw_.find("the body is too long"), std::string::npos);
   EXPECT_EQ(http::error_of(raw_, 5), static_cast<int>(http::H2Error::no_error)) << "the rest is not needed";
   say(http::data(5, std::string(1000, 'x'), true));
   send(7, {{":method", "CONNECT"}, {":authority", "localhost:443"}}, true);
   raw_.clear();
-  hear();
-  const std::vector<http::Frame> heard = http::frames(raw_);
-  EXPECT_TRUE(std::any_of(heard.begin(), heard.end(), [](const auto& f) { return f.type == 1 && f.stream == 7; }))
+  receive();
+  const std::vector<http::Frame> record = http::frames(raw_);
+  EXPECT_TRUE(std::any_of(record.begin(), record.end(), [](const auto& f) { return f.type == 1 && f.stream == 7; }))
       << "a response, though there is no :path";
   EXPECT_FALSE(closing_);
 }
@@ -309,7 +309,7 @@ TEST_F(AdminH2, RefusesRequestsWhoseBytesAreTooManyTogether) {
     say(http::headers(id, fields, false));
     loop_.turn();
   }
-  hear();
+  receive();
   EXPECT_NE(raw_.find("too many bytes of unanswered requests"), std::string::npos);
   EXPECT_EQ(http::error_of(raw_, 1), -1);
   EXPECT_EQ(http::error_of(raw_, 39), static_cast<int>(http::H2Error::no_error));
@@ -352,7 +352,7 @@ TEST_F(AdminH2, EndsAConnectionWithResponsesOfIncompleteRequestsThatAreNotRead) 
   pass(29s);
   EXPECT_FALSE(closing_);
   pass(2s);
-  hear();
+  receive();
   EXPECT_EQ(http::error_of(raw_, 0), 0);
 }
 
@@ -366,7 +366,7 @@ TEST_F(AdminH2, AnswersAHeadThatExceedsTheLimitAndGoesOn) {
   const std::string block = http::block(fields);
   say(http::frame(1, 1, 1, block.substr(0, 16000)) + http::frame(9, 4, 1, block.substr(16000)));
   loop_.turn();
-  hear();
+  receive();
   EXPECT_NE(raw_.find("the request head exceeds a limit"), std::string::npos);
   EXPECT_EQ(http::error_of(raw_, 0), -1);
 }
@@ -379,7 +379,7 @@ TEST_F(AdminH2, EndsAFloodOfResetsAndSaysWhy) {
     if (::send(far_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) break;
     loop_.turn();
   }
-  while (hear()) {
+  while (receive()) {
   }
   EXPECT_EQ(http::error_of(raw_, 0), static_cast<int>(http::H2Error::enhance_your_calm));
   EXPECT_EQ(connection_->abuse(), http::H2Abuse::resets);
@@ -387,8 +387,8 @@ TEST_F(AdminH2, EndsAFloodOfResetsAndSaysWhy) {
 
 TEST_F(AdminH2, TellsEventsToListenersAndForgetsThem) {
   exec::assume_on_loop();
-  http::Heard& listener = ask("/events");
-  http::Heard& second = ask("/events");
+  http::StreamRecord& listener = ask("/events");
+  http::StreamRecord& second = ask("/events");
   talk();
   EXPECT_EQ(listener.body, "whole");
   EXPECT_TRUE(connection_->busy());

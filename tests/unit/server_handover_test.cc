@@ -109,7 +109,7 @@ TEST_F(Wire, TakesNoMoreThanItsBounds) {
   EXPECT_FALSE(send_fds(here_.get(), fd_message, kPatience));
 }
 
-using Heard = HandoverMessage::Heard;
+using Received = HandoverMessage::Received;
 
 bool say_all(int socket, std::string_view word) {
   return say(socket, word);
@@ -117,30 +117,30 @@ bool say_all(int socket, std::string_view word) {
 
 TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {
   HandoverMessage go(HandoverMessage::kGo);
-  EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
+  EXPECT_EQ(go.receive(there_.get()), Received::nothing);
   ASSERT_TRUE(say_all(here_.get(), "no"));
-  EXPECT_EQ(go.hear(there_.get()), Heard::other);
+  EXPECT_EQ(go.receive(there_.get()), Received::other);
   HandoverMessage gone(HandoverMessage::kGone);
   ASSERT_TRUE(say_all(here_.get(), "gang"));
-  EXPECT_EQ(gone.hear(there_.get()), Heard::other);
+  EXPECT_EQ(gone.receive(there_.get()), Received::other);
 }
 
 TEST_F(Wire, TakesAWordThatComesInPieces) {
   HandoverMessage gone(HandoverMessage::kGone);
   for (const char* piece : {"g", "on"}) {
     ASSERT_TRUE(say_all(here_.get(), piece));
-    EXPECT_EQ(gone.hear(there_.get()), Heard::nothing);
+    EXPECT_EQ(gone.receive(there_.get()), Received::nothing);
   }
   ASSERT_TRUE(say_all(here_.get(), "e, and more"));
-  EXPECT_EQ(gone.hear(there_.get()), Heard::word);
+  EXPECT_EQ(gone.receive(there_.get()), Received::word);
 }
 
 TEST_F(Wire, HearsThatTheOtherSideLeft) {
   HandoverMessage go(HandoverMessage::kGo);
   ASSERT_TRUE(say_all(here_.get(), "g"));
-  EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
+  EXPECT_EQ(go.receive(there_.get()), Received::nothing);
   here_.reset();
-  EXPECT_EQ(go.hear(there_.get()), Heard::left);
+  EXPECT_EQ(go.receive(there_.get()), Received::left);
 }
 
 }  // namespace

@@ -18,16 +18,16 @@ constexpr std::string_view kTls = DemoOrigin::kTlsName;
 constexpr std::string_view kH2 = DemoOrigin::kH2Name;
 
 // One round. The origin closes a connection once per round, and idle ones after a while.
-constexpr std::array kErrands = {LoadRequest{kPlain, "/"},
-                                 LoadRequest{kTls, "/", true},
-                                 LoadRequest{kPlain, "/bytes/2000"},
-                                 LoadRequest{kH2, "/", true},
-                                 LoadRequest{kPlain, "/delay/20"},
-                                 LoadRequest{kTls, "/bytes/2000", true},
-                                 LoadRequest{kPlain, "/echo", false, 500},
-                                 LoadRequest{kH2, "/echo", true, 20000},
-                                 LoadRequest{kPlain, "/bytes/100000"},
-                                 LoadRequest{kH2, "/delay/5", true}};
+constexpr std::array kLoadRequests = {LoadRequest{kPlain, "/"},
+                                      LoadRequest{kTls, "/", true},
+                                      LoadRequest{kPlain, "/bytes/2000"},
+                                      LoadRequest{kH2, "/", true},
+                                      LoadRequest{kPlain, "/delay/20"},
+                                      LoadRequest{kTls, "/bytes/2000", true},
+                                      LoadRequest{kPlain, "/echo", false, 500},
+                                      LoadRequest{kH2, "/echo", true, 20000},
+                                      LoadRequest{kPlain, "/bytes/100000"},
+                                      LoadRequest{kH2, "/delay/5", true}};
 constexpr std::uint64_t kRoundsPerClose = 8;
 constexpr LoadRequest kClose{kPlain, "/close"};
 // All clients at once, rarely enough that the extra connections become idle and are closed in between.
@@ -48,7 +48,7 @@ Result<std::unique_ptr<DemoTraffic>> DemoTraffic::start(const net::Address& prox
 
 DemoTraffic::DemoTraffic(StopSignal stop, const net::Address& proxy, const Settings& settings)
     : settings_(settings), stop_(std::move(stop)) {
-  for (std::size_t i = 0; i < settings.visitors; ++i) visitors_.emplace_back(proxy);
+  for (std::size_t i = 0; i < settings.clients; ++i) clients_.emplace_back(proxy);
 }
 
 DemoTraffic::~DemoTraffic() {
@@ -62,15 +62,14 @@ DemoTraffic::Counts DemoTraffic::counts() const {
 }
 
 void DemoTraffic::run() {
-  std::vector<pollfd> polled(visitors_.size() + 1);
+  std::vector<pollfd> polled(clients_.size() + 1);
   Instant next = Clock::now();
   for (;;) {
     polled[0] = {stop_.fd(), POLLIN, 0};
-    for (std::size_t i = 0; i < visitors_.size(); ++i) polled[i + 1] = visitors_[i].interest();
+    for (std::size_t i = 0; i < clients_.size(); ++i) polled[i + 1] = clients_[i].interest();
     const int ready = ::poll(polled.data(), polled.size(), milliseconds_until(next));
     if (ready > 0 && polled[0].revents != 0) return;
-    for (std::size_t i = 0; ready > 0 && i < visitors_.size(); ++i)
-      count(visitors_[i].on_events(polled[i + 1].revents));
+    for (std::size_t i = 0; ready > 0 && i < clients_.size(); ++i) count(clients_[i].on_events(polled[i + 1].revents));
     const Instant now = Clock::now();
     if (now < next) continue;
     send_next();
@@ -82,22 +81,22 @@ void DemoTraffic::run() {
 void DemoTraffic::send_next() {
   if (turn_ % kTurnsPerRush == kTurnsPerRush - 1) {
     ++turn_;
-    for (LoadClient& visitor : visitors_) send(visitor, kRush);
+    for (LoadClient& client : clients_) send(client, kRush);
     return;
   }
-  const std::size_t place = turn_ % kErrands.size();
-  const bool closes = place == 0 && turn_ / kErrands.size() % kRoundsPerClose == kRoundsPerClose - 1;
-  for (std::size_t i = 0; i < visitors_.size(); ++i) {
-    LoadClient& visitor = visitors_[next_visitor_];
-    next_visitor_ = (next_visitor_ + 1) % visitors_.size();
-    if (!visitor.free()) continue;
+  const std::size_t place = turn_ % kLoadRequests.size();
+  const bool closes = place == 0 && turn_ / kLoadRequests.size() % kRoundsPerClose == kRoundsPerClose - 1;
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    LoadClient& client = clients_[next_client_];
+    next_client_ = (next_client_ + 1) % clients_.size();
+    if (!client.free()) continue;
     ++turn_;
-    return send(visitor, closes ? kClose : kErrands[place]);
+    return send(client, closes ? kClose : kLoadRequests[place]);
   }
 }
 
-void DemoTraffic::send(LoadClient& visitor, const LoadRequest& load_request) {
-  if (visitor.free()) count(visitor.send(load_request));
+void DemoTraffic::send(LoadClient& client, const LoadRequest& load_request) {
+  if (client.free()) count(client.send(load_request));
 }
 
 void DemoTraffic::count(LoadClient::Outcome outcome) {

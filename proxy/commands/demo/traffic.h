@@ -21,7 +21,7 @@ class DemoTraffic {
  public:
   struct Settings {
     Duration pace = std::chrono::milliseconds(50);  // between two requests
-    std::size_t visitors = 4;
+    std::size_t clients = 4;
   };
   struct Counts {
     std::uint64_t answered = 0;
@@ -40,14 +40,14 @@ class DemoTraffic {
  private:
   void run();
   void send_next();
-  void send(LoadClient& visitor, const LoadRequest& load_request);
+  void send(LoadClient& client, const LoadRequest& load_request);
   void count(LoadClient::Outcome outcome);
 
   const Settings settings_;
   const StopSignal stop_;
-  std::deque<LoadClient> visitors_;  // used by the thread only, as the next two
+  std::deque<LoadClient> clients_;  // used by the thread only, as the next two
   std::uint64_t turn_ = 0;
-  std::size_t next_visitor_ = 0;
+  std::size_t next_client_ = 0;
   mutable Mutex mutex_;
   Counts counts_ GUARDED_BY(mutex_);
   std::thread thread_;

@@ -124,7 +124,7 @@ void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
   ++count;
 }
 
-void WebhookServer::shaken(WebhookSession& session) {
+void WebhookServer::on_handshake_done(WebhookSession& session) {
   handshakes_.leave(session);
   make_room(sessions_, idle_ended_);
   sessions_.join(session);

@@ -42,7 +42,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   WebhookSession::Response respond(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
   WebhookSession::Response review(const std::string& body);
   std::string metrics() const;
-  void shaken(WebhookSession& session) override LOOP_ONLY;
+  void on_handshake_done(WebhookSession& session) override LOOP_ONLY;
   void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void stop_if_empty();

@@ -22,9 +22,9 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   class Owner {
    public:
     virtual Response respond(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
-    virtual void shaken(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
-    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;   // it waits for its next request
-    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;   // the owner destroys the session later
+    virtual void on_handshake_done(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
+    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;              // it waits for its next request
+    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;              // the owner destroys the session later
 
    protected:
     ~Owner() = default;
@@ -41,7 +41,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   bool handshake_done() const { return http_.established(); }
 
  private:
-  void on_established() override LOOP_ONLY { owner_.shaken(*this); }
+  void on_established() override LOOP_ONLY { owner_.on_handshake_done(*this); }
   void on_request() override LOOP_ONLY;
   void on_malformed(const Fault& fault) override LOOP_ONLY;
   void on_timeout() override LOOP_ONLY { end(); }

@@ -65,7 +65,7 @@ Result<bool> TlsTransport::do_handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     established_ = true;
-    greeting_.reset();
+    handshake_.reset();
     pending_ = SSL_has_pending(ssl_.get()) == 1;  // a server may send data before the client's first request
     return true;
   }
@@ -78,11 +78,11 @@ Result<bool> TlsTransport::do_handshake() {
 Fault TlsTransport::handshake_fault(int error) {
   refusal_alert_ = refusal_of(ERR_GET_REASON(ERR_peek_error()));
   peer_left_ = fin_ || (error == SSL_ERROR_SYSCALL && wire_error_ != 0);
-  const std::string& peer = greeting_ ? greeting_->name : peer_;
+  const std::string& peer = handshake_ ? handshake_->name : peer_;
   const std::string what = "TLS handshake" + (peer.empty() ? peer : " with " + peer) + ": ";
   const auto reason = take_reason();
-  if (greeting_ && !greeting_->refusal.empty()) {
-    return {FaultKind::tls_certificate, Side::upstream, what + greeting_->refusal};
+  if (handshake_ && !handshake_->refusal.empty()) {
+    return {FaultKind::tls_certificate, Side::upstream, what + handshake_->refusal};
   }
   if (fin_) return {FaultKind::tls_protocol, Side::upstream, what + "closed by peer"};
   if (error == SSL_ERROR_SYSCALL && wire_error_ != 0) {
@@ -100,12 +100,12 @@ bool TlsTransport::lacks_finished_only() const {
 }
 
 void TlsTransport::refuse_certificate(std::string why) {
-  if (greeting_ && greeting_->refusal.empty()) greeting_->refusal = std::move(why);
+  if (handshake_ && handshake_->refusal.empty()) handshake_->refusal = std::move(why);
 }
 
 const std::string& TlsTransport::wanted_name() const {
   static const std::string none;
-  return greeting_ ? greeting_->wanted : none;
+  return handshake_ ? handshake_->wanted : none;
 }
 
 }  // namespace carpool::proxy::tls

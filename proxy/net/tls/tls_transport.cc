@@ -78,7 +78,7 @@ std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, Fd&& 
   stream->store_ = home.store;
   stream->peer_ = peer_name(host, port);
   const std::string& wanted = home.settings.server_name.empty() ? host : home.settings.server_name;
-  stream->greeting_ = std::make_unique<HandshakeTask>(HandshakeTask{stream->peer_, wanted, {}});
+  stream->handshake_ = std::make_unique<HandshakeTask>(HandshakeTask{stream->peer_, wanted, {}});
   if (!stream->attach(home.context.get()) || !ask_for(stream->ssl_.get(), wanted)) {
     stream->failed_ = true;
     return stream;
@@ -91,9 +91,9 @@ std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, Fd&& 
 }
 
 std::unique_ptr<TlsTransport> TlsTransport::server(ssl_ctx_st* context, Fd&& socket) {
-  auto greeting = std::make_unique<HandshakeTask>();
+  auto handshake = std::make_unique<HandshakeTask>();
   auto stream = std::make_unique<TlsTransport>(std::move(socket));
-  stream->greeting_ = std::move(greeting);
+  stream->handshake_ = std::move(handshake);
   stream->failed_ = !stream->attach(context);
   if (!stream->failed_) SSL_set_accept_state(stream->ssl_.get());
   return stream;

@@ -100,7 +100,7 @@ class TlsTransport final : public net::Transport {
   bool drained() const;
 
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
-  std::unique_ptr<HandshakeTask> greeting_;
+  std::unique_ptr<HandshakeTask> handshake_;
   std::shared_ptr<SessionStore> store_;        // nullptr for servers
   std::string peer_;                           // key in the store
   int wire_error_ = 0;                         // errno of the BIO's last call

@@ -80,12 +80,12 @@ exec::StrategyParts AdminServer::strategy_parts() const {
   return executors_.connection_strategy();
 }
 
-void AdminServer::joins(const exec::Strategy& strategy) {
-  executors_.joins(strategy);
+void AdminServer::add_strategy(const exec::Strategy& strategy) {
+  executors_.add_strategy(strategy);
 }
 
-void AdminServer::leaves(const exec::Strategy& strategy) {
-  executors_.leaves(strategy);
+void AdminServer::remove_strategy(const exec::Strategy& strategy) {
+  executors_.remove_strategy(strategy);
 }
 
 void AdminServer::in_background(exec::TaskPtr task) {

@@ -59,8 +59,8 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMaxListeners; }
   void subscribed() override LOOP_ONLY;
   exec::StrategyParts strategy_parts() const override LOOP_ONLY;
-  void joins(const exec::Strategy& strategy) override LOOP_ONLY;
-  void leaves(const exec::Strategy& strategy) override;
+  void add_strategy(const exec::Strategy& strategy) override LOOP_ONLY;
+  void remove_strategy(const exec::Strategy& strategy) override;
   void stops_listening() override LOOP_ONLY { --listeners_; }
   void tell() LOOP_ONLY;
   void broadcast();

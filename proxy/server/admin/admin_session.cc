@@ -156,9 +156,9 @@ void AdminSession::send_event(const std::string& whole, const std::string& chang
 }
 
 void AdminSession::on_malformed(const Fault& fault) {
-  const http::FaultStatus told = http::fault_status(fault.kind);
+  const std::uint16_t status = http::fault_status(fault.kind).status;
   const admin::Response response =
-      admin::error_response(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
+      admin::error_response(status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   WriteBatch out;
   write_head(response, http::Framing::length, true, out.text());
   out.add(response.body);

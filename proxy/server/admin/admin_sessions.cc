@@ -26,7 +26,7 @@ AdminSessions::~AdminSessions() {
   }
   while (!closing_.empty()) {
     const std::unique_ptr<AdminH2Connection> dies(&closing_.pop_front());
-    host_.leaves(dies->strategy());
+    host_.remove_strategy(dies->strategy());
   }
   while (AdminConnection* connection = budget_.any()) {
     budget_.leave(*connection);
@@ -109,7 +109,7 @@ void AdminSessions::add_h2(std::unique_ptr<net::Transport> transport, Instant de
   auto connection =
       std::make_unique<AdminH2Connection>(loop_, owner, asks, host_.strategy_parts(), std::move(transport));
   if (!connection->start(deadline)) return;
-  host_.joins(connection->strategy());
+  host_.add_strategy(connection->strategy());
   h2_.push_back(*connection);
   ++h2_count_;
   join(std::move(connection));
@@ -131,7 +131,7 @@ void AdminSessions::closing(AdminH2Connection& connection) {
 }
 
 void AdminSessions::unused(AdminH2Connection& connection) {
-  host_.leaves(connection.strategy());
+  host_.remove_strategy(connection.strategy());
   connection.ListHook<SessionBudgetTag>::unlink();
   ended_sessions_.destroy_later(std::unique_ptr<AdminConnection>(&connection));
 }

@@ -31,8 +31,8 @@ class AdminSessions final : private AdminListener::Owner,
     virtual void in_background(exec::TaskPtr task) = 0;
     // For the strategies of connections.
     virtual exec::StrategyParts strategy_parts() const LOOP_ONLY = 0;
-    virtual void joins(const exec::Strategy& strategy) LOOP_ONLY = 0;  // its counts belong to the program's
-    virtual void leaves(const exec::Strategy& strategy) = 0;
+    virtual void add_strategy(const exec::Strategy& strategy) LOOP_ONLY = 0;  // its counts belong to the program's
+    virtual void remove_strategy(const exec::Strategy& strategy) = 0;
 
    protected:
     ~Host() = default;

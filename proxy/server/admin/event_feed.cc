@@ -28,7 +28,7 @@ Json cell_of(const ConnectionInfo& info, Instant now) {
                       info.uses, info.protocol, info.loop});
 }
 
-Json told(const AdminView& view, const PoolInfo& pool, Instant now) {
+Json description(const AdminView& view, const PoolInfo& pool, Instant now) {
   Json json = json_of(pool);
   const std::vector<ConnectionInfo> connections = view.connections(pool.origin);
   Json cells = Json::array();
@@ -98,7 +98,7 @@ void Feed::update(const AdminView& view) {
   std::vector<std::string*> all, changed;
   for (const PoolInfo& pool : view.pools()) {
     std::string& text = sent_now[pool.origin];
-    text = json_text(told(view, pool, now));
+    text = json_text(description(view, pool, now));
     all.push_back(&text);
     const auto before = pools_.find(pool.origin);
     if (before == pools_.end() || before->second != text) changed.push_back(&text);

@@ -110,14 +110,14 @@ void AdminH2Connection::on_timer() {
 }
 
 void AdminH2Connection::on_wishes() {
-  // acq_rel pairs with the same in wish(): the mail is posted again for bits that come later.
-  const std::uint32_t bits = wishes_.exchange(0, std::memory_order_acq_rel);
+  // acq_rel pairs with the same in request_loop(): the mail is posted again for bits that come later.
+  const std::uint32_t bits = loop_requests_.exchange(0, std::memory_order_acq_rel);
   if (!over_) {
-    if ((bits & Wish::unlisten) != 0) forget_subscriptions();
-    if ((bits & Wish::rearm) != 0) timer_.arm(Instant(Duration(deadline_.load(std::memory_order_relaxed))));
-    if ((bits & Wish::end_it) != 0) {
+    if ((bits & LoopRequest::unlisten) != 0) forget_subscriptions();
+    if ((bits & LoopRequest::rearm) != 0) timer_.arm(Instant(Duration(deadline_.load(std::memory_order_relaxed))));
+    if ((bits & LoopRequest::end_it) != 0) {
       end();
-    } else if ((bits & Wish::resume) != 0) {
+    } else if ((bits & LoopRequest::resume) != 0) {
       signal(0);
     }
   }

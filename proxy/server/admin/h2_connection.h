@@ -64,7 +64,7 @@ class AdminH2Connection final : public AdminConnection,
   // Bits that the loop sets for the holder of the role.
   enum Signal : std::uint32_t { readable = 1, writable = 2, hangup = 4, deadline_passed = 8, ended = 16 };
   // Bits that the holder of the role sets for the loop.
-  enum Wish : std::uint32_t { resume = 1, rearm = 2, unlisten = 4, end_it = 8 };
+  enum LoopRequest : std::uint32_t { resume = 1, rearm = 2, unlisten = 4, end_it = 8 };
   using Streams = List<AdminH2Stream, AdminH2StreamTag>;
 
   // The loop's readiness as a task: produces until nothing is left.
@@ -76,8 +76,8 @@ class AdminH2Connection final : public AdminConnection,
     void dispose() override { connection.refuse_task(); }
     AdminH2Connection& connection;
   };
-  struct WishMail final : exec::Mail {
-    explicit WishMail(AdminH2Connection& c) : connection(c) {}
+  struct LoopRequestMail final : exec::Mail {
+    explicit LoopRequestMail(AdminH2Connection& c) : connection(c) {}
     void arrive() override LOOP_ONLY { connection.on_wishes(); }
     AdminH2Connection& connection;
   };
@@ -134,7 +134,7 @@ class AdminH2Connection final : public AdminConnection,
   void expire();
   void expire(Streams& streams);
   Instant next_deadline();
-  void wish(std::uint32_t bits);
+  void request_loop(std::uint32_t bits);
   void linger();
   void discard();
   void close();
@@ -204,10 +204,10 @@ class AdminH2Connection final : public AdminConnection,
   // ---- of both ----
   exec::Mailbox inbox_;
   RunTask run_{*this};
-  WishMail wish_mail_{*this};
+  LoopRequestMail loop_request_mail_{*this};
   UnusedMail unused_mail_{*this};
   EventMail event_mail_{*this};
-  std::atomic<std::uint32_t> signals_{0}, wishes_{0};
+  std::atomic<std::uint32_t> signals_{0}, loop_requests_{0};
   std::atomic<bool> scheduled_{false};     // run_ is submitted and has not begun
   std::atomic<bool> event_posted_{false};  // event_mail_ belongs to the inbox
   std::atomic<std::int64_t> deadline_{0};  // nanoseconds of the clock

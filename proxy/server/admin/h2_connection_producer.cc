@@ -85,7 +85,7 @@ bool AdminH2Connection::may_read() const {
 bool AdminH2Connection::read_some() {
   if (!may_read()) return false;
   if (budget_ == 0) {
-    wish(Wish::resume);  // no event announces what is left
+    request_loop(LoopRequest::resume);  // no event announces what is left
     return false;
   }
   std::array<char, kRead> buffer;
@@ -128,7 +128,7 @@ void AdminH2Connection::close() {
   for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
     while (!all->empty()) drop(all->front());
   }
-  wish(Wish::end_it);
+  request_loop(LoopRequest::end_it);
 }
 
 // ---- deadlines ----
@@ -146,7 +146,7 @@ void AdminH2Connection::publish_deadline() {
   const bool earlier = next < published_;
   published_ = next;
   deadline_.store(next.time_since_epoch().count(), std::memory_order_relaxed);
-  if (earlier) wish(Wish::rearm);
+  if (earlier) request_loop(LoopRequest::rearm);
 }
 
 // At most kAdminTimeout from now, also if nothing can expire: so the loop's timer, which reads it when the last one has
@@ -193,10 +193,10 @@ void AdminH2Connection::expire(Streams& streams) {
 }
 
 // release: on_wishes() acquires the bits and what was written before them.
-void AdminH2Connection::wish(std::uint32_t bits) {
-  if (wishes_.fetch_or(bits, std::memory_order_acq_rel) != 0) return;
+void AdminH2Connection::request_loop(std::uint32_t bits) {
+  if (loop_requests_.fetch_or(bits, std::memory_order_acq_rel) != 0) return;
   enter();
-  loop_.post(wish_mail_);
+  loop_.post(loop_request_mail_);
 }
 
 // ---- requests ----

@@ -230,7 +230,7 @@ void AdminH2Connection::drop(AdminH2Stream& stream) {
   if (std::exchange(stream.listening, false)) {
     if (stream.responded) busy_.fetch_sub(1, std::memory_order_relaxed);
     unlistened_.fetch_add(1, std::memory_order_relaxed);
-    wish(Wish::unlisten);
+    request_loop(LoopRequest::unlisten);
   }
   held_ -= stream.held();
   move(stream, dropped_);

@@ -139,7 +139,7 @@ void HandoverClient::stop() {
 void HandoverClient::tick() {
   exec::assume_on_loop();
   const Instant now = loop_->now();
-  if (said_go_) {
+  if (ready_sent_) {
     log::warn("handover", "the old process did not confirm that it stopped accepting");
     return end();
   }
@@ -169,9 +169,9 @@ void HandoverClient::send_ready() {
   }
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);
-  said_go_ = go_.empty() || left || now >= last_word_;
+  ready_sent_ = go_.empty() || left || now >= last_word_;
   if (left) return tick();
-  timer_->arm(said_go_ ? now + kLastWord : now + kTick);
+  timer_->arm(ready_sent_ ? now + kLastWord : now + kTick);
 }
 
 // Returns false if the word is not sent yet (errno).
@@ -188,9 +188,9 @@ bool HandoverClient::tell_go() {
 
 // The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning.
 void HandoverClient::on_ready(exec::Ready) {
-  const HandoverMessage::Heard heard = word_.hear(socket_.get());
-  if (heard == HandoverMessage::Heard::nothing) return;
-  if (heard == HandoverMessage::Heard::other) {
+  const HandoverMessage::Received message = word_.receive(socket_.get());
+  if (message == HandoverMessage::Received::nothing) return;
+  if (message == HandoverMessage::Received::other) {
     log::warn("handover", "the old process sent an unexpected message: it may still accept");
   } else {
     log::info("handover", "the old process has stopped accepting");

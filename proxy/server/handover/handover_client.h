@@ -74,7 +74,7 @@ class HandoverClient final : private exec::Watcher {
   Instant last_word_{};                         // when it stops trying to say "go"; unset until it tries
   std::string_view go_ = HandoverMessage::kGo;  // the unsent part
   bool watched_ = false;
-  bool said_go_ = false;  // or has cancelled: no confirmation may follow
+  bool ready_sent_ = false;  // or has cancelled: no confirmation may follow
 };
 
 }  // namespace carpool::proxy

@@ -129,10 +129,10 @@ Result<FdMessage> HandoverListener::build_message() {
 }
 
 void HandoverListener::on_message() {
-  const HandoverMessage::Heard heard = successor_.word.hear(successor_.socket.get());
-  if (heard == HandoverMessage::Heard::nothing) return;
-  if (heard == HandoverMessage::Heard::word && parts_.drain.serving()) return leave();
-  const bool wrong = heard == HandoverMessage::Heard::other;
+  const HandoverMessage::Received message = successor_.word.receive(successor_.socket.get());
+  if (message == HandoverMessage::Received::nothing) return;
+  if (message == HandoverMessage::Received::word && parts_.drain.serving()) return leave();
+  const bool wrong = message == HandoverMessage::Received::other;
   log::warn("handover",
             wrong ? "the new process sent an unexpected message; carpool continues"
                   : "the new process disconnected; carpool continues",

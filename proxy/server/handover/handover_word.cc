@@ -9,15 +9,15 @@
 
 namespace carpool::proxy {
 
-HandoverMessage::Heard HandoverMessage::hear(int socket) {
+HandoverMessage::Received HandoverMessage::receive(int socket) {
   std::array<char, kGone.size()> piece;
-  const std::size_t missing = expected_.size() - heard_.size();
+  const std::size_t missing = expected_.size() - received_.size();
   const ssize_t received = repeat_interrupted([&] { return ::recv(socket, piece.data(), missing, MSG_DONTWAIT); });
-  if (received < 0 && errno == EAGAIN) return Heard::nothing;
-  if (received <= 0) return Heard::left;
-  heard_.append(piece.data(), static_cast<std::size_t>(received));
-  if (!expected_.starts_with(heard_)) return Heard::other;
-  return heard_.size() == expected_.size() ? Heard::word : Heard::nothing;
+  if (received < 0 && errno == EAGAIN) return Received::nothing;
+  if (received <= 0) return Received::left;
+  received_.append(piece.data(), static_cast<std::size_t>(received));
+  if (!expected_.starts_with(received_)) return Received::other;
+  return received_.size() == expected_.size() ? Received::word : Received::nothing;
 }
 
 bool say(int socket, std::string_view& word) {

@@ -14,7 +14,7 @@ class HandoverMessage {
   static constexpr std::string_view kGo = "go";      // from the successor: it is ready, close the listeners
   static constexpr std::string_view kGone = "gone";  // from the old process: its listeners are closed
 
-  enum class Heard : std::uint8_t {
+  enum class Received : std::uint8_t {
     nothing,  // no input, or part of the word: call again on readiness
     word,
     other,  // anything else
@@ -22,11 +22,11 @@ class HandoverMessage {
   };
   explicit HandoverMessage(std::string_view expected) : expected_(expected) {}
 
-  Heard hear(int socket);
+  Received receive(int socket);
 
  private:
   std::string_view expected_;
-  std::string heard_;  // received so far; never longer than the word
+  std::string received_;  // received so far; never longer than the word
 };
 
 // Returns false if the socket did not take all of it (errno); `word` is then the unsent part.

@@ -43,7 +43,7 @@ void OverloadMonitor::sample() {
   const double memory_percent = memory_failed(loop_.now()) ? kAll : memory.percent();
   const ShedLevel now = next_stage(before, std::max(memory_percent, descriptors.percent()), marks);
   overload_.set(now, memory, memory_percent, descriptors, marks);
-  if (now != said_) log_change(std::exchange(said_, now), now);
+  if (now != logged_) log_change(std::exchange(logged_, now), now);
   if (now == ShedLevel::idle) {
     for (const auto& closer : idle_closers_) closer->send();
   }

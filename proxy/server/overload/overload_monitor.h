@@ -50,8 +50,8 @@ class OverloadMonitor {
   exec::Loop& loop_;
   OverloadState& overload_;
   const ConfigInForce& config_;
-  ShedLevel said_ = ShedLevel::nothing;  // last level logged
-  std::uint64_t failures_seen_ = 0;      // allocations served by the reserve
+  ShedLevel logged_ = ShedLevel::nothing;  // last level logged
+  std::uint64_t failures_seen_ = 0;        // allocations served by the reserve
   Instant short_until_{};
   std::unique_ptr<exec::Timer> timer_;
   std::vector<std::unique_ptr<IdleCloser>> idle_closers_;

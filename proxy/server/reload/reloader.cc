@@ -51,19 +51,18 @@ Reloader::~Reloader() = default;
 
 void Reloader::ask() {
   exec::send(parts_.admin.loop(), [this]() LOOP_ONLY {
-    const auto nobodys = [](const Asked& one) { return !one.dry_run && one.heard.use_count() == 1; };
-    if (std::any_of(asked_.begin(), asked_.end(), nobodys))
-      return;  // a reload that has not begun to read is queued
-               // already
+    const auto unclaimed = [](const Asked& one) { return !one.dry_run && one.pending.use_count() == 1; };
+    // A reload that has not begun to read is queued already.
+    if (std::any_of(asked_.begin(), asked_.end(), unclaimed)) return;
     static_cast<void>(reload(false));
   });
 }
 
 Reloader::PendingReport Reloader::reload(bool dry_run) {
-  PendingReport heard = std::make_shared<std::optional<Report>>();
-  asked_.push_back({dry_run, heard});
+  PendingReport pending = std::make_shared<std::optional<Report>>();
+  asked_.push_back({dry_run, pending});
   next();
-  return heard;
+  return pending;
 }
 
 void Reloader::next() {
@@ -72,18 +71,18 @@ void Reloader::next() {
   const Asked one = std::move(asked_.front());
   asked_.pop_front();
   exec::TaskPtr task = exec::make_task("reload", [this, one] {
-    exec::send(parts_.admin.loop(), [this, heard = one.heard, report = work(one.dry_run)]()
-                                        LOOP_ONLY mutable { end(heard, std::move(report)); });
+    exec::send(parts_.admin.loop(), [this, pending = one.pending, report = work(one.dry_run)]()
+                                        LOOP_ONLY mutable { end(pending, std::move(report)); });
   });
   if (parts_.admin.submit(std::move(task))) return;
   Report report;
   report.outcome = Outcome::busy;
   report.errors.emplace_back("too many blocking tasks ([threads] max_tasks)");
-  end(one.heard, std::move(report));
+  end(one.pending, std::move(report));
 }
 
 // The part of a reload that must run on the admin loop.
-void Reloader::end(const PendingReport& heard, Report report) {
+void Reloader::end(const PendingReport& pending, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     parts_.admin.set_identity(admin_identity_);
     if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
@@ -91,7 +90,7 @@ void Reloader::end(const PendingReport& heard, Report report) {
     parts_.watch_files();
   }
   log_report(report);
-  *heard = std::move(report);
+  *pending = std::move(report);
   under_way_ = false;
   next();
 }
@@ -247,7 +246,7 @@ Status Reloader::prepare_listeners(Plan& plan) {
 
 void Reloader::apply(Plan& plan, Report& report) {
   const config::Config& fresh = *plan.config;
-  log::set_access(fresh.log.access, fresh.log.access_sample, config::tells_clients(fresh));
+  log::set_access(fresh.log.access, fresh.log.access_sample, config::sends_client_addresses(fresh));
   const auto level = static_cast<log::Level>(fresh.log.level);
   if (fresh.log.level != parts_.config.get().log.level) log::set_level(level);
   old_configs_.push_back(parts_.config.replace(std::move(plan.config)));

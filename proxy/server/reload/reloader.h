@@ -80,10 +80,10 @@ class Reloader {
   struct Plan;
   struct Asked {
     bool dry_run;
-    PendingReport heard;
+    PendingReport pending;
   };
   void next() LOOP_ONLY;
-  void end(const PendingReport& heard, Report report) LOOP_ONLY;
+  void end(const PendingReport& pending, Report report) LOOP_ONLY;
   // ---- within the task ----
   Report work(bool dry_run);
   std::optional<config::Config> read_source(Report& report, std::size_t& digest);

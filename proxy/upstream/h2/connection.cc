@@ -16,7 +16,7 @@ namespace {
 // The session's window never blocks a stream: a client that does not read stops its own stream only.
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
 constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
-constexpr std::uint32_t kMaxSpeaking = 8;              // each may hold a batch of the loop
+constexpr std::uint32_t kMaxDelivering = 8;            // each may hold a batch of the loop
 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kPingAfter = std::chrono::seconds(5);
@@ -63,7 +63,7 @@ Result<bool> H2Connection::handshake(exec::Ready ready) {
   transport().on_readiness(ready);
   read_some();
   flush();
-  if (!dead_ && !retired_) return greeted_ && acked_;
+  if (!dead_ && !retired_) return settings_received_ && acked_;
   return Fault{FaultKind::connection_terminated, Side::upstream,
                "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("the origin sent GOAWAY"))};
 }
@@ -129,29 +129,29 @@ void H2Connection::look_for_the_end() {
 }
 
 void H2Connection::begin_delivery(H2UpstreamStream& upstream_stream) {
-  if (upstream_stream.ListHook<H2SpeakingTag>::linked()) return;
-  if (speaking_count_ == kMaxSpeaking) flush_to_handler();
-  speaking_.push_back(upstream_stream);
-  ++speaking_count_;
+  if (upstream_stream.ListHook<H2DeliveringTag>::linked()) return;
+  if (delivering_count_ == kMaxDelivering) flush_to_handler();
+  delivering_.push_back(upstream_stream);
+  ++delivering_count_;
 }
 
 void H2Connection::end_delivery(H2UpstreamStream& upstream_stream) {
-  if (!upstream_stream.ListHook<H2SpeakingTag>::linked()) return;
-  upstream_stream.ListHook<H2SpeakingTag>::unlink();
-  --speaking_count_;
+  if (!upstream_stream.ListHook<H2DeliveringTag>::linked()) return;
+  upstream_stream.ListHook<H2DeliveringTag>::unlink();
+  --delivering_count_;
 }
 
 void H2Connection::flush_to_handler() {
-  while (!speaking_.empty()) {
-    --speaking_count_;
-    speaking_.pop_front().flush_to_handler();
+  while (!delivering_.empty()) {
+    --delivering_count_;
+    delivering_.pop_front().flush_to_handler();
   }
 }
 
 void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   exec::assume_on_loop();
   const std::uint32_t most = std::min(origin_.pool.max_streams, settings.max_streams);
-  greeted_ = true;
+  settings_received_ = true;
   if (most == streams_ || retired_) return;
   streams_ = most;
   if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());
@@ -235,7 +235,7 @@ void H2Connection::fail(pool::CloseCause cause, const Fault& fault) {
 }
 
 void H2Connection::tell_later(H2UpstreamStream& upstream_stream) {
-  upstream_stream.ListHook<H2CarrierTag>::unlink();
+  upstream_stream.ListHook<H2OpenTag>::unlink();
   broken_.push_back(upstream_stream);
   schedule_flush();
 }

@@ -29,7 +29,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // The last step of the dial: sends the preface, then continues on readiness. Returns true when the origin's SETTINGS
   // have arrived; only then it is known how many streams may be lent, and that the origin supports HTTP/2 at all.
   Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
-  bool has_settings() const LOOP_ONLY { return greeted_; }
+  bool has_settings() const LOOP_ONLY { return settings_received_; }
   // Sets its entry in the pool, right before Destination::dialed().
   void assign_slot(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
@@ -89,10 +89,10 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   OriginRuntime& origin_;
   http::H2Session session_;
   WriteQueue write_queue_;
-  List<H2UpstreamStream, H2CarrierTag> open_;       // with a stream
-  List<H2UpstreamStream, H2CarrierTag> broken_;     // to be notified
-  List<H2UpstreamStream, H2SpeakingTag> speaking_;  // whose handlers hold output that is not flushed yet
-  std::uint32_t speaking_count_ = 0;
+  List<H2UpstreamStream, H2OpenTag> open_;              // with a stream
+  List<H2UpstreamStream, H2OpenTag> broken_;            // to be notified
+  List<H2UpstreamStream, H2DeliveringTag> delivering_;  // whose handlers hold output that is not flushed yet
+  std::uint32_t delivering_count_ = 0;
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
@@ -103,7 +103,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint8_t large_ = 0;
   bool awaiting_ping_ack_ = false;  // after a period without input: only the PING is sent until a byte is received
   bool suspect_ = false;            // a stream was abandoned while nothing was received: the next one waits for input
-  bool greeted_ = false;            // SETTINGS were received
+  bool settings_received_ = false;  // SETTINGS were received
   bool acked_ = false;              // our SETTINGS were acknowledged: the origin's initial frames are complete
   bool in_pool_ = false;            // assign_slot() was called
   bool first_response_seen_ = false;

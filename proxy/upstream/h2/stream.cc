@@ -185,7 +185,7 @@ void H2UpstreamStream::fail(StreamFailure failure) {
 }
 
 void H2UpstreamStream::leave() {
-  ListHook<H2CarrierTag>::unlink();
+  ListHook<H2OpenTag>::unlink();
   connection_->end_delivery(*this);
   connection_ = nullptr;
   stream_ = nullptr;

@@ -19,8 +19,8 @@ class H2Connection;
 inline constexpr std::uint32_t kNarrowWindow = 8 * 1024;
 
 class H2UpstreamStream final : public UpstreamStream,
-                               public ListHook<struct H2CarrierTag>,
-                               public ListHook<struct H2SpeakingTag>,
+                               public ListHook<struct H2OpenTag>,
+                               public ListHook<struct H2DeliveringTag>,
                                public http::H2StreamUser {
  public:
   H2UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response)

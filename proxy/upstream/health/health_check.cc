@@ -56,11 +56,11 @@ void HealthCheck::stop() {
 }
 
 void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
-  const auto leaves = [&](const OriginRuntime& origin) {
+  const auto is_removed = [&](const OriginRuntime& origin) {
     return std::find(leaving.begin(), leaving.end(), origin.destination) != leaving.end();
   };
-  std::erase_if(due_, [&](const auto& one) { return leaves(*one.first); });
-  std::erase_if(to_ask_, [&](const Candidate& one) { return leaves(*one.origin); });
+  std::erase_if(due_, [&](const auto& one) { return is_removed(*one.first); });
+  std::erase_if(to_ask_, [&](const Candidate& one) { return is_removed(*one.origin); });
 }
 
 void HealthCheck::tick() {

@@ -358,14 +358,14 @@ class PlaneWorld final : public pool::Environment {
   }
   bool fail_dial(OriginLink& link, Fault fault) {
     const auto place = std::move(link.place);
-    link.greeting.reset();
+    link.handshaking.reset();
     link.wire.gone = true;
     link.destination->dial_failed(std::move(*place), std::move(fault), now);
     return true;
   }
   // As the dialer does it: a session enters the pool once the origin's SETTINGS have arrived.
   bool greet(OriginLink& link, proxy::OriginRuntime& origin) LOOP_ONLY {
-    const bool first = link.greeting == nullptr;
+    const bool first = link.handshaking == nullptr;
     if (first) {
       proxy::net::Dialed dialed;
       dialed.transport = std::make_unique<VirtualTransport>(link.wire);
@@ -373,23 +373,23 @@ class PlaneWorld final : public pool::Environment {
         const HeldMemory::Peer peer;
         link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window, plan_.wide, plan_.pieces);
       }
-      link.greeting = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
+      link.handshaking = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
                                                             std::move(dialed), now);
     } else if (!link.wire.event) {
       return false;
     }
     link.wire.event = false;
-    Result<bool> greeted = link.greeting->handshake({!first, !link.wire.full, link.wire.end_told});
-    if (!greeted) return fail_dial(link, greeted.take_fault());
-    if (!*greeted) return true;
+    Result<bool> established = link.handshaking->handshake({!first, !link.wire.full, link.wire.end_told});
+    if (!established) return fail_dial(link, established.take_fault());
+    if (!*established) return true;
     const auto place = std::move(link.place);
-    link.connection = link.greeting.get();
+    link.connection = link.handshaking.get();
     if (link.peer) {
-      link.greeting->track_address(*origin.address_set, *link.peer);
+      link.handshaking->track_address(*origin.address_set, *link.peer);
       names_.opened(origin, *link.peer);
     }
-    link.greeting->assign_slot(link.index, link.generation);
-    link.destination->dialed(std::move(*place), std::move(link.greeting), now);
+    link.handshaking->assign_slot(link.index, link.generation);
+    link.destination->dialed(std::move(*place), std::move(link.handshaking), now);
     return true;
   }
   // A dial has two steps if the origin has several addresses: the first one orders them.
@@ -399,7 +399,7 @@ class PlaneWorld final : public pool::Environment {
       link.tries = names_.order(*origin, links, now);
       return true;
     }
-    const bool refused = stopped_ || (!link.greeting && chance(random, plan_.failing));
+    const bool refused = stopped_ || (!link.handshaking && chance(random, plan_.failing));
     if (!link.tries.empty() && !link.peer) link.peer = names_.reach(*origin, link.tries, refused, now);
     if (refused || (!link.tries.empty() && !link.peer))
       return fail_dial(link, {FaultKind::connect_refused, Side::upstream, "refused"});
