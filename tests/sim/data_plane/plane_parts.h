@@ -33,13 +33,13 @@ struct OriginLink {
   bool reset_when_sent() {
     return h2 ? h2->reset_when_sent() : tunnel ? tunnel->reset_when_sent() : origin.reset_when_sent();
   }
-  std::vector<proxy::net::Address> tries;         // of its dial, in order; empty: no address is known
-  std::optional<proxy::net::Address> peer;        // that the dial reached
-  std::optional<bool> chose_h2;                   // of an origin that speaks both protocols
+  std::vector<proxy::net::Address> tries;            // of its dial, in order; empty: no address is known
+  std::optional<proxy::net::Address> peer;           // that the dial reached
+  std::optional<bool> chose_h2;                      // of an origin that speaks both protocols
   std::unique_ptr<proxy::H2Connection> handshaking;  // during the handshake
-  std::unique_ptr<pool::Reservation> place;       // while it is dialed
-  proxy::Connection* connection = nullptr;        // afterwards; null: closed
-  exec::LoopId loop = 0;                          // that watches it
+  std::unique_ptr<pool::Reservation> place;          // while it is dialed
+  proxy::Connection* connection = nullptr;           // afterwards; null: closed
+  exec::LoopId loop = 0;                             // that watches it
   std::uint32_t index = 0, generation = 0;
 };
 

@@ -374,7 +374,7 @@ class PlaneWorld final : public pool::Environment {
         link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire, plan_.window, plan_.wide, plan_.pieces);
       }
       link.handshaking = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
-                                                            std::move(dialed), now);
+                                                               std::move(dialed), now);
     } else if (!link.wire.event) {
       return false;
     }
