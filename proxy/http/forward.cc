@@ -146,13 +146,17 @@ Framing reply_framing(const ResponseHead& head, const ReplyRules& rules) {
   return rules.client_version == Version::http10 ? Framing::until_close : Framing::chunked;
 }
 
+bool keeps_length(const ResponseHead& head, const ReplyRules& rules) {
+  return head.status == 304 || (rules.head_request && head.status != 204);
+}
+
 void write_response(std::string& to, const ResponseHead& head, const ReplyRules& rules) {
   const Fields& fields = head.fields;
   const ConnectionOptions options = ConnectionOptions::naming_fields_of(head);
   reserve(to, fields.bytes() + head.reason.size() + kAround);
   TextWriter out(to);
   append_status_line(out, head);
-  const bool length = rules.head_request || head.status == 304;
+  const bool length = keeps_length(head, rules);
   append_fields(out, fields, [&](std::size_t i) { return returns(fields, i, options, length); });
   if (rules.upgrade && append_upgrade(out, fields)) {
     out.add("Connection: Upgrade\r\n");

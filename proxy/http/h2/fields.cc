@@ -93,7 +93,7 @@ void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rule
   const Fields& fields = head.fields;
   const ConnectionOptions options(fields);
   add_status(out, head.status);
-  const bool length = rules.head_request || head.status == 304;
+  const bool length = keeps_length(head, rules);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const bool challenge = rules.own && fields.id(i) == FieldName::proxy_authenticate;
     if (challenge || returns(fields, i, options, length)) copy(out, fields[i], fields.sensitive(i));
