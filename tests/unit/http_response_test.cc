@@ -89,11 +89,18 @@ TEST(ResponseReader, TakesReasonsAsTheyCome) {
   taken("HTTP/1.1 999 x\r\nContent-Length: 0\r\n\r\n", "999|x|");
 }
 
+TEST(ResponseReader, TreatsAHigherMinorVersionAsTheHighestKnownOne) {
+  for (const char* version : {"HTTP/1.1", "HTTP/1.2", "HTTP/1.9"}) {
+    taken(std::string(version) + " 200 OK\r\nContent-Length: 2\r\n\r\nok", "v1f1n2k|ok");
+    taken(std::string(version) + " 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "|ok|");
+  }
+}
+
 TEST(ResponseReader, RefusesStatusLinesThatAreNone) {
-  for (const char* line :
-       {"HTTP/1.1 abc OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 099 OK", "HTTP/1.1  200 OK",
-        "HTTP/2.0 200 OK", "HTTP/1.2 200 OK", "http/1.1 200 OK", "ICY 200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1 200\tOK",
-        "HTTP/1.1 200 a\x01", " HTTP/1.1 200 OK", "\r\nHTTP/1.1 200 OK", "HTTP/1.1 -20 OK"}) {
+  for (const char* line : {"HTTP/1.1 abc OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 099 OK",
+                           "HTTP/1.1  200 OK", "HTTP/2.0 200 OK", "HTTP/1.x 200 OK", "HTTP/1.10 200 OK",
+                           "HTTP/1. 200 OK", "http/1.1 200 OK", "ICY 200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1 200\tOK",
+                           "HTTP/1.1 200 a\x01", " HTTP/1.1 200 OK", "\r\nHTTP/1.1 200 OK", "HTTP/1.1 -20 OK"}) {
     refused(std::string(line) + "\r\nContent-Length: 0\r\n\r\n");
   }
   refused("HTTP/1.1 200 OK\nContent-Length: 0\r\n\r\n");

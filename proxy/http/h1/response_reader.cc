@@ -163,8 +163,9 @@ const char* ResponseReader::line_byte(char c, ResponseHead& head) {
     case State::version:
       if (at_ < kStatusLineVersion.size()) return c == kStatusLineVersion[at_++] ? nullptr : "no HTTP/1 status line";
       if (at_++ == kStatusLineVersion.size()) {
+        // A higher minor version is treated as the highest known one (RFC 9110 §2.5).
         head.version = c == '0' ? Version::http10 : Version::http11;
-        return c == '0' || c == '1' ? nullptr : "neither HTTP/1.0 nor HTTP/1.1";
+        return c >= '0' && c <= '9' ? nullptr : "no HTTP/1 status line";
       }
       at_ = 0;
       state_ = State::status;
