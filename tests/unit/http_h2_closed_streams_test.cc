@@ -44,6 +44,16 @@ TEST(AStreamNumberThatWasPassedOver, IsNeverUsed) {
   EXPECT_EQ(error_of(server.response_to(headers(3, get())), 0), kErrorProtocol);
 }
 
+TEST(TheConnection, IsNoStreamThatEnded) {
+  for (const std::string& misplaced : {data(0, "x"), headers(0, get()), frame(3, 0, 0, number(8))}) {
+    StreamServer fresh;
+    EXPECT_EQ(error_of(fresh.response_to(misplaced), 0), kErrorProtocol);
+    StreamServer used;
+    used.response_to(headers(1, get(), false) + frame(3, 0, 1, number(8)));
+    EXPECT_EQ(error_of(used.response_to(misplaced), 0), kErrorProtocol);
+  }
+}
+
 TEST(AStreamThatDependsOnItself, EndsTheSessionInAnySplit) {
   const std::string bytes = frame(2, 0, 3, number(3) + "\x10");
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {

@@ -27,7 +27,11 @@ class ClosedStreams {
   template <std::size_t kMost>
   struct Ring {
     void add(StreamId id) { ids[next++ % kMost] = id; }
-    bool has(StreamId id) const { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+    // An unused place holds no number: 0 is the connection.
+    bool has(StreamId id) const {
+      const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(next, kMost));
+      return std::find(ids.begin(), end, id) != end;
+    }
     std::array<StreamId, kMost> ids{};
     std::size_t next = 0;
   };
