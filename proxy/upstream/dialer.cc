@@ -204,15 +204,15 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
     if (!watched) return fail(watched.take_fault());
     key_ = *watched;
-    timeout_.arm(deadline_after(loop.now(), origin_.pool.connect_timeout));
+    streams_until_ = deadline_after(loop.now(), origin_.pool.connect_timeout);
+    timeout_.arm(streams_until_);
     on_ready({});
   }
 
   void on_ready(exec::Ready ready) override LOOP_ONLY {
     Result<bool> established = session_->handshake(ready);
     if (!established) return fail(established.take_fault());
-    if (!*established) return await_settings_ack();
-    assign_slot();
+    *established || settings_known_ ? await_stream() : await_settings_ack();
   }
 
   // An origin may lower its stream limit right after its first SETTINGS and refuses requests sent before that is known.
@@ -223,16 +223,19 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     timeout_.arm(dialer_.context_.loop.now() + kSettingsAckTimeout);
   }
 
-  // A session without streams would serve no request; in the pool it would only trigger the next dial.
+  // A limit of zero is like any limit that is reached: the origin should raise it soon (RFC 9113 §6.5.2). In the pool a
+  // session without streams would serve no request and only trigger the next dial.
+  void await_stream() LOOP_ONLY {
+    settings_known_ = true;
+    session_->streams() == 0 ? timeout_.arm(streams_until_) : assign_slot();
+  }
+
   void assign_slot() LOOP_ONLY {
     timeout_.disarm();
-    if (session_->streams() == 0) {
-      return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
-    }
     dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
     if (certificates_replaced()) {
       session_.reset();
-      awaits_ack_ = false;
+      awaits_ack_ = settings_known_ = false;
       return dial_now();
     }
     session_->assign_slot(reservation_.index(), reservation_.generation());
@@ -241,7 +244,10 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
 
   void on_settings_timeout() {
     exec::assume_on_loop();
-    if (session_->has_settings()) return assign_slot();
+    if (session_->has_settings()) {
+      if (session_->streams() != 0 || dialer_.context_.loop.now() < streams_until_) return await_stream();
+      return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
+    }
     fail({FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});
   }
 
@@ -269,6 +275,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   bool relieved_ = false;
   bool refused_ = false;  // must not be reported inside start(): the pool is not called back from there
   bool awaits_ack_ = false;
+  bool settings_known_ = false;            // the origin's first SETTINGS, with what it changed at once
+  Instant streams_until_{};                // by then it must allow a stream
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
   exec::WatchKey key_;
   exec::Timer turn_;

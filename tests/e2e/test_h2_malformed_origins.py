@@ -390,11 +390,26 @@ def test_an_origin_that_allows_no_stream_is_dialed_once(carpool, later):
     none = setting(MAX_STREAMS, 0)
     o = RawOrigin(lambda peer, stream: None, b"" if later else none, script_at_start=lambda peer: later and peer.send(
         frame(SETTINGS, 0, 0, none)))
-    c = carpool(upstream=PRIOR, workers=1)
+    c = carpool(upstream=PRIOR, workers=1, pool={"connect_timeout": "400ms"})
     try:
         with c.client() as client:
             response = whole(client, o)
             assert response.status == 502 and "no HTTP/2 stream" in response.get("proxy-status")
+        assert len(o.peers) == 1
+    finally:
+        o.stop()
+
+
+def test_a_request_waits_for_an_origin_that_allows_its_first_stream_late(carpool):
+    o = RawOrigin(lambda peer, stream: peer.send(reply(stream)), setting(MAX_STREAMS, 0))
+    c = carpool(upstream=PRIOR, workers=1)
+    try:
+        with c.client() as client:
+            client.send(b"GET %s/ HTTP/1.1\r\nHost: a\r\n\r\n" % o.url.encode())
+            until(lambda: o.peers and o.peers[0].acks, what="the session")
+            assert c.metric("carpool_pool_connections", origin=o.url, state="connecting") == 1
+            o.peers[0].send(frame(SETTINGS, 0, 0, setting(MAX_STREAMS, 1)))
+            assert client.response().status == 200
         assert len(o.peers) == 1
     finally:
         o.stop()
