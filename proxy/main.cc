@@ -21,7 +21,9 @@
 #include "proxy/commands/libraries.h"
 #include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
+#include "proxy/config/token_file.h"
 #include "proxy/downstream/authority_check.h"
+#include "proxy/downstream/certificate_check.h"
 #include "proxy/downstream/listener_credentials.h"
 #include "proxy/net/egress_check.h"
 #include "proxy/net/tls/allocator.h"
@@ -36,11 +38,18 @@ constexpr int kConfiguration = 1, kInternal = 3;
 // in the heap.
 constexpr int kOwnMapping = 256 * 1024;
 
-// Checks what needs other components: the egress rules, and the files that the configuration names.
-void check_files(carpool::proxy::config::Reading& reading) {
+// Checks what needs other components: the egress rules, and the files that the configuration names. A reload reads the
+// certificates and the token by itself, because it compares them with those in force.
+void check_reloaded(carpool::proxy::config::Reading& reading) {
   carpool::proxy::net::check_fixed_origins(reading);
   carpool::proxy::check_credentials(reading);
   carpool::proxy::check_authority(reading);
+}
+
+void check_files(carpool::proxy::config::Reading& reading) {
+  check_reloaded(reading);
+  carpool::proxy::config::check_tokens(reading);
+  carpool::proxy::check_certificates(reading);
 }
 
 // The exit code of a command: an output that could not be written is an error, except that a reader which has closed
@@ -70,6 +79,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   config::Options source = options;
   const config::Reading reading = config::load(options, env, &source.digest);
   source.config = config::find_config(options);  // a reload reads the file that the start has read
+  source.judge = &check_reloaded;
   if (!reading) {
     config::report(reading, std::cerr);
     return kConfiguration;

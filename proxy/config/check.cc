@@ -24,10 +24,13 @@ class Checker {
     addresses_differ();
     for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_whole(i);
     admin_has_a_token();
-    admin_is_complete();
+    server_is_complete(config_.admin, "admin.");
+    if (config_.admin.enabled) note_server(config_.admin, "admin.");
+    token_is_private(config_.admin, "admin.token_file");
     pool_fits(config_.pool, "pool");
     listeners_classes_are_known();
     upstream_is_complete(config_.upstream, "upstream");
+    note_identity(config_.upstream.tls, "upstream.tls.");
     origins_are_verified(config_.upstream, "upstream");
     no_leniency_for_all();
     for (std::size_t i = 0; i < config_.origins.size(); ++i) origin_is_whole(i);
@@ -73,8 +76,8 @@ class Checker {
     of_a_unix_socket(listen, prefix + "mode", listen.mode);
     of_a_unix_socket(listen, prefix + "group", listen.group);
     peers_are_trusted(listen, prefix);
-    identity_is_whole(listen, prefix);
-    needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
+    server_is_complete(listen, prefix);
+    note_server(listen, prefix);
     credentials_are_private(listen, prefix + "credentials_file");
     fixed_origin_is_judged(listen, prefix + "origin");
   }
@@ -129,6 +132,38 @@ class Checker {
     needs(prefix, table.key_file, "key_file", table.cert_file, "cert_file");
   }
 
+  // `table`: of a listener or [admin].
+  template <class Table>
+  void server_is_complete(const Table& table, const std::string& prefix) {
+    identity_is_whole(table, prefix);
+    needs(prefix, table.client_ca_file, "client_ca_file", table.cert_file, "cert_file");
+  }
+
+  template <class Table>
+  void note_server(const Table& table, const std::string& prefix) {
+    if (table.cert_file.empty() || table.key_file.empty() || places_.wrong(prefix + "client_ca_file")) return;
+    note_certificates(table, table.client_ca_file, prefix, "client_ca_file").server = true;
+  }
+
+  // Only what the table itself names: an origin inherits the rest, which is checked where it stands.
+  void note_identity(const Tls& tls, const std::string& prefix) {
+    const auto any = [&](const auto& is) { return is("cert_file") || is("key_file") || is("ca_file"); };
+    if (any([&](const char* key) { return places_.wrong(prefix + key); })) return;
+    const bool given = any([&](const char* key) { return places_.given(prefix + key); });
+    if (given && tls.cert_file.empty() == tls.key_file.empty()) {
+      note_certificates(tls, tls.ca_file, prefix, "ca_file").verify = tls.verify;
+    }
+  }
+
+  // Whether the files can be used, check_certificates() (proxy/downstream) finds out.
+  template <class Table>
+  NamedCertificates& note_certificates(const Table& table, const std::string& authorities, const std::string& prefix,
+                                       const char* key) {
+    return reading_.certificates.emplace_back(NamedCertificates{table.cert_file, table.key_file, authorities, false,
+                                                                true, at(prefix + "cert_file", {}),
+                                                                at(prefix + "key_file", {}), at(prefix + key, {})});
+  }
+
   // An open proxy gives any client access to its network.
   void listener_is_not_open(std::size_t i) {
     const Listen& listen = config_.listen[i];
@@ -144,17 +179,10 @@ class Checker {
 
   void admin_has_a_token() {
     const Admin& admin = config_.admin;
-    if (!admin.enabled || !admin.token_file.empty() || places_.wrong("admin.address")) return;
-    if (places_.wrong("admin.token_file") || unix_address(admin.address) || loopback_address(admin.address)) return;
+    if (!admin.enabled || places_.wrong("admin.address") || places_.wrong("admin.token_file")) return;
+    if (unix_address(admin.address) || loopback_address(admin.address)) return;  // the file is not read
+    if (!admin.token_file.empty()) return reading_.tokens.push_back({admin.token_file, at("admin.token_file", {})});
     error("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
-  }
-
-  void admin_is_complete() {
-    const Admin& admin = config_.admin;
-    const std::string prefix = "admin.";
-    identity_is_whole(admin, prefix);
-    needs(prefix, admin.client_ca_file, "client_ca_file", admin.cert_file, "cert_file");
-    token_is_private(admin, prefix + "token_file");
   }
 
   void token_is_private(const Admin& admin, const std::string& key) {
@@ -252,7 +280,10 @@ class Checker {
     const std::string key = item_key("origin", i);
     if (!(origin.pool == config_.pool)) pool_fits(origin.pool, key + ".pool");
     if (!(origin.upstream == config_.upstream)) upstream_is_complete(origin.upstream, key + ".upstream");
-    if (origin.origin.scheme == pool::Scheme::https) origins_are_verified(origin.upstream, key + ".upstream");
+    if (origin.origin.scheme == pool::Scheme::https) {
+      origins_are_verified(origin.upstream, key + ".upstream");
+      note_identity(origin.upstream.tls, key + ".upstream.tls.");
+    }
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
     if (origin.intercept) may_be_intercepted(origin, key);
     credentials_are_sendable(origin, key);

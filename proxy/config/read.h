@@ -28,10 +28,18 @@ struct Intercepted {
   ConfigError origin, authority;  // the places of origin.intercept and of intercept.ca_dir, without a text
 };
 
-// A listener's credentials_file, likewise.
-struct NamedCredentials {
+// A credentials_file of a listener, or the token_file of [admin], likewise.
+struct NamedFile {
   std::string path;
   ConfigError place;  // without a text
+};
+
+// The certificate, its key and the authorities of a listener, of [admin] or of an [upstream.tls], likewise.
+struct NamedCertificates {
+  std::string cert_file, key_file, ca_file;  // ca_file: client_ca_file of a server
+  bool server = false;
+  bool verify = true;         // false: ca_file is not read
+  ConfigError cert, key, ca;  // without a text
 };
 
 // A listener's fixed origin, likewise.
@@ -46,7 +54,9 @@ struct Reading {
   std::vector<ConfigError> errors;
   std::vector<ConfigError> warnings;
   std::vector<Intercepted> intercepted;
-  std::vector<NamedCredentials> credentials;
+  std::vector<NamedFile> credentials;
+  std::vector<NamedFile> tokens;
+  std::vector<NamedCertificates> certificates;
   std::vector<FixedOrigin> fixed;
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit
 

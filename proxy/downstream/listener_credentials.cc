@@ -19,7 +19,7 @@ Result<ListenerCredentials> read_credentials(const config::Listen& listen, const
 }
 
 void check_credentials(config::Reading& reading) {
-  for (const config::NamedCredentials& named : reading.credentials) {
+  for (const config::NamedFile& named : reading.credentials) {
     for (std::string& text : config::read_credentials(named.path).errors) {
       reading.errors.push_back(named.place);
       reading.errors.back().text = std::move(text);

@@ -187,10 +187,10 @@ def test_unusable_files_are_named_at_the_start_and_refuse_a_reload(origin, carpo
     files.cert.write_text("no certificate")
     done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
     assert done.returncode != 0
-    assert "listener %s:%d: cert_file %s" % (*c.address, files.cert) in done.stdout + done.stderr
+    assert "listen.cert_file: %s: no start line" % files.cert in done.stdout + done.stderr
     files.write(pki.server, pki.client_key)
     done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
-    assert "key_file %s: key values mismatch" % files.key in done.stdout + done.stderr
+    assert "listen.key_file: %s: key values mismatch" % files.key in done.stdout + done.stderr
     files.write(pki.server, pki.server_key)
     c.start()
     files.key.write_text("no key")

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/contents.h"
 #include "proxy/commands/cli/admin_client.h"
 #include "proxy/commands/cli/completion.h"
 #include "proxy/commands/cli/help.h"
@@ -17,11 +16,11 @@
 #include "proxy/commands/cli/top.h"
 #include "proxy/config/options.h"
 #include "proxy/config/text.h"
+#include "proxy/config/token_file.h"
 
 namespace carpool::proxy::cli {
 namespace {
 
-constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of the file
 constexpr int kDone = 0, kWrongUse = 1, kNoResponse = 2, kRefused = 3;
 
 // Wraps the usage text before it is wider than a terminal.
@@ -145,11 +144,10 @@ class Session {
 
   int read_token(const std::string& path) {
     if (path.empty()) return kDone;
-    if (const Result<std::string> text = contents(path, kLongestToken)) {
-      instance_.token = text->substr(0, text->find('\n'));
-    }
-    if (!instance_.token.empty()) return kDone;
-    return fail(kWrongUse, path + ": the first line has no token");
+    Result<std::string> token = config::read_token_file(path);
+    if (!token) return fail(kWrongUse, token.fault().detail);
+    instance_.token = std::move(*token);
+    return kDone;
   }
 
   // A URI is used as it is.

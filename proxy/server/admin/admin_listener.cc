@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/contents.h"
+#include "proxy/config/token_file.h"
 #include "proxy/net/peer_credentials.h"
 
 namespace carpool::proxy {
@@ -12,7 +12,6 @@ constexpr int kAdminBacklog = 128;
 constexpr int kAdminAtOnce = 8;  // so that their requests are read before a full session table ends them
 // One is 0.3 to 0.5 ms of CPU time, for a client that has shown nothing yet. Others wait in the kernel's queue.
 constexpr std::uint32_t kHandshakesPerSecond = 100;
-constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of the file
 }  // namespace
 
 AdminListener::AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only)
@@ -35,13 +34,13 @@ Status AdminListener::read_token(const std::string& path) {
   // token.
   const admin::Rules before = rules_.get();
   if (before.metrics_only || before.unix_socket || address().loopback()) return Done{};
-  const Result<std::string> text = path.empty() ? Result<std::string>(std::string()) : contents(path, kLongestToken);
-  std::string token = text ? text->substr(0, text->find('\n')) : std::string();
-  if (!path.empty() && token.empty()) {
-    return Fault{FaultKind::malformed_request, Side::self,
-                 "admin.token_file " + path + ": the first line has no token"};
+  Result<std::string> token = path.empty() ? Result<std::string>(std::string()) : config::read_token_file(path);
+  if (!token) {
+    Fault fault = token.take_fault();
+    fault.detail.insert(0, "admin.token_file ");
+    return fault;
   }
-  rules_.change([&token](admin::Rules& rules) { rules.token = std::move(token); });
+  rules_.change([&token](admin::Rules& rules) { rules.token = std::move(*token); });
   return Done{};
 }
 

@@ -1,0 +1,37 @@
+#include "proxy/config/token_file.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "base/contents.h"
+#include "proxy/config/read.h"
+
+namespace carpool::proxy::config {
+
+namespace {
+constexpr std::size_t kLongestFile = std::size_t{64} * 1024;
+}  // namespace
+
+Result<std::string> read_token_file(const std::string& path) {
+  Result<std::string> text = contents(path, kLongestFile);
+  if (!text) {
+    Fault fault = text.take_fault();
+    fault.detail.insert(0, path + ": ");
+    return fault;
+  }
+  std::string token = text->substr(0, text->find('\n'));
+  if (token.ends_with('\r')) token.pop_back();
+  if (!token.empty()) return token;
+  return Fault{FaultKind::malformed_request, Side::self, path + ": the first line has no token"};
+}
+
+void check_tokens(Reading& reading) {
+  for (const NamedFile& named : reading.tokens) {
+    const Result<std::string> token = read_token_file(named.path);
+    if (token) continue;
+    reading.errors.push_back(named.place);
+    reading.errors.back().text = token.fault().detail + ", expected a token";
+  }
+}
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,18 @@
+// The file of a bearer token: its first line, without the CR of a file with CRLF line ends.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace carpool::proxy::config {
+
+struct Reading;
+
+// Blocking. The Fault's detail is the path and the reason; an empty first line is one.
+Result<std::string> read_token_file(const std::string& path);
+
+// Adds an error if [admin] token_file has no token, so that --check finds what the start would refuse. Blocking.
+void check_tokens(Reading& reading);
+
+}  // namespace carpool::proxy::config
