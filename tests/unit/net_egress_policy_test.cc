@@ -120,6 +120,7 @@ TEST(Policy, DenyWinsOverAllow) {
   const auto rules = policy(egress(kDeny, {"*.example.com", "10.0.0.0/8"}, {"bad.example.com", "10.9.0.0/16"}));
   EXPECT_TRUE(may_ask(*rules, "good.example.com"));
   EXPECT_FALSE(may_ask(*rules, "bad.example.com"));
+  EXPECT_FALSE(may_dial(*rules, "bad.example.com", "10.0.0.1:80"));
   EXPECT_TRUE(may_dial(*rules, "good.example.com", "10.0.0.1:80"));
   EXPECT_FALSE(may_dial(*rules, "good.example.com", "10.9.0.1:80"));
   EXPECT_FALSE(may_dial(*rules, "good.example.com", "[::ffff:10.9.0.1]:80"));

@@ -161,6 +161,22 @@ TEST(AMeasuredLoad, LeavesOutTheTimesWithoutABorrow) {
   EXPECT_GE(erlang_size(*load), 20U);
 }
 
+TEST(AMeasuredLoad, HasTheTimesThatOneBorrowOfAHundredExceeds) {
+  std::vector<BorrowRecord> borrows;
+  for (int i = 1; i <= 100; ++i) borrows.push_back({kStart + seconds(i), milliseconds(2 * i), milliseconds(i)});
+  const auto load = measure_load(borrows);
+  EXPECT_EQ(load->p99_hold, milliseconds(99));
+  EXPECT_EQ(load->p99_wait, milliseconds(198));
+}
+
+TEST(AMeasuredLoad, NeedsAsManyConnectionsAsAreBusyForAHundredthOfTheTime) {
+  MeasuredLoad load;
+  load.mean_hold = milliseconds(50);
+  load.offered_load = 0.1;
+  load.busy_p99 = 9;
+  EXPECT_EQ(erlang_size(load), 9U);
+}
+
 TEST(AMeasuredLoad, CountsWaitersAndLeases) {
   std::vector<BorrowRecord> borrows;
   for (int i = 0; i < 40; ++i) {

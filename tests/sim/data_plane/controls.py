@@ -131,21 +131,34 @@ TABLE = [
     ("an origin's pause ends halfway", "pool/destination/cool_down.cc", "now + std::min(wait, limits.max_cool_down)",
      "now + std::min(wait, limits.max_cool_down) / 2"),
     ("requests go past an origin's pause", "pool/destination/cool_down.cc", "attention.fetch_or(kCooling, std::memory_order_seq_cst);", ""),
-    ("all requests go ahead after an origin's pause", "pool/destination/release.cc", "cool_down.trial_due() ? cool_down.begin_trial() : 0", "0"),
+    ("all requests are sent at once after an origin's pause", "pool/destination/release.cc", "cool_down.trial_due() ? cool_down.begin_trial() : 0", "0"),
     ("waiters are served last in, first out", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
      "borrower.virtual_finish_time_ = ~std::uint64_t{0} - borrower.ticket_;"),
     ("a client's later requests go before another client's first", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
      "borrower.virtual_finish_time_ = borrower.ticket_;"),
+    # ---- addresses ----
+    ("a dial goes to the address with more connections", "proxy/net/address_set.cc",
+     "load(addresses[other]) < load(addresses[one]) ? other : one", "load(addresses[other]) < load(addresses[one]) ? one : other"),
+    ("an address without connections is dialed by chance", "proxy/net/address_set.cc",
+     "if (!rules_.balance || load(addresses[best]) == 0) return best;", "return best;"),
+    ("an ejected address is dialed first", "proxy/net/address_set.cc", "return !at(address).ejected(now);", "return true;"),
+    ("all addresses may be ejected", "proxy/net/address_set.cc", "if (2 * (out + 1) > named) return;", ""),
+    ("a connection that closed stays counted at its address", "proxy/net/address_set.cc", "  --place->open;\n", ""),
+    ("connections are opened ahead of demand though no address lacks one", "pool/destination/borrow.cc",
+     "endpoints.balance() != Endpoints::Balance::even && !lease.probe_", "endpoints.spreads() && !lease.probe_"),
+    # ---- streaming origins ----
+    ("silence ends an event stream", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(response_)", "false"),
+    ("silence ends no response", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(response_)", "true"),
     # ---- interim responses ----
     ("100 (Continue) does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream_output.cc",
      "client_.session().inform(*stream_, *fields);", ""),
 ]
 
 
-def build():
-    """Returns the command that runs the simulation with all defects in it."""
+def build(chosen):
+    """Returns the command that runs the simulation with the chosen defects, by their numbers, in it."""
     mutants = [(number, Mutant(name, path, old, new, PROGRAM)) for number, (name, path, old, new) in enumerate(TABLE, 1)]
-    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", mutants).build(PROGRAM)[:1]
+    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", mutants, chosen).build(PROGRAM)[:1]
 
 
 def play(program, number, seconds):
@@ -173,7 +186,7 @@ def main():
     parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
     chosen = [n for n, row in enumerate(TABLE, 1) if re.search(asked.only, row[0])]
-    missed, rows, program = 0, [], build()
+    missed, rows, program = 0, [], build(chosen)
     for number, name in [(0, "none: the unchanged program"), *((n, TABLE[n - 1][0]) for n in chosen)]:
         found, took, histories, why = play(program, number, asked.seconds)
         missed += found != (number != 0)
