@@ -10,7 +10,6 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/net/peer_credentials.h"
-#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 
@@ -31,7 +30,7 @@ H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listene
       listener_(listener),
       listen_(point.settings()),
       transport_(std::move(transport)),
-      reader_(limits_of(listen_), &context.buffers.layouts()),
+      reader_(limits_of(listen_)),
       timer_(exec::Timer::bind<&H1Client::on_timer>(context.loop, *this)),
       peer_(std::move(peer)) {}
 

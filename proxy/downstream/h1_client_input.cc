@@ -9,6 +9,7 @@
 #include "proxy/http/error_reply.h"
 #include "proxy/http/h2/types.h"
 #include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 
@@ -66,7 +67,8 @@ std::size_t H1Client::feed(std::string_view bytes) {
   }
   std::size_t used = 0;
   for (;;) {
-    const Result<http::ParseResult> fed = reader_.feed(bytes.substr(used), exchange_->request(), *this);
+    const Result<http::ParseResult> fed =
+        reader_.feed(bytes.substr(used), exchange_->request(), *this, &context_.buffers.layouts());
     if (!fed) {
       refuse(fed.fault());
       return used;

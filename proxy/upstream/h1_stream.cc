@@ -10,10 +10,7 @@
 namespace carpool::proxy {
 
 H1UpstreamStream::H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response)
-    : host_(host),
-      user_(user),
-      response_(response),
-      reader_(H2LoopContext::response_limits(), &host.buffers().layouts()) {}
+    : host_(host), user_(user), response_(response), reader_(H2LoopContext::response_limits()) {}
 
 net::Transport& H1UpstreamStream::transport() const {
   return connection_->transport();
@@ -134,7 +131,8 @@ AttemptState H1UpstreamStream::read_response() {
 AttemptState H1UpstreamStream::feed(std::string_view bytes) {
   std::size_t used = 0;
   for (;;) {
-    const Result<http::ParseResult> fed = reader_.feed(bytes.substr(used), response_, user_);
+    const Result<http::ParseResult> fed =
+        reader_.feed(bytes.substr(used), response_, user_, &host_.buffers().layouts());
     if (!fed) return fail(fed.fault(), false);
     used += fed->taken;
     switch (fed->progress) {

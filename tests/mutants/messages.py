@@ -53,6 +53,7 @@ FRAMING = [
 LAYOUTS = [
     m("a layout serves any section of the same hash", H1 + "field_layouts.cc", "entry.hash != found.hash || entry.text != section",
       "entry.hash != found.hash", HTTP),
+    m("a section may have any size above none", H1 + "field_layouts.cc", "size < kShortest", "size == 0", HTTP),
     m("a layout serves any section of its set", H1 + "field_layouts.cc", "entry.hash != found.hash || entry.text != section", "entry.text.empty()", HTTP),
     m("a section is kept at its first arrival", H1 + "field_layouts.cc", "seen != hash", "seen != hash && seen != 0", HTTP),
     m("a section is kept with the white space that was stripped", H1 + "field_layouts.cc",

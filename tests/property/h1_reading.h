@@ -54,7 +54,8 @@ inline void describe(std::string& out, const ResponseHead& head) {
 
 // Feeds `bytes`, cut at `cuts` (ascending), until all are consumed, a fault, or `most` messages.
 template <class Reader, class Head>
-Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<std::size_t>& cuts, std::size_t most) {
+Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<std::size_t>& cuts, std::size_t most,
+                    FieldLayouts* layouts) {
   Reading result;
   Head head;
   Collected sink;
@@ -66,7 +67,7 @@ Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<st
     from = to;
     std::string_view rest = piece;
     for (bool more = true; more && result.messages < most;) {
-      const Result<ParseResult> fed = reader.feed(rest, head, sink);
+      const Result<ParseResult> fed = reader.feed(rest, head, sink, layouts);
       if (!fed) {
         result.fault = fed.fault().kind;
         result.detail = fed.fault().detail;
@@ -92,8 +93,8 @@ Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<st
 
 inline Reading read_requests(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
                              const Limits& limits = {}, FieldLayouts* layouts = nullptr) {
-  RequestReader reader(limits, layouts);
-  Reading result = read_pieces<RequestReader, RequestHead>(reader, bytes, cuts, 100);
+  RequestReader reader(limits);
+  Reading result = read_pieces<RequestReader, RequestHead>(reader, bytes, cuts, 100, layouts);
   result.boundary = reader.at_boundary();
   return result;
 }
@@ -101,9 +102,9 @@ inline Reading read_requests(std::string_view bytes, const std::vector<std::size
 inline Reading read_response(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
                              std::string_view method = "GET", bool upgrade = false, const Limits& limits = {},
                              FieldLayouts* layouts = nullptr) {
-  ResponseReader reader(limits, layouts);
+  ResponseReader reader(limits);
   reader.expect(method, upgrade);
-  Reading result = read_pieces<ResponseReader, ResponseHead>(reader, bytes, cuts, 1);
+  Reading result = read_pieces<ResponseReader, ResponseHead>(reader, bytes, cuts, 1, layouts);
   if (!result.fault && result.messages == 0) {
     const Result<Progress> end = reader.finish();
     if (end) {

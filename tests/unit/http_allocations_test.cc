@@ -69,7 +69,7 @@ struct Exchange {
   template <class Reader, class Head>
   void drain(Reader& from, std::string_view bytes, Head& head) {
     for (;;) {
-      const Result<ParseResult> fed = from.feed(bytes.substr(0, piece), head, sink);
+      const Result<ParseResult> fed = from.feed(bytes.substr(0, piece), head, sink, &layouts);
       ASSERT_TRUE(fed);
       bytes.remove_prefix(fed->taken);
       if (fed->progress == Progress::message) return;
@@ -77,8 +77,8 @@ struct Exchange {
   }
   std::size_t piece = 7;  // small, so that names and values arrive in parts
   FieldLayouts layouts;
-  RequestReader reader{Limits{}, &layouts};
-  ResponseReader back{Limits{}, &layouts};
+  RequestReader reader{Limits{}};
+  ResponseReader back{Limits{}};
   RequestHead request_head;
   ResponseHead response_head;
   Nowhere sink;

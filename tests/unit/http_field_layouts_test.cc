@@ -94,6 +94,20 @@ TEST(FieldLayouts, KeepNoSectionWhoseWhiteSpaceIsStripped) {
   EXPECT_FALSE(knows(layouts, kSpaces));
 }
 
+TEST(FieldLayouts, KeepNoSectionBelowTheirShortest) {
+  FieldLayouts layouts;
+  const std::string body(2 * FieldLayouts::kLongest, 'x');
+  for (std::size_t size = 3; size < FieldLayouts::kShortest; ++size) {
+    const std::string section = std::string(size - 3, 'a') + "\n\r\n";
+    EXPECT_EQ(layouts.find(section + body).size, 0U) << size;
+  }
+  constexpr std::string_view kShort = "Host: a.test\r\n\r\n";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(read_requests(request_with(kShort) + request_with(kShort) + body, {}, {}, &layouts).messages, 2U);
+  }
+  EXPECT_TRUE(layouts.empty());
+}
+
 TEST(FieldLayouts, KeepNoSectionBeyondTheirLongest) {
   FieldLayouts layouts;
   std::string section = "Host: a.test\r\nX-Long: ";

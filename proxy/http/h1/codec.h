@@ -52,15 +52,14 @@ struct ParseResult {
 // RequestReader: parses requests of a client. Kept small, because every idle client has one.
 class RequestReader {
  public:
-  // `layouts`: those of the loop that reads, if there are any.
-  explicit RequestReader(const Limits& limits, FieldLayouts* layouts = nullptr) : layouts_(layouts), limits_(limits) {}
+  explicit RequestReader(const Limits& limits) : limits_(limits) {}
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
   // Faults: malformed_request, head_too_large, target_too_long, not_implemented (unknown transfer coding, another major
   // version, an overlong method). After a fault the connection only permits a reply and a close. `head` must be the
-  // same object throughout a message; it is cleared at its first byte.
-  Result<ParseResult> feed(std::string_view bytes, RequestHead& head, BodySink& sink);
+  // same object throughout a message; it is cleared at its first byte. `layouts`: those of the loop that reads, if any.
+  Result<ParseResult> feed(std::string_view bytes, RequestHead& head, BodySink& sink, FieldLayouts* layouts = nullptr);
   // On the client's FIN: returns true between messages, false inside one.
   bool at_boundary() const { return state_ <= State::second_start || state_ == State::done; }
   // Returns true from the first byte of a head (header_timeout starts there) until the head is complete.
@@ -91,7 +90,6 @@ class RequestReader {
 
   FieldSection section_;
   BodyReader body_;
-  FieldLayouts* const layouts_;
   Limits limits_;
   State state_ = State::start;
   std::uint8_t at_ = 0;  // position in the version
@@ -101,7 +99,7 @@ class RequestReader {
 // ResponseReader: parses responses of an origin.
 class ResponseReader {
  public:
-  explicit ResponseReader(const Limits& limits, FieldLayouts* layouts = nullptr) : layouts_(layouts), limits_(limits) {}
+  explicit ResponseReader(const Limits& limits) : limits_(limits) {}
   ResponseReader(const ResponseReader&) = delete;
   ResponseReader& operator=(const ResponseReader&) = delete;
 
@@ -109,8 +107,8 @@ class ResponseReader {
   // Progress::upgraded. `bare_lf`: head lines may end in LF alone (origin.upstream.lenient).
   void expect(std::string_view request_method, bool upgrade_asked, bool bare_lf = false);
   // Reports 1xx heads as Progress::head with status < 200; call feed() again for the final response.
-  // Faults: malformed_response, response_head_too_large, informational_limit.
-  Result<ParseResult> feed(std::string_view bytes, ResponseHead& head, BodySink& sink);
+  // Faults: malformed_response, response_head_too_large, informational_limit. `layouts`: as for a request.
+  Result<ParseResult> feed(std::string_view bytes, ResponseHead& head, BodySink& sink, FieldLayouts* layouts = nullptr);
   // On the origin's FIN: a message that is delimited by close is now complete (Progress::message). Otherwise a Fault:
   // connection_terminated before any byte, response_incomplete inside a message.
   Result<Progress> finish();
@@ -118,7 +116,7 @@ class ResponseReader {
 
  private:
   enum class State : std::uint8_t { start, version, status, reason, line_lf, fields, body, done, upgraded, failed };
-  Result<ParseResult> feed_head(std::string_view bytes, ResponseHead& head);
+  Result<ParseResult> feed_head(std::string_view bytes, ResponseHead& head, FieldLayouts* layouts);
   Result<ParseResult> feed_with_bare_lf(std::string_view bytes, ResponseHead& head);
   Step read_line(std::string_view bytes, ResponseHead& head);
   std::size_t usual_start(std::string_view bytes, ResponseHead& head);
@@ -129,7 +127,6 @@ class ResponseReader {
 
   FieldSection section_;
   BodyReader body_;
-  FieldLayouts* const layouts_;
   Limits limits_;
   State state_ = State::start;
   std::uint8_t at_ = 0;  // position in the version, then in the status

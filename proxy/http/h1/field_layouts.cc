@@ -56,7 +56,7 @@ std::uint32_t hash_of(std::string_view section) {
 
 FieldLayouts::Found FieldLayouts::find(std::string_view bytes) {
   const std::size_t size = section_size(bytes);
-  if (size == 0) return {};
+  if (size < kShortest) return {};
   const std::string_view section = bytes.substr(0, size);
   Found found{nullptr, size, hash_of(section)};
   if (sets_.empty()) return found;

@@ -24,7 +24,8 @@ Step took(std::size_t bytes) {
 }
 }  // namespace
 
-Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& head, BodySink& sink) {
+Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& head, BodySink& sink,
+                                        FieldLayouts* layouts) {
   if (state_ == State::failed) return fail(FaultKind::malformed_request, "bytes after a rejected request");
   if (state_ == State::done) reset();
   if (state_ == State::body) {
@@ -40,7 +41,7 @@ Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& hea
     taken = line.taken;
     if (state_ != State::fields) return ParseResult{taken, Progress::need_more};
   }
-  const Step step = section_.feed_head(bytes.substr(taken), head.fields, limits_, layouts_);
+  const Step step = section_.feed_head(bytes.substr(taken), head.fields, limits_, layouts);
   taken += step.taken;
   if (step.wrong != nullptr) {
     return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.wrong);

@@ -27,7 +27,8 @@ void ResponseReader::expect(std::string_view request_method, bool upgrade_asked,
   after_cr_ = false;
 }
 
-Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink) {
+Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink,
+                                         FieldLayouts* layouts) {
   if (state_ == State::failed) return fail(FaultKind::malformed_response, "bytes after a rejected response");
   if (state_ == State::done) return ParseResult{0, Progress::message};
   if (state_ == State::upgraded) return ParseResult{0, Progress::upgraded};
@@ -38,7 +39,7 @@ Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& h
     return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
   }
   if (!bytes.empty()) any_byte_ = true;
-  return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head);
+  return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head, layouts);
 }
 
 // Treats an LF without CR as CRLF; a CR without LF remains an error.
@@ -50,20 +51,20 @@ Result<ParseResult> ResponseReader::feed_with_bare_lf(std::string_view bytes, Re
     taken += std::max<std::size_t>(piece.size(), 1);
     if (piece.empty()) piece = after_cr_ ? "\n" : "\r\n";
     after_cr_ = piece.back() == '\r';
-    Result<ParseResult> fed = feed_head(piece, head);
+    Result<ParseResult> fed = feed_head(piece, head, nullptr);
     if (!fed) return fed;
     if (fed->progress != Progress::need_more) return ParseResult{taken, fed->progress};
   }
   return ParseResult{taken, Progress::need_more};
 }
 
-Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head) {
+Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head, FieldLayouts* layouts) {
   const Step line = read_line(bytes, head);
   if (line.wrong != nullptr) {
     return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.wrong);
   }
   if (state_ != State::fields) return ParseResult{line.taken, Progress::need_more};
-  const Step step = section_.feed_head(bytes.substr(line.taken), head.fields, limits_, layouts_);
+  const Step step = section_.feed_head(bytes.substr(line.taken), head.fields, limits_, layouts);
   if (step.wrong != nullptr) {
     return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.wrong);
   }

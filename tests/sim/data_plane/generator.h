@@ -190,6 +190,7 @@ inline void some_lulls(Random& random, Plan& plan) {
   plan.streams = 1;
   plan.patience = 1001 + 2 * pick(random, 1000);
   for (ClientPlan& client : plan.clients) {
+    client.stops_reading = 0;  // nothing would end a tunnel or an event stream that waits for its client
     for (RequestPlan& one : client.requests) {
       for (ResponsePlan& response : one.responses) {
         if (one.method == kUpgrade && response.end == ResponseEnd::silent) response.end = ResponseEnd::whole;
