@@ -9,8 +9,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kEnd = 3;      // bytes of LF CR LF
-constexpr std::size_t kLineEnd = 2;  // bytes of CR LF
+constexpr std::size_t kSectionEnd = 3;  // bytes of LF CR LF
+constexpr std::size_t kFinalLine = 2;   // bytes of CR LF
 
 Block ends_at(const char* from) {
   return where(load_block(from), '\n') & where(load_block(from + 1), '\r') & where(load_block(from + 2), '\n');
@@ -19,18 +19,18 @@ Block ends_at(const char* from) {
 // Returns the size of the section at the beginning of `bytes` with the empty line at its end, or 0 if it is not whole,
 // too short or too long. A section without fields has another size than this; none is learned.
 std::size_t section_size(std::string_view bytes) {
-  constexpr std::size_t kStep = 2 * sizeof(Block);
-  constexpr std::size_t kSpan = kStep + kEnd - 1;
+  constexpr std::size_t kStride = 2 * sizeof(Block);
+  constexpr std::size_t kSpan = kStride + kSectionEnd - 1;
   bytes = bytes.substr(0, FieldLayouts::kLongest);
   static_assert(kSpan == FieldLayouts::kShortest);
   if (bytes.size() < kSpan) return 0;
   const std::size_t last = bytes.size() - kSpan;
-  for (std::size_t at = 0;; at = std::min(at + kStep, last)) {  // the last step overlaps the one before
+  for (std::size_t at = 0;; at = std::min(at + kStride, last)) {  // the last step overlaps the one before
     const Block first = ends_at(bytes.data() + at);
     const Block second = ends_at(bytes.data() + at + sizeof(Block));
     if (any_set(first | second)) {
       const std::size_t found = any_set(first) ? first_set(first) : sizeof(Block) + first_set(second);
-      return at + found + kEnd;
+      return at + found + kSectionEnd;
     }
     if (at == last) return 0;
   }
@@ -70,7 +70,7 @@ FieldLayouts::Found FieldLayouts::find(std::string_view bytes) {
 }
 
 void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fields& fields) {
-  const std::string_view text = section.substr(0, section.size() - kLineEnd);
+  const std::string_view text = section.substr(0, section.size() - kFinalLine);
   if (fields.empty() || fields.lines(0, fields.size()) != text) return;  // white space was stripped
   std::uint32_t& seen = seen_[hash % kSeen];
   if (seen != hash) {
