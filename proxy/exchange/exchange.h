@@ -134,7 +134,6 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool has_token() const LOOP_ONLY;
   AttemptState await_token() LOOP_ONLY;
   std::optional<AttemptState> retry_unauthorized() LOOP_ONLY;
-  void retry_with_another_token() LOOP_ONLY;
 
   // ---- the request travels (exchange_forward.cc) ----
   // `authenticated`: the connection has authenticated this client before.

@@ -102,15 +102,4 @@ std::optional<AttemptState> Exchange::retry_unauthorized() {
   return drop_response(decision.reason);
 }
 
-// The connection is not at fault, so a pooled one may serve the next attempt.
-void Exchange::retry_with_another_token() {
-  count_retry(RetryReason::unauthorized);
-  if (!has_token()) {
-    static_cast<void>(await_token());
-    return;
-  }
-  enter(ExchangeEvent::retry);
-  if (borrow(false) == AttemptState::alive) go_on();
-}
-
 }  // namespace carpool::proxy

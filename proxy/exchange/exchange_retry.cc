@@ -173,10 +173,14 @@ void Exchange::count_retry(RetryReason reason) {
 
 // Begins every attempt except the first. What a stale connection may have caused is tried on a new one.
 void Exchange::retry(RetryReason reason) {
-  if (reason == RetryReason::unauthorized) return retry_with_another_token();
   count_retry(reason);
+  const bool unauthorized = reason == RetryReason::unauthorized;
+  if (unauthorized && !has_token()) {
+    static_cast<void>(await_token());
+    return;
+  }
   enter(ExchangeEvent::retry);
-  const bool answered = reason == RetryReason::status || reason == RetryReason::per_try_timeout;
+  const bool answered = unauthorized || reason == RetryReason::status || reason == RetryReason::per_try_timeout;
   if (borrow(!answered) == AttemptState::alive) go_on();
 }
 
