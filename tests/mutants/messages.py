@@ -67,7 +67,7 @@ LAYOUTS = [
     m("a known section may have any number of fields", H1 + "field_reader.cc", "found.layout == nullptr || found.layout->fields() > limits.headers",
       "found.layout == nullptr", HTTP),
     m("a section is known in the middle of one", H1 + "field_reader.cc", "layouts == nullptr || bytes_ != 0", "layouts == nullptr", HTTP),
-    m("the empty line is part of the fields", H1 + "field_reader.cc", "into.adopt(*found.layout, bytes.substr(0, found.size - kEmptyLine));",
+    m("the empty line is part of the fields", H1 + "field_reader.cc", "into.adopt(*found.layout, bytes.substr(0, found.size - FieldLayouts::kEmptyLine));",
       "into.adopt(*found.layout, bytes.substr(0, found.size));", HTTP),
 ]
 

@@ -10,7 +10,6 @@ namespace carpool::proxy::http {
 
 namespace {
 constexpr std::size_t kSectionEnd = 3;  // bytes of LF CR LF
-constexpr std::size_t kFinalLine = 2;   // bytes of CR LF
 
 Block ends_at(const char* from) {
   return where(load_block(from), '\n') & where(load_block(from + 1), '\r') & where(load_block(from + 2), '\n');
@@ -70,7 +69,7 @@ FieldLayouts::Found FieldLayouts::find(std::string_view bytes) {
 }
 
 void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fields& fields) {
-  const std::string_view text = section.substr(0, section.size() - kFinalLine);
+  const std::string_view text = section.substr(0, section.size() - kEmptyLine);
   if (fields.empty() || fields.lines(0, fields.size()) != text) return;  // white space was stripped
   std::uint32_t& seen = seen_[hash % kSeen];
   if (seen != hash) {

@@ -16,7 +16,6 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kEmptyLine = 2;  // bytes of CR LF
 
 // Call: the destination of the callbacks during one feed(). A field that is whole in the bytes of this call, in the
 // usual form "Name: value" CRLF, is only announced; adjacent ones are copied at once, as one run. Any other field is
@@ -229,7 +228,7 @@ Step FieldSection::feed_head(std::string_view bytes, Fields& into, const Limits&
     if (step.done && step.taken == found.size) layouts->learn(bytes.substr(0, found.size), found.hash, into);
     return step;
   }
-  into.adopt(*found.layout, bytes.substr(0, found.size - kEmptyLine));
+  into.adopt(*found.layout, bytes.substr(0, found.size - FieldLayouts::kEmptyLine));
   Step step;
   step.taken = found.size;
   step.done = true;
