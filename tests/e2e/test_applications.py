@@ -1,6 +1,8 @@
 """The programs of docs/applications.md run exactly as printed there, in front of one origin with TLS."""
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -10,6 +12,26 @@ from harness.transcript import Reader, blocks
 PAGE = "docs/applications.md"
 LANGUAGES = {"PHP": ("php", "orders.php"), "Python": ("python", "orders.py"), "Node": ("js", "orders.js"), "Go": ("go", "orders.go"),
              "Java": ("java", "Orders.java")}
+PATH = "%s:%s:/usr/local/go/bin" % (pathlib.Path(sys.executable).parent, os.environ["PATH"])
+
+
+def need(program):
+    """Skips a test. Must be called before `reader` is set up, which expects a connection of each test."""
+    if not shutil.which(program, path=PATH):
+        pytest.skip("%s is not installed" % program)
+
+
+@pytest.fixture
+def node():
+    need("node")
+
+
+@pytest.fixture
+def program(language):
+    kind, _ = LANGUAGES[language]
+    need({"python": "python", "js": "node"}.get(kind, kind))
+    if kind == "php" and "curl" not in subprocess.run(["php", "-m"], capture_output=True, text=True).stdout:
+        pytest.skip("PHP's curl is not installed")
 
 
 @pytest.fixture
@@ -30,20 +52,13 @@ def reader(origin, carpool, context, pki):
     assert c.metric("carpool_pool_opened_total", origin=uri) == 1
 
 
-def test_a_base_url_is_enough(reader):
-    if not shutil.which("node"):
-        pytest.skip("node is not installed")
+def test_a_base_url_is_enough(node, reader):
     reader.follow(PAGE, "Any language: only the base URL")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_program_of_the_page_runs(reader, language, monkeypatch):
+def test_a_program_of_the_page_runs(program, reader, language, monkeypatch):
     kind, file = LANGUAGES[language]
-    program = {"python": "python", "js": "node"}.get(kind, kind)
-    if not shutil.which(program, path=reader.environment["PATH"]):
-        pytest.skip("%s is not installed" % program)
-    if kind == "php" and "curl" not in reader.run("php -m"):
-        pytest.skip("PHP's curl is not installed")
     (text,) = blocks(PAGE, language, kind)
     assert file in text.splitlines()[0]
     port = str(reader.carpool.address[1])

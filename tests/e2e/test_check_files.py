@@ -72,9 +72,10 @@ def test_files_that_no_connection_uses_are_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "\nsecret\n", "\r\nsecret\r\n"], ids=["empty", "second-line", "second-line-crlf"])
-def test_a_token_file_without_a_token_is_an_error_of_its_line(tmp_path, content):
+def test_a_token_file_without_a_token_is_an_error_of_its_line(tmp_path, pki, content):
     token = tmp_path / "token"
     token.write_text(content, newline="")
     config = tmp_path / "c.toml"
-    config.write_text('[[listen]]\naddress = "127.0.0.1:0"\n[admin]\naddress = "0.0.0.0:0"\ntoken_file = "%s"\n' % token)
+    config.write_text('[[listen]]\naddress = "127.0.0.1:0"\n[admin]\naddress = "0.0.0.0:0"\ntoken_file = "%s"\n'
+                      'cert_file = "%s"\nkey_file = "%s"\n' % (token, pki.server, pki.server_key))
     assert refused(config, "admin.token_file") == "%s: the first line has no token, expected a token" % token

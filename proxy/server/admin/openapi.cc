@@ -49,7 +49,7 @@ Json origin_parameter() {
           {"in", "path"},
           {"required", true},
           {"description", "scheme://host[:port], percent-encoded"},
-          {"schema", {{"type", "string"}, {"format", "origin"}, {"example", "https://api.example.com"}}}};
+          {"schema", *read_json<Json>(kOriginSchema, {})}};
 }
 
 std::string lower(std::string_view method) {

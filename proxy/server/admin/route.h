@@ -25,6 +25,10 @@ struct Parameter {
   std::string_view name, schema, doc;  // schema: JSON Schema, as text
 };
 
+// Schema of an origin in a path or a query.
+inline constexpr std::string_view kOriginSchema =
+    R"({"type": "string", "format": "origin", "example": "https://api.example.com"})";
+
 // Optional parts of a route.
 struct Particulars {
   std::span<const Parameter> query{};

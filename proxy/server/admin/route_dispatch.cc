@@ -9,6 +9,7 @@
 
 #include "pool/origin.h"
 #include "proxy/server/admin/access_rules.h"
+#include "proxy/server/admin/find_pool.h"
 #include "proxy/server/admin/path.h"
 #include "proxy/server/admin/route.h"
 #include "proxy/server/admin/route_kind.h"
@@ -70,10 +71,7 @@ Response pool_route(const Call& call, const std::vector<std::string>& segments) 
   if (const auto* handler = std::get_if<PoolRoute::OfOrigin>(&route->handler)) return (*handler)(call, *origin);
   const std::string label = (*origin).label();
   const auto handler = std::get<PoolRoute::OfPool>(route->handler);
-  for (const PoolInfo& pool : call.view.pools()) {
-    if (pool.origin == label) return handler(call, pool);
-  }
-  if (const std::optional<PoolInfo> unused = call.view.declared(label)) return handler(call, *unused);
+  if (const std::optional<PoolInfo> pool = find_pool(call.view, label)) return handler(call, *pool);
   return error_response(404, "no pool of " + label);
 }
 

@@ -108,7 +108,7 @@ constexpr std::array<Parameter, 1> kReload{
     {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only report what would change"}}};
 
 constexpr std::array<Parameter, 1> kHistory{
-    {{"origin", R"({"type": "string"})", "its URI, as in /pools; default: all origins together"}}};
+    {{"origin", kOriginSchema, "its URI, as in /pools; default: all origins together"}}};
 
 constexpr std::array<Route, 19> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},

@@ -1,10 +1,9 @@
 #include "proxy/server/admin/handlers/history.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
+#include "proxy/server/admin/find_pool.h"
 #include "proxy/server/admin/history.h"
 #include "proxy/server/admin/json.h"
 #include "proxy/server/admin/path.h"
@@ -42,12 +41,6 @@ Json series_of(const History::Past& past) {
           {"open", std::move(open)}};
 }
 
-bool known(const AdminView& view, const std::string& label) {
-  const std::vector<PoolInfo> pools = view.pools();
-  return std::any_of(pools.begin(), pools.end(), [&](const PoolInfo& pool) { return pool.origin == label; }) ||
-         view.declared(label);
-}
-
 }  // namespace
 
 // An origin that has no points yet has empty lists.
@@ -61,7 +54,7 @@ Response history_response(const Call& call) {
   }
   std::optional<History::Past> past;
   if (history != nullptr) past = history->of(origin, Clock::now());
-  if (!past && !origin.empty() && !known(call.view, origin)) return error_response(404, "no pool of " + origin);
+  if (!past && !origin.empty() && !find_pool(call.view, origin)) return error_response(404, "no pool of " + origin);
   Json response{{"origin", or_null(origin)}, {"every_seconds", seconds(History::kEvery)}};
   response.update(series_of(past.value_or(History::Past{})));
   return json_response(200, response);
