@@ -38,16 +38,16 @@ constexpr int kConfiguration = 1, kInternal = 3;
 // in the heap.
 constexpr int kOwnMapping = 256 * 1024;
 
-// Checks what needs other components: the egress rules, and the files that the configuration names. A reload reads the
-// certificates and the token by itself, because it compares them with those in force.
-void check_reloaded(carpool::proxy::config::Reading& reading) {
+// Checks what needs other components: the egress rules, and the files that the configuration names. The start and a
+// reload load the certificates and the token once, by themselves, and a reload compares them with those in force.
+void check_loaded(carpool::proxy::config::Reading& reading) {
   carpool::proxy::net::check_fixed_origins(reading);
   carpool::proxy::check_credentials(reading);
   carpool::proxy::check_authority(reading);
 }
 
 void check_files(carpool::proxy::config::Reading& reading) {
-  check_reloaded(reading);
+  check_loaded(reading);
   carpool::proxy::config::check_tokens(reading);
   carpool::proxy::check_certificates(reading);
 }
@@ -79,7 +79,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   config::Options source = options;
   const config::Reading reading = config::load(options, env, &source.digest);
   source.config = config::find_config(options);  // a reload reads the file that the start has read
-  source.judge = &check_reloaded;
+  source.locate = &check_files;
   if (!reading) {
     config::report(reading, std::cerr);
     return kConfiguration;
@@ -139,6 +139,7 @@ int main(int argc, char** argv) {
   }
   carpool::proxy::config::Options known = std::get<carpool::proxy::config::Options>(options);
   // A probe of the health must not depend on files that only the proxy reads.
-  if (known.command != carpool::proxy::config::Command::health) known.judge = &check_files;
+  using carpool::proxy::config::Command;
+  if (known.command != Command::health) known.judge = known.command == Command::run ? &check_loaded : &check_files;
   return dispatch(known);
 }

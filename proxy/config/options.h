@@ -38,6 +38,7 @@ struct Options {
   Command command = Command::run;
   std::string config;                   // --config; empty: find_config() decides
   void (*judge)(Reading&) = nullptr;    // a check that needs more than this component; load() calls it
+  void (*locate)(Reading&) = nullptr;   // likewise, if the start failed: finds the lines of files that cannot be used
   std::vector<std::string> warnings{};  // of the reading, for the log of the program that starts
   std::size_t digest = 0;               // hash of the configuration file's bytes; 0: there was no file
 };

@@ -59,6 +59,17 @@ int report(const Status& end) {
   return exit_code(end.fault());
 }
 
+// The start loads the files of the configuration without their places. Prints the lines of those that cannot be used;
+// returns false if there are none, so the start failed for another reason.
+bool report_files(config::Options source) {
+  source.judge = source.locate;
+  const config::Reading reading = config::load(source, config::process_env());
+  for (const config::ConfigError& error : reading.errors) {
+    std::fprintf(stderr, "%s\n", error.line_text().c_str());
+  }
+  return !reading.errors.empty();
+}
+
 void log_start(const config::Config& config, const std::optional<config::Options>& source) {
   const bool named = source && !source->config.empty();
   log::info("server", "starting",
@@ -163,9 +174,11 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
     return started.fault().kind == FaultKind::internal ? kInternal : kConfiguration;
   }
   log_start(config, source);
-  Result<std::unique_ptr<Server>> server = Server::build(config, std::move(source));
+  Result<std::unique_ptr<Server>> server = Server::build(config, source);
   if (!server) {
-    const int code = report(server.take_fault());
+    const Fault fault = server.take_fault();
+    int code = exit_code(fault);
+    if (code != kConfiguration || !source || !report_files(*source)) code = report(fault);
     log::stop();
     return code;
   }
