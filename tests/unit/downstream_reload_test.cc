@@ -24,6 +24,7 @@ class AReload : public test::ExchangeFixture {
  protected:
   AReload() : ExchangeFixture(with_protocols({"h1"})) {}
   void reload(config::Config fresh) {
+    exec::assume_on_loop();
     fresh_ = std::move(fresh);
     auto prepared = plane_.origins->prepare(fresh_);
     ASSERT_TRUE(prepared);
