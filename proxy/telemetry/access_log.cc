@@ -19,7 +19,8 @@ constexpr std::size_t kMaxFault = 512;
 
 constexpr std::size_t kTag = 4;
 
-// Drawn per process, so that requests of different processes have different names. No letter resembles a digit.
+// Returns a random tag for this process, so that requests of different processes have different ids. Its alphabet
+// contains no letter that resembles a digit.
 std::string_view process_tag() {
   static const std::array<char, kTag> tag = [] {
     constexpr std::string_view kLetters = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -31,7 +32,7 @@ std::string_view process_tag() {
   return {tag.data(), tag.size()};
 }
 
-// "k7q2-0-15": the process, the loop, the request's number there.
+// Formats an id such as "k7q2-0-15": the process tag, the loop, and the number of the request on that loop.
 std::string_view request_id(const AccessEntry& entry, std::array<char, 64>& text) {
   char* const end = text.data() + text.size();
   char* to = std::copy(process_tag().begin(), process_tag().end(), text.data());
@@ -105,7 +106,7 @@ void AccessLog::flush() {
   set_clock();
 }
 
-// The wall clock may be set at any time, so it is read again for every chunk.
+// Reads the wall clock again for every chunk, because it may be set at any time.
 void AccessLog::set_clock() {
   wall_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()) -
           Clock::now().time_since_epoch();

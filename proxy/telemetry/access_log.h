@@ -1,6 +1,6 @@
-// AccessLog: one line per exchange, formatted into the loop's own buffer and written in chunks, so that a line costs no
-// allocation, no lock and no system call. Header fields are never logged, but two in the combined format; targets are
-// passed through redacted().
+// AccessLog: formats one line per exchange into the loop's own buffer and writes the buffer in chunks, so that a line
+// costs no allocation, no lock and no system call. Header fields are never logged, except two in the combined format;
+// targets are passed through redacted().
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace carpool::proxy::log {
 // There is one AccessLog per loop.
 class AccessLog {
  public:
-  // A line waits in the buffer at most this long: the owner of the loop's timers calls flush().
+  // A line stays in the buffer for at most this long: the owner of the loop's timers calls flush().
   static constexpr Duration kFlushAfter = std::chrono::milliseconds(100);
 
   explicit AccessLog(Format format);
@@ -28,7 +28,7 @@ class AccessLog {
  private:
   void set_clock();
   const Format format_;
-  std::string buffer_;   // whole lines
+  std::string buffer_;   // complete lines
   std::string scratch_;  // the redacted target
   std::string referer_;  // the redacted referer
   std::size_t lines_ = 0;

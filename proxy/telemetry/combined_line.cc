@@ -19,7 +19,7 @@ bool plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
 
-// As nginx does: quotes, backslashes and all bytes except printable ASCII become \xHH.
+// Escapes as nginx does: quotes, backslashes and all bytes except printable ASCII become \xHH.
 void append_safe(std::string& out, std::string_view value) {
   for (const char c : value) {
     if (plain(c)) {
@@ -37,7 +37,7 @@ void append_or_dash(std::string& out, std::string_view value) {
   value.empty() ? static_cast<void>(out += '-') : append_safe(out, value);
 }
 
-// An address without its port, an IPv6 one without its brackets.
+// Returns the address without its port, and an IPv6 address without its brackets.
 std::string_view host_of(std::string_view client) {
   if (client.starts_with("unix")) return client.substr(0, client.find(' '));
   const std::size_t colon = client.rfind(':');
@@ -46,7 +46,7 @@ std::string_view host_of(std::string_view client) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
-// "[25/Nov/2026:03:12:31 +0000]"
+// Appends a time such as "[25/Nov/2026:03:12:31 +0000]".
 void append_clf_time(std::string& out, WallTime time) {
   const auto second =
       static_cast<std::time_t>(std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count());

@@ -1,4 +1,4 @@
-// append_combined(): a line in the "combined" format of Apache and nginx, which programs for web server logs read.
+// append_combined(): appends a line in the "combined" format of Apache and nginx, which web log analysers read.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::log {
 
-// `target` and `referer` are redacted already. An absent value is "-".
+// `target` and `referer` must already be redacted. An absent value is written as "-".
 void append_combined(std::string& out, const AccessEntry& entry, WallTime time, std::string_view target,
                      std::string_view referer);
 

@@ -1,4 +1,4 @@
-// LeakRecord: a lease that was lost, or is held for too long, and its borrower.
+// LeakRecord: a lease that was lost or has been held for too long, and its borrower.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace carpool::proxy {
 
-// The holder of a connection. Texts are for diagnostics; credentials in a target are masked.
+// BorrowerInfo: the holder of a connection. Texts are for diagnostics; credentials in a target are masked.
 struct BorrowerInfo {
   std::uint64_t connection = 0;
   std::string request;                   // "GET http://a.example/x"
   std::string phase;                     // phase of the exchange
   std::string client;                    // the client's address
-  std::string user;                      // that its credentials name; empty: none
-  std::optional<std::int64_t> pid, uid;  // of a client on a Unix socket or on loopback
-  std::string trace_id;                  // trace id of the request's traceparent; empty: none
+  std::string user;                      // user name in its credentials; empty if none
+  std::optional<std::int64_t> pid, uid;  // for a client on a Unix socket or on loopback
+  std::string trace_id;                  // trace id of the request's traceparent; empty if none
   Duration held{};
-  std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies so far
+  std::uint64_t bytes_in = 0, bytes_out = 0;  // body bytes so far
 };
 
 enum class LeakKind : std::uint8_t {

@@ -19,15 +19,15 @@
 namespace carpool::proxy::log {
 
 enum class Level : std::uint8_t { trace, debug, info, warn, error, off };
-enum class Format : std::uint8_t { json, text, combined };  // combined: of the access log only
+enum class Format : std::uint8_t { json, text, combined };  // combined: for the access log only
 
 struct Options {
   Level level = Level::info;
   Format format = Format::json;
   int fd = 2;
-  std::string file = {};         // instead of `fd`
-  std::string syslog = {};       // path of a socket, instead of both
-  std::string access_file = {};  // for the lines of the access log; empty: among the others
+  std::string file = {};         // path; replaces `fd`
+  std::string syslog = {};       // path of a socket; replaces `file` and `fd`
+  std::string access_file = {};  // path for the lines of the access log; if empty, they go to the main log
 };
 
 // Must not run while other threads log. After a Fault (a file cannot be opened, a thread cannot be started) lines are
@@ -35,15 +35,16 @@ struct Options {
 Status start(const Options& options);
 void stop();
 
-// Any thread.
-// Waits until the log's files are on disk, which takes milliseconds. Returns false if that failed or there is no file.
+// ---- any thread ----
+// Waits until the log's files are on disk, which takes milliseconds. Returns false if that failed or no output is a
+// file.
 bool sync();
-std::uint64_t dropped();  // lines, since the process began
-// Reopens the files under the names they had at start(), for log rotation by renaming. Returns false if there is no
-// file (but a pipe, a terminal, syslog) or one cannot be opened. May block on the file system.
+std::uint64_t dropped();  // lines lost since the process started
+// Reopens the files under the names they had at start(), for log rotation by renaming. Returns false if no output is a
+// file (a pipe, a terminal and syslog are none) or one cannot be opened. May block on the file system.
 bool reopen();
 
-// A name (plain ASCII, chosen by the program) and a value (escaped); both only need to live for the call.
+// Field: a name (plain ASCII, chosen by the program) and a value (escaped). Both need to live only for the call.
 struct Field {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
   std::string_view key;
@@ -58,7 +59,7 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// log::warn("tls", "certificate expires soon", {{"origin", label}, {"days", 3}});
+// Example: log::warn("tls", "certificate expires soon", {{"origin", label}, {"days", 3}});
 void write(Level level, std::string_view module, std::string_view message, Fields fields = {});
 
 inline void debug(std::string_view module, std::string_view message, Fields fields = {}) {

@@ -21,9 +21,9 @@ struct ModuleLevels {
   }
   std::array<std::atomic<std::int8_t>, kModules.size()> own;
 } module_level;
-// The minimum of all levels: anything below it, which is nearly every check, is off without a further lookup.
+// The minimum of all levels. Nearly every check is below it, and returns without a further lookup.
 std::atomic<Level> least_level{Level::info};
-Mutex changing;  // otherwise the minimum could mix two changes
+Mutex changing;  // serialises changes, so that the minimum is never computed from a mix of two
 
 void find_least() {
   Level least = program_level.load(std::memory_order_relaxed);
@@ -40,7 +40,7 @@ std::atomic<bool> access_on{true};
 std::atomic<bool> clients_needed{false};
 std::atomic<std::uint32_t> access_one_in{1};
 
-// The names that two modules had before, accepted for one release (docs/upgrade.md).
+// Maps the former names of two modules, accepted for one release (docs/upgrade.md).
 std::string_view current_name(std::string_view module) {
   if (module == "house") return "server";
   return module == "upgrade" ? "handover" : module;

@@ -14,7 +14,7 @@ constexpr std::string_view kHex = "0123456789abcdef";
 bool plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
-// Characters that need no quotes in text format.
+// Returns true if the value needs no quotes in text format.
 bool bare(std::string_view value) {
   return !value.empty() &&
          std::all_of(value.begin(), value.end(), [](char c) { return plain(c) && c != ' ' && c != '='; });
@@ -27,7 +27,7 @@ void append_number(std::string& out, Number value) {
   out.append(digits.data(), end);
 }
 
-// Appends `value` with `width` digits, then the suffix.
+// Appends `value` with `width` digits, then the character `behind`.
 char* put_digits(char* to, unsigned value, std::size_t width, char behind) {
   for (std::size_t i = width; i > 0; --i, value /= 10) to[i - 1] = static_cast<char>('0' + value % 10);
   to[width] = behind;
@@ -80,7 +80,7 @@ void append_time(std::string& out, WallTime time) {
   out.append(text.data(), to);
 }
 
-// Level and module are constants of the program: nothing to escape.
+// Level and module are constants of the program and need no escaping.
 Line::Line(std::string& out, Format format, WallTime time, std::string_view level, std::string_view module)
     : out_(out), format_(format) {
   if (format_ == Format::json) {
@@ -136,7 +136,7 @@ void Line::number(std::string_view name, double value) {
   if (std::isfinite(value)) {
     append_number(out_, value);
   } else {
-    out_ += "null";  // JSON has no infinity
+    out_ += "null";  // JSON cannot represent infinity
   }
 }
 

@@ -1,5 +1,5 @@
-// Line: one log line being written into a buffer, in either format. All external text is escaped here, so that no
-// request can end a line, forge a field or colour a terminal.
+// Line: one log line being written into a buffer, in either format. Escapes all external text, so that no request can
+// end a line, forge a field or colour a terminal.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@ class Line {
   Line(std::string& out, Format format, WallTime time, std::string_view level, std::string_view module);
 
   void text(std::string_view key, std::string_view value);
-  void word(std::string_view key, std::string_view value);  // of the program: nothing to escape, no space
+  void word(std::string_view key, std::string_view value);  // a constant of the program: not escaped, contains no space
   void number(std::string_view key, std::uint64_t value);
   void number(std::string_view key, std::int64_t value);
   void number(std::string_view key, double value);
   void flag(std::string_view key, bool value);
-  void seconds(std::string_view key, Duration value);  // microseconds' precision
+  void seconds(std::string_view key, Duration value);  // with microsecond resolution
   void field(const Field& field);
-  // The message: right after the module in text format, "message" in JSON.
+  // Writes the message: right after the module in text format, as "message" in JSON.
   void message(std::string_view value);
   void end();
 
@@ -36,10 +36,9 @@ class Line {
   const Format format_;
 };
 
-// Appends `value` with everything but printable ASCII escaped as in JSON (bytes, not characters: \u00xx), without
-// quotes.
+// Appends `value` with everything except printable ASCII escaped as in JSON (each byte as \u00xx), without quotes.
 void append_escaped(std::string& out, std::string_view value);
-// 2025-11-21T09:30:00.123Z
+// Appends a time such as 2025-11-21T09:30:00.123Z.
 void append_time(std::string& out, WallTime time);
 
 }  // namespace carpool::proxy::log

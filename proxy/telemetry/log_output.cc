@@ -21,9 +21,9 @@ namespace carpool::proxy::log {
 namespace {
 
 constexpr std::size_t kQueue = 256;       // messages; a message is a line, or a loop's chunk of access lines
-constexpr std::size_t kQueueMargin = 16;  // for loops that check at the same moment
+constexpr std::size_t kQueueMargin = 16;  // reserve for loops that check at the same moment
 
-// Counts dropped lines. A mutex is enough: it is only taken on failures.
+// Drops: counts dropped lines. A mutex suffices, because it is taken only on failures.
 class Drops {
  public:
   void add(std::size_t lines) {
@@ -44,7 +44,7 @@ Drops& drops() {
   return drops;
 }
 
-// The number that syslog and journald give a level.
+// Returns the severity number that syslog and journald use for a level.
 int priority(spdlog::level::level_enum level) {
   switch (level) {
     case spdlog::level::err:
@@ -58,7 +58,7 @@ int priority(spdlog::level::level_enum level) {
   }
 }
 
-// spdlog's side of a target.
+// Sink: connects spdlog to a Target.
 class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit Sink(std::unique_ptr<Target> target) : target_(std::move(target)) {}
@@ -75,7 +75,7 @@ class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
 static_assert(static_cast<int>(Level::trace) == spdlog::level::trace &&
               static_cast<int>(Level::error) == spdlog::level::err);
 
-// A queue, the thread that writes it, and where to.
+// Output: a queue, its writer thread and its target.
 class Output {
  public:
   explicit Output(std::unique_ptr<Target> target)
@@ -104,10 +104,10 @@ class Output {
   std::shared_ptr<spdlog::async_logger> logger_;
 };
 
-// Set by start() before other threads log, read by all.
+// Outputs: set by start() before other threads log, and read by all threads.
 struct Outputs {
   Format format = Format::text;
-  std::unique_ptr<Output> main, access;  // no `access`: its lines are among the others
+  std::unique_ptr<Output> main, access;  // no `access`: its lines go to `main`
 };
 Outputs& outputs() {
   static Outputs outputs;
@@ -152,7 +152,7 @@ Status start(const Options& options) {
     outputs().format = options.format;
     outputs().main = std::make_unique<Output>(std::move(*main));
     if (access) outputs().access = std::make_unique<Output>(std::move(access));
-  } catch (const std::exception&) {  // spdlog's own, or std::system_error
+  } catch (const std::exception&) {  // from spdlog, or a std::system_error
     stop();
     return Fault{FaultKind::internal, Side::self, "cannot start the log's thread"};
   }

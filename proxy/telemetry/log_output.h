@@ -8,10 +8,10 @@
 
 namespace carpool::proxy::log {
 
-// Queues whole lines, each with its newline. Any thread; copies the text and never blocks. If the queue is full, the
-// lines are dropped and counted.
-void submit(std::string_view text, std::size_t lines, Level level);  // the level of all of them
-void submit_access(std::string_view text, std::size_t lines);        // of the access log
+// Queues complete lines, each with its newline. Copies the text and never blocks; if the queue is full, the lines are
+// dropped and counted. Any thread.
+void submit(std::string_view text, std::size_t lines, Level level);  // `level`: of all these lines
+void submit_access(std::string_view text, std::size_t lines);        // lines of the access log
 
 Format current_format();
 

@@ -14,7 +14,7 @@
 namespace carpool::proxy::log {
 namespace {
 
-constexpr int kDaemon = 3 * 8;  // the facility
+constexpr int kDaemon = 3 * 8;  // the facility `daemon`
 
 class SyslogTarget final : public Target {
  public:
@@ -44,7 +44,7 @@ class SyslogTarget final : public Target {
   }
 
  private:
-  // "<30>Nov 25 03:12:31 carpool[4711]: LINE", in local time.
+  // Formats a datagram such as "<30>Nov 25 03:12:31 carpool[4711]: LINE", in local time.
   void frame(std::string_view line, int priority) {
     std::array<char, 32> time;
     const std::time_t now = std::time(nullptr);
@@ -59,7 +59,7 @@ class SyslogTarget final : public Target {
         .append(line);
   }
 
-  // A daemon that was restarted has a new socket under the same name.
+  // Tries twice, because a restarted daemon has a new socket under the same name.
   bool send() {
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (!fd_ && !connect()) return false;

@@ -1,5 +1,5 @@
-// The socket of a syslog daemon as the target of a log: one datagram for each line, as the syslog() of the C library
-// sends it (RFC 3164, facility daemon).
+// Log target for the socket of a syslog daemon: one datagram per line, as the C library's syslog() sends it (RFC 3164,
+// facility `daemon`).
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::log {
 
-// Returns a Fault if no daemon listens on this socket. A daemon that starts again later is found again.
+// Returns a Fault if no daemon listens on this socket. The target reconnects to a daemon that was restarted.
 Result<std::unique_ptr<Target>> syslog_target(const std::string& path);
 
 }  // namespace carpool::proxy::log

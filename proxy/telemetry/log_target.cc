@@ -17,13 +17,14 @@
 namespace carpool::proxy::log {
 namespace {
 
-constexpr std::size_t kPiece = 4096;  // PIPE_BUF: after POLLOUT this many bytes are written without blocking
+constexpr std::size_t kPiece = 4096;  // PIPE_BUF: after POLLOUT a write of this size does not block
 
 Fd open_file(const std::string& path) {
   return Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644));
 }
 
-// systemd names the device and inode of the stream that it connected, so that a redirected one is not taken for it.
+// systemd passes the device and inode of the stream that it connected, so that a redirected stream is not mistaken for
+// it.
 bool is_journal(const struct stat& about) {
   const char* const named = std::getenv("JOURNAL_STREAM");
   unsigned long long device = 0, inode = 0;
@@ -65,12 +66,13 @@ class StreamTarget final : public Target {
     if (path_.empty()) return false;
     const Fd fresh = open_file(path_);
     return fresh &&
-           ::dup3(fresh.get(), fd_, own_ ? O_CLOEXEC : 0) == fd_;  // the writer sees the old file or the new one
+           ::dup3(fresh.get(), fd_, own_ ? O_CLOEXEC : 0) == fd_;  // the writer uses the old file or the new one
   }
   bool sync() override { return !path_.empty() && ::fdatasync(fd_) == 0; }
 
  private:
-  // The next line after one that could not be taken back starts on a line of its own.
+  // Returns the number of lines that were not written. After a partial line that could not be removed, the next line
+  // starts on a line of its own.
   std::size_t write_lines(std::string_view text) {
     if (torn_ && write_all("\n") == 0) return lines_in(text);
     torn_ = false;
@@ -81,7 +83,7 @@ class StreamTarget final : public Target {
     torn_ = begun != 0 && !take_back(begun);
     return lines_in(text.substr(written));
   }
-  // Returns how many bytes were written; fewer than all if the write fails or the program ends.
+  // Returns the number of bytes written, which is less than all if a write fails or the program ends.
   std::size_t write_all(std::string_view text) {
     std::size_t written = 0;
     while (written < text.size()) {
@@ -92,8 +94,8 @@ class StreamTarget final : public Target {
     }
     return written;
   }
-  // Removes the last `bytes` of a full file, which are the beginning of a line. Returns false if the log is no file, or
-  // another process has written to it since.
+  // Removes the last `bytes`, an incomplete line, from a file on a full disk. Returns false if the log is not a file,
+  // or if another process has written to it since.
   bool take_back(off_t bytes) const {
     const off_t end = path_.empty() ? -1 : ::lseek(fd_, 0, SEEK_CUR);  // after the last byte written
     struct stat about {};
@@ -101,12 +103,12 @@ class StreamTarget final : public Target {
     return ::ftruncate(fd_, end - bytes) == 0 && ::lseek(fd_, end - bytes, SEEK_SET) == end - bytes;
   }
 
-  const Fd own_;  // empty: the caller's
+  const Fd own_;  // empty: the caller owns the descriptor
   const int fd_;
   std::size_t piece_;
   bool journal_ = false;
-  std::string path_;      // empty: no file
-  std::string numbered_;  // lines with their priority
+  std::string path_;      // empty: not a file
+  std::string numbered_;  // lines with their priority in front
   bool torn_ = false;     // the last written line is incomplete
 };
 

@@ -1,4 +1,4 @@
-// Target: where the lines of a log go: a descriptor, a file, or the socket of a syslog daemon. One writer thread
+// Target: the destination of log lines: a descriptor, a file, or the socket of a syslog daemon. One writer thread
 // writes; it waits for a slow reader, but not beyond the end of the program.
 #pragma once
 
@@ -24,8 +24,8 @@ class Target {
   Target& operator=(const Target&) = delete;
   virtual ~Target() = default;
 
-  // Writes whole lines of one priority, a number of syslog's: 3 error to 7 debug. A line is written completely, or not
-  // at all. Returns how many were not.
+  // Writes complete lines of one priority, as syslog numbers it (3 error to 7 debug). Each line is written completely
+  // or not at all. Returns the number of lines that were not written.
   virtual std::size_t write(std::string_view text, int priority) = 0;
   // Any thread.
   virtual bool is_file() const { return false; }
@@ -34,7 +34,7 @@ class Target {
   void finish_by(Steady::time_point deadline);
 
  protected:
-  bool wait_writable(int fd);  // returns false if `fd` is no descriptor, or the program ends
+  bool wait_writable(int fd);  // returns false if `fd` is not open, or the program ends
 
  private:
   bool late();
@@ -44,8 +44,8 @@ class Target {
 
 std::size_t lines_in(std::string_view text);
 
-// `fd` belongs to the caller. A file is reopened under the name that it has now. If it is systemd's stream to the
-// journal ($JOURNAL_STREAM), each line begins with its priority.
+// `fd` belongs to the caller. If it is systemd's stream to the journal ($JOURNAL_STREAM), each line begins with its
+// priority.
 std::unique_ptr<Target> descriptor_target(int fd);
 Result<std::unique_ptr<Target>> file_target(const std::string& path);
 

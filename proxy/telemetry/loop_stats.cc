@@ -141,9 +141,9 @@ void LoopStats::client_left() {
   metrics_.clients().sub(loop_.id());
 }
 
-// A shortage of descriptors is logged at intervals, not for each client.
+// A shortage of descriptors is logged at intervals, not once per client.
 namespace {
-// At most one line in ten seconds.
+// Returns true at most once in ten seconds.
 bool may_log(Instant& last, Instant now) {
   if (last != Instant{} && now - last < std::chrono::seconds(10)) return false;
   last = now;

@@ -1,4 +1,4 @@
-// LoopStats: the statistics of one loop: counters in the registry, and the lines of the access log.
+// LoopStats: the statistics of one loop: its counters in the registry and its lines in the access log.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ class LoopStats {
   // Returns true if the addresses of clients are written to the access log or sent to an origin.
   static bool wants_peers();
 
-  // ---- one exchange: it is counted, and logged if should_log() says so ----
+  // ---- one exchange: counted, and logged if should_log() returns true ----
   void count_request(metrics::OriginSlot origin, const metrics::RequestInfo& info) LOOP_ONLY;
-  // `ordinary`: status below 500, at the first attempt, without a fault. One of access_sample() such exchanges is
+  // `ordinary`: the status is below 500, and there was no retry and no fault. One of access_sample() such exchanges is
   // logged.
   bool should_log(bool ordinary) LOOP_ONLY;
-  void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // assigns its number
-  bool wants_fields() const { return log_.wants_fields(); }  // of the request, for the line
-  // A request that was rejected before its head was complete: it has no method and no origin.
+  void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // assigns the request's number
+  bool wants_fields() const { return log_.wants_fields(); }  // true if the line contains request fields
+  // Records a request that was rejected before its head was complete. It has no method and no origin.
   void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
 
   void count_retry(metrics::OriginSlot origin, std::string_view reason) LOOP_ONLY;
@@ -54,13 +54,14 @@ class LoopStats {
   void count_bound(metrics::OriginSlot origin, metrics::Bound what) LOOP_ONLY;
   void count_limited(metrics::OriginSlot origin, metrics::Limit what) LOOP_ONLY;
   void count_ejections(metrics::OriginSlot origin, std::uint64_t n) LOOP_ONLY;
-  void count_refused(metrics::OriginSlot origin) LOOP_ONLY;  // by the rules of the origin
+  void count_refused(metrics::OriginSlot origin) LOOP_ONLY;  // rejected by the origin's rules
   void count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) LOOP_ONLY;
-  // Makes the counters of this origin, so that none of the next calls allocates them.
+  // Creates the counters of this origin, so that later calls do not allocate them.
   void open_counters(metrics::OriginSlot origin) LOOP_ONLY;
   void count_intercept(metrics::OriginSlot origin, metrics::Intercept what) LOOP_ONLY;
   void count_client_handshake(metrics::ClientHandshake end) LOOP_ONLY;
-  void count_parent_refusal(std::uint16_t status) LOOP_ONLY;  // of its response; 0: none arrived
+  // Status of the parent proxy's response; 0 if none arrived.
+  void count_parent_refusal(std::uint16_t status) LOOP_ONLY;
   void count_proxy_header(metrics::ProxyHeader what) LOOP_ONLY;
   void count_authentication(metrics::Authentication result) LOOP_ONLY;
   void client_came() LOOP_ONLY;
@@ -74,7 +75,7 @@ class LoopStats {
   log::AccessLog log_;
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
-  std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last logged one
+  std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last one that was logged
   Instant last_accept_log_{};
 };
 

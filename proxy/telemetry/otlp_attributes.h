@@ -1,5 +1,5 @@
-// Attributes of OTLP (common.proto): KeyValue with an AnyValue, written in one pass because their sizes are known. What
-// stands before a value is composed apart and appended at once: most of a span is attributes.
+// Attributes of OTLP (common.proto): a KeyValue with an AnyValue, written in one pass because their sizes are known.
+// The bytes before a value are assembled separately and appended in one call, because most of a span is attributes.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace carpool::proxy::otlp {
 
 class Attributes {
  public:
-  // `field`: that of the attributes in the message around them; at most 15.
+  // `field`: number of the attributes field in the enclosing message; at most 15.
   Attributes(ProtobufWriter& out, std::uint32_t field) : out_(out), tag_(tag(field, kBytes)) {
     CARPOOL_ASSERT(field <= 15);
   }
@@ -48,8 +48,8 @@ class Attributes {
 
  private:
   static constexpr unsigned kVarint = 0, kFixed64 = 1, kBytes = 2;
-  static constexpr std::uint32_t kKey = 1, kValue = 2;                // of KeyValue
-  static constexpr std::uint32_t kString = 1, kInt = 3, kDouble = 4;  // of AnyValue
+  static constexpr std::uint32_t kKey = 1, kValue = 2;                // fields of KeyValue
+  static constexpr std::uint32_t kString = 1, kInt = 3, kDouble = 4;  // fields of AnyValue
   static constexpr char tag(std::uint32_t field, unsigned type) { return static_cast<char>(field << 3U | type); }
 
   class Head {

@@ -9,12 +9,12 @@
 namespace carpool::proxy::otlp {
 
 namespace {
-constexpr std::uint32_t kResourceSpans = 1;                             // of the request
-constexpr std::uint32_t kResource = 1, kScopeSpans = 2;                 // of ResourceSpans
-constexpr std::uint32_t kResourceAttributes = 1;                        // of Resource
-constexpr std::uint32_t kScope = 1, kScopeName = 1, kScopeVersion = 2;  // of ScopeSpans; of InstrumentationScope
-constexpr std::uint32_t kPartialSuccess = 1;                            // of the response
-constexpr std::uint32_t kRejected = 1, kErrorMessage = 2;               // of its partial success
+constexpr std::uint32_t kResourceSpans = 1;                             // field of the request
+constexpr std::uint32_t kResource = 1, kScopeSpans = 2;                 // fields of ResourceSpans
+constexpr std::uint32_t kResourceAttributes = 1;                        // field of Resource
+constexpr std::uint32_t kScope = 1, kScopeName = 1, kScopeVersion = 2;  // fields of ScopeSpans and InstrumentationScope
+constexpr std::uint32_t kPartialSuccess = 1;                            // field of the response
+constexpr std::uint32_t kRejected = 1, kErrorMessage = 2;               // fields of its partial success
 constexpr std::size_t kLongestMessage = 256;
 
 std::string resource_of(const config::Otlp& settings, std::string_view instance) {

@@ -1,4 +1,4 @@
-// The frame of one OTLP request around its spans or metrics, which names the resource and the scope; and its response.
+// The envelope of an OTLP request, which names the resource and the scope, and the parser of the response.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,17 @@ namespace carpool::proxy::otlp {
 
 inline constexpr std::size_t kLongestResponse = std::size_t{64} * 1024;
 
-// The begin of an ExportTraceServiceRequest or an ExportMetricsServiceRequest, whose layout is the same: `size` bytes
-// of ScopeSpans.spans or ScopeMetrics.metrics follow and end it. `instance`: service.instance.id.
+// Returns the beginning of an ExportTraceServiceRequest or an ExportMetricsServiceRequest, whose layout is the same.
+// The caller appends `size` bytes of ScopeSpans.spans or ScopeMetrics.metrics, which complete it. `instance`: the value
+// of service.instance.id.
 std::string envelope(const config::Otlp& settings, std::string_view instance, std::size_t size);
 
-// The content of a response with status 200.
+// ExportResponse: the content of a response with status 200.
 struct ExportResponse {
-  std::uint64_t rejected = 0;  // spans or data points, of a partial success
-  std::string message;         // why, or a warning; printable ASCII, cut
+  std::uint64_t rejected = 0;  // spans or data points rejected by a partial success
+  std::string message;         // the reason, or a warning; printable ASCII, truncated
 };
-// The Fault: the bytes are no ExportTraceServiceResponse or ExportMetricsServiceResponse.
+// Returns a Fault if the bytes are not an ExportTraceServiceResponse or ExportMetricsServiceResponse.
 Result<ExportResponse> read_response(std::string_view body);
 
 }  // namespace carpool::proxy::otlp

@@ -16,12 +16,12 @@ using metrics::Family;
 using metrics::Point;
 using metrics::Type;
 
-// metrics.proto
-constexpr std::uint32_t kMetrics = 2;                                                          // of ScopeMetrics
-constexpr std::uint32_t kMetricName = 1, kDescription = 2, kUnit = 3;                          // of Metric
-constexpr std::uint32_t kGauge = 5, kSum = 7, kHistogram = 9;                                  // likewise
-constexpr std::uint32_t kPoints = 1, kTemporality = 2, kMonotonic = 3;                         // of these
-constexpr std::uint32_t kPointStart = 2, kPointTime = 3, kDouble = 4, kOfNumber = 7;           // of NumberDataPoint
+// Field numbers of metrics.proto.
+constexpr std::uint32_t kMetrics = 2;                                                 // of ScopeMetrics
+constexpr std::uint32_t kMetricName = 1, kDescription = 2, kUnit = 3;                 // of Metric
+constexpr std::uint32_t kGauge = 5, kSum = 7, kHistogram = 9;                         // data of Metric
+constexpr std::uint32_t kPoints = 1, kTemporality = 2, kMonotonic = 3;                // of Gauge, Sum and Histogram
+constexpr std::uint32_t kPointStart = 2, kPointTime = 3, kDouble = 4, kOfNumber = 7;  // of NumberDataPoint
 constexpr std::uint32_t kCount = 4, kTotal = 5, kCounts = 6, kBoundsAt = 7, kOfHistogram = 9;  // of HistogramDataPoint
 constexpr std::uint64_t kCumulative = 2;
 
@@ -37,7 +37,7 @@ std::uint32_t data_of(Type type) {
   return kGauge;
 }
 
-// Units of UCUM, by the suffix that Prometheus demands.
+// Returns the UCUM unit for the name's suffix, which Prometheus requires.
 std::string_view unit_of(std::string_view name) {
   if (name.ends_with("_total")) name.remove_suffix(6);
   return name.ends_with("_seconds") ? "s" : name.ends_with("_bytes") ? "By" : std::string_view();
@@ -52,7 +52,7 @@ void add_labels(ProtobufWriter& out, std::uint32_t field, std::string_view names
   }
 }
 
-// Buckets always have all bounds: bounds that change would end the series.
+// Every point contains all bounds, because changed bounds would end the series.
 void add_histogram(ProtobufWriter& out, const metrics::HistogramTotals& totals) {
   out.fixed64(kCount, totals.count());
   out.real(kTotal, static_cast<double>(totals.nanoseconds) / 1e9);
@@ -78,7 +78,7 @@ void add_point(ProtobufWriter& out, const metrics::Metric& metric, const Point& 
   out.end(begun);
 }
 
-// One family: its parts come one after the other.
+// OpenMetric: the metric of one family while its parts are written one after the other.
 class OpenMetric {
  public:
   OpenMetric(ProtobufWriter& out, const metrics::Metric& metric) : out_(out), metric_(out.begin(kMetrics)) {

@@ -13,7 +13,7 @@ namespace carpool::proxy::otlp {
 
 namespace {
 
-// trace.proto
+// Field numbers of trace.proto.
 enum SpanField : std::uint32_t {
   kTraceId = 1,
   kSpanId = 2,
@@ -27,11 +27,11 @@ enum SpanField : std::uint32_t {
   kStatus = 15,
   kFlags = 16
 };
-constexpr std::uint32_t kSpans = 2;                      // of ScopeSpans
-constexpr std::uint32_t kEventTime = 1, kEventName = 2;  // of Event
-constexpr std::uint32_t kMessage = 2, kCode = 3;         // of Status
-constexpr std::uint64_t kServer = 2, kClient = 3;        // of SpanKind
-constexpr std::uint64_t kError = 2;                      // of StatusCode
+constexpr std::uint32_t kSpans = 2;                      // field of ScopeSpans
+constexpr std::uint32_t kEventTime = 1, kEventName = 2;  // fields of Event
+constexpr std::uint32_t kMessage = 2, kCode = 3;         // fields of Status
+constexpr std::uint64_t kServer = 2, kClient = 3;        // values of SpanKind
+constexpr std::uint64_t kError = 2;                      // value of StatusCode
 constexpr std::uint32_t kHasIsRemote = 0x100, kIsRemote = 0x200;
 
 constexpr std::size_t kLongestHost = 255, kLongestUrl = 1280, kLongestWord = 64, kLongestError = 512;
@@ -40,7 +40,8 @@ std::string_view cut(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
-// HTTP semantic conventions: a method that no standard names is _OTHER, so that the number of names is bounded.
+// Returns true for a standard method. By the HTTP semantic conventions any other is reported as _OTHER, which bounds
+// the number of names.
 bool known_method(std::string_view method) {
   constexpr std::array<std::string_view, 9> kKnown{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS",
                                                    "PATCH",   "POST",   "PUT", "TRACE"};
@@ -52,7 +53,7 @@ std::uint64_t unix_nanoseconds(Instant at, Duration wall) {
   return since > 0 ? static_cast<std::uint64_t>(since) : 0;
 }
 
-// Identifiers are bytes in network order.
+// Returns the bytes of an identifier in network order.
 std::array<char, 8> big_endian(std::uint64_t value) {
   std::array<char, 8> bytes;
   for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (56 - 8 * i) & 0xFF);
@@ -96,7 +97,7 @@ void add_http(Attributes& add, const Span& span, std::string_view method) {
   if (!span.error_type.empty()) add.text("error.type", span.error_type);
 }
 
-// Named like the fields of the access log.
+// Adds the attributes of the pool, named like the fields of the access log.
 void add_pool(Attributes& add, const Span& span) {
   const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   if (span.asked_pool) add.real("carpool.wait_seconds", seconds(span.waited));

@@ -9,10 +9,10 @@
 
 namespace carpool::proxy::otlp {
 
-// append_span() never appends more: every text is cut before.
+// Upper bound of the bytes that append_span() appends: every text is truncated first.
 inline constexpr std::size_t kLargestSpan = 4096;
 
-// Appends one ScopeSpans.spans. `wall`: from the loop's clock to the time since 1970.
+// Appends one ScopeSpans.spans. `wall`: offset from the loop's clock to the time since 1970.
 void append_span(std::string& out, const Span& span, Duration wall);
 
 }  // namespace carpool::proxy::otlp

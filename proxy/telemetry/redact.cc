@@ -6,14 +6,15 @@
 namespace carpool::proxy::log {
 namespace {
 
-// The name of a secret, in lower case, contains one of these, ends with one, or is one.
+// A parameter is secret if its name, in lower case, contains one of kParts, ends with one of kEnds or equals one of
+// kWhole.
 constexpr std::array<std::string_view, 18> kParts{
     "token", "secret",  "passw",      "passphrase", "pwd",     "signature", "apikey",     "api_key",    "api-key",
     "auth",  "session", "credential", "jwt",        "private", "accesskey", "access_key", "access-key", "assertion"};
 constexpr std::array<std::string_view, 3> kEnds{"key", "keyid", "key_id"};
 constexpr std::array<std::string_view, 10> kWhole{"sig",  "code", "otp", "pin",  "pw",
                                                   "pass", "sid",  "sas", "hmac", "mac"};
-constexpr std::size_t kLongestName = kMaxTarget;  // what follows is not shown either
+constexpr std::size_t kLongestName = kMaxTarget;  // the log shows no more of a target
 constexpr std::string_view kHidden = "***";
 
 int hex(char c) {
@@ -22,7 +23,7 @@ int hex(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-// The name as its reader understands it: with its escapes resolved, in lower case.
+// Returns the name as its recipient interprets it: percent-decoded and in lower case.
 std::string_view plain_name(std::string_view name, std::array<char, kLongestName>& text) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < name.size() && size < text.size(); ++i) {
@@ -45,7 +46,8 @@ bool secret_name(std::string_view written) {
          std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end();
 }
 
-// Returns the length of "scheme://userinfo@" up to the "://", or 0 without userinfo; `end` is set after the "@".
+// Returns the length of "scheme://" if userinfo follows, or 0 without userinfo. Sets `end` to the position after the
+// "@".
 std::size_t userinfo_start(std::string_view target, std::size_t& end) {
   const std::size_t slashes = target.find("://");
   if (slashes == std::string_view::npos || target.front() == '/') return 0;
@@ -77,7 +79,7 @@ void append_query(std::string& out, std::string_view query) {
 
 std::string_view redacted(std::string_view target, std::string& scratch) {
   const bool cut = target.size() > kMaxTarget;
-  // Truncates after the redaction, because half a parameter name could hide a secret.
+  // Truncates after the redaction, because half of a parameter name could hide a secret.
   std::size_t userinfo_end = 0;
   const std::size_t userinfo = target.empty() ? 0 : userinfo_start(target, userinfo_end);
   const std::size_t question = target.find('?');

@@ -15,7 +15,8 @@ namespace carpool::proxy {
 
 namespace {
 
-// Linux 6.2 and later report the number as the directory's size; on older kernels the entries are counted.
+// Returns the number of open descriptors. Linux 6.2 and later report it as the directory's size; on older kernels the
+// entries are counted.
 std::uint64_t open_descriptors() {
   struct stat info {};
   if (::stat("/proc/self/fd", &info) == 0 && info.st_size > 0) return static_cast<std::uint64_t>(info.st_size);

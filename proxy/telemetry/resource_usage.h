@@ -1,5 +1,5 @@
-// Usage and limits of memory and descriptors of this process, as the kernel reports them. Reads a few files below /proc
-// and /sys, so it is meant for the admin thread, not for loops that serve clients.
+// Memory and descriptors used by this process, and their limits, as the kernel reports them. The functions read files
+// below /proc and /sys, so they are meant for the admin thread, not for loops that serve clients.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace carpool::proxy {
 
 struct Use {
-  std::uint64_t used = 0, limit = 0;  // limit 0: no effective limit
+  std::uint64_t used = 0, limit = 0;  // limit 0: unlimited
   double percent() const { return limit == 0 ? 0 : 100.0 * static_cast<double>(used) / static_cast<double>(limit); }
 };
 
-// Resident: bytes of all resident pages, and of those among them that belong to a file or are shared.
+// Resident: bytes of all resident pages, and of those among them that are file-backed or shared.
 struct Resident {
   std::uint64_t all = 0, files = 0;
   std::uint64_t own() const { return all - files; }

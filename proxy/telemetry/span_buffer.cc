@@ -11,7 +11,7 @@
 namespace carpool::proxy {
 
 namespace {
-// Identifiers must differ between processes and loops, and are no secrets.
+// Returns a random seed. Identifiers must differ between processes and loops but are not secret.
 std::uint64_t draw_seed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32U | device()) | 1U;
@@ -64,7 +64,7 @@ void SpanBuffer::give_back(std::string buffer) {
   if (on_ && buffer.capacity() >= limit_) spare_ = std::move(buffer);
 }
 
-// The wall clock may be set at any time.
+// Reads the wall clock again, because it may be set at any time.
 void SpanBuffer::set_clock() {
   wall_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()) -
           Clock::now().time_since_epoch();
