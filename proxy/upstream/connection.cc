@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 std::uint64_t next_connection_id() {
   static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: the value is only unique, it orders nothing
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: the value need only be unique and orders nothing
 }
 
 Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
@@ -78,16 +78,16 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   return judged.cause;
 }
 
-// A gateway status that reports an unavailable server behind this address counts as a failure.
+// Reports the response to the address. A gateway status that means an unavailable server behind it counts as a failure.
 void Connection::note_response(std::uint16_t status, Duration took, Instant now) {
   if (address_set_ == nullptr) return;
   if (status >= 502 && status <= 504) return address_set_->failed(address_, now);
-  if (status < 500) endpoint_->answered(took);  // a failure is fast, and no reason to send it more
+  if (status < 500) endpoint_->answered(took);  // a fast failure must not attract requests
   address_set_->answered(address_);
 }
 
-// A response and its FIN may arrive in one event; a connection that becomes idle without checking the socket would
-// never see that FIN.
+// Checks the socket, because a response and its FIN may arrive in one event. A connection that becomes idle without
+// this check would never report that FIN.
 bool Connection::clean_for_reuse() {
   user = nullptr;
   if (logged_state != ConnectionState::idle) log_state_change(*this, ConnectionState::idle, "released");

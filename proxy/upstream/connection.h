@@ -1,5 +1,5 @@
-// Connection: the pooled connection to an origin; HTTP/1.1, or the base of an HTTP/2 one. An idle one owns a transport
-// and its own statistics, but no buffer and no parser: those belong to the exchange that borrows it.
+// Connection: the pooled connection to an origin, over HTTP/1.1 or as the base of an HTTP/2 one. An idle connection
+// owns a transport and its own statistics, but no buffer and no parser: those belong to the exchange that borrows it.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class TlsIdentity;
 // ConnectionState: logged at debug level on each change.
 enum class ConnectionState : std::uint8_t { connecting, idle, borrowed, closed };
 
-// Numbers are assigned in opening order, process-wide.
+// Returns the next number. Numbers are process-wide and assigned in opening order.
 std::uint64_t next_connection_id();
 
 class Connection : public pool::PooledConnection {
@@ -34,34 +34,35 @@ class Connection : public pool::PooledConnection {
   bool clean_for_reuse() override;
   pool::Endpoint* endpoint() const override { return endpoint_; }
 
-  // The connection belongs to a pool from now on, whose label is `label`: it is one of LiveConnections.
+  // Must be called when the connection enters a pool with this label. Adds it to LiveConnections.
   void enter_pool(std::string_view label);
-  const LiveConnection* live() const { return live_.get(); }  // null: it has not entered
+  const LiveConnection* live() const { return live_.get(); }  // null before it enters a pool
   // Counts the connection in `address_set` until it ends. Must be called before it enters the pool; `address_set` must
   // outlive it.
   void track_address(net::AddressSet& address_set, const net::Address& address);
-  // Records the fingerprint of the context in use and its identity, which must outlive it. Must be called before it
-  // enters the pool.
+  // Records the TLS identity and the fingerprint of the context in use. `identity` must outlive the connection. Must be
+  // called before it enters the pool.
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
-  // Empty: it carries no credentials.
+  // Proof that the connection leads to the origin; empty if it must carry no credentials.
   const std::optional<net::ProvenPeer>& proven_peer() const { return proven_peer_; }
-  // AddressVerdict: why the connection must serve no further request (certificates replaced, address gone or only
-  // failing), or that it is to be closed a little later.
+  // AddressVerdict: why the connection must serve no further request (certificates replaced, address removed from DNS
+  // or failing), or that it is to be closed a little later.
   struct AddressVerdict {
     std::optional<pool::CloseCause> cause;
     bool later = false;
   };
   AddressVerdict judge(Instant now) const;
-  // Returns true if its certificates are no longer in force: no request may be sent on it.
+  // Returns true if its certificates are no longer in force, so that no request may be sent on it.
   bool certificates_replaced() const;
-  // Returns true if its address has more connections than others and it must close, to make room for one to them.
+  // Returns true if it must close because its address has more connections than others, to make room for a connection
+  // to another address.
   bool gives_place(Instant now) const {
     return address_set_ != nullptr && address_set_->wants_place() && address_set_->gives_place(address_, now);
   }
   bool may_give_place() const { return address_set_ != nullptr && address_set_->has_too_many(address_); }
-  // Like judge(), when the connection is returned: checks the address only if something changed since the last time.
+  // Like judge(), for a connection that is returned. Checks the address only if something changed since the last check.
   std::optional<pool::CloseCause> close_cause(Instant now);
-  // Reports to its address how an exchange went.
+  // Reports the result of an exchange to the address.
   void note_response(std::uint16_t status, Duration took, Instant now);
   void note_failure(Instant now) {
     if (address_set_ != nullptr) address_set_->failed(address_, now);
@@ -70,16 +71,16 @@ class Connection : public pool::PooledConnection {
   net::Transport& transport() { return *transport_; }
   std::uint64_t id() const { return id_; }
   Instant opened_at() const { return opened_at_; }
-  Duration dialed() const { return dialed_; }  // how long its dial took: DNS, TCP, TLS
+  Duration dialed() const { return dialed_; }  // duration of the dial: DNS, TCP and TLS
   const std::string& local() const { return local_; }
   const std::string& peer() const { return peer_; }
-  const net::Address& address() const { return address_; }  // as tracked
+  const net::Address& address() const { return address_; }  // as passed to track_address()
   net::SecurityInfo security() const { return security_; }
 
-  // Set while leased, cleared before release; receives the events of the connection.
+  // Receives the events of the connection. Set while leased, cleared before release.
   ConnectionEvents* user = nullptr;
-  ConnectionState logged_state = ConnectionState::connecting;  // guarded like `user`: only the holder of the connection
-  std::string_view origin;                                     // label of the origin, which outlives every connection
+  ConnectionState logged_state = ConnectionState::connecting;  // owned by the holder of the connection, like `user`
+  std::string_view origin;  // label of the origin; the text outlives every connection
 
  private:
   std::unique_ptr<net::Transport> transport_;
@@ -87,15 +88,15 @@ class Connection : public pool::PooledConnection {
   const Instant opened_at_;
   const Duration dialed_;
   net::AddressSet* address_set_ = nullptr;
-  pool::Endpoint* endpoint_ = nullptr;     // of its address
-  const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
+  pool::Endpoint* endpoint_ = nullptr;     // entry of its address
+  const TlsIdentity* identity_ = nullptr;  // nullptr for plain text
   std::uint64_t fingerprint_ = 0;
   const std::optional<net::ProvenPeer> proven_peer_;
   std::uint64_t seen_ = 0;  // version of the AddressSet at the last check
   net::Address address_;
   const std::string local_, peer_;
   std::unique_ptr<LiveConnection> live_;
-  const net::SecurityInfo security_;  // static texts: safe to read from any thread
+  const net::SecurityInfo security_;  // static texts, readable from any thread
 };
 
 // Logs a state change, so that one connection can be followed through its life.

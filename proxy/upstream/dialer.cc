@@ -47,8 +47,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
   }
 
-  // At pool.connect_rate the dial keeps its entry in the pool and waits, so that the limit holds and the next available
-  // connection serves the first waiter.
+  // At pool.connect_rate the dial keeps its entry in the pool while it waits, so that the limit is kept and the next
+  // available connection serves the first waiter.
   void start() LOOP_ONLY {
     const Instant now = dialer_.context_.loop.now();
     const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
@@ -98,7 +98,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
   }
 
-  void arrive() override LOOP_ONLY { dial_now(); }  // the TLS context is loaded
+  void arrive() override LOOP_ONLY { dial_now(); }  // the TLS context is loaded or failed to load
 
   void dial_now() LOOP_ONLY {
     net::DialPlan plan;
@@ -148,8 +148,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     finish(std::move(made));
   }
 
-  // Returns true if the peer was verified with authorities, or saw a certificate, that are no longer in force. The dial
-  // then restarts and its waiters keep waiting.
+  // Returns true if the peer was verified by authorities, or was shown a certificate, that are no longer in force. The
+  // dial then restarts, and its waiters keep waiting.
   bool certificates_replaced() const {
     return origin_.tls != nullptr && origin_.tls->in_force() != context_->fingerprint();
   }
@@ -170,7 +170,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     dialer_.finished(*this);
   }
 
-  // The rules have judged the origin by its name if a parent proxy resolves it.
+  // Logs an address that only egress.report_only permits. If a parent proxy resolves the name, the rules have already
+  // judged the name.
   void note_egress() LOOP_ONLY {
     if (origin_.parent != nullptr) return;
     const std::optional<Fault> reported = dialer_.context_.policy.reported(destination_.origin(), peer_);
@@ -178,8 +179,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
       log_egress_reported(destination_.label(), *reported);
   }
 
-  // An origin without HTTP/1.1 may answer with a TLS alert, which does not tell a client that requested an upgrade
-  // about either version.
+  // Adds the cause to the fault of an origin without HTTP/1.1. Such an origin may answer with a TLS alert, which tells
+  // a client that requested an upgrade nothing about the versions.
   Fault explained(Fault fault) const {
     const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
     if (refused && reservation_.kind() == pool::ProtocolMask::h1_only) {
@@ -188,7 +189,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return fault;
   }
 
-  // Dials once more if no descriptor was left and closing an idle connection elsewhere freed one.
+  // Returns true if no descriptor was left and closing an idle connection elsewhere freed one. Allows one more dial.
   bool may_try_again(const Fault& fault) LOOP_ONLY {
     if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
     const UpstreamContext& context = dialer_.context_;
@@ -215,16 +216,16 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     *established || settings_known_ ? await_stream() : await_settings_ack();
   }
 
-  // An origin may lower its stream limit right after its first SETTINGS and refuses requests sent before that is known.
-  // The lower limit has arrived by the time the origin acknowledges our SETTINGS; the dial does not wait longer if it
-  // never acknowledges.
+  // Waits for the acknowledgement of our SETTINGS, for a limited time. An origin may lower its stream limit right after
+  // its first SETTINGS and refuse requests sent before the client knows the lower limit, which has arrived by the time
+  // of the acknowledgement.
   void await_settings_ack() LOOP_ONLY {
     if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
     timeout_.arm(dialer_.context_.loop.now() + kSettingsAckTimeout);
   }
 
-  // A limit of zero is like any limit that is reached: the origin should raise it soon (RFC 9113 §6.5.2). In the pool a
-  // session without streams would serve no request and only trigger the next dial.
+  // Waits for a stream. A limit of zero is like any limit that is reached: the origin should raise it soon (RFC 9113
+  // §6.5.2). In the pool a session without streams would serve no request and only trigger the next dial.
   void await_stream() LOOP_ONLY {
     settings_known_ = true;
     session_->streams() == 0 ? timeout_.arm(streams_until_) : assign_slot();
@@ -251,7 +252,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     fail({FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});
   }
 
-  // Decided by ALPN; without TLS by prior knowledge.
+  // Returns true if ALPN selected HTTP/2, or without TLS if the settings do (prior knowledge).
   Result<bool> chose_h2(const net::Dialed& dialed) const {
     const bool h2 = origin_.tls == nullptr ? origin_.protocols.h2 : dialed.transport->security().alpn == "h2";
     if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
@@ -268,15 +269,15 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   pool::Destination& destination_;
   OriginRuntime& origin_;
   pool::Reservation reservation_;
-  std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, even if another one is loaded
-  const std::uint64_t id_ = next_connection_id();  // of the connection, assigned when its dial starts
+  std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, even if a newer one is loaded
+  const std::uint64_t id_ = next_connection_id();  // of the connection, assigned when the dial starts
   std::optional<net::Dial> dial_;
   net::Address peer_;
   bool relieved_ = false;
-  bool refused_ = false;  // must not be reported inside start(): the pool is not called back from there
+  bool refused_ = false;  // reported after start(), which must not call the pool
   bool awaits_ack_ = false;
-  bool settings_known_ = false;            // the origin's first SETTINGS, with what it changed at once
-  Instant streams_until_{};                // by then it must allow a stream
+  bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
+  Instant streams_until_{};      // deadline for the origin to allow a stream
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
   exec::WatchKey key_;
   exec::Timer turn_;
@@ -291,7 +292,7 @@ Dialer::~Dialer() {
 
 void Dialer::dial(pool::Destination& destination, OriginRuntime& origin, pool::Reservation reservation) {
   PendingDial& attempt = *std::make_unique<PendingDial>(*this, destination, origin, std::move(reservation)).release();
-  attempts_.push_back(attempt);  // owns it until finished()
+  attempts_.push_back(attempt);  // owned by attempts_ until finished()
   attempt.start();
 }
 
@@ -301,8 +302,9 @@ void Dialer::cancel_dial(pool::Destination& destination, std::uint32_t index, st
   }
 }
 
-// A full handshake costs half a millisecond, more with an RSA signature. More of them per second than configured, or
-// any that signs, would delay the other connections of this loop.
+// Returns the executor of a handshake, or nullptr for the loop itself. A full handshake costs half a millisecond, more
+// with an RSA signature. More of them per second than configured, or any that signs, would delay the other connections
+// of this loop.
 exec::Submitter* Dialer::tasks_for_handshake(bool signs) {
   const bool on_the_loop = !signs && handshakes_.take(context_.inline_handshakes, context_.loop.now());
   return on_the_loop ? nullptr : &context_.tasks;

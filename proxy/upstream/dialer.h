@@ -28,11 +28,12 @@ class Dialer {
   ~Dialer();
 
   void dial(pool::Destination& destination, OriginRuntime& origin, pool::Reservation reservation) LOOP_ONLY;
-  // The dial is no longer needed; it ends, unless it is past TCP.
+  // Cancels a dial that is no longer needed, unless its TCP connection is established.
   void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
-  // Returns the phase of this loop's oldest dial for `origin` ("resolving", "dialing", "in TLS"); empty: none.
+  // Returns the phase of this loop's oldest dial for `origin` ("resolving", "dialing", "in TLS"), or an empty text if
+  // there is none.
   std::string_view phase_of(const OriginRuntime& origin) const LOOP_ONLY;
-  void stop_waiting() LOOP_ONLY;  // for TLS contexts; messages already posted may still arrive
+  void stop_waiting() LOOP_ONLY;  // stops waiting for TLS contexts; messages that are already posted may still arrive
   void cancel_all() LOOP_ONLY;    // when the loop ends: each dial fails with `draining`
 
  private:

@@ -10,7 +10,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint64_t kOwn = 64;    // listeners, loops, admin clients, name servers, logs
+constexpr std::uint64_t kOwn = 64;    // reserve for listeners, loops, admin clients, name servers and logs
 constexpr std::uint64_t kLeast = 16;  // minimum of connections to origins
 }  // namespace
 
@@ -26,7 +26,7 @@ std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limi
   for (const config::Listen& listen : config.listen) clients += listen.max_connections;
   const std::uint64_t wanted = config.pool_total.max_connections;
   if (wanted + clients + kOwn <= limit) return config.pool_total.max_connections;
-  // The client limit may exceed what ever arrives: clients get at most half.
+  // The client limit may exceed the number that ever arrives, so clients get at most half.
   const std::uint64_t beside = std::min(clients, limit / 2) + kOwn;
   const std::uint64_t left = limit > beside + kLeast ? limit - beside : kLeast;
   return static_cast<std::uint32_t>(std::min(wanted, left));

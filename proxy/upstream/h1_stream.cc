@@ -25,7 +25,7 @@ void H1UpstreamStream::begin(Connection& connection, std::string_view method, bo
   attempt_ = Attempt();
 }
 
-// The connection may have ended between the grant and now, when no user received the event.
+// Returns false if the connection ended between the grant and this call, when it had no user to receive the event.
 bool H1UpstreamStream::usable() {
   if (connection_->certificates_replaced()) return false;
   return !transport().hangup_seen() && (!transport().maybe_readable() || transport().no_data_pending());
@@ -66,13 +66,13 @@ bool H1UpstreamStream::flush() {
   return !attempt_.write_failed;
 }
 
-// The origin stopped reading. Its response, if it was sent before, is still valid.
+// Called when the origin stopped reading. Its response, if it was sent before, is still valid.
 void H1UpstreamStream::on_write_failed() {
   write_queue_.drop_waiting();
   transport().on_readiness({.readable = true, .writable = false, .hangup = true});
   attempt_.write_failed = true;
   exec::Deferred::unlink();
-  host_.loop().defer(*this);  // reads what is available, outside the client's turn
+  host_.loop().defer(*this);  // reads the available input, outside the client's turn
 }
 
 void H1UpstreamStream::on_upstream_ready() {
@@ -93,8 +93,9 @@ void H1UpstreamStream::run() {
   static_cast<void>(fail_unread());
 }
 
-// A write fails once the connection is lost, or where the system sends nothing more on it. An origin that waits for the
-// rest would wait as long as the client.
+// Returns true if a write failed and no input is left. A write fails once the connection is lost, or once the system
+// sends nothing more on it; an origin that waits for the rest of the request would otherwise wait as long as the
+// client.
 bool H1UpstreamStream::nothing_follows(const net::ReadOutcome& outcome) {
   return attempt_.write_failed && outcome.end == net::ReadEnd::drained && !transport().maybe_readable();
 }
@@ -107,7 +108,7 @@ AttemptState H1UpstreamStream::resume_reading() {
   return attempt_.tunnel ? read_tunnel() : read_response();
 }
 
-// When the share of this turn is used, another turn continues.
+// Reads within the byte budget of this turn. If the budget is exhausted, reading continues in another turn.
 template <class Wants, class Sink>
 net::ReadOutcome H1UpstreamStream::read(Wants wants, Sink sink) {
   std::size_t budget = kTurnBytes;
@@ -180,8 +181,8 @@ void H1UpstreamStream::leave() {
   out_.discard();
 }
 
-// Returns the connection to the pool only if it is clean: both bodies complete, no bytes after them, both sides keep it
-// alive.
+// Returns the connection to the pool only if it is clean: both bodies are complete, no bytes follow them, and both
+// sides keep it alive.
 std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
   const bool whole =
       attempt_.asked_whole && write_queue_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
@@ -202,7 +203,7 @@ std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause
 
 void H1UpstreamStream::open_tunnel() {
   attempt_.tunnel = true;
-  if (transport().maybe_readable()) host_.loop().defer(*this);  // the origin may have sent data first
+  if (transport().maybe_readable()) host_.loop().defer(*this);  // the origin may have sent first
 }
 
 void H1UpstreamStream::shut_write_when_sent() {

@@ -1,5 +1,5 @@
 // H1UpstreamStream: one request and its response on a borrowed HTTP/1.1 connection. Belongs to an exchange and is
-// reused for one connection after the other; owns no memory when idle.
+// reused for consecutive connections; owns no memory while idle.
 #pragma once
 
 #include "exec/loop.h"
@@ -22,7 +22,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
  public:
   H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response);
 
-  // `upgrade`: the request asks for 101. `bare_lf`: lines of the response head may end in LF alone.
+  // `upgrade`: the origin may respond with 101. `bare_lf`: lines of the response head may end in LF alone.
   void begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf = false) LOOP_ONLY;
 
   bool usable() override LOOP_ONLY;
@@ -59,14 +59,14 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   UpstreamStreamHandler& user_;
   http::ResponseHead& response_;
   http::ResponseReader reader_;
-  WriteQueue write_queue_;            // bytes that the origin's socket did not accept yet
+  WriteQueue write_queue_;            // bytes that the origin's socket has not accepted yet
   Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   BatchLease out_;                    // from the first send_*() to flush(), or to the end of the attempt
-  // Reconstructed by begin(), so that no state of one attempt leaks into the next.
+  // Attempt: reconstructed by begin(), so that no state of one attempt leaks into the next.
   struct Attempt {
     http::Framing framing = http::Framing::none;
-    bool asked_whole = false;   // send_end()
-    bool head_done = false;     // final response head seen
+    bool asked_whole = false;   // send_end() was called
+    bool head_done = false;     // the final response head was received
     bool leftover = false;      // bytes after the response: the connection is not clean
     bool write_failed = false;  // the origin stopped reading
     bool tunnel = false;

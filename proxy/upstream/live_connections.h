@@ -1,4 +1,5 @@
-// LiveConnections: every connection to an origin that entered a pool and has not been destroyed, whatever owns it.
+// LiveConnections: every connection to an origin that entered a pool and has not been destroyed, regardless of its
+// owner.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace carpool::proxy {
 
-// LiveConnection: a part of one connection, in the list from its construction to its destruction.
+// LiveConnection: the part of a connection that is in the list, from its construction to its destruction.
 class LiveConnection : public ListHook<> {
  public:
   struct Info {
@@ -29,12 +30,12 @@ class LiveConnection : public ListHook<> {
 
 class LiveConnections {
  public:
-  // One list serves the process.
+  // Returns the list of the process.
   static LiveConnections& process();
 
   void enter(LiveConnection& connection);
   void leave(LiveConnection& connection);
-  // Returns those that are not among `tracked`, which is sorted.
+  // Returns the connections that are not among `tracked`, which must be sorted.
   std::vector<LiveConnection::Info> others(const std::vector<const LiveConnection*>& tracked);
 
  private:

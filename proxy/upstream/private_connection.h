@@ -1,7 +1,7 @@
 // PrivateConnection: an upstream connection that is authenticated as one client (NTLM, Negotiate). It stays leased
 // between that client's exchanges, so it counts in the limits and never serves another client. It is closed with the
-// cause `private` when the client or the origin disconnects. The client's connection ends with it: its authentication
-// is lost, and the client could not know.
+// cause `private` when the client or the origin disconnects. If the origin disconnects, the client's connection is
+// closed too: its authentication is lost, and the client has no other way to notice.
 #pragma once
 
 #include "exec/loop.h"
@@ -14,7 +14,7 @@ class PrivateConnection final : private ConnectionEvents {
  public:
   class Owner {
    public:
-    // The origin has closed the connection. May be called by the constructor.
+    // Called when the origin has closed the connection. The constructor may call it.
     virtual void on_private_end() LOOP_ONLY = 0;
 
    protected:
@@ -23,9 +23,9 @@ class PrivateConnection final : private ConnectionEvents {
   PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination, pool::Lease lease) LOOP_ONLY;
   ~PrivateConnection();
 
-  // For comparison only: it may be invalid once the connection has ended.
+  // For comparison only: the pointer may be invalid once the connection has ended.
   const pool::Destination* destination() const { return destination_; }
-  // Returns the lease for the client's next exchange; empty if the connection has ended or must not be used again
+  // Returns the lease for the client's next exchange, or an empty one if the connection has ended or must not be reused
   // (Connection::close_cause()).
   pool::Lease take() LOOP_ONLY;
   bool ended_by_origin() const { return ended_by_origin_; }

@@ -34,7 +34,7 @@ class Outdated final : public pool::ConnectionVisitor {
   const pool::LoopId home_;
   const Instant now_;
 };
-// LeastUseful: finds the connection that is needed least among those to addresses that have too many: an idle one, else
+// LeastUseful: finds the least needed connection among those to addresses that have too many: an idle one, otherwise
 // the session with the fewest streams.
 class LeastUseful final : public pool::ConnectionVisitor {
  public:

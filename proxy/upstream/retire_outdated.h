@@ -1,5 +1,5 @@
 // retire_outdated(): closes the idle connections of one origin and one loop that must serve no further request
-// (Connection::judge()), and retires such sessions: they accept no new streams. A borrowed HTTP/1.1 connection is
+// (Connection::judge()), and retires such sessions, which then accept no new streams. A borrowed HTTP/1.1 connection is
 // checked when it is released.
 #pragma once
 
@@ -13,11 +13,11 @@ namespace net {
 class AddressSet;
 }
 
-// Must be called on loop `home`. Returns true if some connections are to be closed later: call it again.
+// Must be called on loop `home`. Returns true if some connections are to be closed later; the caller then calls again.
 bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant now) LOOP_ONLY;
 
-// Closes the least useful connection of loop `home` to an address that has too many, if its place is wanted for another
-// address (AddressSet::gives_place()).
+// Closes the least useful connection of loop `home` to an address that has too many, if another address needs the place
+// (AddressSet::gives_place()).
 void make_place(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) LOOP_ONLY;
 
 }  // namespace carpool::proxy

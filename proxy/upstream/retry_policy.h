@@ -1,6 +1,6 @@
-// May a request whose attempt has failed be sent again, and what proves that this is safe? One pure table, the only
-// place that decides what is safe. RetryState (proxy/exchange/retry_state.h) adds the bounds and the budget, and
-// Exchange::on_failure() carries the decision out.
+// Decides whether a request whose attempt failed may be sent again, and what proves that this is safe: one pure table,
+// the only place of this decision. RetryState (proxy/exchange/retry_state.h) adds the limits and the budget;
+// Exchange::on_failure() executes the decision.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ enum class RetryReason : std::uint8_t {
   idempotent_reused,
   misdirected,
   unauthorized,
-  // by request.retry_on and request.per_try_timeout; these prove nothing
+  // By request.retry_on and request.per_try_timeout; these prove nothing.
   status,
   reset,
   connect_failure,
@@ -30,29 +30,29 @@ constexpr bool conditional(RetryReason reason) {
 }
 std::string_view name(RetryReason reason);
 
-// The knowledge of a request after an attempt. Of the timeouts only that of one attempt has a fate.
+// RequestFate: what is known of a request after an attempt. Of the timeouts only that of one attempt has a fate.
 enum class RequestFate : std::uint8_t {
   not_sent,        // no byte of it was sent, or the origin cannot have read it
-  goaway,          // the origin announced with GOAWAY that it did nothing
-  refused_stream,  // the origin announced with RST_STREAM that it did nothing
-  misdirected,     // the origin answered 421: not on this connection
-  unauthorized,    // the origin answered 401: not with this token, and another one was granted
+  goaway,          // the origin declared the request unprocessed by GOAWAY
+  refused_stream,  // the origin declared the request unprocessed by RST_STREAM
+  misdirected,     // the origin responded with 421: not on this connection
+  unauthorized,    // the origin responded with 401 to the token, and another token was granted
   closed_reused,   // a connection that had served before ended without a byte of a response
-  closed_new,      // the same of a connection that had not
+  closed_new,      // like closed_reused, on a connection that had not served before
   answered,        // a byte of a response arrived, 1xx included
   violated,        // the origin violated the protocol; the connection did not end
-  refused_status,  // the origin answered with a status of request.retry_on
+  refused_status,  // the origin responded with a status of request.retry_on
   reset,           // like closed_new, or the origin reset the stream, and request.retry_on names it
   unconnected,     // the dial failed, and request.retry_on names it
   late,            // request.per_try_timeout passed
 };
 inline constexpr std::size_t kRequestFates = 13;
 
-// The parts of the request that can be sent again.
+// Repeatable: how much of the request can be sent again.
 enum class Repeatable : std::uint8_t {
-  harmless,  // all of it, and twice has the effect of once: an idempotent method without a body
-  whole,     // all of it: every byte of the body that was received is in the replay buffer
-  partial,   // a part of the body is gone
+  harmless,  // all of it, and a repetition has no further effect: an idempotent method without a body
+  whole,     // all of it: the replay buffer holds every body byte received
+  partial,   // a part of the body is lost
 };
 inline constexpr std::size_t kRepeatables = 3;
 
@@ -68,13 +68,14 @@ inline constexpr auto kRetryTable = [] {
       Row{refused_stream,    refused_stream, no},   // refused_stream
       Row{misdirected,       misdirected,    no},   // misdirected
       Row{unauthorized,      unauthorized,   no},   // unauthorized
-      // An origin closes an idle connection at any moment: a request that met this close was most likely never read,
-      // but only "most likely", so only requests whose repetition is harmless are sent again.
+      // An origin closes an idle connection at any moment. A request that met this close was most likely never read,
+      // but that is not certain, so only a request whose repetition is harmless is sent again.
       Row{idempotent_reused, no,             no},   // closed_reused
       Row{no,                no,             no},   // closed_new
       Row{no,                no,             no},   // answered
       Row{no,                no,             no},   // violated
-      // The origin may have processed these, so only what may be done twice is sent again, and an operator asked for it.
+      // The origin may have processed these. Only a harmless request is sent again, and only if an operator configured
+      // it.
       Row{status,            no,             no},   // refused_status
       Row{reset,             no,             no},   // reset
       Row{connect_failure,   connect_failure, no},  // unconnected: nothing was sent
@@ -96,13 +97,13 @@ constexpr bool nothing_is_repeated_in_part() {
 }  // namespace detail
 static_assert(detail::nothing_is_repeated_in_part(), "a request is repeated whole");
 
-// Why the table has no reason for this cell, in words for an operator.
+// Returns why the table has no reason for this cell, for an operator.
 std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body);
 
-// Sent twice has the effect of sent once (RFC 9110 §9.2.2), by default without PUT and DELETE.
+// Returns true if two requests have the same effect as one (RFC 9110 §9.2.2); by default without PUT and DELETE.
 bool is_idempotent(std::string_view method, bool put_and_delete);
 
-// `body`: the request announces one. `replayable`: every byte of it is kept. `put_and_delete`:
+// `body`: the request announces a body. `replayable`: every byte of it is kept. `put_and_delete`:
 // request.retry_idempotent.
 Repeatable repeatable(std::string_view method, bool body, bool replayable, bool put_and_delete);
 

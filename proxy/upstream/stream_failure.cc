@@ -1,10 +1,10 @@
-// The fate of a request whose attempt failed, by the protocols of its origin and the conditions of its retries.
+// StreamFailure: the fate of a request, considering the protocols of its origin and the conditions of its retries.
 #include "proxy/upstream/upstream_stream.h"
 
 namespace carpool::proxy {
 
 RequestFate StreamFailure::fate(bool reused, bool speaks_h1, bool on_reset) const {
-  // No attempt would be served: another one over HTTP/2 is refused in the same way, and HTTP/1.1 is not configured.
+  // A further attempt would fail: over HTTP/2 it is refused in the same way, and HTTP/1.1 is not configured.
   if (ask_h1 && !speaks_h1) return RequestFate::violated;
   const RequestFate known = fate(reused);
   const bool ended = known == RequestFate::closed_new || (known == RequestFate::violated && stream_reset);

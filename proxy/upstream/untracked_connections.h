@@ -1,5 +1,5 @@
-// UntrackedConnections: the connections that exist and are in no pool. Such a one counts against no limit and never
-// ends: a defect of carpool, and SimplePool's leak of the second kind.
+// UntrackedConnections: finds connections that exist but are in no pool. Such a connection counts against no limit and
+// never ends. It is a defect of carpool (SimplePool's leak of the second kind).
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,11 @@ namespace carpool::proxy {
 
 class UntrackedConnections {
  public:
-  // Returns the connections that are in no entry of `directory`, as at the look before, and were not returned then: one
-  // that is about to enter its entry, or has just left it, is seen once at most. One thread at a time.
+  // Returns the connections that are in no entry of `directory`, were in none at the previous call, and were not
+  // returned before. A connection that is about to enter its entry, or has just left it, is seen at one call at most.
+  // One thread at a time.
   std::vector<LiveConnection::Info> look(const pool::Directory& directory, Instant now);
-  // The number at the last look. Any thread.
+  // Returns the number found by the last look(). Any thread.
   std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }  // relaxed: publishes nothing
 
  private:

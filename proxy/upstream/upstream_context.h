@@ -1,5 +1,5 @@
-// UpstreamContext: what the parts of one loop that make, watch and check connections to origins share. Plain
-// references: everything outlives them.
+// UpstreamContext: the objects of one loop that its parts for connections to origins share. Plain references, because
+// everything outlives these parts.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class OriginRegistry;
 class LoopStats;
 class H2LoopContext;
 
-// Receives the end of each dial of cause warm_up.
+// WarmUpListener: receives the end of each dial of cause warm_up.
 class WarmUpListener {
  public:
-  // On the loop of the dial. `fault`: null when the connection is in the pool.
+  // Called on the loop of the dial. `fault`: null if the connection is in the pool.
   virtual void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY = 0;
 
  protected:
@@ -35,15 +35,15 @@ class WarmUpListener {
 
 struct UpstreamContext {
   exec::Loop& loop;
-  exec::Submitter& tasks;   // takes those that may block
-  H2LoopContext& sessions;  // what HTTP/2 sessions on this loop need of it
+  exec::Submitter& tasks;   // runs tasks that may block
+  H2LoopContext& sessions;  // the loop's context for HTTP/2 sessions
   LoopStats& stats;
   OriginRegistry& origins;
   const net::AddressPolicy& policy;
   WarmUpListener& warm_up;
-  std::uint32_t inline_handshakes;  // a second, by this loop itself
-  std::string_view pseudonym;       // of this proxy in Via
-  bool first;                       // of the loops: what is done once for all of them is done here
+  std::uint32_t inline_handshakes;  // per second, on this loop itself
+  std::string_view pseudonym;       // of this proxy, for Via
+  bool first;                       // true for the first loop, which does the work that is done once for all loops
 };
 
 }  // namespace carpool::proxy

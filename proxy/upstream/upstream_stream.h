@@ -1,8 +1,8 @@
-// UpstreamStream: the interface of an Exchange to its borrowed connection, for one request and its response, over any
-// protocol: HTTP/1.1 (the whole connection), a stream of an HTTP/2 session, or a stream of a session of another loop.
+// UpstreamStream: the interface of an Exchange to its borrowed connection, for one request and its response: an
+// HTTP/1.1 connection, a stream of an HTTP/2 session, or a stream of a session of another loop.
 //
-// send_*() collects output, flush() sends it. Neither calls the UpstreamStreamHandler: deferred work of the same turn
-// reports a failure. finish() or abandon() is the last call.
+// send_*() collect output; flush() sends it. Neither calls the UpstreamStreamHandler: a failure is reported by deferred
+// work of the same turn. The last call is finish() or abandon().
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@
 
 namespace carpool::proxy {
 
-// StreamFailure: why a response is missing or incomplete, and how far the request got.
+// StreamFailure: why a response is missing or incomplete, and how far the request was sent.
 struct StreamFailure {
   Fault fault{FaultKind::connection_terminated, Side::upstream};
   bool connection_ended = false;           // by EOF, reset or a failed write; not by a malformed response
   bool any_byte_sent = true;               // a byte of the request was sent
   bool any_byte_back = false;              // a byte of a response was received, 1xx included
-  std::optional<RetryReason> unprocessed;  // declared so by the origin: not_sent, goaway, refused_stream
+  std::optional<RetryReason> unprocessed;  // declared by the origin: not_sent, goaway, refused_stream
   bool stream_reset = false;               // the origin reset the stream of a sound connection
   bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED): retried as refused_stream
 
-  // Returns what is known of the request; `reused`: the connection had served before.
+  // Returns the fate of the request. `reused`: the connection had served before.
   RequestFate fate(bool reused) const {
     if (any_byte_back) return RequestFate::answered;
     if (unprocessed == RetryReason::goaway) return RequestFate::goaway;
@@ -40,7 +40,7 @@ struct StreamFailure {
     if (!connection_ended) return RequestFate::violated;
     return reused ? RequestFate::closed_reused : RequestFate::closed_new;
   }
-  // The same for an origin of which more is known. `on_reset`: request.retry_on has "reset".
+  // Like fate(reused), with the protocols and retry conditions of the origin. `on_reset`: request.retry_on has "reset".
   RequestFate fate(bool reused, bool speaks_h1, bool on_reset) const;
 };
 
@@ -48,16 +48,17 @@ struct StreamFailure {
 // attempt, so the caller must not access it.
 enum class [[nodiscard]] AttemptState : std::uint8_t{alive, over};
 
-// UpstreamStreamHandler: the exchange, as an upstream stream sees it. A call that returns an AttemptState may finish or
-// abandon the upstream stream and begin another attempt on it: after `over` the stream accesses no member.
+// UpstreamStreamHandler: the interface of an upstream stream to its exchange. A call that returns an AttemptState may
+// finish or abandon the upstream stream and begin another attempt on it. After `over` the stream must not access its
+// members.
 class UpstreamStreamHandler : public http::BodySink {
  public:
   virtual bool wants_response() const LOOP_ONLY = 0;  // the client's buffer has room for more of the response
-  virtual std::size_t writable_bytes() const LOOP_ONLY { return SIZE_MAX; }  // if wants_response(): that room, never 0
-  virtual bool may_buffer_more() const LOOP_ONLY { return true; }         // the stream's window may exceed its minimum
-  virtual AttemptState on_response_head() LOOP_ONLY = 0;                  // the head is parsed, also that of a 1xx
-  virtual AttemptState on_read_complete() LOOP_ONLY = 0;                  // all bytes of a read are parsed: flush them
-  virtual AttemptState on_response_end() LOOP_ONLY = 0;                   // the response is complete; returns `over`
+  virtual std::size_t writable_bytes() const LOOP_ONLY { return SIZE_MAX; }  // if wants_response(): the room, never 0
+  virtual bool may_buffer_more() const LOOP_ONLY { return true; }  // the stream's window may exceed its minimum
+  virtual AttemptState on_response_head() LOOP_ONLY = 0;           // the head is parsed, also that of a 1xx
+  virtual AttemptState on_read_complete() LOOP_ONLY = 0;  // all bytes of a read are parsed; the handler flushes
+  virtual AttemptState on_response_end() LOOP_ONLY = 0;   // the response is complete; returns `over`
   virtual AttemptState on_failure(StreamFailure failure) LOOP_ONLY = 0;   // returns `over`
   virtual AttemptState on_writable() LOOP_ONLY = 0;                       // backlog() decreased
   virtual AttemptState on_switched(std::string_view rest) LOOP_ONLY = 0;  // after 101: on_body() passes raw bytes
@@ -69,7 +70,7 @@ class UpstreamStreamHandler : public http::BodySink {
 
 class UpstreamStream {
  public:
-  // Returns false if the connection ended before its first use, or its certificates were replaced.
+  // Returns false if the connection ended before its first use, or if its certificates were replaced.
   virtual bool usable() LOOP_ONLY = 0;
   // ---- the request; views must stay valid until flush() ----
   virtual void send_head(const http::RequestHead& head, const http::ForwardRules& rules) LOOP_ONLY = 0;
@@ -78,16 +79,16 @@ class UpstreamStream {
   virtual bool flush() LOOP_ONLY = 0;                 // returns true if there was output
   virtual std::size_t backlog() const LOOP_ONLY = 0;  // unsent bytes; from kHighWatermark on the client is not read
   // ---- the response ----
-  virtual AttemptState resume_reading() LOOP_ONLY = 0;  // wants_response() became true
-  // ---- the end: returns the cause if the connection must not be used again; the caller ends the lease accordingly. An
+  virtual AttemptState resume_reading() LOOP_ONLY = 0;  // call when wants_response() became true
+  // ---- the end: returns the cause if the connection must not be reused, and the caller ends the lease accordingly. An
   // upstream stream that needs the connection longer takes the lease and ends it itself. ----
   virtual std::optional<pool::CloseCause> finish(pool::Lease& lease) LOOP_ONLY = 0;  // after a complete response
-  // Ends an unfinished attempt. `cause` is returned if the connection cannot be used again.
+  // Ends an unfinished attempt. Returns `cause` if the connection cannot be reused.
   virtual std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) LOOP_ONLY = 0;
 
   // ---- tunnels: on HTTP/1.1 connections only ----
   virtual void open_tunnel() LOOP_ONLY { CARPOOL_ASSERT(false); }           // CONNECT: raw bytes from the start
-  virtual void shut_write_when_sent() LOOP_ONLY { CARPOOL_ASSERT(false); }  // the client has sent its FIN
+  virtual void shut_write_when_sent() LOOP_ONLY { CARPOOL_ASSERT(false); }  // call when the client has sent its FIN
   virtual bool write_closed() const LOOP_ONLY { return false; }             // the origin no longer reads
 
  protected:

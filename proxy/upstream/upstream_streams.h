@@ -1,5 +1,5 @@
 // UpstreamStreams: the streams of one exchange on connections and sessions of its own loop; one request uses one of
-// them. Apart from the exchange, so that the callers of an exchange include neither protocol.
+// them. Separate from the exchange, so that files that include the exchange do not include the protocols.
 #pragma once
 
 #include "proxy/upstream/h1_stream.h"

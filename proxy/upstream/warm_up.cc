@@ -42,7 +42,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   WarmUpJob* job = nullptr;
   {
     const Held lock(mutex_);
-    // Removes old results; a caller that has not fetched its result by now never will.
+    // Removes old results, which their callers will not fetch any more.
     jobs_.remove_if(
         [&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kResultLifetime; });
     job = &jobs_.emplace_back();
@@ -59,7 +59,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   return number;
 }
 
-// Starts the missing dials, at most `most`. Ends the warm-up if none is missing or none may start.
+// Starts at most `most` of the missing dials. Ends the warm-up if none is missing or none may start.
 void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
   const Instant now = loop_.now();
   job.out = job.origin->destination->warm_up(job.open, most, now);
@@ -70,7 +70,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   const auto mine = std::find_if(jobs_.begin(), jobs_.end(), [&](const WarmUpJob& job) {
     return !job.over && job.out != 0 && job.origin->destination == &destination;
   });
-  if (mine == jobs_.end()) return;  // its warm-up has reached the deadline
+  if (mine == jobs_.end()) return;  // the warm-up has already ended at its deadline
   --mine->out;
   {
     const Held lock(mutex_);

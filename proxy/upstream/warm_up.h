@@ -1,6 +1,6 @@
 // WarmUp: opens connections before requests need them: at start for the origins of the configuration, and on an
 // operator's command. A warm-up begins with a single dial, so that an unreachable origin causes one failure instead of
-// many, and ends within connect_timeout. At start the program becomes ready when all warm-ups have ended, successfully
+// many, and ends within connect_timeout. The program becomes ready when all warm-ups at start have ended, successfully
 // or not. /readyz names the failed ones; they are retried with a growing pause and do not make the program unready.
 #pragma once
 
@@ -21,7 +21,7 @@ class ConfigInForce;
 
 struct WarmUpResult {
   std::uint32_t made = 0;
-  std::optional<std::string> failure;  // the first one
+  std::optional<std::string> failure;  // the first failure
 };
 
 class WarmUp {
@@ -36,9 +36,9 @@ class WarmUp {
 
   WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& config, Host& host);
 
-  // ---- on `loop`, the first worker's ----
+  // ---- on `loop`, that of the first worker ----
   void start() LOOP_ONLY;  // may call on_warm()
-  // Dials until `open` connections of `origin` are open. Returns the number to pass to result().
+  // Starts to dial until `open` connections of `origin` are open. Returns the number to pass to result().
   std::uint64_t begin(OriginRuntime& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
   // Must be called when a dial of cause warm_up ends; `fault`: nullptr if it succeeded.
   void dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY;
@@ -46,7 +46,7 @@ class WarmUp {
   // ---- any thread ----
   // Returns the result of a finished warm-up once; nullopt while it is running.
   std::optional<WarmUpResult> result(std::uint64_t job);
-  // Origins that are being warmed up at start; failed(): those whose warm-up failed, with the reason.
+  // Returns the origins that are being warmed up at start; failed(): those whose warm-up failed, with the reason.
   std::vector<std::string> under_way() const;
   std::vector<std::string> failed() const;
 
@@ -57,7 +57,7 @@ class WarmUp {
     std::uint32_t open = 0;  // wanted number of open connections
     std::uint32_t out = 0;   // dials in progress
     WarmUpResult result;     // guarded by mutex_
-    Instant until{};         // deadline; after a failure: time of the next try
+    Instant until{};         // deadline; after a failure the time of the next try
     Duration pause{};        // pause before the next try
     bool at_start = false;
     bool over = false;      // guarded by mutex_
@@ -77,7 +77,7 @@ class WarmUp {
   exec::Timer timer_;
   bool starting_ = false;  // start() has begun all warm-ups, and on_warm() was not called yet
   mutable Mutex mutex_;
-  std::list<WarmUpJob> jobs_;  // only the loop changes it, under mutex_; other threads read it under mutex_
+  std::list<WarmUpJob> jobs_;  // changed by the loop only, under mutex_; other threads read it under mutex_
   std::uint64_t last_ = 0;
 };
 

@@ -13,18 +13,18 @@
 namespace carpool::proxy {
 
 namespace {
-// The session's window never blocks a stream: a client that does not read stops its own stream only.
+// Receive window of the session. It never blocks a stream: a client that does not read stops only its own stream.
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
-constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
-constexpr std::uint32_t kMaxDelivering = 8;            // each may hold a batch of the loop
+constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames per write
+constexpr std::uint32_t kMaxDelivering = 8;            // each may hold a write batch of the loop
 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kPingAfter = std::chrono::seconds(5);
-constexpr Duration kPingTimeout = std::chrono::seconds(3);  // for its acknowledgement
-// Giving up a stream after this time without a byte also makes the connection suspect; the acknowledgement then gets no
-// more time either.
+constexpr Duration kPingTimeout = std::chrono::seconds(3);  // timeout of the acknowledgement
+// A stream that is abandoned after this time without a byte makes the connection suspect. The acknowledgement of a PING
+// then has this timeout, too.
 constexpr Duration kDoubt = std::chrono::seconds(1);
-constexpr unsigned kUserTimeoutMs = 10000;  // limit of unacknowledged data
+constexpr unsigned kUserTimeoutMs = 10000;  // limit of the time that sent data stays unacknowledged
 
 http::H2Options session_options() {
   http::H2Options options;
@@ -49,7 +49,7 @@ H2Connection::H2Connection(H2LoopContext& host, OriginRuntime& context, std::uin
   ::setsockopt(transport().fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);  // fails on Unix sockets
 }
 
-// Sends GOAWAY if that does not block.
+// Sends GOAWAY if the socket accepts it without blocking.
 H2Connection::~H2Connection() {
   exec::assume_on_loop();
   CARPOOL_ASSERT(open_.empty() && broken_.empty());
@@ -121,7 +121,8 @@ bool H2Connection::take(std::string_view bytes) {
   return false;
 }
 
-// The session may end by protocol: all streams finished after GOAWAY, or a connection error of the peer.
+// Fails the session if it ended by protocol: all streams finished after GOAWAY, or the peer reported a connection
+// error.
 void H2Connection::look_for_the_end() {
   if (dead_ || !session_.over()) return;
   fail(pool::CloseCause::error,
@@ -177,11 +178,10 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
   if (dead_) return nullptr;
-  // The pool lends a session however long it was idle, also to a request that must not be repeated.
+  // The pool lends a session regardless of its idle time, also to a request that must not be repeated.
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;
-  // If the socket blocks, a PING would wait behind the same bytes as the request, so holding the request back gains
-  // nothing.
+  // A PING is useless if the socket blocks: it would wait behind the same bytes as the request.
   if (!awaiting_ping_ack_ && write_queue_.empty() && (silent || suspect_)) send_liveness_ping(true);
   if (dead_) return nullptr;  // no usable connection
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
@@ -198,7 +198,7 @@ void H2Connection::flush() {
     return fail(pool::CloseCause::error,
                 {FaultKind::connection_terminated, Side::upstream, std::string(write_queue_.failure())});
   }
-  if (awaiting_ping_ack_) return;  // a PING may have been among the waiting bytes; nothing may follow it
+  if (awaiting_ping_ack_) return;  // the PING may be among the unsent bytes; nothing may follow it
   send_pulled();
   look_for_the_end();
 }
@@ -263,7 +263,7 @@ void H2Connection::given_up_on(Instant asked) {
   suspect_ = suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kDoubt;
 }
 
-// Requests already sent keep waiting; from now on all others wait for the PING, too.
+// Sends a PING, or joins the one in progress. With `hold`, requests that are not sent yet wait for its acknowledgement.
 void H2Connection::send_liveness_ping(bool hold) {
   if (asked_ != Instant{}) {
     awaiting_ping_ack_ = hold;
@@ -275,7 +275,7 @@ void H2Connection::send_liveness_ping(bool hold) {
   awaiting_ping_ack_ = hold;
 }
 
-// One timer for all streams: it checks periodically, and sends a PING if nothing was received.
+// Arms the one timer for all streams. It checks periodically, and sends a PING if nothing was received.
 void H2Connection::arm_timer() {
   if (timer_.armed() && asked_ == Instant{}) return;
   timer_.arm(asked_ != Instant{} ? asked_ + ping_timeout() : host_.loop().now() + kPingAfter);
@@ -290,7 +290,7 @@ void H2Connection::on_timer() {
          {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;
   }
-  if (open_.empty()) return session_.rest();  // frees memory while idle
+  if (open_.empty()) return session_.rest();  // releases memory while idle
   if (asked_ == Instant{} && now - last_read_ >= kPingAfter) send_liveness_ping(false);
   arm_timer();
 }

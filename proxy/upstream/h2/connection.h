@@ -1,9 +1,9 @@
-// H2Connection: the pooled connection to an HTTP/2 origin: one session, used by many exchanges at once, which stays on
-// the loop that created it. It always watches its own socket, and reports to the pool how many streams it may lend
+// H2Connection: the pooled connection to an HTTP/2 origin: one session that many exchanges use concurrently. It stays
+// on the loop that created it and always watches its own socket. It reports to the pool how many streams may be lent
 // (SETTINGS) and when it ends (GOAWAY, an error, a timeout).
 //
 // All frames that exchanges, SETTINGS and windows cause in one turn are sent in one write at its end. Failures are
-// reported in that deferred work too, so that no caller is called back from inside its own call.
+// reported in that deferred work too, so that no caller is called back from within its own call.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,9 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   H2Connection(H2LoopContext& host, OriginRuntime& context, std::uint64_t id, net::Dialed dialed, Instant now);
   ~H2Connection() override;
 
-  // The last step of the dial: sends the preface, then continues on readiness. Returns true when the origin's SETTINGS
-  // have arrived; only then it is known how many streams may be lent, and that the origin supports HTTP/2 at all.
+  // Performs the last step of the dial: sends the preface, then continues on readiness. Returns true when the origin's
+  // SETTINGS have arrived. Only they prove that the origin supports HTTP/2, and give the number of streams that may be
+  // lent.
   Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
   bool has_settings() const LOOP_ONLY { return settings_received_; }
   // Sets its entry in the pool, right before Destination::dialed().
@@ -41,23 +42,24 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
 
   // ---- for the upstream streams of this loop ----
   bool takes_requests() const LOOP_ONLY { return !dead_ && !certificates_replaced() && session_.accepts_requests(); }
-  // Opens a stream and registers the upstream stream for the end of the connection. Returns nullptr if the session
-  // accepts no request any more, which the upstream stream is notified of later.
+  // Opens a stream and registers the upstream stream, which is notified when the connection ends. Returns nullptr if
+  // the session accepts no more requests; the upstream stream is then notified later.
   http::H2Stream* open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                        bool head_request) LOOP_ONLY;
   http::H2Session& session() LOOP_ONLY { return session_; }
-  void schedule_flush() LOOP_ONLY;  // there is something to send or to report
-  // Marks the stream whose handler collects output; flush_to_handler() ends the delivery after the read was processed.
+  void schedule_flush() LOOP_ONLY;  // call when there is something to send or to report
+  // Marks the stream whose handler collects output. flush_to_handler() ends the delivery after the whole read was
+  // processed.
   void begin_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void end_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void note_reset(http::H2Error error) LOOP_ONLY;  // the origin reset a stream
   void answered() LOOP_ONLY;                       // a response head was received
   void given_up_on(Instant asked) LOOP_ONLY;       // a stream begun at `asked` was abandoned without a response
-  void note_size(std::size_t bytes) LOOP_ONLY;     // of a response
-  // Returns true if a recent response exceeded a stream's initial window: the next window is widened together with its
-  // request.
+  void note_size(std::size_t bytes) LOOP_ONLY;     // bytes of a response
+  // Returns true if a recent response exceeded the initial window of a stream. The window of the next stream is then
+  // widened together with its request.
   bool recent_large_responses() const LOOP_ONLY { return large_ != 0; }
-  void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // reports its failure later
+  void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // reports the failure of the stream later
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Returns true if the peer's GOAWAY excluded this stream from processing.
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
@@ -89,9 +91,9 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   OriginRuntime& origin_;
   http::H2Session session_;
   WriteQueue write_queue_;
-  List<H2UpstreamStream, H2OpenTag> open_;              // with a stream
-  List<H2UpstreamStream, H2OpenTag> broken_;            // to be notified
-  List<H2UpstreamStream, H2DeliveringTag> delivering_;  // whose handlers hold output that is not flushed yet
+  List<H2UpstreamStream, H2OpenTag> open_;              // upstream streams that have a stream
+  List<H2UpstreamStream, H2OpenTag> broken_;            // upstream streams to be notified
+  List<H2UpstreamStream, H2DeliveringTag> delivering_;  // upstream streams whose handlers hold unflushed output
   std::uint32_t delivering_count_ = 0;
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
@@ -99,12 +101,12 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::optional<http::StreamId> goaway_last_;
   std::string why_;  // reason of the failure
   Instant last_read_;
-  Instant asked_{};  // when the last unanswered PING was sent
+  Instant asked_{};  // when the unacknowledged PING was sent
   std::uint8_t large_ = 0;
-  bool awaiting_ping_ack_ = false;  // after a period without input: only the PING is sent until a byte is received
-  bool suspect_ = false;            // a stream was abandoned while nothing was received: the next one waits for input
+  bool awaiting_ping_ack_ = false;  // only the PING is sent until a byte is received
+  bool suspect_ = false;  // a stream was abandoned while nothing was received; the next request waits for input
   bool settings_received_ = false;  // SETTINGS were received
-  bool acked_ = false;              // our SETTINGS were acknowledged: the origin's initial frames are complete
+  bool acked_ = false;              // our SETTINGS were acknowledged, so the origin's initial frames are complete
   bool in_pool_ = false;            // assign_slot() was called
   bool first_response_seen_ = false;
   bool dead_ = false;

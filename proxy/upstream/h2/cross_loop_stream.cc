@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-// The capacity that an idle stream keeps; it may have carried a large body.
+// Capacity that an idle stream keeps. Larger buffers are freed, because the stream may have carried a large body.
 constexpr std::size_t kModest = 4096;
 void shrink(std::string& body) {
   if (body.capacity() > kModest) std::string().swap(body);
@@ -40,7 +40,7 @@ void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& use
   connection_ = &connection;
   user_ = &user;
   response_ = &response;
-  // no message is in flight: this side owns both halves
+  // No message is in flight, so this side may write the state of both halves.
   far_done_ = report_kept_ = order_kept_ = far_finished_ = false;
   travelling_ = 0;
 }
@@ -88,7 +88,7 @@ void CrossLoopStream::arrived(Message<ResponsePart>& message) {
   message.home = true;
   may_buffer_more_ = message.content.may_buffer_more;
   if (carrying_)
-    static_cast<void>(upstream_stream_.resume_reading());  // returns the withheld window before the next part is sent
+    static_cast<void>(upstream_stream_.resume_reading());  // reopens the withheld window before the next part is sent
   send_report();
 }
 
@@ -109,12 +109,13 @@ void CrossLoopStream::read_report() {
   ResponsePart& response_part = response_part_.content;
   far_done_ = response_part.done;
   report_kept_ = true;
-  // Not reused before recycle_if_done(), which this function calls last: it still belongs to the ended attempt.
+  // The stream is not reused before recycle_if_done(), which this function calls last, so it still belongs to the ended
+  // attempt.
   const bool over = user_ == nullptr || deliver(response_part) == AttemptState::over;
   if (!report_kept_) return;
   if (far_done_) return recycle_if_done();
   if (over || user_->wants_response()) return give_response_part_back();
-  response_part.body.clear();  // delivered, and may be kept for long
+  response_part.body.clear();  // already delivered; the message may be kept for long
   shrink(response_part.body);
 }
 
@@ -157,7 +158,7 @@ void CrossLoopStream::arrived(Message<Cancel>& message) {
   recycle_if_done();
 }
 
-// Recycles the stream when all messages are back and the far half has finished.
+// Recycles the stream if all messages are back and the far half has finished.
 void CrossLoopStream::recycle_if_done() {
   if (!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
   report_kept_ = false;

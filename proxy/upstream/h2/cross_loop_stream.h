@@ -1,11 +1,11 @@
 // CrossLoopStream: a stream of an HTTP/2 session on another loop. The near half is the exchange's upstream stream; the
-// far half uses an H2UpstreamStream beside the session; two posted messages connect them, one each way.
+// far half uses an H2UpstreamStream on the session's loop. Two messages connect them, one in each direction.
 //
-// A message is filled while its twin is in flight and sent as soon as that is back, so one message carries everything
-// gathered meanwhile; nothing is allocated in steady state and nothing is locked. A receiver keeps a message while it
-// has no room for more, which provides backpressure. A message owns its bytes. The near side holds the lease until the
-// far side has finished with the stream, so the session outlives every message that refers to it; until then an
-// abandoned stream is not reused either, so no late message reaches another request.
+// While a message is in flight, the sender fills a second one, and sends it as soon as the first is back. One message
+// thus carries everything gathered meanwhile; in steady state nothing is allocated and nothing is locked. A receiver
+// keeps a message while it has no room for more, which provides backpressure. A message owns its bytes. The near side
+// holds the lease until the far side has finished with the stream, so the session outlives every message that refers to
+// it. Until then an abandoned stream is not reused either, so no late message reaches another request.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class CrossLoopStream final : public UpstreamStream,
 
   // ---- near: the exchange's loop ----
   void begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) LOOP_ONLY;
-  bool usable() override LOOP_ONLY { return true; }  // only the far loop knows; it reports failures
+  bool usable() override LOOP_ONLY { return true; }  // failures are detected on the far loop, which reports them
   void send_head(const http::RequestHead& head, const http::ForwardRules& rules) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY { next_request_part_.body.append(bytes); }
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
@@ -57,12 +57,12 @@ class CrossLoopStream final : public UpstreamStream,
     http::Fields trailers;
     bool end = false;
     bool done = false;             // the far half no longer accesses the stream
-    bool may_buffer_more = false;  // on its way back: the client's value
+    bool may_buffer_more = false;  // set on the way back: the client's value
     std::optional<StreamFailure> failure;
     bool empty() const { return heads.empty() && body.empty() && !end && !done; }
     void clear();
   };
-  struct Cancel {};  // the exchange left; overtakes a RequestPart that the far half keeps
+  struct Cancel {};  // Cancel: the exchange left. Overtakes a RequestPart that the far half keeps.
   template <class Content>
   struct Message final : exec::Mail {
     explicit Message(CrossLoopStream& stream) : owner(stream) {}
@@ -72,20 +72,20 @@ class CrossLoopStream final : public UpstreamStream,
     }
     CrossLoopStream& owner;
     Content content;
-    bool outward = true;  // full, on its way to the reader; otherwise empty, on its way back
-    bool home = true;     // on the side that fills it
+    bool outward = true;  // full, on its way to the reader; false: empty, on its way back
+    bool home = true;     // it is on the side that fills it
   };
   void arrived(Message<RequestPart>& message) LOOP_ONLY;
   void arrived(Message<ResponsePart>& message) LOOP_ONLY;
   void arrived(Message<Cancel>& message) LOOP_ONLY;
 
-  // near
+  // near half
   void read_report() LOOP_ONLY;
   AttemptState deliver(ResponsePart& response_part) LOOP_ONLY;
   void give_response_part_back() LOOP_ONLY;
   void recycle_if_done() LOOP_ONLY;
 
-  // far: the session's loop
+  // far half, on the session's loop
   void apply(RequestPart& request_part) LOOP_ONLY;
   void give_order_back() LOOP_ONLY;
   void send_report() LOOP_ONLY;
@@ -100,7 +100,7 @@ class CrossLoopStream final : public UpstreamStream,
   AttemptState on_response_end() override LOOP_ONLY;
   AttemptState on_failure(StreamFailure failure) override LOOP_ONLY;
   AttemptState on_writable() override LOOP_ONLY;
-  AttemptState on_switched(std::string_view) override LOOP_ONLY { return AttemptState::alive; }  // never on HTTP/2
+  AttemptState on_switched(std::string_view) override LOOP_ONLY { return AttemptState::alive; }  // HTTP/2 has no 101
   AttemptState on_tunnel_eof() override LOOP_ONLY { return AttemptState::alive; }
 
   H2LoopContext& near_;
@@ -110,20 +110,20 @@ class CrossLoopStream final : public UpstreamStream,
   Message<ResponsePart> response_part_{*this};
   Message<Cancel> cancel_{*this};
 
-  // near
-  UpstreamStreamHandler* user_ = nullptr;  // null after the exchange left
+  // near half
+  UpstreamStreamHandler* user_ = nullptr;  // null once the exchange has left
   http::ResponseHead* response_ = nullptr;
-  pool::Lease lease_;  // of an exchange that left before the far half was done
+  pool::Lease lease_;  // lease of an exchange that left before the far half was done
   RequestPart next_request_part_;
   std::size_t travelling_ = 0;  // body bytes in the message that is in flight
-  bool report_kept_ = false;    // the report was read but not returned: the client has no room
+  bool report_kept_ = false;    // the report was read but not returned, because the client has no room
   bool far_done_ = false;
 
-  // far
+  // far half
   http::ResponseHead head_;
   H2UpstreamStream upstream_stream_;
   ResponsePart next_report_;
-  bool order_kept_ = false;       // applied but not returned: the session has no room
+  bool order_kept_ = false;       // applied but not returned, because the session has no room
   bool carrying_ = false;         // upstream_stream_ has begun
   bool may_buffer_more_ = false;  // last value received from the client
   bool far_finished_ = false;     // the stream has ended, or will never begin

@@ -8,8 +8,8 @@
 namespace carpool::proxy {
 
 namespace {
-// Limit of what is gathered while a report is away, for a client that may buffer more. Beyond it data stays in the
-// stream's window, so that a slow reader stops the origin instead of filling memory on two loops.
+// Limit of the data gathered while a report is in flight, for a client that may buffer more. Data beyond it stays in
+// the stream's window, so that a slow reader stops the origin instead of filling memory on two loops.
 constexpr std::size_t kGathered = std::size_t{16} * 1024;
 }  // namespace
 
@@ -25,7 +25,7 @@ void CrossLoopStream::apply(RequestPart& request_part) {
     upstream_stream_.send_body(request_part.body);
     if (request_part.end) upstream_stream_.send_end(request_part.trailers);
     upstream_stream_.flush();
-    if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() returns it
+    if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() returns the message
   }
   give_order_back();
 }

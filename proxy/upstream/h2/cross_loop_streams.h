@@ -1,5 +1,5 @@
-// CrossLoopStreams: hosts HTTP/2 sessions on one loop and owns its exchanges' streams on sessions of other loops.
-// Streams are recycled: once the peak number exists, nothing is allocated.
+// CrossLoopStreams: hosts the HTTP/2 sessions of one loop, and owns its exchanges' streams on sessions of other loops.
+// Streams are recycled, so that nothing is allocated once the peak number exists.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class LoopStats;
 
 class CrossLoopStreams final : public H2LoopContext {
  public:
-  // `hosts`: of all loops, by loop number; complete before the first stream is taken.
+  // `hosts`: the contexts of all loops, by loop number. Must be complete before the first stream is taken.
   CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts);
 
   // Returns a stream on a session of loop `far`, for an exchange of this loop.

@@ -1,5 +1,5 @@
-// H2LoopContext: what an HTTP/2 session to an origin and its streams need from their loop: the loop itself and shared
-// buffers. Implemented by Worker; the simulation implements it with a virtual clock and simulated connections.
+// H2LoopContext: the parts of a loop that an HTTP/2 session to an origin and its streams use: the loop itself and
+// shared buffers. Implemented by Worker, and by the simulation with a virtual clock and simulated connections.
 #pragma once
 
 #include "exec/loop.h"
@@ -21,7 +21,7 @@ class H2LoopContext {
   static http::Limits response_limits() { return {128 * 1024, 512, 16 * 1024}; }
 
   virtual void count_reset(const OriginRuntime& origin, http::H2Error error) LOOP_ONLY = 0;
-  // Called when `stream` has no message in flight: it may be reused for a session of loop `far`.
+  // Called when `stream` has no message in flight, so that it may be reused for a session of loop `far`.
   virtual void recycle(CrossLoopStream& stream, exec::LoopId far) LOOP_ONLY = 0;
 
  protected:

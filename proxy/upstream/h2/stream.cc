@@ -10,12 +10,13 @@
 namespace carpool::proxy {
 
 namespace {
-// More than can wait for a client on this side of its socket: it has read, and may get a wide window. A client that
-// sends a hundred requests and reads nothing therefore ties up little.
+// A client that has accepted more than this of a response keeps reading, because so much cannot wait between this side
+// and its socket. Only such a client gets a wide window, so a client that sends a hundred requests and reads nothing
+// holds little memory.
 constexpr std::size_t kKeepsUp = std::size_t{256} * 1024;
 constexpr std::uint32_t kWideWindow = 256 * 1024;
-// For a client with little buffered: a larger response then stalls for one round trip, after its first bytes; not at
-// all if recent responses were large.
+// Window for a client with little buffered data. A larger response stalls for one round trip after its first bytes,
+// except where recent responses were large.
 constexpr std::uint32_t kUsualWindow = 32 * 1024;
 }  // namespace
 
@@ -86,7 +87,7 @@ void H2UpstreamStream::on_head(http::ResponseHead& head) {
   connection_->answered();
   any_byte_back_ = true;
   std::swap(response_, head);
-  // No body although one was possible: in HTTP/1.1 this is a zero length.
+  // A missing body becomes a length of zero, as HTTP/1.1 requires where a body is possible.
   const bool bodiless = head_request_ || response_.status < 200 || response_.status == 204 || response_.status == 304;
   if (!bodiless && response_.framing == http::Framing::none) {
     response_.framing = http::Framing::length;
@@ -119,7 +120,7 @@ void H2UpstreamStream::flush_to_handler() {
   if (user_.on_read_complete() == AttemptState::alive) static_cast<void>(resume_reading());
 }
 
-// Data that the client has not accepted stays in the stream's window, so that the origin stops by itself.
+// Data that the client has not accepted stays in the stream's window, so that the origin stops sending.
 AttemptState H2UpstreamStream::resume_reading() {
   if (stream_ == nullptr || untaken_ == 0 || !user_.wants_response()) return AttemptState::alive;
   const std::size_t bytes = std::exchange(untaken_, 0);
@@ -192,7 +193,7 @@ void H2UpstreamStream::leave() {
   failure_.reset();
 }
 
-// The session continues, however one stream ended.
+// Returns no cause, because the session continues however one stream ended.
 std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
   connection_->note_size(taken_ + untaken_);
   if (stream_ != nullptr) {

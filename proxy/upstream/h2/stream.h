@@ -1,5 +1,5 @@
 // H2UpstreamStream: one request and its response as a stream of an HTTP/2 session of this loop. Belongs to an exchange
-// (or to a CrossLoopStream) and is reused for one stream after the other.
+// (or to a CrossLoopStream) and is reused for consecutive streams.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace carpool::proxy {
 
 class H2Connection;
 
-// Initial receive window of a stream, as in SETTINGS: it bounds what two hundred unread streams hold. A client that may
-// buffer more gets a larger one, and a much larger one once it keeps up (stream.cc).
+// Initial receive window of a stream, as in SETTINGS. It limits the memory of two hundred unread streams. A client that
+// may buffer more gets a larger one, and a much larger one once it keeps up (stream.cc).
 inline constexpr std::uint32_t kNarrowWindow = 8 * 1024;
 
 class H2UpstreamStream final : public UpstreamStream,
@@ -27,7 +27,7 @@ class H2UpstreamStream final : public UpstreamStream,
       : host_(host), user_(user), response_(response) {}
 
   void begin(H2Connection& connection) LOOP_ONLY;
-  // Like send_head(), for a head that is already translated.
+  // Like send_head(), for a head in HTTP/2 form.
   void send_fields(const http::H2Fields& fields, bool end, bool head_request) LOOP_ONLY;
 
   bool usable() override LOOP_ONLY;
@@ -65,7 +65,7 @@ class H2UpstreamStream final : public UpstreamStream,
   std::optional<StreamFailure> failure_;
   Instant began_{};          // when the stream began
   std::size_t untaken_ = 0;  // bytes not yet returned to the stream's window
-  std::size_t taken_ = 0;    // bytes returned, while the window is not wide
+  std::size_t taken_ = 0;    // bytes returned to the window before it became wide
   bool head_request_ = false;
   bool ended_ = false;  // END_STREAM is queued
   bool any_byte_back_ = false;

@@ -14,22 +14,22 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kEvery = std::chrono::seconds(1);
-constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while connections remain to be closed
+constexpr Duration kGoOn = std::chrono::milliseconds(100);  // interval while connections remain to be closed
 }  // namespace
 
 namespace {
-// Returns what connections lead to: the parent proxy or the origin.
+// Returns the origin that connections lead to: the parent proxy, or the origin itself.
 const pool::Origin& dialed_place(const OriginRuntime& origin) {
   return origin.parent != nullptr ? origin.parent->place : origin.destination->origin();
 }
 }  // namespace
 
-// Look: the repeated DNS query for one origin.
+// Look: the periodic DNS query for one origin.
 class AddressMonitor::Look final : public dns::Question {
  public:
   Look(const OriginRuntime& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
   void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
-    if (!addresses || addresses->empty()) return;  // no result: keep everything
+    if (!addresses || addresses->empty()) return;  // no result: the addresses stay
     const std::uint16_t port = dialed_place(origin_).port;
     if (!origin_.address_set->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
     log::info(
@@ -89,7 +89,7 @@ void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant 
     return;
   }
   if (net::Address::literal(name.host, 0)) return;
-  if (watched.look && watched.look->linked()) return;  // query still pending
+  if (watched.look && watched.look->linked()) return;  // the query is still pending
   watched.look = std::make_unique<Look>(origin, context_.loop);
   resolver_.ask(name.host, *watched.look);
 }

@@ -1,7 +1,7 @@
-// AddressMonitor: makes connections follow the DNS of their origin. The first loop queries the names of origins with
-// connections (the resolver answers from its cache until the TTL expires). Each loop closes its own idle connections to
-// an address that the name no longer has (dns_changed, a few at a time) or that keeps failing (unhealthy). Borrowed
-// ones are checked when they are returned. The first loop also logs ejections.
+// AddressMonitor: makes connections follow the DNS of their origin. The first loop queries the names of origins that
+// have connections (the resolver answers from its cache until the TTL expires). Each loop closes its own idle
+// connections to an address that the name no longer has (dns_changed, a few at a time) or that keeps failing
+// (unhealthy). Borrowed connections are checked when they are returned. The first loop also logs ejections.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class AddressMonitor {
   ~AddressMonitor();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;
-  // Their pools end: none of them may be accessed any more.
+  // Must be called before these pools are destroyed.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
@@ -43,7 +43,7 @@ class AddressMonitor {
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
   exec::Timer timer_;
-  std::unordered_map<const net::AddressSet*, Watched> watched_;  // the first loop only
+  std::unordered_map<const net::AddressSet*, Watched> watched_;  // on the first loop only
 };
 
 }  // namespace carpool::proxy

@@ -14,7 +14,7 @@ namespace carpool::proxy {
 namespace {
 constexpr std::size_t kAtOnce = 4;                          // concurrent probes of one loop
 constexpr Duration kOften = std::chrono::milliseconds(50);  // minimum tick interval
-constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick interval: origins come and go
+constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick interval, because origins come and go
 
 // IdleVisitor: collects the connections that have been idle on one loop since `idle_for` or longer.
 class IdleVisitor final : public pool::ConnectionVisitor {
@@ -80,16 +80,17 @@ void HealthCheck::tick() {
   timer_.arm(now + std::max(next, kOften));
 }
 
-// Adds up to 10 % to either side, so that the loops of many sidecars do not probe an origin in step.
+// Adds or subtracts up to 10 %, so that the loops of many sidecars do not probe an origin in step.
 Duration HealthCheck::jittered(Duration interval) {
   return interval / 1000 * static_cast<Duration::rep>(900 + random_.below(201));
 }
 
-// Uses half an interval: a connection that became idle right after a round is checked in the next one.
+// Half an interval is the minimum idle time: a connection that became idle right after a round is checked in the next
+// one.
 void HealthCheck::check(OriginRuntime& origin, Instant now) {
   const bool behind =
       std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
-  if (behind) return;  // the previous round is not over: a slow origin is not probed more often for it
+  if (behind) return;  // the previous round is not over; a slow origin is not probed more often
   IdleVisitor idle(context_.loop.id(), origin.pool.health_check.interval / 2);
   origin.destination->visit(idle, now);
   const bool ask = !origin.pool.health_check.probe.empty();
@@ -104,21 +105,21 @@ void HealthCheck::check(OriginRuntime& origin, Instant now) {
 
 void HealthCheck::look(const Candidate& candidate, Instant now) {
   const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
-  if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // borrowed or gone meanwhile
+  if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // borrowed or closed meanwhile
   net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();
   const bool silent = !transport.hangup_seen() && transport.no_data_pending();
   pool::end_inspection(candidate.index, silent, pool::CloseCause::unhealthy, now);
 }
 
 void HealthCheck::ask_some(Instant now) {
-  if (std::exchange(filling_, true)) return;  // called inside start(): the loop below continues
+  if (std::exchange(filling_, true)) return;  // called from start(); the loop below continues
   while (asked_ < kAtOnce && !to_ask_.empty()) {
     const Candidate candidate = to_ask_.front();
     to_ask_.pop_front();
     pool::Lease lease = candidate.origin->destination->lease_idle(candidate.index, candidate.generation, now);
     if (!lease) continue;
     Probe& probe = *std::make_unique<Probe>(context_, *this, *candidate.origin, std::move(lease)).release();
-    asking_.push_back(probe);  // owned until probed() or stop()
+    asking_.push_back(probe);  // owned by asking_ until probed() or stop()
     ++asked_;
     probe.start();
   }

@@ -1,6 +1,6 @@
-// HealthCheck: checks the idle connections of one loop every interval, with jitter. Without a probe it checks the
-// socket for an end that no event reported; with one it sends a request on a few connections at a time, under leases of
-// its own. Never dials and never takes a connection from a waiting borrower.
+// HealthCheck: checks the idle connections of one loop every interval, with jitter. Without a configured probe it
+// checks the socket for an end that no event reported; with one it sends a request on a few connections at a time,
+// under leases of its own. Never dials and never takes a connection that a waiting borrower needs.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class HealthCheck final : public Probe::Owner {
   ~HealthCheck();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;  // cancels running probes
-  // Their pools end: none of their connections is idle any more.
+  // Must be called before these pools are destroyed: none of their connections is idle any more.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
-  // An idle connection as it was seen.
+  // Candidate: an idle connection at the time of the visit.
   struct Candidate {
     OriginRuntime* origin;
     std::uint32_t index, generation;
@@ -44,7 +44,7 @@ class HealthCheck final : public Probe::Owner {
   std::unordered_map<const OriginRuntime*, Instant> due_ LOOP_LOCAL;
   std::deque<Candidate> to_ask_ LOOP_LOCAL;
   List<Probe, ProbeTag> asking_ LOOP_LOCAL;  // owned
-  std::size_t asked_ LOOP_LOCAL = 0;         // in asking_
+  std::size_t asked_ LOOP_LOCAL = 0;         // number of probes in asking_
   bool filling_ LOOP_LOCAL = false;
   Random random_ LOOP_LOCAL;
 };

@@ -11,7 +11,7 @@
 namespace carpool::proxy {
 
 namespace {
-// Larger responses are not read to the end: the connection is closed instead.
+// Larger responses are not read to the end; the connection is closed instead.
 constexpr std::size_t kMaxBody = std::size_t{64} * 1024;
 }  // namespace
 
@@ -41,7 +41,8 @@ void Probe::start() {
   if (connection().transport().maybe_readable()) on_upstream_ready();
 }
 
-// "HEAD /up", and in absolute form for a parent proxy, where OPTIONS * has no path (RFC 9112 §3.2.4).
+// Writes a request line such as "HEAD /up". A parent proxy gets the absolute form, where OPTIONS * has no path (RFC
+// 9112 §3.2.4).
 void Probe::write_line(std::string& out) const {
   const std::string_view what = origin_.pool.health_check.probe;
   if (origin_.absolute.empty()) {
@@ -70,7 +71,7 @@ void Probe::on_upstream_ready() {
   }
 }
 
-// Returns false if the probe is over and must not be accessed any more.
+// Returns false if the probe is over, so that it must not be accessed any more.
 bool Probe::take(std::string_view bytes) {
   for (;;) {
     const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
@@ -91,8 +92,8 @@ void Probe::on_io_end(const net::IoResult& io) {
   fail(io.detail);
 }
 
-// A complete response proves that the origin is alive, even if the connection cannot be reused after it: no failure is
-// reported then, and the connection is closed.
+// Reports no failure after a complete response: it proves that the origin is alive. A connection that cannot be reused
+// is closed.
 void Probe::finish(bool whole) {
   const Instant now = context_.loop.now();
   connection().user = nullptr;

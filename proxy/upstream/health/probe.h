@@ -1,5 +1,5 @@
-// Probe: one exchange of the health check on an idle connection: a safe request, to which any complete response proves
-// the connection alive. It holds a lease like any borrower.
+// Probe: one exchange of the health check on an idle connection: a safe request. Any complete response proves that the
+// connection is alive. The probe holds a lease like any borrower.
 #pragma once
 
 #include <string>
@@ -21,7 +21,8 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
  public:
   class Owner {
    public:
-    // The probe is over and its lease released: destroy it. `why`: the error of the connection; empty: it is alive.
+    // Called when the probe is over and its lease released; the owner destroys it. `why`: the error of the connection;
+    // empty if it is alive.
     virtual void probed(Probe& probe, std::string_view why) LOOP_ONLY = 0;
 
    protected:
@@ -29,8 +30,8 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
   };
 
   Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& origin, pool::Lease lease);
-  void start() LOOP_ONLY;                      // may call the owner from inside
-  void end(pool::CloseCause cause) LOOP_ONLY;  // ends now, without calling the owner
+  void start() LOOP_ONLY;                      // may call the owner before it returns
+  void end(pool::CloseCause cause) LOOP_ONLY;  // ends the probe without calling the owner
   std::uint64_t connection_id() const { return connection_id_; }
   const OriginRuntime& origin() const { return origin_; }
 

@@ -1,5 +1,5 @@
-// ConnectCost: the recent cost of a connection to an origin: the time to connect, and the CPU time of the TLS
-// handshake. Dials report it; requests on reused connections read it as what they saved.
+// ConnectCost: the recent cost of a connection to an origin: the time to connect and the CPU time of the TLS handshake.
+// Dials report it; requests on reused connections add it to the savings.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy {
 
-// Any loop. The numbers are independent: relaxed, no partner. Concurrent reports may lose a sample.
+// Any loop. The numbers are independent of each other: relaxed, no partner. Concurrent reports may lose a sample.
 class ConnectCost {
  public:
   void add_sample(Duration time, Duration cpu) {

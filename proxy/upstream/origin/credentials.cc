@@ -21,7 +21,7 @@ std::vector<config::SetField> watched(const config::OriginSettings& origin) {
   return all;
 }
 
-// Returns the value, or a Fault that does not show it.
+// Returns the value, or a Fault that does not contain it.
 Result<std::string> usable_value(const config::Secret& secret) {
   Result<std::string> value = config::value_of(secret);
   if (!value || http::sendable_value(*value)) return value;
@@ -59,7 +59,7 @@ Result<std::unique_ptr<Credentials>> Credentials::make(const config::OriginSetti
   return made;
 }
 
-// Release: pairs with in_force(), whose loops then copy under the mutex.
+// Release: pairs with in_force(), after which a loop copies the values under the mutex.
 void Credentials::publish() {
   version_.fetch_add(1, std::memory_order_release);
 }
@@ -116,7 +116,7 @@ std::vector<Credentials::Look> Credentials::look() {
     if (news) std::swap(known.bytes, *value);
     config::wipe(*value);
   }
-  // Published after the last one, so that fields that belong together change together for most requests.
+  // Publishes once, after the last file, so that most requests see related fields change together.
   if (!looks.empty()) publish();
   return looks;
 }

@@ -1,4 +1,4 @@
-// The log lines of the egress rules: one for each denied request, and one for each route or address that report_only
+// Log lines of the egress rules: one for each denied request, and one for each route or address that only report_only
 // permits.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace carpool::proxy {
 
-// Returns true if the egress rules caused this Fault, and not a listener that takes no CONNECT or a Via loop.
+// Returns true if the egress rules caused this Fault, and not a listener that rejects CONNECT or a loop in Via.
 bool denied_by_egress(const Fault& fault);
 void log_egress_denied(std::string_view origin, const Fault& fault);
 void log_egress_reported(std::string_view origin, const Fault& fault);

@@ -1,4 +1,4 @@
-// OAuthToken: the token in force of one origin, and what its requests must know to wait for another one. One keeper
+// OAuthToken: the token in force of one origin, and the state of its renewal, for requests that wait. One keeper
 // (proxy/server/oauth2) fetches tokens; every loop reads them.
 #pragma once
 
@@ -23,20 +23,21 @@ class OAuthToken {
   const config::OAuth2& settings() const { return settings_; }
 
   // ---- any thread ----
-  // The number of the token in force; 0: there is none. Acquire: pairs with grant() and expire().
+  // Returns the number of the token in force; 0 if there is none. Acquire: pairs with grant() and expire().
   std::uint64_t serial() const { return serial_.load(std::memory_order_acquire); }
-  // Returns the number and sets `field` to the value of Authorization.
+  // Returns the number of the token, and sets `field` to the value of Authorization.
   std::uint64_t read(std::string& field) const;
-  // Why no other token than that in force is to be expected; nullopt: one is being fetched.
+  // Returns why no other token is expected; nullopt while one is being fetched.
   std::optional<Fault> fault() const;
-  Instant end() const;  // of the token in force
-  // The origin does not accept this token. Returns true if there is another one, or one will be fetched: at most one
-  // every kPause for this reason, so that an origin that accepts none does not cost a token for each request.
+  Instant end() const;  // expiry of the token in force
+  // Reports that the origin does not accept this token. Returns true if there is another one or one will be fetched: at
+  // most one every kPause for this reason, so that an origin that accepts none does not cause a token request for each
+  // request.
   bool refuse(std::uint64_t serial, Instant now);
   static constexpr Duration kPause = std::chrono::seconds(10);
 
   // ---- the keeper ----
-  // `asked` is notified when another token is wanted; must outlive this object.
+  // `asked` is posted when another token is wanted. Must outlive this object.
   void keep_by(exec::CoalescedMail& asked);
   void begin_fetch();
   void grant(std::string token, Instant end = kNever);
@@ -50,7 +51,7 @@ class OAuthToken {
   std::uint64_t last_ GUARDED_BY(mutex_) = 0;  // number of the last token
   std::string field_ GUARDED_BY(mutex_);
   Instant end_ GUARDED_BY(mutex_) = kNever;
-  bool expected_ GUARDED_BY(mutex_) = true;  // another token is or will be asked for
+  bool expected_ GUARDED_BY(mutex_) = true;  // another token is or will be requested
   std::optional<Fault> fault_ GUARDED_BY(mutex_);
   Instant refusable_at_ GUARDED_BY(mutex_){};
   exec::CoalescedMail* asked_ GUARDED_BY(mutex_) = nullptr;

@@ -1,4 +1,4 @@
-// OriginRegistry: the numbers of the settings under which origins are reached, and their parent proxies.
+// OriginRegistry, identities: numbers for the settings under which origins are reached, and their parent proxies.
 #include <utility>
 
 #include "proxy/upstream/origin/origin_registry.h"
@@ -22,7 +22,7 @@ tls::ClientSettings tls_settings(const config::Upstream& upstream) {
 }  // namespace
 
 // Equal settings keep one number forever, so that a pool is found again if its settings return. Without TLS only the
-// protocols, leniencies and the parent proxy distinguish two origins.
+// protocols, the leniencies and the parent proxy distinguish two origins.
 Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream,
                                                 bool through_parent) {
   config::Upstream key = settings_without_choice(upstream, through_parent);
@@ -35,7 +35,7 @@ Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const confi
                  "too many different [upstream] settings since the start; restart carpool"};
   }
   auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
-  // Files that the configuration names must be valid now; the system's bundle is read when an origin needs it.
+  // Files that the configuration names must be valid now. The system's bundle is read when an origin needs it.
   if (!key.tls.ca_file.empty() || !key.tls.cert_file.empty()) {
     if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
   }
@@ -65,8 +65,8 @@ Status OriginRegistry::number_origins(config::Config& fresh, Prepared& prepared)
   return Done{};
 }
 
-// The credentials of parent proxies are read again: their files may have changed. Settings that nothing uses any more
-// may name a file that is gone.
+// Reads the credentials of parent proxies again, because their files may have changed. Settings that are no longer in
+// use are skipped, because their files may be gone.
 Status OriginRegistry::find_parents(const config::Config& fresh, Prepared& prepared) {
   std::vector<bool> used(identities_.size());
   for (const std::uint32_t number : {prepared.defaults.http[0], prepared.defaults.https[0]}) used[number] = true;

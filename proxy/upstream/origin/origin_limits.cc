@@ -7,7 +7,7 @@
 
 namespace carpool::proxy {
 
-// Over TLS the origin chooses; plain text means HTTP/1.1 unless only HTTP/2 is allowed (prior knowledge).
+// Over TLS the origin selects the protocol. Plain text means HTTP/1.1 unless only HTTP/2 is allowed (prior knowledge).
 ProtocolSet protocols_of(const config::Upstream& upstream, pool::Scheme scheme) {
   const auto lists = [&](std::string_view word) {
     return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
@@ -20,15 +20,15 @@ ProtocolSet protocols_of(const config::Upstream& upstream, pool::Scheme scheme) 
 }
 
 namespace {
-// Assumed until the first connection reports its limit.
+// Returns the number of streams that is assumed until the first connection reports its limit.
 std::uint32_t expected_streams(const ProtocolSet& protocols, std::uint32_t max_streams) {
   if (!protocols.h2) return 1;
   return protocols.h1 ? 0 : max_streams;
 }
 
-// All connections of a tcp origin are tunnels, so their number is its size, and a request that finds it full waits in
-// line. A host may be asked for a hundred at once: unless a setting says otherwise, a quarter of all connections that
-// the descriptors permit.
+// Returns the connection limit of a tcp origin, all of whose connections are tunnels. A request that finds all in use
+// waits in the queue. A client may open a hundred to one host at a time, so unless a setting overrides it, the limit is
+// a quarter of all connections that the descriptors permit.
 std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::Config& config) {
   constexpr std::uint32_t kMost = 1024;
   const bool usual = settings.max_tunnels == 0 && settings.size == config::PoolSettings{}.size;
@@ -60,7 +60,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.evict = settings.evict;
   limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
-  limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
+  limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // the number is small: checked at load
   limits.expected_streams = expected_streams(protocols, settings.max_streams);
   return limits;
 }

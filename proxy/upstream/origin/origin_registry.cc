@@ -22,7 +22,7 @@ net::AddressRules rules_of(const config::Addresses& settings) {
           settings.slow_start};
 }
 
-constexpr std::size_t kMaxVersions = 1000;  // of the settings of one origin
+constexpr std::size_t kMaxVersions = 1000;  // versions of the settings of one origin
 
 std::string key_of(const pool::Origin& origin) {
   return origin.label();
@@ -71,7 +71,7 @@ Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) 
   return prepared;
 }
 
-// Equal settings keep one object, so that a runtime is found again if its settings return.
+// Equal settings keep one object, so that the runtime is found again if its settings return.
 Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings& settings) {
   for (const std::unique_ptr<Credentials>& known : made_credentials_) {
     if (!known->made_of(settings)) continue;
@@ -121,7 +121,7 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
       const auto pause = current->destination->current_pause();
       if (pause && (*made)->destination != current->destination) (*made)->destination->restore_pause(*pause);
       current = *made;
-      current->reported.store(false, std::memory_order_relaxed);  // the rules may be others
+      current->reported.store(false, std::memory_order_relaxed);  // the new rules may differ
     } else {
       behind.push_back(label + ": " + made.fault().detail);
     }
@@ -159,7 +159,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   const config::OriginSettings* settings = settings_of(origin);
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
-  // Burst: the requests lost if all connections, or one session with all its streams, fail at once.
+  // Burst: the number of requests that are lost if all connections, or one session with all its streams, fail together.
   context->retries.open(std::max(context->pool.largest(), context->pool.max_streams), context->request.retry_budget);
   context->retry_on = RetryConditions(context->request.retry_on);
   context->requests.open(context->request.rate, context->request.rate_burst);
@@ -170,7 +170,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->parent = identities_[identity_number(origin)].parent;
   const bool absolute = origin.scheme == pool::Scheme::http && !context->protocols.h2;
   if (context->parent != nullptr && absolute) context->absolute = origin.label();
-  // The requests inside a tunnel are not visible.
+  // The requests inside a tunnel are not visible to the rules.
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;
   context->streaming = settings->profile == config::Profile::streaming;
@@ -187,7 +187,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   return context;
 }
 
-// Returns true for the target of a CONNECT that is the place of an origin with rules.
+// Returns true for a CONNECT whose target is the host and port of an origin with rules.
 bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
   if (origin.scheme != pool::Scheme::tcp) return false;
   return std::any_of(config_->origins.begin(), config_->origins.end(), [&](const config::OriginSettings& settings) {
@@ -195,7 +195,7 @@ bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
   });
 }
 
-// Returns the context for the configuration in force; creates one only if no equal one ever existed.
+// Returns the context for the configuration in force. Creates one only if no equal one exists.
 Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginRuntime> context = describe(origin);
@@ -226,7 +226,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
 }
 
 std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duration unused) {
-  // Not under the mutex as a whole: releasing a slot may make another pool dial, which calls this registry.
+  // The mutex is not held throughout: releasing a slot may make another pool dial, which calls this registry.
   std::vector<pool::Destination*> retired =
       directory_->unlink_idle(now, unused, [&](const pool::Destination& destination) {
         const Held lock(mutex_);
@@ -241,8 +241,8 @@ std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duratio
   return retired;
 }
 
-// Reports of an address and uses of a context end with the pool, because no user of them is left. Until then its
-// connections still decrement the counts of their AddressSet.
+// An address is not reported and a context not used after the pool is destroyed, because their users are gone. Until
+// then its connections still decrement the counts of their AddressSet.
 bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
   const Held lock(mutex_);
   std::vector<std::string> labels;
@@ -263,7 +263,7 @@ bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
 Result<OriginRuntime*> OriginRegistry::enter(const pool::Origin& origin) {
   Result<OriginRuntime*> found = at(origin);
   if (found || found.fault().kind != FaultKind::origins_exhausted) return found;
-  // Not under the mutex: an ending connection may start a dial elsewhere, which calls this registry.
+  // Called without the mutex: a connection that ends may start a dial elsewhere, which calls this registry.
   if (!directory_->make_room(Clock::now())) return found;
   return at(origin);
 }
@@ -298,7 +298,7 @@ std::vector<OriginRuntime*> OriginRegistry::under(const std::vector<const TlsIde
   std::vector<OriginRuntime*> found;
   for (const auto& [destination, context] : by_destination_) {
     const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();
-    // A reclaimed destination may be destroyed before this loop is done with it; the others wait for this loop.
+    // A reclaimed destination may be destroyed before this loop has finished with it; the others wait for this loop.
     if (context->tls != nullptr && listed && !destination->reclaimed()) found.push_back(context);
   }
   return found;

@@ -1,4 +1,4 @@
-// OriginRegistry: the proxy's data about each origin besides its pool: settings, TLS identity, pinned addresses,
+// OriginRegistry: the data of the proxy about each origin, besides its pool: settings, TLS identity, pinned addresses,
 // metrics. It outlives the loops, and an OriginRuntime lives as long as its pool, so loops keep plain pointers. If a
 // reload changes an origin, the origin gets a new OriginRuntime; users of the old one finish with the old one.
 #pragma once
@@ -32,7 +32,7 @@ namespace carpool::proxy {
 
 class OriginRegistry {
  public:
-  // Loads every TLS file that the configuration names. Blocking; must be called before the loops run.
+  // Loads every TLS file that the configuration names. Blocks; must be called before the loops run.
   static Result<std::unique_ptr<OriginRegistry>> make(config::Config& config, pool::Environment& server,
                                                       metrics::Registry& metrics);
   ~OriginRegistry();
@@ -40,7 +40,7 @@ class OriginRegistry {
   // Returns the runtime of `origin`; fills in its TLS identity from the configuration. Takes a mutex: loops cache the
   // result.
   Result<OriginRuntime*> at(const pool::Origin& origin);
-  // Like at(), for a request: if the registry is full, it replaces the least recently used origin that no [[origin]]
+  // Like at(), for a request: if the registry is full, replaces the least recently used origin that no [[origin]]
   // names. Must be called on a worker's loop.
   Result<OriginRuntime*> enter(const pool::Origin& origin);
   // Returns the runtime of a destination that at() created; callable on any thread.
@@ -51,16 +51,17 @@ class OriginRegistry {
   static constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process
   // Returns true if a parent proxy resolves the name of this origin. Any thread.
   bool through_parent(const pool::Origin& origin) const;
-  // The identities of origins without settings of their own; the second ones: those that no parent proxy leads to.
+  // Defaults: the identities of origins without their own settings; the second ones are for origins without a parent
+  // proxy.
   struct Defaults {
     std::array<std::uint32_t, 2> http{}, https{};
   };
-  // Loads the files that `fresh` needs and sets the TLS identities of its origins. Blocking: must not run on a loop.
-  // One call at a time. If it returns a Fault, nothing in force has changed.
+  // Loads the files that `fresh` needs and sets the TLS identities of its origins. Blocks, so it must not run on a
+  // loop; must not be called concurrently. If it returns a Fault, nothing in force has changed.
   struct Prepared {
     std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
     std::vector<std::string> files;                // files of the renewed identities
-    std::vector<const net::ParentProxy*> parents;  // of the identities
+    std::vector<const net::ParentProxy*> parents;  // parent proxies of the identities
     Defaults defaults;
     std::unordered_map<std::string, std::uint32_t> tunnels;     // the identities of tcp origins, by label
     std::unordered_map<std::string, Credentials*> credentials;  // by label
@@ -77,7 +78,7 @@ class OriginRegistry {
   std::vector<pool::Destination*> retire_idle(Instant now, Duration unused);
   bool destroy(const std::vector<pool::Destination*>& retired);
 
-  // Returns those in force. Any thread; they live as long as the registry.
+  // Returns the credentials in force, which live as long as the registry. Any thread.
   std::vector<Credentials*> all_credentials() const;
 
   // Sets the pools' limits to those in force. Must be called on a worker's loop after apply().
@@ -109,8 +110,8 @@ class OriginRegistry {
 
   metrics::Registry& metrics_;
   const unsigned loops_;
-  // Only prepare() and apply() write the first three, one call at a time, and identities_ under the mutex; other
-  // threads read identities_ under the mutex.
+  // Only prepare() and apply() write the first three members. They are not called concurrently, and write identities_
+  // under the mutex; other threads read identities_ under the mutex.
   std::vector<Identity> identities_;                                   // indexed by Origin::tls; only grows
   std::vector<std::unique_ptr<const net::ParentProxy>> made_parents_;  // only grows
   std::vector<std::unique_ptr<Credentials>> made_credentials_;         // only grows
@@ -123,7 +124,7 @@ class OriginRegistry {
   std::unordered_map<std::string, Credentials*> credentials_ GUARDED_BY(mutex_);                  // in force, by label
   std::unordered_map<std::string, OriginRuntime*> contexts_ GUARDED_BY(mutex_);                   // in force, by label
   std::unordered_map<std::string, std::vector<Context>> versions_
-      GUARDED_BY(mutex_);  // distinct ones whose pool exists
+      GUARDED_BY(mutex_);  // distinct contexts whose pool exists
   std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_ GUARDED_BY(mutex_);
   std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> address_sets_ GUARDED_BY(mutex_);
   std::unique_ptr<pool::Directory> directory_;  // last member: destroyed first, while the contexts still exist

@@ -1,4 +1,4 @@
-// OriginRuntime: one origin under one configuration, as loops use it: its pool, settings, TLS identity and the limits
+// OriginRuntime: one origin under one configuration, as loops use it: its pool, settings, TLS identity, and the limits
 // that its requests share.
 #pragma once
 
@@ -35,37 +35,37 @@ struct ProtocolSet {
   bool operator==(const ProtocolSet&) const = default;
 };
 
-// Immutable after creation, except for the members that synchronise themselves.
+// Immutable after creation, except for the members that are thread-safe themselves.
 struct OriginRuntime {
   pool::Destination* destination = nullptr;
   config::PoolSettings pool;
   config::Request request;
-  std::string authority;       // Host for this origin
-  TlsIdentity* tls = nullptr;  // null: plain text
+  std::string authority;       // value of Host for this origin
+  TlsIdentity* tls = nullptr;  // null for plain text
   ProtocolSet protocols;
-  const net::ParentProxy* parent = nullptr;  // the origin is reached through it; null: directly
-  std::string absolute;  // "http://host:port", before the path of requests that `parent` gets; empty: origin form
+  const net::ParentProxy* parent = nullptr;  // parent proxy through which the origin is reached; null if directly
+  std::string absolute;  // "http://host:port", which precedes the path in requests to `parent`; empty: origin form
   std::vector<net::Address> pinned;
-  std::vector<std::string> allow;        // of the configuration
-  std::vector<http::RequestRule> rules;  // of `allow`
-  bool restricted = false;               // only what a rule matches is forwarded
-  bool streaming = false;                // its event streams, gRPC calls and tunnels may be silent
-  std::atomic<std::uint32_t> dials{0};   // in progress, all loops together; relaxed: a hint for deadlines
-  Credentials* credentials = nullptr;    // guards itself; null: its requests get no fields
-  // Only egress.report_only permits its name or an address that was dialed; relaxed: for counts.
+  std::vector<std::string> allow;        // as in the configuration
+  std::vector<http::RequestRule> rules;  // parsed from `allow`
+  bool restricted = false;               // only requests that match a rule are forwarded
+  bool streaming = false;                // event streams, gRPC calls and tunnels may be silent
+  std::atomic<std::uint32_t> dials{0};   // dials in progress on all loops; relaxed: a hint for deadlines
+  Credentials* credentials = nullptr;    // thread-safe; null: no fields are added to requests
+  // Set once a name or an address that only egress.report_only permits was used. Relaxed: prevents a second log line.
   std::atomic<bool> reported{false};
   metrics::OriginSlot slot = metrics::kOtherOrigin;
-  net::AddressSet* address_set = nullptr;  // guards itself; one per destination
-  ConnectCost connect_cost;                // guards itself
-  mutable RetryBudget retries;             // guards itself
-  RateLimiter requests, connects;          // each guards itself
+  net::AddressSet* address_set = nullptr;  // thread-safe; one per destination
+  ConnectCost connect_cost;                // thread-safe
+  mutable RetryBudget retries;             // thread-safe
+  RateLimiter requests, connects;          // each is thread-safe
   RetryConditions retry_on;                // of request.retry_on
-  // A reload gave the origin another pool, whose connections are verified in another way: no request that still waits
-  // may use this one's. Relaxed: a loop that sees it asks the registry, which locks; the message to the loops that ends
-  // a reload follows the change.
+  // Set when a reload gave the origin another pool, whose connections are verified differently, so that no request that
+  // still waits may use a connection of this one. Relaxed: a loop that sees it asks the registry, which locks, and the
+  // message that ends a reload on each loop is posted after the change.
   std::atomic<bool> replaced{false};
 
-  // Returns true if the parent proxy is asked for a tunnel to the origin.
+  // Returns true if requests reach the origin through a CONNECT tunnel of the parent proxy.
   bool through_connect() const { return parent != nullptr && absolute.empty(); }
   bool is_replaced() const { return replaced.load(std::memory_order_relaxed); }
 
@@ -76,7 +76,7 @@ struct OriginRuntime {
            restricted == other.restricted && streaming == other.streaming && allow == other.allow &&
            credentials == other.credentials;
   }
-  // `path`: of the request's target; a tunnel has none.
+  // `path`: that of the request's target. A tunnel has none.
   bool allows(std::string_view method, std::string_view path) const {
     const auto matches = [&](const http::RequestRule& rule) { return rule.matches(method, path); };
     return !restricted || std::any_of(rules.begin(), rules.end(), matches);

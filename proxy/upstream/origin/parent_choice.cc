@@ -15,7 +15,7 @@ namespace carpool::proxy {
 namespace {
 bool names(const std::string& pattern, const pool::Origin& origin, const std::optional<net::Address>& literal) {
   const Result<config::EgressRule> rule = config::EgressRule::parse(pattern);
-  if (!rule) return false;  // checked with the configuration
+  if (!rule) return false;  // validated with the configuration
   return literal ? rule->matches_address(net::rule_bytes(*literal), origin.port)
                  : rule->matches_name(origin.host, origin.port);
 }

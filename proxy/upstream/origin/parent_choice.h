@@ -1,4 +1,5 @@
-// Whether an origin is reached through a parent proxy (upstream.proxy, upstream.no_proxy), and through which one.
+// Decides whether an origin is reached through a parent proxy (upstream.proxy, upstream.no_proxy), and through which
+// one.
 #pragma once
 
 #include "base/result.h"
@@ -8,14 +9,14 @@
 
 namespace carpool::proxy {
 
-// Returns true unless no_proxy names the origin, it is this host, or `pinned` ([[origin]].addresses) names what to
-// dial.
+// Returns true unless no_proxy names the origin, it is this host, or `pinned` is true ([[origin]].addresses names the
+// addresses to dial).
 bool goes_through_parent(const config::Upstream& upstream, const pool::Origin& origin, bool pinned);
 
-// Returns the settings on which the pool of such an origin depends: those of the proxy only if it is used.
+// Returns the settings that identify the pool of such an origin, which include those of the proxy only if it is used.
 config::Upstream settings_without_choice(config::Upstream upstream, bool through_parent);
 
-// Reads the credentials. The Fault names the key and the reason and does not show the value. Blocking.
+// Reads the credentials. The Fault names the key and the reason but does not contain the value. Blocks.
 Result<net::ParentProxy> parent_of(const config::Upstream& upstream);
 
 }  // namespace carpool::proxy

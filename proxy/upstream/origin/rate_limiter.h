@@ -13,18 +13,19 @@
 
 namespace carpool::proxy {
 
-// Any loop. No other data depends on the number: relaxed throughout, no partner; the CAS keeps the rate exact.
+// Any loop. No other data depends on the number: relaxed throughout, no partner. The CAS keeps the rate exact.
 class RateLimiter {
  public:
-  // Must be called before loops use it. `rate`: events per second; 0: no limit. `burst`: events at once; 0: `rate`.
+  // Must be called before loops use it. `rate`: events per second; 0 for no limit. `burst`: maximum events at one
+  // instant; 0 for `rate`.
   void open(std::uint32_t rate, std::uint32_t burst) {
     if (rate == 0) return;
     interval_ = Duration(std::chrono::seconds(1)).count() / rate;
     ahead_ = interval_ * ((burst == 0 ? rate : burst) - 1);
   }
 
-  // Returns the delay until the caller is admitted, which is then reserved, or nullopt if it exceeds `timeout`. The
-  // clocks of loops may differ by a turn.
+  // Reserves an admission and returns the delay until it is due, or nullopt if that exceeds `timeout`. The clocks of
+  // loops may differ by a turn.
   std::optional<Duration> delay_until_allowed(Instant now, Duration timeout) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();

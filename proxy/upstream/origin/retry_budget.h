@@ -1,13 +1,13 @@
-// An origin's retries: RetryConditions, what an operator permits besides what is proven to be safe, and RetryBudget,
-// which bounds them.
+// Retries to one origin: RetryConditions, the cases that an operator permits in addition to those proven safe, and
+// RetryBudget, which limits their number.
 //
-// RetryBudget: token bucket that limits the load that retries add to an origin. It counts retries of idempotent
-// requests on reused connections that closed before a response byte, and those by the conditions; requests that the
+// RetryBudget: a token bucket that limits the load that retries add to an origin. It counts retries of idempotent
+// requests on reused connections that closed before a response byte, and retries by the conditions. Requests that the
 // origin declares unprocessed (GOAWAY, REFUSED_STREAM) are retried without it. Each request deposits a fraction of a
-// retry, each retry withdraws one. The bucket holds as many retries as a pool has connections, or a session streams, so
+// retry; each retry withdraws one. The bucket holds as many retries as a pool has connections, or a session streams, so
 // the restart of an origin is masked, but a failing origin does not receive every request twice. If a retried request
-// gets a status below 500, its retries after closed connections are refunded: only these were stale. After Finagle's
-// RetryBudget, with a bucket instead of a window.
+// gets a status below 500, its retries after closed connections are refunded, because only those connections were
+// stale. After Finagle's RetryBudget, with a bucket instead of a window.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class RetryBudget {
     left_.store(most_, std::memory_order_relaxed);
   }
 
-  // Only reads a full bucket, so that loops share its cache line while no request is retried.
+  // A full bucket is only read, so that loops share its cache line while no request is retried.
   void deposit() {
     if (left_.load(std::memory_order_relaxed) < most_) left_.fetch_add(percent_, std::memory_order_relaxed);
   }
@@ -75,7 +75,7 @@ class RetryBudget {
 
  private:
   static constexpr std::uint32_t kMinBurst = 10;
-  static constexpr std::int64_t kRetry = 100;  // one retry, in the unit of left_
+  static constexpr std::int64_t kRetry = 100;  // one retry, in units of left_
   std::uint32_t percent_ = kRetry;
   std::int64_t most_ = 0;
   std::atomic<std::int64_t> left_{0};

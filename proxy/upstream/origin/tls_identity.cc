@@ -24,7 +24,7 @@ bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec
     waiting_.emplace_back(&loop, &mail);
     if (std::exchange(loading_, true)) return false;
   }
-  static_cast<void>(tasks.submit(exec::lend(loading_task_)));  // if rejected, its close() has notified the waiters
+  static_cast<void>(tasks.submit(exec::lend(loading_task_)));  // close() of a rejected task has notified the waiters
   return false;
 }
 
@@ -69,7 +69,7 @@ void TlsIdentity::load_now() {
   }
 }
 
-// Returns false if the files are to be read again, because a reload began meanwhile.
+// Returns false if the files must be read again, because a reload began meanwhile.
 bool TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
   const Held lock(mutex_);
   if (std::exchange(stale_, false)) return false;
@@ -89,7 +89,7 @@ void TlsIdentity::give_up() {
   notify_all();
 }
 
-// The mails are posted while the mutex is held, so that after forget() the mail is not posted any more.
+// Posts the mails while the mutex is held, so that no mail is posted after its forget().
 void TlsIdentity::notify_all() {
   for (const auto& [loop, mail] : waiting_) loop->post(*mail);
   waiting_.clear();
