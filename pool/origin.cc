@@ -66,7 +66,7 @@ bool ends_in_number(std::string_view host) {
   return true;
 }
 
-// One part of an address: decimal, octal after "0", hexadecimal after "0x".
+// Parses one part of an address: decimal, octal after "0", hexadecimal after "0x".
 std::optional<std::uint64_t> ipv4_part(std::string_view part) {
   if (part.empty()) return std::nullopt;
   int base = 10;

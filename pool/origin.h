@@ -19,9 +19,9 @@ struct Origin {
   std::uint16_t port = 0;  // always set
   std::uint32_t tls = 0;   // the TLS identity (0: the default); different identities never share a pool
 
-  // `scheme://host[:port]`, without the scheme's default port: label, log and {origin} in paths.
+  // Returns `scheme://host[:port]`, without the scheme's default port: label, log and {origin} in paths.
   std::string label() const;
-  // `host[:port]` as in a Host field.
+  // Returns `host[:port]` as in a Host field.
   std::string authority() const;
   bool is_ip_literal() const;
 

@@ -1,5 +1,5 @@
-// AuditReport: the disagreements between numbers that are kept by hand and a recount of what they count. A class adds
-// its own in audit(report), while no call into it is in progress on any thread. Asserts nothing: the caller decides.
+// AuditReport: the disagreements between hand-kept numbers and a recount of what they count. A class adds its own in
+// audit(report), while no call into it is in progress on any thread. The report asserts nothing; the caller decides.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class AuditReport final {
     if (kept == counted) return;
     add(std::string(what) + " is " + std::to_string(kept) + ", counted " + std::to_string(counted));
   }
-  // `what` is what is wrong if `holds` is false.
+  // Adds `what`, the description of the fault, unless `holds`.
   void expect(bool holds, std::string_view what) {
     if (!holds) add(std::string(what));
   }
 
   bool clean() const { return disagreements_.empty(); }
   const std::vector<std::string>& disagreements() const { return disagreements_; }
-  // Returns all of them in one line; empty if there is none.
+  // Returns all disagreements in one line; empty if there is none.
   std::string text() const {
     std::string all;
     for (const std::string& one : disagreements_) all += (all.empty() ? "" : "; ") + one;

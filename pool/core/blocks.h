@@ -80,7 +80,7 @@ class Blocks {
     count_.store(known + 1, std::memory_order_release);  // pairs with count()
   }
 
-  // While no other thread uses the pool. Returns the number of entries that are not vacant.
+  // Must be called while no other thread uses the pool. Returns the number of entries that are not vacant.
   std::uint32_t audit(AuditReport& report) const {
     std::uint32_t used = 0;
     for (std::uint32_t number = 0; number < count(); ++number) {

@@ -20,7 +20,7 @@ inline constexpr unsigned kBlocksOfAWord = 64;
 // The number of concurrent borrowers of an entry, and whether borrowing it moves it to the borrower's loop.
 struct Multiplexing {
   std::uint32_t most = 1;
-  bool pinned = false;  // it stays on its home loop
+  bool pinned = false;  // the entry stays on its home loop
 
   static constexpr std::uint32_t kPinned = std::uint32_t{1} << 31;
   constexpr std::uint32_t bits() const { return most | (pinned ? kPinned : 0); }

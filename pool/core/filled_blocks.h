@@ -22,14 +22,14 @@ class FilledBlocks {
     for (unsigned loop = 0; loop < loops; ++loop) first_[loop].bits.store(1, std::memory_order_relaxed);
   }
 
-  // The block's map of `loop` has a set bit, old or new. seq_cst: pairs with leave().
+  // Marks a block whose map of `loop` has a set bit, even if that bit was set before. seq_cst: pairs with leave().
   void note(LoopId loop, std::uint32_t number) {
     if (number == 0) return;
     Bitmap& noted = word(loop, number);
     if ((noted.read() & bit(number)) == 0) noted.set(bit(number));
   }
-  // The block's map was empty: clears its bit. Returns true if an entry was listed meanwhile, whose owner may have
-  // relied on the bit before it was cleared; the bit is set again.
+  // Clears the mark of a block whose map was empty. Returns true if an entry was listed meanwhile, whose owner may have
+  // relied on the mark; the mark is then set again.
   [[gnu::cold, gnu::noinline]] bool leave(LoopId loop, std::uint32_t number) {
     if (number == 0) return false;
     Bitmap& noted = word(loop, number);
@@ -55,7 +55,7 @@ class FilledBlocks {
     return false;
   }
 
-  // While no other thread uses the pool: every block that lists an entry is marked.
+  // Must be called while no other thread uses the pool. Checks that every block that lists an entry is marked.
   void audit(unsigned loops, AuditReport& report) const {
     for (std::uint32_t number = 1; number < blocks_.count(); ++number) {
       for (unsigned loop = 0; loop < loops; ++loop) {

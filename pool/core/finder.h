@@ -64,8 +64,8 @@ class Finder {
     return false;
   }
 
-  // Returns an entry that the maps list and fits(entry, word) accepts, from a random position on, or null: only a few
-  // are examined. It is not taken.
+  // Returns an entry that the maps list and fits(entry, word) accepts, searched from a random position on, or null.
+  // Examines only a few entries and takes none.
   template <class Fits>
   Entry<T>* draw(LoopId loop, Fits&& fits) {
     constexpr unsigned kMostLooks = 8;
@@ -88,7 +88,7 @@ class Finder {
   bool take(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
     return attempt(entry, where, judge, found);
   }
-  // The next random number of a loop.
+  // Returns the next random number of a loop.
   std::uint32_t drawn(LoopId loop) {
     std::atomic<std::uint32_t>& dice = memory_[loop].dice;
     const std::uint32_t next = drawn_after(dice.load(std::memory_order_relaxed));
@@ -101,20 +101,21 @@ class Finder {
     memory_[home].last.store(&entry, std::memory_order_release);
     mark_available(entry, home);
   }
-  // Lists an entry that can be lent (again). Returns true if its bit was missing. Any thread. seq_cst: the word was
-  // changed, now the bit is read; pairs with clear_stale_bit().
+  // Lists an entry that can be lent (again). Returns true if its bit was missing. May be called on any thread. seq_cst:
+  // the word was changed, now the bit is read; pairs with clear_stale_bit().
   bool mark_available(Entry<T>& entry, LoopId home) {
     const bool missing = (entry.block->idle(home).read() & entry.bit()) == 0;
     if (missing) {
       entry.block->idle(home).set(entry.bit());
       widen(entry.place() + 1);
     }
-    // Also if it was set: the thread that set it may not have reached this line yet.
+    // The block is noted even if the bit was set: the thread that set it may not have reached this line yet.
     filled_.note(home, entry.block->first_place() / kBlockEntries);
     return missing;
   }
 
-  // While no other thread uses the pool: every entry that can be lent is listed on its home loop.
+  // Must be called while no other thread uses the pool. Checks that every entry that can be lent is listed on its home
+  // loop.
   void audit(AuditReport& report) const {
     filled_.audit(loops_, report);
     for (std::uint32_t number = 0; number < blocks_.count(); ++number) {
@@ -145,7 +146,8 @@ class Finder {
 
   static constexpr std::uint32_t kLookAgain = 16;
 
-  // An entry beyond all earlier ones was listed: random counts again, so that the next draw can select it.
+  // Records that an entry beyond all earlier ones is listed: `random` counts again, so that its next draw can select
+  // it.
   void widen(std::uint32_t places) {
     std::uint32_t widest = widest_.load(std::memory_order_relaxed);
     while (widest < places && !widest_.compare_exchange_weak(widest, places, std::memory_order_relaxed)) {
@@ -283,7 +285,7 @@ class Finder {
   bool among(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(FirstPlace::pick(bits));
-      // otherwise another map lists it
+      // false: another map lists it
       const bool here = EntryWord(entry.word.load(std::memory_order_seq_cst)).home() == map;
       if (here && attempt(entry, where, judge, found)) return true;
       if (clear_stale_bit(entry, map, map + 1U, where, judge, found)) return true;

@@ -1,14 +1,14 @@
 // ObjectPool: a ready-to-use Pool for any object and any thread. It adds to the core:
 //   - Handle, which returns the object when destroyed; discard() ends the object instead;
-//   - take_or_make(): an idle object, or a new one while the cap allows; an exception from make() leaves no trace;
+//   - take_or_make(): an idle object, or a new one while the cap allows; an exception from make() changes nothing;
 //   - insert(): adds an object that was made elsewhere;
 //   - hooks, each called once per handle and outside any compare-and-swap: on_acquire prepares the object and
 //     may reject it (it ends, the next one is tried), on_release resets it, and a tracker observes all transitions;
 //   - limits on uses, objects and users per object, all changeable while objects are lent.
 // An object ends when `T{}` is moved into its entry, so T must own its resources (a unique_ptr, a handle). The features
-// are those of Jetty's Pool, without weak references: a Handle cannot be forgotten.
+// are those of Jetty's Pool, without weak references: a Handle always returns its object.
 //
-// `SearchHint::loop` is an affinity: a loop gets back first what it returned last. An ObjectPool must outlive its
+// `SearchHint::loop` is an affinity: a loop first gets the object that it returned last. An ObjectPool must outlive its
 // handles.
 #pragma once
 
@@ -129,7 +129,7 @@ class ObjectPool {
     return false;
   }
 
-  // Lends nothing any more: idle objects end now, lent ones when they are returned.
+  // Stops lending. Idle objects end now, lent ones when they are returned.
   void terminate() {
     if (pool_.terminated()) return;
     if constexpr (requires(Hooks & hooks) { hooks.terminated(); }) hooks_.terminated();

@@ -32,8 +32,7 @@ class Pool {
   using Found = typename Finder<T>::Found;
 
   // `multiplex`: users per entry unless enable() sets another number. `index` assigns process-wide numbers to the
-  // entries; null: numbers are local to the pool.
-  // `seed`: of Strategy::random.
+  // entries; null: numbers are local to the pool. `seed` starts the random numbers of Strategy::random.
   Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr,
        std::uint64_t seed = 0)
       : loops_(loops),
@@ -133,7 +132,7 @@ class Pool {
     return true;
   }
 
-  // The object is destroyed: the entry can be reserved again.
+  // Allows the entry to be reserved again. Its object must have been destroyed.
   void vacate(Entry<T>& entry) {
     blocks_.give_back(entry);
     capacity_.release();  // last: the cap counts objects until they are destroyed
@@ -202,7 +201,7 @@ class Pool {
   bool full() const { return capacity_.now().full(); }
   bool terminated() const { return capacity_.now().terminated(); }
 
-  // Recounts. While no other thread uses the pool.
+  // Recounts the entries. Must be called while no other thread uses the pool.
   void audit(AuditReport& report) const {
     report.equal("the use of the capacity", in_use(), blocks_.audit(report));
     finder_.audit(report);
@@ -222,8 +221,8 @@ class Pool {
     return {most < EntryWord::kMaxUsers ? most : EntryWord::kMaxUsers, pinned};
   }
 
-  // A reservation that raced with terminate(): one of the two closes it. seq_cst on both sides: terminate() sets its
-  // flag, then reads the words; here the word was set, then the flag is read.
+  // Undoes a reservation that raced with terminate(): one of the two closes it. seq_cst on both sides: terminate() sets
+  // its flag, then reads the words; here the word was set, then the flag is read.
   Entry<T>* undo(Entry<T>& entry) {
     static_cast<void>(try_close(entry.word));
     vacate(entry);

@@ -1,4 +1,5 @@
-// The recount of a destination: its counters against the words of its entries, their slots and the wait queue.
+// Destination::audit(): compares a destination's counters with the words of its entries, their slots and the wait
+// queue.
 #include "pool/core/audit_report.h"
 #include "pool/destination/destination_impl.h"
 #include "pool/destination/outstanding.h"
@@ -132,8 +133,8 @@ void Destination::Impl::audit_line(AuditReport& report) const {
   static_cast<void>(grants.audit(report));
 }
 
-// No waiter is left that an available connection suits, as of the last pass over the waiters. A quarantine ends later,
-// with a wake-up.
+// Checks that no waiter is left that an available connection suits, as of the last pass over the waiters. At the end of
+// a quarantine a wake-up serves the waiters.
 void Destination::Impl::audit_waiters(AuditReport& report) const {
   if (stopped() || !lends() || queue.empty() || live.quarantine() > Duration::zero()) return;
   const Instant now{Duration(planned_at.load(std::memory_order_relaxed))};
@@ -153,13 +154,13 @@ bool Destination::Impl::suits(const Borrower& waiter, const SlotEntry& entry, In
   for (unsigned level = 1; level <= share_of(waiter.want_); ++level) {
     if (shares.held(level) >= shares.most(level)) return false;
   }
-  // match_idle() passes over those that accept less idle time than a waiter that refused the connection, kOnlyNew among
-  // them, although it would accept one that never served: such a waiter gets the dial in progress.
+  // match_idle() skips the waiters that accept less idle time than one that refused the connection. A waiter with
+  // kOnlyNew is skipped too, although it would accept an unused connection: it gets the dial in progress.
   if (waiter.want_.max_idle < Duration::zero() && protocol_of(entry) == Protocol::h1 && word.uses() == 0) return false;
   return reusability_for(entry, word, waiter.want_, now) == Reusability::fit;
 }
 
-// The copies that readers without the mutex see.
+// Compares the copies that readers see without the mutex.
 void Destination::Impl::audit_limits(AuditReport& report) const {
   report.equal("the cap", pool.cap(), limits.size);
   report.equal("max_usage", live.max_usage(), limits.single_use ? 1 : limits.max_usage);

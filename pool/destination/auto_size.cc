@@ -1,5 +1,5 @@
-// size = "auto": every sweep passes what was measured to the SizeController and applies its change. Requests add to
-// counters of their loop only.
+// size = "auto": every sweep passes the measurements to the SizeController and applies its decision. Requests only
+// update the counters of their loop.
 #include "pool/policy/auto_size.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::uint64_t lent_by(const LoopCounters* counters, unsigned loops) {
 }
 }  // namespace
 
-// The settings changed: keeps the size within their bounds. Without memory for measurements the size does not change.
-// Measurements are never freed, because loops read them without the mutex.
+// Applies changed settings: keeps the size within their bounds. If memory for measurements is exhausted, the size does
+// not change. Measurements are never freed, because loops read them without the mutex.
 void Destination::Impl::adopt_auto_size(Instant now) {
   if (!limits.auto_size()) return;
   if (auto_size == nullptr) {
@@ -74,7 +74,7 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   LoadSample& seen = own.seen;
   const std::uint64_t refused = count_of(ledger, FailureReason::refused);
   const std::uint64_t timeouts = count_of(ledger, FailureReason::timeout);
-  // At least as many connections are in use.
+  // A lower bound of the connections in use.
   const std::uint64_t streams = std::max(1U, supply.streams_a_dial());
   const std::uint64_t used = (lent_by(counters.get(), loops) + streams - 1) / streams;
   seen.busy = std::max(seen.busy, static_cast<std::uint32_t>(std::min<std::uint64_t>(used, pool.in_use())));

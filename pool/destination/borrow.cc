@@ -1,4 +1,4 @@
-// Borrowing: from the request to the lease: an idle connection now, or a position in the wait queue.
+// Borrowing: from the request to the lease, which is an idle connection now or follows a wait in the queue.
 #include "pool/destination/destination_impl.h"
 
 namespace carpool::pool {
@@ -38,7 +38,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   std::variant<Lease, Waiting, Fault> result;  // an empty lease; the one variable of every return, so it is never moved
   const LoopId here = environment.here();
   OpenCause why = OpenCause::all_busy;
-  // A borrower that asks while others wait is enqueued: no barging. Tunnels are counted, which enqueue() does.
+  // A borrower that arrives while others wait is enqueued (no barging). Tunnels are counted, which enqueue() does.
   if (!want.new_connection_only && !want.tunnel && !waiting() && shares.acquire(share_of(want))) {
     Lease& lease = *std::get_if<Lease>(&result);
     if (take_idle(lease, here, want, now, why)) {
@@ -163,7 +163,8 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& b
   return rejection_fault(actions);
 }
 
-// Memory for a connection is exhausted, and neither an open connection nor a dial in progress can serve.
+// Returns true if memory for a connection is exhausted, and neither an open connection nor a dial in progress can
+// serve.
 bool Destination::Impl::cannot_be_served(const DeferredActions& actions) const {
   return actions.no_memory && serving() == 0 && coming() == 0;
 }

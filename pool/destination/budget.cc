@@ -23,12 +23,12 @@ bool Destination::Impl::session_claimed(const SlotEntry& entry, Instant now) {
   return budget->claim_session(*this, uses, now - entry.value.opened_at.get(), now);
 }
 
-// A connection became idle: offers its slot.
+// Offers the slot of a connection that became idle.
 void Destination::Impl::offer_slots() {
   if (budget != nullptr) budget->offer(*this);
 }
 
-// A waiter left the queue, so a dial may be unneeded.
+// Must be called when a waiter left the queue, because a dial may be unneeded then.
 void Destination::Impl::offer_surplus_dials() {
   if (budget == nullptr) return;
   if (queue.empty()) budget->forget_starved(*this);

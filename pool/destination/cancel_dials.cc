@@ -14,7 +14,7 @@
 namespace carpool::pool {
 
 namespace {
-constexpr std::uint32_t kAtOnce = 64;  // of one sweep
+constexpr std::uint32_t kAtOnce = 64;  // cancellations of one sweep
 }
 
 // Returns true if the waiters and the `lacking` connections of min_idle are served without this dial.
@@ -91,7 +91,7 @@ void Destination::Impl::cancel_surplus_beside(const SlotEntry& came, DeferredAct
   }
 }
 
-// A waiter needs a place: cancels one dial at a time. arrive_cancel() then serves the waiters again.
+// Cancels one dial at a time for a waiter that needs a place. arrive_cancel() then serves the waiters again.
 bool Destination::Impl::cancel_dial_for_slot(DeferredActions& actions, Instant now) {
   if (supply.cancels() != 0) return true;
   SlotEntry* dial = youngest_surplus_dial(now);
@@ -99,7 +99,7 @@ bool Destination::Impl::cancel_dial_for_slot(DeferredActions& actions, Instant n
   return dial != nullptr;
 }
 
-// Another destination needs a slot of the budget.
+// Cancels one dial for another destination that needs a slot of the budget.
 bool Destination::Impl::cancel_one_dial(Instant now) {
   DeferredActions actions;
   {

@@ -33,7 +33,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
   return freed;
 }
 
-// The connection is disposed of: frees its place. The caller then serves waiters, which reads `attention`.
+// Frees the place of a connection that was disposed of. The caller then serves waiters, which reads `attention`.
 void Destination::Impl::release_slot(SlotEntry& entry) {
   pool.vacate(entry);
   pending.disposal_ended();
@@ -47,7 +47,7 @@ void Destination::Impl::run_actions_and_serve(DeferredActions& actions, Instant 
   serve_starved(now);
 }
 
-// The caller owns the entry: a lease, the winner of its CAS, or its dial.
+// The caller must own the entry: as a lease, as the winner of its CAS, or as its dial.
 void Destination::Impl::end(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   CARPOOL_ASSERT(pool.close(entry));
   record_close(entry, cause, actions);
@@ -178,7 +178,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool still_idle, CloseC
   run_actions_and_serve(actions, now, replaces(cause));
 }
 
-// A counted inspection did not begin: serves the waiters that relied on it, as of the last pass over them.
+// Serves the waiters that relied on a counted inspection that did not begin, as of the last pass over them.
 void Destination::Impl::inspection_lost() {
   if (waiting()) serve_waiters(Instant(Duration(planned_at.load(std::memory_order_relaxed))));
 }

@@ -1,4 +1,4 @@
-// The pause that an origin asks for with Retry-After: it holds the wait queue as an operator's pause does, ends by
+// The pause that an origin requests with Retry-After: it holds the wait queue as an operator's pause does, ends by
 // itself, and permits one lease, the trial, before all others.
 #include <algorithm>
 
@@ -21,7 +21,7 @@ bool Destination::Impl::begin_cool_down(Duration wait, std::uint16_t status, Ins
   return began;
 }
 
-// Requests a wake-up for the end of the pause, or of the time that a trial has alone.
+// Requests a wake-up for the end of the pause, or of the period that is reserved for a trial.
 void Destination::Impl::ask_for_trial(DeferredActions& actions, Instant now) {
   const Instant at = cool_down.next();
   if (at == kNever) return;
@@ -34,7 +34,7 @@ void Destination::Impl::end_cool_down() {
   if (cool_down.end()) attention.fetch_and(~kCooling, std::memory_order_seq_cst);
 }
 
-// The caller serves waiters afterwards.
+// The caller must serve the waiters afterwards.
 void Destination::Impl::trial_over(std::uint32_t trial) {
   if (trial == 0) return;
   const Held lock(mutex);

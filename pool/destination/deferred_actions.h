@@ -51,11 +51,11 @@ struct DeferredActions {
   bool no_memory = false;               // for another connection or a grant
   bool idle_refused = false;            // a waiter rejected an idle connection
   bool shared = false;                  // a stream of a session was granted to a waiter
-  bool saw_idle = false;                // the last search for a waiter met an available connection
+  bool saw_idle = false;                // the last search for a waiter found an available connection
   bool more = false;
   std::uint32_t steps = 0;
 
-  // If the borrower that is inside borrow() is granted a connection, it is returned directly instead of being posted.
+  // A connection granted to the borrower that is inside borrow() is returned directly instead of being posted.
   const Borrower* caller = nullptr;
   SlotEntry* callers = nullptr;
   LoopId callers_from = 0;

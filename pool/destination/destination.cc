@@ -60,7 +60,7 @@ void Destination::dialed(Reservation reservation, std::unique_ptr<PooledConnecti
   reservation.live_ = false;
   impl_->dialed(reservation, std::move(made), now);
 }
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the seam takes what the dial gives up
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the interface takes ownership of the fault
 void Destination::dial_failed(Reservation reservation, Fault fault, Instant now) {
   reservation.live_ = false;
   impl_->dial_failed(reservation, fault, now);

@@ -44,7 +44,7 @@ class [[nodiscard]] Reservation {
   bool live_ = true;
 };
 
-// Pause: an operator's order that the pool lends nothing, until resume() or until its end.
+// Pause: an operator's command to stop lending, until resume() or until its end.
 struct Pause {
   Instant since{};
   Instant until = kNever;  // then it ends by itself; kNever: only resume() ends it
@@ -52,7 +52,7 @@ struct Pause {
 };
 // The detail of the Fault of a request that got no connection for this reason.
 inline constexpr const char* kPausedByOperator = "paused by an operator";
-// Likewise, of a pause that the origin asked for.
+// Likewise, for a pause that the origin requested.
 inline constexpr const char* kCoolingDown = "the origin asked for a pause (Retry-After)";
 
 struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() is called first
@@ -76,17 +76,17 @@ class Destination {
   const std::string& label() const;
   Limits limits() const;
 
-  // Returns a lease, Waiting, or a Fault (queue_full, budget, draining). On the calling loop. want.tunnel takes one of
-  // max_tunnels places until the lease ends, so that a protocol switch cannot fail later.
+  // Returns a lease, Waiting, or a Fault (queue_full, budget, draining). Called on the borrower's loop. want.tunnel
+  // takes one of max_tunnels places until the lease ends, so that a protocol switch cannot fail later.
   std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const BorrowRequest& want, Instant now);
-  // The borrower left or its deadline passed. A grant in flight passes on to the next borrower.
+  // Cancels a borrower that left or whose deadline passed. A grant in flight goes to the next borrower.
   void cancel(Borrower& borrower, Instant now);
 
   // Called by the loop that dialed, which already watches `made` under the reservation's index and generation. `made`
   // is closed if the destination stopped meanwhile.
   void dialed(Reservation reservation, std::unique_ptr<PooledConnection> made, Instant now);
   void dial_failed(Reservation reservation, Fault fault, Instant now);
-  // Environment::cancel_dial ended the dial: not a failure; it is closed as surplus.
+  // Called after Environment::cancel_dial ended the dial. It is closed as surplus and is not a failure.
   void given_up(Reservation reservation, Instant now);
 
   // Leases exactly this connection for a health check if it is still idle on the calling loop; otherwise, or for a
@@ -94,13 +94,13 @@ class Destination {
   Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
 
   // ---- sessions (Protocol::h2), called on their home loop; a session that is gone is ignored ----
-  // SETTINGS changed: `most` leases from now on. A higher limit serves waiters; 0 admits no new borrower.
+  // Allows `most` leases after a change of SETTINGS. A higher limit serves waiters; 0 admits no new borrower.
   void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
-  // The first response arrived while SETTINGS allowed `most`: from now on the session gives that many leases, see
-  // stream_limit_learner.h.
+  // Reports the first response, while SETTINGS allow `most` streams: from now on the session gives that many leases,
+  // see stream_limit_learner.h.
   void first_response(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
-  // GOAWAY or failure: admits no new borrower; current ones continue. It closes with the last one, or at once, with
-  // `cause`. Environment::dispose follows by a delivery, never from inside.
+  // Admits no new borrower after GOAWAY or a failure; current ones continue. The session closes with the last one, or
+  // at once, with `cause`. Environment::dispose follows by a delivery, never from inside.
   void retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now);
 
   // Dials without waiters until `open` connections exist, at most `most` now, within the caps. Returns the number of
@@ -111,24 +111,24 @@ class Destination {
   void sweep(Instant now);
   // Counts a failed exchange on an established connection.
   void note_failure(const Fault& fault);
-  // Counts a lease on `loop` that is held for too long. Called on that loop.
+  // Counts a lease on `loop` that is held for too long. Must be called on that loop.
   void note_leak(LoopId loop);
-  // The idle time after which a connection is retired: the learned limit less its margin; Duration::max(): unknown.
+  // Returns the idle time after which a connection is retired: the learned limit less its margin; max(): unknown.
   Duration effective_limit() const;
-  // The longest idle time acceptable for a non-idempotent request; Duration::max(): unknown; BorrowRequest::kOnlyNew:
-  // the origin keeps nothing alive.
+  // Returns the longest idle time acceptable for a non-idempotent request; Duration::max(): unknown;
+  // BorrowRequest::kOnlyNew: the origin keeps nothing alive.
   Duration trust() const;
-  // `Keep-Alive: timeout=` of a connection's first response; nullopt: it had none.
+  // Reports `Keep-Alive: timeout=` of a connection's first response; nullopt: the response had none.
   void hint_keep_alive(std::optional<Duration> timeout);
-  // The addresses of the origin, for their owner, which keeps them up to date.
+  // Returns the addresses of the origin. Their owner keeps them up to date.
   Endpoints& endpoints();
   // Restores the idle limit that the previous process learned.
   void restore_idle_limit(Duration limit);
-  // Likewise the size that followed the load; no more than the bounds permit.
+  // Restores an automatic size likewise, within the configured bounds.
   void restore_size(std::uint32_t size);
-  // The last completed borrows of all loops, unordered.
+  // Returns the last completed borrows of all loops, unordered.
   std::vector<BorrowRecord> history() const;
-  // The wake-up requested by Environment::wake_at: dials again if a borrower still waits.
+  // Serves a wake-up requested by Environment::wake_at: dials again if a borrower still waits.
   void wake(Instant now);
   // Refuses new borrows and waiters (draining) and closes idle connections. Leases continue to their end.
   void stop(Instant now);
@@ -137,19 +137,19 @@ class Destination {
   // Applies new settings: a smaller size closes idle surplus (config_changed), the rest on release, and nothing is
   // dialed until use has fallen; a larger one serves waiters.
   void set_limits(const Limits& limits, Instant now);
-  // Lends and dials nothing; borrowers wait, within max_waiting and their deadlines. Leases continue; released
-  // connections stay idle. sweep() ends it at `until`.
+  // Stops lending and dialing; borrowers wait, within max_waiting and their deadlines. Leases continue; released
+  // connections stay idle. sweep() ends the pause at `until`.
   void pause(Instant now, Instant until = kNever);
   // As pause(), and connections close (drained): idle ones now, the others on release.
   void drain(Instant now, Instant until = kNever);
   void resume(Instant now);
   bool paused() const;
   std::optional<Pause> current_pause() const;
-  // The origin responded with `status` and Retry-After: as pause() for at most Limits::max_cool_down, then one lease
-  // precedes the others; its pass_trial() or another cool_down() decides. resume() ends it. Returns true if this begins
-  // or renews it; false: it only lasts longer, or the limit is zero.
+  // Pauses as pause() does for at most Limits::max_cool_down, after a response with `status` and Retry-After. Then one
+  // lease precedes the others; its pass_trial() or another cool_down() decides. resume() ends the pause. Returns true
+  // if the pause begins or is renewed; false if it is only extended, or the limit is zero.
   bool cool_down(Duration wait, std::uint16_t status, Instant now);
-  // The remaining time, zero while a trial is in progress; nullopt: there is no such pause.
+  // Returns the remaining time of that pause: zero while a trial is in progress, nullopt if there is none.
   std::optional<Duration> cooling(Instant now) const;
   // Takes over a pause, for example of the pool that this one replaces. Nothing may be open yet.
   void restore_pause(const Pause& pause);
@@ -157,13 +157,13 @@ class Destination {
   // release; a session admits no new borrower. Tunnels are kept.
   void reconnect(Instant now);
 
-  // The data of /pools, /metrics and explain; consistent: opened and closed balance in each snapshot.
+  // Returns the data of /pools, /metrics and explain; consistent: opened and closed balance in each snapshot.
   struct Snapshot;  // pool/destination/snapshot.h
   Snapshot snapshot(Instant now) const;
   void visit(ConnectionVisitor& visitor, Instant now) const;
 
-  // Recounts every number that is kept by hand, while no call into the destination is in progress on any thread.
-  // `outstanding`: what only the owners of leases and messages can count; null: unknown.
+  // Recounts every number that is kept by hand. No call into the destination may be in progress on any thread.
+  // `outstanding`: the counts that only the owners of leases and messages know; null: unknown.
   AuditReport audit(const Outstanding* outstanding = nullptr) const;
   BudgetShare budget_share() const;  // its part of ConnectionBudget::audit()
 
@@ -178,13 +178,13 @@ class Destination {
 
   // For the connection budget: the last use, whether there are idle connections, and closing one.
   Instant last_borrow() const;
-  // The last dial failed: waiters wait for the probe that decides (pool/policy/circuit_breaker.h).
+  // Returns true if the last dial failed: waiters then wait for the result of a probe (pool/policy/circuit_breaker.h).
   bool probing() const;
   bool has_idle() const;
   bool evict(Instant now);
   // Cancels an unneeded dial. Returns true if there was one; its place may soon be free.
   bool cancel_one_dial(Instant now);
-  // No slot of the budget is requested for this destination any more.
+  // Withdraws this destination's request for a slot of the budget.
   void leave_budget();
 
   struct Impl;  // pool/destination/destination_impl.h
@@ -194,7 +194,7 @@ class Destination {
   std::unique_ptr<Impl> impl_;
 };
 
-// EventClaim: what a readiness event (index, generation) means on this loop now.
+// EventClaim: the meaning of a readiness event (index, generation) on this loop now.
 struct EventClaim {
   enum class Kind : std::uint8_t {
     stale,       // drop the event
@@ -206,8 +206,9 @@ struct EventClaim {
   Destination* destination = nullptr;
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
-// `still_idle`: it stays idle and offered to waiters; otherwise it is closed with `cause`. On the loop that claimed it.
-// in_order: the peer sent only FIN (or close_notify): the idle time is learned.
+// Ends an inspection; must be called on the loop that claimed it. `still_idle`: the connection stays idle and is
+// offered to waiters; otherwise it is closed with `cause`. `in_order`: the peer sent only FIN (or close_notify), so the
+// idle time is learned.
 void end_inspection(std::uint32_t index, bool still_idle, CloseCause cause, Instant now, bool in_order = false);
 
 }  // namespace carpool::pool

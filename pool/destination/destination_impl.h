@@ -168,7 +168,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- spread.cc: several addresses ----
   void spread_out(const SlotEntry& entry, EntryWord word, Instant now) EXCLUDES(mutex);
-  // A lease of the connection, or a grant of one, began or ended.
+  // Counts a lease or grant of the connection at its address.
   static void lent_at(const SlotEntry& entry) {
     if (Endpoint* at = address_of(entry)) at->lent();
   }
@@ -177,7 +177,7 @@ struct Destination::Impl final : BudgetWaiter {
   }
   static Endpoint* address_of(const SlotEntry& entry) { return entry.value.endpoint.load(std::memory_order_relaxed); }
 
-  // Gives back what a grant took for a borrower that does not get it.
+  // Releases the share and the count of a grant that its borrower does not get.
   void undo(const Grant& grant) {
     shares.release(grant.share);
     returned_at(*grant.entry);
@@ -385,7 +385,7 @@ struct Destination::Impl final : BudgetWaiter {
   std::uint32_t made_room GUARDED_BY(mutex) = 0;
   DialBackoff backoff GUARDED_BY(mutex);
   CircuitBreaker circuit GUARDED_BY(mutex);
-  // the last dial's, for waiters refused without a dial
+  // error of the last dial, for waiters that fail without a dial of their own
   Fault last_failure GUARDED_BY(mutex){FaultKind::connect_refused, Side::upstream};
   std::uint64_t undialed GUARDED_BY(mutex) = 0;  // number of those waiters
   Instant probe_wake GUARDED_BY(mutex){};        // requested

@@ -7,7 +7,7 @@
 
 namespace carpool::pool {
 
-// Capacity may have become free: serves the waiters, then starved destinations.
+// Must be called when capacity may have become free. Serves the waiters, then starved destinations.
 void Destination::Impl::serve_waiters(Instant now, OpenCause why) {
   serve_own_waiters(now, why);
   serve_starved(now);
@@ -31,7 +31,7 @@ void Destination::Impl::wake(Instant now) {
     const Held lock(mutex);
     backoff.woken();
     probe_wake = trial_wake = {};
-    // the wake-up arrived; whatever is still in quarantine or under inspection requests a new one
+    // the wake-up arrived; a connection that is still in quarantine or under inspection requests a new one
     quarantine_wake = {};
   }
   serve_waiters(now);
@@ -48,7 +48,7 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   if (live.quarantine() > Duration::zero() && !queue.empty()) ask_for_quarantined(actions, now);
   dial_for_demand(actions, now);
   if (actions.shared) dial_ahead(OpenCause::streams_exhausted, actions, now);
-  cool_down.look(now);  // its time begins if one of these leases is a trial
+  cool_down.look(now);  // the trial's time begins if one of these leases is a trial
   ask_for_trial(actions, now);
 }
 
@@ -106,7 +106,7 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
 // Returns the protocols of the next dial that the waiters need, or nullopt. Waiters for HTTP/1.1 only get a dial each;
 // the others share the streams of a session.
 std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked_at) {
-  // Places being freed serve the waiters when they are free; waiters without a share are not helped by a connection.
+  // Places being freed serve the waiters when they are free; a connection does not help a waiter without a share.
   const std::uint32_t spoken_for =
       std::min(looked_at, queue.others()) + pending.disposing() + shares.held_back(queue.by_class());
   const std::uint32_t h1 = queue.wanting(ProtocolMask::h1_only);
@@ -180,7 +180,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
 OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& actions) {
   if (queue.replays() > supply.dials()) return OpenCause::replay;
   if (origin.scheme == Scheme::tcp) return OpenCause::tunnel;
-  if (limits.single_use && ledger.created != 0) return OpenCause::policy;  // it needed one whatever is open
+  if (limits.single_use && ledger.created != 0) return OpenCause::policy;  // each borrower needs a new connection
   if (made_room != 0) {
     --made_room;
     return OpenCause::policy;
@@ -251,7 +251,7 @@ bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions&
   return rests;
 }
 
-// Returns the dial for the verb of Supply that ends it.
+// Unregisters a dial that ended and returns its description for Supply.
 Supply::Dial Destination::Impl::dial_ended(SlotEntry& entry) {
   static_cast<ListHook<DialTag>&>(entry.value.cancel_message).unlink();
   uncount_local(entry);
@@ -285,14 +285,14 @@ void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fa
   if (queue.size() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
 }
 
-// The number of open connections that will be released to waiters eventually.
+// Returns the number of open connections that will be released to waiters eventually.
 std::uint32_t Destination::Impl::serving() const {
   const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed) + supply.draining();
   const std::uint32_t all = pool.in_use();
   return all > others ? all - others : 0;
 }
 
-// Up to 10 % early, so that connections opened together do not all expire together.
+// Returns the time of expiry, up to 10 % early, so that connections opened together do not all expire together.
 Instant Destination::Impl::expiry(const SlotEntry& entry, Instant now) const {
   if (limits.expire_time <= Duration::zero()) return kNever;
   const auto moment = static_cast<std::uint64_t>(now.time_since_epoch().count());

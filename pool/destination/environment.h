@@ -23,7 +23,7 @@ using LoopId = std::uint8_t;
 enum class Protocol : std::uint8_t { h1, h2 };
 inline constexpr std::size_t kProtocols = 2;
 
-// The protocols that a borrower accepts, or that a dial may bring.
+// The protocols that a borrower accepts, or that a dial may result in.
 enum class ProtocolMask : std::uint8_t { any, h1_only, h2_only };
 constexpr bool accepts(ProtocolMask wanted, Protocol kind) {
   return wanted == ProtocolMask::any || (wanted == ProtocolMask::h1_only) == (kind == Protocol::h1);
@@ -37,12 +37,12 @@ class PooledConnection {
   // Both are read once, by dialed(). streams: the maximum number of leases (Destination::set_streams changes it).
   virtual Protocol protocol() const { return Protocol::h1; }
   virtual std::uint32_t streams() const { return 1; }
-  // The address that it leads to, read once, by dialed(); null: it has no part in the choice by address.
+  // Returns the address of its peer; read once, by dialed(). Null: it takes no part in the choice by address.
   virtual Endpoint* endpoint() const { return nullptr; }
-  // Called on the home loop right before the connection becomes idle; false: not provably clean, close it
-  // (peer_closed). Must check the socket while any readiness is unsettled. Called once for a session, by dialed():
-  // later it checks its socket itself and calls retire(); after it was idle it makes sure that its peer answers before
-  // it sends a request that must not be lost.
+  // Called on the home loop right before the connection becomes idle. Returns false if it is not provably clean; it is
+  // then closed (peer_closed). Must check the socket while any readiness is unsettled. Called once for a session, by
+  // dialed(): later the session checks its socket itself and calls retire(); after an idle period it verifies that its
+  // peer responds before it sends a request that must not be lost.
   virtual bool clean_for_reuse() = 0;
 };
 
@@ -52,8 +52,8 @@ class Environment {
   // given_up follows on the calling loop, which then already watches the connection as (index, generation) of the
   // reservation.
   virtual void dial(Destination& destination, Reservation reservation) = 0;
-  // The dial of this reservation is no longer needed. If TCP is not yet established, cancels it and passes the
-  // reservation to Destination::given_up, from inside or soon; otherwise continues. On the dialing loop. Optional.
+  // Cancels a dial that is no longer needed, if TCP is not yet established, and passes its reservation to
+  // Destination::given_up, from inside or soon; otherwise the dial continues. Called on the dialing loop. Optional.
   virtual void cancel_dial(Destination& destination, std::uint32_t index, std::uint32_t generation) {
     static_cast<void>(destination);
     static_cast<void>(index);
@@ -62,7 +62,7 @@ class Environment {
   // Carries `delivery` to loop `to` and calls its arrive(now) there (see pool/queue/delivery_queue.h). `to` may be the
   // calling loop: then later in this turn, never from inside. Any thread.
   virtual void deliver(LoopId to, Delivery& delivery) = 0;
-  // The size of a pool that follows the load changed. Called by Destination::sweep(), without the mutex. Optional.
+  // Reports a change of an automatic size. Called by Destination::sweep(), without the mutex. Optional.
   virtual void size_changed(Destination& destination, const SizeChange& change) {
     static_cast<void>(destination);
     static_cast<void>(change);
@@ -72,18 +72,18 @@ class Environment {
     static_cast<void>(destination);
     static_cast<void>(when);
   }
-  // A pause with an end is over. Called by Destination::sweep(), without the mutex. Optional.
+  // Reports that a pause with an end is over. Called by Destination::sweep(), without the mutex. Optional.
   virtual void pause_ended(Destination& destination) { static_cast<void>(destination); }
-  // The calling thread took `pooled` over from loop `from`: stops its readiness events there. Any thread.
+  // Stops the readiness events of `pooled` on loop `from`, from which the calling thread took it over. Any thread.
   virtual void detach(PooledConnection& pooled, LoopId from) = 0;
-  // `pooled` (entry index, generation) now belongs to the calling loop: watches it here. Returns false on failure (the
-  // caller closes it).
+  // Watches `pooled` (entry index, generation), which now belongs to the calling loop. Returns false on failure; the
+  // caller then closes it.
   virtual bool attach(PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) = 0;
   // Closes and destroys `pooled`, to which no entry refers any more. Any thread that owned the entry; includes
   // detach(). For a session: on its home loop, by a delivery, never from inside.
   virtual void dispose(PooledConnection* pooled, CloseCause cause) = 0;
   virtual LoopId here() const = 0;  // the calling loop
-  // The process's part of the seed of Strategy::random. Optional: two processes draw alike otherwise.
+  // Returns the process's part of the seed of Strategy::random. Optional: two processes draw alike otherwise.
   virtual std::uint64_t seed() const { return 0; }
 
  protected:

@@ -65,7 +65,7 @@ SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActio
   const Duration longest_accepted_idle = queue.longest_accepted_idle(kind);
   if (supply.held(kind) == 0 || longest_accepted_idle == Duration::max()) return nullptr;
   if (kind == Protocol::h2 && longest_accepted_idle != Duration::min())
-    return nullptr;  // it suits all that accept a session
+    return nullptr;  // it suits every waiter that accepts a session
   const auto unwanted = [&](const SlotEntry& entry) {
     const Instant since = entry.value.idle_since.get();
     return protocol_of(entry) == kind && now - since > longest_accepted_idle;

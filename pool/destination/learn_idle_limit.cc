@@ -8,7 +8,7 @@ namespace carpool::pool {
 static_assert(BorrowRequest::kOnlyNew == IdleLimitLearner::kOnlyNew);
 
 namespace {
-// The origin counts from the last bytes it received, which may be those of a health check.
+// Returns the idle time since the last bytes that the origin received, which may be those of a health check.
 Duration idle_time_at_origin(const Slot& slot, Instant now) {
   return now - std::max(slot.idle_since.get(), slot.alive_at.get());
 }
@@ -33,8 +33,8 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   return true;
 }
 
-// The origin closed a connection idle for `idle_for` after `served` requests. One that never served
-// is no evidence, nor is one that was reused several times and then closed at once: idleness was not the reason.
+// Learns that the origin closed a connection idle for `idle_for` after `served` requests. A connection that never
+// served is no evidence, nor is one that was reused several times and then closed at once: idleness was not the reason.
 void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, bool in_order,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;
@@ -48,25 +48,25 @@ void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std
   publish_effective_limit();
 }
 
-// The origin closed it while it was idle.
+// Learns from a connection that the origin closed while it was idle.
 void Destination::Impl::learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) {
   const std::uint32_t served = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
   learn_end(entry, idle_time_at_origin(entry.value, now), served, in_order, now);
 }
 
-// The origin closed it under a request, before the first response byte: the preceding idle time was too long.
+// Learns from a connection that the origin closed before the first response byte: the preceding idle time was too long.
 void Destination::Impl::learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) {
   const Held lock(mutex);
   learn_end(entry, idle_time_at_origin(entry.value, leased), served, true, now);
 }
 
-// The origin closed it right after the response: no idle time.
+// Learns from a connection that the origin closed right after the response: no idle time.
 void Destination::Impl::learn_close_after_response(const SlotEntry& entry, Instant now) {
   const Held lock(mutex);
   learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
 }
 
-// Counts an idle connection once, when first seen alive beyond doubt().
+// Counts an idle connection once, when it is first seen alive beyond doubt().
 void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
   const Duration idle_for = idle_time_at_origin(entry.value, now);
   if (served != 0 && idle_for > doubt && idle_for - (now - swept_at) <= doubt) keep_alive.survived(idle_for);

@@ -54,7 +54,8 @@ LoopId Lease::home() const {
   return EntryWord(entry_->word.load(std::memory_order_relaxed)).home();
 }
 
-// The common part of every end. An exclusive connection's home loop is the calling loop, whose counters are used.
+// Performs the part that all ways to end a lease share. An exclusive connection's home loop is the calling loop, whose
+// counters are used.
 Destination& Lease::leave(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;

@@ -27,40 +27,41 @@ class [[nodiscard]] Lease {
   PooledConnection* get() const { return pooled_; }
   Destination& destination() const { return *destination_; }
 
-  // Uses before this one; 0: this lease is the first user.
+  // Returns the number of uses before this one; 0: this lease is the first user.
   std::uint32_t uses_before() const { return uses_before_; }
   bool reused() const { return uses_before_ != 0; }
-  // Why the connection was opened.
+  // Returns the reason why the connection was opened.
   OpenCause opened() const { return opened_; }
-  // How long its borrower waited in the queue; zero if it was served at once.
+  // Returns the time that its borrower waited in the queue; zero if it was served at once.
   Duration waited() const { return waited_; }
-  // The entry's number in events and views.
+  // Returns the entry's number in events and views.
   std::uint32_t index() const { return index_; }
 
-  // The connection is clean: it is passed to the next waiter or becomes idle. An expired or used-up one (at `now`) is
-  // closed.
+  // Returns a clean connection: it is passed to the next waiter or becomes idle. A connection that is expired or used
+  // up at `now` is closed.
   void release(Instant now);
   void discard(CloseCause cause, Instant now);
-  // As release(), but counts as no use and does not interrupt the idle time. For leases of lease_idle().
+  // As release(), but does not count as a use and does not interrupt the idle time. For leases of lease_idle().
   void return_unused(Instant now);
-  // The origin closed it before the first response byte: its idle time is learned. Not for a session. discard() must
-  // follow.
+  // Reports that the origin closed the connection before the first response byte: its idle time is learned. Not for a
+  // session. discard() must follow.
   void note_no_response(Instant now);
-  // Keeps its slot but never returns to the pool (state `tunnel`); ends by discard(tunnel_ended). Borrow with
-  // want.tunnel, otherwise it may exceed max_tunnels.
+  // Keeps the slot, but the connection never returns to the pool (state `tunnel`) and ends by discard(tunnel_ended).
+  // Borrow with want.tunnel, otherwise the tunnel may exceed max_tunnels.
   void become_tunnel();
 
-  // The origin answered `took` after the lease began: for a size that follows the load.
+  // Reports a response `took` after the lease began, for an automatic size.
   void note_response(std::uint16_t status, Duration took);
 
-  // The loop of its connection: the borrower's own, unless it is a session.
+  // Returns the loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;
-  // The origin asked for a pause, and this lease is its trial: see Destination::cool_down().
+  // Returns true if the origin requested a pause and this lease is its trial: see Destination::cool_down().
   bool trial() const { return trial_ != 0; }
-  // The origin answered and asked for no other pause. Returns true if the pause ends with that.
+  // Reports that the origin responded and requested no other pause. Returns true if that ends the pause.
   bool pass_trial(Instant now);
-  // A lease of a session, which others share; it may be taken, released and discarded on any loop. release() returns
-  // one stream, also a failed one. discard() is for a failed connection: no new borrowers, closes with the last one.
+  // Returns true for a lease of a session, which others share; it may be taken, released and discarded on any loop.
+  // release() returns one stream, also a failed one. discard() is for a failed connection: no new borrowers, closes
+  // with the last one.
   bool shared() const { return shared_; }
 
  private:

@@ -19,7 +19,7 @@ std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry&
   return std::nullopt;
 }
 
-// The number of connections above a reduced cap.
+// Returns the number of connections above a reduced cap.
 std::uint32_t Destination::Impl::beyond_the_cap() const {
   return supply.alive() > pool.cap() ? supply.alive() - pool.cap() : 0;
 }
@@ -79,7 +79,7 @@ void Destination::Impl::shrink() {
 
 // ---- pause, drain, resume ----
 
-// A repeated order replaces the end; a drain stays one.
+// A repeated command replaces the end; a drain remains a drain.
 void Destination::Impl::pause(Instant now, Instant until, bool and_drain) {
   {
     const Held lock(mutex);

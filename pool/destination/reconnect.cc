@@ -41,7 +41,7 @@ void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
       record_dial(*entry, ProtocolMask::any, OpenCause::reconnect, actions, now);
       continue;
     }
-    // One after the other.
+    // One connection is replaced at a time.
     if (old == nullptr || pending.disposing() != 0 || supply.redials() != 0) return;
     const EntryWord word(old->word.load(std::memory_order_acquire));
     if (end_idle(*old, word, CloseCause::reconnect, actions)) ++replacement.closed_before;

@@ -34,7 +34,7 @@ void Rejection::arrive(Instant) {
   if (still) pool.deliver_rejection(meant, std::move(no));
 }
 
-// On the borrower's loop, at top level.
+// Must be called on the borrower's loop, at top level.
 void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();

@@ -29,14 +29,14 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     offer_slots();
     run_actions_and_serve(actions, now, OpenCause::all_busy);
     if (shares.limited()) serve_waiters(now);  // a share was released too; another idle connection may serve it
-    if (cools()) serve_waiters(now);           // of a trial: until now nothing was dialed for the next one
+    if (cools()) serve_waiters(now);           // the trial may be over: nothing was dialed for the next one
   } else {
     CARPOOL_ASSERT(pool.release(entry, used));  // published: must not be touched from here on
     after_idle(now);
   }
 }
 
-// An entry was published without the mutex: serves a borrower that was enqueued at that moment.
+// Serves a borrower that was enqueued while an entry was published without the mutex.
 void Destination::Impl::after_idle(Instant now) {
   offer_slots();
   if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // pairs with enqueue()
@@ -111,7 +111,7 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
     actions.callers_from = from;
     return;
   }
-  Grant& grant = pinned ? grants.take() : entry.value.grant;  // give_idle() made sure that there is one
+  Grant& grant = pinned ? grants.take() : entry.value.grant;  // give_idle() reserved one
   grant.entry = &entry;
   grant.borrower = &borrower;
   grant.ticket = borrower.ticket_;
@@ -128,7 +128,7 @@ constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct
 }  // namespace
 
 // Grants idle connections and spare streams to the waiters in order. A waiter that rejects a long-idle connection
-// leaves it to the next one; one that every waiter rejects pinned idle.
+// leaves it to the next one; a connection that every waiter rejects stays idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   // If no session serves a retry, none serves the older retries after it.
@@ -136,7 +136,7 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
     Borrower* replay = queue.first_replay(Protocol::h2);
     if (replay == nullptr || !give_idle(*replay, now, actions)) break;
   }
-  // By ProtocolMask: no idle time is this short.
+  // Indexed by ProtocolMask. The initial value is shorter than any idle time.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
   unsigned classes = ClassQuota::kMostClasses, in_vain = 0;
   while (Borrower* at = lends() ? queue.first_willing(refused, classes) : nullptr) {
@@ -144,7 +144,7 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
     const BorrowRequest& want = at->want_;
     const std::uint8_t share = share_of(want);
     if (!shares.acquire(share)) {
-      classes = share;  // nor is there one for a lower class
+      classes = share;  // no lower class has a share either
       continue;
     }
     const Duration most = want.max_idle;  // a grant invalidates `at`
@@ -179,7 +179,7 @@ void Destination::Impl::ask_for_quarantined(DeferredActions& actions, Instant no
     return ++looked_at == DeferredActions::kMostSteps;
   }));
   if (earliest == kNever && looked_at == DeferredActions::kMostSteps)
-    earliest = now;  // entries that were not examined: at the latest
+    earliest = now;  // entries that were not examined end their quarantine by then
   if (earliest != kNever) wake_after_quarantine(earliest, now, actions);
 }
 

@@ -16,9 +16,9 @@ struct Replacement {
   std::uint32_t searched = 0;       // blocks without one since the last that was found
 
   bool in_progress() const { return marked != 0 || to_dial != 0; }
-  // Another reconnect() begins. Marked connections stay marked.
+  // Starts another reconnect(). Marked connections stay marked.
   void restart() { to_dial = closed_before = to_close = searched = 0; }
-  // No marked connection is idle any more: successors are dialed only for those that were closed.
+  // Called when no marked connection is idle any more: successors are dialed only for those that were closed.
   void dial_closed_only() { to_dial = std::min(to_dial, closed_before); }
 };
 

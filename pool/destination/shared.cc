@@ -124,8 +124,8 @@ void Destination::Impl::dispose_session(SlotEntry& entry, Instant now) {
 
 // ---- dials ----
 
-// Returns true if it is idle. A session that broke before its first use is a failed dial: otherwise waiters would
-// redial forever.
+// Returns true if the session is idle. A session that broke before its first use is a failed dial: otherwise waiters
+// would redial forever.
 bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexing, bool clean,
                                        DeferredActions& actions, Instant now) {
   entry.value.dispose_message.entry = &entry;
@@ -162,8 +162,8 @@ constexpr std::uint32_t nearly_full(std::uint32_t most) {
 }
 }  // namespace
 
-// A borrower of this loop got a stream. Dials ahead if this loop has no session of its own or spare
-// streams run out.
+// Called when a borrower of this loop got a stream. Dials ahead if this loop has no session of its own or spare streams
+// run out.
 void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId here, Instant now) {
   const bool lonely = word.home() != here && count(here).sessions.load(std::memory_order_relaxed) == 0;
   const bool filling = word.users() == nearly_full(most);
@@ -177,7 +177,7 @@ void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId h
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
-// Dials without a waiter if there is a place and no reason against it.
+// Dials without a waiter if a place is free and no limit or failure forbids it.
 void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) {
   if (stopped() || paused() || supply.expected() == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
   const bool lonely =

@@ -4,7 +4,7 @@
 
 namespace carpool::pool {
 
-// Reads what a search reads. Throws std::bad_alloc.
+// Examines the listed entries, as a search does. Throws std::bad_alloc.
 std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) const {
   std::vector<IdleConnection> all;
   all.reserve(pool.in_use());
@@ -18,8 +18,8 @@ std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) con
   return all;
 }
 
-// actions.more: there may be others. One pass suffices: a connection that becomes idle behind the
-// cursor was released after the flag was set, so release() closes it.
+// Closes idle connections; actions.more: others may be left. One pass suffices: a connection that becomes idle behind
+// the cursor was released after the flag was set, so release() closes it.
 void Destination::Impl::end_some_idle(CloseCause cause, DeferredActions& actions) {
   static_cast<void>(pool.find_idle(0, [&](SlotEntry& entry) {
     mutex.assert_held();
@@ -55,7 +55,7 @@ void Destination::Impl::refuse_all(const Fault& fault) {
   }
 }
 
-// Sessions admit no new borrower and close with their last one.
+// Drains the sessions: each admits no new borrower and closes with its last one.
 void Destination::Impl::drain_sessions(CloseCause cause) {
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     mutex.assert_held();

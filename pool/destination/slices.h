@@ -25,8 +25,8 @@ void Destination::Impl::in_slices(Step&& step) {
   }
 }
 
-// Closes the longest-idle connections while surplus(), called under the mutex, returns true. Without memory: in any
-// order.
+// Closes the longest-idle connections while surplus(), called under the mutex, returns true. If memory is exhausted,
+// the order is arbitrary.
 template <class Surplus>
 void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) {
   std::vector<IdleConnection> all;

@@ -57,7 +57,7 @@ struct Slot {
   std::atomic<bool> idle_probe{false};  // left to the origin at the effective idle limit; relaxed, as the times
   std::atomic<bool> tunnel{false};
   std::atomic<OpenCause> opened{OpenCause::first};
-  // Written before the word publishes the connection; a search that reads an old one makes one choice by it.
+  // Written before the word publishes the connection; a search that reads an old value makes one choice by it.
   std::atomic<Endpoint*> endpoint{nullptr};
 
   Time opened_at;
@@ -86,7 +86,7 @@ struct Slot {
 
 using SlotEntry = Entry<Slot>;
 
-// Exactly the sessions are pinned to their home loop.
+// Sessions, and only they, are pinned to their home loop.
 inline Protocol protocol_of(const SlotEntry& entry) {
   return entry.multiplexing().pinned ? Protocol::h2 : Protocol::h1;
 }

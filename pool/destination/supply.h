@@ -1,5 +1,6 @@
-// Supply: counts what serves the waiters of a destination: dials in progress, connections that admit borrowers, and
-// sessions that drain. The counters depend on each other: only the verbs below change them, and each ends in check().
+// Supply: counts the resources that serve the waiters of a destination: dials in progress, connections that admit
+// borrowers, and sessions that drain. The counters depend on each other: only the functions below change them, and each
+// ends in check().
 //
 //   dial_begun -> opened -> [drained] -> closed
 //              -> dial_failed

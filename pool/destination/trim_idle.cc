@@ -1,7 +1,7 @@
 // Trimming: with round_robin or random, or several addresses, every connection is used now and then, so none reaches
-// idle_timeout even if few would do. Once per idle_timeout the number needed for the load of that period is computed
-// (pool/policy/sizing.h: Little's law and Erlang's C, at least the concurrent leases, and one for each address) and the
-// surplus is closed.
+// idle_timeout even if few would suffice. Once per idle_timeout the number needed for the load of that period is
+// computed (pool/policy/sizing.h: Little's law and Erlang's C, at least the concurrent leases, and one for each
+// address) and the surplus is closed.
 #include <algorithm>
 #include <new>
 
@@ -10,7 +10,8 @@
 
 namespace carpool::pool {
 
-// Returns nullopt if it is not due or there is too little data. Reads many borrows, so the mutex is not held meanwhile.
+// Returns nullopt if trimming is not due or there is too little data. Reads many borrows, so the mutex is not held
+// meanwhile.
 std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const Duration window = live.idle_timeout();
   const Strategy strategy = live.strategy();
@@ -42,8 +43,8 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
   return std::max({erlang_size(*load), load->busy_most, endpoints.count()});
 }
 
-// Connections that never served were opened for future load. Sessions close only by idle_timeout: their number does not
-// follow from leases.
+// Spares connections that never served: they were opened for future load. Sessions close only by idle_timeout: their
+// number does not follow from leases.
 void Destination::Impl::trim(std::uint32_t need) {
   end_longest_idle(CloseCause::surplus, true, [&] {
     mutex.assert_held();
@@ -52,7 +53,7 @@ void Destination::Impl::trim(std::uint32_t need) {
   });
 }
 
-// The number of idle connections that min_idle does not keep.
+// Returns the number of idle connections that min_idle does not keep.
 std::uint32_t Destination::Impl::above_min_idle() const {
   if (!keeps_idle()) return 0;  // idle_timeout applies to all: see reusability_for()
   std::uint32_t idle = pending.inspecting();

@@ -19,7 +19,7 @@ std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Insta
   return begun;
 }
 
-// Stays within both caps. Returns the number of dials started.
+// Dials up to `count` connections within both caps. Returns the number of dials started.
 std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions,
                                             Instant now) {
   for (std::uint32_t begun = 0; begun < count; ++begun) {
@@ -39,7 +39,7 @@ void Destination::Impl::keep_min_idle(DeferredActions& actions, Instant now) {
   if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
 }
 
-// The number of idle connections missing for min_idle at this moment.
+// Returns the number of idle connections missing for min_idle at this moment.
 std::uint32_t Destination::Impl::lacking_idle() const {
   if (ready_wanted.load(std::memory_order_relaxed) == 0) return 0;
   return lacking_idle(UINT32_MAX).value_or(0);
@@ -57,7 +57,7 @@ std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most)
   return looked_at == most ? std::nullopt : std::optional(wanted - ready);
 }
 
-// The same between two sweeps, with a bounded search.
+// Returns the same between two sweeps, with a bounded search.
 std::uint32_t Destination::Impl::lacking_idle_now() const {
   if (limits.min_idle == 0) return 0;
   return lacking_idle(DeferredActions::kMostSteps).value_or(lacking_seen);

@@ -1,4 +1,4 @@
-// The recount of the directory: its lists against each other, and the budget against every destination.
+// Directory::audit(): compares the directory's lists with each other, and the budget with every destination.
 #include "pool/directory/directory.h"
 
 namespace carpool::pool {

@@ -34,14 +34,14 @@ class DestinationTable {
   // Iterates in order of creation from number 0, which is advanced. Returns null at the end.
   Destination* next(std::uint64_t& number) const;
 
-  // Returns the least recently used unlisted one and moves it to the end as if used `now`. Null: there is none, or too
-  // many were used since they were last seen.
+  // Returns the least recently used unlisted destination and moves it to the end as if used `now`. Returns null if
+  // there is none, or if too many were used since they were last seen.
   Destination* least_recent(Instant now);
-  // The destination ended and is no origin's any more, but stays listed until take().
+  // Marks a destination that ended: it serves no origin any more, but stays listed until take().
   void mark_leaving(const Destination& destination);
   std::unique_ptr<Destination> take(const Destination& destination);
 
-  // Recounts.
+  // Compares the lists with each other.
   void audit(AuditReport& report) const;
 
  private:

@@ -34,7 +34,7 @@ Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, I
   }
 }
 
-// Configured origins always have a place: theirs are kept.
+// Returns true if a place is free. Configured origins always have one: their places are reserved.
 bool Directory::has_place(Listing listing) const {
   return listing == Listing::configured || table_.unlisted() < max_origins_ - std::min(kept_, max_origins_);
 }
@@ -134,7 +134,7 @@ bool Directory::make_room(Instant now) {
     Destination* candidate = nullptr;
     {
       const Held lock(mutex_);
-      // Those that leave still have their memory: a burst of names must not double it.
+      // Destinations that leave still occupy memory: a burst of names must not double it.
       if (table_.leaving() + retired_.size() >= std::max(kLeastLeaving, max_origins_ / 2)) return false;
       candidate = table_.least_recent(now);
     }

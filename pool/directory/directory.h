@@ -37,17 +37,17 @@ class Directory final {
   // Unlisted destinations share the places of max_origins that are not reserved for configured origins, used or not.
   Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now(),
                           Listing listing = Listing::unlisted) EXCLUDES(mutex_);
-  // Sets the number of places kept for configured origins, and which origin `destination` counts as.
+  // Sets the number of places kept for configured origins, and whether `destination` counts as configured.
   void keep_places(std::uint32_t configured) EXCLUDES(mutex_);
   void set_listing(const Destination& destination, Listing listing) EXCLUDES(mutex_);
-  // Retires the least recently used unlisted one whose pool is idle, to make a place for another origin. Returns true
-  // if one was retired. Must be called on a loop, without a destination's mutex: the budget slots it frees may start a
-  // dial.
+  // Retires the least recently used unlisted destination whose pool is idle, to make a place for another origin.
+  // Returns true if one was retired. Must be called on a loop, without a destination's mutex: the budget slots that it
+  // frees may start a dial.
   bool make_room(Instant now) EXCLUDES(mutex_);
   Destination* find(const Origin& origin) const EXCLUDES(mutex_);  // null: none yet
 
   // Removes the destinations for which `wanted` returns false and reclaim(now, unused) succeeds; they stay in memory.
-  // None during an iteration over the pools: their totals move to reclaimed().
+  // Removes none during an iteration over the pools. The removed destinations' totals move to reclaimed().
   template <class Wanted>
   std::vector<Destination*> unlink_idle(Instant now, Duration unused, Wanted wanted) {
     std::vector<Destination*> retired;
@@ -63,11 +63,11 @@ class Directory final {
     return retired;
   }
   void forget_starved(const std::vector<Destination*>& retired);
-  // Destroys them. Returns false during an iteration over the pools: retry later.
+  // Destroys the destinations. Returns false during an iteration over the pools: retry later.
   bool destroy(const std::vector<Destination*>& retired) EXCLUDES(mutex_);
-  // Held during an iteration over the pools by a thread that is no loop.
+  // Returns a lock that a thread other than a loop holds during an iteration over the pools.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(visiting_mutex_); }
-  // The totals of all retired destinations, so that sums never decrease.
+  // Returns the totals of all retired destinations, so that sums never decrease.
   Destination::Snapshot reclaimed() const EXCLUDES(mutex_);
   std::uint64_t reclaimed_count() const EXCLUDES(mutex_);
   std::uint64_t evicted_count() const EXCLUDES(mutex_);  // those retired by make_room()
@@ -82,7 +82,7 @@ class Directory final {
 
   std::uint32_t connections() const { return budget_.taken(); }
   std::uint32_t starved() const { return budget_.starved(); }  // destinations waiting for a slot of the budget
-  // Recounts, while no call into the pool is in progress on any thread.
+  // Recounts. No call into the pool may be in progress on any thread.
   AuditReport audit() const EXCLUDES(mutex_);
   std::size_t size() const EXCLUDES(mutex_);
   std::vector<Destination*> all() const EXCLUDES(mutex_);  // in order of creation

@@ -74,7 +74,7 @@ std::string closed_idle(const Pronouns& of, const Destination::Snapshot& s, cons
          " after which the origin closes " + of.them + ", or idle_timeout";
 }
 
-// The predicate of a closing that an operator, a setting or the end of the program caused.
+// Returns the predicate of connections that an operator, a setting or the end of the program closed.
 std::string why_ordered(CloseCause cause, const Pronouns& of) {
   switch (cause) {
     case CloseCause::drained:
@@ -90,7 +90,7 @@ std::string why_ordered(CloseCause cause, const Pronouns& of) {
   }
 }
 
-// The predicate after "they" or "it".
+// Returns the predicate after "they" or "it".
 std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case CloseCause::expired:

@@ -1,5 +1,5 @@
-// explain(): describes a pool's ledger in plain sentences: why its connections were opened and closed, and what
-// follows, with the figures. A pure function of the snapshot.
+// explain(): describes a pool's ledger in plain sentences: why its connections were opened and closed, and the
+// consequences, with the figures. A pure function of the snapshot.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Circumstances {
   std::uint32_t min_idle = 0;
 };
 
-// One sentence each, the most important first; never empty.
+// Returns one sentence per element, the most important first; never empty.
 std::vector<std::string> explain(const Destination::Snapshot& snapshot, const Circumstances& circumstances);
 
 }  // namespace carpool::pool

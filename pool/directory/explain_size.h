@@ -9,9 +9,9 @@
 
 namespace carpool::pool {
 
-// "48 requests waited too long for a connection …": the evidence of one change.
+// Returns the evidence of one change: "48 requests waited too long for a connection …".
 std::string why_resized(const SizeChange& change);
-// Adds its bounds, the number of changes, and the last ones with their reasons.
+// Adds sentences with the bounds, the number of changes, and the last changes with their reasons.
 void explain_size(const AutoSizeSnapshot& size, std::vector<std::string>& lines);
 
 }  // namespace carpool::pool

@@ -9,9 +9,9 @@
 
 namespace carpool::pool::phrases {
 
-// "1 borrow", "2 borrows".
+// Returns "1 borrow", "2 borrows".
 std::string number(std::uint64_t count, std::string_view one, std::string_view many);
-// "20 ms", "1.5 s".
+// Returns "20 ms", "1.5 s".
 std::string time(Duration duration);
 
 }  // namespace carpool::pool::phrases

@@ -1,6 +1,6 @@
-// plan_replay(): when each recorded borrow arrives if the pool has another size. A client that sends its
-// next request directly after a response sends it earlier if the response is earlier: such a borrow follows its
-// predecessor. Every other one is independent and arrives at its recorded time.
+// plan_replay(): plans when each recorded borrow arrives if the pool has another size. A client that sends its next
+// request directly after a response sends it earlier if the response is earlier: such a borrow follows its predecessor.
+// Every other borrow is independent and arrives at its recorded time.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct ReplayStep {
   Duration gap{};             // from that end to its arrival
 };
 
-// A client that is slower than this does something else in between.
+// A client with a longer gap does not send its request because of the response.
 inline constexpr Duration kPromptClient = std::chrono::milliseconds(3);
 
 // Returns the borrows in order of arrival.

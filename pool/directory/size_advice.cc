@@ -15,7 +15,7 @@ class Trial {
  public:
   Trial(const Workload& load, const Limits& limits, Duration wait_timeout, Duration target)
       : load_(load), limits_(limits), wait_timeout_(wait_timeout), target_(target) {
-    load_.warm = true;  // the record begins somewhere in the pool's life: its first borrows need no dials
+    load_.warm = true;  // the record begins while the pool is in use: its first borrows need no dials
   }
 
   SimulationResult with(std::uint32_t size, std::uint32_t min_idle) const {
@@ -25,8 +25,8 @@ class Trial {
     return simulate(load_, limits, wait_timeout_);
   }
 
-  // Waits for dials do not end with more connections: a size is sufficient if it is as good as the largest. The next
-  // hour may differ from the record: half of the hundredth that may wait longer is a margin.
+  // More connections do not avoid waits for dials: a size is sufficient if it is as good as the largest. The load may
+  // differ from the record: half of the hundredth that may wait longer is a margin.
   bool sufficient(const SimulationResult& outcome, Duration best) const {
     return outcome.refused + outcome.timed_out == 0 && outcome.p995_wait <= std::max(target_, best);
   }
@@ -71,7 +71,7 @@ std::uint32_t connections_for(std::uint32_t borrows, std::uint32_t streams) {
   return std::max(1U, (borrows + streams - 1) / std::max(1U, streams));
 }
 
-// The sizes that consecutive parts of the record require.
+// Returns the sizes that consecutive parts of the record require.
 std::pair<std::uint32_t, std::uint32_t> range_of(const Workload& load, const Limits& limits, Duration wait_timeout,
                                                  const SizeAdvice& advice, std::uint32_t largest) {
   std::pair<std::uint32_t, std::uint32_t> range{advice.size, advice.size};
@@ -103,7 +103,7 @@ std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits
   advice.load = *measured;
   advice.target = target.value_or(usual_target(*measured));
   const Trial trial(load, limits, wait_timeout, advice.target);
-  // As many as were ever asked for at once serve everything without a queue.
+  // With as many connections as there ever were borrows at once, none waits in the queue.
   const std::uint32_t largest = connections_for(advice.load.asked_most, load.streams);
   advice.size = trial.smallest(largest, limits.min_idle);
   advice.expected = trial.with(advice.size, limits.min_idle);

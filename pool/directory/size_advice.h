@@ -1,6 +1,6 @@
 // advise_size(): the smallest pool with which 99 of 100 borrows wait no longer than a stated time. Replays the recorded
-// borrows on pools of other sizes (what_if.h), so bursts, slow origins and clients that ask again at once count as they
-// came. Some ten replays; tens of milliseconds of CPU for thousands of borrows.
+// borrows on pools of other sizes (what_if.h), so that bursts, slow origins and clients that send their next request at
+// once are included. Takes some ten replays: tens of milliseconds of CPU for thousands of borrows.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct SizeAdvice {
   Duration target{};           // the wait that 99 of 100 borrows shall not exceed
   std::uint32_t size = 0;      // connections
   std::uint32_t min_idle = 0;  // needed where waits for dials exceed the target
-  // The evidence is cut into parts with as many borrows each; the sizes that single parts require. Equal to `size` if
-  // the sample is too small to be cut.
+  // The sizes that parts of the record, with equal numbers of borrows, require. Equal to `size` if the record is too
+  // short to be divided.
   std::uint32_t least = 0, most = 0;
   bool met = false;           // false: the target is not met by any size; dials or refusals remain
   SimulationResult expected;  // with `size` and `min_idle`

@@ -31,7 +31,7 @@ struct FakeConnection final : PooledConnection {
   const std::uint32_t streams_;
 };
 
-// The size is what a replay is asked about.
+// A replay evaluates one size.
 Limits of_fixed_size(Limits limits) {
   limits.min_size = limits.max_size = 0;
   return limits;
@@ -76,7 +76,7 @@ struct Event {
   bool operator<(const Event& other) const { return std::tie(other.when, other.order) < std::tie(when, order); }
 };
 
-// The environment of one destination, and the clock.
+// The environment of one destination, with a virtual clock.
 class Simulation final : public Environment {
  public:
   Simulation(const Workload& load, const Limits& limits, Duration wait_timeout)
@@ -217,7 +217,7 @@ void Simulation::end_dial() {
   plan_close(id, 0);
 }
 
-// The connection may be idle from now on; a use of it makes the plan void.
+// Plans the origin's close of a connection that may be idle from now on; a use of it makes the plan void.
 void Simulation::plan_close(std::uint64_t id, std::uint64_t rest) {
   if (!load_.origin_closes_after || wires_.count(id) == 0) return;
   events_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
@@ -280,7 +280,7 @@ SimulationResult Simulation::play() {
   return outcome_;
 }
 
-// The last borrower finished: what is in progress ends, nothing new starts.
+// Called when the last borrower finished: work in progress ends, nothing new starts.
 void Simulation::finish() {
   over_ = true;
   summarize();

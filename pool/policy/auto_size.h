@@ -1,4 +1,4 @@
-// AutoSize: the measurements of a destination whose size follows the load, and what is decided by them.
+// AutoSize: the measurements of a destination whose size follows the load, and the decisions based on them.
 #pragma once
 
 #include <atomic>
@@ -33,14 +33,14 @@ struct AutoSize {
     return all;
   }
 
-  // A request needs a connection that only the size forbids. turned_away: it found the wait queue full too.
+  // Notes a request that needs a connection which only the size forbids. turned_away: the wait queue was full, too.
   void note_at_size() { seen.at_size = true; }
   void note_turned_away() {
     seen.at_size = true;
     ++seen.late;
   }
 
-  // A request waited for a connection. On its loop.
+  // Notes that a request waited for a connection. Must be called on its loop.
   void note_wait(unsigned loop, Duration waited) {
     if (waited > Duration(tolerable_wait.load(std::memory_order_relaxed))) times[loop].late();
   }

@@ -49,7 +49,7 @@ class BorrowHistory {
     slot.when.store(packed(arrived, caller), std::memory_order_release);
   }
 
-  // Any thread; unordered. Skips a slot that is being written.
+  // Appends the recorded borrows, unordered. May be called on any thread. Skips a slot that is being written.
   void read(std::vector<BorrowRecord>& into) const {
     for (const auto& chunk : chunks_) {
       const Slot* slots = chunk.load(std::memory_order_acquire);  // pairs with at()
@@ -76,7 +76,7 @@ class BorrowHistory {
   static Instant arrival(std::uint64_t when) {
     return Instant(std::chrono::microseconds(static_cast<std::int64_t>(when >> 16)));
   }
-  // At the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
+  // Called at the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
   void turn_over(Instant now) {
     const Instant first = arrival(at(0)->when.load(std::memory_order_relaxed));  // this thread's
     if (size_ < kMost && now - first < kSpan) {

@@ -30,7 +30,7 @@ class CircuitBreaker {
     if (established || now < known_until_) return kNoLimit;
     return dials < kAtOnce ? kAtOnce - dials : 0;
   }
-  // After a failed dial: when the next one may start; kNever: when a dial in progress ends.
+  // Returns when the next dial may start after a failed one; kNever: when a dial in progress ends.
   Instant opens_at(std::uint32_t dials) const {
     if (dials == 0) return spent_until_ - (kAtOnce - 1) * kRecoveryInterval;
     return dials < kAtOnce ? began_ + kProbeInterval : kNever;

@@ -1,6 +1,6 @@
-// CoolDown: the origin answered 429 or 503 with Retry-After: nothing is lent until then. After that one lease, the
-// trial, is lent before all others: its response ends the pause or renews it. Without a response, or if none arrives in
-// kTrialTime, the next lease is a trial too; the response to any of them counts.
+// CoolDown: the pause after a response 429 or 503 with Retry-After. Nothing is lent until its end. After that one
+// lease, the trial, is lent before all others: its response ends the pause or renews it. Without a response, or if none
+// arrives in kTrialTime, the next lease is a trial too; the response to any of them counts.
 //
 //   off -> cooling -> trial_due <-> trial_out -> off
 //             ^-----------+------------+
@@ -27,8 +27,8 @@ class CoolDown {
   Instant until() const { return until_; }
   std::uint16_t status() const { return status_; }
 
-  // The origin asked for a pause. Returns true if nothing was held, or if the pause is renewed; false: responses to
-  // requests that were on their way move its end, never to an earlier time.
+  // Begins or renews the pause. Returns true if it does; false: a pause is in progress, and the response to a request
+  // that was in flight moves its end, never to an earlier time.
   bool begin(Instant now, Instant until, std::uint16_t status) {
     const bool held = phase_ == Phase::cooling;
     if (!active()) since_ = now;
@@ -38,16 +38,17 @@ class CoolDown {
     phase_ = Phase::cooling;
     return !held;
   }
-  // The time of a trial is counted from the first look() after it began: until then nothing waits for its end.
+  // Updates the phase. The time of a trial counts from the first look() after its begin: until then nothing waits for
+  // it.
   void look(Instant now) {
     if (phase_ == Phase::cooling && now >= until_) phase_ = Phase::trial_due;
     if (phase_ != Phase::trial_out) return;
     if (trial_ends_ == kNever) trial_ends_ = now + kTrialTime;
     if (now >= trial_ends_) phase_ = Phase::trial_due;
   }
-  // When look() has the next change to make without a call from outside; kNever: none.
+  // Returns when look() has the next change to make without a call from outside; kNever: none.
   Instant next() const { return phase_ == Phase::cooling ? until_ : phase_ == Phase::trial_out ? trial_ends_ : kNever; }
-  // Only while trial_due(). Returns its number, never 0.
+  // Begins a trial; must be called only while trial_due(). Returns its number, never 0.
   std::uint32_t begin_trial() {
     phase_ = Phase::trial_out;
     trial_ends_ = kNever;
@@ -55,14 +56,15 @@ class CoolDown {
     ++trials_;
     return last_;
   }
-  // The lease of this trial ended without a response.
+  // Called when the lease of this trial ended without a response.
   void trial_over(std::uint32_t trial) {
     if (phase_ == Phase::trial_out && trial == last_) phase_ = Phase::trial_due;
   }
-  // The origin answered a trial of this pause, and did not ask for another one. Returns true if that ends the pause.
+  // Called when the origin responded to a trial of this pause and requested no other pause. Returns true if that ends
+  // the pause.
   bool passed(std::uint32_t trial) {
     if (phase_ != Phase::trial_out && phase_ != Phase::trial_due) return false;
-    if (last_ - trial >= trials_) return false;  // of a pause before
+    if (last_ - trial >= trials_) return false;  // of an earlier pause
     phase_ = Phase::off;
     return true;
   }

@@ -1,5 +1,5 @@
 // Endpoint, Endpoints: the addresses behind one origin as its pool sees them: how much each is used and how fast it
-// answers. With two of them or more, requests go to the less loaded of two random ones (Mitzenmacher's power of two
+// responds. With two of them or more, requests go to the less loaded of two random ones (Mitzenmacher's power of two
 // choices) instead of the connection that the strategy would choose.
 //
 // All orders are relaxed: counts and hints that publish nothing. A choice on an old value is not the best one, but many
@@ -14,7 +14,7 @@
 
 namespace carpool::pool {
 
-// One address. It outlives every connection to it, and its memory the pool: a search may read it at any time.
+// One address. It outlives every connection to it, and its memory outlives the pool: a search may read it at any time.
 class Endpoint {
  public:
   static constexpr std::uint32_t kWhole = 1U << 16;
@@ -40,9 +40,9 @@ class Endpoint {
     const Duration::rep change = sample > old ? (std::min(sample, 2 * old) - old) / 32 : (sample - old) / 8;
     response_time_.store(old == 0 ? sample : std::max<Duration::rep>(1, old + change), std::memory_order_relaxed);
   }
-  // New at `when`, or back: its share grows from there. Instant{}: it has its whole share.
+  // Starts a new or recovered address at `when`: its share grows from then on. Instant{}: it has its whole share.
   void begin(Instant when) { began_.store(when.time_since_epoch().count(), std::memory_order_relaxed); }
-  // The memory serves another address.
+  // Resets the object, whose memory serves another address.
   void renew() {
     picks_.store(0, std::memory_order_relaxed);
     lent_.store(0, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ class Endpoint {
   std::uint64_t lent_in_all() const { return lent_.load(std::memory_order_relaxed); }
   Duration response_time() const { return Duration(response_time_.load(std::memory_order_relaxed)); }  // zero: unknown
 
-  // Returns the one that gets the next request. `drawn`: a random number below kWhole.
+  // Returns the endpoint that gets the next request. `drawn`: a random number below kWhole.
   static Endpoint& choose(Endpoint& one, Endpoint& other, Duration slow_start, Instant now, std::uint32_t drawn) {
     Endpoint& best = other.before(one) ? other : one;
     Endpoint& rest = &best == &one ? other : one;
@@ -63,8 +63,8 @@ class Endpoint {
     best.passed_over();
     return rest;
   }
-  // The part of its turns, of kWhole, in which it is used: less for an address that is more than twice as slow as the
-  // other one plus kUnnoticed, or new; never zero, so that a change is detected.
+  // Returns the part of its turns, of kWhole, in which the address is used: less for an address that is more than twice
+  // as slow as the other one plus kUnnoticed, or new; never zero, so that a change is detected.
   std::uint32_t share_beside(const Endpoint& other, Duration slow_start, Instant now) const {
     double share = 1;
     const Duration mine = response_time(), theirs = other.response_time(), allowed = 2 * theirs + kUnnoticed;
@@ -97,7 +97,7 @@ class Endpoint {
   std::atomic<Duration::rep> response_time_{0}, began_{0};
 };
 
-// The state of all of them, written by the owner of the addresses and read by each borrow.
+// The state of all addresses, written by their owner and read by each borrow.
 class Endpoints {
  public:
   // even: nothing is missing. lacking: one has no connection. uneven: one has at least two fewer than another.
@@ -114,7 +114,7 @@ class Endpoints {
   Balance balance() const { return balance_.load(std::memory_order_relaxed); }
   Duration slow_start() const { return Duration(slow_start_.load(std::memory_order_relaxed)); }
 
-  // The pool is full, and a connection to an address that has too many should make room for another address.
+  // Called when the pool is full: a connection to an address that has too many should make room for another address.
   void ask_for_place() {
     if (balance() == Balance::uneven && !wants_place()) wants_place_.store(true, std::memory_order_relaxed);
   }

@@ -39,16 +39,16 @@ class IdleLimitLearner {
   static constexpr Duration kAtOnce = std::chrono::milliseconds(2);
   static constexpr std::uint32_t kKeptAlive = 4;
 
-  // The origin closed a connection idle for `idle_for`, in order or under a request; `left`: retire() had left it to
-  // the origin.
+  // Notes that the origin closed a connection idle for `idle_for`, in order or under a request; `left`: retire() had
+  // left it to the origin.
   void closed_by_origin(Duration idle_for, bool left, Instant now);
-  // The origin reset an idle connection: lowers the trust; not a sample of the limit.
+  // Notes that the origin reset an idle connection: lowers the trust; not a sample of the limit.
   void broken_off(Duration idle_for, Instant now);
-  // A connection left to the origin reached carpool's own idle timeout alive.
+  // Notes that a connection left to the origin reached carpool's own idle timeout alive.
   void outlived(Duration idle_for);
-  // A connection idle for `idle_for` was seen alive. Only values beyond doubt() count, once per connection.
+  // Notes that a connection idle for `idle_for` was alive. Only values beyond doubt() count, once per connection.
   void survived(Duration idle_for);
-  // The hint of a connection's first response; nullopt if it had none.
+  // Notes the hint of a connection's first response; nullopt if it had none.
   void hint(std::optional<Duration> timeout);
   // Restores the limit learned by another process, which is kept until our own samples agree on another.
   void restore(Duration limit);
@@ -57,16 +57,16 @@ class IdleLimitLearner {
   // Returns false if this connection, idle for the effective limit, is to be left to the origin.
   bool retire() { return ++retirements_ % kLeaveEvery != 0; }
 
-  // The learned idle timeout; nullopt: not known yet.
+  // Returns the learned idle timeout; nullopt: not known yet.
   std::optional<Duration> limit() const { return limit_; }
-  // Connections idle for longer are retired; Duration::max() if nothing is known.
+  // Returns the idle time after which connections are retired; Duration::max() if it is unknown.
   Duration effective_limit() const { return limit_ ? before(std::max(*limit_, kFloor)) : Duration::max(); }
-  // The longest idle time acceptable for a non-idempotent request. Duration::max(): any; kOnlyNew: only a connection
-  // that has never served.
+  // Returns the longest idle time acceptable for a non-idempotent request. Duration::max(): any; kOnlyNew: only a
+  // connection that has never served.
   static constexpr Duration kOnlyNew{-1};
   Duration trust() const;
-  // A connection that survives longer refutes the shortest idle time at which the origin closed one; Duration::max():
-  // none.
+  // Returns the idle time beyond which a surviving connection refutes the shortest idle time at which the origin closed
+  // one; Duration::max(): no close to refute.
   Duration doubt() const;
   std::size_t samples() const { return count_; }
 

@@ -32,7 +32,7 @@ struct Limits {
   Strategy strategy = Strategy::first;
   bool maximize = false;     // dial up to size even if an idle connection is available
   Duration quarantine{};     // minimum idle time between a release and the next borrow
-  Duration max_cool_down{};  // the longest pause that the origin may ask for; zero: none is made
+  Duration max_cool_down{};  // longest pause that the origin may request; zero: none is made
   Evict evict = Evict::last_use;
   std::uint8_t classes = 0;  // priority classes, at most ClassQuota::kMostClasses; fewer than 2: none
 

@@ -1,5 +1,5 @@
-// ResponseTimes: what one loop counts of an origin's responses and of waits, for SizeController. One writer, any number
-// of readers at any time. Times are in buckets whose width is a sixteenth of their value.
+// ResponseTimes: one loop's counts of an origin's responses and of waits, for SizeController. One writer, any number of
+// readers at any time. Times are in buckets whose width is a sixteenth of their value.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace carpool::pool {
 
-// The counts of all loops; the difference of two is what was counted in between.
+// The counts of all loops; the difference of two is the count in between.
 struct ResponseCounts {
-  static constexpr std::size_t kParts = 16, kBuckets = kParts * 24;  // up to 67 s; longer ones are in the last
+  static constexpr std::size_t kParts = 16, kBuckets = kParts * 24;  // up to 134 s; longer ones are in the last
 
   std::array<std::uint32_t, kBuckets> times{};
   std::uint32_t refused = 0, late = 0;
@@ -28,7 +28,7 @@ struct ResponseCounts {
     const auto octave = static_cast<unsigned>(std::bit_width(value)) - 1;  // 4 at least
     return (octave - 3) * kParts + (value >> (octave - 4)) % kParts;
   }
-  // The middle of the bucket.
+  // Returns the middle of the bucket.
   static Duration time_of(std::size_t bucket) {
     if (bucket < kParts) return std::chrono::microseconds(bucket);
     const std::size_t octave = bucket / kParts + 3;
@@ -49,7 +49,7 @@ struct ResponseCounts {
     for (const std::uint32_t count : times) sum += count;
     return sum;
   }
-  // Zero without responses.
+  // Returns zero without responses.
   Duration median() const {
     const std::uint64_t all = responses();
     std::uint64_t below = 0;
@@ -67,7 +67,7 @@ class ResponseTimes {
   ResponseTimes(const ResponseTimes&) = delete;
   ResponseTimes& operator=(const ResponseTimes&) = delete;
 
-  // On the loop's thread.
+  // Must be called on the loop's thread.
   void answered(Duration time) { add(times_[ResponseCounts::bucket_of(time)]); }
   void refused() { add(refused_); }
   void late() { add(late_); }

@@ -43,7 +43,7 @@ constexpr std::uint64_t scatter(std::uint64_t mixed) {
   mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
   return mixed ^ (mixed >> 31);
 }
-// The next number of a linear congruential sequence; its high bits are the good ones.
+// Returns the next number of a linear congruential sequence; its high bits are the most random.
 constexpr std::uint32_t drawn_after(std::uint32_t last) {
   return last * 747796405U + 2891336453U;
 }

@@ -95,7 +95,7 @@ std::optional<SizeChange> SizeController::judge_growth(const LoadSample& seen, I
   return change(trial.from, refused ? SizeReason::refused : SizeReason::latency, seen, now);
 }
 
-// Where the size was the cause, the median falls with it; half of that suffices.
+// Judges a shrink: if the size was the cause, the median falls in proportion to it; half of that suffices.
 std::optional<SizeChange> SizeController::judge_shrink(const LoadSample& seen, Instant now) {
   const Trial trial = *std::exchange(shrink_, std::nullopt);
   if (ratio(seen.median, trial.median) <= (1 + trial.ratio) / 2) {
@@ -128,7 +128,7 @@ void SizeController::hold_growth(Instant now) {
   hold_ = std::min(hold_ * 2, kLongestHold);
 }
 
-// An origin that answered before and does not now is not given more.
+// The size does not grow for an origin that responded before and does not respond now.
 std::optional<SizeChange> SizeController::grow(const LoadSample& seen, Instant now) {
   if (growth_ || shrink_ || !seen.at_size || seen.late == 0 || now < grows_at_) return std::nullopt;
   if (seen.late * kLateOf < seen.responses || slow(seen.median)) return std::nullopt;

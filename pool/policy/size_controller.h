@@ -1,5 +1,5 @@
-// SizeController: the size of a pool with size = "auto", within bounds, by what its origin answers. Each look() takes
-// the measurements since the last one and may make one change:
+// SizeController: the size of a pool with size = "auto", within bounds, according to its origin's responses. Each
+// look() takes the measurements since the last one and may make one change:
 //   waits      requests wait because of the size: it grows, by up to its double. The next measurement decides whether
 //              the growth stays: if the median time to a response rose by more than half of the growth, most of it only
 //              lengthened a queue in the origin, and the size returns. Each return halves the next growth and doubles
@@ -37,13 +37,13 @@ class SizeController {
   std::uint32_t size() const { return size_; }
   std::uint32_t least() const { return least_; }
   std::uint32_t most() const { return most_; }
-  // New bounds, and the size that is in force.
+  // Sets new bounds and the size that is in force.
   void bounds(std::uint32_t least, std::uint32_t most, std::uint32_t size);
   // Requests that wait for longer count as late: a tenth of the lowest median, 1 ms at least.
   Duration tolerable_wait() const;
 
-  // Returns false until the requests that began before the last change have ended, probably: what is measured until
-  // then does not count.
+  // Returns false until the requests that began before the last change have probably ended: measurements until then do
+  // not count.
   bool settled(Instant now) const { return now >= settles_at_; }
   // Returns true if measurements since `begun` suffice for look().
   static bool enough(std::uint64_t responses, Instant begun, Instant now);

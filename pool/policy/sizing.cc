@@ -18,7 +18,7 @@ double seconds(Duration time) {
 // A change of a number at one time. At equal times decreases sort first: one lease ended when the other began.
 using LevelChange = std::pair<Instant, int>;
 
-// How many were in progress at once.
+// The numbers of stays in progress at once.
 struct Levels {
   std::uint32_t median = 0, p99 = 0, most = 0;  // weighted by time; without the times at which none was
 };
@@ -29,7 +29,7 @@ void add_stay(std::vector<LevelChange>& steps, Instant begin, Duration lasted) {
   steps.emplace_back(begin + lasted, -1);
 }
 
-// Longer times at level 0 than kStill do not count.
+// Periods at level 0 that are longer than kStill do not count.
 Levels levels_of(std::vector<LevelChange>& steps) {
   if (steps.empty()) return {0, 0, 1};
   std::sort(steps.begin(), steps.end());
@@ -84,7 +84,7 @@ void count_levels(const std::vector<BorrowRecord>& borrows, MeasuredLoad& load) 
   load.asked_most = levels_of(asked).most;
 }
 
-// By rank; reorders its argument, which is not empty.
+// Returns the 99th percentile by rank. Reorders `all`, which must not be empty.
 Duration percentile_99(std::vector<Duration>& all) {
   const auto at = all.begin() + static_cast<std::ptrdiff_t>((all.size() * 99 + 99) / 100 - 1);
   std::nth_element(all.begin(), at, all.end());

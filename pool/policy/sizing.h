@@ -37,7 +37,7 @@ std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& borrow
 // but not less than the number of concurrent leases in busy moments (99th percentile by time).
 std::uint32_t erlang_size(const MeasuredLoad& load);
 
-// Erlang's C: the probability that none of `servers` is free under an offered load. 1 if the load exceeds them.
+// Returns Erlang's C: the probability that none of `servers` is free under an offered load. 1 if the load exceeds them.
 double erlang_c(std::uint32_t servers, double offered_load);
 
 }  // namespace carpool::pool

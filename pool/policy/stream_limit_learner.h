@@ -22,11 +22,11 @@ class StreamLimitLearner {
     session = {promised, false};
     return most_ != 0 ? std::min(most_, promised) : promised;
   }
-  // The session's SETTINGS changed.
+  // Notes that the session's SETTINGS changed.
   void changed(const Session& session, std::uint32_t most) {
     if (!session.proven && most != 0 && most < session.promised) most_ = most;
   }
-  // The session's first response arrived while it allowed `most`.
+  // Notes the session's first response, which arrived while it allowed `most`.
   void proven(Session& session, std::uint32_t most) {
     if (!session.proven && most >= session.promised) most_ = 0;
     session.proven = true;

@@ -12,10 +12,10 @@ namespace carpool::pool {
 
 class Lease;
 
-// The connection that a borrower asks for.
+// The connection that a borrower needs.
 struct BorrowRequest {
-  // Rejects an exclusive connection that was idle for longer (non-idempotent requests). A session proves itself: see
-  // PooledConnection.
+  // Rejects an exclusive connection that was idle for longer (non-idempotent requests). A session verifies its peer
+  // itself: see PooledConnection.
   Duration max_idle = Duration::max();
   // A value of max_idle: rejects every exclusive connection that has served.
   static constexpr Duration kOnlyNew{-1};
@@ -29,12 +29,12 @@ struct BorrowRequest {
   std::uint8_t priority_class = 0;
   std::uint64_t client = 0;  // 0: Borrower::client() is called if it has to wait
   // Equal for requests that follow each other on one client connection: the simulation of another size replays them as
-  // one sequence (pool/directory/replay_plan.h). Serves no decision of the pool. 0: unknown.
+  // one sequence (pool/directory/replay_plan.h). The pool makes no decision by it. 0: unknown.
   std::uint16_t caller = 0;
 };
 
-// A waiter. Its memory outlives any delivery that names it (it is in its loop's slab, never freed while loops run); a
-// late grant finds the borrower and sees by the ticket that it is no longer current.
+// A waiter. Its memory outlives any delivery that names it (it is in its loop's slab, never freed while loops run); the
+// ticket of a late grant shows that the borrower is no longer current.
 class Borrower : public TreeHook<struct WaitersTag, Duration>, public TreeHook<struct ClientsTag, NoSummary> {
  public:
   // Called on the borrower's own loop, never from inside borrow() or cancel().
@@ -60,7 +60,8 @@ class Borrower : public TreeHook<struct WaitersTag, Duration>, public TreeHook<s
   BorrowRequest want_;
 };
 
-// Process-wide and never repeated, so that a grant of one destination cannot be mistaken for another's.
+// Returns a process-wide number that never repeats, so that a grant of one destination cannot be mistaken for
+// another's.
 std::uint64_t next_ticket();
 
 }  // namespace carpool::pool

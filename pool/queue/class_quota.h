@@ -43,7 +43,7 @@ class ClassQuota {
     } while (!held_.compare_exchange_weak(held, held + unit(of), std::memory_order_seq_cst, std::memory_order_seq_cst));
     return true;
   }
-  // The caller serves waiters afterwards.
+  // The caller must serve the waiters afterwards.
   void release(unsigned of) {
     if (of != 0) held_.fetch_sub(unit(of), std::memory_order_seq_cst);
   }

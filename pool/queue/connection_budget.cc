@@ -164,7 +164,7 @@ BudgetWaiter& ConnectionBudget::offered() {
   return offers_.front();
 }
 
-// `waiter` had no slot to give. Returns true if it has one after all; it is listed again.
+// Removes the offer of `waiter`, which had no slot to give. Returns true if it has one after all; it is listed again.
 bool ConnectionBudget::withdraw(BudgetWaiter& waiter, Instant now) {
   {
     const Held lock(mutex_);
@@ -184,8 +184,8 @@ bool ConnectionBudget::may_claim(std::uint32_t uses, Duration age) {
   return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMostHandOffs;
 }
 
-// Returns true if the head of the queue needs a slot of `waiter` more than `waiter` does. Otherwise the
-// head's turn passes to the next one: two starved destinations would exchange slots forever.
+// Returns true if the head of the queue needs a slot of `waiter` more than `waiter` does. Otherwise the head's turn
+// passes to the next one; without that, two starved destinations would exchange slots forever.
 bool ConnectionBudget::gains_from(const BudgetWaiter& waiter) {
   BudgetWaiter* next = head();
   if (next == nullptr || covered()) return false;

@@ -24,7 +24,7 @@ namespace carpool::pool {
 // A destination, as the budget sees it. Called on any loop's thread, never under a mutex of the pool.
 class BudgetWaiter : public ListHook<struct StarvedTag>, public ListHook<struct OfferTag> {
  public:
-  // A slot was granted: uses it for a dial if one is still needed. The budget takes back an unused one.
+  // Called when a slot was granted: uses it for a dial if one is still needed. The budget takes back an unused one.
   virtual void on_slot(Instant now) = 0;
   // Closes the least recently used idle connection or, if there is none, cancels an unneeded dial. Returns false if
   // there is neither.
@@ -71,7 +71,7 @@ class ConnectionBudget {
   // Returns a slot. The caller calls release_for_starved() when it holds no mutex.
   void put_back() { taken_.fetch_sub(1, std::memory_order_seq_cst); }
 
-  // A connection is closing or a dial is being cancelled: its slot is freed soon, so no other one is freed for it.
+  // Notes that a connection closes or a dial is cancelled: its slot is freed soon, so no other one is freed for it.
   void note_pending_release() { pending_.fetch_add(1, std::memory_order_seq_cst); }
   void pending_release_ended() { pending_.fetch_sub(1, std::memory_order_seq_cst); }  // then put_back() if it was freed
 
@@ -81,11 +81,11 @@ class ConnectionBudget {
   // destination registers, then looks for slots and offers.
   bool anyone_starved() const { return starved_size_.load(std::memory_order_seq_cst) != 0; }
 
-  // `waiter` found no slot: enqueues it unless it is queued already. The caller then calls release_for_starved().
+  // Enqueues `waiter`, which found no slot, unless it is queued already. The caller then calls release_for_starved().
   void register_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
-  // `waiter` has no waiters any more.
+  // Removes `waiter` from the queue, because it has no waiters any more.
   void forget_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
-  // `waiter` may have a slot to give. Cheap if it is listed already.
+  // Lists `waiter`, which may have a slot to give. Cheap if it is listed already.
   void offer(BudgetWaiter& waiter) EXCLUDES(mutex_) {
     // seq_cst: pairs with withdraw(). The caller made a connection idle; now the mark is read.
     if (waiter.offers_.load(std::memory_order_seq_cst) == 0) list_offer(waiter);
@@ -101,12 +101,12 @@ class ConnectionBudget {
   // Frees one offered slot because the system, not the budget, is short of a resource. Returns false if there is no
   // offer. The caller holds no destination's mutex either.
   bool free_one(Instant now) EXCLUDES(mutex_);
-  // Destinations in the queue.
+  // Returns the number of destinations in the queue.
   std::uint32_t starved() const { return starved_size_.load(std::memory_order_relaxed); }
   // Removes a destination that ends.
   void forget(BudgetWaiter& waiter) EXCLUDES(mutex_);
 
-  // Recounts, while no call into the pool is in progress on any thread. `shares`: of all destinations.
+  // Recounts. No call into the pool may be in progress on any thread. `shares`: those of all destinations.
   void audit(const std::vector<BudgetShare>& shares, AuditReport& report) const EXCLUDES(mutex_);
 
  private:

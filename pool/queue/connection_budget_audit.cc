@@ -1,4 +1,4 @@
-// The recount of the connection budget against the connections of its destinations.
+// ConnectionBudget::audit(): compares the budget with the connections of its destinations.
 #include "pool/queue/connection_budget.h"
 
 namespace carpool::pool {

@@ -1,6 +1,6 @@
 // Delivery: a message to another loop: a grant (embedded in its entry, at most one in flight, so nothing is allocated)
-// or a rejection. The environment carries it and calls arrive() there; whether the borrower still wants it is decided
-// on arrival, by its ticket.
+// or a rejection. The environment carries it and calls arrive() there; its ticket decides on arrival whether the
+// borrower still waits for it.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ inline std::uint8_t share_of(const BorrowRequest& want) {
                                   : std::min(want.priority_class, std::uint8_t{ClassQuota::kMostClasses - 1});
 }
 
-// By virtual finish time, equal ones in order of enqueueing. The summary of a set is its largest max_idle: the longest
-// idle time of a connection that any of its borrowers accepts.
+// Orders by virtual finish time, equal ones by order of enqueueing. The summary of a set is its largest max_idle: the
+// longest idle time of a connection that any of its borrowers accepts.
 struct TurnOrder {
   using Summary = Duration;
   static bool before(const Borrower& one, const Borrower& other) {

@@ -29,14 +29,14 @@ class WaitQueue {
     const ProtocolMask only = kind == Protocol::h1 ? ProtocolMask::h1_only : ProtocolMask::h2_only;
     return wanting(only) != 0 && dials == 0 && held[static_cast<std::size_t>(kind)] == 0;
   }
-  // The waiters that are no retries, by class.
+  // Returns the number of waiters that are no retries, by class.
   const std::array<std::uint32_t, ClassQuota::kMostClasses>& by_class() const { return by_class_; }
   std::uint32_t wanting(ProtocolMask kind) const { return by_kind_[number(kind)]; }
   static bool in(const Borrower& borrower) {
     return static_cast<const TreeHook<WaitersTag, Duration>&>(borrower).linked();
   }
 
-  // Enqueues a new borrower by its turn, and one that was removed by a grant at its former position.
+  // Enqueues a new borrower by its turn, and a borrower that was removed by a grant at its former position.
   void push(Borrower& borrower) {
     if (borrower.virtual_finish_time_ == 0) borrower.virtual_finish_time_ = turn_of(borrower);
     queue_of(borrower).insert(borrower);
@@ -46,13 +46,13 @@ class WaitQueue {
     ++class_of(borrower);
   }
   // Virtual time advances with each borrower that is served: the head may wait for the other protocol or for a share of
-  // its class, and clients behind it take turns nevertheless. Retries have no part in it: any number of them may come
-  // and go before the same head.
+  // its class, and clients behind it take turns nevertheless. Retries do not advance it: any number of them may pass
+  // the same head.
   void remove_served(Borrower& borrower) {
     if (!borrower.want_.new_connection_only) served_ = std::max(served_, borrower.virtual_finish_time_);
     unlink(borrower);
   }
-  // Removes one that is not served. Virtual time advances if it was the head, not if a later waiter cancels.
+  // Removes a borrower that is not served. Virtual time advances if it was the head, not if a later waiter cancels.
   void remove(Borrower& borrower) {
     const bool head = !borrower.want_.new_connection_only && first_of(false) == &borrower;
     if (head) served_ = std::max(served_, borrower.virtual_finish_time_);
@@ -83,7 +83,7 @@ class WaitQueue {
   Borrower* first_willing(const std::array<Duration, 3>& refused, unsigned classes) const {
     return least(kOthers, classes, [&](ProtocolMask kinds, const Queue& queue) {
       const Duration longer = refused[number(kinds)];
-      return queue.first_fit([&](Duration class_weight) { return class_weight > longer; });
+      return queue.first_fit([&](Duration max_idle) { return max_idle > longer; });
     });
   }
   Borrower* first_wanting(ProtocolMask kind) const {
@@ -120,7 +120,7 @@ class WaitQueue {
     }
     return nullptr;
   }
-  // Recounts. Under the lock of the queue.
+  // Recounts. The lock of the queue must be held.
   void audit(AuditReport& report) const;
 
  private:

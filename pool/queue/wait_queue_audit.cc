@@ -1,4 +1,4 @@
-// The recount of the wait queue: its trees against its sizes, their order, and the longest idle time that each accepts.
+// WaitQueue::audit(): compares the trees with their sizes, their order, and the longest idle time that each accepts.
 #include "pool/queue/wait_queue.h"
 
 namespace carpool::pool {
