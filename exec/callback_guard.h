@@ -1,8 +1,8 @@
 // CallbackGuard: calls the callbacks of a loop so that one that throws affects only itself: later events, mail, timers
 // and deferred work still run, and the loop's state stays consistent.
 //
-// std::bad_alloc is the exception: it may end a callback anywhere, and code waiting for its other half would wait
-// forever. It terminates the program (docs/decisions/0012).
+// std::bad_alloc terminates the program instead (docs/decisions/0012): it may end a callback anywhere, and code that
+// depends on the rest of the callback would wait forever.
 #pragma once
 
 #include <exception>
@@ -20,7 +20,7 @@ class CallbackGuard {
   // Checks `leases` after each call.
   explicit CallbackGuard(EventLeases* leases = nullptr) : leases_(leases) {}
 
-  // Null: the first exception of a turn is kept for rethrow().
+  // Reports exceptions to `failures`. Null: the first exception of a turn is kept for rethrow().
   void report_to(FailureSink* failures) { failures_ = failures; }
 
   template <class Callback>

@@ -13,7 +13,7 @@ class CoalescedMail final : private Mail {
   // `arrived` is called on the loop's thread.
   CoalescedMail(Loop& loop, Bound arrived) : loop_(loop), arrived_(arrived) {}
 
-  // Any thread. A call of `arrived` follows that sees everything written before this call.
+  // May be called on any thread. `arrived` is then called and reads everything that was written before this call.
   void post() {
     // acq_rel pairs with the exchange in arrive(): either it has already taken the mail, and this call posts a new one,
     // or it is still to come and acquires what was written before this call.

@@ -1,5 +1,5 @@
-// DeferredDeleter: destroys objects at the end of the turn in which they ended, when none of their functions runs any
-// more.
+// DeferredDeleter: destroys objects at the end of the turn in which they ended, when none of their functions is
+// running.
 #pragma once
 
 #include <memory>

@@ -17,9 +17,9 @@ class DeferredQueue {
     if (!work.linked()) queue_.push_back(work);
   }
   bool empty() const { return queue_.empty(); }
-  // Also runs work that others enqueue meanwhile, up to `limit` runs; the rest stays queued.
+  // Runs the work, including what is enqueued meanwhile, up to `limit` runs; the rest stays queued.
   std::size_t run_turn(std::size_t limit, CallbackGuard& guard) LOOP_ONLY;
-  // Without a guard: throws the first exception after all have run.
+  // As above without a guard: throws the first exception after all have run.
   std::size_t run_turn(std::size_t limit) LOOP_ONLY;
 
  private:

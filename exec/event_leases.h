@@ -21,7 +21,7 @@ class EventLeases {
     CARPOOL_ASSERT(out_ <= abandoned_);
     abandoned_ = out_;
   }
-  // The event ended by an exception, so its code did not return its leases.
+  // Called when the event ended by an exception, so its code did not return its leases.
   void abandon() { abandoned_ = out_; }
 
  private:

@@ -14,7 +14,7 @@ class Eviction {
       : idle_timeout_(idle_timeout), period_(idle_timeout / std::max(1U, count)) {}
 
   void grew(Instant now) { next_ = std::max(next_, now + idle_timeout_); }
-  // The earliest time at which a thread idle since `idle_since` may leave; kNever if the idle timeout is zero.
+  // Returns the earliest time at which a thread idle since `idle_since` may leave; kNever if the idle timeout is zero.
   Instant earliest(Instant idle_since) const {
     return idle_timeout_ <= Duration::zero() ? kNever : std::max(idle_since + idle_timeout_, next_);
   }

@@ -31,13 +31,13 @@ void tell_loops(const Targets& targets, Tell tell) {
   for (const auto& target : targets) send(loop_of(*target), [&to = *target, tell]() LOOP_ONLY { tell(to); });
 }
 
-// The replies to one question, in no order. Shared by the side that waits and the loops that reply.
+// The replies to one query, unordered. Shared by the side that waits and the loops that reply.
 template <class Reply>
 class Replies {
  public:
   explicit Replies(std::size_t asked) : missing_(asked) { all_.reserve(asked); }
 
-  // Once per target; empty: it does not answer. Returns true for the last one.
+  // Must be called once per target; empty: it does not reply. Returns true for the last one.
   bool end_one(std::optional<Reply> reply) {
     const Held lock(mutex_);
     if (reply) all_.push_back(std::move(*reply));
@@ -45,7 +45,7 @@ class Replies {
     none_missing_.notify_all();
     return true;
   }
-  // Waits at most `timeout` for the missing ones. Later replies are discarded. Must not be called on an asked loop.
+  // Waits at most `timeout` for missing replies. Later ones are discarded. Must not be called on a queried loop.
   std::vector<Reply> wait(Duration timeout) {
     const Instant until = deadline_after(Clock::now(), timeout);
     const Held lock(mutex_);
@@ -78,7 +78,7 @@ class RepliesToLoop {
   Done done_;
 };
 
-// One target's part of a question: ends once, without a reply if it is destroyed before give().
+// One target's part of a query: ends once, without a reply if it is destroyed before give().
 template <class Gathering>
 class PendingReply {
  public:
@@ -106,8 +106,8 @@ void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& replies, 
   }
 }
 
-// Asks and waits: for a thread that runs none of the loops. Replies that do not arrive within `timeout` are left out;
-// those questions are still asked.
+// Queries the loops and waits for their replies. Must be called on a thread that runs none of the loops. Replies that
+// do not arrive within `timeout` are left out; those queries still run.
 template <class Reply, class Targets, class Ask>
 std::vector<Reply> ask_loops(const Targets& targets, Duration timeout, Ask ask) {
   const auto replies = std::make_shared<Replies<Reply>>(std::size(targets));
@@ -115,7 +115,7 @@ std::vector<Reply> ask_loops(const Targets& targets, Duration timeout, Ask ask) 
   return replies->wait(timeout);
 }
 
-// Asks one loop and waits. Empty: it did not answer in time.
+// Queries one loop and waits. Returns nullopt if it did not reply in time.
 template <class Reply, class Ask>
 std::optional<Reply> ask_loop(Loop& loop, Duration timeout, Ask ask) {
   std::vector<Reply> replies =
@@ -123,7 +123,7 @@ std::optional<Reply> ask_loop(Loop& loop, Duration timeout, Ask ask) {
   return replies.empty() ? std::nullopt : std::optional<Reply>(std::move(replies.front()));
 }
 
-// Asks without waiting: done(replies) is called on `home` when every target has ended its part, at once if there is
+// Queries without waiting: done(replies) is called on `home` when every target has ended its part, at once if there is
 // none. `home` must outlive the mailboxes of the targets, or those must be empty before it is destroyed.
 template <class Reply, class Targets, class Ask, class Done>
 void ask_loops_then(Loop& home, const Targets& targets, Ask ask, Done done) {

@@ -8,7 +8,7 @@
 
 namespace carpool::exec {
 
-// Blocks if `word` still is `value`. May return at any time: the caller looks again. Null: no timeout.
+// Blocks if `word` still is `value`. May return at any time: the caller checks again. Null: no timeout.
 void futex_wait(Atomic<std::uint32_t>& word, std::uint32_t value, const std::timespec* timeout);
 void futex_wake(Atomic<std::uint32_t>& word);
 

@@ -31,10 +31,10 @@ class HandoverPace {
   // Returns true if hand-overs were late recently, so each is timed.
   bool suspicious() const { return pause_ != Duration::zero(); }
 
-  // The role is released at `now`, or (kNever) without being timed.
+  // Notes that the role is released at `now`; kNever: the hand-over is not timed.
   void role_released(Instant now) { alone_since_ = now; }
   bool timed() const { return alone_since_ != kNever; }
-  // The role has a holder again, the same thread or another.
+  // Notes that the role has a holder again, the same thread or another.
   void role_taken(Instant now) {
     const bool late = now - alone_since_ >= kLate;
     alone_since_ = kNever;

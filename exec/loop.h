@@ -72,7 +72,7 @@ class Loop {
   virtual ~Loop() = default;
 
   virtual LoopId id() const = 0;
-  // The turn's time: constant while its events are handled.
+  // Returns the turn's time: constant while its events are handled.
   virtual Instant now() const = 0;
 
   // Used by Timer::arm() and disarm(), which call it only if the heap must be updated at once.
@@ -98,7 +98,7 @@ class Loop {
   virtual void unwatch_shared(int fd) = 0;
   virtual void set_shared_watcher(SharedWatcher* watcher) LOOP_ONLY = 0;
 
-  // The leases of the current event.
+  // Returns the leases of the current event.
   EventLeases& leases() { return leases_; }
 
  private:

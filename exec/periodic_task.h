@@ -16,11 +16,11 @@ class PeriodicTask final : private Task, private Mail {
    public:
     // Shown in thread dumps; must live as long as the process.
     virtual const char* name() const = 0;
-    // The round is due. Returns zero if it shall begin, otherwise the time until the next one is due.
+    // Called when the round is due. Returns zero to begin it, otherwise the time until the next one is due.
     virtual Duration postpone() LOOP_ONLY { return Duration::zero(); }
     // Runs on a thread of the executor; may block and may throw.
     virtual void work() = 0;
-    // The round has ended, with everything that work() wrote visible. `done`: work() ran and did not throw.
+    // Called when the round has ended, with everything that work() wrote visible. `done`: work() ran and did not throw.
     virtual void ended(bool done) LOOP_ONLY { static_cast<void>(done); }
 
    protected:
@@ -32,7 +32,7 @@ class PeriodicTask final : private Task, private Mail {
   // No round may be running: stop(), join the executor, and let the loop deliver its mail first.
   ~PeriodicTask() { CARPOOL_ASSERT(!running_); }
 
-  // No further round begins. One that runs is not interrupted, and ended() still reports it.
+  // Ends the cycle: no further round begins. One that runs is not interrupted, and ended() still reports it.
   void stop() LOOP_ONLY;
   bool running() const LOOP_ONLY { return running_; }
 

@@ -22,7 +22,7 @@ class ReadBuffer {
   std::span<char> span() const { return span_; }
   std::size_t size() const { return span_.size(); }
   std::span<char> first(std::size_t size) const { return span_.first(size); }
-  // The first `size` bytes.
+  // Returns the first `size` bytes.
   std::string_view view(std::size_t size) const { return {span_.data(), size}; }
 
  private:

@@ -54,8 +54,8 @@ class ReservedSlots {
     return nullptr;
   }
 
-  // Called by the thread itself after its idle timeout. Returns false if too few would be left, or if it was taken: its
-  // task is coming.
+  // Called by the thread itself after its idle timeout. Returns false if too few would be left, or if the thread was
+  // taken: its task follows.
   bool leave(Place& place, Thread& thread) {
     unsigned available = available_.load(std::memory_order_relaxed);
     do {
@@ -85,11 +85,11 @@ class ReservedSlots {
         !pending_.compare_exchange_weak(pending, pending + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
   }
-  // The requested thread has come, or never will.
+  // Must be called once per request: the thread has started, or it never will.
   void came() { pending_.fetch_sub(1, std::memory_order_relaxed); }
 
   unsigned pending() const { return pending_.load(std::memory_order_relaxed); }
-  // For metrics and tests: the number of threads waiting in slots.
+  // Returns the number of threads waiting in slots, for metrics and tests.
   unsigned waiting() const {
     unsigned waiting = 0;
     for (unsigned i = 0; i < capacity_; ++i) {

@@ -66,7 +66,7 @@ bool ReservedThreads::stay(Thread& thread) {
 }
 
 // Returns false if the thread timed out and withdrew. It may leave only by winning its own slot; if it loses, it was
-// taken and its task is coming.
+// taken and its task follows.
 bool ReservedThreads::wait(Thread& thread, Places::Place& place) {
   for (;;) {
     const Instant until = deadline_after(Clock::now(), options_.idle_timeout);

@@ -21,7 +21,7 @@ namespace carpool::exec {
 struct ReserveOptions {
   unsigned capacity = 1;                             // 0: every try is a miss
   unsigned min = 0;                                  // number of available threads that never leave for idleness
-  unsigned max_pending = 0;                          // requested threads that have not come yet; 0: as many as capacity
+  unsigned max_pending = 0;                          // requested threads that have not started; 0: as many as capacity
   Duration idle_timeout = std::chrono::seconds(60);  // zero: threads never leave
   unsigned looks = 0;                                // how often a thread checks for a task before it sleeps
   FailureSink* failures = nullptr;
@@ -40,7 +40,7 @@ class ReservedThreads final : public TryExecutor {
   void stop();
 
   unsigned capacity() const { return options_.capacity; }
-  // For metrics and tests. Available threads wait in a slot; pending ones were requested and have not come.
+  // For metrics and tests. Available threads wait in a slot; pending ones were requested and have not started.
   unsigned available() const { return places_.waiting(); }
   unsigned pending() const { return places_.pending(); }
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }

@@ -36,7 +36,7 @@ enum class StrategyMode : std::uint8_t {
   adaptive,                 // EPC if a thread is free now and hand-overs are in time, else PEC
 };
 
-// A reader may see sums that no instant had. tasks: pc + pic + pec + epc.
+// The counts are not read at one instant. tasks: pc + pic + pec + epc.
 struct StrategyCounts {
   std::uint64_t pc = 0, pic = 0, pec = 0, epc = 0;
   std::uint64_t took_over = 0;  // hand-overs that found the role free
@@ -82,7 +82,7 @@ class Strategy {
 
   // Produces on this thread, unless another thread does so and will check again.
   void produce();
-  // As produce(), on another thread. Returns false if no thread will ever come.
+  // As produce(), on another thread. Returns false if no thread will do so.
   bool dispatch();
   // As produce(). On a thread that runs a task of this strategy nothing is produced inside the task: the thread
   // competes for the role when the task has ended, and the current producer checks again.

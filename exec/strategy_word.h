@@ -8,8 +8,8 @@
 //            but check    ▼   │ once more
 //            again    REPRODUCING           release_role(helper): either ► IDLE, and the helper will come
 //
-// Two helpers may be on their way, each at most once: `handed`, which has a thread, and `queued`, which waits for one.
-// Only a handed one guarantees that the released role is taken up: a queued one may wait behind tasks that block.
+// Two helpers may be pending, each at most once: `handed`, which has a thread, and `queued`, which waits for one. Only
+// a handed one guarantees that the released role is taken up: a queued one may wait behind tasks that block.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class StrategyWord {
   static constexpr Step begin_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{with(w, reproducing), false};
   }
-  // As begin(), for a thread that released the role and knows of nothing new.
+  // As begin(), for a thread that released the role and has no new reason to produce.
   static constexpr Step again_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{w, false};
   }
@@ -53,9 +53,9 @@ class StrategyWord {
   static constexpr Step let_go_step(Word w, Helper h) { return {with(w, idle) | h, (w & h) == 0}; }
   // The helper was rejected. Yes: the caller has the role again; no: another thread took it.
   static constexpr Step take_back_step(Word w, Helper h) { return again_step(w & ~h); }
-  // The helper has come. Yes: it is the producer now; no: there is nothing for it to do.
+  // The helper runs. Yes: it is the producer now; no: there is nothing for it to do.
   static constexpr Step arrive_step(Word w, Helper h) { return again_step(w & ~h); }
-  // The helper will never come.
+  // The helper will never run.
   static constexpr Step drop_step(Word w, Helper h) { return {w & ~h, true}; }
   // Another thread than the caller must produce. Yes: call the helper; no: one is pending, or the producer will check
   // again.
@@ -81,7 +81,7 @@ class StrategyWord {
     change([h](Word w) { return drop_step(w, h); });
   }
   bool dispatch() { return change(dispatch_step); }
-  // For the holder of the role, which alone releases it: it called `h`, which has not come. relaxed: a hint.
+  // Called by the holder of the role. Returns true if it called `h`, which has not started. relaxed: a hint.
   bool awaits(Helper h) const { return (word_.load(std::memory_order_relaxed) & h) != 0; }
   // relaxed: for callers after everything has ended.
   bool is_idle() const { return word_.load(std::memory_order_relaxed) == idle; }
@@ -98,7 +98,8 @@ class StrategyWord {
     Word w = word_.load(std::memory_order_relaxed);
     for (;;) {
       const Step step = function(w);
-      // Also when nothing changes: only reading the newest word makes "another thread produces" true.
+      // The word is written even if it does not change: only a read of the newest word proves that another thread
+      // produces.
       if (word_.compare_exchange_weak(w, step.word, kOrder, std::memory_order_relaxed)) return step.yes;
     }
   }

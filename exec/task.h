@@ -40,7 +40,7 @@ class Task {
   // Shown in thread dumps; must live as long as the process.
   virtual const char* name() const = 0;
 
-  // When the task was last queued.
+  // Returns the time at which the task was last queued.
   Instant asked_at() const { return asked_at_; }
   void asked_at(Instant now) { asked_at_ = now; }
 
@@ -73,7 +73,7 @@ class Task {
   TaskLimit* limit_ = nullptr;  // counted there
 };
 
-// For a task embedded in its owner: never deleted.
+// Returns a pointer to a task that is embedded in its owner and never deleted.
 inline TaskPtr lend(Task& task) {
   return TaskPtr(&task);
 }

@@ -56,7 +56,7 @@ bool TaskExecutor::try_execute(TaskPtr& task) {
   return false;
 }
 
-// The pool rejected `runner`, or closed it before it ran.
+// Called when the pool rejected `runner`, or closed it before it ran.
 void TaskExecutor::reject(Runner& runner) {
   TaskQueue lost;
   const Held held(mutex_);

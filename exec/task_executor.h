@@ -52,7 +52,7 @@ class TaskExecutor final : public Executor, public TryExecutor {
 
   TaskExecutorCounts counts() const;
   std::vector<TaskInfo> dump() const;
-  // How long tasks waited behind max_running others before they started.
+  // Returns how long tasks waited behind max_running others before they started.
   metrics::HistogramTotals queue_wait() const { return queue_wait_.read(); }
   const TaskSource& source() const { return source_; }
 

@@ -51,7 +51,7 @@ bool ThreadPool::try_execute(TaskPtr& task, TaskSource& source) {
   Worker* woken = nullptr;
   {
     const Held held(mutex_);
-    // If no thread is busy, none will come for the job later: without one now it would never run.
+    // If no thread is busy, none becomes free for the job later: without a thread now it would never run.
     const bool refused =
         phase_ != Phase::running || source.queued_ >= source.limit_ || (busy_ == 0 && find_thread() == nullptr);
     if (refused) {

@@ -73,7 +73,7 @@ class ThreadPool {
   // Waits up to half of `timeout` for all jobs, queued ones included; then closes queued jobs, sets interrupted() and
   // waits for the other half. Returns false if threads remain. Called on a thread of the pool: all except itself.
   bool stop(Duration timeout);
-  // Long jobs check it and give up if it is true.
+  // Returns true once stop() no longer waits for jobs: long jobs check it and give up.
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
   // A higher max runs queued jobs at once; a lower one waits for busy threads to finish.
   void resize(unsigned min, unsigned max);
@@ -100,7 +100,7 @@ class ThreadPool {
 
   ThreadCounts counts() const;
   metrics::HistogramTotals queue_wait() const;
-  // A copy taken under the lock; the caller formats it.
+  // Returns a copy taken under the lock; the caller formats it.
   std::vector<ThreadInfo> dump() const;
 
   // While it exists, dumps show `what` for the calling thread. No effect on a thread of no pool.

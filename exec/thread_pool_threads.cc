@@ -28,7 +28,7 @@ std::unique_ptr<ThreadPool::Worker> ThreadPool::unused_worker() {
   return worker;
 }
 
-// The new thread is listed as idle: the caller gives it its first job before it runs.
+// Returns a new thread, listed as idle, or null: the caller gives it its first job before it runs.
 ThreadPool::Worker* ThreadPool::start_worker() {
   if (phase_ != Phase::running) return nullptr;
   std::unique_ptr<Worker> worker = unused_worker();

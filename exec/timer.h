@@ -1,5 +1,5 @@
 // Timer: one deadline of one owner, cancelled by its destructor. Moving a deadline later and disarming are O(1): the
-// heap learns of it when the old deadline is due, so re-arming a timer per request is cheap.
+// heap is updated when the old deadline is due, so re-arming a timer per request is cheap.
 #pragma once
 
 #include <cstdint>

@@ -11,12 +11,12 @@ namespace carpool::exec {
 
 class TurnTimes {
  public:
-  // The wait has ended; `due` is the deadline of the next timer, kNever without one.
+  // Called when the wait has ended; `due` is the deadline of the next timer, kNever without one.
   void begin(Instant now, Instant due) {
     began_ = now;
     if (due <= now) delays_.observe(now - due);
   }
-  // The loop is about to wait; before the first turn this counts nothing.
+  // Called when the loop is about to wait; before the first turn this counts nothing.
   void end(Instant now) {
     if (began_ == kNever) return;
     turns_.observe(now - began_);

@@ -3,7 +3,7 @@
 
 namespace carpool::exec {
 
-// Called before libuv is used.
+// Must be called before libuv is used.
 void use_c_allocator_in_libuv();
 
 }  // namespace carpool::exec

@@ -16,7 +16,7 @@ namespace carpool::exec {
 class TurnHost {
  public:
   virtual void enter() = 0;  // the calling thread runs the loop from here on
-  virtual void leave() = 0;  // it no longer runs it
+  virtual void leave() = 0;  // it no longer runs the loop
 
  protected:
   ~TurnHost() = default;
@@ -42,7 +42,7 @@ class Driver final : public Submitter, private Producer {
 
   // Called once. Returns false if no leased place is free or no thread can be started.
   bool start();
-  // Any thread, once. The loop runs until this arrives, then hands out the tasks it collected.
+  // May be called on any thread, once. The loop runs until this arrives, then returns the tasks that it collected.
   void stop() { producer_.stop(); }
   void wait_until_stopped() { producer_.wait_until_stopped(); }
 

@@ -1,6 +1,5 @@
-// libuv_of(): access to libuv's loop for those that need a uv handle: the signals. Exposes libuv's
-// types. Handles must be used on the loop's thread, started with a fresh uv_update_time(), and closed before the loop
-// ends.
+// libuv_of(): access to libuv's loop for code that needs a libuv handle (signals). Exposes libuv's types. Handles must
+// be used on the loop's thread, started with a fresh uv_update_time(), and closed before the loop ends.
 #pragma once
 
 #include <uv.h>

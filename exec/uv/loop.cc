@@ -29,7 +29,7 @@ Fault system_fault(const char* what, int error) {
           std::string(what) + ": " + std::generic_category().message(error)};
 }
 
-// libuv ends the process if the first loop cannot have its pipes; so their number is opened here before.
+// Checks that the descriptors of libuv's first loop can be opened: libuv ends the process if they cannot.
 Status descriptors_are_free() {
   std::array<Fd, 6> probes;  // an epoll, an eventfd and two pipes
   for (Fd& probe : probes) {
@@ -39,8 +39,8 @@ Status descriptors_are_free() {
   return Done{};
 }
 
-// How long libuv may wait: -1 without a timer of its own. Its time is old, so none seems due too early; it is read
-// again only if there is one.
+// Returns how long libuv may wait, in milliseconds; -1: it has no timer. libuv's time is old, so no timer seems due too
+// early; the clock is read again only if there is a timer.
 int libuv_wait_ms(uv_loop_t& uv) {
   const int wait = uv_backend_timeout(&uv);
   if (wait <= 0) return wait;

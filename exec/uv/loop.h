@@ -85,7 +85,7 @@ class UvLoop final : public Loop {
   const LoopId id_;
   Fd epoll_, wake_;
   std::unique_ptr<uv_loop_s> uv_;  // null until initialized
-  // the one referenced handle: without it libuv would request a turn at once, always
+  // the only referenced handle: without one libuv requests every turn at once
   std::unique_ptr<uv_async_s> anchor_;
   bool libuv_ready_ LOOP_LOCAL = false;
   Instant now_;

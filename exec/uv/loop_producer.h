@@ -27,11 +27,11 @@ class LoopProducer final : public Producer {
   // closed.
   bool submit(TaskPtr task) LOOP_ONLY;
 
-  // Any thread, once. The loop runs until this arrives, then hands out the collected tasks and produces nothing any
-  // more.
+  // May be called on any thread, once. The loop runs until this arrives, then returns the collected tasks and produces
+  // nothing any more.
   void stop();
-  // Waits until that is done. Threads may still run tasks or come as helpers: stop their pool before destroying this.
-  // A task that a thread still holds is run, or closed if its pool stops first.
+  // Waits until that is done. Threads may still run tasks or helpers: stop their pool before destroying this. A task
+  // that a thread still holds is run, or closed if its pool stops first.
   void wait_until_stopped();
 
   TaskPtr produce() override;
