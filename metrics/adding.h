@@ -22,7 +22,7 @@ class Adding {
   using Labels = std::initializer_list<std::string_view>;  // besides the origin's
 
   explicit Adding(std::vector<Point>& points) : points_(points), own_(points.size()) {}
-  // The following points belong to this origin.
+  // Assigns the following points to this origin.
   void begin(const std::string& origin) {
     origin_ = &origin;
     own_ = points_.size();
@@ -39,7 +39,7 @@ class Adding {
     if (!sum) sum = std::make_unique<HistogramTotals>();
     *sum += totals;
   }
-  // The points of the origin are complete.
+  // Must be called when the points of the origin are complete.
   void end() {
     const bool made = points_.size() > own_ && points_.back().histogram;
     if (made) points_.back().with_bounds = points_.back().histogram->count() >= kFewestValues;

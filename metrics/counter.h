@@ -1,7 +1,7 @@
 // Counter: a monotonic number written by many loops without a shared cache line and summed when read.
 //
 // Each loop owns one Cell and is its only writer, so an increment is a plain load and store (about 1 ns), not a locked
-// instruction. A reader may see a sum that no instant had; no cell ever decreases, so neither does the sum.
+// instruction. The cells are not read at one instant; none ever decreases, so neither does the sum.
 #pragma once
 
 #include <atomic>

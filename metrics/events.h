@@ -1,4 +1,4 @@
-// The events that the Registry counts, with the values of their labels, and the facts of a completed request.
+// The events that the Registry counts, with the values of their labels, and the data of a completed request.
 #pragma once
 
 #include <array>
@@ -24,30 +24,30 @@ inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "
 // The ends of a client's TLS handshake.
 enum class ClientHandshake : std::uint8_t { full, resumed, failed, timeout, rejected };
 inline constexpr std::array<std::string_view, 5> kClientHandshakes{"full", "resumed", "failed", "timeout", "rejected"};
-// The results of asking a client for its credentials.
+// The results of checking a client's credentials.
 enum class Authentication : std::uint8_t {
   accepted,
   missing,
-  malformed,  // not one field with a scheme that carpool knows
-  rejected    // no user has these
+  malformed,  // not one field with a scheme that carpool supports
+  rejected    // no user has these credentials
 };
 inline constexpr std::array<std::string_view, 4> kAuthentications{"accepted", "missing", "malformed", "rejected"};
 // The side of a peer whose connection ended because it sent too many TLS messages without data.
 enum class TlsPeer : std::uint8_t { client, origin };
 inline constexpr std::array<std::string_view, 2> kTlsPeers{"client", "origin"};
-// The responses of a parent proxy (upstream.proxy) that are no service: 407, another 4xx, 5xx, or none.
+// The responses of a parent proxy (upstream.proxy) that refuse a request: 407, another 4xx, 5xx, or none.
 enum class ParentRefusal : std::uint8_t { credentials, forbidden, unavailable, other, unanswered };
 inline constexpr std::array<std::string_view, 5> kParentRefusals{"credentials", "forbidden", "unavailable", "other",
                                                                  "unanswered"};
 // The results of reading the header of the PROXY protocol at a listener that expects it.
 enum class ProxyHeader : std::uint8_t { named, local, untrusted, malformed, missing };
 inline constexpr std::array<std::string_view, 5> kProxyHeaders{"named", "local", "untrusted", "malformed", "missing"};
-// The end of a CONNECT to an intercepted origin: here, or with the client's TLS, or as a tunnel.
+// The result of a CONNECT to an intercepted origin: intercepted, refused, or continued as a tunnel.
 enum class Intercept : std::uint8_t {
   intercepted,
   refused,     // the client does not accept the certificate
   failed,      // another fault of the handshake, or header_timeout
-  not_tls,     // tunnels from here on
+  not_tls,     // no TLS: the CONNECT becomes a tunnel, as it does in the cases below
   alpn,        // the client offers neither h2 nor http/1.1
   distrusted,  // the client refused the certificate before
   early,       // bytes followed before the response
@@ -61,17 +61,17 @@ inline constexpr std::array<std::string_view, 10> kIntercepts{"intercepted", "re
 enum class TlsOffer : std::uint8_t { tls13_h2, tls13_h1, tls13, tls12_h2, tls12_h1, tls12 };
 inline constexpr std::array<std::string_view, 6> kTlsOffers{"tls13_h2", "tls13_h1", "tls13",
                                                             "tls12_h2", "tls12_h1", "tls12"};
-// The way in which a client refuses a certificate: with an alert (RFC 8446 §6.2), or by its end without a word.
+// The way in which a client refuses a certificate: with an alert (RFC 8446 §6.2), or by closing without one.
 enum class CertificateAlert : std::uint8_t { unknown_ca, bad_certificate, certificate_unknown, other, none };
 inline constexpr std::array<std::string_view, 5> kCertificateAlerts{"unknown_ca", "bad_certificate",
                                                                     "certificate_unknown", "other", "none"};
-// The result of looking at a file that holds a credential of an origin and has changed.
+// The result of reading a changed file with a credential of an origin.
 enum class CredentialFile : std::uint8_t { renewed, failed };
 inline constexpr std::array<std::string_view, 2> kCredentialFiles{"renewed", "failed"};
-// The end of a request for a token (RFC 6749 §4.4).
+// The result of a request for a token (RFC 6749 §4.4).
 enum class TokenRequest : std::uint8_t { granted, refused, unusable, timeout, failed };
 inline constexpr std::array<std::string_view, 5> kTokenRequests{"granted", "refused", "unusable", "timeout", "failed"};
-// The end of a span of carpool's own (otlp.traces).
+// The result of one of carpool's own spans (otlp.traces).
 enum class OtlpSpan : std::uint8_t {
   exported,
   rejected,    // the collector accepted others of the same request (partial success)
@@ -83,7 +83,7 @@ inline constexpr std::array<std::string_view, 5> kOtlpSpans{"exported", "rejecte
                                                             "buffer_full"};
 enum class OtlpSignal : std::uint8_t { traces, metrics };
 inline constexpr std::array<std::string_view, 2> kOtlpSignals{"traces", "metrics"};
-// The end of a request to the collector.
+// The result of a request to the collector.
 enum class OtlpRequest : std::uint8_t {
   accepted,
   refused,      // a status that permits no other attempt
@@ -97,7 +97,7 @@ inline constexpr std::array<std::string_view, 6> kOtlpRequests{"accepted", "refu
 // The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body };
 inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};
-// The verdict of the egress rules on an origin or an address.
+// The decision of the egress rules on an origin or an address.
 enum class Egress : std::uint8_t { allowed, denied, reported };
 inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};
 

@@ -17,8 +17,8 @@ struct Source {
 
 namespace {
 
-// The parts of an origin that are sent while they are zero, because rules divide by them or draw them. Of all others
-// zero is not sent: of many origins that are used a few times the series would add up.
+// The values of an origin that are exported even if they are zero, because rules divide by them or graphs show them.
+// Other zeros are omitted: the series of many rarely used origins would add up.
 constexpr std::array<std::string_view, 2> kHeldStates{"idle", "borrowed"};
 constexpr std::array<std::string_view, 1> kUsable{"usable"};
 constexpr std::array<std::string_view, 0> kNone{};

@@ -10,8 +10,8 @@
 
 namespace carpool::metrics {
 
-// The buckets of an origin's histogram are sent from this number of values on: fewer have no distribution, and many
-// origins are used a few times. Before that it has its count, its sum and the bucket +Inf.
+// The number of values from which an origin's histogram has all its buckets: fewer show no distribution, and many
+// origins are rarely used. With fewer values it has its count, its sum and the bucket +Inf.
 inline constexpr std::uint64_t kFewestValues = 10;
 
 struct Point {

@@ -25,7 +25,7 @@ class Exposition {
   Family part_;
 };
 
-// The whole text at once.
+// Returns the whole text at once.
 std::string exposition(const Registry& registry, Sample sample);
 
 }  // namespace carpool::metrics

@@ -1,4 +1,4 @@
-// A family of a scrape in prometheus-cpp's data model.
+// model_of(): a family of a scrape in prometheus-cpp's data model.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -7,7 +7,7 @@
 
 namespace carpool::metrics {
 
-// The points of this part; the parts of one family differ in points only.
+// Returns the points of this part; the parts of one family differ in points only.
 prometheus::MetricFamily model_of(const Family& part);
 
 }  // namespace carpool::metrics

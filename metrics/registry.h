@@ -34,16 +34,16 @@ class Registry {
   // Reserves a slot for the label of a configured origin. It is exported once something is counted.
   void keep_origin(const std::string& label);
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
-  // Counts new routing decisions and dials, not requests: rare, so loops share the cells. relaxed: publishes nothing.
+  // Counts a new routing decision or dial, not a request. Must be called on loop `loop`'s thread.
   void record_egress(LoopId loop, Egress decision) { egress_[static_cast<std::size_t>(decision)].add(loop); }
-  void record_dns(Dns what, std::uint64_t n) {  // the same
+  void record_dns(Dns what, std::uint64_t n) {  // rare: loops share the cell; relaxed
     dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
   }
 
-  void record_credential_file(CredentialFile what) {  // the same
+  void record_credential_file(CredentialFile what) {  // likewise
     credential_files_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
   }
-  void record_tls_flood(TlsPeer peer) {  // the same
+  void record_tls_flood(TlsPeer peer) {  // likewise
     tls_floods_[static_cast<std::size_t>(peer)].fetch_add(1, std::memory_order_relaxed);
   }
   void set_stale_credentials(std::uint64_t files) { stale_credentials_.store(files, std::memory_order_relaxed); }
@@ -120,7 +120,7 @@ class Registry {
     for (OriginSlot slot = 0; visit_origin(slot, visit); ++slot) {
     }
   }
-  // As visit(), for one origin; slots count from 0 and are stable. Returns false if there is no such slot.
+  // As for_each_shard(), for one origin; slots count from 0 and are stable. Returns false if there is no such slot.
   template <class Visit>
   bool visit_origin(OriginSlot slot, Visit&& visit) const {
     const Held lock(mutex_);

@@ -65,7 +65,7 @@ struct ProcessSample {
   double cpu_seconds = 0, start_time_seconds = 0;
   std::uint64_t resident_bytes = 0, virtual_bytes = 0, open_fds = 0, max_fds = 0;
 };
-// Figures of this process, from /proc; absent if they cannot be read.
+// Returns figures of this process, from /proc; nullopt if they cannot be read.
 std::optional<ProcessSample> read_process();
 
 struct BuildSample {
