@@ -22,7 +22,7 @@ bool may_announce(const std::vector<std::string>& trusted, int socket) {
   if (peer.family() == AF_UNIX) return true;
   if (!peer.ip()) return false;
   return std::any_of(trusted.begin(), trusted.end(), [&](const std::string& pattern) {
-    const Result<config::EgressRule> rule = config::EgressRule::parse(pattern);  // checked with the configuration
+    const Result<config::EgressRule> rule = config::EgressRule::parse(pattern);  // validated with the configuration
     return rule && rule->matches_address(net::rule_bytes(peer), peer.port());
   });
 }
@@ -49,7 +49,7 @@ Status AnnouncedClient::start() {
   return Done{};
 }
 
-// The bytes behind the header stay in the socket: they are the client's.
+// Reads the header only. The bytes after it stay in the socket, because they belong to the client that it names.
 void AnnouncedClient::on_ready(exec::Ready ready) {
   if (over_) return;
   net::ProxyHeader header;

@@ -1,6 +1,6 @@
-// AnnouncedClient: a client of a listener with proxy_protocol until the header that names it has arrived; then the
-// connection becomes that of an H1Client or a ClientHandshake. The header has the listener's header_timeout. Only peers
-// that listen.trusted names are accepted.
+// AnnouncedClient: a connection of a listener with proxy_protocol until the PROXY header has arrived. The connection
+// then passes to an H1Client or a ClientHandshake. The header must arrive within the listener's header_timeout. Only
+// peers that listen.trusted names are accepted.
 #pragma once
 
 #include <optional>
@@ -23,9 +23,10 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
  public:
   class Owner {
    public:
-    // `client` is over; it is destroyed at the end of the turn.
+    // Destroys `client`, which has ended, at the end of the turn.
     virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
-    // `socket` is that of the client with the address `peer`, which counts in place of the one that is over.
+    // `socket` is the connection of the client with the address `peer`, which is counted in place of the
+    // AnnouncedClient.
     virtual void announced(Listener& listener, Fd socket, std::string peer) LOOP_ONLY = 0;
 
    protected:
@@ -34,12 +35,12 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
 
   AnnouncedClient(const ExchangeContext& context, Owner& owner, Listener& listener, Fd socket);
   ~AnnouncedClient() override;
-  // Registers the socket. On failure, and if the peer is not trusted, the caller drops the client.
+  // Registers the socket. If that fails or the peer is not trusted, the caller drops the client.
   Status start() LOOP_ONLY;
 
   Listener* listener() const override { return handed_on_ ? nullptr : &listener_; }
   void drain() override LOOP_ONLY { end(); }
-  void start_graceful_close() override LOOP_ONLY {}  // its client closes gracefully once it is named
+  void start_graceful_close() override LOOP_ONLY {}  // the client that the header names closes gracefully
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
@@ -60,7 +61,7 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
   bool handed_on_ = false;
 };
 
-// Returns true if one of `trusted` (listen.trusted) names the peer; those of a Unix socket are trusted.
+// Returns true if `trusted` (listen.trusted) names the peer. Peers of a Unix socket are always trusted.
 bool may_announce(const std::vector<std::string>& trusted, int socket);
 
 }  // namespace carpool::proxy

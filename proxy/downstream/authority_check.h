@@ -1,4 +1,4 @@
-// Checks a configuration against the authority that it names, so that --check finds what the start would refuse.
+// Checks a configuration against the authority that it names, so that --check reports the errors that a start would.
 #pragma once
 
 namespace carpool::proxy::config {
@@ -7,8 +7,8 @@ struct Reading;
 
 namespace carpool::proxy {
 
-// Adds an error for an authority that cannot be used, and for each intercepted origin that it does not cover. Does
-// nothing if there are errors already. Blocking.
+// Adds an error for an unusable authority, and for each intercepted origin outside its constraints. Does nothing if
+// there are errors already. Blocks.
 void check_authority(config::Reading& reading);
 
 }  // namespace carpool::proxy

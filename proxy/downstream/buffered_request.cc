@@ -38,7 +38,7 @@ void BufferedRequest::on_body(std::string_view bytes) {
   if (!too_long_) body_.append(bytes);
 }
 
-// An idle connection keeps no memory for a body.
+// Frees the body, so that an idle connection holds no memory for one.
 void BufferedRequest::done() {
   head_.clear();
   body_ = {};

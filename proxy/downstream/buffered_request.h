@@ -1,5 +1,5 @@
-// BufferedRequest: reads HTTP/1.1 requests to carpool itself, one at a time, each with its small body complete, unless
-// a sink takes the body while it arrives. Pipelined requests are buffered until the current one is answered.
+// BufferedRequest: reads HTTP/1.1 requests to carpool itself, one at a time, each with its complete small body, unless
+// a sink receives the body as it arrives. Pipelined requests are buffered until the current one is answered.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class BufferedRequest final : private http::BodySink {
  public:
   enum class ReadStatus : std::uint8_t {
     nothing,    // more input is needed
-    partial,    // of a request was read
-    head,       // only with a sink: head() is valid until done()
-    request,    // complete: head() and body() are valid until done()
+    partial,    // a part of the request was read
+    head,       // only with a sink; head() is valid until done()
+    request,    // complete; head() and body() are valid until done()
     malformed,  // see fault(); nothing is read after it
-    closed,     // or the connection failed
+    closed,     // the client closed the connection, or it failed
   };
-  // `most`: the maximum body size in bytes. A longer body is read to its end, so that the error response arrives, and
-  // too_long() returns true. `sink`, if not null, receives the body instead, of any size.
+  // `most`: the maximum body size in bytes. A longer body is read to its end, so that the client reads the error
+  // response, and too_long() returns true. If `sink` is not null, it receives the body, of any size.
   BufferedRequest(const http::Limits& limits, std::size_t most, http::BodySink* sink)
       : reader_(limits), most_(most), sink_(sink) {}
 
@@ -38,7 +38,7 @@ class BufferedRequest final : private http::BodySink {
   const Fault& fault() const { return fault_; }
   // Returns true if no byte of the next request has been read.
   bool at_rest() const { return pending_.empty() && reader_.at_boundary(); }
-  // Discards buffered bytes of a client that is not expected to send another request.
+  // Discards buffered bytes. Call it if no further request of the client is to be read.
   void forget() { pending_.clear(); }
 
  private:

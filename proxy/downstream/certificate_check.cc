@@ -32,11 +32,11 @@ std::optional<Fault> load(const config::NamedCertificates& named) {
   settings.key_file = named.key_file;
   settings.ca_file = named.ca_file;
   settings.verify =
-      named.verify && !named.ca_file.empty();  // the system's authorities are no file of the configuration
+      named.verify && !named.ca_file.empty();  // the system's authorities are not a file of the configuration
   return fault_of(tls::ClientContext::make(settings));
 }
 
-// The detail of a Fault begins with the setting, without its table.
+// Returns an error for the setting with which the detail begins, there without its table.
 config::ConfigError error_of(const config::NamedCertificates& named, std::string_view detail) {
   const std::string_view setting = detail.substr(0, detail.find(' '));
   const bool cert = setting == "cert_file", key = setting == "key_file";

@@ -1,5 +1,5 @@
-// Checks the certificates, keys and authorities that a configuration names, so that --check finds what the start would
-// refuse.
+// Checks the certificates, keys and authorities that a configuration names, so that --check reports the errors that a
+// start would.
 #pragma once
 
 namespace carpool::proxy::config {
@@ -8,7 +8,7 @@ struct Reading;
 
 namespace carpool::proxy {
 
-// Adds an error for each file that TLS cannot use. Blocking.
+// Adds an error for each file that TLS cannot use. Blocks.
 void check_certificates(config::Reading& reading);
 
 }  // namespace carpool::proxy

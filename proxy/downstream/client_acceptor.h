@@ -1,4 +1,4 @@
-// ClientAcceptor: the listener's interface to a loop that takes accepted sockets.
+// ClientAcceptor: the listener's interface to a loop that receives accepted sockets.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class Listener;
 class ClientAcceptor {
  public:
   virtual exec::Loop& loop() = 0;
-  // `peer` is for the log.
+  // `peer`: address for the log.
   virtual void accept(Listener& listener, Fd socket, std::string peer) LOOP_ONLY = 0;
 
  protected:

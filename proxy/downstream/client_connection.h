@@ -1,4 +1,4 @@
-// ClientConnection: the protocol-independent interface through which a worker owns a client's connection.
+// ClientConnection: the protocol-independent interface through which a ClientList owns a client's connection.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ class Listener;
 class ClientConnection : public ListHook<struct ClientTag> {
  public:
   virtual ~ClientConnection() = default;
-  virtual Listener* listener() const = 0;             // nullptr: another object took the connection over
+  virtual Listener* listener() const = 0;             // nullptr after another object took the connection over
   virtual void drain() LOOP_ONLY = 0;                 // closes when idle; running requests finish, new ones are refused
-  virtual void start_graceful_close() LOOP_ONLY = 0;  // with the next response, or by the protocol's own means
+  virtual void start_graceful_close() LOOP_ONLY = 0;  // announced in the next response, or by GOAWAY
   virtual bool end_if_idle() LOOP_ONLY = 0;           // returns true if the client was idle and is closed
   virtual void end() LOOP_ONLY = 0;                   // closes now, even in the middle of a response
 
-  // The point of this client's requests if it is not the listener's own.
+  // Sets the point of this client's requests, if it is not the listener's own.
   void keep(std::unique_ptr<const ListenPoint> point) { point_ = std::move(point); }
-  // nullptr: it is not inside a CONNECT that ended here.
+  // Returns nullptr unless the client is inside an intercepted CONNECT.
   const Interception* interception() const { return point_ == nullptr ? nullptr : point_->interception(); }
 
  protected:

@@ -24,12 +24,12 @@ namespace carpool::proxy {
 namespace {
 
 constexpr std::size_t kRecordHeader = 5;
-constexpr std::size_t kMaxRecord = 16'384;      // RFC 8446 §5.1: what follows the header
-constexpr std::size_t kMaxHello = 17'408;       // a record of the largest size
+constexpr std::size_t kMaxRecord = 16'384;      // RFC 8446 §5.1: maximum size after the header
+constexpr std::size_t kMaxHello = 17'408;       // a record of maximum size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
-constexpr std::uint8_t kMaxHelloReads = 16;     // each one reads all that has arrived
+constexpr std::uint8_t kMaxHelloReads = 16;     // each of them reads all bytes that have arrived
 
-// Returns true also if what arrives is no such record, or nothing will: OpenSSL finds the fault.
+// Returns true also if the bytes are no such record, or no more will arrive. OpenSSL then reports the error.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
   const ssize_t received = ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -44,8 +44,8 @@ bool first_record_arrived(int fd) {
 
 }  // namespace
 
-// The TLS connection, and the step that computes. While the step runs on another thread, that thread owns the
-// connection: readiness is recorded and applied afterwards.
+// Step: the TLS connection and the computation of its handshake. While the step runs on another thread, that thread
+// owns the connection, and readiness is recorded and applied afterwards.
 struct ClientHandshake::Step final : exec::Task, exec::Mail {
   Step(exec::Loop& l, HandshakeTurns& t, ClientHandshake& c, ListenerIdentity i, Fd&& socket)
       : loop(l), turns(t), client(&c), identity(std::move(i)), transport(identity->accept(std::move(socket))) {}
@@ -74,11 +74,11 @@ struct ClientHandshake::Step final : exec::Task, exec::Mail {
 
   exec::Loop& loop;
   HandshakeTurns& turns;
-  ClientHandshake* client;  // nullptr: it ended before the step returned
+  ClientHandshake* client;  // nullptr: the client ended before the step returned
   const ListenerIdentity identity;
   std::unique_ptr<tls::TlsTransport> transport;
   Result<bool> result = false;
-  exec::Ready ready{};  // reported while the step was away
+  exec::Ready ready{};  // readiness reported while the step was away
   bool away = false;
   bool again = false;
 };
@@ -130,7 +130,7 @@ void ClientHandshake::on_ready(exec::Ready ready) {
   proceed();
 }
 
-// As begin(). What is allocated here is undone by the end of this client alone.
+// Like begin(). A failed allocation ends only this client.
 bool ClientHandshake::try_to_begin(exec::Ready ready) {
   bool begun = false;
   try {
@@ -142,7 +142,7 @@ bool ClientHandshake::try_to_begin(exec::Ready ready) {
   return begun;
 }
 
-// Returns true once the client's first record has arrived, or never will.
+// Returns true once the client's first record has arrived or no further bytes can arrive.
 bool ClientHandshake::begin(exec::Ready ready) {
   if (connect_ != nullptr) {
     if (!hello_ends_here(ready.hangup)) return false;
@@ -156,8 +156,8 @@ bool ClientHandshake::begin(exec::Ready ready) {
   return true;
 }
 
-// Reads the first message of a client inside a CONNECT, and leaves it in the socket: it is for OpenSSL, or for the
-// tunnel's origin. `ended`: nothing more will arrive.
+// Inspects the first message of a client inside a CONNECT. The bytes stay in the socket, because they are read by
+// OpenSSL or forwarded to the tunnel's origin. `ended`: no further bytes will arrive.
 bool ClientHandshake::hello_ends_here(bool ended) {
   using What = metrics::Intercept;
   if (!ended && !first_record_arrived(socket_.get())) return false;
@@ -187,7 +187,7 @@ bool ClientHandshake::hello_ends_here(bool ended) {
   return true;
 }
 
-// Returns false: nothing ends here.
+// Returns false, because the TLS connection does not end here.
 bool ClientHandshake::tunnel(metrics::Intercept why) {
   tunnel_ = why;
   return false;
@@ -205,7 +205,7 @@ int ClientHandshake::fd() const {
   return step_ != nullptr ? step_->transport->fd() : socket_.get();
 }
 
-// The client's Finished alone costs less than the way to another thread and back.
+// Processes the client's Finished on the loop, because it costs less than a switch to another thread and back.
 void ClientHandshake::proceed() {
   if (tasks_ == nullptr || step_->transport->lacks_finished_only()) return judge(step_->transport->handshake());
   if (owner_.handshake_turns().take(*this)) on_turn();
@@ -213,11 +213,11 @@ void ClientHandshake::proceed() {
 
 void ClientHandshake::on_turn() {
   step_->away = true;
-  tasks_->submit(exec::lend(*step_));  // if rejected, its close() has posted the result
+  tasks_->submit(exec::lend(*step_));  // close() of a rejected task has posted the result
 }
 
 void ClientHandshake::returned() {
-  if (over_) return;  // it ended meanwhile, and is destroyed at the end of the turn
+  if (over_) return;  // the client ended meanwhile and is destroyed at the end of the turn
   const bool again = std::exchange(step_->again, false);
   if (again) step_->transport->on_readiness(std::exchange(step_->ready, {}));
   const bool decided = !step_->result || *step_->result;

@@ -1,6 +1,6 @@
-// ClientHandshake: a client of a TLS listener until its handshake is complete; then the connection becomes that of an
-// H1Client or an H2Client. A handshake has the listener's header_timeout. Until the client's first record has arrived
-// whole, it costs neither TLS state nor a task. Also the client whose CONNECT was answered and ends here.
+// ClientHandshake: a client of a TLS listener, or inside an intercepted CONNECT, until its handshake is complete. The
+// connection then passes to an H1Client or an H2Client. The handshake must end within the listener's header_timeout. It
+// uses no TLS state and no task until the client's first record has arrived completely.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct InterceptedConnect;
 
 class ClientHandshake final : public ClientConnection, private exec::Watcher, private HandshakeTurns::Waiter {
  public:
-  // `socket` is accepted.
+  // `socket` has just been accepted.
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
                   Fd socket, std::string peer);
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
@@ -38,14 +38,14 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
 
   Listener* listener() const override { return established_ ? nullptr : &listener_; }
   void drain() override LOOP_ONLY { end(); }
-  void start_graceful_close() override LOOP_ONLY {}  // its client closes gracefully once it is established
+  void start_graceful_close() override LOOP_ONLY {}  // the client closes gracefully once it is established
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
  private:
   struct Step;
   struct FreeStep {
-    void operator()(Step* step) const;  // a step that runs on another thread is destroyed when it returns
+    void operator()(Step* step) const;  // destroys the step, or leaves that to its return if it runs on another thread
   };
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   bool try_to_begin(exec::Ready ready) LOOP_ONLY;
@@ -66,18 +66,18 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   const ExchangeContext& context_;
   HandshakeOwner& owner_;
   Listener& listener_;
-  exec::Submitter* tasks_ = nullptr;             // of the owner, once the handshake begins
-  std::unique_ptr<InterceptedConnect> connect_;  // nullptr: the listener's own TLS
+  exec::Submitter* tasks_ = nullptr;  // executor of the steps, set when the handshake begins; nullptr: the loop
+  std::unique_ptr<InterceptedConnect> connect_;  // nullptr: TLS of the listener itself
   ListenerIdentity identity_;                    // until the handshake begins
-  Fd socket_;                                    // likewise
-  std::unique_ptr<Step, FreeStep> step_;         // from then on
+  Fd socket_;                                    // until the handshake begins
+  std::unique_ptr<Step, FreeStep> step_;         // set when the handshake begins
   exec::WatchKey key_;
   exec::Timer deadline_;
   std::string peer_;
   bool established_ = false;
   bool over_ = false;
-  std::uint8_t hello_reads_ = 0;              // of a CONNECT's client
-  std::optional<metrics::Intercept> tunnel_;  // it is to become a tunnel, for this reason
+  std::uint8_t hello_reads_ = 0;              // reads of a CONNECT's client so far
+  std::optional<metrics::Intercept> tunnel_;  // set if the CONNECT is to become a tunnel: the reason
 };
 
 }  // namespace carpool::proxy

@@ -21,7 +21,7 @@ std::uint64_t ClientIdentity::key(const ExchangeContext& context, const config::
   return key_ = fairness_key_of(fd);
 }
 
-// Returns 0 if the peer is not on loopback or the kernel does not name its owner.
+// Returns 0 if the peer is not on loopback or the kernel does not identify its owner.
 std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config::LoopbackClient by, int fd) {
   if (inode_ == 0) {
     const auto owner = net::owner_of_peer(fd);

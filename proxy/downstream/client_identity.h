@@ -1,7 +1,7 @@
-// ClientIdentity: what counts as one client in the fair shares of a busy pool. Found when the first request of a
-// connection has to wait: on TCP by the remote address, behind a load balancer by the address that it announced, on a
-// Unix socket by the process, and on loopback, where all have one address, by the owner of the socket
-// (listen.loopback_client).
+// ClientIdentity: identifies the client for the fair shares of a busy pool. Determined when the first request of a
+// connection has to wait: on TCP by the remote address, behind a load balancer by the address that the PROXY header
+// announced, on a Unix socket by the process, and on loopback, where all clients have the same address, by the owner of
+// the socket (listen.loopback_client).
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace carpool::proxy {
 
 struct ExchangeContext;
 
-// Returns the address without the port of a client that a PROXY header announced ("192.0.2.1:5000").
+// Returns the address, without the port, of a client that a PROXY header announced ("192.0.2.1:5000").
 std::string_view announced_host(std::string_view peer);
 
 class ClientIdentity {
  public:
-  // Returns the key; never 0. It changes once at most, when the process of a client on loopback becomes known.
-  // `peer`: the address that was announced, on a listener with proxy_protocol.
+  // Returns the key; never 0. It changes at most once, when the process of a client on loopback is found. `peer`: the
+  // announced address, on a listener with proxy_protocol.
   std::uint64_t key(const ExchangeContext& context, const config::Listen& listen, int fd,
                     std::string_view peer) LOOP_ONLY;
 
  private:
   std::uint64_t of_loopback(const ExchangeContext& context, config::LoopbackClient by, int fd) LOOP_ONLY;
 
-  std::uint64_t key_ = 0;    // 0: not known, or not for certain
-  std::uint64_t inode_ = 0;  // of the socket of a client on loopback whose process is looked for
-  std::uint64_t user_ = 0;   // the key of its user, until then
+  std::uint64_t key_ = 0;    // 0: not determined, or not final
+  std::uint64_t inode_ = 0;  // socket of a client on loopback whose process is being determined
+  std::uint64_t user_ = 0;   // key of its user, used meanwhile
 };
 
 }  // namespace carpool::proxy

@@ -54,7 +54,8 @@ std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, Fd socke
   return client;
 }
 
-// A full handshake signs, which takes up to a millisecond. More of them per second would delay the other clients.
+// Returns the executor of a handshake, or nullptr for the loop itself. A full handshake signs, which takes up to a
+// millisecond; more of them per second would delay the other clients.
 exec::Submitter* ClientList::tasks_for_handshake() {
   const bool on_the_loop = handshake_budget_.take(handshakes_.inline_per_second, context_.loop.now());
   return on_the_loop ? nullptr : handshakes_.tasks;
@@ -90,7 +91,7 @@ void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoi
   if (client != nullptr && !may_stay(*client)) client->start_graceful_close();
 }
 
-// A reload may have come between the client's CONNECT and the end of its handshake.
+// Checks again, because a reload may have ended the interception between the client's CONNECT and its handshake.
 bool ClientList::may_stay(const ClientConnection& client) const {
   const Interception* const inside = client.interception();
   return !context_.draining && (inside == nullptr || interceptor_.in_force(*inside));

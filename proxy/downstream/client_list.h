@@ -30,19 +30,20 @@ class ClientList final : public ClientAcceptor,
  public:
   class Owner {
    public:
-    virtual void on_clients_gone() = 0;  // once, on this list's loop, when the last client of a draining list closed
+    // Called once, on the list's loop, when the last client of a draining list has closed.
+    virtual void on_clients_gone() = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  // The TLS handshakes of clients: up to `inline_per_second` on the loop, more of them by `tasks`.
+  // Handshakes: up to `inline_per_second` TLS handshakes of clients run on the loop, further ones as `tasks`.
   struct Handshakes {
-    exec::Submitter* tasks = nullptr;  // nullptr: all on the loop
+    exec::Submitter* tasks = nullptr;  // nullptr: all run on the loop
     std::uint32_t inline_per_second = 0;
-    std::uint32_t most_tasks = 1;  // at a time
+    std::uint32_t most_tasks = 1;  // maximum number of tasks at a time
   };
-  // `intercepts`: nullptr: no origin is intercepted.
+  // `intercepts`: nullptr if no origin is intercepted.
   ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0, 1},
              Intercepts* intercepts = nullptr)
       : context_(context),
@@ -56,16 +57,16 @@ class ClientList final : public ClientAcceptor,
   exec::Loop& loop() override { return context_.loop; }
   void accept(Listener& listener, Fd socket, std::string peer) override LOOP_ONLY;
 
-  // Every client closes after its next response, idle ones at once. Later clients are refused.
+  // Closes idle clients at once, the others after their next response. Rejects new clients.
   void drain() LOOP_ONLY;
   // Like drain(), but an idle client may send one more request.
   void start_graceful_close() LOOP_ONLY;
   // Drains only the clients of these listeners; new clients are still accepted.
   void drain_those_of(const std::vector<const Listener*>& closed) LOOP_ONLY;
-  // Likewise the clients whose interception a reload has ended, or whose authority it has changed.
+  // Drains the clients whose interception a reload has ended or whose authority it has replaced.
   void drain_replaced_interceptions() LOOP_ONLY;
   void shed_idle() LOOP_ONLY;  // closes idle clients
-  void close_all() LOOP_ONLY;  // even in the middle of a response
+  void close_all() LOOP_ONLY;  // closes even in the middle of a response
   // Returns true if the list is draining and has no client. Any thread.
   bool empty() const { return empty_.load(std::memory_order_acquire); }
 
@@ -81,8 +82,8 @@ class ClientList final : public ClientAcceptor,
   void announced(Listener& listener, Fd socket, std::string peer) override LOOP_ONLY;
   void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
               std::string peer) override LOOP_ONLY;
-  // Adds the successor of a client of this list and starts it with these arguments. Returns nullptr if that fails: it
-  // is closed then.
+  // Adds a client that takes over the connection of a client of this list, and starts it with these arguments. Closes
+  // the connection and returns nullptr if that fails.
   template <class Client, class... Arguments>
   ClientConnection* succeed(std::unique_ptr<Client> client, Arguments... arguments) LOOP_ONLY;
   template <class Client>
@@ -96,7 +97,7 @@ class ClientList final : public ClientAcceptor,
   ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;
-  // `visit` may close the client that it receives.
+  // Calls `visit` for each client, which it may close.
   template <class Visit>
   void for_each(Visit visit) LOOP_ONLY;
 

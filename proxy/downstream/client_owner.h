@@ -1,4 +1,4 @@
-// ClientOwner: the client's interface to the list that owns it.
+// ClientOwner: a client's interface to the list that owns it.
 #pragma once
 
 #include <memory>
@@ -20,15 +20,15 @@ class RequestPacer;
 
 class ClientOwner {
  public:
-  // `client` is closed; it is destroyed at the end of the turn.
+  // Destroys `client`, which has closed, at the end of the turn.
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
-  // Moves the connection of a client that uses HTTP/2 to an H2Client, with the bytes already read. The caller closes
-  // at once and is no longer counted.
-  // `point`: of its requests, if it is not the listener's own. `drains`: the caller was about to close gracefully.
+  // Passes the connection of a client that uses HTTP/2 to an H2Client, with the bytes already read. The caller closes
+  // at once and is no longer counted. `point`: the point of its requests, if it is not the listener's own. `drains`:
+  // the caller was about to close gracefully.
   virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
                              std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
                              bool drains) LOOP_ONLY = 0;
-  // Moves the connection of a client whose CONNECT was answered to the TLS that ends here, as above.
+  // Passes the connection of a client whose CONNECT was answered to a ClientHandshake, as above.
   virtual void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
                          std::string peer) LOOP_ONLY = 0;
   virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;

@@ -21,7 +21,7 @@ namespace carpool::proxy {
 
 namespace {
 
-// Returns true if nothing but the origin decides about this CONNECT; others are refused, or answered here, as usual.
+// Returns true if only the origin decides about this CONNECT. Others are refused or answered in the usual way.
 bool is_plain(const ExchangeContext& context, const ClientStream& client, const http::RequestHead& request,
               const http::Target& target) {
   const bool sheds = client.accepted_while_shedding() && context.overload.sheds(ShedLevel::new_clients);
@@ -30,18 +30,19 @@ bool is_plain(const ExchangeContext& context, const ClientStream& client, const 
          !check_connect(client.listener(), request, target);
 }
 
-constexpr std::size_t kMaxAgent = 128;  // thousands of such names may be kept
-// A client that verifies the certificate after the handshake leaves at once; one that leaves later may have no request.
+constexpr std::size_t kMaxAgent = 128;  // limits memory: thousands of such names may be kept
+// A client that verifies the certificate after the handshake closes at once; one that closes later may just have no
+// request.
 constexpr Duration kAtOnce = std::chrono::seconds(5);
 
-// The address that a PROXY header announced; otherwise the socket's, because ClientStream::peer() is empty while no
-// access log is written.
+// Returns the address that a PROXY header announced, otherwise that of the socket, because ClientStream::peer() is
+// empty while no access log is written.
 std::string host_of(const ClientStream& client) {
   if (!client.listen().proxy_protocol) return net::Address::peer_of(client.socket()).host();
   return std::string(announced_host(client.peer()));
 }
 
-// Every application of a pod has the same address, so the User-Agent is a part of it.
+// The name contains the User-Agent, because all applications of a pod have the same address.
 std::string name_of(const ClientStream& client, std::string_view agent) {
   return host_of(client).append(1, ' ').append(agent.substr(0, kMaxAgent));
 }
@@ -53,7 +54,7 @@ metrics::TlsOffer offer_of(const tls::ClientHello& hello) {
   return hello.offers_tls13 ? tls13 : tls12;
 }
 
-// RFC 8446 §6.
+// Maps the alert of TLS (RFC 8446 §6).
 metrics::CertificateAlert kind_of(std::uint8_t alert) {
   switch (alert) {
     case 0:
@@ -141,14 +142,14 @@ bool ConnectInterceptor::in_force(const Interception& inside) const {
   return intercepts_ == nullptr || intercepts_->in_force(inside);
 }
 
-// Returns true if it is a refusal, not a suspicion.
+// Returns true for a refusal, false for a suspicion.
 bool ConnectInterceptor::note_refusal(const Interception& inside, metrics::CertificateAlert alert) {
   if (intercepts_ == nullptr) return false;
   try {
     const Intercepts::Noted noted = intercepts_->note_refusal(inside, alert, context_.loop.now());
     if (noted == Intercepts::Noted::first_refusal) warn(inside, alert);
     return noted != Intercepts::Noted::suspicion;
-  } catch (const std::bad_alloc&) {  // its next refusal is noted
+  } catch (const std::bad_alloc&) {  // the next refusal is recorded
     return false;
   }
 }

@@ -1,5 +1,5 @@
-// ConnectInterceptor: decides for one loop which CONNECT ends here, and what becomes of it. A CONNECT that cannot end
-// here is the tunnel that it asked for.
+// ConnectInterceptor: decides for one loop which CONNECTs are intercepted, and tracks their outcome. A CONNECT that
+// cannot be intercepted becomes a tunnel, as requested.
 #pragma once
 
 #include <cstddef>
@@ -22,43 +22,46 @@ class ClientStream;
 class Intercepts;
 struct ExchangeContext;
 
-// A CONNECT that ends here, until its client's TLS is established.
+// InterceptedConnect: a CONNECT that is intercepted, until its client's TLS is established.
 struct InterceptedConnect {
-  std::unique_ptr<ListenPoint> point;  // of the requests inside
+  std::unique_ptr<ListenPoint> point;  // point of the requests inside
   ListenerIdentity identity;
-  // The number of the origin's label. The origin itself may be replaced or reclaimed while the client is silent.
+  // The number of the origin's label, because the origin itself may be replaced or reclaimed before the client
+  // continues.
   metrics::OriginSlot slot = metrics::kOtherOrigin;
-  std::string head;  // the request again, for the tunnel that it becomes if the client's bytes are no usable TLS
-  std::string user;  // whose credentials the request carried; empty: none were asked for
+  std::string head;  // the request again, for a tunnel, if the client's bytes are not usable TLS
+  std::string user;  // user of the request's credentials; empty if none were required
 };
 
 class ConnectInterceptor {
  public:
-  // `intercepts`: nullptr: no origin is intercepted.
+  // `intercepts`: nullptr if no origin is intercepted.
   ConnectInterceptor(const ExchangeContext& context, Intercepts* intercepts)
       : context_(context), intercepts_(intercepts) {}
 
-  // Without a connect, the request is to be handled like any other.
+  // Verdict: without `connect` the request is handled like any other.
   struct Verdict {
     std::unique_ptr<InterceptedConnect> connect;
     std::optional<metrics::Intercept> tunnel;  // why a CONNECT to an intercepted origin stays a tunnel
   };
-  // `obstacle`: why this client's CONNECT cannot end here; nothing: its socket can be taken over.
+  // `obstacle`: why this client's CONNECT cannot be intercepted; nothing if its socket can be taken over.
   Verdict accept(const ClientStream& client, const http::RequestHead& request,
                  std::optional<metrics::Intercept> obstacle) LOOP_ONLY;
   void count(const InterceptedConnect& connect, metrics::Intercept what) LOOP_ONLY;
 
-  // ---- whether the client accepts the certificate ----
-  // The client's first message has arrived. Returns true if such a client gets a tunnel because it refused before.
+  // ---- acceptance of the certificate by the client ----
+  // Must be called when the client's first message has arrived. Returns true if such a client gets a tunnel because it
+  // refused the certificate before.
   bool distrusts(InterceptedConnect& connect, const tls::ClientHello& hello) LOOP_ONLY;
-  // The handshake failed with this alert about the certificate; 0: the client left without one.
+  // Reports that the handshake failed with this alert about the certificate; 0: the client closed without an alert.
   void on_refusal(const InterceptedConnect& connect, std::uint8_t alert) LOOP_ONLY;
-  // The client has sent its first byte inside.
+  // Reports that the client has sent its first byte inside.
   void on_use(const Interception& inside) LOOP_ONLY;
-  // The client has ended the connection without one: some verify the certificate after the handshake.
+  // Reports that the client has closed the connection without sending a byte. Some clients verify the certificate only
+  // after the handshake.
   void on_unused(const Interception& inside) LOOP_ONLY;
 
-  // Returns false if a reload ended this interception, or changed its authority.
+  // Returns false if a reload ended this interception or replaced its authority.
   bool in_force(const Interception& inside) const LOOP_ONLY;
 
  private:

@@ -49,7 +49,8 @@ Status H1Client::start() {
   Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  // The first request inside a CONNECT is expected at once: a drain leaves it the time of one that follows a response.
+  // Inside a CONNECT the first request is expected soon. While draining it gets the time of a request that follows a
+  // response.
   if (interception() != nullptr) taken_at_ = context_.loop.now();
   arm_timer();
   return Done{};
@@ -73,7 +74,7 @@ void H1Client::run_soon() {
 void H1Client::advance() {
   if (state_ == State::closed) return;
   advancing_ = true;
-  std::size_t turns = 16;  // a client that pipelines without end must not starve the others
+  std::size_t turns = 16;  // a client that pipelines endlessly must not starve others
   while (step()) {
     if (--turns == 0) {
       advancing_ = false;
@@ -96,7 +97,7 @@ bool H1Client::step() {
     return state_ == State::lingering;
   }
   if (eof_ && pending_.empty()) {
-    // A reset may follow the FIN. A client without a request is closed anyway.
+    // A reset may follow the FIN. A client without a request is closed in any case.
     if (transport_->hangup_seen() && exchange_ != nullptr) notice_hangup();
     if (state_ == State::closed) return false;
     on_eof();
@@ -127,7 +128,7 @@ bool H1Client::flush_waiting() {
 
 bool H1Client::may_read() const {
   if (exchange_ == nullptr || !head_complete_)
-    return write_queue_.size() < kHighWatermark;  // parse the next request only when its response can be written
+    return write_queue_.size() < kHighWatermark;  // the next request is parsed only when its response can be written
   if (!exchange_->tunnelled() && request_complete_) return false;
   return exchange_->wants_input();
 }
@@ -155,8 +156,8 @@ bool H1Client::read_some() {
   return false;
 }
 
-// Called when the client must not be read now but its socket reports a hang-up. A FIN is only a half-close: the client
-// may still wait for its response, for as long as listen.half_close allows.
+// Called if the socket reports a hang-up while the client must not be read. A FIN is only a half-close: the client may
+// still wait for its response, for as long as listen.half_close allows.
 void H1Client::notice_hangup() {
   while (!eof_ && pending_.size() < kHighWatermark && transport_->maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
@@ -166,7 +167,7 @@ void H1Client::notice_hangup() {
     if (io.io == net::Io::eof) eof_ = true;
     pending_.append(buffer.view(io.bytes));
   }
-  // Behind a FIN, or behind more data than may be read now, only SO_ERROR reveals a reset.
+  // After a FIN, or after more data than may be read now, only SO_ERROR reveals a reset.
   int error = 0;
   socklen_t length = sizeof error;
   if (::getsockopt(transport_->fd(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error != 0) lost();

@@ -1,6 +1,6 @@
 // H1Client: a client connection that uses HTTP/1.1. Reads requests one at a time and in order (pipelined ones wait in
-// `pending_`), passes each to an Exchange, writes the exchange's response and decides how the connection ends. An idle
-// client owns no buffer.
+// `pending_`), passes each to an Exchange, writes the response and decides how the connection ends. An idle client owns
+// no buffer.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,13 @@ class H1Client final : public ClientConnection,
                        private PrivateConnection::Owner,
                        private http::BodySink {
  public:
-  // `point`: the listener's, or one that this client keeps.
+  // `point`: the listener's, or one that this client owns.
   H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H1Client() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
-  // Likewise. The client has sent `head`, a CONNECT, and has received 200 already; it is a tunnel because of `why`.
+  // Starts a client that has sent `head`, a CONNECT, and has received the 200. The CONNECT is a tunnel because of
+  // `why`.
   Status start(std::string head, metrics::Intercept why) LOOP_ONLY;
 
   Listener* listener() const override { return handed_over_ ? nullptr : &listener_; }
@@ -66,12 +67,12 @@ class H1Client final : public ClientConnection,
   void shut_write_when_sent() override LOOP_ONLY;
   void resume() override LOOP_ONLY { run_soon(); }
   void on_exchange_end(AfterExchange next) override LOOP_ONLY;
-  // The connection stays with this client until either side closes.
+  // The private connection stays with this client until either side closes.
   PrivateLease take_private(const OriginRuntime& origin) override LOOP_ONLY;
   bool keep_private(const OriginRuntime& origin, pool::Lease& lease) override LOOP_ONLY;
 
-  // Closes when idle; a running exchange responds with Connection: close. A client whose last response did not announce
-  // the close may send one more request for a moment.
+  // Closes when idle. A running exchange responds with Connection: close. A client whose last response did not announce
+  // the close may send one more request within a short time.
   void drain() override LOOP_ONLY;
   void start_graceful_close() override LOOP_ONLY;
   bool end_if_idle() override LOOP_ONLY;
@@ -79,7 +80,8 @@ class H1Client final : public ClientConnection,
 
  private:
   enum class State : std::uint8_t { open, lingering, closed };
-  // To a connection that authenticated this client. `broken`: it has ended, and this connection ends with it.
+  // Bond: the state of the connection that authenticated this client. `broken`: it has ended, and this connection ends
+  // with it.
   enum class Bond : std::uint8_t { none, kept, lent, broken };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -119,7 +121,7 @@ class H1Client final : public ClientConnection,
   Instant last_request_until() const LOOP_ONLY;
   void cut_off() LOOP_ONLY;
   void look_again() LOOP_ONLY;
-  // Returns true if some bytes of a head were read, but not all.
+  // Returns true if a part of a head was read.
   bool in_head() const {
     return (exchange_ != nullptr && !head_complete_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
   }
@@ -133,7 +135,7 @@ class H1Client final : public ClientConnection,
   const ExchangeContext& context_;
   ClientOwner& clients_;
   const bool accepted_while_shedding_;
-  const std::string_view tls_;  // version, a static text; empty: plain text
+  const std::string_view tls_;  // TLS version, a static text; empty for plain text
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
@@ -141,32 +143,32 @@ class H1Client final : public ClientConnection,
   http::RequestReader reader_;
   Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
   std::string pending_;           // read but not yet parsed: pipelined requests
-  std::string repeat_;            // the request that received a 417 before its body; only its repetition may follow
+  std::string repeat_;            // the request that got a 417 before its body; only its repetition may follow
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
-  mutable std::string peer_;  // the client's address; empty: not asked for yet
+  mutable std::string peer_;  // the client's address; empty until it is needed
   mutable ClientIdentity identity_;
   std::unique_ptr<PrivateConnection> private_;
   Bond bond_ = Bond::none;
   http::Framing reply_framing_ = http::Framing::none;
   static constexpr std::uint8_t kNoPreface = 255;
-  std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface that the connection began with; 0 before the first byte
-  std::optional<metrics::Intercept> tunnel_;  // why its CONNECT did not end here
+  std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface with which the connection began; 0 before the first byte
+  std::optional<metrics::Intercept> tunnel_;  // why its CONNECT was not intercepted
   bool handed_over_ = false;                  // the client uses HTTP/2, and an H2Client took the connection
   State state_ = State::open;
-  bool advancing_ = false;         // inside advance(): a nested call returns at once
+  bool advancing_ = false;         // inside advance(), where a nested call returns at once
   bool head_complete_ = false;     // the exchange has its request head
   bool request_complete_ = true;   // the whole request was read
-  bool body_at_hand_ = false;      // a request begins, and its whole body was read with its head
-  std::uint64_t skipped_ = 0;      // bytes of this body, if the request was answered at once
+  bool body_at_hand_ = false;      // a request begins whose whole body was read with its head
+  std::uint64_t skipped_ = 0;      // bytes of this body to skip, because the request was answered at once
   bool eof_ = false;               // the client sent FIN
   bool informed_ = false;          // a 1xx of the exchange was sent
   bool eof_forwarded_ = false;     // the tunnel was notified of the FIN
-  bool connect_answered_ = false;  // before this client took the connection over
+  bool connect_answered_ = false;  // CONNECT was answered before this client took the connection over
   bool draining_ = false;
-  bool ending_ = false;            // drain() was called: close when idle
-  bool unannounced_ = false;       // a response had begun without Connection: close when this client was to close
+  bool ending_ = false;            // drain() was called: the client closes when idle
+  bool unannounced_ = false;       // the current response began without Connection: close before the drain
   bool close_sent_ = false;        // the response carries Connection: close
   bool head_timed_ = false;        // header_timeout is running
   bool shut_after_flush_ = false;  // tunnel: send FIN after the write queue
@@ -174,8 +176,8 @@ class H1Client final : public ClientConnection,
   bool close_is_end_ = false;  // the response is close-delimited, or a tunnel
   bool cut_ = false;           // the response is truncated: end with a reset
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};             // last time a response ended or the client read bytes of one
-  std::uint32_t untaken_ = 0;      // cut_off(): bytes that the client's kernel has not acknowledged
+  Instant taken_at_{};             // when a response last ended or the client last read bytes of one
+  std::uint32_t untaken_ = 0;      // in cut_off(): bytes that the client's kernel has not acknowledged
   net::DiscardedInput discarded_;  // while lingering
 };
 

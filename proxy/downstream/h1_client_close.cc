@@ -1,5 +1,5 @@
-// H1Client, closing: graceful close, timeouts, and the reset of a close-delimited response that was truncated. Also the
-// private connection that a client holds until it closes.
+// H1Client, closing: graceful close, timeouts, and the reset of a truncated close-delimited response. Also the private
+// connection that a client holds until it closes.
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -19,10 +19,10 @@
 namespace carpool::proxy {
 
 namespace {
-// Time for a request that crosses the close: the client's last response did not announce it.
+// Time for a request that crosses the close, because the client's last response did not announce it.
 constexpr Duration kLastRequestTime = std::chrono::seconds(1);
-// The same for a client whose response had begun before the drain: its response could not announce the close. An idle
-// client holds the end up for this long at most, and never beyond the grace period.
+// Time for a client whose response had begun before the drain and could not announce the close. An idle client delays
+// the end for at most this long, and never beyond the grace period.
 constexpr Duration kUnannouncedTime = std::chrono::seconds(12);
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kLook = std::chrono::milliseconds(20);
@@ -36,7 +36,7 @@ std::uint32_t unacknowledged(int fd) {
 
 // ---- ends ----
 
-// Everything is sent: sends FIN, then discards further input, so that no reset overtakes the response.
+// Called when everything is sent. Sends FIN, then discards further input, so that no reset overtakes the response.
 void H1Client::end_gracefully() {
   close_when_sent_ = false;
   if (cut_) return cut_off();
@@ -47,8 +47,9 @@ void H1Client::end_gracefully() {
   timer_.arm(context_.loop.now() + net::kLingerTime);
 }
 
-// A FIN would look like the end of the truncated response. A reset destroys bytes in flight, so it waits until the
-// client's kernel has acknowledged everything; a client that reads nothing for idle_timeout is reset anyway.
+// Ends a truncated response with a reset, because a FIN would look like its end. A reset destroys bytes in flight, so
+// it waits until the client's kernel has acknowledged everything; a client that reads nothing for idle_timeout is reset
+// anyway.
 void H1Client::cut_off() {
   state_ = State::lingering;
   transport_->reset_on_close();
@@ -78,12 +79,12 @@ void H1Client::lost() {
   close();
 }
 
-// The client has sent bytes.
+// Reports that the client has sent bytes.
 void H1Client::note_use() {
   if (preface_ == 0 && interception() != nullptr) clients_.interceptor().on_use(*interception());
 }
 
-// The client has ended the connection.
+// Reports that the client has ended the connection.
 void H1Client::note_unused() {
   if (preface_ == 0 && state_ == State::open && interception() != nullptr) {
     clients_.interceptor().on_unused(*interception());
@@ -115,7 +116,7 @@ void H1Client::close() {
   if (!advancing_) clients_.destroy_later(*this);
 }
 
-// The process is ending. A client that has no byte of its response receives an error reply.
+// Called when the process ends. A client that has no byte of its response receives an error reply.
 void H1Client::end() {
   if (state_ == State::open && exchange_ != nullptr && head_complete_ && !exchange_->response_incomplete()) {
     exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
@@ -162,7 +163,8 @@ void H1Client::arm_timer() {
   if (state_ != State::open) return;
   const Instant now = context_.loop.now();
   if (in_head()) {
-    if (!head_timed_) timer_.arm(deadline_after(now, listen_.header_timeout));  // from the head's first byte
+    // Begins with the first byte of the head.
+    if (!head_timed_) timer_.arm(deadline_after(now, listen_.header_timeout));
     head_timed_ = true;
     return;
   }
@@ -176,10 +178,10 @@ void H1Client::arm_timer() {
 void H1Client::on_timer() {
   exec::assume_on_loop();
   if (state_ == State::lingering) return cut_ ? look_again() : close();
-  // The exchange ended in this turn. advance() follows: it ends the connection, after a truncated response with a
-  // reset, or arms the timer again.
+  // The exchange ended in this turn. advance() follows and ends the connection (with a reset after a truncated
+  // response) or arms the timer again.
   if (exec::Deferred::linked()) return;
-  if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has deadlines of its own
+  if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has its own deadlines
   if (!in_head()) {                                              // idle, or the client does not read its last response
     if (!write_queue_.empty()) transport_->reset_on_close();
     return close();
@@ -191,13 +193,13 @@ void H1Client::on_timer() {
 // ---- half-close ----
 
 // Returns true if the client sent FIN after its whole request and waits for a response of which no byte was sent.
-// Unread bytes of a further request may precede the FIN.
+// Unread bytes of another request may precede the FIN.
 bool H1Client::half_closed() const {
   return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && head_complete_ && request_complete_ &&
          !informed_ && !exchange_->response_incomplete();
 }
 
-// Each response has its own period: a client that is gone resets the connection when the previous one is sent.
+// Each response has its own period. A client that is gone resets the connection when the previous response is sent.
 void H1Client::watch_half_close() {
   if (!half_closed() || listen_.half_close == config::kUnlimited) {
     half_closed_until_ = kNever;

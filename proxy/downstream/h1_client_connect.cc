@@ -1,5 +1,5 @@
-// H1Client, CONNECT to an intercepted origin: the client gets its 200, and what it sends then is TLS that ends here. A
-// client whose TLS cannot end here is returned with its CONNECT answered.
+// H1Client, CONNECT to an intercepted origin: the client gets its 200, and then begins TLS with carpool. A client whose
+// TLS cannot be intercepted becomes an H1Client again, with its CONNECT answered.
 #include <utility>
 
 #include "proxy/downstream/client_owner.h"
@@ -11,7 +11,7 @@
 
 namespace carpool::proxy {
 
-// Returns true if this client is over. `more`: bytes that were read behind the head.
+// Returns true if this client has ended. `more`: number of bytes read after the head.
 bool H1Client::ends_connect_here(std::size_t more) {
   if (connect_answered_) return false;
   const bool early = more != 0 || !write_queue_.empty() || out_;
@@ -22,7 +22,7 @@ bool H1Client::ends_connect_here(std::size_t more) {
   if (connect == nullptr) return false;
   write_tunnel_response(out().text(), exchange_->request().version, context_.pseudonym);
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
-  if (!flush() || !write_queue_.empty()) {  // a client that takes not even these bytes
+  if (!flush() || !write_queue_.empty()) {  // the socket does not accept even these bytes
     lost();
     return true;
   }

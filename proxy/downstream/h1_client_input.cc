@@ -13,7 +13,8 @@
 
 namespace carpool::proxy {
 
-// Parses the bytes that were read and keeps those that must wait. Returns false if no further step is possible now.
+// Parses the bytes that were read and keeps those that cannot be processed yet. Returns false if no further step is
+// possible now.
 bool H1Client::parse(std::string_view bytes) {
   if (preface_ != kNoPreface) return take_preface(bytes);
   std::size_t used = 0;
@@ -32,7 +33,7 @@ bool H1Client::parse(std::string_view bytes) {
   return state_ == State::open && (used == bytes.size() || may_read());
 }
 
-// The bytes may be the HTTP/2 preface (RFC 9113 §3.3) or the beginning of an HTTP/1.1 request.
+// Checks whether the bytes are the HTTP/2 preface (RFC 9113 §3.3) or the beginning of an HTTP/1.1 request.
 bool H1Client::take_preface(std::string_view bytes) {
   note_use();
   const std::string_view expected = http::kH2Preface.substr(preface_);
@@ -78,7 +79,7 @@ std::size_t H1Client::feed(std::string_view bytes) {
   }
 }
 
-// Handles the parser's result; returns true to continue parsing. `more`: bytes that were read behind it.
+// Handles the parser's result. Returns true to continue parsing. `more`: number of bytes read after the parsed part.
 bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
   switch (fed.progress) {
     case http::Progress::need_more:
@@ -99,7 +100,7 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
   return false;
 }
 
-// `more`: bytes that were read behind the head.
+// `more`: number of bytes read after the head.
 bool H1Client::begin_request(std::size_t more) {
   http::RequestHead& request = exchange_->request();
   if (request.version == http::Version::http10 && !is_gateway()) request.keep_alive = false;
@@ -114,14 +115,14 @@ bool H1Client::begin_request(std::size_t more) {
     return false;
   }
   if (exchange_ != nullptr) return true;
-  reader_.reset();  // already answered; the connection continues only if no body is still to come
+  reader_.reset();  // already answered; the connection continues only if no body follows
   if (at_hand) skipped_ = body;
   return false;
 }
 
-// An HTTP/1.0 client may itself be a proxy that has passed Connection on without a meaning for it, so a proxy keeps no
-// connection with it (RFC 9112 §9.3). On a listener of one origin, and inside a CONNECT, carpool is no proxy but that
-// origin's gateway.
+// Returns true if a connection of an HTTP/1.0 client may persist. The client may be a proxy that forwards Connection
+// without understanding it, so a proxy keeps no connection with it (RFC 9112 §9.3). On a listener of one origin, and
+// inside a CONNECT, carpool is not a proxy but that origin's gateway.
 bool H1Client::is_gateway() const {
   return !listen_.origin.empty() || interception() != nullptr;
 }
@@ -136,29 +137,30 @@ void H1Client::on_trailer(std::string_view name, std::string_view value) {
   if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
 }
 
-// After a 417 a client that waited repeats its request; a client that did not wait sends the body, no byte of which may
-// be parsed as a request. Only a request equal to the first one distinguishes them.
+// Returns true if this is not the repetition of a request that got a 417. A client that waited repeats the request; a
+// client that did not wait sends the body, of which no byte may be parsed as a request. Only a request equal to the
+// first one distinguishes them.
 bool H1Client::is_not_the_repeat() {
   if (repeat_.empty()) return false;
   const http::RequestHead& request = exchange_->request();
   return std::exchange(repeat_, {}) != std::string(request.method).append(1, ' ').append(request.target);
 }
 
-// Closes without a reply, as an idle connection does: the bytes are no request that a client waits for.
+// Closes without a reply, like an idle connection, because the bytes are not a request whose response a client awaits.
 void H1Client::close_without_response() {
   repeat_.clear();
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   close_when_sent_ = true;
 }
 
-// Replies with an error: the bytes are not HTTP, or exceed a limit.
+// Replies with an error, because the bytes are not HTTP or exceed a limit.
 void H1Client::refuse(const Fault& fault) {
   if (head_complete_) return exchange_->on_request_broken(fault);
   if (!repeat_.empty()) return close_without_response();
   const std::uint16_t status =
       http::write_error_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
   context_.stats.record_refused(peer_, fault, status);
-  // Null as long as the bytes could also be the beginning of the HTTP/2 preface.
+  // Null as long as the bytes could be the beginning of the HTTP/2 preface.
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();
   taken_at_ = context_.loop.now();
@@ -187,7 +189,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
   taken_at_ = context_.loop.now();
-  if (bond_ == Bond::lent) bond_ = Bond::broken;  // it was not kept again
+  if (bond_ == Bond::lent) bond_ = Bond::broken;  // the exchange did not return it
   switch (end_batch(next)) {
     case AfterExchange::keep:
       if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;
@@ -208,7 +210,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   }
   head_complete_ = false;
   if (advancing_) return;  // advance() arms the timer
-  // The common case needs no further turn: no input is pending and the socket is read to EAGAIN.
+  // Usually no further turn is needed: no input is pending, and the socket was read to EAGAIN.
   if (close_when_sent_ || eof_ || !pending_.empty() || transport_->maybe_readable()) return run_soon();
   arm_timer();
 }

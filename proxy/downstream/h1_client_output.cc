@@ -19,7 +19,8 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   return rules;
 }
 
-// Not announced while load is shed, because idle clients may then be closed earlier.
+// Returns the keep-alive time to announce. Nothing is announced while load is shed, because idle clients may then be
+// closed earlier.
 std::uint32_t H1Client::told_keep_alive() const {
   return http::told_keep_alive(listen_.idle_timeout);
 }
@@ -67,7 +68,7 @@ void H1Client::send_end(const http::Fields& trailers) {
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
-  if (connect_answered_) {  // the client already uses its own protocol
+  if (connect_answered_) {  // the client already uses the tunnelled protocol
     cut_ = close_sent_ = true;
     std::string unsent;
     return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);
@@ -99,7 +100,7 @@ bool H1Client::flush() {
   return true;
 }
 
-// The exchange has ended: sends what it collected, or discards it if the client is gone.
+// Sends what the ended exchange collected, or discards it if the client is gone.
 AfterExchange H1Client::end_batch(AfterExchange next) {
   if (next != AfterExchange::gone) return flush() ? next : AfterExchange::gone;
   out_.discard();

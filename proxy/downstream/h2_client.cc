@@ -20,10 +20,10 @@ namespace carpool::proxy {
 namespace {
 constexpr std::size_t kHeadsRead = 256;                 // bytes per read while requests are expected
 constexpr std::size_t kPull = std::size_t{128} * 1024;  // bytes of frames generated per write
-// All streams of one client together.
+// High watermark of all streams of one client together.
 constexpr std::size_t kClientHighWatermark = std::size_t{512} * 1024;
-constexpr std::size_t kFewStreams = 16;    // with at most this many the buffer stays below kClientHighWatermark
-constexpr std::uint32_t kMaxUnpumped = 8;  // each may hold a batch of the loop
+constexpr std::size_t kFewStreams = 16;    // up to this number the buffer stays below kClientHighWatermark
+constexpr std::uint32_t kMaxUnpumped = 8;  // each may hold a write batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
@@ -119,9 +119,9 @@ bool H2Client::may_read() const {
          transport_->maybe_readable();
 }
 
-// Readiness is edge-triggered and nothing is deferred here. Input that had to wait for pending output, and requests to
-// be resumed after a write, are therefore processed within this call. The remainder of a large burst of requests waits
-// until other clients have been served.
+// Readiness is edge-triggered and nothing is deferred here. Therefore this call also processes input that had to wait
+// for pending output, and requests to be resumed after a write. The rest of a large burst of requests waits until other
+// clients have been served.
 void H2Client::read_and_write() {
   std::size_t budget = kTurnBytes;
   do {
@@ -149,15 +149,15 @@ void H2Client::read_all(std::size_t& budget) {
         parse(bytes);
         return true;
       });
-  if (outcome.end == net::ReadEnd::closed) {  // a FIN too: HTTP/2 has no half-closed connections
+  if (outcome.end == net::ReadEnd::closed) {  // also for a FIN: HTTP/2 has no half-closed connections
     note_use(true);
     return close();
   }
-  // Dispatches the requests that began in this turn and were not reset in it.
+  // Dispatches the requests that began in this turn and were not reset within it.
   catch_up();
 }
 
-// The client has sent bytes, or it has left.
+// Reports that the client has sent bytes, or with `left` that it has closed the connection.
 void H2Client::note_use(bool left) {
   if (std::exchange(used_, true) || interception() == nullptr) return;
   left ? interceptor().on_unused(*interception()) : interceptor().on_use(*interception());
@@ -216,8 +216,7 @@ void H2Client::note_progress() {
   since_ = context_.loop.now();
 }
 
-// Writes everything that this turn produced in as few system calls as the socket allows. Returns false if the client is
-// gone.
+// Writes the output of this turn in as few system calls as the socket allows. Returns false if the client is gone.
 bool H2Client::write_all() {
   if (!write_queue_.empty() && write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
   while (write_queue_.empty()) {

@@ -33,12 +33,12 @@ class H2Client final : public ClientConnection,
                        private PacedClient,
                        private http::H2Sink {
  public:
-  // `point`: the listener's, or one that this client keeps.
+  // `point`: the listener's, or one that this client owns.
   H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H2Client() override;
-  // Registers the socket and parses what was read already: the preface, or nothing, and the bytes after it. On failure
-  // the caller drops the client.
+  // Registers the socket and parses the bytes that were already read: the preface, or nothing, and the bytes after it.
+  // If that fails, the caller drops the client.
   Status start(std::string_view preface, std::string_view bytes) LOOP_ONLY;
 
   Listener* listener() const override { return &listener_; }
@@ -53,18 +53,17 @@ class H2Client final : public ClientConnection,
   std::string_view peer() const;
   ConnectInterceptor& interceptor() const LOOP_ONLY;
   std::uint64_t fairness_key() const;
-  // Schedules pump() for `request`: its exchange collects body data while a read is parsed and sends it once
-  // afterwards.
+  // Schedules pump() for `request`, whose exchange collects body data while a read is parsed and sends it afterwards.
   void pump_soon(H2ClientStream& request) LOOP_ONLY;
   void forget_pump(H2ClientStream& request) LOOP_ONLY;
-  void later(H2ClientStream& request) LOOP_ONLY;  // catch_up() in this turn or the next one
+  void later(H2ClientStream& request) LOOP_ONLY;  // schedules catch_up() for this turn or the next one
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   int socket() const { return transport_->fd(); }
   std::string_view tls_version() const { return tls_; }
   bool accepted_while_shedding() const { return accepted_while_shedding_; }
-  bool over_high_watermark() const;  // more data waits for this client than the high watermark allows
-  bool may_buffer_more() const;      // so few streams are open that the high watermark is never reached
+  bool over_high_watermark() const;  // true if the data that waits for this client exceeds the high watermark
+  bool may_buffer_more() const;      // true if the high watermark cannot be reached because few streams are open
   void recycle(H2ClientStream& request) LOOP_ONLY;
 
  private:
@@ -104,8 +103,8 @@ class H2Client final : public ClientConnection,
   const ExchangeContext& context_;
   ClientOwner& clients_;
   RequestPacer& pacer_;
-  const bool accepted_while_shedding_;  // it was accepted while new clients were being refused
-  const std::string_view tls_;          // version, a static text; empty: plain text
+  const bool accepted_while_shedding_;  // accepted while new clients were being refused
+  const std::string_view tls_;          // TLS version, a static text; empty for plain text
   Listener& listener_;
   const ListenPoint& point_;
   const config::Listen& listen_;
@@ -114,7 +113,7 @@ class H2Client final : public ClientConnection,
   http::H2Session session_;
   WriteQueue write_queue_;
   exec::Timer timer_;
-  mutable std::string peer_;  // the client's address; empty: not asked for yet
+  mutable std::string peer_;  // the client's address; empty until it is needed
   mutable ClientIdentity identity_;
   std::vector<std::unique_ptr<H2ClientStream>> requests_;
   List<H2ClientStream, H2FreeTag> free_;
@@ -126,12 +125,12 @@ class H2Client final : public ClientConnection,
   State state_ = State::open;
   bool advancing_ = false;
   bool used_ = false;          // the client has sent a byte
-  bool expects_heads_ = true;  // the next read is small
+  bool expects_heads_ = true;  // the next read is a small one
   bool draining_ = false;
   bool goaway_sent_ = false;
-  bool counted_ = false;  // its protocol abuse is counted in the metrics
-  Instant since_{};       // last progress: start of idleness or of not reading responses
-  Instant head_since_{};  // a header block began
+  bool counted_ = false;  // the metrics contain its protocol abuse
+  Instant since_{};       // last progress: start of an idle period, or of not reading responses
+  Instant head_since_{};  // when a header block began
   Instant drain_until_ = kNever;
   net::DiscardedInput discarded_;
 };

@@ -15,11 +15,12 @@ namespace {
 constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
 constexpr std::uint64_t kDrainPing = 0x647261696e;
 constexpr std::size_t kFewRequests = 4;  // request objects that an idle connection keeps
-// A client that sends requests in bursts has no open stream between two bursts; it counts as idle only after this time.
+// A client that sends requests in bursts has no open stream between them, so it counts as idle only after this time.
 constexpr Duration kRest = std::chrono::seconds(1);
 }  // namespace
 
-// RFC 9113 §6.8: the first GOAWAY refuses no stream; the final one follows when the client must have received it.
+// RFC 9113 §6.8: the first GOAWAY refuses no stream. The final one follows when the client must have received the
+// first.
 void H2Client::drain() {
   if (std::exchange(draining_, true) || state_ != State::open) return;
   session_.announce_shutdown();
@@ -53,12 +54,12 @@ void H2Client::close_if_done() {
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   }
   if (!session_.over()) return;
-  // Running requests are abandoned: the client violated the protocol.
+  // Abandons running requests, because the client violated the protocol.
   for (const auto& request : requests_) request->abandon();
   if (write_queue_.empty()) linger();
 }
 
-// Everything is sent: sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
+// Called when everything is sent. Sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
 void H2Client::linger() {
   transport_->shut_write();
   state_ = State::lingering;
@@ -72,7 +73,7 @@ void H2Client::discard_input() {
   if (discarded_.discard(*transport_, buffer.span()) != net::Io::would_block) close();
 }
 
-// The process is ending. Requests without a byte of a response receive an error reply.
+// Called when the process ends. Requests without a byte of a response receive an error reply.
 void H2Client::end() {
   if (state_ == State::open) {
     turn_requests_ = UINT32_MAX;
@@ -99,7 +100,8 @@ void H2Client::close() {
 
 // ---- timeouts ----
 
-// While the client reads too little, the rest of a head is not read either: then idle_timeout decides.
+// A client that reads too little has no head deadline, because the rest of its head is not read either; idle_timeout
+// applies.
 Instant H2Client::head_deadline() const {
   if (head_since_ == Instant{} || write_queue_.size() >= kHighWatermark) return kNever;
   return deadline_after(head_since_, listen_.header_timeout);
@@ -108,7 +110,7 @@ Instant H2Client::head_deadline() const {
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
   Instant deadline = std::min(drain_until_, head_deadline());
-  // A request has deadlines of its own. Data that outlives it (END_STREAM) may wait for a window that never opens.
+  // A request has its own deadlines. Data that outlives it (END_STREAM) may wait for a window that never opens.
   if (running_ == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
     deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
   }
@@ -140,7 +142,7 @@ void H2Client::on_timer() {
   } else if (now >= drain_until_) {
     last_goaway();
   } else if (now >= deadline_after(since_, listen_.idle_timeout)) {
-    // Idle; or the client does not read its responses.
+    // The client is idle or does not read its responses.
     const bool unread = session_.streams() != 0;
     if (!write_queue_.empty()) return close();
     session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,

@@ -55,7 +55,7 @@ void H2ClientStream::catch_up() {
   empty_inbox();
 }
 
-// The only path of a client's bytes into its tunnel.
+// Forwards the client's bytes into its tunnel; the only path for them.
 void H2ClientStream::empty_inbox() {
   if (!exchange_->tunnelled()) return;
   const std::string bytes = inbox_.take_bytes();
@@ -157,15 +157,15 @@ bool H2ClientStream::flush() {
   return stream_ != nullptr && !refused_;
 }
 
-// All streams of a client share one high watermark; a stream with no data waiting may always continue.
+// All streams of a client share one high watermark. A stream without unsent data may always continue.
 std::size_t H2ClientStream::backlog() const {
   if (stream_ == nullptr) return 0;
   const std::size_t own = stream_->backlog();
   return own != 0 && client_.over_high_watermark() ? std::max(own, kHighWatermark) : own;
 }
 
-// Above the high watermark streams continue in small steps: two hundred unread streams would otherwise hold as many
-// full reads.
+// Above the high watermark streams continue in small steps, because two hundred unread streams would otherwise hold as
+// many full reads.
 std::size_t H2ClientStream::writable_bytes() const {
   return client_.over_high_watermark() ? kSmallStep : SIZE_MAX;
 }

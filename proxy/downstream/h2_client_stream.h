@@ -1,6 +1,6 @@
-// H2ClientStream: one stream of a client's HTTP/2 connection; the Exchange's client side. Requests are dispatched only
-// after the whole read has been parsed, so a stream opened and reset in the same read (Rapid Reset) never reaches an
-// origin.
+// H2ClientStream: one stream of a client's HTTP/2 connection, as the client side of an Exchange. Requests are
+// dispatched only after the whole read has been parsed, so a stream opened and reset in the same read (Rapid Reset)
+// never reaches an origin.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class H2ClientStream final : public ClientStream,
 
   void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its request head
   void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // without an exchange: the head exceeds a limit
-  void catch_up() LOOP_ONLY;                   // dispatches the request, or delivers early tunnel bytes
+  void catch_up() LOOP_ONLY;                   // dispatches the request, or delivers tunnel bytes that arrived early
   void pump() LOOP_ONLY;                       // sends collected body data upstream
   void abandon() LOOP_ONLY;                    // the connection is gone
   void give_up(const Fault& fault) LOOP_ONLY;  // replies with `fault` if no byte of a response was sent
@@ -75,13 +75,13 @@ class H2ClientStream final : public ClientStream,
   H2Client& client_;
   http::H2Stream* stream_ = nullptr;
   Exchange* exchange_ = nullptr;
-  std::string key_;                                 // of a WebSocket handshake
+  std::string key_;                                 // key of a WebSocket handshake
   TunnelInbox inbox_;                               // bytes that arrived before the tunnel was established
   std::size_t taken_ = 0;                           // bytes of the response that were framed
   std::size_t held_ = 0;                            // bytes that the exchange received but cannot send yet
-  std::optional<metrics::Intercept> stays_tunnel_;  // why its CONNECT did not end here
+  std::optional<metrics::Intercept> stays_tunnel_;  // why its CONNECT was not intercepted
   bool begun_ = false;                              // the request was dispatched
-  bool tunnel_ = false;                             // CONNECT, plain or extended: bytes, not a body
+  bool tunnel_ = false;                             // CONNECT, plain or extended: raw bytes instead of a body
   bool complete_ = false;                           // the whole request was read
   bool ended_ = false;                              // the whole response was passed on
   bool refused_ = false;                            // the origin's response to the handshake is invalid

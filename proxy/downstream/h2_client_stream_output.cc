@@ -17,8 +17,8 @@
 namespace carpool::proxy {
 
 namespace {
-// Heads are not flow-controlled. A client that leaves this many bytes of them unread receives no 1xx; final responses
-// are still sent.
+// Heads are not flow-controlled. A client with this many unread bytes of heads receives no 1xx; final responses are
+// still sent.
 constexpr std::size_t kUnreadHeads = std::size_t{1} << 20;
 }  // namespace
 
@@ -54,7 +54,7 @@ void H2ClientStream::send_end(const http::Fields& trailers) {
   client_.session().end(*stream_, trailers);
 }
 
-// Local replies are written once, as HTTP/1.1; this parses them for HTTP/2.
+// Parses a local reply, which exists only as HTTP/1.1, for HTTP/2.
 void H2ClientStream::send_own(const std::string& text, std::string_view method) {
   if (stream_ == nullptr) return;
   http::ResponseReader reader(H2LoopContext::response_limits());

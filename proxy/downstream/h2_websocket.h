@@ -1,5 +1,5 @@
 // WebSocket over HTTP/2 (RFC 8441) to an origin that uses HTTP/1.1: an extended CONNECT becomes the handshake of RFC
-// 6455 with a key generated here, and the origin's response is checked against that key.
+// 6455 with a key generated here, and the origin's response is verified against that key.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace carpool::proxy {
 
-// Rewrites the head of an extended CONNECT to GET with Upgrade. Returns the generated key; empty if the protocol is not
-// websocket (other tokens are offered unchanged).
+// Rewrites the head of an extended CONNECT to GET with Upgrade. Returns the generated key, or an empty text if the
+// protocol is not websocket (other protocols are offered unchanged).
 std::string ask_for_upgrade(http::RequestHead& head);
 // Returns true if the origin's response matches `key`.
 bool accepts(const http::ResponseHead& head, std::string_view key);

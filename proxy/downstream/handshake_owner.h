@@ -26,18 +26,16 @@ struct InterceptedConnect;
 
 class HandshakeOwner {
  public:
-  // `client` is over; it is destroyed at the end of the turn.
+  // Destroys `client`, which has ended, at the end of the turn.
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
-  // A handshake begins. Returns what runs its steps that compute; nullptr: the loop itself.
+  // Must be called when a handshake begins. Returns the executor of its computations; nullptr: the loop itself.
   virtual exec::Submitter* tasks_for_handshake() LOOP_ONLY = 0;
-  virtual HandshakeTurns& handshake_turns() LOOP_ONLY = 0;  // of the steps that it runs
-  // The handshake is complete: `transport` becomes the connection of another client, which counts in place of the one
-  // that is over.
-  // `point`: of its requests, if it is not the listener's own.
+  virtual HandshakeTurns& handshake_turns() LOOP_ONLY = 0;  // limits the steps that run on that executor
+  // Passes the connection after a complete handshake: `transport` becomes the connection of another client, which is
+  // counted in place of the ClientHandshake. `point`: the point of its requests, if it is not the listener's own.
   virtual void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
                            std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY = 0;
-  // The bytes of a client whose CONNECT was answered are no TLS that can end here: the CONNECT becomes a tunnel, as
-  // above.
+  // Turns an answered CONNECT into a tunnel, as above, because the client's bytes are not TLS that can be intercepted.
   virtual void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
                       std::string peer) LOOP_ONLY = 0;
   virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;

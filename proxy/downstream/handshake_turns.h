@@ -1,5 +1,5 @@
-// HandshakeTurns: bounds the TLS handshakes of one loop's clients that compute on other threads, in the order in which
-// they asked. A flood of clients waits here, and leaves threads.max_tasks to the rest of the process.
+// HandshakeTurns: limits how many TLS handshakes of one loop's clients compute on other threads, first come, first
+// served. The clients of a flood wait here and leave threads.max_tasks to the rest of the process.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace carpool::proxy {
 
 class HandshakeTurns {
  public:
-  // A waiter that is destroyed waits no more.
+  // Waiter: leaves the queue when it is destroyed.
   class Waiter : public ListHook<struct HandshakeTurnTag> {
    public:
-    virtual void on_turn() LOOP_ONLY = 0;  // it has a turn, which give_back() must end
+    virtual void on_turn() LOOP_ONLY = 0;  // the waiter has a turn; give_back() must end it
 
    protected:
     ~Waiter() = default;
@@ -24,7 +24,8 @@ class HandshakeTurns {
 
   explicit HandshakeTurns(std::uint32_t most) : most_(most) { CARPOOL_ASSERT(most > 0); }
 
-  // Returns true if the waiter has a turn now; otherwise on_turn() follows, unless it waits already.
+  // Returns true if the waiter has a turn now. Otherwise on_turn() is called later; a waiter that already waits stays
+  // in its place.
   bool take(Waiter& waiter) LOOP_ONLY {
     if (waiter.Hook::linked()) return false;
     if (taken_ < most_) return ++taken_ != 0;

@@ -9,7 +9,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kMaxRefusals = 4096;  // then the oldest is forgotten
+constexpr std::size_t kMaxRefusals = 4096;  // if exceeded, the oldest is dropped
 constexpr Duration kTunnels = std::chrono::minutes(10);
 
 std::string key_of(const Interception& to) {
@@ -23,7 +23,7 @@ std::string key_of(const Interception& to) {
 
 void Intercepts::replace(Leaves leaves, std::uint64_t authority, bool tunnels_after_refusal) {
   const Held lock(mutex_);
-  std::swap(leaves_, leaves);  // the old ones are destroyed after the lock
+  std::swap(leaves_, leaves);  // destroys the old leaves after the mutex is released
   authority_ = authority;
   tunnels_ = tunnels_after_refusal;
   for (auto at = counts_.begin(); at != counts_.end();) at = leaves_.contains(at->first) ? ++at : counts_.erase(at);
@@ -47,13 +47,13 @@ Intercepts::Noted Intercepts::note_refusal(const Interception& to, metrics::Cert
   if (alert == metrics::CertificateAlert::none && !suspected) return Noted::suspicion;
   refusals_.back().proven = true;
   const std::string& label = to.origin.label();
-  if (!leaves_.contains(label)) return Noted::refusal;  // a reload ended it meanwhile
+  if (!leaves_.contains(label)) return Noted::refusal;  // a reload ended the interception meanwhile
   const auto [counts, first] = counts_.try_emplace(label);
   ++counts->second[static_cast<std::size_t>(to.client.offer)][static_cast<std::size_t>(alert)];
   return first ? Noted::first_refusal : Noted::refusal;
 }
 
-// The entry of `key` is the latest one then. Returns true if there was one, of a suspicion at least.
+// Makes the entry of `key` the latest one. Returns true if there was one, a suspicion or a refusal.
 bool Intercepts::renew(const std::string& key, Instant now) {
   const auto known = by_key_.find(key);
   const bool noted = known != by_key_.end() && now < known->second->until;

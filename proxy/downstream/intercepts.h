@@ -1,5 +1,5 @@
-// Intercepts: the intercepted origins of the process, each with the identity that its clients are shown, and the
-// clients that refused one. Shared by all loops; a client looks here a few times, at its CONNECT.
+// Intercepts: the intercepted origins of the process, each with the TLS identity shown to its clients, and the clients
+// that refused one. Shared by all loops. Each CONNECT accesses it a few times.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@ struct Interception;
 
 class Intercepts {
  public:
-  // By the label of the origin, https://host[:port]; nullptr: no certificate could be made.
+  // Leaves: by the label of the origin, https://host[:port]; nullptr if no certificate could be made.
   using Leaves = std::unordered_map<std::string, ListenerIdentity>;
   struct Shown {
     ListenerIdentity identity;
-    std::uint64_t authority;  // its number
+    std::uint64_t authority;  // number of the authority
   };
 
-  // Replaces all. `authority`: a number that another authority never had. `tunnels_after_refusal`: a client that
+  // Replaces everything. `authority`: a number that no other authority ever had. `tunnels_after_refusal`: a client that
   // refused a certificate gets tunnels for a while.
   void replace(Leaves leaves, std::uint64_t authority, bool tunnels_after_refusal);
   // Returns nothing if the origin is not intercepted.
@@ -37,11 +37,12 @@ class Intercepts {
   // Returns true if a new client would still be intercepted, under the same authority.
   bool in_force(const Interception& interception) const;
 
-  enum class Noted : std::uint8_t { suspicion, refusal, first_refusal };  // first: at this origin
-  // The client refused the certificate with `alert`. Without one it is a suspicion, since a client may leave for many
-  // reasons; the next one makes it a refusal, unless note_trust() is called in between.
+  // First_refusal: the client's first at this origin.
+  enum class Noted : std::uint8_t { suspicion, refusal, first_refusal };
+  // Records that the client refused the certificate with `alert`. Without an alert it is a suspicion, because a client
+  // may leave for many reasons; the next one makes it a refusal, unless note_trust() is called in between.
   Noted note_refusal(const Interception& to, metrics::CertificateAlert alert, Instant now);
-  void note_trust(const Interception& to);  // the client uses its connection
+  void note_trust(const Interception& to);  // records that the client uses its connection
   bool refused_before(const Interception& to, Instant now) const;
   bool tunnels_after_refusal() const;
   std::vector<metrics::RefusalSample> refusals() const;
@@ -52,7 +53,7 @@ class Intercepts {
     Instant until;
     bool proven;  // false: a suspicion
   };
-  using Refusals = std::list<Refusal>;  // the oldest first
+  using Refusals = std::list<Refusal>;  // oldest first
   using Counts = std::array<std::array<std::uint64_t, metrics::kCertificateAlerts.size()>, metrics::kTlsOffers.size()>;
 
   bool renew(const std::string& key, Instant now) REQUIRES(mutex_);
@@ -64,7 +65,7 @@ class Intercepts {
   bool tunnels_ GUARDED_BY(mutex_) = true;
   Refusals refusals_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Refusals::iterator> by_key_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Counts> counts_ GUARDED_BY(mutex_);  // by label; of intercepted origins alone
+  std::unordered_map<std::string, Counts> counts_ GUARDED_BY(mutex_);  // by label; intercepted origins only
 };
 
 }  // namespace carpool::proxy

@@ -16,7 +16,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr int kAcceptsPerTurn = 64;
-constexpr std::size_t kMaxVersions = 1000;  // of its settings
+constexpr std::size_t kMaxVersions = 1000;  // maximum number of versions of the settings
 }  // namespace
 
 Listener::Listener(const config::Listen& settings, Parts parts)
@@ -39,7 +39,7 @@ bool Listener::change(const config::Listen& settings) {
     known = versions_.insert(versions_.end(), std::make_unique<const config::Listen>(settings));
   }
   point_.set(**known);
-  if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();  // max_connections may be higher now
+  if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();  // max_connections may have been raised
   return true;
 }
 
@@ -82,7 +82,7 @@ void Listener::adopt_socket(net::Bound bound) {
 
 net::Acceptor::Gate Listener::gate() {
   if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
-    // Clients wait in the kernel's queue until another one closes. seq_cst pairs with on_client_closed(): either it
+    // Clients wait in the kernel's queue until another client closes. seq_cst pairs with on_client_closed(): either it
     // sees `full_`, or the second check sees its decrement.
     full_.store(true, std::memory_order_seq_cst);
     if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return net::Acceptor::Gate::closed;
@@ -94,7 +94,7 @@ net::Acceptor::Gate Listener::gate() {
   return net::Acceptor::Gate::pause;
 }
 
-// An idle upstream connection is closed when the system has no descriptor left.
+// If the system has no descriptor left, an idle upstream connection is closed.
 void Listener::on_accept_failed(int error) {
   parts_.stats->note_accept_failure(error);
   if (error == EMFILE || error == ENFILE) free_a_descriptor(*parts_.pools, loop().now());

@@ -1,5 +1,5 @@
-// Listener: one listening socket. One loop accepts and dispatches clients to the loops round robin: the kernel's own
-// distribution (SO_REUSEPORT) is uneven with few connections and raises tail latency.
+// Listener: one listening socket. One loop accepts and dispatches clients to the loops round robin, because the
+// kernel's own distribution (SO_REUSEPORT) is uneven with few connections and raises tail latency.
 #pragma once
 
 #include <atomic>
@@ -33,41 +33,43 @@ inline constexpr int kListenBacklog = 4096;
 class Listener final : private net::Acceptor::Owner {
  public:
   struct Parts {
-    std::vector<ClientAcceptor*> acceptors;  // the first one's loop accepts
+    std::vector<ClientAcceptor*> acceptors;  // the loop of the first one accepts
     LoopStats* stats = nullptr;              // of that loop
     OverloadState* overload = nullptr;
-    pool::Directory* pools = nullptr;  // their idle connections are closed when descriptors run out
+    pool::Directory* pools = nullptr;  // pools whose idle connections are closed when descriptors run out
   };
   Listener(const config::Listen& settings, Parts parts);
   ~Listener();
 
-  // Returns the owner, group and mode of the file of a Unix socket. Blocking.
+  // Returns the owner, group and mode of the file of a Unix socket. Blocks.
   static net::SocketAccess access_of(const config::Listen& settings);
   Status open();                        // binds and listens; the Fault names the address and the system's reason
-  void adopt_socket(net::Bound bound);  // a socket that is bound already
+  void adopt_socket(net::Bound bound);  // adopts a socket that is already bound
   Status start() LOOP_ONLY { return acceptor_.start(); }  // on the first worker's loop, or before it runs
-  // Stops accepting and closes the socket; on the first worker's loop.
+  // Stops accepting and closes the socket. Must be called on the first worker's loop.
   void close() LOOP_ONLY { acceptor_.close(); }
   // Like close(), but the successor process keeps listening on the socket.
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }
-  Fd copy() const LOOP_ONLY { return acceptor_.copy(); }  // of the socket, for the successor process
+  Fd copy() const LOOP_ONLY { return acceptor_.copy(); }  // copy of the socket, for the successor process
 
   // The settings in force. A client keeps those it was accepted with, so no version is ever freed.
   const config::Listen& settings() const { return point_.settings(); }
-  // Sets the settings for new clients; one thread at a time. Settings used before cost no further memory. Returns false
-  // if the limit of versions is reached.
+  // Sets the settings for new clients; must be called by one thread at a time. Settings used before cost no further
+  // memory. Returns false if the limit of versions is reached.
   bool change(const config::Listen& settings);
   // The TLS identity shown to new clients; nullptr: plain text. Any thread.
   ListenerIdentity identity() const;
   void set_identity(ListenerIdentity identity);
-  // Each request needs one of these from now on; nullptr: none. Before the first client, or on the first worker's loop.
-  // Hands those before to the caller, which keeps them until each loop has ended its turn.
+  // Replaces the credentials that requests need; nullptr for none. Must be called before the first client, or on the
+  // first worker's loop. Returns the previous ones in `credentials`; the caller keeps them until each loop has ended
+  // its turn.
   void swap_credentials(ListenerCredentials& credentials);
   const ListenerCredentials& credentials() const { return credentials_; }
-  const net::Address& address() const { return point_.address(); }  // the real port, after open()
+  // With the port that the system assigned, after open().
+  const net::Address& address() const { return point_.address(); }
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
-  void on_client_closed();  // a client of this listener closed; any loop
+  void on_client_closed();  // call when a client of this listener closed; any loop
 
  private:
   net::Acceptor::Gate gate() override LOOP_ONLY;

@@ -1,4 +1,4 @@
-// The credentials that a listener asks for: those of its credentials_file.
+// ListenerCredentials: the credentials of a listener's credentials_file, which its clients must present.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@ struct Reading;
 
 namespace carpool::proxy {
 
-// nullptr: none.
+// nullptr: none are required.
 using ListenerCredentials = std::shared_ptr<const ClientCredentials>;
 
-// Reads the file that `listen` names, and returns `before` if it lists the same. Blocking. The Fault names the
+// Reads the file that `listen` names. Returns `before` if the contents are the same. Blocks. The Fault names the
 // listener, the file, the line and the reason.
 Result<ListenerCredentials> read_credentials(const config::Listen& listen, const ListenerCredentials& before);
 
-// Adds an error for each line of a credentials_file that carpool cannot use, so that --check finds what the start
-// would refuse. Blocking.
+// Adds an error for each unusable line of a credentials_file, so that --check reports the errors that a start would.
+// Blocks.
 void check_credentials(config::Reading& reading);
 
 }  // namespace carpool::proxy

@@ -1,5 +1,5 @@
-// The TLS identity of a listener, or of the admin endpoint: its certificate and key, and the authorities of its
-// clients' certificates.
+// ListenerIdentity: the TLS identity of a listener or of the admin endpoint: its certificate and key, and the
+// authorities for its clients' certificates.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ class ServerContext;
 
 namespace carpool::proxy {
 
-// nullptr: plain text.
+// nullptr for plain text.
 using ListenerIdentity = std::shared_ptr<tls::ServerContext>;
 
-// Reads the files that `listen` names, and returns `before` if neither they nor the settings have changed. Blocking.
-// The Fault names the listener, the key, the file and the reason.
+// Reads the files that `listen` names. Returns `before` if neither they nor the settings have changed. Blocks. The
+// Fault names the listener, the key, the file and the reason.
 Result<ListenerIdentity> read_identity(const config::Listen& listen, const ListenerIdentity& before);
 Result<ListenerIdentity> read_identity(const config::Admin& admin, const ListenerIdentity& before);
 

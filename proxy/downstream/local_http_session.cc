@@ -7,7 +7,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr int kStepsPerTurn = 64;  // then other sessions continue
+constexpr int kStepsPerTurn = 64;  // other sessions are served after this number
 }
 
 LocalHttpSession::LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport,
@@ -119,7 +119,8 @@ bool LocalHttpSession::flush() {
 
 void LocalHttpSession::end_soon() {
   ends_soon_ = true;
-  // A request may have arrived whose event is still to come: closing would lose it, with a reset for the client.
+  // Reads once more, because a request may have arrived whose event is still pending. Closing would lose it and reset
+  // the connection.
   if (!over_) transport_->on_readiness({true, false, false});
   advance();
 }

@@ -1,7 +1,7 @@
-// LocalHttpSession: one connection of a client that talks to carpool itself: HTTP/1.1, plain or over TLS, one request
-// at a time, with a small body or one that the handler takes while it arrives. Reads a request, has it answered, sends
-// the response, and reads on when all of it is sent. One timer bounds the handshake, the arrival of a request and the
-// sending of its response.
+// LocalHttpSession: one connection of a client whose requests carpool itself answers: HTTP/1.1, plain or over TLS, one
+// request at a time, with a small body or one that the handler receives as it arrives. Reads a request, passes it to
+// the handler, sends the response, and continues when all of it is sent. One timer limits the handshake, the arrival of
+// a request and the sending of its response.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ namespace carpool::proxy {
 class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
  public:
   enum class Next : std::uint8_t {
-    read,   // the next request
-    again,  // something was done: ask again
-    wait,   // until advance()
+    read,   // reads the next request
+    again,  // calls next() again, because something was done
+    wait,   // waits for advance()
   };
   class Handler {
    public:
     virtual void on_established() LOOP_ONLY {}  // the TLS handshake is complete
-    // Everything is sent: what now?
+    // Called when everything is sent. Returns the next step.
     virtual Next next() LOOP_ONLY { return Next::read; }
-    virtual void on_head() LOOP_ONLY {}       // of a request whose body goes to the sink
+    virtual void on_head() LOOP_ONLY {}       // head of a request whose body goes to the sink
     virtual void on_request() LOOP_ONLY = 0;  // request() is complete
-    // The session closes when the error response, which this must send, is sent: the beginning of a next request is
-    // unknown.
+    // The handler must send an error response. The session closes when it is sent, because the beginning of a next
+    // request is unknown.
     virtual void on_malformed(const Fault& fault) LOOP_ONLY = 0;
     virtual void on_timeout() LOOP_ONLY = 0;
-    virtual void on_end() LOOP_ONLY = 0;  // once; the session must be destroyed later
+    virtual void on_end() LOOP_ONLY = 0;  // called once; the session must be destroyed later
 
    protected:
     ~Handler() = default;
@@ -45,7 +45,7 @@ class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
     Duration timeout;  // for a request to arrive, and for its response to be read
   };
 
-  // `sink`, if not null, receives the bodies of the requests.
+  // `sink`: if not null, receives the bodies of the requests.
   LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport, const Bounds& bounds,
                    http::BodySink* sink = nullptr);
   LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<tls::TlsTransport> stream, const Bounds& bounds,
@@ -55,24 +55,25 @@ class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
   ~LocalHttpSession();
 
   Status start() LOOP_ONLY;
-  void advance() LOOP_ONLY;  // next() has another response
+  void advance() LOOP_ONLY;  // must be called when next() has another response
   void end() LOOP_ONLY;      // closes the connection when this object is destroyed
-  // Closes when no byte of a request waits for its response. The handler's next() must read.
+  // Closes once no byte of a request waits for its response. The handler's next() must return `read`.
   void end_soon() LOOP_ONLY;
   bool over() const { return over_; }
   bool established() const { return handshake_ == nullptr; }
 
   const BufferedRequest& request() const { return request_; }
   void done_with_request() { request_.done(); }
-  // Sends `out` behind what is still unsent. Returns false if that ended the session.
+  // Sends `out` after the unsent bytes. Returns false if that ended the session.
   bool send(WriteBatch& out) LOOP_ONLY;
   bool flush() LOOP_ONLY;  // returns true if everything is sent
   void close_when_sent() { close_when_sent_ = true; }
   bool closes_when_sent() const { return close_when_sent_; }
-  // Discards what the client sends: only its end matters. Returns true if there was something.
+  // Discards the client's input, of which only the end matters. Returns true if there was input.
   bool discard_input() LOOP_ONLY;
 
-  void restart_timer() { timer_.arm(loop_.now() + bounds_.timeout); }  // on_timeout() follows unless it is called again
+  // On_timeout() follows unless this is called again.
+  void restart_timer() { timer_.arm(loop_.now() + bounds_.timeout); }
   void wait_until(Instant deadline) { timer_.arm(deadline); }
   void stop_waiting() { timer_.disarm(); }
   Instant request_deadline() const { return loop_.now() + bounds_.timeout; }
@@ -89,7 +90,7 @@ class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
   Handler& handler_;
   const Bounds bounds_;
   std::unique_ptr<net::Transport> transport_;
-  tls::TlsTransport* handshake_ = nullptr;  // null: none, or complete
+  tls::TlsTransport* handshake_ = nullptr;  // null: no handshake, or complete
   exec::WatchKey key_;
   exec::Timer timer_;
   BufferedRequest request_;

@@ -16,7 +16,7 @@ void RequestPacer::run_soon() {
   if (!exec::Deferred::linked()) loop_.defer(*this);
 }
 
-// A client waits again only after it has begun a request, so the round ends.
+// A client waits again only after it has begun a request, so the round terminates.
 void RequestPacer::run() {
   left_ = kLoopRequests;
   while (left_ != 0 && !waiting_.empty()) waiting_.pop_front().continue_requests();

@@ -1,6 +1,6 @@
-// RequestPacer: bounds the requests that the HTTP/2 clients of one loop begin in a turn. A burst of many clients is
-// spread over several turns, so other clients of the loop do not wait for all of it. After FQ-CoDel (RFC 8290 §4.1): a
-// client that just became ready may always begin a request; clients with more than that continue in order.
+// RequestPacer: limits the requests that the HTTP/2 clients of one loop begin in a turn. A burst of many clients is
+// spread over several turns, so that other clients of the loop do not wait for all of it. After FQ-CoDel (RFC 8290
+// §4.1): a client that just became ready may always begin a request; clients with more requests continue in order.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace carpool::proxy {
 
 class PacedClient : public ListHook<struct PacedTag> {
  public:
-  virtual void continue_requests() LOOP_ONLY = 0;  // the client's turn has come; it may call wait() again
+  virtual void continue_requests() LOOP_ONLY = 0;  // the client's turn; it may call wait() again
 
  protected:
   ~PacedClient() = default;
@@ -26,11 +26,11 @@ class RequestPacer final : private exec::Deferred {
 
   explicit RequestPacer(exec::Loop& loop) : loop_(loop) {}
 
-  // Return how many requests a client may begin now: one whose socket became ready at least one.
+  // Returns how many requests a client may begin now; at least one if its socket just became ready.
   std::uint32_t allowance() const LOOP_ONLY { return std::min(left_, kClientRequests); }
   std::uint32_t allowance_when_ready() const LOOP_ONLY { return std::max<std::uint32_t>(allowance(), 1); }
   void note_begun() LOOP_ONLY;  // a client began a request
-  // Calls continue_requests() of `client` once, in a later round or at the end of this one, after the clients that
+  // Calls continue_requests() of `client` once, at the end of this round or in a later one, after the clients that
   // waited before it.
   void wait(PacedClient& client) LOOP_ONLY;
 

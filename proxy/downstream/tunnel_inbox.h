@@ -1,5 +1,5 @@
-// TunnelInbox: buffers the bytes, then the end, that a client sends on a stream that becomes a tunnel. Everything
-// passes through the inbox, so later data stays behind data that arrived before the tunnel was established.
+// TunnelInbox: buffers the bytes, and then the end, that a client sends on a stream that becomes a tunnel. All bytes
+// pass through the inbox, so later data cannot overtake data that arrived before the tunnel was established.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace carpool::proxy {
 
 class TunnelInbox {
  public:
-  // The stream's window bounds the bytes.
+  // Adds bytes; the stream's window limits their number.
   void add(std::string_view bytes) { bytes_.append(bytes); }
   void end() { ended_ = true; }
   bool empty() const { return bytes_.empty() && (!ended_ || eof_delivered_); }
