@@ -1,8 +1,9 @@
-// AcceptBudget: how many clients may be accepted before the descriptors in use must be counted again. Descriptors below
-// the mark at which idle connections are closed are for clients; the others are for connections to origins.
+// AcceptBudget: the number of clients that may be accepted before the descriptors in use must be counted again.
+// Descriptors below the mark at which idle connections are closed are for clients; the others are for connections to
+// origins.
 //
-// A count grants half of the descriptors left, because each client may need a connection to an origin too, but not so
-// few that every accept would count.
+// A count grants half of the descriptors left, because each client may also need a connection to an origin. It grants a
+// minimum, so that not every accept has to count.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace carpool::proxy {
 
 class AcceptBudget {
  public:
-  // Percent of the descriptors that are for clients if close_idle is 0.
+  // Percentage of the descriptors that are for clients if close_idle is 0.
   static constexpr std::uint32_t kForClients = 97;
 
   // Returns how many clients may be accepted after a count of `use`.
@@ -36,8 +37,8 @@ class AcceptBudget {
  private:
   static constexpr std::int64_t kUnlimited = 1 << 20;
   static constexpr std::uint64_t kCounts = 256;
-  // relaxed: a number that publishes nothing; two loops that count at once grant the same twice, which is why a count
-  // grants half.
+  // relaxed: publishes nothing else. Two loops that count at the same time grant the same descriptors twice, which is
+  // why a count grants half.
   std::atomic<std::int64_t> left_{0};
 };
 

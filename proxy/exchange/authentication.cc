@@ -43,7 +43,7 @@ std::optional<Seen> authenticate(const ListenPoint& listener, const http::Fields
 
 std::optional<Fault> refuse_stranger(const ExchangeContext& context, const ListenPoint& listener,
                                      const http::Fields& fields, std::string& user) {
-  // Read once: a reload on another loop may store another list at any moment.
+  // Loads the list once, because a reload on another loop may store another one at any moment.
   const ClientCredentials* const credentials = listener.credentials();
   if (credentials == nullptr) return std::nullopt;
   const Seen result = judge(*credentials, fields, user);

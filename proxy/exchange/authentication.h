@@ -1,4 +1,4 @@
-// Authentication: whether a request's client may use the listener (listen.credentials_file).
+// Authentication: decides whether a request's client may use the listener (listen.credentials_file).
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace carpool::proxy {
 class ListenPoint;
 struct ExchangeContext;
 
-// Returns the result, which the caller counts; nothing if the listener asks for no credentials. `user`: the client's
-// name if it was accepted.
+// Returns the result, which the caller counts, or nothing if the listener requires no credentials. Sets `user` to the
+// client's name if it was accepted.
 std::optional<metrics::Authentication> authenticate(const ListenPoint& listener, const http::Fields& fields,
                                                     std::string& user);
 
-// Returns no fault if the request may go on; counts the result.
+// Counts the result. Returns a fault unless the request may continue.
 std::optional<Fault> refuse_stranger(const ExchangeContext& context, const ListenPoint& listener,
                                      const http::Fields& fields, std::string& user) LOOP_ONLY;
 

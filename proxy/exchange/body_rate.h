@@ -1,4 +1,4 @@
-// BodyRate: the minimum average rate of a request body, after a grace period. Only time in which carpool reads the
+// BodyRate: the minimum average rate of a request body, after a grace period. Only time in which carpool reads from the
 // client counts.
 #pragma once
 
@@ -11,13 +11,14 @@ namespace carpool::proxy {
 
 class BodyRate {
  public:
-  // Counts from `now` on; a rate of zero has no deadline.
+  // Starts at `now`. A rate of zero has no deadline.
   void begin(Instant now, const config::Listen& listen) {
     rate_ = listen.body_min_rate;
     grace_ = listen.body_grace;
     renew(now, 0);
   }
-  // Carpool did not read the client until now: a new grace period begins, with `received` bytes so far.
+  // Must be called when carpool has not read from the client until now: starts a new grace period, with `received`
+  // bytes so far.
   void renew(Instant now, std::uint64_t received) {
     from_ = now;
     counted_ = received;
@@ -27,7 +28,7 @@ class BodyRate {
   Instant deadline(std::uint64_t received) const {
     return counts() ? from_ + grace_ + time_of(received - counted_) : kNever;
   }
-  // Returns true if `received` bytes in the time `since` the head keep the rate.
+  // Returns true if `received` bytes in the time `since` the head satisfy the rate.
   static bool keeps(std::uint64_t rate, std::uint64_t received, Duration since) {
     using std::chrono::milliseconds;
     const auto ms = static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(since).count());
@@ -40,7 +41,7 @@ class BodyRate {
     const std::uint64_t ms = bytes > kMost ? kMost : bytes * 1000 / rate_;
     return std::chrono::milliseconds(ms);
   }
-  config::Size rate_ = 0;  // bytes a second
+  config::Size rate_ = 0;  // bytes per second
   Duration grace_{};
   Instant from_{};
   std::uint64_t counted_ = 0;

@@ -15,10 +15,10 @@ class ClientCredentials {
  public:
   explicit ClientCredentials(std::vector<config::Credential> listed);
 
-  // Returns the name of the credential; nullptr: none matches. Costs one SHA-256 and at most one comparison for each
-  // credential; the time does not depend on where a secret differs. No allocation.
+  // Returns the name of the credential, or nullptr if none matches. Computes one SHA-256 and at most one comparison per
+  // credential, in a time that does not depend on where a secret differs. Allocates nothing.
   const std::string* user_of(const http::ProxyAuthorization& given) const;
-  // The lines of Proxy-Authenticate for the schemes that occur, each with its CRLF; a constant of the program.
+  // Returns the Proxy-Authenticate lines for the schemes that occur, each with its CRLF; a constant of the program.
   std::string_view challenge() const { return challenge_; }
 
   friend bool operator==(const ClientCredentials& a, const ClientCredentials& b) { return a.listed_ == b.listed_; }

@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-// Without connect_ports, clients on this machine may name any port and others only 443.
+// Without connect_ports, clients on this machine may use any port and others only 443.
 bool port_allowed(const ListenPoint& listener, std::uint16_t port) {
   const config::Listen& settings = listener.settings();
   if (settings.connect_ports) {

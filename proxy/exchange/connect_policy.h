@@ -1,4 +1,4 @@
-// CONNECT: which tunnels a listener allows, and the response to an allowed one (RFC 9110 §9.3.6).
+// CONNECT: which tunnels a listener allows (RFC 9110 §9.3.6).
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace carpool::proxy {
 
 class ListenPoint;
 
-// Returns no fault if the tunnel may be tried. The egress rules apply later, to the resolved addresses.
+// Returns no fault if the tunnel may be attempted. The egress rules apply later, to the resolved addresses.
 std::optional<Fault> check_connect(const ListenPoint& listener, const http::RequestHead& request,
                                    const http::Target& target);
 

@@ -6,7 +6,8 @@ namespace carpool::proxy {
 
 namespace {
 // Returns true if any member of the list begins with such a scheme, as in "Basic realm=x, NTLM". A comma inside a
-// quoted string may be misread as a new member: the connection is then private without need, never shared by mistake.
+// quoted string may be misread as the start of a member. The connection is then private without need, but never shared
+// by mistake.
 bool names_connection_scheme(std::string_view list) {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');

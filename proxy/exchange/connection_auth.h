@@ -1,6 +1,6 @@
 // Connection-based authentication: returns true if this response authenticates the connection rather than the request.
 // After NTLM or Negotiate the connection belongs to one client until it closes (RFC 4559 §6); another client on it
-// would act under the first one's identity.
+// would use the identity of the first one.
 #pragma once
 
 #include "proxy/http/message.h"
@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 bool authenticates_connection(const http::ResponseHead& head);
-// Returns true if the request carries such credentials, whatever the response says.
+// Returns true if the request carries such credentials, regardless of the response.
 bool authenticates_connection(const http::RequestHead& head);
 
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// The deadlines of an exchange as one table: which of them may pass in which state, what follows, and which fault ends
+// The deadlines of an exchange as one table: which of them can pass in which state, what follows, and which fault ends
 // the request.
 #pragma once
 
@@ -14,13 +14,13 @@
 namespace carpool::proxy {
 
 enum class DeadlineAction : std::uint8_t {
-  look_at_body,  // the body may travel now
-  await_dial,    // the dial's own deadline reports the cause
-  go_on,         // nothing: the next one is armed
-  try_again,     // on another connection if that is allowed; else fail
-  slow_body,     // fail, and counted
-  fail,          // the request ends with the row's fault; it is not sent again
-  client_left,   // as if the client had disconnected
+  look_at_body,  // the body may be sent now
+  await_dial,    // waits longer, because the dial's own deadline reports the cause
+  go_on,         // no effect: the next deadline is armed
+  try_again,     // on another connection if that is allowed; otherwise like fail
+  slow_body,     // like fail, and counted
+  fail,          // the request ends with the row's fault and is not sent again
+  client_left,   // like a disconnect of the client
 };
 
 struct DeadlineRow {
@@ -29,7 +29,7 @@ struct DeadlineRow {
   DeadlineAction action;
   FaultKind kind = FaultKind::internal;
   Side side = Side::self;
-  std::string_view detail{};  // after request.timeout the phase follows
+  std::string_view detail{};  // the phase is appended for request.timeout
 };
 
 namespace detail {

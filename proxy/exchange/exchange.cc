@@ -57,7 +57,7 @@ void Exchange::begin(ClientStream& client_stream) {
     enter(ExchangeEvent::collect);
     return touch();
   }
-  static_cast<void>(travel());  // the client pumps the bytes that arrived with the head
+  static_cast<void>(travel());  // the client calls pump() for the bytes that arrived with the head
 }
 
 bool Exchange::forwards_upgrade() const {
@@ -65,8 +65,9 @@ bool Exchange::forwards_upgrade() const {
          !http::iequals(request_.fields.get("upgrade"), "h2c");
 }
 
-// A slow body must not hold a connection. Streamed bodies (chunked, HTTP/2, an upgrade) are exempt because their client
-// may wait for a response before it continues; so does a client that expects 100 (Continue).
+// Returns true if the body must be read before a connection is borrowed, so that a slow body does not hold one.
+// Streamed bodies (chunked, HTTP/2, an upgrade) are exempt because their client may wait for a response before it
+// continues, and so is a client that expects 100 (Continue).
 bool Exchange::waits_for_body() const {
   return request_.framing == http::Framing::length && request_.length != 0 &&
          request_.version != http::Version::http2 && !request_.expect_continue && !request_values_->tunnel.upgrade() &&
@@ -74,7 +75,7 @@ bool Exchange::waits_for_body() const {
 }
 
 namespace {
-// Returns the fault of a request that may travel to no origin, whatever the load.
+// Returns the fault of a request that must not reach any origin, regardless of the load.
 std::optional<Fault> refuse_head(const ExchangeContext& context, const ClientStream& client,
                                  const http::RequestHead& request, const http::Target& target) {
   if (http::via_contains(request.fields, context.pseudonym)) {
@@ -94,7 +95,7 @@ std::optional<Fault> refuse_head(const ExchangeContext& context, const ClientStr
 }
 }  // namespace
 
-// Decides everything that depends on the head alone. Returns false if the request was answered.
+// Makes every decision that depends on the head alone. Returns false if the request was answered.
 bool Exchange::may_forward(const http::Target& target) {
   if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
     context_.stats.count_shed(metrics::Shed::new_clients);
@@ -134,7 +135,7 @@ bool Exchange::may_forward(const http::Target& target) {
   return true;
 }
 
-// Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
+// Replies to a request whose Max-Forwards is 0: carpool is the final recipient (RFC 9110 §7.6.2).
 void Exchange::reply_locally() {
   const bool keep = request_.keep_alive && bodyless() && context_.keeps_clients();
   client_stream_->send_local_reply(keep);

@@ -1,11 +1,11 @@
 // Exchange: one request and its response, from the head to the last byte; a run-to-completion state machine whose table
-// is transition_table.h. Exchanges are pooled per loop and freed only with it, so a late grant of the pool always
-// points to live memory; the ticket shows whether it is still current.
+// is transition_table.h. Exchanges are pooled per loop and freed only with the pool, so a late grant always points to
+// live memory; the ticket shows whether it is still current.
 //
-// An exchange knows no protocol: the client is a ClientStream, the origin an UpstreamStream (HTTP/1.1, or a stream of
-// HTTP/2, on either side). Callers: the ClientStream (request side), the UpstreamStream (response side), the
-// Destination (lease), the exchange's own timer. The last call of an exchange notifies its client stream, once, of the
-// end.
+// An exchange is independent of the protocols: the client is a ClientStream, the origin an UpstreamStream (HTTP/1.1, or
+// a stream of HTTP/2, on either side). Callers: the ClientStream (request side), the UpstreamStream (response side),
+// the Destination (lease), and the exchange's own timer. The last step of an exchange notifies its client stream, once,
+// of the end.
 #pragma once
 
 #include <cstdint>
@@ -36,25 +36,25 @@ struct ExchangeContext;
 struct OriginRuntime;
 struct UpstreamStreams;
 
-// The facts of an exchange, for metrics and the access log.
+// ExchangeInfo: the data of an exchange for metrics and the access log.
 struct ExchangeInfo {
   OriginRuntime* origin = nullptr;
   Instant began{}, leased{}, head_back{};
-  std::uint16_t status = 0;  // of a local reply to a gRPC client: what another client would get
+  std::uint16_t status = 0;  // for a local reply to a gRPC client: the status that another client would get
   std::optional<std::uint16_t> grpc_status;
-  std::uint64_t bytes_in = 0, bytes_out = 0;  // bodies
+  std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies
   std::uint64_t connection = 0;
   std::uint32_t uses_before = 0;
-  bool upstream_h2 = false;               // the connection's protocol
-  std::string_view upstream_tls;          // its TLS version; empty: plain text
-  std::optional<pool::OpenCause> opened;  // if the connection was opened for this exchange
+  bool upstream_h2 = false;               // protocol of the connection
+  std::string_view upstream_tls;          // TLS version of the connection; empty for plain text
+  std::optional<pool::OpenCause> opened;  // set if the connection was opened for this exchange
   std::uint32_t retries = 0;
   bool asked_pool = false;
-  Duration waited{};  // for a connection, granted or not
+  Duration waited{};  // time spent waiting for a connection, granted or not
   std::optional<Fault> fault;
-  std::optional<metrics::Egress> egress;  // the decision of the egress rules; empty: not asked
-  std::string_view retried;               // the proof that permitted the last retry; empty: none
-  std::string_view unrepeated;            // why a failed attempt was not repeated; empty: no such attempt
+  std::optional<metrics::Egress> egress;  // decision of the egress rules; empty if they were not evaluated
+  std::string_view retried;               // reason for the last retry; empty if none
+  std::string_view unrepeated;            // why a failed attempt was not repeated; empty if there was none
 };
 
 class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private UpstreamStreamHandler {
@@ -65,39 +65,40 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the client stream's calls, in the order of a request ----
   http::RequestHead& request() LOOP_ONLY { return request_; }
   const http::RequestHead& request() const LOOP_ONLY { return request_; }
-  void begin(ClientStream& client_stream) LOOP_ONLY;  // the head is complete
+  void begin(ClientStream& client_stream) LOOP_ONLY;  // call when the head is complete
   void on_request_body(std::string_view bytes) LOOP_ONLY;
   void on_request_trailer(std::string_view name, std::string_view value) LOOP_ONLY;
   void on_request_end() LOOP_ONLY;
   void pump() LOOP_ONLY;               // sends the bytes of this event upstream
   bool wants_input() const LOOP_ONLY;  // returns true if the client may be read now
-  // The body's framing failed, or the client ended inside it.
+  // Reports that the framing of the body is malformed, or that the client ended inside it.
   void on_request_broken(Fault fault) LOOP_ONLY { fail(std::move(fault)); }
   void on_client_progress() LOOP_ONLY { touch(); }  // the client reads its response
   void on_client_writable() LOOP_ONLY;              // its write queue drained below the high watermark
   void on_client_gone() LOOP_ONLY;
-  void on_token_news() LOOP_ONLY;                        // while it waits for a token
-  void on_client_left(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), because of this rule
-  // After 101 or CONNECT: raw bytes of the client, and its FIN.
+  void on_token_news() LOOP_ONLY;                        // while the exchange waits for a token
+  void on_client_left(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), caused by this rule
+  // After 101 or CONNECT: raw bytes from the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
   void on_tunnel_bytes(std::string_view bytes) LOOP_ONLY;
   void on_tunnel_input_end() LOOP_ONLY;
 
-  // Returns true if a part of the response was sent: the client's connection must not end as if it were complete.
+  // Returns true if a part of the response was sent, so that the client's connection must not end as if it were
+  // complete.
   bool response_incomplete() const { return state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel; }
-  // Called when the exchange is pooled: gives large buffers back.
+  // Releases large buffers. Must be called when the exchange is pooled.
   void release_buffers() LOOP_ONLY;
   ExchangeState state() const LOOP_ONLY { return state_; }
   const ExchangeInfo& info() const LOOP_ONLY { return info_; }
-  std::string_view phase() const LOOP_ONLY;  // for an operator: what the exchange is doing
+  std::string_view phase() const LOOP_ONLY;  // the current activity, for an operator
 
   // ---- the leak detector's calls ----
   bool holds_lease() const LOOP_ONLY { return attempt_.has_value(); }
-  // The leak's number in the LeakLog once this lease was reported; 0: not reported.
+  // Returns the leak's number in the LeakLog if this lease was reported, otherwise 0.
   std::uint64_t leak() const LOOP_ONLY { return attempt_ ? attempt_->leak : 0; }
   void mark_leaked(std::uint64_t number) LOOP_ONLY { attempt_->leak = number; }
-  void end_leaked() LOOP_ONLY;                       // closes its connection, cause `leak`
-  BorrowerInfo describe_borrower() const LOOP_ONLY;  // while it holds a lease
+  void end_leaked() LOOP_ONLY;                       // closes the connection, cause `leak`
+  BorrowerInfo describe_borrower() const LOOP_ONLY;  // requires holds_lease()
 
   // ---- the pool's calls ----
   void on_lease(pool::Lease lease) override;
@@ -115,12 +116,13 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
     return request_.framing == none || (request_.framing == length && request_.length == 0);
   }
   bool begun() const LOOP_ONLY { return info_.began != Instant{}; }
-  // Nothing of the request is to come before its response. An extended CONNECT (RFC 8441) has no body and does not end.
+  // Returns true if no byte of the request is expected before its response. An extended CONNECT (RFC 8441) has no body
+  // and does not end.
   bool all_received() const { return request_body_.ended() || !request_body_.expected(); }
   void enter(ExchangeEvent event) LOOP_ONLY;
 
-  // ---- the way to a connection (exchange_borrow.cc); `over`: the body is still to come, the exchange waits for a
-  // connection, or it was answered ----
+  // ---- borrowing (exchange_borrow.cc); returns `over` if the body is not complete, the exchange waits for a
+  // connection, or the request was answered ----
   AttemptState ask_when_body_may_travel() LOOP_ONLY;
   AttemptState travel() LOOP_ONLY;
   AttemptState borrow(bool fresh) LOOP_ONLY;
@@ -135,8 +137,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState await_token() LOOP_ONLY;
   std::optional<AttemptState> retry_unauthorized() LOOP_ONLY;
 
-  // ---- the request travels (exchange_forward.cc) ----
-  // `authenticated`: the connection has authenticated this client before.
+  // ---- sending the request (exchange_forward.cc) ----
+  // `authenticated`: the connection authenticated this client earlier.
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
   AttemptState send_request_head() LOOP_ONLY;
   UpstreamStream& select_upstream_stream() LOOP_ONLY;
@@ -145,7 +147,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void use_origin(OriginRuntime& origin) LOOP_ONLY;
   UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
 
-  // ---- the response travels (exchange_response.cc) ----
+  // ---- relaying the response (exchange_response.cc) ----
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
   void note_authentication() LOOP_ONLY;
@@ -179,14 +181,14 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool tunnel_over() LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
 
-  // ---- the origin's pauses (exchange_cool_down.cc) ----
+  // ---- pauses requested by the origin (exchange_cool_down.cc) ----
   void record_response_in_pool() LOOP_ONLY;
   void follow_cool_down() LOOP_ONLY;
   void pass_trial() LOOP_ONLY;
   void tell_cool_down(Fault& fault) const LOOP_ONLY;
 
   // ---- the timer (exchange_timeout.cc) ----
-  void touch() LOOP_ONLY;  // a byte moved, or the phase changed
+  void touch() LOOP_ONLY;  // must be called when a byte moved or the phase changed
   void on_deadline();
   Awaited awaited() const LOOP_ONLY;
   Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
@@ -205,7 +207,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void end_attempt() LOOP_ONLY;
   void finish(AfterExchange next) LOOP_ONLY;
   void close_leak() LOOP_ONLY;
-  void record() LOOP_ONLY;  // in the metrics, and in the access log
+  void record() LOOP_ONLY;  // in the metrics and the access log
 
   // ---- UpstreamStreamHandler: the response ----
   bool wants_response() const override LOOP_ONLY;
@@ -226,11 +228,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   ExchangeState state_ = ExchangeState::idle;
   http::RequestHead request_;
   http::ResponseHead response_;
-  const std::unique_ptr<UpstreamStreams> streams_;  // of this loop
+  const std::unique_ptr<UpstreamStreams> streams_;  // streams on connections of this loop
   std::optional<AttemptValues> attempt_;
   std::optional<RequestValues> request_values_;  // from begin() to finish()
   std::string host_buffer_;                      // memory for the next request
-  std::string user_;                             // of the request; empty: no credentials were asked for
+  std::string user_;                             // user of the request; empty if no credentials were required
   RequestBody request_body_;
   exec::Timer timer_;
   ExchangeInfo info_;

@@ -1,5 +1,5 @@
-// The credentials of the origin: a request waits for its token, gets the fields on a connection that may carry them,
-// and is sent once more with another token after 401.
+// Exchange, credentials of the origin: a request waits for a token, gets the fields on a connection that may carry
+// them, and is sent once more with another token after 401.
 #include "pool/destination/destination.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
@@ -14,8 +14,8 @@
 namespace carpool::proxy {
 
 namespace {
-// The response to TRACE repeats the fields of its request; some origins take its name in any case. A request for a
-// token never waits for one.
+// Returns false for TRACE, whose response repeats the fields of the request (some origins ignore the case of the
+// method), and for a request for a token, which must not wait for one.
 bool gets_fields(const http::RequestHead& request, const ClientStream& client) {
   return !http::iequals(request.method, "TRACE") && !client.carries_secret();
 }
@@ -56,22 +56,22 @@ void Exchange::on_token_news() {
   }
 }
 
-// A reload may have changed the credentials while the request waited: it uses those in force.
+// Applies the credentials in force, because a reload may have changed them while the request waited.
 void Exchange::follow_reload() {
   const Result<OriginRuntime*> in_force = context_.origins.at(info_.origin->destination->origin());
   if (in_force && *in_force != info_.origin) use_origin(**in_force);
 }
 
-// The settings and the credentials of the request's origin are those of `origin` from now on.
+// Makes the request use the settings and the credentials of `origin` from now on.
 void Exchange::use_origin(OriginRuntime& origin) {
   info_.origin = &origin;
   request_values_->deadlines.use(origin.request);
   if (request_values_->tunnel.upgrade() && !forwards_upgrade()) request_values_->tunnel.withdraw();
-  request_values_->refused_token = 0;  // the numbers of another keeper's tokens are others
+  request_values_->refused_token = 0;  // another keeper numbers its tokens independently
 }
 
-// Returns false if the request was answered, because the connection does not lead to the origin for certain, or the
-// token ended meanwhile.
+// Returns false if the request was answered, because the connection is not proven to lead to the origin, or because the
+// token expired meanwhile.
 bool Exchange::may_set_fields(http::ForwardRules& rules) {
   Credentials* const credentials = info_.origin->credentials;
   const bool sets = credentials != nullptr && gets_fields(request_, *client_stream_);
@@ -91,8 +91,8 @@ bool Exchange::may_set_fields(http::ForwardRules& rules) {
   return false;
 }
 
-// 401: the origin did nothing for the request (RFC 9110 §15.5.2), which is sent once more with another token. Returns
-// as retry_status().
+// Handles a 401. The origin did not perform the request (RFC 9110 §15.5.2), which is sent once more with another token.
+// Returns the same as retry_status().
 std::optional<AttemptState> Exchange::retry_unauthorized() {
   const std::uint64_t sent = attempt_->token;
   if (sent == 0 || !info_.origin->credentials->token()->refuse(sent, context_.loop.now())) return std::nullopt;

@@ -1,4 +1,4 @@
-// The way of an exchange to its connection: collects the body of a slow client, then borrows.
+// Exchange, borrowing: collects the body of a slow client, then borrows a connection.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,8 @@
 namespace carpool::proxy {
 
 namespace {
-// The longest idle time of a connection that may carry a request which must not be repeated: what the origin's observed
-// closes allow, and no more than a guess until a limit is known.
+// Returns the longest idle time of a connection that may carry a request which must not be repeated: the time that the
+// origin's observed closes allow, or at most a guess until a limit is known.
 Duration max_idle_age(const OriginRuntime& origin) {
   constexpr Duration kGuess = std::chrono::seconds(5);
   const Duration trusted = origin.destination->trust();
@@ -22,7 +22,7 @@ Duration max_idle_age(const OriginRuntime& origin) {
   return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
 }
 
-// Equal for the requests of one client stream, which follow each other; never 0. Two clients may have the same.
+// Returns a tag for the requests of one client stream, which follow each other; never 0. Two clients may share a tag.
 std::uint16_t caller_tag(const ClientStream* stream) {
   constexpr std::uint64_t kGoldenRatio = 0x9E37'79B9'7F4A'7C15;
   return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(stream) * kGoldenRatio >> 48 | 1);
@@ -64,7 +64,7 @@ AttemptState Exchange::borrow(bool fresh) {
   want.tunnel = request_values_->tunnel.requested();
   const bool h1_required = request_values_->retries.h1_required() && origin.protocols.h1;
   if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;
-  // A request with a body is not repeated, whatever its method.
+  // A request with a body is not repeated, regardless of its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
     want.max_idle = max_idle_age(origin);
@@ -89,8 +89,8 @@ AttemptState Exchange::borrow(bool fresh) {
   return AttemptState::over;
 }
 
-// The pool was removed after origin_idle_timeout, or a reload changed how the origin is verified. The new one is looked
-// up by the origin, not by the request, because the listener's settings may have changed.
+// Called if the pool was removed after origin_idle_timeout, or a reload changed how the origin is verified. Looks up
+// the new one by the origin, not by the request, because the listener's settings may have changed.
 AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   context_.router.forget();
   const Result<OriginRuntime*> successor = context_.origins.at(info_.origin->destination->origin());
@@ -111,21 +111,22 @@ void Exchange::on_lease(pool::Lease lease) {
   if (take(std::move(lease), false) == AttemptState::alive) go_on();
 }
 
-// The request waited while a reload changed how the origin is verified: it is not sent on a connection of before.
+// Called if a reload changed how the origin is verified while the request waited. The request must not use an earlier
+// connection.
 void Exchange::leave_replaced(pool::Lease lease) {
   if (lease) lease.release(context_.loop.now());
   if (borrow_from_new_destination(info_.retries != 0) == AttemptState::alive) go_on();
 }
 
-// The exchange has a connection after a wait or a retry: sends the bytes that were collected and reads the client
+// Called when the exchange has a connection after a wait or a retry. Sends the collected bytes and reads the client
 // again.
 void Exchange::go_on() {
   pump();
   resume_client();
 }
 
-// Request body that was paused (no connection, or the upstream buffer was full) can be read again. No socket event will
-// announce it.
+// Resumes a request body that was paused (no connection, or the upstream buffer was full). No socket event announces
+// it.
 void Exchange::resume_client() {
   if (client_stream_ != nullptr && attempt_) client_stream_->resume();
 }

@@ -1,4 +1,5 @@
-// ExchangeContext: what the clients and exchanges of one loop share. Plain references: everything outlives them.
+// ExchangeContext: the objects of one loop that its clients and exchanges share. Plain references, because everything
+// outlives them.
 #pragma once
 
 #include <string_view>
@@ -36,11 +37,11 @@ struct ExchangeContext {
   LoopStats& stats;
   LeakLog& leaks;
   const OverloadState& overload;
-  std::string_view pseudonym;                 // of this proxy in Via
-  net::SocketProcesses* processes = nullptr;  // of clients on loopback; null: they are not looked for
-  exec::Submitter* tasks = nullptr;           // takes those that may block; never null beside `processes`
-  SpanBuffer* spans = nullptr;                // null: there is no export
-  bool draining = false;  // set once, by ClientList: every client's connection ends with its next response
+  std::string_view pseudonym;                 // of this proxy, for Via
+  net::SocketProcesses* processes = nullptr;  // identifies the processes of clients on loopback; null if not needed
+  exec::Submitter* tasks = nullptr;           // runs tasks that may block; never null if `processes` is not
+  SpanBuffer* spans = nullptr;                // null if nothing is exported
+  bool draining = false;  // set once, by ClientList: every client's connection ends after its next response
 
   // Returns true if a client's connection may serve another request.
   bool keeps_clients() const;

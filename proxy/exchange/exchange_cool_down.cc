@@ -1,5 +1,5 @@
-// The origin's request for a pause: 429 or 503 with Retry-After holds the requests of its wait queue until then
-// (pool.cool_down).
+// Exchange, pauses requested by the origin: after 429 or 503 with Retry-After the requests in its wait queue are held
+// until that time (pool.cool_down).
 #include <algorithm>
 
 #include "proxy/exchange/exchange.h"
@@ -10,14 +10,15 @@
 
 namespace carpool::proxy {
 
-// The head of a final response is here. Whatever becomes of it: the origin has answered.
+// Records the head of a final response. The origin has responded, whatever happens to the response.
 void Exchange::record_response_in_pool() {
   if (info_.origin->pool.auto_size())
     attempt_->lease.note_response(response_.status, context_.loop.now() - info_.leased);
   if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
 }
 
-// The head of a final response is here. No time is invented: a response without a valid Retry-After holds nothing.
+// Evaluates the head of a final response. A response without a valid Retry-After holds nothing, because no default is
+// assumed.
 void Exchange::follow_cool_down() {
   const Instant now = context_.loop.now();
   pool::Destination& destination = attempt_->lease.destination();
@@ -36,14 +37,14 @@ void Exchange::follow_cool_down() {
   pass_trial();
 }
 
-// The request that went ahead of the others has a response.
+// Reports that the trial request, sent before the others, has a response.
 void Exchange::pass_trial() {
   if (!attempt_->lease.pass_trial(context_.loop.now())) return;
   log::info("pool", "the origin's pause is over: its requests are sent again",
             {{"origin", attempt_->lease.destination().label()}});
 }
 
-// Ends a request that waited, with `fault`. The reply states how long the origin's pause still lasts (Retry-After).
+// Completes the fault of a request that waited. The reply gives the remaining time of the origin's pause (Retry-After).
 void Exchange::tell_cool_down(Fault& fault) const {
   const pool::Destination& destination = *info_.origin->destination;
   const std::optional<Duration> left = destination.cooling(context_.loop.now());

@@ -1,6 +1,6 @@
-// ExchangeDeadlines: when an exchange must act next, and which deadline has passed then. Pure: the exchange reports its
-// steps with their times, and asks with what it observes; what a deadline means is in deadline_table.h. The functions
-// of the steady path are inline.
+// ExchangeDeadlines: when an exchange must act next, and which deadline has passed. Pure: the exchange reports its
+// steps with their times, and calls passed() with its observations. deadline_table.h defines the consequence of each
+// deadline. The functions of the steady path are inline.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace carpool::proxy {
 
 enum class Deadline : std::uint8_t {
   total,          // request.timeout, from the head to the end
-  body_look,      // a body too large to be collected may have begun to stream
+  body_look,      // time to check whether a body that is too large to be collected is streamed
   body_rate,      // listen.body_min_rate
   token_wait,     // oauth2.timeout
   pool_wait,      // pool.wait_timeout
-  dial_wait,      // pool.wait_timeout, while a dial that has its own deadline is in progress
+  dial_wait,      // pool.wait_timeout, while a dial with its own deadline is in progress
   client_sends,   // request.idle_timeout: no byte of the request's body arrives
   origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
   response_head,  // request.response_header_timeout
@@ -30,9 +30,9 @@ enum class Deadline : std::uint8_t {
   stream_idle,    // request.idle_timeout of a stream that may be silent: no byte waits on either side
 };
 
-// Identifies the side that is awaited when a deadline has passed.
+// Awaited: identifies the side that is awaited when a deadline passes.
 struct Awaited {
-  bool body_ended = false;     // the request's body was received whole
+  bool body_ended = false;     // the whole request body was received
   bool origin_queued = false;  // bytes wait to be written to the origin
   bool client_queued = false;  // bytes wait to be written to the client
   bool dialing = false;        // a dial to the origin is in progress
@@ -45,7 +45,7 @@ class ExchangeDeadlines final {
     limits_ = &limits;
     total_at_ = deadline_after(now, limits.timeout);
   }
-  // Another destination serves the request; request.timeout stays.
+  // Must be called when another destination serves the request. request.timeout stays.
   void use(const config::Request& limits) { limits_ = &limits; }
   void measure_body(Instant now, const config::Listen& listen) { rate_.begin(now, listen); }
   void look_at_body(Instant at) { look_at_ = at; }
@@ -63,39 +63,40 @@ class ExchangeDeadlines final {
     sent_at_ = now;
   }
   void sent(Instant now) { sent_at_ = now; }
-  // The client could not be read until now.
+  // Must be called when the client could not be read until now.
   void client_was_paused(Instant now, std::uint64_t received) { rate_.renew(now, received); }
-  // The queue to the origin drained. A client that was not read because of it gets a new grace period.
+  // Must be called when the queue to the origin drained. A client that was not read because of it gets a new grace
+  // period.
   void origin_accepted(Instant now, std::uint64_t received) {
     sent_at_ = now;
     if (rate_at_ == kNever) rate_.renew(now, received);
   }
-  // From now on silence ends nothing: only a side that does not take what waits for it.
+  // From now on silence ends nothing; only a side that does not accept waiting bytes does.
   void allow_silence() { silent_ = true; }
   void inform(Instant now) { informed_at_ = now; }
   bool informed() const { return informed_at_ != Instant{}; }  // a 1xx response arrived
 
   // ---- the next deadline ----
-  // Returns true if the rate of the body counts now. A response that has begun is bounded by the origin's deadlines.
+  // Returns true if the rate of the body counts now. A response that has begun is limited by the origin's deadlines.
   bool measures_body(ExchangeState state, bool body_ended) const {
     return rate_.counts() && !body_ended && measurable(state);
   }
-  // Must be called before next(): measure() with what was received so far if measures_body(), else do_not_measure().
-  // `read`: carpool reads the client; time in which it does not read does not count.
+  // Must be called before next() if measures_body(), with the bytes received so far; otherwise call do_not_measure().
+  // `read`: carpool reads from the client. Time in which it does not read does not count.
   void measure(Instant now, std::uint64_t received, bool read) {
     if (!read) rate_.renew(now, received);
     rate_at_ = read ? rate_.deadline(received) : kNever;
   }
   void do_not_measure() { rate_at_ = kNever; }
-  // Must be called after every step, and whenever a byte moved.
+  // Returns the next deadline. Must be called after every step and whenever a byte moved.
   Instant next(ExchangeState state, Instant now, bool body_ended) const {
     return std::min(std::min(state_deadline(state, now, body_ended), total_at_), rate_at_);
   }
-  // Returns the deadline that has passed; must be called at next() or later.
+  // Returns the deadline that has passed. Must be called at next() or later.
   Deadline passed(ExchangeState state, Instant now, const Awaited& awaited) const;
 
  private:
-  // Returns true in the states in which the table has a row for the body's rate.
+  // Returns true in the states for which the table has a row with the body's rate.
   static constexpr bool measurable(ExchangeState state) {
     return state != ExchangeState::relaying && state != ExchangeState::tunnel;
   }
@@ -120,12 +121,13 @@ class ExchangeDeadlines final {
     CARPOOL_ASSERT(false);
     return kNever;
   }
-  // The time of an attempt counts while the origin has the whole request: a slow client is not the origin's failure.
+  // The time of an attempt counts while the origin has the whole request, because a slow client is not the origin's
+  // failure.
   Instant attempt_at(bool body_ended) const {
     return body_ended ? deadline_after(sent_at_, limits_->per_try_timeout) : kNever;
   }
-  // Bytes of a head do not extend its deadline: an origin that sends one byte now and then would never time out. A
-  // whole 1xx head does, to at most twice the limit in total.
+  // Bytes of a head do not extend its deadline, otherwise an origin that sends one byte at a time would never time out.
+  // A complete 1xx head does, to at most twice the limit in total.
   Instant forwarding_deadline(Instant now, bool body_ended) const;
 
   const config::Request* limits_ = nullptr;
@@ -135,9 +137,9 @@ class ExchangeDeadlines final {
   Instant wait_at_ = kNever;
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};
-  Instant dial_at_{};      // by then a dial that is in progress has ended
+  Instant dial_at_{};      // time by which a dial in progress has ended
   Instant sent_at_{};      // when bytes of the request were last sent in this attempt
-  Instant informed_at_{};  // the last 1xx
+  Instant informed_at_{};  // time of the last 1xx
   BodyRate rate_;
   bool silent_ = false;
 };

@@ -1,5 +1,5 @@
-// Termination: replies, resets, client disconnects and timeouts. Each path releases the lease and the timers before it
-// notifies the client stream, because that call may destroy its owner.
+// Exchange, termination: replies, resets, client disconnects and timeouts. Each path releases the lease and the timers
+// before it notifies the client stream, because that call may destroy its owner.
 #include <utility>
 
 #include "proxy/exchange/exchange.h"
@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 // ---- ends ----
 
-// Ends the request: with a reply, if no part of the response was sent.
+// Ends the request, with a reply if no part of the response was sent.
 void Exchange::fail(Fault fault) {
   switch (state_) {
     case ExchangeState::idle:
@@ -45,9 +45,9 @@ void Exchange::reply(const Fault& fault) {
   finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);
 }
 
-// The connection that authenticated this client ended before any byte of a response. The client's connection ends in
-// the same way, as it would without a proxy: the client decides whether it repeats the request, and authenticates
-// again.
+// Called if the connection that authenticated this client ended before any byte of a response. Ends the client's
+// connection in the same way, as it would happen without a proxy: the client decides whether it repeats the request,
+// and authenticates again.
 AttemptState Exchange::close_without_response() {
   constexpr std::uint16_t kUnanswered = 444;  // nginx's status for a connection that it closes without a response
   info_.status = kUnanswered;
@@ -58,7 +58,7 @@ AttemptState Exchange::close_without_response() {
   return AttemptState::over;
 }
 
-// A part of the response was sent: it must not look complete.
+// Ends a response of which a part was sent, so that it does not look complete.
 void Exchange::break_off(Fault fault) {
   if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);
   const bool spoilt = fault.kind == FaultKind::malformed_response;
@@ -97,7 +97,7 @@ void Exchange::end_lease(pool::CloseCause cause) {
   end_attempt();
 }
 
-// The lease and the upstream stream are given back already.
+// Must be called when the lease and the upstream stream were given back.
 void Exchange::end_attempt() {
   CARPOOL_ASSERT(!attempt_->lease);
   close_leak();
@@ -105,11 +105,12 @@ void Exchange::end_attempt() {
   attempt_.reset();
 }
 
-// Everything is given back. The client stream is notified last; nothing of this exchange is touched afterwards.
+// Must be called when everything was given back. Notifies the client stream last; this exchange is not accessed
+// afterwards.
 void Exchange::finish(AfterExchange next) {
   CARPOOL_ASSERT(!attempt_);
   timer_.disarm();
-  unlink();  // it may wait for a token
+  unlink();  // the exchange may be in the list of those that wait for a token
   if (begun()) record();
   request_body_.finish();
   host_buffer_ = std::move(request_values_->host);

@@ -1,4 +1,4 @@
-// Forwarding: the request travels to the origin on the leased connection.
+// Exchange, forwarding: sends the request to the origin on the leased connection.
 #include <utility>
 
 #include "proxy/exchange/exchange.h"
@@ -15,7 +15,7 @@
 namespace carpool::proxy {
 
 namespace {
-// request.client_field. `text` holds the value.
+// Sets the field of request.client_field. `text` holds its value.
 void tell_of_client(http::ForwardRules& rules, config::ClientField field, const ClientStream& client,
                     http::ClientFieldText& text) {
   switch (field) {
@@ -51,7 +51,8 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   attempt_->upstream_stream = &select_upstream_stream();
   enter(ExchangeEvent::lease);
   response_.clear();
-  if (request_values_->tunnel.connect()) return open_tunnel();  // the client sees the origin's bytes and its end itself
+  // The client itself sees the origin's bytes and the end of the connection.
+  if (request_values_->tunnel.connect()) return open_tunnel();
   if (!attempt_->upstream_stream->usable()) {
     StreamFailure ended;
     ended.fault.detail = "the connection ended before it was used";
@@ -108,7 +109,7 @@ UpstreamStream& Exchange::select_upstream_stream() {
 }
 
 void Exchange::on_request_body(std::string_view bytes) {
-  if (state_ == ExchangeState::idle) return;  // already answered; the client discards the rest
+  if (state_ == ExchangeState::idle) return;  // already answered; the client stream discards the rest
   info_.bytes_in += bytes.size();
   if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
     request_values_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
@@ -156,7 +157,7 @@ void Exchange::on_client_writable() {
   if (attempt_) static_cast<void>(attempt_->upstream_stream->resume_reading());
 }
 
-// The upstream write queue drained, or its connection failed.
+// Called when the upstream write queue drained or its connection failed.
 AttemptState Exchange::on_writable() {
   if (state_ == ExchangeState::tunnel && tunnel_over()) {
     end_tunnel();

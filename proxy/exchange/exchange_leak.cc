@@ -1,4 +1,5 @@
-// An exchange that holds its connection longer than the origin's leak_timeout: its description, and its end.
+// Exchange, leaks: the description and the end of an exchange that holds its connection longer than the origin's
+// leak_timeout.
 #include <utility>
 
 #include "proxy/exchange/exchange.h"
@@ -27,7 +28,7 @@ BorrowerInfo Exchange::describe_borrower() const {
   borrower.uid = peer.uid;
   if (!borrower.pid && peer.inode && context_.processes != nullptr) {
     const auto found = context_.processes->find(*peer.inode, *context_.tasks, context_.loop.now());
-    if (found.pid != 0) borrower.pid = found.pid;  // else the next report may have it
+    if (found.pid != 0) borrower.pid = found.pid;  // otherwise the next report may contain it
   }
   borrower.trace_id = trace_id(request_.fields.get("traceparent"));
   borrower.held = context_.loop.now() - info_.leased;

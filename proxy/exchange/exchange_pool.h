@@ -1,5 +1,5 @@
-// ExchangePool: the exchanges of one loop. They are freed only with the pool, so a grant that arrives late finds live
-// memory; in steady state nothing is allocated.
+// ExchangePool: the exchanges of one loop. They are freed only with the pool, so a grant that arrives late points to
+// live memory. In steady state nothing is allocated.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace carpool::proxy {
 
 class ExchangePool {
  public:
-  // `context` may still be under construction.
+  // `context` may still be under construction; it is used later.
   explicit ExchangePool(const ExchangeContext& context) : context_(context) {}
 
   Exchange& take() LOOP_ONLY {
@@ -24,14 +24,14 @@ class ExchangePool {
     exchange.release_buffers();
     free_.push_front(exchange);
   }
-  // The exchange waits for news of its origin's token. An exchange in use is in no other list.
+  // Adds an exchange that waits for its origin's token. An exchange in use is in no other list.
   void await_token(Exchange& exchange) LOOP_ONLY { waiting_.push_back(exchange); }
   void on_token_news() LOOP_ONLY {
     List<Exchange, ExchangeTag> looking;
     while (!waiting_.empty()) looking.push_back(waiting_.pop_front());
     while (!looking.empty()) looking.pop_front().on_token_news();
   }
-  // Every exchange, idle ones too.
+  // Calls `visit` for every exchange, also for idle ones.
   template <class Visit>
   void for_each(Visit visit) const LOOP_ONLY {
     for (const std::unique_ptr<Exchange>& exchange : all_) visit(*exchange);

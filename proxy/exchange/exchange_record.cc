@@ -1,4 +1,4 @@
-// The record of a finished exchange: one update of the metrics, and a line of the access log.
+// Exchange, record: one update of the metrics and one line of the access log at the end.
 #include "pool/destination/destination.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
@@ -29,7 +29,7 @@ metrics::Egress decision_of(const ExchangeInfo& info) {
 }
 
 std::string_view protocol_of(const http::RequestHead& head) {
-  if (head.method.empty()) return {};  // none was read
+  if (head.method.empty()) return {};  // no head was read
   switch (head.version) {
     case http::Version::http10:
       return "HTTP/1.0";

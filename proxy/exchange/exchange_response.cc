@@ -1,4 +1,4 @@
-// The response: passes the upstream stream's parts to the client stream.
+// Exchange, response: passes the upstream stream's parts to the client stream.
 #include <charconv>
 #include <utility>
 
@@ -15,13 +15,13 @@
 
 namespace carpool::proxy {
 
-// ---- relaying: the response travels ----
+// ---- relaying ----
 
 bool Exchange::wants_response() const {
   return client_stream_->backlog() < kHighWatermark;
 }
 
-// A violation of the message order ends the attempt, in the next call that may end it.
+// Ends an attempt that violated the order of messages, in the next call that may end it. Returns false then.
 bool Exchange::in_order(bool followed) {
   if (followed && !attempt_->response_order.violated()) return true;
   StreamFailure failure;
@@ -40,7 +40,7 @@ bool Exchange::head_in_order() {
 }
 
 namespace {
-// Server-sent events (HTML §9.2): the media type, with or without parameters.
+// Returns true for server-sent events (HTML §9.2): the media type, with or without parameters.
 bool is_event_stream(const http::ResponseHead& head) {
   constexpr std::string_view kType = "text/event-stream";
   const std::string_view value = head.fields.get("content-type");
@@ -59,7 +59,7 @@ AttemptState Exchange::on_response_head() {
     return AttemptState::over;
   }
   record_response_in_pool();
-  // Before any retry: a response that is dropped gives its connection back to the pool, too.
+  // Precedes any retry, because the connection of a dropped response is also given back to the pool.
   const bool bound = attempt_->authenticated;
   note_authentication();
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
@@ -79,8 +79,8 @@ AttemptState Exchange::on_response_head() {
     info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
   }
   enter(ExchangeEvent::response_head);
-  // The response may arrive before the request is complete. Whether the client will send the rest is unknown, so its
-  // connection ends with the response.
+  // A response may arrive before the request is complete. The client may never send the rest, so its connection ends
+  // with the response.
   const bool unbinds = bound && !keeps_connection();
   request_values_->close_client = client_stream_->send_head(
       response_, !request_.keep_alive || !request_ended() || !context_.keeps_clients() || unbinds);
@@ -92,13 +92,13 @@ void Exchange::note_authentication() {
   attempt_->authenticated |= authenticates_connection(request_) || authenticates_connection(response_);
 }
 
-// Returns true if the connection can carry another request of this client, which it has authenticated.
+// Returns true if the connection, which this client has authenticated, can carry another of its requests.
 bool Exchange::keeps_connection() {
   auto& connection = static_cast<Connection&>(*attempt_->lease);
   return response_.keep_alive && !connection.close_cause(context_.loop.now());
 }
 
-// Returns true if nothing of the request is outstanding: it was read whole, or a 417 answered it while its client
+// Returns true if no part of the request is outstanding: it was read completely, or a 417 answered it while its client
 // waited for 100 (Continue).
 bool Exchange::request_ended() {
   if (request_body_.ended()) return true;
@@ -107,7 +107,8 @@ bool Exchange::request_ended() {
   return response_.status == 417 && waits && client_stream_->await_repeat();
 }
 
-// The client of an extended CONNECT (RFC 8441) takes every 2xx for a tunnel, but only 101 of the origin opens one.
+// The client of an extended CONNECT (RFC 8441) interprets every 2xx as a tunnel, but only a 101 of the origin opens
+// one.
 AttemptState Exchange::did_not_switch() {
   const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
   info_.origin->destination->note_failure(fault);
@@ -116,7 +117,8 @@ AttemptState Exchange::did_not_switch() {
   return AttemptState::over;
 }
 
-// The challenge is for this proxy: a client that followed it would send its own credentials to another party.
+// Replies with an error instead of the challenge, which is for this proxy: a client that followed it would send its own
+// credentials to another party.
 AttemptState Exchange::parent_asks_for_credentials() {
   const net::ParentProxy& parent = *info_.origin->parent;
   const Fault fault{FaultKind::parent_refused, Side::upstream,
@@ -159,7 +161,7 @@ bool Exchange::flush_reply() {
   return false;
 }
 
-// gRPC sends the result of a call in the trailers, or in a response without a body.
+// Records the result of a gRPC call, which is in the trailers or in a response without a body.
 void Exchange::note_grpc_status() {
   const bool alone = attempt_->trailers.empty();
   if (alone && (info_.bytes_out != 0 || !http::is_grpc(request_))) return;
@@ -178,7 +180,7 @@ AttemptState Exchange::on_response_end() {
   }
   note_grpc_status();
   client_stream_->send_end(attempt_->trailers);
-  end_lease();  // before the response is complete: the next borrower, on any loop, finds the connection
+  end_lease();  // precedes the end of the response, so that the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();
   AfterExchange next = AfterExchange::keep;
   if (request_values_->close_client || !request_ended()) next = AfterExchange::close;
@@ -195,7 +197,7 @@ void Exchange::end_lease() {
   end_attempt();
 }
 
-// After a whole response.
+// Must be called after a complete response.
 void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) {
   const Instant now = context_.loop.now();
   if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).close_cause(now);

@@ -1,4 +1,4 @@
-// The end of a failed attempt: another one on a new connection follows, or the fault as the response.
+// Exchange, failed attempts: a further attempt on a new connection, or the fault as the response.
 #include <utility>
 
 #include "proxy/exchange/exchange.h"
@@ -18,7 +18,7 @@ RetryDecision Exchange::decide_retry(RequestFate fate) {
   return request_values_->retries.decide(fate, request_repeatable(), origin.request.max_retries, origin.retries);
 }
 
-// The connection failed. Until the response head was sent, another connection may serve the request.
+// Called when the connection failed. Until the response head was sent, another connection may serve the request.
 AttemptState Exchange::on_failure(StreamFailure failure) {
   if (attempt_->dropped) {
     retry_after_end();
@@ -52,7 +52,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   return AttemptState::over;
 }
 
-// The access log and the reply state why the request is not sent again.
+// Records for the access log and the reply why the request is not sent again.
 void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) {
   info_.unrepeated = outcome == RetryOutcome::over_budget ? "request.retry_budget is spent"
                      : outcome == RetryOutcome::exhausted
@@ -77,8 +77,8 @@ void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome ou
   if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
 }
 
-// 421: the origin did not process the request on this connection. Returns true if it is sent once more, on another
-// connection (RFC 9110 §15.5.20).
+// Handles a 421: the origin did not process the request on this connection. Returns true if the request is sent once
+// more, on another connection (RFC 9110 §15.5.20).
 bool Exchange::retry_misdirected() {
   const RetryDecision decision = decide_retry(RequestFate::misdirected);
   if (decision.outcome != RetryOutcome::retry) return false;
@@ -88,21 +88,21 @@ bool Exchange::retry_misdirected() {
 }
 
 namespace {
-// Such a response is read to its end, so that its connection can serve the next request.
+// Returns true for a response that is read to its end, so that its connection can serve the next request.
 bool ends_soon(const http::ResponseHead& head) {
   constexpr std::uint64_t kMostBytes = 16 * 1024;
   return head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length <= kMostBytes);
 }
 }  // namespace
 
-// The response is a 401 to a token, or has a status of request.retry_on. Returns nullopt if its client gets this
-// response; otherwise the request is sent once more, now or after the end of this response.
+// Handles a 401 to a token, or a status of request.retry_on. Returns nullopt if the client gets this response.
+// Otherwise the request is sent once more, now or after the end of this response.
 std::optional<AttemptState> Exchange::retry_status() {
   if (response_.status == 401) {
     if (const std::optional<AttemptState> authorized = retry_unauthorized()) return authorized;
   }
   if (!info_.origin->retry_on.status(response_.status)) return std::nullopt;
-  // Another attempt would wait for the origin's pause, or go over a connection that has not authenticated this client.
+  // Another attempt would wait for the origin's pause, or use a connection that has not authenticated this client.
   if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return std::nullopt;
   const RetryDecision decision = decide_retry(RequestFate::refused_status);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
@@ -112,7 +112,7 @@ std::optional<AttemptState> Exchange::retry_status() {
   return drop_response(decision.reason);
 }
 
-// The client does not get this response: the request is sent once more, after the end of a short one. A request that is
+// Drops the response and sends the request once more, after the end of the response if it is short. A request that is
 // still being sent would outgrow the buffer from which it is repeated, and its connection is not clean.
 AttemptState Exchange::drop_response(RetryReason reason) {
   attempt_->dropped = reason;
@@ -121,14 +121,14 @@ AttemptState Exchange::drop_response(RetryReason reason) {
   return AttemptState::over;
 }
 
-// The end of the dropped response is not here: it failed, is late or is long.
+// Called if the end of the dropped response is missing: it failed, is late or is long.
 void Exchange::retry_after_end() {
   const RetryReason reason = *attempt_->dropped;
   end_lease(pool::CloseCause::error);
   retry(reason);
 }
 
-// request.per_try_timeout passed.
+// Called when request.per_try_timeout passed.
 void Exchange::on_late_attempt(Fault fault) {
   if (attempt_->dropped) return retry_after_end();
   const Instant now = context_.loop.now();
@@ -145,7 +145,7 @@ void Exchange::on_late_attempt(Fault fault) {
   fail(std::move(fault));
 }
 
-// No connection was made. Returns true if another one is asked for.
+// Called when no connection was made. Returns true if another one is requested.
 bool Exchange::retry_connect(const Fault& fault) {
   switch (fault.kind) {
     case FaultKind::connect_refused:
@@ -171,7 +171,8 @@ void Exchange::count_retry(RetryReason reason) {
   context_.stats.count_retry(info_.origin->slot, name(reason));
 }
 
-// Begins every attempt except the first. What a stale connection may have caused is tried on a new one.
+// Begins every attempt except the first. If a stale connection may have caused the failure, the next attempt uses a new
+// one.
 void Exchange::retry(RetryReason reason) {
   count_retry(reason);
   const bool unauthorized = reason == RetryReason::unauthorized;

@@ -1,4 +1,4 @@
-// Timeouts of an exchange: its timer is armed for the next deadline of ExchangeDeadlines; the table gives the action.
+// Exchange, timeouts: arms its timer for the next deadline of ExchangeDeadlines; the table gives the action.
 #include <utility>
 
 #include "proxy/exchange/deadline_table.h"

@@ -1,4 +1,4 @@
-// The span of an exchange: sampled with the head, exported with the record.
+// Exchange, span: sampled with the head, exported with the record.
 #include <array>
 #include <optional>
 
@@ -15,16 +15,16 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint8_t kSampled = 1, kForwardedFlags = 3;  // the second one: the trace id is random (level 2)
+constexpr std::uint8_t kSampled = 1, kForwardedFlags = 3;  // the second flag: the trace id is random (level 2)
 
-// More than one traceparent is none (§3.2 of the specification).
+// Returns nothing if there is more than one traceparent (§3.2 of the specification).
 std::optional<SpanParent> parent_of(const http::Fields& fields) {
   if (fields.count("traceparent") != 1) return std::nullopt;
   return parse_traceparent(fields.get("traceparent"));
 }
 }  // namespace
 
-// A request with a trace context is sampled if its sender sampled it. A new trace begins by chance (otlp.sample).
+// Samples a request with a trace context if its sender sampled it. A new trace begins at random (otlp.sample).
 void Exchange::begin_trace() {
   SpanBuffer& spans = *context_.spans;
   if (!client_stream_->traced()) return;
@@ -48,7 +48,7 @@ void Exchange::trace_lease() {
 }
 
 namespace {
-// Returns the span with what the facts of the exchange say, whatever its target.
+// Returns the span of an exchange, without its target.
 Span span_of(const ExchangeInfo& info) {
   Span span;
   span.to_origin = info.origin != nullptr;
@@ -69,7 +69,7 @@ Span span_of(const ExchangeInfo& info) {
   return span;
 }
 
-// The type of the error: the kind of the fault, or the status from 400 on, whose digits `text` holds.
+// Sets the type of the error: the kind of the fault, or the status from 400 on, whose digits `text` holds.
 void add_error(Span& span, const std::optional<Fault>& fault, std::array<char, 3>& text) {
   if (fault) {
     span.error_type = http::fault_name(fault->kind);

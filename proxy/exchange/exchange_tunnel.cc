@@ -1,12 +1,12 @@
-// The tunnel of an exchange, after 101 or CONNECT: bytes in both directions until both are closed.
+// Exchange, tunnel: after 101 or CONNECT, bytes in both directions until both are closed.
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 
-// Until the request is complete its client may not use the new protocol; its bytes are framed by the old one (RFC 9110
-// §7.8).
+// Ends an attempt with a 101 inside the request. Until the request is complete, its client may not use the new
+// protocol; its bytes are framed by the old one (RFC 9110 §7.8).
 bool Exchange::switched_too_early() {
   if (!request_body_.expected() || request_body_.ended()) return false;
   const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
@@ -30,7 +30,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   return AttemptState::alive;
 }
 
-// CONNECT: the connection is established, and no byte of the request is sent on it.
+// Opens the tunnel of a CONNECT. The connection is established, and no byte of the request is sent on it.
 AttemptState Exchange::open_tunnel() {
   info_.status = 200;
   enter_tunnel();

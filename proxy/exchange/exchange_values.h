@@ -1,5 +1,5 @@
 // RequestValues and AttemptValues: the state of one request, and of one attempt to send it. An exchange constructs and
-// destroys them as values, so no state of one request or attempt can reach the next one.
+// destroys them as values, so that no state of one request or attempt reaches the next one.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,34 @@ namespace carpool::proxy {
 
 class UpstreamStream;
 
-// From the complete head of a request to the end of its exchange.
+// RequestValues: live from the complete head of a request to the end of its exchange.
 struct RequestValues {
   // `buffer`: memory of the previous request, reused for `host`.
   explicit RequestValues(std::string&& buffer) : host(std::move(buffer)) { host.clear(); }
 
   std::string host;       // value of Host for the origin
-  std::string_view path;  // in the request's target
+  std::string_view path;  // part of the request's target
   Tunnel tunnel;
   bool close_client = false;  // the response carries Connection: close
   int max_forwards = -1;
-  std::uint64_t refused_token = 0;  // the token that the origin did not accept; 0: none
+  std::uint64_t refused_token = 0;  // token that the origin did not accept; 0 if none
   RetryState retries;
   ExchangeDeadlines deadlines;
-  std::optional<ActiveSpan> span;  // empty: the request is not sampled
+  std::optional<ActiveSpan> span;  // empty if the request is not sampled
 };
 
-// From taking a lease to giving it back.
+// AttemptValues: live from taking a lease to giving it back.
 struct AttemptValues {
   explicit AttemptValues(pool::Lease&& taken) : lease(std::move(taken)) {}
 
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;
-  http::MessageOrder response_order;  // of the response; a part that violates it is not forwarded
-  std::uint64_t token = 0;            // the number of the token that was sent; 0: none
+  http::MessageOrder response_order;  // order of the response's parts; a part that violates it is not forwarded
+  std::uint64_t token = 0;            // number of the token that was sent; 0 if none
   bool authenticated = false;         // the connection authenticated this client and is never lent to another
-  std::uint64_t leak = 0;             // the leak's number if the lease was reported as held for too long
-  http::Fields trailers;              // of the response
-  // The response is read to its end and dropped, because the request is then sent once more.
+  std::uint64_t leak = 0;             // number of the leak if the lease was reported as held for too long
+  http::Fields trailers;              // trailers of the response
+  // Set if the response is read to its end and dropped, because the request is then sent once more.
   std::optional<RetryReason> dropped;
 };
 

@@ -22,7 +22,7 @@ void LeakDetector::start() {
   timer_.arm(loop_.now() + kOften);
 }
 
-// The interval is a quarter of the shortest leak_timeout in use, so a leak is found at most that late.
+// The interval is a quarter of the shortest leak_timeout in use, so a leak is reported at most that much late.
 void LeakDetector::tick() {
   exec::assume_on_loop();
   const Instant now = loop_.now();

@@ -1,6 +1,6 @@
 // LeakDetector: finds the leases of one loop that are held longer than their origin's leak_timeout. Reports each once,
-// with its borrower, and closes its connection if leak_action is "discard". Walks the loop's exchanges at intervals, so
-// the request path pays nothing. Tunnels are exempt.
+// with its borrower, and closes its connection if leak_action is "discard". Checks the loop's exchanges at intervals,
+// so the request path has no cost. Tunnels are exempt.
 #pragma once
 
 #include "exec/role.h"

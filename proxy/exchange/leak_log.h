@@ -13,13 +13,13 @@ namespace carpool::proxy {
 
 class LeakLog {
  public:
-  static constexpr std::size_t kMost = 256;  // the oldest is dropped; the metric still counts it
+  static constexpr std::size_t kMost = 256;  // the oldest record is dropped; the metric still counts it
 
   // Returns the leak's number, never 0.
   std::uint64_t add(LeakRecord leak);
-  // A connection that was reported as held for too long was given back.
+  // Records that a connection reported as held for too long was given back.
   void returned(std::uint64_t id, Duration after);
-  std::vector<LeakRecord> all() const;  // the newest first
+  std::vector<LeakRecord> all() const;  // newest first
 
  private:
   mutable Mutex mutex_;

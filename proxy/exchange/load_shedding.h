@@ -1,6 +1,6 @@
-// ShedLevel: how much carpool sheds at a given use of memory and descriptors. Pure. Each level includes those before
-// it: first client connections are not kept alive, then new clients are refused, then idle connections are closed.
-// Requests in progress are always completed.
+// ShedLevel: how much load carpool sheds at a given use of memory and descriptors. Pure. Each level includes the
+// previous ones: first client connections are not kept alive, then new clients are refused, then idle connections are
+// closed. Requests in progress are always completed.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@ inline std::string_view name(ShedLevel stage) {
   return kSheddingNames[static_cast<std::size_t>(stage)];
 }
 
-// Percent of the limit at which each level begins; 0: never.
+// Watermarks: percentage of the limit at which each level begins; 0 for never.
 struct Watermarks {
   std::uint32_t keep_alive = 85, new_clients = 90, idle = 95;
 };
 
-// A level ends this many percent below its mark, so that it does not flap with every connection.
+// A level ends this many percentage points below its mark, so that it does not change with every connection.
 inline constexpr double kHysteresis = 3;
 
-// `used`: percent of the scarcest resource.
+// `used`: percentage of the scarcest resource.
 inline ShedLevel next_stage(ShedLevel now, double used, const Watermarks& marks) {
   const std::array<std::uint32_t, 3> at{marks.keep_alive, marks.new_clients, marks.idle};
   ShedLevel next = ShedLevel::nothing;

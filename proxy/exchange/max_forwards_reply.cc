@@ -6,7 +6,8 @@
 namespace carpool::proxy {
 
 namespace {
-// Fields that TRACE must not reflect (RFC 9110 §9.3.8): a script could read credentials that it may not see.
+// Returns true for fields that TRACE must not reflect (RFC 9110 §9.3.8), because a script could read credentials that
+// it must not see.
 bool secret(std::string_view name) {
   return http::iequals(name, "authorization") || http::iequals(name, "proxy-authorization") ||
          http::iequals(name, "cookie");

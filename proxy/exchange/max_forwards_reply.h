@@ -11,7 +11,7 @@
 
 namespace carpool::proxy {
 
-// Max-Forwards of a TRACE or OPTIONS request; other methods ignore the field.
+// Returns Max-Forwards of a TRACE or OPTIONS request; other methods ignore the field.
 std::optional<std::uint32_t> max_forwards(const http::RequestHead& request);
 
 void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,

@@ -4,7 +4,8 @@
 
 namespace carpool::proxy {
 
-// Clients that closed since the last measurement lower the stage as well: the next client must not be refused for them.
+// Clients that closed since the last measurement also lower the level, so that the next client is not refused because
+// of them.
 bool OverloadState::count_descriptors() {
   const Watermarks marks = marks_.read();
   const Use use = descriptor_use();

@@ -1,6 +1,7 @@
-// OverloadState: the shed level in force, and the figures behind it. The overload monitor's thread writes it and every
-// loop reads it; each value stands alone, so all orders are relaxed and have no partner. A loop that counts descriptors
-// before it accepts sets the level too: a burst of clients is faster than the monitor's interval.
+// OverloadState: the shed level in force, and the figures from which it follows. The overload monitor's thread writes
+// them and every loop reads them. Each value is independent, so all orders are relaxed and have no partner. A loop that
+// counts descriptors before it accepts also sets the level, because a burst of clients is faster than the monitor's
+// interval.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@ class OverloadState {
   Use memory() const { return memory_.read(); }
   Use descriptors() const { return descriptors_.read(); }
 
-  // `memory_percent`: 100 while allocations fail, whatever `memory` says.
+  // `memory_percent`: 100 while allocations fail, regardless of `memory`.
   void set(ShedLevel stage, const Use& memory, double memory_percent, const Use& descriptors, const Watermarks& marks) {
     memory_.write(memory);
     memory_percent_.store(static_cast<float>(memory_percent), std::memory_order_relaxed);
@@ -29,7 +30,7 @@ class OverloadState {
     budget_.set(AcceptBudget::grant(descriptors, marks));
   }
 
-  // Called before each accept, on any loop. Returns false if too few descriptors are left.
+  // Must be called before each accept, on any loop. Returns false if too few descriptors are left.
   bool may_accept() { return budget_.take() || count_descriptors(); }
 
  private:

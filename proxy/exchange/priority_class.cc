@@ -11,7 +11,8 @@ constexpr unsigned kUsual = 3;
 constexpr unsigned kUrgencies = 8;
 }  // namespace
 
-// A dictionary of structured fields (RFC 8941): of members with one name the last counts, parameters are ignored.
+// Parses a dictionary of structured fields (RFC 8941). The last of several members with one name counts; parameters are
+// ignored.
 unsigned urgency(std::string_view priority) {
   unsigned found = kUsual;
   http::ListReader members(priority);

@@ -11,9 +11,9 @@ namespace carpool::proxy {
 // Returns the urgency of a Priority field (RFC 9218 §4.1), 0 (most urgent) to 7; 3 if it is absent or malformed.
 unsigned urgency(std::string_view priority);
 
-// Returns the index of the class in `classes`, the highest first. `named` is the listener's class; if it is empty or
-// the pool has no class of that name, the request's Priority decides: the eight urgencies are spread over the classes,
-// so that urgent requests come first and the default urgency (3) is in the lower half.
+// Returns the index of the class in `classes`, which lists the highest first. `named` is the listener's class. If it is
+// empty or the pool has no class of that name, the request's Priority decides: the eight urgencies are spread over the
+// classes, so that the default urgency (3) is in the lower half.
 std::uint8_t class_of(const std::vector<std::string>& classes, std::string_view named, std::string_view priority);
 
 }  // namespace carpool::proxy

@@ -30,7 +30,7 @@ Result<pool::Origin> Gateway::origin_of(const http::Target& target, const Origin
 
 bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target, const OriginRegistry& origins) const {
   if (same_place(asked, origin_)) return true;
-  // The client's :scheme is the one it used towards the listener, not the origin's.
+  // The client's :scheme is that of its connection to the listener, not the origin's.
   const bool of_plain_client =
       target.form != http::TargetForm::absolute || (secured_ && target.scheme == pool::Scheme::https);
   if (is_alias(asked, of_plain_client, origins)) return true;
@@ -39,7 +39,7 @@ bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target,
   return (as_ours && same_place(*as_ours, origin_)) || is_listener(asked);
 }
 
-// An alias has no port, or the listener's port, because the client resolved the alias to the listener.
+// An alias has no port or the listener's port, because the client resolved the alias to the listener.
 bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const OriginRegistry& origins) const {
   if (asked.scheme == pool::Scheme::https && !secured_) return false;
   const bool port_fits =
@@ -66,7 +66,7 @@ Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const O
   if (!asked || (asked->scheme != pool::Scheme::http && !secured_)) return asked;
   if (asked->port == pool::default_port(asked->scheme)) {
     const config::OriginSettings* settings = origins.alias(asked->host);
-    // A client that asks for https itself is not led to an origin without TLS.
+    // A request for https is not forwarded to an origin without TLS.
     const bool downgrade =
         settings != nullptr && target.scheme == pool::Scheme::https && settings->origin.scheme == pool::Scheme::http;
     if (settings != nullptr && !downgrade) return settings->origin;
@@ -101,7 +101,7 @@ Result<Reach> reach_of(const ListenPoint& point, bool secured) {
   const config::Listen& settings = point.settings();
   if (settings.origin.empty()) return Reach(ForwardProxy(settings.route_by_host, secured));
   Result<pool::Origin> origin = pool::parse_origin(settings.origin);
-  if (!origin) return origin.take_fault();  // checked with the configuration
+  if (!origin) return origin.take_fault();  // validated with the configuration
   return Reach(Gateway(std::move(*origin), point.address(), secured));
 }
 

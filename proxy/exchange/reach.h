@@ -1,5 +1,5 @@
 // Reach: the origins that requests of one listener may reach (docs/configuration.md has the table). A listener with a
-// fixed origin is a gateway: it accepts or refuses a request, and takes the origin from the configuration alone. Every
+// fixed origin is a gateway: it accepts or rejects a request and takes the origin from the configuration alone. Every
 // other listener is a forward proxy: the request names its origin.
 #pragma once
 
@@ -18,9 +18,9 @@ class Gateway {
  public:
   Gateway(pool::Origin origin, const net::Address& listener, bool secured)
       : origin_(std::move(origin)), listener_(listener), secured_(secured) {}
-  // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases or,
-  // over HTTP/2 or in the scheme of this listener, this listener itself, because a client that knows of no proxy names
-  // it.
+  // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases, or
+  // this listener itself. The latter is accepted over HTTP/2 and in the scheme of this listener, because a client
+  // without a configured proxy names it.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
@@ -30,7 +30,7 @@ class Gateway {
 
   const pool::Origin origin_;
   const net::Address listener_;
-  const bool secured_;  // its client uses TLS
+  const bool secured_;  // the client uses TLS
 };
 
 class ForwardProxy {
@@ -44,11 +44,11 @@ class ForwardProxy {
   const bool secured_;  // a request in origin form has the scheme https (RFC 9112 §3.3)
 };
 
-// The inside of an intercepted CONNECT: the origin that it named, by whatever form of target.
+// InsideConnect: requests inside an intercepted CONNECT reach the origin that it named, in any form of target.
 class InsideConnect {
  public:
   explicit InsideConnect(const Interception& interception) : interception_(interception) {}
-  // Faults: malformed_request; misdirected for any other name, of the target or of the client's TLS.
+  // Faults: malformed_request; misdirected for any other name in the target or in the client's TLS.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:

@@ -48,7 +48,7 @@ void RequestBody::end(UpstreamStream* to) {
 void RequestBody::start(UpstreamStream& to) {
   to.send_body(held_);
   if (held_.size() > replay_limit_) {
-    // More bytes are held than may be replayed, so they are dropped once sent.
+    // More bytes are held than may be replayed, so they are dropped once they are sent.
     to.flush();
     whole_ = false;
     std::string().swap(held_);

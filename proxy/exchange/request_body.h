@@ -1,4 +1,4 @@
-// RequestBody: the request's body between client and origin. Keeps the beginning of the body as long as a proven replay
+// RequestBody: the request's body between client and origin. Keeps the beginning of the body as long as a safe retry
 // may need it (request.replay_buffer).
 #pragma once
 
@@ -16,21 +16,22 @@ class UpstreamStream;
 
 class RequestBody {
  public:
-  // `max_body`: listen.max_body; 0: no limit.
+  // `max_body`: listen.max_body; 0 for no limit.
   void begin(const http::RequestHead& head, std::uint64_t replay_limit, std::uint64_t max_body = 0);
   // Returns true if the body may be sent. A body that fits into the buffer is collected first. A larger one waits until
-  // the buffer is full or, `since` its head, it has arrived at `min_rate` for kStreams.
+  // the buffer is full, or until it has arrived at `min_rate` for kStreams, `since` its head.
   bool may_travel(Duration since, std::uint64_t min_rate) const;
   bool fits() const { return length_ <= replay_limit_; }
   static constexpr Duration kStreams = std::chrono::milliseconds(200);
-  // Takes bytes of the body: sends them to `to`, or holds them if there is no connection yet. Drops bytes over
-  // max_body.
+  // Adds bytes of the body: sends them to `to`, or holds them if it is null because there is no connection. Drops bytes
+  // over max_body.
   void add(std::string_view bytes, UpstreamStream* to) LOOP_ONLY;
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
   void end(UpstreamStream* to) LOOP_ONLY;
-  // Sends everything held to a new connection, behind the head. Called again after a failure while the body is whole.
+  // Sends everything held to a new connection, after the head. Called again after a failure while the body is held
+  // completely.
   void start(UpstreamStream& to) LOOP_ONLY;
-  void finish();  // frees the memory
+  void finish();  // releases the memory
 
   bool ended() const { return ended_; }
   bool over_limit() const { return max_body_ != 0 && received_ > max_body_; }

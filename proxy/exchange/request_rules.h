@@ -1,4 +1,4 @@
-// The rules of an origin about the requests that it may get (origin.allow).
+// The rules of an origin for the requests that it may receive (origin.allow).
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class ClientStream;
 struct ExchangeContext;
 struct OriginRuntime;
 
-// Returns no fault if `origin` may get the request; otherwise counts it and writes a line of the log.
+// Returns no fault if `origin` may receive the request; otherwise counts it and writes a log line.
 std::optional<Fault> refused_by_rules(const ExchangeContext& context, const OriginRuntime& origin,
                                       const ClientStream& client, const http::RequestHead& request,
                                       const http::Target& target) LOOP_ONLY;

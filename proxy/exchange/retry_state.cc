@@ -19,7 +19,7 @@ RetryDecision RetryState::decide(RequestFate fate, Repeatable request, std::uint
 
 RetryOutcome RetryState::outcome_of(RetryReason reason, std::uint32_t max_retries, RetryBudget& budget) const {
   if (attempts() >= most_attempts(max_retries)) return RetryOutcome::exhausted;
-  // It is sent once more, on one other connection (RFC 9110 §15.5.20).
+  // The request is sent once more, on one other connection (RFC 9110 §15.5.20).
   if (reason == RetryReason::misdirected && misdirected_ != 0) return RetryOutcome::exhausted;
   if (reason == RetryReason::unauthorized && unauthorized_ != 0) return RetryOutcome::exhausted;
   if (reason != RetryReason::idempotent_reused && !conditional(reason)) return RetryOutcome::retry;

@@ -1,5 +1,5 @@
-// RetryState: how often a request was sent again and for which reasons, and whether it may be sent once more. The
-// reason is taken from the table of retry_policy.h; this class adds the bounds. Only failures reach it.
+// RetryState: how often a request was retried and for which reasons, and whether it may be retried again. The table of
+// retry_policy.h gives the reason; this class adds the limits. Called only after failures.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@ class RetryBudget;
 enum class RetryOutcome : std::uint8_t {
   retry,
   unsafe,       // nothing proves that the request may be sent again
-  exhausted,    // the reason's own bound, or that of all attempts together, is reached
-  over_budget,  // request.retry_budget of the origin is spent
+  exhausted,    // the limit of the reason, or of all attempts together, is reached
+  over_budget,  // request.retry_budget of the origin is used up
 };
 
 struct RetryDecision {
   RetryOutcome outcome = RetryOutcome::unsafe;
-  RetryReason reason = RetryReason::not_sent;  // not for `unsafe`
+  RetryReason reason = RetryReason::not_sent;  // undefined for `unsafe`
 };
 
 inline constexpr std::uint32_t kExtraAttempts = 8;
 
-// Attempts of one request, the first one included, whatever the reasons and the origin say: each may cost a dial.
+// Limit of the attempts of one request, including the first, for all reasons together: each attempt may cost a dial.
 constexpr std::uint32_t most_attempts(std::uint32_t max_retries) {
   return max_retries + kExtraAttempts;
 }
 
 class RetryState final {
  public:
-  // Decides what follows an attempt, and counts the retry if there is one. `max_retries`: bounds idempotent_reused,
-  // and adds to the bound of all attempts. Only idempotent_reused and the conditional reasons cost `budget`: all others
-  // prove that the origin did nothing.
+  // Decides what follows an attempt, and counts the retry if there is one. `max_retries` limits idempotent_reused and
+  // the conditional reasons, and is a part of the limit of all attempts. Only these reasons withdraw from `budget`; all
+  // others prove that the origin did nothing.
   RetryDecision decide(RequestFate fate, Repeatable request, std::uint32_t max_retries, RetryBudget& budget);
 
   std::uint32_t attempts() const { return 1 + idempotent_ + conditional_ + proven_; }
   std::uint32_t idempotent() const { return idempotent_; }  // refunded to the budget if the request succeeds
-  // The origin requires HTTP/1.1 for this request.
+  // Must be called if the origin requires HTTP/1.1 for this request.
   void require_h1() { h1_required_ = true; }
   bool h1_required() const { return h1_required_; }
 
@@ -49,8 +49,8 @@ class RetryState final {
   std::uint32_t idempotent_ = 0;    // retries for idempotent_reused
   std::uint32_t conditional_ = 0;   // retries for the reasons that prove nothing
   std::uint32_t proven_ = 0;        // retries for any other reason
-  std::uint32_t misdirected_ = 0;   // of those
-  std::uint32_t unauthorized_ = 0;  // of those
+  std::uint32_t misdirected_ = 0;   // included in proven_
+  std::uint32_t unauthorized_ = 0;  // included in proven_
   bool h1_required_ = false;
 };
 

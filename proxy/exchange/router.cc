@@ -12,7 +12,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kMaxCached = 8192;  // then the cache is cleared: names that clients make up must not grow it
+constexpr std::size_t kMaxCached = 8192;  // the cache is then cleared, so that names invented by clients do not grow it
 }
 
 Result<const Route*> Router::route(const ListenPoint& listener, bool secured, const http::Target& target) {
@@ -24,7 +24,8 @@ Result<const Route*> Router::route(const ListenPoint& listener, bool secured, co
   return &cache_.emplace(key_, std::move(*made)).first->second;
 }
 
-// If every Host leads to the fixed origin, the authority is no part of the key: made-up names fill no cache.
+// Omits the authority from the key if every Host leads to the fixed origin, so that invented names do not fill the
+// cache.
 void Router::write_key(const ListenPoint& listener, bool secured, const http::Target& target) {
   const config::Listen& listen = listener.settings();
   key_.clear();

@@ -1,5 +1,5 @@
 // Router: maps a request's target to its origin (docs/configuration.md has the table). One per loop. Routes are cached
-// by the bytes received, so a known authority costs one hash look-up and no allocation.
+// by the bytes received, so a known authority needs one hash look-up and no allocation.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ struct Route {
 class Router {
  public:
   Router(OriginRegistry& origins, const net::EgressPolicy& policy) : origins_(origins), policy_(policy) {}
-  // The settings of `listener` outlive the router. `secured`: the request arrived over TLS. Faults: malformed_request,
-  // misdirected, egress_denied, origins_exhausted. The route is valid until the next call.
+  // The settings of `listener` must outlive the router. `secured`: the request arrived over TLS. Faults:
+  // malformed_request, misdirected, egress_denied, origins_exhausted. The route is valid until the next call.
   Result<const Route*> route(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
-  void forget() LOOP_ONLY { cache_.clear(); }  // the configuration changed
+  void forget() LOOP_ONLY { cache_.clear(); }  // call when the configuration changed
 
  private:
   struct Hash {
@@ -41,7 +41,7 @@ class Router {
   Result<Route> resolve(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
   OriginRegistry& origins_;
   const net::EgressPolicy& policy_;
-  Cache cache_;      // key: form, scheme, listener, and the authority as received where the route depends on it
+  Cache cache_;      // key: form, scheme, listener, and the received authority where the route depends on it
   std::string key_;  // reused
 };
 

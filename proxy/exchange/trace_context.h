@@ -1,4 +1,4 @@
-// W3C trace context (https://www.w3.org/TR/trace-context/): reads traceparent, and writes that of a span of carpool.
+// W3C trace context (https://www.w3.org/TR/trace-context/): parses traceparent, and writes that of a span of carpool.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline void write_hex(std::uint64_t value, char* out, std::size_t digits) {
 }
 }  // namespace detail
 
-// The trace id, of this or a later version of the field; empty: the field is malformed or names no trace.
+// Returns the trace id, of this or a later version of the field; empty if the field is malformed or names no trace.
 inline std::string_view trace_id(std::string_view traceparent) {
   using namespace detail;
   if (traceparent.size() < kTraceParentSize || traceparent[kTraceAt - 1] != '-' || traceparent[kSpanAt - 1] != '-') {
@@ -41,8 +41,8 @@ inline std::string_view trace_id(std::string_view traceparent) {
   return is_lower_hex(id) && id.find_first_not_of('0') != std::string_view::npos ? id : std::string_view();
 }
 
-// Returns the span that the field names, or nothing for a field that must be ignored by the specification. Of a later
-// version its first four parts are read (§3.2.2.5).
+// Returns the span that the field names, or nothing for a field that must be ignored by the specification. For a later
+// version only its first four parts are parsed (§3.2.2.5).
 inline std::optional<SpanParent> parse_traceparent(std::string_view text) {
   using namespace detail;
   const std::string_view trace = trace_id(text);
@@ -61,7 +61,7 @@ inline std::optional<SpanParent> parse_traceparent(std::string_view text) {
   return parent;
 }
 
-// The field that names the span `span` of this trace.
+// Returns the field that names the span `span` of this trace.
 inline TraceParentText write_traceparent(const TraceId& trace, std::uint64_t span, std::uint8_t flags) {
   using namespace detail;
   TraceParentText text;

@@ -12,7 +12,7 @@ namespace carpool::proxy {
 enum class ExchangeState : std::uint8_t {
   idle,         // pooled, not begun
   collecting,   // the head is complete; the body is read before a connection is borrowed
-  authorizing,  // the head, or the whole body, is here; waits for a token of the origin
+  authorizing,  // the head, or the whole body, was received; waits for a token of the origin
   borrowing,    // the head is complete; waits for a connection (queued or for a dial)
   forwarding,   // has a lease; the request is being sent, no final response head yet
   relaying,     // the final response head was sent to the client; the request is never sent again
@@ -20,8 +20,8 @@ enum class ExchangeState : std::uint8_t {
 };
 
 enum class ExchangeEvent : std::uint8_t {
-  collect,        // a request that may be forwarded once its body is read
-  authorize,      // a request that may be forwarded once its origin has a token, or another one
+  collect,        // a request that may be forwarded once its body was read
+  authorize,      // a request that may be forwarded once its origin has a token, or a newer one
   begin,          // a request that may be forwarded
   answered,       // a local reply (refused, or a fault): over
   lease,          // a connection was leased
@@ -74,7 +74,7 @@ inline constexpr std::size_t kExchangeStates = 7;
 inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
     "idle", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
 
-// Returns the row's index, or kNoRow. An index, because g++ 12 with UBSan cannot compare pointers at compile time.
+// Returns the row's index, or kNoRow. Uses an index because g++ 12 with UBSan cannot compare pointers at compile time.
 inline constexpr std::size_t kNoRow = kExchangeTable.size();
 constexpr std::size_t find_row(ExchangeState from, ExchangeEvent event) {
   for (std::size_t i = 0; i < kExchangeTable.size(); ++i) {

@@ -1,5 +1,5 @@
-// Tunnel: the tunnel that a request may ask for, as two flows of bytes that follow one table. Pure: the exchange
-// reports what happened, and the tunnel reports whether it has ended.
+// Tunnel: the tunnel that a request may ask for, as two flows of bytes with the same transition table. Pure: the
+// exchange reports events, and over() tells whether the tunnel has ended.
 #pragma once
 
 #include <array>
@@ -10,19 +10,19 @@
 
 namespace carpool::proxy {
 
-// How a request asks for a tunnel.
+// TunnelRequest: how a request asks for a tunnel.
 enum class TunnelRequest : std::uint8_t {
   none,
   connect,  // CONNECT: opens with the connection, which carries no byte of the request
-  upgrade,  // Upgrade, and the field is forwarded: opens with the origin's 101
+  upgrade,  // Upgrade, if the field is forwarded: opens with the origin's 101
 };
 
-// One direction: from its sender to its receiver.
+// FlowState: one direction, from its sender to its receiver.
 enum class FlowState : std::uint8_t {
   shut,     // not opened: bytes that the client sends early stay in its client stream
-  open,     // bytes may come
+  open,     // bytes may be sent
   ending,   // the sender sent FIN; bytes are still queued for the receiver
-  refused,  // the receiver reads no more: bytes of the sender are dropped
+  refused,  // the receiver reads no more: the sender's bytes are dropped
   ended,    // the sender sent FIN, and no byte is queued
   illegal,  // the result of an event that must not happen
 };
@@ -31,7 +31,7 @@ inline constexpr std::size_t kFlowStates = 5;  // without `illegal`
 enum class FlowEvent : std::uint8_t {
   open,
   bytes,
-  fin,      // of the sender
+  fin,      // the sender sent FIN
   drained,  // no byte is queued for the receiver
   refuse,   // the receiver reads no more
 };
@@ -68,7 +68,7 @@ class Tunnel final {
     CARPOOL_ASSERT(request_ == TunnelRequest::none && to_origin_ == FlowState::shut);
     request_ = how;
   }
-  // The field is not forwarded after all.
+  // Must be called if the field is not forwarded after all.
   void withdraw() {
     CARPOOL_ASSERT(upgrade() && to_origin_ == FlowState::shut);
     request_ = TunnelRequest::none;
@@ -85,12 +85,12 @@ class Tunnel final {
   void on_client_bytes() { step(to_origin_, FlowEvent::bytes); }
   void on_client_fin() { step(to_origin_, FlowEvent::fin); }
   void on_origin_fin() { step(to_client_, FlowEvent::fin); }
-  // Takes the state of the queue to the origin. `backlog`: bytes in it.
+  // Reports the state of the queue to the origin. `backlog`: bytes in it.
   void on_origin_queue(bool origin_reads, std::size_t backlog) {
     if (!origin_reads) return step(to_origin_, FlowEvent::refuse);
     if (backlog == 0) step(to_origin_, FlowEvent::drained);
   }
-  // Returns true if nothing is left to be done. The client stream sends its own queue after the end.
+  // Returns true if nothing is left to do. The client stream sends its own queue after the end.
   bool over() const { return sender_ended(to_client_) && done(to_origin_); }
 
  private:
