@@ -13,7 +13,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kMostClasses = 4;  // the limit of pool::Shares
+constexpr std::size_t kMostClasses = 4;  // the limit of pool::ClassQuota
 
 class Checker {
  public:
@@ -49,7 +49,7 @@ class Checker {
   }
   void error(const std::string& key, std::string text) { reading_.errors.push_back(at(key, std::move(text))); }
 
-  // "line 12": the place of the other key in a conflict of two.
+  // Returns "line 12": the place of the other key in a conflict of two.
   std::string line_of(const std::string& key) const { return "line " + std::to_string(places_.of(key).line); }
 
   void addresses_differ() {
@@ -82,7 +82,7 @@ class Checker {
     fixed_origin_is_judged(listen, prefix + "origin");
   }
 
-  // Whether the rules of egress permit it, check_fixed_origins() (proxy/net) finds out.
+  // check_fixed_origins() (proxy/net) checks whether the egress rules permit the origin.
   void fixed_origin_is_judged(const Listen& listen, const std::string& key) {
     if (listen.origin.empty() || places_.wrong(key)) return;
     if (places_.wrong("egress.default") || places_.wrong("egress.allow") || places_.wrong("egress.deny")) return;
@@ -125,14 +125,14 @@ class Checker {
     error(prefix + key, std::string("is set without ") + missing + ", expected both or none");
   }
 
-  // A certificate and its key are set together. `prefix`: of the keys of `table`.
+  // A certificate and its key are set together. `prefix` precedes the keys of `table`.
   template <class Table>
   void identity_is_whole(const Table& table, const std::string& prefix) {
     needs(prefix, table.cert_file, "cert_file", table.key_file, "key_file");
     needs(prefix, table.key_file, "key_file", table.cert_file, "cert_file");
   }
 
-  // `table`: of a listener or [admin].
+  // `table`: a listener or [admin].
   template <class Table>
   void server_is_complete(const Table& table, const std::string& prefix) {
     identity_is_whole(table, prefix);
@@ -145,7 +145,7 @@ class Checker {
     note_certificates(table, table.client_ca_file, prefix, "client_ca_file").server = true;
   }
 
-  // Only what the table itself names: an origin inherits the rest, which is checked where it stands.
+  // Notes only files that the table itself names: an origin inherits the others, which are checked where they are set.
   void note_identity(const Tls& tls, const std::string& prefix) {
     const auto any = [&](const auto& is) { return is("cert_file") || is("key_file") || is("ca_file"); };
     if (any([&](const char* key) { return places_.wrong(prefix + key); })) return;
@@ -155,7 +155,7 @@ class Checker {
     }
   }
 
-  // Whether the files can be used, check_certificates() (proxy/downstream) finds out.
+  // check_certificates() (proxy/downstream) checks whether the files can be used.
   template <class Table>
   NamedCertificates& note_certificates(const Table& table, const std::string& authorities, const std::string& prefix,
                                        const char* key) {
@@ -259,7 +259,7 @@ class Checker {
     listed_once(protocols, key, "protocol");
   }
 
-  // The error is the second item's.
+  // Reports the second item.
   void listed_once(const std::vector<std::string>& list, const std::string& key, const char* what) {
     for (auto item = list.begin(); item != list.end(); ++item) {
       if (std::find(list.begin(), item, *item) == item) continue;

@@ -77,7 +77,7 @@ void check_fields(const OriginSettings& origin, Errors& errors) {
   }
 }
 
-// The settings of the origin that serves the token endpoint, or those of all origins.
+// Returns `verify` of the origin that serves the token endpoint, or that of all origins.
 bool verifies_endpoint(const TokenUrl& url, const Config& config) {
   const auto same = [&](const OriginSettings& one) { return one.origin.label() == url.origin.label(); };
   const auto own = std::find_if(config.origins.begin(), config.origins.end(), same);

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 using Size = std::uint64_t;  // bytes
 inline constexpr Size kKiB = 1024;
-inline constexpr Duration kUnlimited = Duration::max();  // "unlimited", of the settings that take the word
+inline constexpr Duration kUnlimited = Duration::max();  // the value "unlimited" of the settings that accept it
 
 using pool::Evict;
 using pool::Strategy;
@@ -40,7 +40,7 @@ enum class TlsVersion : std::uint8_t { tls12, tls13 };
 enum class ClientAuthentication : std::uint8_t { basic, post };
 enum class OnDistrust : std::uint8_t { tunnel, fail };
 
-// One client of fair shares among TCP clients on loopback.
+// The unit that counts as one client for fair shares among TCP clients on loopback.
 enum class LoopbackClient : std::uint8_t { process, user, connection };
 
 struct Listen {
@@ -132,7 +132,7 @@ struct Addresses {
   friend bool operator==(const Addresses&, const Addresses&) = default;
 };
 
-// The word "auto" of the settings whose value changes while the program runs.
+// The value "auto" of settings that change while the program runs.
 inline constexpr std::uint32_t kAutomatic = UINT32_MAX;
 
 // [pool], or that of one origin with its overrides.
@@ -167,10 +167,10 @@ struct PoolSettings {
   Addresses addresses;
 
   bool auto_size() const { return size == kAutomatic; }
-  // The largest and the first size.
+  // Return the largest and the first size.
   std::uint32_t largest() const { return auto_size() ? max_size : size; }
   std::uint32_t first_size() const { return auto_size() ? min_size : size; }
-  // max_tunnels with its 0 resolved; never 0.
+  // Returns max_tunnels with its 0 resolved; never 0.
   std::uint32_t tunnels(pool::Scheme scheme) const {
     if (max_tunnels != 0) return max_tunnels;
     return scheme == pool::Scheme::tcp ? largest() : (largest() + 1) / 2;
@@ -210,9 +210,9 @@ struct Handover {
   friend bool operator==(const Handover&, const Handover&) = default;
 };
 
-// Shares of what may be used, in percent, at which carpool begins to shed; 0: never.
+// The utilizations, in percent, at which carpool begins to shed load; 0: never.
 struct Overload {
-  Size memory_limit = 0;  // 0: what the cgroup grants
+  Size memory_limit = 0;  // 0: the cgroup's limit
   std::uint32_t stop_keep_alive = 85;
   std::uint32_t refuse_clients = 90;
   std::uint32_t close_idle = 95;
@@ -223,7 +223,7 @@ struct Dns {
   Duration min_ttl = seconds(5);
   Duration max_ttl = minutes(5);
   Duration stale_for = minutes(10);
-  Duration negative_ttl = seconds(5);  // zero: each request asks again
+  Duration negative_ttl = seconds(5);  // zero: each request repeats the lookup
   friend bool operator==(const Dns&, const Dns&) = default;
 };
 
@@ -236,7 +236,7 @@ struct Tls {
   friend bool operator==(const Tls&, const Tls&) = default;
 };
 
-// Secret: a value that is shown nowhere, or the file that holds it.
+// Secret: a value that is never shown, or the file that holds it.
 struct Secret {
   std::string text;          // with its variables expanded
   std::string file, prefix;  // instead of `text`: `prefix`, then the file's content; read again when the file changes
@@ -286,7 +286,7 @@ struct OriginSettings {
   pool::Origin origin;
   std::vector<std::string> alias;      // canonical hosts
   std::vector<std::string> addresses;  // "IP:PORT" or "unix:/path", instead of DNS
-  std::vector<std::string> allow;      // requests that it may get, "GET /v1/*"; empty: every one
+  std::vector<std::string> allow;      // requests that it may receive, "GET /v1/*"; empty: all
   bool intercept = false;              // CONNECT to it ends in this process
   Profile profile = Profile::standard;
   PoolSettings pool;
@@ -297,7 +297,7 @@ struct OriginSettings {
   friend bool operator==(const OriginSettings&, const OriginSettings&) = default;
 };
 
-// The origins that CONNECT reaches in the clear; each names itself with OriginSettings::intercept.
+// The origins that CONNECT reaches in the clear; each is marked by OriginSettings::intercept.
 struct Intercept {
   std::string ca_dir;  // ca.pem and ca.key; empty: none is intercepted
   OnDistrust on_distrust = OnDistrust::tunnel;
@@ -324,7 +324,7 @@ struct Log {
   std::string syslog;  // "unix:/path" of a daemon's socket; empty: none
   bool access = true;
   AccessFormat access_format = AccessFormat::same;  // same: `format`
-  std::string access_file;                          // empty: where the other lines go
+  std::string access_file;                          // empty: with the other lines
   std::uint32_t access_sample = 1;                  // logs one of this many successful exchanges
   Duration sync{};                                  // zero: the system decides when lines reach the disk
   friend bool operator==(const Log&, const Log&) = default;

@@ -20,7 +20,7 @@ struct ConfigError {
   std::string key;   // "pool.size", or another subject: "syntax", "file"
   std::string text;  // the error and the expected value
 
-  // FILE:LINE:COLUMN: KEY: what is wrong, what is expected
+  // Returns "FILE:LINE:COLUMN: KEY: error, expected value".
   std::string line_text() const {
     return file + ':' + std::to_string(line) + ':' + std::to_string(column) + ": " + key + ": " + text;
   }
@@ -32,8 +32,8 @@ inline void sort_by_place(std::vector<ConfigError>& errors) {
   });
 }
 
-// External text may have any number of errors, each as long as its keys: only the first ones are reported, shortened.
-// Returns true if there are more.
+// Bounds the errors: an external text may have any number of them, each as long as its keys, so only the first ones are
+// reported, shortened. Returns true if there are more.
 inline constexpr std::size_t kMaxErrors = 100;
 inline bool bound(std::vector<ConfigError>& errors) {
   constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
@@ -82,12 +82,12 @@ class Places {
   std::map<std::string, Place, std::less<>> places_;
 };
 
-// "origin[2].alias", 1 -> "origin[2].alias[1]"; indices begin at 0.
+// Returns "origin[2].alias[1]" for "origin[2].alias", 1; indices begin at 0.
 inline std::string item_key(std::string_view list, std::size_t index) {
   return std::string(list).append(1, '[').append(std::to_string(index)).append(1, ']');
 }
 
-// "origin[2].pool.size" -> "origin.pool.size": the key as used in messages.
+// Returns "origin.pool.size" for "origin[2].pool.size": the key as used in messages.
 inline std::string without_numbers(std::string_view key) {
   std::string out;
   bool inside = false;

@@ -30,11 +30,11 @@ struct CredentialList {
   std::vector<std::string> errors;  // "PATH:LINE: what is wrong, what is expected", without the content of the line
 };
 
-// A name may stand several times, so that an old and a new secret are valid together.
+// A name may occur several times, so that an old and a new secret are valid together.
 CredentialList parse_credentials(std::string_view text, const std::string& path);
 CredentialList read_credentials(const std::string& path);  // blocking
 
-// Printable ASCII without spaces and without the colon that ends the name in Basic.
+// Returns true for printable ASCII without spaces and without the colon that ends the name in Basic.
 bool credential_name_fits(std::string_view name);
 
 }  // namespace carpool::proxy::config

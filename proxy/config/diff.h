@@ -14,11 +14,11 @@ struct Change {
   bool live = true;      // false: needs a restart
 };
 
-// Listeners are identified by their address, origins by their URI. An inherited change is reported once, for the
-// section in which it is set.
+// Returns the changes. Listeners are identified by their address, origins by their URI. An inherited change is reported
+// once, for the section in which it is set.
 std::vector<Change> diff(const Config& before, const Config& after);
 
-// Copies the values of settings that need a restart from `before` to `after`, so that `after` describes what is in
+// Copies the values of settings that need a restart from `before` to `after`, so that `after` describes the settings in
 // force.
 void keep_what_needs_restart(const Config& before, Config& after);
 

@@ -21,7 +21,7 @@ struct EgressRule {
 
   static Result<EgressRule> parse(std::string_view pattern);  // the Fault's detail contains the expected format
   bool matches_name(std::string_view canonical_host, std::uint16_t to_port) const;
-  // `address` as IPv6, IPv4 as v4-mapped.
+  // `address`: IPv6, or IPv4 as v4-mapped.
   bool matches_address(const std::array<std::uint8_t, 16>& address, std::uint16_t to_port) const;
 };
 

@@ -1,4 +1,4 @@
-// Which file is the configuration when --config names none.
+// look_for_config(): chooses the configuration file if --config names none.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,9 @@ struct FoundConfig {
   std::optional<ConfigError> remark;  // a warning: about a file whose name is not carpool's own
 };
 
-// `given` (--config) if it is not empty, else ./carpool.toml, ./config.toml, /etc/carpool/config.toml. A ./config.toml
-// is taken only if it has a key of carpool, or none at all, and never without a remark: many programs use the name.
+// Returns `given` (--config) if it is not empty, else ./carpool.toml, ./config.toml or /etc/carpool/config.toml. A
+// ./config.toml is taken only if it has a key of carpool, or none at all, and never without a remark: many programs use
+// the name.
 FoundConfig look_for_config(const std::string& given);
 
 }  // namespace carpool::proxy::config

@@ -16,7 +16,7 @@ std::string text_with_env(std::string_view pattern) {
   return R"("type": "string", "pattern": )" + json(std::string(pattern) + R"(|\$\{)");
 }
 
-// A number, true or false may be the text of a variable, or one of `words`.
+// Returns a schema for `type` that also permits the text of a variable, or one of `words`.
 std::string or_variable(const std::string& type, std::string_view words = {}) {
   const std::string pattern = std::string(words) + (words.empty() ? "" : "|") + R"(\$\{)";
   return R"("anyOf": [{)" + type + R"(}, {"type": "string", "pattern": )" + json(pattern) + "}]";

@@ -27,7 +27,7 @@ enum class Command : std::uint8_t {
   help,
 };
 
-// ProgramFlag: a global flag. Help, completions and the manual page are generated from the table of flags.
+// ProgramFlag: a global flag. The table of flags is the source of the help, the completions and the manual page.
 struct ProgramFlag {
   std::string_view name, value, doc;
   std::optional<Command> command;  // nullopt: --config, which may accompany each of the others

@@ -66,7 +66,7 @@ constexpr std::string_view kIntroduction =
     "directory.\n"
     "# docs/configuration.md has types, bounds and examples; `carpool --check` reports every error.\n";
 
-// "key = value"; if the default is empty, the example as a comment.
+// Returns "key = value"; if the default is empty, the example as a comment.
 std::string assignment(const Section& section, const Setting& setting, bool commented) {
   const Value value = default_of(section, setting);
   const bool silent = empty(value);

@@ -241,7 +241,7 @@ class Reader {
     if (auto* text = std::get_if<std::string>(&written)) *text = beside_the_file(*text);
   }
 
-  // A relative path begins at the folder of the file that names it, wherever carpool is started.
+  // Resolves a relative path against the directory of the file that contains it, not the working directory.
   std::string beside_the_file(const std::string& path) const {
     if (machine_ == Machine::another || path.empty() || path.front() == '/') return path;
     std::error_code error;

@@ -1,4 +1,4 @@
-// foreign(): whether a TOML text is the configuration of another program.
+// foreign(): recognizes the configuration of another program.
 #pragma once
 
 #include <string_view>

@@ -17,7 +17,7 @@ class Setter {
  public:
   Setter(toml::table& table, const InterceptRequest& request) : table_(table), request_(request) {}
 
-  // Returns true if the table is another one now.
+  // Returns true if the table has changed.
   bool set() {
     if (toml::array* const origins = table_["origin"].as_array()) {
       for (toml::node& node : *origins) set_in(node);

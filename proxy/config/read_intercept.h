@@ -23,8 +23,8 @@ struct InterceptedText {
 };
 
 // Returns `base` with intercept set as requested: an origin that the text lacks is appended, and intercept.ca_dir
-// becomes `ca_dir`. `every_https` are the origins of the text. The Fault names the place where `base` is no TOML, or
-// its other ca_dir. The result is still to be checked.
+// becomes `ca_dir`. `every_https` are the origins of the text. The Fault gives the position at which `base` is not
+// TOML, or its different ca_dir. The caller must check the result.
 Result<InterceptedText> set_intercept(std::string_view base, const InterceptRequest& request,
                                       const std::string& ca_dir);
 

@@ -1,4 +1,4 @@
-// One configuration laid over another, as text. Wraps toml++ together with read.
+// overlay(): merges one configuration into another, as text. Wraps toml++ together with read.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace carpool::proxy::config {
 
-// `over` on top of `base`: tables are merged key by key, an [[origin]] with the same uri is merged into that one and
-// any other is appended; every other list and value replaces. The Fault names the place where `over` (or `base`) is no
-// TOML.
+// Returns `base` changed by `over`: tables are merged key by key, an [[origin]] with the same uri is merged into that
+// one and any other is appended; every other list and value replaces that of `base`. The Fault gives the position at
+// which `over` (or `base`) is not TOML.
 Result<std::string> overlay(std::string_view base, std::string_view over);
 
 }  // namespace carpool::proxy::config

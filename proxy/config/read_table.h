@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::config {
 
-// The Fault names the place where the text is no TOML, or is nested too deeply.
+// The Fault gives the position at which the text is not TOML, or is nested too deeply.
 Result<toml::table> read_table(std::string_view text);
 
 }  // namespace carpool::proxy::config

@@ -15,7 +15,7 @@ struct RequestUrl {
 };
 
 // Parses "http://host[:port]/path" or https, without user and fragment. The Fault's detail is the reason and does not
-// show the URL.
+// contain the URL.
 Result<RequestUrl> parse_request_url(std::string_view text);
 
 }  // namespace carpool::proxy::config

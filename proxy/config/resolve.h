@@ -6,7 +6,7 @@
 
 namespace carpool::proxy::config {
 
-// A warm-up size that was not written fits itself to the pool; every origin gets the number of its TLS identity.
+// Limits a warm-up size that was not written to the pool's size, and gives every origin the number of its TLS identity.
 void resolve(Config& config, const Places& places);
 
 }  // namespace carpool::proxy::config

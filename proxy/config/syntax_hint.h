@@ -1,5 +1,5 @@
-// value_without_quotes(): the most frequent syntax error, a text, duration or size without its quotes. The parser only
-// names the character that it did not expect.
+// value_without_quotes(): finds the most frequent syntax error, a text, duration or size without its quotes. The parser
+// only reports the unexpected character.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace carpool::proxy::config {
 struct SyntaxHint {
   Place place;  // of the value
   std::string text;
-  std::string mended;  // the whole file with the value as it is to be written
+  std::string mended;  // the whole file with the corrected value
 };
 
 // `at`: where the parser stopped. Returns nullopt if its line is not `key = VALUE` with a value that needs quotes.

@@ -24,7 +24,7 @@ std::string in_quotes(std::string_view text);
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& known);
 unsigned edit_distance(std::string_view a, std::string_view b);
-// "did you mean `size`?"; `otherwise` if no word of `known` is similar.
+// Returns "did you mean `size`?", or `otherwise` if no word of `known` is similar.
 template <class Range>
 std::string did_you_mean(std::string_view word, const Range& known, std::string_view otherwise);
 

@@ -114,7 +114,7 @@ std::string accept_file(std::string& text) {
   return file ? std::string() : text + " is a directory";
 }
 
-// Creates nothing: a file that does not exist needs a folder in which it can be made.
+// Creates nothing: for a file that does not exist its folder must be writable.
 std::string accept_log_file(std::string& text) {
   struct stat status {};
   if (stat(text.c_str(), &status) == 0) {
@@ -172,7 +172,7 @@ std::string accept_rule(std::string& text) {
   return rule ? std::string() : "`" + text + "` " + rule.take_fault().detail;
 }
 
-// The reason may not show the text, which may hold a secret in its query.
+// The reason must not contain the text, whose query may hold a secret.
 std::string accept_token_url(std::string& text) {
   auto url = parse_token_url(text);
   return url ? std::string() : url.take_fault().detail;

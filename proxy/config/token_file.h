@@ -1,4 +1,4 @@
-// The file of a bearer token: its first line, without the CR of a file with CRLF line ends.
+// read_token_file(): the bearer token in a file: its first line, without the CR of a file with CRLF line ends.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace carpool::proxy::config {
 
 struct Reading;
 
-// Blocking. The Fault's detail is the path and the reason; an empty first line is one.
+// Blocking. The Fault's detail is the path and the reason; an empty first line is a fault.
 Result<std::string> read_token_file(const std::string& path);
 
-// Adds an error if [admin] token_file has no token, so that --check finds what the start would refuse. Blocking.
+// Adds an error if [admin] token_file has no token, so that --check reports what the start would reject. Blocking.
 void check_tokens(Reading& reading);
 
 }  // namespace carpool::proxy::config

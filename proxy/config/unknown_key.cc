@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kMostHomes = 4;
 
-// The header under which a section's keys stand: `[pool]`, `[[listen]]`, `[origin.request]`.
+// Returns the header of a section: `[pool]`, `[[listen]]`, `[origin.request]`.
 std::string table_header(const Section& section, bool in_origin) {
   if (section.repeated) return "[[" + std::string(section.path) + "]]";
   const bool below = in_origin && section.in_origin != nullptr && section.path != "origin";
   return '[' + (below ? "origin." + std::string(section.path) : full_path(section)) + ']';
 }
 
-// The tables that have the key. In an origin those that an origin may have, if there are any.
+// Returns the tables that have the key; for an origin, those that an origin may have, if there are any.
 std::vector<const Section*> homes_of(std::string_view key, bool in_origin) {
   std::vector<const Section*> all, of_origin;
   for (const Section& section : sections()) {
@@ -57,17 +57,17 @@ std::vector<std::string_view> names_in(const Section& section) {
   return known;
 }
 
-// The most similar key of any table, for one that is misspelled and in the wrong table.
+// Returns the most similar key of any table, for one that is misspelled and in the wrong table.
 std::string_view similar_elsewhere(std::string_view key) {
   std::vector<std::string_view> known;
   for (const Section& section : sections()) {
     for (const Setting& setting : section.settings) known.push_back(setting.key);
   }
-  constexpr std::size_t kShort = 5;  // short words are all alike
+  constexpr std::size_t kShort = 5;  // short words resemble too many keys
   return key.size() < kShort ? std::string_view() : nearest(key, known);
 }
 
-// `[warm_up]` for `[pool.warm_up]`.
+// Names the section whose last part is `key`: `[pool.warm_up]` for `warm_up`.
 std::string section_named(std::string_view key, bool in_origin) {
   for (const Section& other : sections()) {
     if (!other.path.ends_with('.' + std::string(key))) continue;

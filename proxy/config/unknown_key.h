@@ -1,4 +1,4 @@
-// The error text for a key that a table does not have: what was probably meant, and in which table.
+// unknown_key(): the error text for a key that a table does not have, with the probable key and its table.
 #pragma once
 
 #include <string>

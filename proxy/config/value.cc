@@ -130,7 +130,7 @@ std::string add_port(const Setting& setting, const Raw& item, Ports& list) {
   return {};
 }
 
-// The number that the whole text spells.
+// Returns the number that the whole text spells.
 std::optional<std::int64_t> number_in(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -25,8 +25,8 @@ using Raw = std::variant<bool, std::int64_t, std::string, RawList, RawTable, Oth
 
 // Returns true if the text has a variable, `${`, that expand() replaces.
 bool has_variable(std::string_view text);
-// A variable is a text also where a number, true or false is expected: replaces such a text by the value that it
-// spells. Any other text stays, and convert() reports it.
+// Replaces the text of an expanded variable by the number, true or false that it spells, where one is expected. Any
+// other text stays, and convert() reports it.
 void read_expanded(const Value& value, Raw& raw);
 // Returns the value as error texts show it: `the integer 30`, `"x"`, `a table`.
 std::string raw_text(const Raw& raw);
