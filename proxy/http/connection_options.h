@@ -1,4 +1,4 @@
-// ConnectionOptions: the parsed Connection field (RFC 9110 §7.6.1), that is the options known to a proxy and the names
+// ConnectionOptions: the parsed Connection field (RFC 9110 §7.6.1): the options that a proxy interprets, and the names
 // of other hop-by-hop fields. The value is parsed once into storage of bounded size.
 #pragma once
 
@@ -17,7 +17,7 @@ class ConnectionOptions {
     if (fields.may_have(FieldName::connection)) parse(fields);
   }
 
-  // Those of a head: parsed only if they may name a field.
+  // Returns the options of a head, parsed only if they may name a field.
   template <class Head>
   static ConnectionOptions naming_fields_of(const Head& head) {
     return head.lists_fields ? ConnectionOptions(head.fields) : ConnectionOptions();

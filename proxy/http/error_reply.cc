@@ -24,8 +24,8 @@ enum class Grpc : std::uint8_t {
 // Status, Proxy-Status error and gRPC code of each FaultKind, one row each, in the order of the enum. The code is that
 // of gRPC's mapping of HTTP statuses (grpc/doc/http-grpc-status-mapping.md), which makes 429, 502, 503 and 504
 // `unavailable`, with three exceptions: a deadline that passes after the request was sent is `deadline_exceeded`,
-// because clients call again after `unavailable`; content that is too large is `resource_exhausted`, as a gRPC library
-// reports it itself; and what carpool does not implement is `unimplemented`.
+// because clients retry after `unavailable`; content that is too large is `resource_exhausted`, as in a gRPC library;
+// and what carpool does not implement is `unimplemented`.
 struct FaultRow {
   FaultKind kind;
   std::string_view name;
@@ -86,7 +86,7 @@ const FaultRow& row(FaultKind kind) {
 
 constexpr std::size_t kLongestDetail = 300;
 
-// The text that is used if a Fault has no detail.
+// Returns the text of a Fault without detail.
 std::string_view plain_words(FaultKind kind) {
   switch (kind) {
     case queue_full:
@@ -125,7 +125,7 @@ std::string body_of(const FaultStatus& mapped, std::string_view detail) {
   return body.append("\n");
 }
 
-// grpc-message: bytes other than printable ASCII, and the percent sign, as %XX (grpc/doc/PROTOCOL-HTTP2.md).
+// Appends a grpc-message: bytes other than printable ASCII, and the percent sign, as %XX (grpc/doc/PROTOCOL-HTTP2.md).
 void append_percent_encoded(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   for (const char c : text) {
@@ -138,7 +138,7 @@ void append_percent_encoded(std::string& out, std::string_view text) {
   }
 }
 
-// The fields that every local reply has.
+// Appends the fields that every local reply has.
 void append_cause(std::string& out, const Fault& fault, std::string_view error, std::string_view via_pseudonym) {
   out.append("\r\nVia: 1.1 ").append(via_pseudonym);
   out.append("\r\nProxy-Status: carpool; error=").append(error).append("; details=");

@@ -19,10 +19,10 @@ struct FaultStatus {
 };
 FaultStatus fault_status(FaultKind kind);
 
-// "connect_refused"
+// Returns the kind's name: "connect_refused".
 std::string_view fault_name(FaultKind kind);
 
-// The grpc-status of a local reply.
+// Returns the grpc-status of a local reply.
 std::uint8_t grpc_code(FaultKind kind);
 
 // Returns true for a gRPC request: HTTP/2 with application/grpc, with or without a suffix.
@@ -32,9 +32,9 @@ bool is_grpc(const RequestHead& request);
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive = 0);
 
-// Appends the head of a local reply to a gRPC request: status 200 and grpc-status without a body ("Trailers-Only"); its
-// client takes any other status for a broken server and shows no text. Returns the status that another client would
-// get.
+// Appends the head of a local reply to a gRPC request: status 200 and grpc-status without a body ("Trailers-Only"). A
+// gRPC client treats any other status as a broken server and shows no text. Returns the status that another client
+// would get.
 std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym);
 
 }  // namespace carpool::proxy::http

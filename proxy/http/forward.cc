@@ -41,7 +41,7 @@ void append_fields(TextWriter& out, const Fields& fields, const Keep& keep) {
   if (first != fields.size()) out.add(fields.lines(first, fields.size()));
 }
 
-// Appends "Upgrade: a, b", or nothing if no protocol is left. `h2c`: this one, too.
+// Appends "Upgrade: a, b", or nothing if no protocol is left. `h2c`: also this protocol.
 bool append_upgrade(TextWriter& out, const Fields& fields, bool h2c = false) {
   bool any = false;
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -1,4 +1,4 @@
-// How a proxy rewrites heads (RFC 9110 §7.6, RFC 9112): pure functions without I/O.
+// Rewrites heads as a proxy must (RFC 9110 §7.6, RFC 9112): pure functions without I/O.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 struct Target {
   TargetForm form = TargetForm::origin;
   pool::Scheme scheme = pool::Scheme::http;  // tcp for the authority form
-  bool named = false;  // the authority is that of the target (absolute form, :authority), not from a Host beside it
+  bool named = false;  // the authority is that of the target (absolute form, :authority), not that of Host
   // host[:port] of the absolute or authority form, else of Host; without userinfo. Empty only in HTTP/1.0 without Host.
   std::string_view authority;
   // Path and query for the origin: "/x?q", or "*" for OPTIONS; never empty. "?q" if an absolute form has a query but no
@@ -43,9 +43,9 @@ struct ForwardRules {
   const Fields* set = nullptr;
   // A field about the client, sent after those of the request; no name: none.
   std::string_view client_name, client_value;
-  // Replaces the request's traceparent; empty: the request's passes.
+  // Replaces the request's traceparent; empty: the request's is forwarded.
   std::string_view traceparent;
-  bool begins_trace = false;  // tracestate of the request belongs to no trace and is not forwarded
+  bool begins_trace = false;  // the request's tracestate belongs to no trace and is not forwarded
 };
 // Returns true if Via contains our own pseudonym: the request loops.
 bool via_contains(const Fields& fields, std::string_view pseudonym);
@@ -65,8 +65,8 @@ struct ReplyRules {
   // Seconds for which the client may keep the connection idle, sent as Keep-Alive: timeout; 0: not sent.
   std::uint32_t keep_alive = 0;
 };
-// The longest idle time that is announced to a client if carpool closes after `idle_timeout`: a request that is sent
-// then still arrives in time. 0: too short, or no limit.
+// Returns the idle time in seconds that is announced to a client if carpool closes after `idle_timeout`: a request sent
+// at its end still arrives in time. 0: it is too short, or there is no limit.
 std::uint32_t told_keep_alive(Duration idle_timeout);
 // Appends Connection, and Keep-Alive if `keep_alive` is not 0.
 void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive);

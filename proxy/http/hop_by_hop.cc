@@ -56,7 +56,7 @@ bool quotes_end(std::string_view value) {
   return !quoted;
 }
 
-// An open quoted string would hide the member that follows: ours.
+// Returns true for an open quoted string in Forwarded, which would hide the member that carpool appends.
 bool hides_ours(const Fields::Field& field, const ForwardRules& rules) {
   return rules.client_name == "forwarded" && iequals(field.name, rules.client_name) && !quotes_end(field.value);
 }

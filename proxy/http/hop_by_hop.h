@@ -14,7 +14,7 @@ namespace carpool::proxy::http {
 bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules);
 // The same for a response. `length`: Content-Length describes a body that is not sent (HEAD, 304).
 bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length);
-// "trailers" is the only member of TE that is not about this hop's codings.
+// Returns true if TE lists "trailers", the only member that is not about this hop's codings.
 bool wants_trailers(const Fields& fields);
 // Returns true if the request validly accepts trailers: HTTP/1.1 must also list TE in Connection.
 bool asks_for_trailers(const RequestHead& head, const ConnectionOptions& options);

@@ -73,7 +73,7 @@ const char* LineEnds::check(std::string_view bytes) {
     const std::string_view part = bytes.substr(0, kBefore + kMostBlocks * sizeof(Block));
     if (const char* wrong = check(part.substr(0, kBefore))) return wrong;
     const Look look = look_over(part);
-    if (look.any_suspect()) {  // line by line: to say what is wrong
+    if (look.any_suspect()) {  // checks line by line to find the error
       bytes.remove_prefix(kBefore);
       break;
     }

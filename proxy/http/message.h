@@ -31,10 +31,11 @@ class Fields {
     return {part(span.name, span.value - kNameEnd), part(span.value, span.end - kValueEnd), span.id};
   }
   FieldName id(std::size_t i) const { return spans_[i].id; }
-  // The sender forbade compression of this field (RFC 7541 §7.1.3); a recipient that forwards it must forbid it too.
+  // Returns true if the sender forbade compression of this field (RFC 7541 §7.1.3); a recipient that forwards it must
+  // forbid it too.
   bool sensitive(std::size_t i) const { return spans_[i].sensitive; }
   void mark_sensitive() { spans_.back().sensitive = true; }  // the last field
-  // First value of that name; empty if there is none, see has().
+  // Returns the first value of that name; empty if there is none, see has().
   std::string_view get(std::string_view name) const;
   std::string_view get(FieldName id) const;
   bool has(std::string_view name) const;
@@ -63,7 +64,8 @@ class Fields {
   void append_lines(std::string_view text) { arena_.append(text); }
   void pop_back();  // drops the last committed field
 
-  // Layout: where the fields of a text in wire format stand, and their identified names. It has no byte of the text.
+  // Layout: the positions of the fields of a text in wire format, and their identified names, without a byte of the
+  // text.
   class Layout {
    public:
     std::size_t fields() const { return spans_.size(); }
@@ -74,7 +76,7 @@ class Fields {
     std::uint32_t seen_ = 0;
   };
   Layout layout() const;
-  // Must be called on empty fields: adds those of `text`, which has this layout.
+  // Adds the fields of `text`, which has this layout. Must be called on empty fields.
   void adopt(const Layout& layout, std::string_view text);
 
  private:
@@ -98,7 +100,7 @@ class Fields {
 // Framing: how the end of a body is found (RFC 9112 §6.3).
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
-// `lists_fields`: Connection may name other fields, or TE. resolve_framing() has found that it does not if it is false.
+// `lists_fields`: Connection may list other fields, or TE; false: resolve_framing() has found none.
 struct RequestHead {
   std::string method;
   std::string target;  // as received; :path in HTTP/2, empty for a plain CONNECT

@@ -78,7 +78,7 @@ const char* violation(MessagePhase from, MessageEvent event);
 // MessageOrder: the phase of one message.
 class MessageOrder {
  public:
-  // Each takes one part of the message. Returns false on a violation; wrong() explains it, and no later part is
+  // Each adds one part of the message. Returns false on a violation; wrong() explains it, and no later part is
   // accepted.
   bool informational(bool end);
   // `length`: the announced length of the content. `bare`: the message has no content, whatever the length.

@@ -20,10 +20,10 @@ struct ProxyAuthorization {
   std::string_view secret;  // the password or the token
 };
 
-// Holds what Basic encodes.
+// Holds the decoded text of Basic.
 using DecodedCredentials = std::array<char, kMaxProxyAuthorization / 4 * 3>;
 
-// The field must stand once (RFC 9110 §5.3), with one scheme and token68. Views point into `fields` and `decoded`.
+// The field must occur once (RFC 9110 §5.3), with one scheme and token68. Views point into `fields` and `decoded`.
 ProxyAuthorization read_proxy_authorization(const Fields& fields, DecodedCredentials& decoded);
 
 // Returns true if it can be a token in Bearer.

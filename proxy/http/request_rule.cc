@@ -15,7 +15,7 @@ int hex(char c) {
   return -1;
 }
 
-// Reads one character of a path, encoded or not, from its front; -1: a bad_rule or an ambiguous one.
+// Reads one character of a path, encoded or not, from its front. Returns -1 for an invalid or ambiguous one.
 int take_char(std::string_view& path) {
   const char first = path.front();
   path.remove_prefix(1);

@@ -13,7 +13,7 @@ class RequestRule final {
  public:
   // "METHOD /path" or "METHOD /prefix*"; the method `*` matches every method. The Fault's detail is the reason.
   static Result<RequestRule> parse(std::string_view text);
-  // `path`: of Target, with its query, which no rule sees. The bytes are compared as they are: "/%61" is not "/a".
+  // `path`: of Target, with its query, which rules ignore. The bytes are compared as they are: "/%61" is not "/a".
   bool matches(std::string_view method, std::string_view path) const;
 
  private:
@@ -23,8 +23,8 @@ class RequestRule final {
   bool prefix_;
 };
 
-// Returns true if every origin takes the path, without its query, for the same one: no segment is "." or "..", encoded,
-// with parameters or in the clear; no slash, backslash, percent sign or control character is encoded; there is no
+// Returns true if every origin interprets the path, without its query, in the same way: no segment is "." or "..",
+// encoded, with parameters or plain; no slash, backslash, percent sign or control character is encoded; there is no
 // backslash, and each `%` begins an encoded byte.
 bool unambiguous_path(std::string_view path);
 

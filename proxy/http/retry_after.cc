@@ -12,7 +12,7 @@ using std::chrono::seconds;
 constexpr std::size_t kLongest = 64;           // of a value: the longest date has 33 characters
 constexpr std::int64_t kMost = 2'147'483'648;  // larger numbers mean this one (RFC 9111 §1.2.2)
 
-// Reads a text from its front; once something is not as expected, nothing is taken any more.
+// Reads a text from its front; after the first mismatch it consumes nothing more.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -24,7 +24,7 @@ class Scanner {
     if (good_) rest_.remove_prefix(word.size());
     return *this;
   }
-  // Exactly `digits` digits; a blank may take the place of the first.
+  // Reads exactly `digits` digits; a blank may take the place of the first.
   Scanner& number(int& into, std::size_t digits, bool blank = false) {
     std::size_t from = blank && rest_.starts_with(' ') ? 1 : 0;
     good_ = good_ && rest_.size() >= digits;
@@ -69,7 +69,7 @@ struct Moment {
   }
 };
 
-// "Sun, 06 Nov 1994 08:49:37 GMT"
+// Parses "Sun, 06 Nov 1994 08:49:37 GMT".
 std::optional<std::chrono::sys_seconds> imf_date(std::string_view text) {
   Scanner in(text);
   Moment at;
@@ -79,7 +79,7 @@ std::optional<std::chrono::sys_seconds> imf_date(std::string_view text) {
   return in.whole() ? at.time() : std::nullopt;
 }
 
-// "Sunday, 06-Nov-94 08:49:37 GMT": the years 70 to 99 are past ones; a pause of decades is none.
+// Parses "Sunday, 06-Nov-94 08:49:37 GMT". The years 70 to 99 are in the past, because no pause lasts decades.
 std::optional<std::chrono::sys_seconds> rfc850_date(std::string_view text) {
   Scanner in(text);
   Moment at;
@@ -90,7 +90,7 @@ std::optional<std::chrono::sys_seconds> rfc850_date(std::string_view text) {
   return in.whole() ? at.time() : std::nullopt;
 }
 
-// "Sun Nov  6 08:49:37 1994"
+// Parses "Sun Nov  6 08:49:37 1994".
 std::optional<std::chrono::sys_seconds> asctime_date(std::string_view text) {
   Scanner in(text);
   Moment at;

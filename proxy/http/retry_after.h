@@ -1,4 +1,4 @@
-// Retry-After (RFC 9110 §10.2.3): the pause that an origin asks for.
+// Retry-After (RFC 9110 §10.2.3): the pause that an origin requests.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace carpool::proxy::http {
 
-// A date in any of the three formats that a recipient must accept (RFC 9110 §5.6.7); nullopt: it is none.
+// Parses a date in any of the three formats that a recipient must accept (RFC 9110 §5.6.7); nullopt: it is in none.
 std::optional<std::chrono::sys_seconds> parse_date(std::string_view text);
 
-// Returns the pause, from delta-seconds or a date, or nullopt if there is none: no field, no valid value, or a time
-// that is not to come. A date counts from the response's own Date, so that the clocks need not agree, else from `wall`.
+// Returns the pause, from delta-seconds or a date, or nullopt if there is none: no field, no valid value, or a time in
+// the past. A date counts from the response's own Date, so that the clocks need not agree, else from `wall`.
 std::optional<Duration> retry_after(const Fields& fields, std::chrono::sys_seconds wall);
 
 }  // namespace carpool::proxy::http

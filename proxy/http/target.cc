@@ -135,7 +135,7 @@ bool same_place(std::string_view a, std::string_view b, pool::Scheme scheme) {
 }
 
 // Uses :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" requests TLS to the origin, like an absolute form;
-// "http" is what every cleartext client sends, including one that does not know it uses a proxy.
+// "http" is what every cleartext client sends, including one that is unaware of the proxy.
 Result<Target> of_http2(const RequestHead& head) {
   Target found;
   if (iequals(head.scheme, "https")) {

@@ -45,7 +45,7 @@ class TextWriter {
 
   std::string& out_;
   std::size_t size_ = 0;
-  char buffer_[512];  // not initialized: size_ bytes are
+  char buffer_[512];  // only the first size_ bytes are initialized
 };
 
 }  // namespace carpool::proxy::http

@@ -12,8 +12,8 @@ namespace carpool::proxy::http {
 class BodyReader {
  public:
   void start(Framing framing, std::uint64_t length);
-  // Is done after the last byte of the message, with Framing::none immediately. Trailers are parsed by `section` into
-  // `scratch`.
+  // Returns done after the last byte of the message, with Framing::none immediately. Trailers are parsed by `section`
+  // into `scratch`.
   Step feed(std::string_view bytes, FieldSection& section, Fields& scratch, const Limits& limits, BodySink& sink);
   bool until_close() const { return state_ == State::until_close; }
   bool complete() const { return state_ == State::complete; }

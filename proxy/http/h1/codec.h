@@ -1,9 +1,9 @@
 // HTTP/1.1 codec: parses bytes into messages, without I/O. Its strictness does not depend on the version or build
 // options of llhttp.
 //
-// Readers pause by contract: feed() returns the number of bytes that it consumed. It stops after a head, so that the
-// owner can decide before the body flows, and after the end of a message, so that the next pipelined head stays with
-// the owner. Messages and fault kinds do not depend on how the bytes are split.
+// Readers pause: feed() returns the number of bytes that it consumed. It stops after a head, so that the owner can
+// decide before it receives the body, and after the end of a message, so that the next pipelined head stays with the
+// owner. Messages and fault kinds do not depend on how the bytes are split.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class RequestReader {
   // version, an overlong method). After a fault the connection only permits a reply and a close. `head` must be the
   // same object throughout a message; it is cleared at its first byte. `layouts`: those of the loop that reads, if any.
   Result<ParseResult> feed(std::string_view bytes, RequestHead& head, BodySink& sink, FieldLayouts* layouts = nullptr);
-  // On the client's FIN: returns true between messages, false inside one.
+  // Called on the client's FIN. Returns true between messages, false inside one.
   bool at_boundary() const { return state_ <= State::second_start || state_ == State::done; }
   // Returns true from the first byte of a head (header_timeout starts there) until the head is complete.
   bool in_head() const { return state_ > State::second_start && state_ <= State::fields; }
@@ -109,7 +109,7 @@ class ResponseReader {
   // Reports 1xx heads as Progress::head with status < 200; call feed() again for the final response.
   // Faults: malformed_response, response_head_too_large, informational_limit. `layouts`: as for a request.
   Result<ParseResult> feed(std::string_view bytes, ResponseHead& head, BodySink& sink, FieldLayouts* layouts = nullptr);
-  // On the origin's FIN: a message that is delimited by close is now complete (Progress::message). Otherwise a Fault:
+  // Called on the origin's FIN. Returns Progress::message if the message is delimited by close. Otherwise a Fault:
   // connection_terminated before any byte, response_incomplete inside a message.
   Result<Progress> finish();
   bool any_byte() const { return any_byte_; }  // of the final response or of a 1xx

@@ -15,8 +15,8 @@ Block ends_at(const char* from) {
   return where(load_block(from), '\n') & where(load_block(from + 1), '\r') & where(load_block(from + 2), '\n');
 }
 
-// Returns the size of the section at the beginning of `bytes` with the empty line at its end, or 0 if it is not whole,
-// too short or too long. A section without fields has another size than this; none is learned.
+// Returns the size of the section at the beginning of `bytes` with the empty line at its end, or 0 if it is incomplete,
+// too short or too long. For a section without fields the size is wrong; such a section is never learned.
 std::size_t section_size(std::string_view bytes) {
   constexpr std::size_t kStride = 2 * sizeof(Block);
   constexpr std::size_t kSpan = kStride + kSectionEnd - 1;
@@ -82,7 +82,7 @@ void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fie
   entry.text.assign(section);
   entry.layout = fields.layout();
   entry.hash = hash;
-  entry.used = false;  // so that layouts that are used stay before new ones
+  entry.used = false;  // a layout that is in use is kept in preference to a new one
 }
 
 // Returns a free entry, else the first that was not used lately.

@@ -1,6 +1,6 @@
 // FieldLayouts: the layouts of field sections that llhttp has accepted lately on one loop. Senders repeat their fields
 // from message to message: a section of the same bytes has the same layout and is not parsed again. A layout consists
-// of offsets, so each byte of a head comes from its own message, and llhttp remains the only judge of what is a field.
+// of offsets, so each byte of a head comes from its own message, and only llhttp decides what a field is.
 #pragma once
 
 #include <array>
@@ -27,14 +27,15 @@ class FieldLayouts {
     std::size_t size = 0;
     std::uint32_t hash = 0;
   };
-  // Looks for the section at the beginning of `bytes`.
+  // Finds the section at the beginning of `bytes`.
   Found find(std::string_view bytes);
 
-  // `section` was parsed into `fields`, and find() did not know it. Keeps a layout only if the same section came twice,
-  // so that sections with an identifier of their own request cost no copy and displace none.
+  // Offers the layout of `section`, which was parsed into `fields` because find() had none. Keeps it only if the same
+  // section occurred twice, so that sections with an identifier of their own request cost no copy and displace no
+  // other.
   void learn(std::string_view section, std::uint32_t hash, const Fields& fields);
 
-  // Drops the layouts that were not used since the call before: texts of a client that has left do not stay in memory.
+  // Drops the layouts not used since the previous call: texts of a client that has left do not stay in memory.
   void sweep();
   bool empty() const { return kept_ == 0; }
 
@@ -53,7 +54,7 @@ class FieldLayouts {
   static Entry& replaceable(Set& set);
 
   std::vector<Set> sets_;                    // allocated by the first learn() that keeps a layout
-  std::array<std::uint32_t, kSeen> seen_{};  // hashes of sections that came once
+  std::array<std::uint32_t, kSeen> seen_{};  // hashes of sections that occurred once
   std::size_t kept_ = 0;
 };
 

@@ -49,7 +49,7 @@ class Call {
     }
   }
   void end_value();
-  // The bytes of this call end: copies what is known of an unfinished field. Returns true if there is one.
+  // Must be called at the end of the bytes: copies the pieces of an unfinished field. Returns true if there is one.
   bool end_bytes() {
     if (name_.data() != nullptr) copy_pieces();
     copy_run();

@@ -1,5 +1,5 @@
 // FieldSection: parses one field section, a head's or the trailers', with llhttp. No other file includes llhttp. Start
-// lines and chunks are parsed elsewhere, because llhttp knows only a fixed set of methods and its versions differ in
+// lines and chunks are parsed elsewhere, because llhttp supports only a fixed set of methods and its versions differ in
 // the chunk extensions that they reject (8.1.0 rejects valid ones).
 #pragma once
 
@@ -23,7 +23,7 @@ class FieldSection {
   // Adds fields to `into`. If `trailers` is set, it receives them one by one and `into` is left as before (but its
   // bytes may move). Is done after the empty line.
   Step feed(std::string_view bytes, Fields& into, const Limits& limits, BodySink* trailers);
-  // The same for a head, whose fields begin `into`; a section that `layouts` knows is not parsed.
+  // The same for a head, whose fields begin `into`; a section whose layout is known is not parsed.
   Step feed_head(std::string_view bytes, Fields& into, const Limits& limits, FieldLayouts* layouts);
 
  private:
@@ -33,7 +33,7 @@ class FieldSection {
   alignas(std::max_align_t) std::array<std::byte, kParserBytes> parser_;
   LineEnds lines_;
   std::uint32_t bytes_ = 0;
-  bool open_ = false;  // the current field began in bytes before: its pieces are in the arena
+  bool open_ = false;  // the current field began in an earlier call: its pieces are in the arena
 };
 
 }  // namespace carpool::proxy::http

@@ -46,7 +46,7 @@ class H2Guard {
     return control_.take(kCosts[static_cast<std::size_t>(frame)], now);
   }
   bool reset_by_peer(Instant now) { return resets_.take(1, now); }
-  // A stream that we reset because of an error of the peer. It costs more, because no correct client causes it.
+  // Counts a stream that this side resets because of an error of the peer. It costs more: no correct client causes it.
   bool reset_made(Instant now) { return resets_.take(5, now); }
 
   void note_request() { control_.credit(16); }

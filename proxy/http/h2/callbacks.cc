@@ -96,7 +96,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
   return 0;
 }
 
-// A stream that the library rejected by itself: further frames of its client on it are ignored.
+// Notes a stream that the library rejected: further frames of the client on it are ignored.
 int on_invalid_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame, int /*error*/, void* user) noexcept {
   H2Impl& self = impl(user);
   self.past.note_opened(frame->hd.stream_id);
@@ -157,7 +157,7 @@ nghttp2_data_provider h2_body_of(H2Stream& stream) {
 const nghttp2_session_callbacks* h2_callbacks() {
   static const nghttp2_session_callbacks* const made = [] {
     nghttp2_session_callbacks* all = nullptr;
-    while (nghttp2_session_callbacks_new(&all) != 0) {  // it takes no nghttp2_mem
+    while (nghttp2_session_callbacks_new(&all) != 0) {  // it does not use nghttp2_mem
       if (!c_allocator::ask_for_memory()) throw std::bad_alloc();
     }
     nghttp2_session_callbacks_set_on_begin_frame_callback(all, on_begin_frame);

@@ -23,7 +23,7 @@ class ClosedStreams {
   }
 
  private:
-  // The last kMost stream numbers; older ones are forgotten.
+  // The last kMost stream numbers; older ones are overwritten.
   template <std::size_t kMost>
   struct Ring {
     void add(StreamId id) { ids[next++ % kMost] = id; }

@@ -17,7 +17,7 @@ namespace carpool::proxy::http {
 
 class GoawayFilter {
  public:
-  // Calls pass(bytes) for what is kept, in order; runs without a GOAWAY are passed as a whole.
+  // Calls pass(bytes) for the bytes that are kept, in order; runs without a GOAWAY are passed as a whole.
   template <class Pass>
   void filter(std::string_view bytes, Pass pass) {
     std::size_t run = 0, at = 0;  // bytes[run, at) is kept, but was not passed yet

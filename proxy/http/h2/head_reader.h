@@ -1,5 +1,5 @@
 // H2HeadReader: converts the fields of a header block to a head by RFC 9113 §8.2 and §8.3, plus the checks that a
-// translation to HTTP/1.1 requires, so that no name, value or pseudo-header field can smuggle anything. Pure;
+// translation to HTTP/1.1 requires, so that no name, value or pseudo-header field can inject anything. Pure;
 // independent of nghttp2.
 #pragma once
 
@@ -28,14 +28,14 @@ class H2HeadReader {
   void begin_response(ResponseHead& into);
   void begin_trailers(Fields& into);
   void field(std::string_view name, std::string_view value, bool sensitive);
-  // The block is complete; `end`: and the message with it. Determines the framing of the body.
+  // Must be called when the block is complete; `end`: the message is, too. Determines the framing of the body.
   Verdict end_request(bool end, bool extended_connect);
   Verdict end_response(bool end, bool head_request);
   Verdict end_trailers(bool end);
 
   const char* wrong() const { return wrong_; }
   FaultKind too_large() const { return too_large_; }
-  // Decoded size so far, counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 §6.5.2).
+  // Returns the decoded size so far, counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 §6.5.2).
   std::uint64_t bytes() const { return bytes_; }
 
  private:

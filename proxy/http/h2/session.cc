@@ -31,14 +31,14 @@ struct FreeOption {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
 };
 
-// kLongestBlock: limit of a head or of trailers that we send, encoded. The side that received them has limited them
-// before. The library's own limit is 64 KiB, which a response may exceed (H2LoopContext::response_limits()).
+// kLongestBlock: limit of a head or of trailers that are sent, encoded. They were limited when they were received. The
+// library's own limit is 64 KiB, which a response may exceed (H2LoopContext::response_limits()).
 constexpr std::size_t kLongestBlock = std::size_t{1} << 20;
 
 // Turns off the library's checks of messages: H2HeadReader checks them once, and more strictly.
 std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options) {
   nghttp2_option* raw = nullptr;
-  while (nghttp2_option_new(&raw) != 0) {  // it takes no nghttp2_mem
+  while (nghttp2_option_new(&raw) != 0) {  // it does not use nghttp2_mem
     if (!c_allocator::ask_for_memory()) throw std::bad_alloc();
   }
   nghttp2_option_set_no_auto_window_update(raw, 1);

@@ -9,8 +9,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-// How far a header block may exceed the limit during decoding. Up to this factor the stream gets a reply; beyond it the
-// session ends (a few bytes can decode to megabytes).
+// The factor by which a header block may exceed the limit during decoding. Up to this factor the stream gets a reply;
+// beyond it the session ends (a few bytes can decode to megabytes).
 constexpr std::uint64_t kBlockGrowth = 4;
 
 bool ends(const nghttp2_frame& frame) {
@@ -29,7 +29,7 @@ void H2Impl::note(H2Guard::Frame frame) {
   if (!guard.frame(frame, now)) stop(H2Error::enhance_your_calm, H2Abuse::control);
 }
 
-// Judges HEADERS on a stream that the library has already forgotten.
+// Judges HEADERS on a stream that the library has released.
 void H2Impl::judge_late(StreamId id) {
   if (role != H2Role::server || find(id) != nullptr) return;
   const H2Error error = past.judge_headers(id);
@@ -162,7 +162,7 @@ void H2Impl::on_padding(StreamId id, std::size_t bytes) {
   if (stream != nullptr && options.shared_window_is_free) return_window(*stream, bytes);
 }
 
-// A DATA frame is complete; on_data() has already delivered its content.
+// Called when a DATA frame is complete; on_data() has already delivered its content.
 void H2Impl::end_data(H2Stream& stream, bool empty, bool end) {
   if (stream.reset_) return;
   if (empty && !end && !stream.incoming_.data(0)) return out_of_order(stream);
@@ -172,7 +172,7 @@ void H2Impl::end_data(H2Stream& stream, bool empty, bool end) {
   on_end(stream);
 }
 
-// The peer's message is complete.
+// Called when the peer's message is complete.
 void H2Impl::on_end(H2Stream& stream) {
   if (!stream.reset_ && stream.user_ != nullptr) stream.user_->on_end();
 }

@@ -66,12 +66,12 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
   if (stream->left_alone_) stop_asking(*stream);
 }
 
-// The response is complete, the request is not, and its rest is not needed (RFC 9113 §8.1).
+// Resets the stream if the response is complete and the request is not: its rest is not needed (RFC 9113 §8.1).
 void H2Impl::stop_asking(H2Stream& stream) {
   if (stream.end_sent_ && !stream.peer_ended_) submit_reset(stream, H2Error::no_error);
 }
 
-// Counts only resets that the peer's errors caused, not those that our side wanted.
+// Counts only resets that the peer's errors caused, not those that this side chose.
 void H2Impl::on_reset_sent(H2Error error) {
   switch (error) {
     case H2Error::protocol_error:
@@ -86,14 +86,14 @@ void H2Impl::on_reset_sent(H2Error error) {
   }
 }
 
-// A request that cannot be sent: the peer sent GOAWAY, or the request was cancelled before it was sent. The library
-// closes it next.
+// Notes a request that cannot be sent, because the peer sent GOAWAY or the request was cancelled before. The library
+// closes the stream next.
 void H2Impl::on_never_sent(StreamId id) {
   if (H2Stream* stream = find(id)) stream->never_sent_ = true;
 }
 
-// A response's head, a 1xx or trailers that cannot be sent, because they exceed kLongestBlock: without them the peer
-// would wait for the end of the stream.
+// Resets a stream whose response head, 1xx or trailers cannot be sent, because they exceed kLongestBlock: without them
+// the peer would wait for the end of the stream.
 void H2Impl::on_head_dropped(StreamId id) {
   if (H2Stream* stream = find(id)) submit_reset(*stream, H2Error::internal_error);
 }

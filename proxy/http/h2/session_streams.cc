@@ -133,8 +133,8 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
 // Uses our own accounting: the library bases its window on the peer's acknowledgement of SETTINGS, which may come late
 // or never, and until then it would wait for half of a window that the peer does not have.
 void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
-  // of a frame. The library returns padding at half of its window, which never happens, because each update of ours,
-  // which includes the padding, comes first
+  // The maximum padding of a frame. The library returns padding at half of its window, which never happens, because
+  // each update of ours, which includes the padding, comes first.
   constexpr std::uint32_t kMaxPadding = 256;
   stream.returned_ += static_cast<std::uint32_t>(bytes);
   if (stream.returned_ + kMaxPadding < stream.window_ / 2) return;

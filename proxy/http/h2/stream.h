@@ -36,11 +36,11 @@ class H2StreamUser {
 class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2MovedTag> {
  public:
   StreamId id() const { return id_; }
-  // Bytes that wait for the windows or the socket.
+  // Returns the number of bytes that wait for the windows or the socket.
   std::size_t backlog() const { return queue_.size() - sent_; }
   bool head_sent() const { return head_sent_; }    // clients: the request's head is in frames
   bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
-  // The rule that the peer's message violated, for which this side reset the stream; nullptr: none.
+  // Returns the rule that the peer's message violated, for which this side reset the stream; nullptr: none.
   const char* wrong() const { return wrong_; }
   FaultKind wrong_kind() const { return wrong_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
@@ -74,7 +74,7 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   bool head_sent_ = false;
   bool never_sent_ = false;  // no byte of it was sent
   bool left_alone_ = false;  // detached by its owner
-  bool dead_ = false;        // the library has forgotten it
+  bool dead_ = false;        // the library has released it
 };
 
 }  // namespace carpool::proxy::http

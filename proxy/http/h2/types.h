@@ -32,7 +32,7 @@ enum class H2Error : std::uint32_t {
 };
 std::string_view h2_error_name(H2Error error);
 
-// Why a session was terminated because of its peer; each value is a metric label.
+// The reasons for terminating a session because of its peer; each value is a metric label.
 enum class H2Abuse : std::uint8_t {
   none,
   resets,         // streams opened and reset, or made to be reset, faster than any real use requires
