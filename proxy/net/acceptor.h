@@ -1,6 +1,6 @@
-// Acceptor: accepts the clients of one listening socket, on one loop. A few per turn, so that those already accepted
-// are served in between. When the system has no descriptor for a client it closes, or another resource is short, it
-// pauses: meanwhile clients wait in the kernel's queue, and no event announces them again.
+// Acceptor: accepts the clients of one listening socket, on one loop. It accepts a few per turn, so that those already
+// accepted are served in between. If the system cannot accept a client, because no descriptor is left or another
+// resource is short, it pauses: meanwhile clients wait in the kernel's queue, and no event announces them again.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace carpool::proxy::net {
 
 class Acceptor final : private exec::Watcher, private exec::Deferred {
  public:
-  // Whether to accept a further client now.
+  // The decision whether to accept another client now.
   enum class Gate : std::uint8_t {
     open,
     closed,  // not before resume()
@@ -27,13 +27,13 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
 
   class Owner {
    public:
-    // Asked before each client.
+    // Called before each client.
     virtual Gate gate() LOOP_ONLY { return Gate::open; }
-    // A client: non-blocking, closed on exec, with the socket options that it inherits from the listening socket. May
-    // stop the acceptor.
+    // Receives a client: non-blocking, closed on exec, with the socket options that it inherits from the listening
+    // socket. May stop the acceptor.
     virtual void on_client(Acceptor& acceptor, Fd client, const Address& peer) LOOP_ONLY = 0;
-    // The system could not accept a client, for example because no descriptor is left (`error`: errno). A pause
-    // follows.
+    // Called if the system could not accept a client, for example because no descriptor is left (`error`: errno). A
+    // pause follows.
     virtual void on_accept_failed(int error) LOOP_ONLY { static_cast<void>(error); }
 
    protected:
@@ -43,20 +43,20 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   Acceptor(exec::Loop& loop, Owner& owner, int most_per_turn);
   ~Acceptor();
 
-  // Takes the socket and accepts its clients, those already waiting included. The Fault is the loop's.
+  // Takes over the socket and accepts its clients, including those already waiting. Returns the loop's Fault.
   Status start(Bound bound) LOOP_ONLY;
   // The same with an inherited socket, or one that is bound for the owner alone. Called before the loop's thread
   // starts.
   Status open_for_owner(const std::string& address, int backlog, std::optional<Bound> inherited);
-  // In two steps, where the address must be known before clients are accepted.
+  // start() in two steps, where the address must be known before clients are accepted.
   void adopt(Bound bound);
   Status start() LOOP_ONLY;
   void resume() LOOP_ONLY;  // the gate may be open again; does not shorten a pause
-  void stop() LOOP_ONLY;    // closes the socket; another process may go on listening on its copy
+  void stop() LOOP_ONLY;    // closes the socket; another process may keep listening on its copy
   void close() LOOP_ONLY;   // stop(), and removes the file of a Unix socket
 
   const Address& address() const { return address_; }  // with the real port; kept after stop()
-  Fd copy() const;                                     // of the socket, for another process
+  Fd copy() const;                                     // a copy of the socket, for another process
 
  private:
   void on_ready(exec::Ready) override LOOP_ONLY { accept_some(); }

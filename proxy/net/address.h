@@ -21,7 +21,7 @@ class Address {
   static Result<Address> parse(std::string_view text);
   // Parses an IP address as in Origin.host ("127.0.0.1", "::1"; brackets are accepted); nullopt if `host` is a name.
   static std::optional<Address> literal(std::string_view host, std::uint16_t port);
-  // The addresses of a socket's ends; empty if there is none.
+  // Return the addresses of a socket's ends; empty if there is none.
   static Address local_of(int fd);
   static Address peer_of(int fd);
 
@@ -44,7 +44,7 @@ class Address {
   std::string host() const;                   // without the port, IPv6 without brackets
   // Returns true if the hosts are equal; a v4-mapped IPv6 address is compared as IPv4.
   bool same_host(const Address& other) const;
-  // Returns true if the hosts are spelled alike and the ports are equal.
+  // Returns true if the hosts have the same spelling and the ports are equal.
   friend bool operator==(const Address& a, const Address& b);
 
  private:

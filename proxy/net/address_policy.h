@@ -14,13 +14,14 @@ class AddressPolicy {
  public:
   // Returns a Fault (egress_denied, loop_detected) or success.
   virtual Status may_dial(const pool::Origin& origin, const Address& address) const = 0;
-  // Likewise, for the proxy of upstream.proxy. The rules judge the origins, not the proxy, but it may not be carpool.
+  // The same for the proxy of upstream.proxy. The rules apply to the origins, not to the proxy, but it must not be
+  // carpool.
   virtual Status may_dial_parent(const pool::Origin& parent, const Address& address) const {
     static_cast<void>(parent);
     static_cast<void>(address);
     return Done{};
   }
-  // Returns the reason for which the rules would deny this address if they did more than report.
+  // Returns the reason for which the rules would deny this address without report_only.
   virtual std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const {
     static_cast<void>(origin);
     static_cast<void>(address);

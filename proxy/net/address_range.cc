@@ -66,7 +66,7 @@ bool is_local(const Address& address) {
   return !probe || ::bind(probe.get(), anywhere.get(), anywhere.length()) == 0;
 }
 
-// A path has many spellings: links, `..`, other mounts. The file has one identity.
+// Compares the files themselves: a path has many spellings (links, `..`, other mounts).
 bool same_socket_file(const Address& a, const Address& b) {
   if (a.host() == b.host()) return true;
   struct stat one {

@@ -5,7 +5,7 @@
 
 namespace carpool::proxy::net {
 
-// Two processes that start together must not dial the same addresses.
+// The seed differs between processes that start together, so that they do not dial the same addresses.
 AddressSet::AddressSet(pool::Endpoints* endpoints)
     : pool_(endpoints),
       random_((reinterpret_cast<std::uintptr_t>(this) ^
@@ -55,12 +55,12 @@ void AddressSet::review(Instant now) {
   publish(now);
 }
 
-// The addresses that the pool spreads requests over; those of another family only replace them.
+// Returns true for an address over which the pool spreads requests; those of another family only replace them.
 bool AddressSet::shares_requests(const Place& place) const {
   return place.named && !place.ejected(reviewed_) && place.address.family() == family_;
 }
 
-// A dial that would end at another address has no effect.
+// Returns false if a dial would end at another address, so that it has no effect.
 bool AddressSet::worth_a_dial(const Place& place) const {
   return place.missed_at == Instant{} || reviewed_ >= place.missed_at + rules_.eject_time;
 }
@@ -152,7 +152,7 @@ std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant n
   return addresses;
 }
 
-// Among the first `count`: the better of two random ones, or one without a connection if that has some.
+// Returns the better of two random ones of the first `count`, or one without a connection if that has some.
 std::size_t AddressSet::first_choice(const std::vector<Address>& addresses, std::size_t count) {
   const auto load = [this](const Address& address) {
     mutex_.assert_held();

@@ -42,13 +42,13 @@ class AddressSet {
   static constexpr Duration kEjectAtMost = std::chrono::minutes(5);
   static constexpr std::size_t kMost = 64;
 
-  // `endpoints`: what the pool knows of them, which must outlive every call; nullptr: there is no pool.
+  // `endpoints`: the pool's data about them, which must outlive every call; nullptr: there is no pool.
   explicit AddressSet(pool::Endpoints* endpoints = nullptr);
 
   void follow(const AddressRules& rules);
-  // The draws from now on follow from `seed` alone: for simulations. Not 0.
+  // Makes all further draws depend on `seed` alone: for simulations. Not 0.
   void draw_from(std::uint64_t seed);
-  // Time passed: an ejection may have ended.
+  // Must be called as time passes: an ejection may have ended.
   void review(Instant now);
 
   // Takes the addresses that the name resolves to. Some name servers return a varying subset, so an address is gone
@@ -57,10 +57,10 @@ class AddressSet {
   // Returns at most kMost addresses for a dial, ejected ones last; if all are ejected, they keep their order. Counts
   // the first as being dialed until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
-  // `reached`: it did not end at another address, or failed.
+  // `reached`: the dial did not end at another address or in a failure.
   void dial_ended(const Address& first, bool reached, Instant now);
 
-  // Returns what the pool is to know of the address, valid as long as this object.
+  // Returns the pool's data about the address, valid as long as this object.
   pool::Endpoint& opened(const Address& address);
   void closed(const Address& address);
   // Reports that a dial to the address, or an exchange on a connection to it, failed or succeeded.
@@ -74,7 +74,7 @@ class AddressSet {
   // Returns true if a connection to an address that has too many is to close, so that another address gets one.
   bool wants_place() const { return pool_ != nullptr && pool_->wants_place(); }
   bool has_too_many(const Address& address) const;
-  // Returns true if a connection to this address is the one that must close now. Also one every retire_every.
+  // Returns true if a connection to this address is the one that must close now: at most one every retire_every.
   bool gives_place(const Address& address, Instant now);
   std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // total
   // Changes when an address becomes gone, comes back or is ejected, so that connections are checked again. Relaxed: a

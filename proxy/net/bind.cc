@@ -45,7 +45,7 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog, const Socket
     const int unsent = 128 * 1024;
     ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
-    // A client that vanished ends its stream within two minutes, however silent both sides are, as an origin does.
+    // Keep-alive probes end the stream of a vanished client within two minutes, even without data, as for origins.
     ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     for (const auto& [option, value] : {std::pair{TCP_KEEPIDLE, 60}, {TCP_KEEPINTVL, 15}, {TCP_KEEPCNT, 4}}) {
       ::setsockopt(bound.fd.get(), IPPROTO_TCP, option, &value, sizeof value);

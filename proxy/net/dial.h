@@ -37,7 +37,7 @@ struct DialPlan {
   std::vector<std::string> alpn;         // ALPN to offer instead of that of `tls`; empty: that of `tls`
   const AddressPolicy* policy = nullptr;
   const ParentProxy* parent = nullptr;    // dialed instead of the origin; must outlive the dial
-  bool connect = false;                   // through `parent`: asks it for a tunnel to the origin
+  bool connect = false;                   // requests a tunnel to the origin from `parent`
   std::string_view pseudonym;             // in Via of CONNECT
   Duration timeout{};                     // connect_timeout for DNS, TCP, CONNECT and TLS together; zero: none
   Duration dns_timeout{}, tls_timeout{};  // of these phases, within `timeout`; zero: none of their own
@@ -62,7 +62,7 @@ class Dial {
   void start() LOOP_ONLY;
   // Returns true after the TCP phase: surplus dials are cancelled only before, so that no handshake work is wasted.
   bool past_tcp() const;
-  // The status with which the parent proxy answered CONNECT; 0: it was not asked, or did not answer.
+  // Returns the status of the parent proxy's response to CONNECT; 0: none was requested or received.
   std::uint16_t parent_status() const;
   std::string_view phase() const;  // for diagnostics: "resolving", "connecting", "in the TLS handshake", ..
 

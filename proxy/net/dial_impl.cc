@@ -88,7 +88,7 @@ void Dial::Impl::step_tunnel(bool hangup) {
   proceed(std::move(socket));
 }
 
-// The socket leads to the origin, or to the parent proxy that forwards its requests.
+// Continues on a socket that leads to the origin, or to the parent proxy that forwards its requests.
 void Dial::Impl::proceed(Fd connected) {
   if (plan.tls != nullptr) return begin_handshake(std::move(connected));
   made.transport = make_plain(std::move(connected));

@@ -21,7 +21,7 @@
 
 namespace carpool::proxy::net {
 
-// The addresses of a parent proxy are not judged by the rules for the origin.
+// The rules for the origin do not apply to the addresses of a parent proxy.
 struct ParentPolicy final : AddressPolicy {
   explicit ParentPolicy(const AddressPolicy* p) : policy(p) {}
   Status may_dial(const pool::Origin& parent, const Address& address) const override {
@@ -56,7 +56,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void blame(const Address& address) LOOP_ONLY {
     if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
   }
-  // The dial no longer counts for the address that it tried first.
+  // Ends the counting of the dial for the address that it tried first.
   void stop_counting(bool reached = true) {
     exec::assume_on_loop();
     if (counted) plan.address_set->dial_ended(*counted, reached, loop.now());
@@ -92,7 +92,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     exec::Ready ready{};
     bool away = false, again = false, late = false, abandoned = false;
   };
-  // The phase that begins ends at the dial's deadline, or after `limit` of its own.
+  // Begins a phase, which ends at the dial's deadline, or after its own `limit`.
   void limit_phase(Duration limit) LOOP_ONLY;
   void on_deadline();
   Fault late() const;
@@ -115,7 +115,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   Instant lap_began{};
   std::unique_ptr<HappyEyeballs> race;
   std::optional<Address> counted;  // counted as being dialed in the AddressSet
-  Fd socket;                       // while the parent proxy is asked
+  Fd socket;                       // during the CONNECT of a parent proxy
   std::optional<ParentTunnel> tunnel;
   std::unique_ptr<tls::TlsTransport> stream;
   exec::WatchKey key;

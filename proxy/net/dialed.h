@@ -1,4 +1,4 @@
-// Dialed: a new connection to an origin, and what it took to open it.
+// Dialed: a new connection to an origin, and the cost of opening it.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ class ClientContext;
 
 namespace carpool::proxy::net {
 
-// ProvenPeer: the proof that a connection leads to its origin and that no other party reads it. Only of() makes one,
-// so what takes a ProvenPeer cannot be called for any other connection.
+// ProvenPeer: the proof that a connection leads to its origin and that no other party reads it. Only of() creates one,
+// so a function that takes a ProvenPeer cannot be called for any other connection.
 class ProvenPeer {
  public:
   // `tls`: the context of the handshake that was completed; nullptr: plain text, which an address of this host proves:

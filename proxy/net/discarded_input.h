@@ -1,5 +1,5 @@
-// DiscardedInput: what a connection still reads after its FIN. Closing with unread bytes causes a reset, which would
-// destroy what was sent last (RFC 9112 §9.6), so the connection reads on and discards the bytes, up to these limits.
+// DiscardedInput: the bytes that a connection reads after its FIN. Closing with unread bytes causes a reset, which
+// would destroy the last bytes sent (RFC 9112 §9.6), so the connection discards what arrives, up to these limits.
 #pragma once
 
 #include <chrono>

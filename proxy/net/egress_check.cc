@@ -9,7 +9,7 @@
 namespace carpool::proxy::net {
 namespace {
 
-// The reason of the last address, if all are denied.
+// Returns the reason of the last address, if all are denied.
 std::optional<std::string> denied_at_each(const EgressPolicy& policy, const pool::Origin& origin,
                                           const std::vector<std::string>& addresses) {
   std::optional<std::string> why;

@@ -32,7 +32,7 @@ bool any_address(const std::vector<EgressRule>& rules, const Address& address) {
                      [&](const EgressRule& rule) { return rule.matches_address(bytes, address.port()); });
 }
 
-// The name may still resolve to an address that a network rule for this port allows.
+// Returns true if the name may still resolve to an address that a network rule for this port allows.
 bool any_network(const std::vector<EgressRule>& rules, std::uint16_t port) {
   return std::any_of(rules.begin(), rules.end(), [port](const EgressRule& rule) {
     return rule.kind == EgressRule::Kind::network && (rule.port == 0 || rule.port == port);
@@ -134,7 +134,7 @@ void EgressPolicy::set_forbidden(std::vector<Address> addresses) {
 }
 
 namespace {
-// report_only lifts what the rules deny, but no absolute denial.
+// report_only lifts the denials of the rules, but no absolute denial.
 Status judged(const RuleSet& rule_set, Status absolute, Status rules, std::optional<Fault>* reported) {
   if (!absolute || rules || !rule_set.report_only) return absolute ? std::move(rules) : std::move(absolute);
   if (reported != nullptr) *reported = rules.take_fault();

@@ -70,7 +70,7 @@ int weight(FaultKind kind) {
   }
 }
 
-// Returns what failed, in words that an operator can act on.
+// Returns a description of the failure that an operator can act on.
 std::string failure_text(const Address& address, int error) {
   const std::string reason = std::generic_category().message(error);
   if (address.family() != AF_UNIX) return "TCP connect to " + address.text() + ": " + reason;
@@ -198,7 +198,7 @@ void HappyEyeballs::on_attempt(Attempt& attempt, bool hangup) {
     drop(attempt);
     return begin_next();
   }
-  // Earlier attempts have not been answered in all that time.
+  // Earlier attempts had more time and got no response.
   for (const auto& other : attempts_) {
     if (other.get() == &attempt) break;
     owner_.on_attempt_failed(other->address);

@@ -26,7 +26,7 @@ class RaceOwner {
  public:
   // Called once, perhaps from inside start(). May destroy the HappyEyeballs object.
   virtual void on_race(Result<Winner> result) LOOP_ONLY = 0;
-  // An attempt was refused, was unreachable, or was overtaken by a later one.
+  // Called when an attempt was refused, was unreachable, or was overtaken by a later one.
   virtual void on_attempt_failed(const Address&) LOOP_ONLY {}
 
  protected:
@@ -43,7 +43,7 @@ class HappyEyeballs {
                 const std::vector<Address>& addresses, RaceOwner& owner);
   ~HappyEyeballs();  // closes every attempt
   void start() LOOP_ONLY;
-  // Lists the addresses that have not answered yet, for diagnostics: "TCP connect to 10.0.0.1:80, 10.0.0.2:80".
+  // Lists the addresses that have not responded yet, for diagnostics: "TCP connect to 10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;
   std::vector<Address> waiting_for() const;  // the same as addresses
 

@@ -1,4 +1,4 @@
-// Limits of what one connection moves at a time, so that it does not delay the others of its loop.
+// Limits on the bytes that one connection moves at a time, so that it does not delay the others of its loop.
 #pragma once
 
 #include <cstddef>

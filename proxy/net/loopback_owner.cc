@@ -39,7 +39,7 @@ OwnerQuery query_for(const Address& owner, const Address& other) {
   return query;
 }
 
-// `bytes`: the attributes behind the message. Returns its container, if the kernel names it.
+// `bytes`: the attributes behind the message. Returns its container, if the kernel reports it.
 std::uint64_t cgroup_in(const char* bytes, std::size_t size) {
   while (size >= sizeof(rtattr)) {
     rtattr one{};
@@ -80,7 +80,7 @@ std::optional<SocketOwner> ask_kernel(const Address& owner, const Address& other
   return received <= 0 ? std::nullopt : read_reply(reply.data(), static_cast<std::size_t>(received));
 }
 
-// A listener of this process, which the kernel finds by its own address alone.
+// Tests the kernel with a listener of this process, which it finds by the listener's address alone.
 bool names_a_listener() {
   sockaddr_in any{};
   any.sin_family = AF_INET;

@@ -10,7 +10,7 @@ namespace carpool::proxy::net {
 
 struct ParentProxy {
   pool::Origin place;         // http; dialed instead of the origin
-  std::string authorization;  // value of Proxy-Authorization; empty: none. Shown nowhere, sent to `place` alone.
+  std::string authorization;  // value of Proxy-Authorization; empty: none. Never shown, sent to `place` only.
 };
 
 }  // namespace carpool::proxy::net

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
 constexpr std::size_t kMaxReason = 80;
 constexpr std::uint8_t kMaxInterim = 8;
 
-// "host:port", an IPv6 address in brackets.
+// Returns "host:port", with an IPv6 address in brackets.
 std::string target_of(const pool::Origin& origin) {
   pool::Origin place = origin;
   place.scheme = pool::Scheme::tcp;  // has no default port, which authority() would leave out
@@ -43,7 +43,7 @@ std::size_t head_size(std::string_view bytes) {
   return 0;
 }
 
-// The status of "HTTP/1.x NNN reason"; 0: it is no status line.
+// Returns the status of "HTTP/1.x NNN reason"; 0: it is no status line.
 std::uint16_t status_of(std::string_view line, std::string_view& reason) {
   constexpr std::size_t kVersion = 9, kCode = 3;  // "HTTP/1.1 ", "200"
   if (!line.starts_with("HTTP/1.") || line.size() < kVersion + kCode || line[kVersion - 1] != ' ') return 0;
@@ -56,7 +56,7 @@ std::uint16_t status_of(std::string_view line, std::string_view& reason) {
   return status;
 }
 
-// Returns what another party wrote, fit for a log line and a field value.
+// Returns a text of another party in a form fit for a log line and a field value.
 std::string shown(std::string_view reason) {
   std::string out(reason.substr(0, kMaxReason));
   std::replace_if(
@@ -99,7 +99,7 @@ Status ParentTunnel::send(int fd) {
   return Done{};
 }
 
-// Takes the response's head off the socket, and nothing behind it.
+// Reads exactly the response's head from the socket.
 Result<bool> ParentTunnel::take_head(int fd, std::string_view arrived) {
   const std::size_t size = head_size(arrived);
   if (size == 0) return false;

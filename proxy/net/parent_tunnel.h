@@ -1,5 +1,5 @@
-// ParentTunnel: asks a parent proxy for a tunnel to an origin (CONNECT, RFC 9110 §9.3.6). The bytes that follow the
-// answer's head stay in the socket: they are the origin's.
+// ParentTunnel: requests a tunnel to an origin from a parent proxy (CONNECT, RFC 9110 §9.3.6). The bytes that follow
+// the response's head stay in the socket: they are the origin's.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace carpool::proxy::net {
 
 enum class ReadEnd : std::uint8_t {
   drained,    // empty for now, or the owner paused
-  exhausted,  // the budget is: more may be there, and no event announces it
+  exhausted,  // the budget is used up: more may be there, and no event announces it
   stopped,    // by the sink: the owner may be gone
   closed,     // by the peer, or by a failure: see `io`
 };
@@ -25,8 +25,8 @@ struct ReadOutcome {
   IoResult io{};
 };
 
-// Before each read wants() is asked, then most(): the bytes that it may take. sink(bytes) returns false to stop; it
-// sees the bytes during the call only.
+// Calls wants() before each read, then most(), which returns the number of bytes that it may take. sink(bytes) returns
+// false to stop; the bytes are valid during the call only.
 template <class Wants, class Most, class Sink>
 ReadOutcome read_with_budget(exec::Loop& loop, Transport& transport, std::size_t& budget, Wants wants, Most most,
                              Sink sink) LOOP_ONLY {

@@ -31,7 +31,7 @@ std::optional<Number> number_in(std::string_view text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-// The inode of "socket:[123]".
+// Returns the inode of "socket:[123]".
 std::optional<std::uint64_t> socket_of(const std::string& link) {
   constexpr std::string_view kBegin = "socket:[";
   std::array<char, 64> text{};

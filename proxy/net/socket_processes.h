@@ -19,9 +19,9 @@ namespace carpool::proxy::net {
 
 class SocketProcesses {
  public:
-  static constexpr std::size_t kMostSockets = 4096;   // that are looked for, and that are known
+  static constexpr std::size_t kMostSockets = 4096;   // sockets to find, and sockets with a known process
   static constexpr std::size_t kMostLinks = 200'000;  // examined in one reading
-  // Results that are older are looked up again: the kernel uses the numbers of closed sockets again.
+  // Older results are looked up again, because the kernel reuses the numbers of closed sockets.
   static constexpr Duration kKnownFor = std::chrono::minutes(10);
 
   explicit SocketProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
@@ -30,7 +30,7 @@ class SocketProcesses {
     bool known = false;    // the result will not change
     std::int64_t pid = 0;  // 0: none was found
   };
-  // Returns what is known of the socket; the first question for it has a reading of /proc follow, by `tasks`.
+  // Returns the known owner of the socket. The first call for a socket submits a reading of /proc to `tasks`.
   Owner find(std::uint64_t inode, exec::Submitter& tasks, Instant now) LOOP_ONLY;
   void read_now();  // blocking
 

@@ -57,8 +57,8 @@ class Transport {
   virtual bool flooded() const { return false; }
 
   int fd() const { return fd_.get(); }
-  // Truncated output must not look complete: closing sends a reset, which no peer takes for the end of a body. On a
-  // Unix socket, which has no reset, the peer sees EOF.
+  // Makes closing send a reset, which no peer takes for the end of a body: truncated output must not look complete. On
+  // a Unix socket, which has no reset, the peer sees EOF.
   void reset_on_close() {
     cut_ = true;
     const linger hard{1, 0};
@@ -69,7 +69,7 @@ class Transport {
     writable_ |= ready.writable || ready.hangup;
     hangup_ |= ready.hangup;
   }
-  // Takes the descriptor out of a plain transport that is destroyed next.
+  // Removes the descriptor from a plain transport that is destroyed next.
   Fd release_socket() { return std::move(fd_); }
   // Must be called before another loop watches it: the new registration reports the current state.
   void forget_readiness() {

@@ -54,7 +54,7 @@ class WriteBatch {
     }
     return vector_;
   }
-  // The capacity of the owned text.
+  // Returns the capacity of the owned text.
   std::size_t capacity() const { return text_.capacity(); }
 
  private:

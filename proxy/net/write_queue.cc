@@ -15,7 +15,7 @@ WriteQueue::Sent WriteQueue::send(net::Transport& transport, WriteBatch& batch) 
   return empty() && batch.only_text() ? send_text(transport, batch) : send_pieces(transport, batch);
 }
 
-// The common case: a head and its short body are one piece, and no data waits.
+// Handles the common case: a head and its short body are one piece, and no data waits.
 WriteQueue::Sent WriteQueue::send_text(net::Transport& transport, WriteBatch& batch) {
   std::string_view text = batch.text();
   Sent result = Sent::all;

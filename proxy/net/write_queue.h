@@ -31,7 +31,7 @@ class WriteQueue {
   // BatchLease of this write queue is active, because its bytes would be overtaken.
   Sent send(net::Transport& transport, WriteBatch& batch);
   Sent flush(net::Transport& transport);
-  // Bytes accepted by the socket since the last clear(): 0 proves that nothing was sent.
+  // Returns the number of bytes accepted by the socket since the last clear(): 0 proves that nothing was sent.
   std::uint64_t bytes_written() const { return taken_; }
   void clear();
   void drop_waiting() { clear_waiting(); }  // they cannot be sent any more

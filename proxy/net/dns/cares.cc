@@ -155,7 +155,7 @@ void Cares::flush_and_schedule() {
   const timeval* left = ares_timeout(channel_, nullptr, &buffer);
   if (left == nullptr) return timer_.disarm();
   const auto wait = std::chrono::seconds(left->tv_sec) + std::chrono::microseconds(left->tv_usec);
-  // The clocks of c-ares and of the loop are read at different times: a bit late is fine, too early is not.
+  // The clocks of c-ares and of the loop are read at different times: a late timer is harmless, an early one is not.
   timer_.arm(loop_.now() + wait + std::chrono::milliseconds(1));
 }
 

@@ -23,11 +23,11 @@ struct CaresOptions {
   bool tcp = false;                   // query over TCP only; otherwise over UDP only, returning truncated responses
 };
 
-// CaresObserver: sees responses before c-ares does.
+// CaresObserver: receives responses before c-ares parses them.
 class CaresObserver {
  public:
   virtual void on_datagram(std::string_view datagram) LOOP_ONLY = 0;
-  // Records were removed from a TCP response; fewer than kMaxRecords remain.
+  // Called when records were removed from a TCP response; fewer than kMaxRecords remain.
   virtual void on_cut(std::size_t records) LOOP_ONLY = 0;
 
  protected:

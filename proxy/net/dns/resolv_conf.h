@@ -1,4 +1,4 @@
-// Parses the two options of resolv.conf(5) whose names c-ares 1.18 does not know.
+// Parses the two options of resolv.conf(5) that c-ares 1.18 does not support by these names.
 #pragma once
 
 #include <string_view>

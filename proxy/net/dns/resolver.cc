@@ -14,7 +14,7 @@ namespace {
 using Addresses = std::vector<net::Address>;
 
 constexpr std::size_t kMaxNames = 4096;
-// A failing name server is not queried about a name more often.
+// The minimum interval of queries for one name to a failing name server.
 constexpr Duration kFailureTtl = std::chrono::seconds(1);
 // While a refresh is running, a stale result is held back for at most this long; after a failure later questions do not
 // wait (RFC 8767 §5: client response timer, failure recheck timer).
@@ -170,7 +170,8 @@ void Resolver::Impl::report(metrics::Dns what, std::uint64_t n, const Name& name
   if (settings.events != nullptr) settings.events->on_dns_event(what, n, name.host);
 }
 
-// The name server is restarting, or the network is not up yet.
+// Schedules another query: the name server may be restarting, or the network may not be up yet. Returns false if none
+// follows.
 bool Resolver::Impl::ask_again(Name& name) {
   const Instant now = loop.now();
   if (name.waiting.empty() || name.stale_usable(now) || name.reasks == kReasks) return false;
@@ -187,7 +188,7 @@ void Resolver::Impl::on_pause_over(Name& name) {
   channel.look_up(name.host, name);
 }
 
-// Questions are answered from the loop's deferred work, never from inside ask() or c-ares.
+// Questions get their result from the loop's deferred work, never from inside ask() or c-ares.
 void Resolver::Impl::make_due(Name& name) {
   if (!static_cast<ListHook<DueTag>&>(name).linked()) due.push_back(name);
   loop.defer(*this);

@@ -48,7 +48,8 @@ class Resolver {
   void ask(std::string_view host, Question& question) LOOP_ONLY;
   // Applies from the next response on.
   void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for, Duration negative_ttl) LOOP_ONLY;
-  // No address of `host` was reachable: its cached result counts as stale and the next question starts a lookup.
+  // Must be called if no address of `host` was reachable: its cached result counts as stale and the next question
+  // starts a lookup.
   void distrust(std::string_view host) LOOP_ONLY;
 
  private:

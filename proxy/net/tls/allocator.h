@@ -4,7 +4,7 @@
 
 namespace carpool::proxy::tls {
 
-// Called before OpenSSL is used.
+// Must be called before OpenSSL is used.
 void use_c_allocator_in_openssl();
 
 }  // namespace carpool::proxy::tls

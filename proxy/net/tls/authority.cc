@@ -35,7 +35,7 @@ Authority::WallTime time_of(const ASN1_TIME* time) {
   return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
-// Returns why this certificate must not sign leaves; nullptr if it may.
+// Returns the reason why this certificate must not sign leaves; nullptr if it may.
 const char* unfit(X509* certificate) {
   if (X509_check_ca(certificate) != 1) return "not the certificate of an authority (basicConstraints CA:TRUE)";
   if ((X509_get_key_usage(certificate) & X509v3_KU_KEY_CERT_SIGN) == 0) return "its keyUsage lacks keyCertSign";
@@ -61,7 +61,7 @@ Status read_chain(Authority::Impl& made, const std::string& path) {
   return Done{};
 }
 
-// The life of a leaf from now on.
+// Returns the lifetime of a leaf that is created now.
 std::chrono::seconds life(Authority::WallTime authoritys_end) {
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(authoritys_end - std::chrono::system_clock::now());
   return std::min<std::chrono::seconds>(Authority::kLeafLife, left);

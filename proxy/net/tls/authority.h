@@ -18,12 +18,12 @@ class ServerContext;
 class Authority final {
  public:
   using WallTime = std::chrono::system_clock::time_point;
-  // How long a minted certificate is valid, unless the authority expires earlier.
+  // The validity of a minted certificate, unless the authority expires earlier.
   static constexpr std::chrono::hours kLeafLife{24};
 
-  // Reads `ca.pem` (the authority's certificate, then those that lead to its root, if it is none) and `ca.key` of this
-  // folder. Faults contain the file and the reason: a file that is unreadable, a key that others may read or that is
-  // not the certificate's, a certificate that has expired, is no authority's or has no name constraints. Blocking.
+  // Reads `ca.pem` (the authority's certificate, then those that lead to its root, if it is none) and `ca.key` in
+  // `dir`. Faults contain the file and the reason: a file that is unreadable, a key that others may read or that is not
+  // the certificate's, a certificate that has expired, is no authority's or has no name constraints. Blocking.
   static Result<std::unique_ptr<Authority>> load(const std::string& dir);
   ~Authority();
 
@@ -34,9 +34,9 @@ class Authority final {
   Result<std::unique_ptr<ServerContext>> mint(const std::string& host, const std::vector<std::string>& alpn) const;
 
   WallTime expires() const;
-  // Hash of `ca.pem`; equal for equal files, only valid within this process. Never 0.
+  // Returns the hash of `ca.pem`; equal for equal files, only valid within this process. Never 0.
   std::uint64_t fingerprint() const;
-  // `ca.pem` as it was read: what applications have to trust.
+  // Returns `ca.pem` as it was read: the certificate that applications must trust.
   const std::string& certificate_pem() const;
 
   struct Impl;

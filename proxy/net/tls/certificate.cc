@@ -22,7 +22,7 @@ std::string contents(BIO* memory) {
 }
 
 // A kind of name that no constraint mentions is not constrained at all (RFC 5280 §4.2.1.10), so each kind without a
-// host is excluded: addresses as a whole, DNS names but for a domain that does not exist (RFC 6761 §6.4).
+// host is excluded: addresses as a whole, DNS names except for a domain that does not exist (RFC 6761 §6.4).
 std::string constraints(const std::vector<std::string>& hosts) {
   std::string out = "critical";
   bool names = false, v4 = false, v6 = false;
@@ -43,7 +43,7 @@ std::string constraints(const std::vector<std::string>& hosts) {
   return out;
 }
 
-// Two authorities never have the same name: a verifier that knows both must not try the wrong key.
+// The names of two authorities differ: a verifier that has both must not try the wrong key.
 std::string name_of_authority() {
   std::array<unsigned char, 4> random{};
   std::string name(kAuthorityName);
@@ -83,8 +83,8 @@ Certified make_authority(const std::vector<std::string>& hosts, std::chrono::sec
       .sign(nullptr);
 }
 
-// The host is no part of the subject: a common name has 64 characters at most, and verifiers take one that looks like a
-// name for a name.
+// The host is no part of the subject: a common name has 64 characters at most, and verifiers treat one that looks like
+// a host name as such.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key) {
   return CertificateDraft()
       .valid(kSkew, until)

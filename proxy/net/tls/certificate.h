@@ -12,15 +12,15 @@
 
 namespace carpool::proxy::tls {
 
-// How the common name of an authority begins.
+// The beginning of an authority's common name.
 inline constexpr std::string_view kAuthorityName = "carpool intercept CA ";
 
 // All return empty handles if OpenSSL fails; the reason is in its error queue.
 Certified make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
                            std::chrono::seconds until);
-// It signs leaves for `hosts` and names below them, and for no other name or address.
+// Creates an authority that signs leaves for `hosts` and names below them, and for no other name or address.
 Certified make_authority(const std::vector<std::string>& hosts, std::chrono::seconds until);
-// For exactly `host`, a name or an address.
+// Creates a leaf for exactly `host`, a name or an address.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key);
 
 std::string pem_of(X509* certificate);

@@ -19,7 +19,7 @@ struct Certified {
 class CertificateDraft final {
  public:
   CertificateDraft();
-  // Seconds from now.
+  // Sets the validity, in seconds from now.
   CertificateDraft& valid(std::chrono::seconds from, std::chrono::seconds until);
   CertificateDraft& subject(const std::string& common_name);
   // `issuer`: nullptr if the certificate signs itself. Extensions that name the issuer's key come after it.
@@ -38,7 +38,7 @@ class CertificateDraft final {
   bool good_ = false;
 };
 
-// "DNS:a.example,IP:10.0.0.1"
+// Returns "DNS:a.example,IP:10.0.0.1", for example.
 std::string alternative_names(const std::vector<std::string>& names);
 
 }  // namespace carpool::proxy::tls

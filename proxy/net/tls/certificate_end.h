@@ -1,4 +1,4 @@
-// When a certificate in a file ends.
+// certificate_end(): the end of the validity of a certificate in a file.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,8 @@
 
 namespace carpool::proxy::tls {
 
-// The end of the first certificate of a PEM file, which is the leaf of a chain. Blocking. The Fault names the file.
+// Returns the end of the first certificate of a PEM file, which is the leaf of a chain. Blocking. The Fault names the
+// file.
 Result<std::chrono::system_clock::time_point> certificate_end(const std::string& path);
 
 }  // namespace carpool::proxy::tls

@@ -26,7 +26,7 @@ struct ClientSettings {
   friend bool operator==(const ClientSettings&, const ClientSettings&) = default;
 };
 
-// The key of a peer in the session cache.
+// Returns the key of a peer in the session cache.
 inline std::string peer_name(const std::string& host, std::uint16_t port) {
   return host + ":" + std::to_string(port);
 }
@@ -39,15 +39,15 @@ class ClientContext {
   static Result<std::unique_ptr<ClientContext>> renew(const ClientContext& before);
   ~ClientContext();
   const ClientSettings& settings() const;
-  // Hash of the settings and of the loaded bytes: authorities (including the system's), certificate and key. Equal in
-  // two processes if each would verify what the other verified. Never 0.
+  // Returns a hash of the settings and of the loaded bytes: authorities (including the system's), certificate and key.
+  // Equal in two processes if each would verify what the other verified. Never 0.
   std::uint64_t fingerprint() const;
   // Exports serialised sessions of this peer for a successor process; single-use sessions leave the store. They are
   // secrets.
   std::vector<std::string> hand_out(const std::string& peer, std::size_t most);
   // Imports a session that a process with the same fingerprint exported. Returns false if it is invalid.
   bool remember(const std::string& peer, const std::string& session);
-  // Number of resumable sessions over all origins.
+  // Returns the number of resumable sessions over all origins.
   std::size_t sessions() const;
 
   struct Impl;

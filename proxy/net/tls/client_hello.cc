@@ -99,7 +99,7 @@ bool read_body(std::string_view body, ClientHello& hello) {
   return true;
 }
 
-// Takes the header of a record. Returns the length of its content, or nothing if it is no record of a handshake.
+// Reads the header of a record. Returns the length of its content, or nothing if it is no handshake record.
 std::optional<std::size_t> take_header(Fields& bytes) {
   const std::size_t type = bytes.number(1), major = bytes.number(1);
   bytes.number(1);
@@ -117,7 +117,7 @@ HelloState read_message(std::string_view bytes, ClientHello& hello) {
   return read_body(body, hello) ? HelloState::complete : HelloState::not_tls;
 }
 
-// Returns true if these bytes may begin a record of a handshake that has not arrived whole.
+// Returns true if these bytes may begin a handshake record that has not arrived completely.
 bool may_begin_record(std::string_view bytes) {
   if (bytes.empty()) return true;
   const bool handshake = static_cast<unsigned char>(bytes[0]) == kHandshakeRecord;

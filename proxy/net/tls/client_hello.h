@@ -12,7 +12,7 @@ struct ClientHello {
   bool offers_protocols = false;  // it has ALPN
   bool offers_h1 = false, offers_h2 = false;
   bool offers_tls13 = false;
-  // A digest of its cipher suites without those of RFC 8701, which are random. Libraries differ in it.
+  // A digest of its cipher suites without those of RFC 8701, which are random. It differs between libraries.
   std::uint64_t suites = 0;
 };
 
@@ -22,7 +22,8 @@ enum class HelloState : std::uint8_t {
   complete,
 };
 
-// `bytes`: what the client has sent so far. Reads nothing beyond them, and keeps nothing. Throws std::bad_alloc.
+// `bytes`: the bytes that the client has sent so far. Reads nothing beyond them, and keeps nothing. Throws
+// std::bad_alloc.
 HelloState read_hello(std::span<const char> bytes, ClientHello& hello);
 
 }  // namespace carpool::proxy::tls

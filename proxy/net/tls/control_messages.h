@@ -7,8 +7,8 @@
 namespace carpool::proxy::tls {
 
 // For OpenSSL's info callback, which is called at each step of its state machine, and for alerts. Returns true if the
-// step is a message of TLS 1.3 after the handshake (KeyUpdate, NewSessionTicket) that was read, or the warning with
-// which a renegotiation of TLS 1.2 is answered.
+// step is a message of TLS 1.3 after the handshake (KeyUpdate, NewSessionTicket) that was read, or the warning that
+// replies to a renegotiation of TLS 1.2.
 bool is_control_message(const SSL* ssl, int where);
 
 }  // namespace carpool::proxy::tls

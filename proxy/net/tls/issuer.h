@@ -19,8 +19,8 @@ struct Issuer {
   KeyPtr key;
 };
 
-// A leaf that clients accept for `host`: it is verified as they would do it. The Fault names the host and OpenSSL's
-// reason.
+// Returns a leaf that clients accept for `host`: it is verified as they would do it. The Fault contains the host and
+// OpenSSL's reason.
 Result<Certified> issue(const Issuer& issuer, const std::string& host, std::chrono::seconds until);
 
 }  // namespace carpool::proxy::tls

@@ -6,7 +6,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-// Java takes a certificate for a trusted one by this attribute (trustedKeyUsage) of Oracle's.
+// Java treats a certificate with this attribute of Oracle's (trustedKeyUsage) as trusted.
 constexpr const char* kTrusted = "2.16.840.1.113894.746875.1.1";
 constexpr const char* kPassword = "changeit";
 constexpr int kNotEncrypted = -1;
@@ -22,7 +22,7 @@ using BagsPtr = std::unique_ptr<STACK_OF(PKCS12_SAFEBAG), FreeBags>;
 using SafesPtr = std::unique_ptr<STACK_OF(PKCS7), FreeSafes>;
 using Pkcs12Ptr = std::unique_ptr<PKCS12, FreeWith<PKCS12_free>>;
 
-// Entries of one name replace each other.
+// Entries with equal names replace each other.
 bool add(STACK_OF(PKCS12_SAFEBAG) * bags, X509* certificate, std::size_t number) {
   const std::string name = "carpool-" + std::to_string(number);
   PKCS12_SAFEBAG* const bag = PKCS12_add_cert(&bags, certificate);
@@ -31,7 +31,7 @@ bool add(STACK_OF(PKCS12_SAFEBAG) * bags, X509* certificate, std::size_t number)
          PKCS12_add1_attr_by_txt(bag, kTrusted, V_ASN1_OBJECT, any, -1) == 1;  // -1: `any` is an ASN1_OBJECT
 }
 
-// SHA-1 in the integrity check, whose password is public: every version of Java reads it.
+// The integrity check uses SHA-1, which every version of Java reads; its password is public.
 Pkcs12Ptr store_of(STACK_OF(PKCS12_SAFEBAG) * bags) {
   STACK_OF(PKCS7)* list = nullptr;
   const bool added = PKCS12_add_safe(&list, bags, kNotEncrypted, 0, nullptr) == 1;

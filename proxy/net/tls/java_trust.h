@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::tls {
 
-// Not encrypted, because certificates are public; Java refuses a store without a password, which is "changeit".
+// Not encrypted, because certificates are public. Java rejects a store without a password, which is "changeit".
 Result<std::string> java_trust_store(const std::vector<CertPtr>& certificates);
 
 }  // namespace carpool::proxy::tls

@@ -34,10 +34,10 @@ BioPtr reader(const std::string& text) {
 
 struct Added {
   int certificates = 0, lists = 0;
-  bool whole = true;  // each of both was added
+  bool whole = true;  // every certificate and every list was added
 };
 
-// Adds all certificates and revocation lists of `text`. Without any: see OpenSSL's error queue.
+// Adds all certificates and revocation lists of `text`. If there are none, OpenSSL's error queue has the reason.
 Added add_authorities(X509_STORE* store, const std::string& text) {
   const BioPtr in = reader(text);
   const InfosPtr infos(in ? PEM_X509_INFO_read_bio(in.get(), nullptr, no_passphrase, nullptr) : nullptr);

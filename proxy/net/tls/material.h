@@ -27,7 +27,7 @@ struct Material {
 
 // Blocking. Faults contain the setting, the file and the reason.
 Result<Material> read_material(const ClientSettings& settings);
-// Equal for equal settings and bytes in every process; never 0. Truncated SHA-256.
+// Returns a hash that is equal for equal settings and bytes in every process; never 0. Truncated SHA-256.
 std::uint64_t fingerprint_of(const ClientSettings& settings, const Material& material);
 Status use_material(SSL_CTX* context, const ClientSettings& settings, const Material& material);
 

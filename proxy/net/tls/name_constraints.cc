@@ -18,7 +18,7 @@ std::string_view bytes_of(const ASN1_STRING* text) {
           static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
-// One list of subtrees, the permitted or the excluded ones: its bounds for each kind of name.
+// The bounds of one list of subtrees, the permitted or the excluded ones, for each kind of name.
 struct Subtrees {
   bool names = false, addresses = false;  // it has one of this kind
   bool all_names = false, all_v4 = false, all_v6 = false;

@@ -20,13 +20,13 @@ class RecordBuffers {
   static bool fits(std::size_t size) { return size >= kLeast && size <= kBlock; }
   // Returns nullptr if none is kept.
   void* take() { return count_ == 0 ? nullptr : blocks_[--count_]; }
-  // Returns false if `block`, of malloc(), is of another size, or enough are kept: it stays the caller's.
+  // Returns false if `block`, from malloc(), is of another size, or enough are kept: the caller still owns it.
   bool keep(void* block) {
     if (count_ == room_ || !is_buffer(::malloc_usable_size(block))) return false;
     blocks_[count_++] = block;
     return true;
   }
-  // Frees those that are kept, and keeps none from now on.
+  // Frees the kept buffers, and keeps none from now on.
   void close() {
     room_ = 0;
     while (count_ != 0) std::free(take());

@@ -13,7 +13,7 @@ bool obeys_lists(X509_STORE_CTX* context) {
   return (X509_VERIFY_PARAM_get_flags(X509_STORE_CTX_get0_param(context)) & X509_V_FLAG_CRL_CHECK) != 0;
 }
 
-// Without memory there may be one.
+// Returns true if memory is exhausted, because there may be one.
 bool has_list(X509_STORE_CTX* context, const X509_NAME* issuer) {
   const ObjectPtr found(X509_OBJECT_new());
   return !found || X509_STORE_CTX_get_by_subject(context, X509_LU_CRL, issuer, found.get()) != 0;

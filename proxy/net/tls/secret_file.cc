@@ -23,7 +23,7 @@ Fault bad_key_file(const std::string& path, std::string_view why) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + std::string(why)};
 }
 
-// On the stack and of a fixed size: a growing buffer would leave copies of the key in freed memory.
+// The buffer is on the stack and of a fixed size: a growing one would leave copies of the key in freed memory.
 struct Secret {
   Secret() = default;
   Secret(const Secret&) = delete;

@@ -8,7 +8,7 @@
 
 namespace carpool::proxy::tls {
 
-// Refuses a file that all users may read, or that users other than its owner may write. The group may read it:
+// Rejects a file that all users may read, or that users other than its owner may write. The group may read it:
 // Kubernetes gives a mounted secret to the group of the pod. Wipes the bytes that it read. Blocking.
 Result<KeyPtr> read_secret_key(const std::string& path);
 

@@ -55,7 +55,7 @@ bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {
   return true;
 }
 
-// The settings that name files, as those of a client that shows `cert_file` and trusts `client_ca_file`.
+// Returns the settings that name files, as those of a client that presents `cert_file` and trusts `client_ca_file`.
 ClientSettings files_of(const ServerSettings& settings) {
   ClientSettings files;
   files.cert_file = settings.cert_file;
@@ -70,7 +70,7 @@ Fault from_files(Fault fault) {
   return fault;
 }
 
-// Clients that have several certificates select one by these names.
+// Adds the names of the authorities, by which clients with several certificates select one.
 void name_authorities(SSL_CTX* context) {
   STACK_OF(X509_OBJECT)* all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
   for (int i = 0; i < sk_X509_OBJECT_num(all); ++i) {
@@ -103,7 +103,7 @@ Status use_self_signed(ServerContext::Impl& impl, const ServerSettings& settings
   return Done{};
 }
 
-// Clients know the last certificate of the chain: a root is not sent.
+// Adds the issuer's chain without a root, which clients have.
 bool use_chain_of(SSL_CTX* context, const Issuer& issuer) {
   for (const CertPtr& next : issuer.chain) {
     if (X509_self_signed(next.get(), 0) == 1) continue;
@@ -148,8 +148,9 @@ std::chrono::system_clock::time_point ServerContext::expires() const {
 
 namespace {
 
-// AES-128 with SHA-256 first: at a handshake's many small hashes SHA-384 costs a tenth of it. A client that prefers
-// ChaCha20, because its processor has no AES, gets it. One ticket: it resumes every connection of an application.
+// Prefers AES-128 with SHA-256: SHA-384 would cost a tenth of a handshake, which hashes many small inputs. A client
+// that prefers ChaCha20, because its processor has no AES, gets it. One ticket resumes every connection of an
+// application.
 bool prefer_cheap_handshakes(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384";

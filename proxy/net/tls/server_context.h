@@ -36,20 +36,20 @@ class ServerContext {
   static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings, Instant (*now)() = Clock::now);
   // As make(); returns nullptr if settings and contents of the files are those of `before`. Blocking.
   static Result<std::unique_ptr<ServerContext>> renew(const ServerContext* before, const ServerSettings& settings);
-  // With a certificate for the only name of `settings` that this issuer signs: see Authority::mint().
+  // Uses a certificate for the only name of `settings` that this issuer signs: see Authority::mint().
   static Result<std::unique_ptr<ServerContext>> issued(const ServerSettings& settings, const Issuer& issuer);
   ~ServerContext();
   // `socket` is accepted; the caller must call TlsTransport::handshake() on the result. If it throws std::bad_alloc,
   // the caller still owns the socket.
   std::unique_ptr<TlsTransport> accept(Fd&& socket);
-  // The self-signed certificate, which clients use as ca_file. Empty for one from files or from an issuer.
+  // Returns the self-signed certificate, which clients use as ca_file. Empty for one from files or from an issuer.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;
-  // Whether the certificate is for this host, by its subjectAltName. Any thread.
+  // Returns true if the certificate is for this host, by its subjectAltName. Any thread.
   bool names(const std::string& host) const;
-  // The end of a certificate from an issuer.
+  // Returns the end of a certificate from an issuer.
   std::chrono::system_clock::time_point expires() const;
-  // Hash of the contents of the files; 0 for a self-signed certificate.
+  // Returns the hash of the contents of the files; 0 for a self-signed certificate.
   std::uint64_t fingerprint() const;
 
   struct Impl;

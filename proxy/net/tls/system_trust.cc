@@ -31,7 +31,7 @@ bool names_certificate(std::string_view name) {
          number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Sorted, so that the same directory gives the same bytes.
+// Returns the paths sorted, so that the same directory gives the same bytes.
 std::vector<std::string> certificates_in(const std::string& directory) {
   std::vector<std::string> paths;
   std::error_code error;

@@ -8,7 +8,7 @@
 
 namespace carpool::proxy::tls {
 
-// PEM, the bundle first. Missing or unreadable files are skipped; blocking.
+// Returns PEM texts, the bundle first. Missing or unreadable files are skipped; blocking.
 std::vector<std::string> read_system_trust();
 
 }  // namespace carpool::proxy::tls

@@ -21,8 +21,8 @@ int mark_ticket(SSL* ssl, void*) {
   if (session == nullptr || SSL_SESSION_get0_peer(session) == nullptr) return 1;
   const auto& client = *static_cast<const TlsTransport*>(SSL_get_app_data(ssl));
   if (SSL_session_reused(ssl) == 0) static_cast<void>(write_trust_end(session, client.trusted_until()));
-  // The session's life is a hint for the client, which then does not offer what is refused. OpenSSL cannot encode a
-  // life of zero: reading it back gives three seconds, and the handshake fails.
+  // The session's lifetime tells the client when not to offer it any more. OpenSSL cannot encode a lifetime of zero:
+  // reading it back gives three seconds, and the handshake fails.
   if (!end_session_by(session, trust_end_of(session).value_or(0))) SSL_SESSION_set_timeout(session, 1);
   return 1;
 }

@@ -11,9 +11,9 @@
 namespace carpool::proxy::tls {
 namespace {
 
-constexpr int kFailed = -1, kUnknown = 0, kDone = 1, kRenew = 2;  // what OpenSSL's callback returns
+constexpr int kFailed = -1, kUnknown = 0, kDone = 1, kRenew = 2;  // results of OpenSSL's callback
 
-// One for all contexts: its pointer is set once.
+// One index for all contexts: its pointer is set once.
 int keys_index() {
   static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;

@@ -31,16 +31,16 @@ class TicketKeys {
   };
   struct Found {
     Key key;
-    bool renew = false;  // a newer key exists: the client is to get another ticket
+    bool renew = false;  // a newer key exists: the client gets another ticket
   };
 
   explicit TicketKeys(Now now) : now_(now) {}
-  // `context` uses these keys from now on, and must not outlive them. Returns false if OpenSSL refuses.
+  // Makes `context` use these keys; it must not outlive them. Returns false if OpenSSL refuses.
   bool install(SSL_CTX* context);
 
-  // The key of new tickets; makes one if there is none or its time is over. Nothing: without random bytes.
+  // Returns the key of new tickets; creates one if there is none or its time is over. Nothing: no random bytes.
   std::optional<Key> current();
-  // The key of this name, unless all its tickets have expired.
+  // Returns the key of this name, unless all its tickets have expired.
   std::optional<Found> find(const unsigned char* name);
 
  private:

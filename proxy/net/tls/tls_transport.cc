@@ -158,7 +158,7 @@ IoResult TlsTransport::read(std::span<char> into) {
   return {Io::ok, total, 0, {}};
 }
 
-// Returns true if neither the socket nor SSL has anything more: the call that would say so is not made.
+// Returns true if neither the socket nor SSL has anything more, so that no further call has to find that out.
 bool TlsTransport::drained() const {
   return !fresh_in_ && !readable_ && SSL_has_pending(ssl_.get()) == 0;
 }
@@ -215,7 +215,7 @@ bool TlsTransport::peek_is_silent() {
   return !partial_;
 }
 
-// A close_notify, or a bare FIN between records: nothing can have been truncated.
+// Returns true after a close_notify, or a bare FIN between records: nothing can have been truncated.
 bool TlsTransport::ended_in_order() {
   if (!established_) return false;
   if ((SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return true;

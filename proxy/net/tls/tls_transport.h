@@ -25,7 +25,7 @@ class ClientContext;
 class SessionStore;
 struct StreamBio;
 
-// The result of a handshake's step for which no thread is free. Throws nothing.
+// Returns the result of a handshake step for which no thread is free. Throws nothing.
 Fault rejected_handshake();
 
 class TlsTransport final : public net::Transport {
@@ -60,20 +60,20 @@ class TlsTransport final : public net::Transport {
   bool lacks_finished_only() const;
   // Returns true if the peer's certificate is the first one in `pem`.
   bool peer_shows(const std::string& pem) const;
-  // The alert by which the peer refused our certificate in the handshake (RFC 8446 §6.2); 0: none.
+  // Returns the alert by which the peer refused our certificate in the handshake (RFC 8446 §6.2); 0: none.
   std::uint8_t refusal_alert() const { return refusal_alert_; }
   // Returns true if the handshake failed because the peer closed the connection.
   bool peer_left() const { return peer_left_; }
 
   // Called by OpenSSL's callbacks.
   void refuse_certificate(std::string why);
-  // A certificate of the peer's chain was accepted until then, in seconds since 1970; the first end counts.
+  // Notes that a certificate of the peer's chain is valid until `end`, in seconds since 1970; the first end counts.
   void trust_until(std::int64_t end) { trusted_until_ = std::min(trusted_until_, end); }
   std::int64_t trusted_until() const { return trusted_until_; }
   const std::string& wanted_name() const;
   void keep(ssl_session_st* session);
-  // A message or a warning that carries no data, after the handshake. A peer that sends many without data in between
-  // only costs CPU time; its connection fails. OpenSSL itself bounds empty records of data.
+  // Counts a message or a warning without data after the handshake. A peer that sends many without data in between only
+  // costs CPU time, so its connection fails. OpenSSL itself bounds empty records of data.
   void count_control();
   void note_finished_sent() { finished_sent_ = true; }
 

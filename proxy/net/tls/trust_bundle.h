@@ -1,4 +1,4 @@
-// Writes what applications trust: the system's authorities and the one of a folder.
+// Writes the authorities that applications trust: the system's and that of a folder.
 #pragma once
 
 #include <cstddef>

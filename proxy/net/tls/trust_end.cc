@@ -15,14 +15,14 @@ struct FreeLists {
 };
 using ListsPtr = std::unique_ptr<STACK_OF(X509_CRL), FreeLists>;
 
-// A time that cannot be read has passed.
+// A time that cannot be read counts as passed.
 TrustEnd seconds_of(const ASN1_TIME* time) {
   std::tm parts{};
   return ASN1_TIME_to_tm(time, &parts) == 1 ? static_cast<TrustEnd>(timegm(&parts)) : 0;
 }
 
-// The first end among the lists in force of this issuer. OpenSSL selects one of them; an end that is too early costs a
-// full handshake only. If none is in force, the one that OpenSSL selected has ended a moment ago.
+// Returns the first end among the lists in force of this issuer. OpenSSL selects one of them; an end that is too early
+// costs a full handshake only. If none is in force, the one that OpenSSL selected has just expired.
 TrustEnd end_of_lists(X509_STORE_CTX* context, const X509_NAME* issuer) {
   if (!obeys_lists(context) || !has_list(context, issuer)) return kNoTrustEnd;
   const ListsPtr lists(X509_STORE_CTX_get1_crls(context, issuer));
@@ -46,7 +46,7 @@ TrustEnd end_of_current(X509_STORE_CTX* context) {
                   end_of_lists(context, X509_get_issuer_name(certificate)));
 }
 
-// The bytes are read by processes on this machine only.
+// Only processes on this machine read the bytes.
 bool write_trust_end(SSL_SESSION* session, TrustEnd end) {
   return SSL_SESSION_set1_ticket_appdata(session, &end, sizeof end) == 1;
 }

@@ -1,7 +1,7 @@
-// TrustEnd: the second in which the verification of a peer ends, because the first of the certificates of its chain,
-// or of the revocation lists that judged them, expires. A resumed session is not verified
-// again, so the end is stored in the session, which carries it through tickets, resumptions and a hand-over; no
-// resumption extends it. Included by this directory's .cc files only.
+// TrustEnd: the second in which the verification of a peer ends, because the first of the certificates of its chain, or
+// of the revocation lists that apply to them, expires. A resumed session is not verified again, so the end is stored in
+// the session, which carries it through tickets, resumptions and a hand-over; no resumption extends it. Included by
+// this directory's .cc files only.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace carpool::proxy::tls {
 using TrustEnd = std::int64_t;
 inline constexpr TrustEnd kNoTrustEnd = std::numeric_limits<TrustEnd>::max();
 
-// The end of the certificate that `context` has just accepted, or of a list of its issuer if that ends first.
+// Returns the end of the certificate that `context` has just accepted, or of a list of its issuer if that ends first.
 TrustEnd end_of_current(X509_STORE_CTX* context);
 // Returns false if memory is exhausted.
 bool write_trust_end(SSL_SESSION* session, TrustEnd end);

@@ -1,12 +1,12 @@
-// Judges the certificates of peers, in either role. Included by this directory's .cc files only.
+// Verifies the certificates of peers, in either role. Included by this directory's .cc files only.
 #pragma once
 
 #include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
 
-// OpenSSL's callback for each certificate of a chain, from the root down. Changes a verdict only by
-// pass_without_list(); records in the transport until when the chain is trusted, or the reason of the first rejection.
+// OpenSSL's callback for each certificate of a chain, from the root down. Changes a result only by pass_without_list();
+// records in the transport how long the chain is trusted, or the reason of the first rejection.
 int judge_certificate(int verdict, X509_STORE_CTX* context);
 
 }  // namespace carpool::proxy::tls
