@@ -81,8 +81,8 @@ bool ServerAdminControl::quit() {
 // ---- warm-up ----
 
 namespace {
-// The command is posted to the first worker, which numbers it; poll_pending() reads the number here to learn when the
-// warm-up ended.
+// PendingWarmUp: the command is posted to the first worker, which assigns its number. poll_pending() uses the number
+// here to determine whether the warm-up has ended.
 class PendingWarmUp final : public admin::PendingResponse {
  public:
   PendingWarmUp(const ServerAdminControl::Parts& parts, OriginRuntime& origin, std::uint32_t size)
@@ -132,7 +132,7 @@ void tell(pool::Destination& destination, const admin::PoolCommand& command, Ins
   }
 }
 
-// Runs on the first worker's loop, because every call of the pool comes from a loop.
+// GivenCommand: runs on the first worker's loop, because every call of the pool must come from a loop.
 class GivenCommand final : public admin::PendingResponse {
  public:
   GivenCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command)

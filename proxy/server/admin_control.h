@@ -1,5 +1,5 @@
 // ServerAdminControl: the changes that the admin endpoint may make to the server. Lives on the admin thread; commands
-// for loops are posted.
+// to loops are posted.
 #pragma once
 
 #include "exec/loop.h"

@@ -1,4 +1,4 @@
-// ServerAdminView: the state of the server that the admin endpoint may read. All of it may be read from any thread.
+// ServerAdminView: the state of the server that the admin endpoint may read. Any thread.
 #pragma once
 
 #include "proxy/server/admin/view.h"
@@ -70,7 +70,7 @@ class ServerAdminView final : public admin::AdminView {
 
  private:
   std::vector<admin::PoolInfo> snapshots()
-      const;  // pools() without the loops' own counters, which need all their shards
+      const;  // pools() without the loops' own counters, which would require all their shards
   const Parts parts_;
 };
 

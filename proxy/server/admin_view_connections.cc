@@ -31,7 +31,7 @@ class Collector final : public pool::ConnectionVisitor {
   std::vector<admin::ConnectionInfo> all;
 
  private:
-  // Reads only what never changes in a connection: another loop may be using it.
+  // Reads only data that never changes in a connection, because another loop may be using it.
   static void describe(const Connection& connection, admin::ConnectionInfo& info) {
     info.id = connection.id();
     info.local = connection.local();
@@ -42,7 +42,7 @@ class Collector final : public pool::ConnectionVisitor {
   }
 };
 
-// Returns the borrowers of `origin` by connection id. Only the loops know them.
+// Returns the borrowers of `origin` by connection id. Asks the loops, because only they have this data.
 std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std::string& origin) {
   constexpr Duration kTimeout = std::chrono::milliseconds(250);
   using Held = std::vector<BorrowerInfo>;

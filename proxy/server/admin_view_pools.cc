@@ -29,7 +29,7 @@ std::vector<metrics::Labelled> intercepts_of(const metrics::Registry& registry, 
   return found;
 }
 
-// Per-origin counters of the loops, outside the pool.
+// Counts: the loops' counters of one origin, outside the pool.
 struct Counts {
   admin::PoolInfo::Saved saved;
   admin::PoolInfo::Limited limited;

@@ -5,7 +5,7 @@
 namespace carpool::proxy {
 
 namespace {
-// A visitor of the registry's shards.
+// Returns a visitor of the registry's shards that adds to `traffic`.
 auto adding_to(admin::TrafficInfo& traffic) {
   return [&traffic](const std::string&, const metrics::OriginShard& shard) {
     shard.requests.for_each([&](metrics::MethodId, std::uint16_t code, std::uint64_t count) {
@@ -22,12 +22,12 @@ auto adding_to(admin::TrafficInfo& traffic) {
 admin::TrafficInfo ServerAdminView::traffic(const std::string& origin) const {
   admin::TrafficInfo traffic;
   const metrics::OriginSlot slot = parts_.metrics.slot_of(origin);
-  if (slot == metrics::kOtherOrigin) return traffic;  // shared by those beyond [metrics] max_origins
+  if (slot == metrics::kOtherOrigin) return traffic;  // shared by the origins beyond [metrics] max_origins
   parts_.metrics.visit_origin(slot, adding_to(traffic));
   return traffic;
 }
 
-// Without the slot before it, kNoOrigin: those requests were refused before their origin was known.
+// Skips the slot kNoOrigin, whose requests were refused before their origin was known.
 admin::TrafficInfo ServerAdminView::total_traffic() const {
   admin::TrafficInfo traffic;
   metrics::OriginSlot slot = metrics::kOtherOrigin;

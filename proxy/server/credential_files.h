@@ -1,5 +1,5 @@
 // CredentialFiles: follows the files that hold credentials of origins. Checks them every second, because a mounted
-// secret changes by a link that another directory's watch would not show.
+// secret changes by a symbolic link, which a watch on another directory would not report.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class CredentialFiles final : private exec::PeriodicTask::Work {
   void stop() LOOP_ONLY {
     if (round_ != nullptr) round_->stop();
   }
-  void end() { round_.reset(); }  // no round runs any more
+  void end() { round_.reset(); }  // call when no round can run any more
 
  private:
   const char* name() const override { return "files of credentials"; }

@@ -1,4 +1,4 @@
-// The admin endpoint's view of an [[origin]] that no request has used: it has no pool yet.
+// The admin endpoint's view of an [[origin]] that no request has used, and that therefore has no pool yet.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy {
 
-// Each returns nothing if no [[origin]] has this label.
+// Each function returns nothing if no [[origin]] has this label.
 std::optional<admin::PoolInfo> declared_pool(const config::Config& config, const std::string& label);
 std::optional<admin::PoolAnalysis> declared_study(const config::Config& config, const std::string& label);
 

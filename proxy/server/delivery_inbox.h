@@ -21,7 +21,7 @@ class DeliveryInbox final : private exec::Mail {
 
   void deliver(pool::Delivery& delivery);  // any thread
   void wake_at(pool::Destination& destination, Instant when) LOOP_ONLY;
-  // `leaving`: destinations about to be destroyed.
+  // Must be called before the destinations `leaving` are destroyed.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:

@@ -1,6 +1,6 @@
-// Drain: stops the process in steps: not ready at once; listening continues for drain_delay; then no new clients,
-// responses carry Connection: close and idle clients close; running requests may finish within shutdown_grace; then a
-// last export may be sent; a second request to stop ends everything now.
+// Drain: stops the process in steps. The process becomes unready at once and listens for drain_delay. Then it accepts
+// no more clients, responses carry Connection: close, idle clients are closed, and running requests may finish within
+// shutdown_grace. Finally a last export may be sent. A second request to stop ends everything at once.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace carpool::proxy {
 
 class Drain final {
  public:
-  // The server, as Drain calls it.
+  // Host: the interface of Drain to the server.
   class Host {
    public:
     virtual Duration drain_delay() const = 0;
@@ -25,7 +25,8 @@ class Drain final {
     virtual void drain_clients() LOOP_ONLY = 0;         // on all loops
     virtual void start_graceful_close() LOOP_ONLY = 0;  // of the clients of all loops
     virtual bool clients_gone() const LOOP_ONLY = 0;    // returns true if no loop has a client
-    // Every client has left. Returns true if something is sent before the end; Drain::on_last_export() follows.
+    // Called when every client has left. Returns true if something is sent before the end; Drain::on_last_export() must
+    // follow.
     virtual bool begin_last_export() LOOP_ONLY { return false; }
     virtual void stop_loops() LOOP_ONLY = 0;
 
@@ -41,11 +42,11 @@ class Drain final {
 
   // Must be called on `loop`, the first worker's.
   void begin() LOOP_ONLY;  // TERM, INT, POST /quit; the second call ends everything now
-  // A successor listens on the same sockets: stops listening and starts a graceful close of the clients; idle clients
+  // A successor listens on the same sockets: stops listening and starts a graceful close of the clients. Idle clients
   // are closed only after half of the grace period.
   void hand_over() LOOP_ONLY;
   void on_worker_empty() { worker_empty_.post(); }  // any loop
-  void on_last_export() LOOP_ONLY;                  // it has ended, whatever its result
+  void on_last_export() LOOP_ONLY;                  // the last export has ended, with any result
 
   static constexpr Duration kLastExport = std::chrono::seconds(2);
 

@@ -10,7 +10,7 @@ namespace carpool::proxy {
 namespace {
 constexpr unsigned kConnectionHelpers =
     64;                                  // queued helpers of connections (execute_produce); further ones are rejected
-constexpr unsigned kReserveLooks = 200;  // about a microsecond: a busy loop's next task often arrives that soon
+constexpr unsigned kReserveLooks = 200;  // about a microsecond, within which a busy loop's next task often arrives
 
 exec::ThreadPoolOptions pool_options(const config::Threads& settings, exec::FailureSink& failures) {
   exec::ThreadPoolOptions options;
@@ -36,7 +36,7 @@ exec::TaskExecutorOptions background_options(const config::Threads& settings, un
                                              exec::FailureSink& failures) {
   exec::TaskExecutorOptions options;
   options.max_tasks = settings.max_tasks;
-  // Compression occupies a core and fsync a disk: running more of them at once would not finish sooner.
+  // Compression occupies a core and fsync a disk, so more concurrent tasks would not finish sooner.
   options.max_running = std::clamp(cores, 1U, std::min(settings.max, settings.max_tasks));
   options.name = "background";
   options.failures = &failures;

@@ -1,5 +1,5 @@
-// Executors: the threads of the process, created from [threads]: the thread pool, the reserved threads that take loops
-// over, and the executor for work that never touches a loop. Used by every loop's Driver; see docs/execution.md.
+// Executors: the threads of the process, created from [threads]: the thread pool, the reserved threads that take over
+// loops, and the executor for work that never touches a loop. Used by every loop's Driver; see docs/execution.md.
 #pragma once
 
 #include <memory>
@@ -23,19 +23,19 @@ class Executors final : public exec::Executor, private exec::FailureSink {
  public:
   // `loops` threads are added on top of threads.max; `cores` determines the number of reserved threads.
   Executors(const config::Threads& settings, unsigned loops, unsigned cores);
-  ~Executors();  // stop() must have returned true, or start() was never called
+  ~Executors();  // stop() must have returned true, or start() must not have been called
 
   // Returns a Fault if threads cannot be created.
   Status start();
-  // Must be called after the loops have stopped; waits at most `timeout`. Returns false if a task still runs: its data
-  // must not be destroyed, so the process has to exit without cleaning up.
+  // Must be called after the loops have stopped; waits for at most `timeout`. Returns false if a task still runs. Its
+  // data must then not be destroyed, so the process has to exit without cleaning up.
   bool stop(Duration timeout);
 
-  // For loop number `loop`; `name` must live as long as the process.
+  // Returns the driver of loop number `loop`. `name` must live as long as the process.
   std::unique_ptr<exec::Driver> make_driver(exec::UvLoop& loop, exec::TurnHost& host, const char* name);
 
-  // For strategies inside a loop's, one per connection. add_strategy() and remove_strategy() add their counts to
-  // sample(); any thread.
+  // Returns the parts of a strategy inside a loop's, one per connection. add_strategy() and remove_strategy() add its
+  // counts to sample(); any thread.
   exec::StrategyParts connection_strategy();
   void add_strategy(const exec::Strategy& strategy);
   void remove_strategy(const exec::Strategy& strategy);
@@ -62,7 +62,7 @@ class Executors final : public exec::Executor, private exec::FailureSink {
   mutable Mutex mutex_;
   std::vector<const exec::Driver*> drivers_ GUARDED_BY(mutex_);  // they outlive every scrape
   std::vector<const exec::Strategy*> nested_ GUARDED_BY(mutex_);
-  exec::StrategyCounts left_ GUARDED_BY(mutex_);  // of strategies that are gone
+  exec::StrategyCounts left_ GUARDED_BY(mutex_);  // counts of removed strategies
 };
 
 }  // namespace carpool::proxy

@@ -33,7 +33,7 @@ void IdlePoolReaper::ask() {
       [this](const std::vector<bool>& in_use) LOOP_ONLY { answered(in_use); });
 }
 
-// A loop that did not answer may still use them.
+// A loop that did not respond may still use the pools.
 void IdlePoolReaper::answered(const std::vector<bool>& in_use) {
   asking_ = false;
   // No starved destination among them can register again: every turn that began earlier has ended.

@@ -1,8 +1,8 @@
 // IdlePoolReaper: destroys the pools of origins without a request for pool.total.origin_idle_timeout, so that
-// max_origins limits the origins in use rather than all seen so far. Loops hold plain pointers to pools; a pool taken
-// out of the directory is therefore freed only after every loop has reported in two separate turns that it does not use
-// it. At the first report the loop drops its pointers to the pool; the second proves that no turn that began earlier is
-// still running.
+// max_origins limits the origins in use rather than all seen so far. Loops hold plain pointers to pools, so a pool
+// removed from the directory is freed only after every loop has reported, in two separate turns, that it does not use
+// the pool. At the first report the loop drops its pointers to the pool; the second proves that no turn that began
+// earlier is still running.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class IdlePoolReaper {
  public:
   IdlePoolReaper(OriginRegistry& origins, const Workers& workers, const ConfigInForce& config)
       : origins_(origins), workers_(workers), config_(config) {}
-  // Called periodically on the first worker's loop.
+  // Must be called periodically on the first worker's loop.
   void sweep(Instant now) LOOP_ONLY;
 
  private:

@@ -111,13 +111,14 @@ void InterceptLeaves::renew(WallTime now) {
   if (changed) publish();
 }
 
-// Returns true if the leaf is another one now. One that ends with its authority cannot be renewed before.
+// Returns true if the leaf was replaced or removed. A leaf that expires together with its authority cannot be renewed
+// earlier.
 bool InterceptLeaves::renew(const std::string& label, Leaf& leaf, WallTime now) const {
   const bool over = now >= leaf.end;
   const bool last = leaf.end >= in_force_.authority->expires();
   if (leaf.identity == nullptr ? last : !over && (last || now < leaf.end - tls::Authority::kLeafLife / 3)) return false;
   const Result<pool::Origin> origin = pool::parse_origin(label);
-  CARPOOL_ASSERT(origin);  // it is the label of one
+  CARPOOL_ASSERT(origin);  // `label` is the label of an origin
   Result<Leaf> made = last ? Result<Leaf>(Fault{FaultKind::tls_certificate, Side::self, "the authority has expired"})
                            : mint(*in_force_.authority, origin->host, now);
   if (made) {

@@ -24,29 +24,29 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
 
   using WallTime = tls::Authority::WallTime;
   struct Leaf {
-    ListenerIdentity identity;  // nullptr: it has expired, and no other could be signed
+    ListenerIdentity identity;  // nullptr: the certificate has expired, and no other could be signed
     WallTime end{};
   };
-  // The result of all that can fail; nothing of it is in force yet.
+  // Plan: the result of all steps that can fail; nothing of it is in force yet.
   struct Plan {
-    std::unique_ptr<tls::Authority> authority;     // nullptr: no origin is intercepted
-    std::uint64_t number = 0;                      // of the authority; another one has another number
+    std::unique_ptr<tls::Authority> authority;     // nullptr if no origin is intercepted
+    std::uint64_t number = 0;                      // number of the authority; another authority has another number
     std::unordered_map<std::string, Leaf> leaves;  // by the label of the origin
     bool tunnels_after_refusal = true;
   };
-  // Signs what is new, or everything if the authority's files changed. The Fault names the file or the origin, and the
-  // reason. Blocking.
+  // Signs new leaves, or all of them if the authority's files changed. The Fault names the file or the origin, and the
+  // reason. Blocks.
   Result<Plan> prepare(const config::Config& config) const;
   void apply(Plan plan);
 
-  // Begins to renew. Must be called before `loop` runs.
+  // Starts the renewal. Must be called before `loop` runs.
   void start(exec::Loop& loop, exec::Executor& background);
   void stop() LOOP_ONLY {
     if (renewal_ != nullptr) renewal_->stop();
   }
-  void end() { renewal_.reset(); }  // no round runs any more
+  void end() { renewal_.reset(); }  // call when no round can run any more
   // Renews certificates with less than a third of their lifetime left at `now`, and drops expired ones. A certificate
-  // that cannot be signed is tried again at the next call. Blocking.
+  // that cannot be signed is tried again at the next call. Blocks.
   void renew(WallTime now);
   metrics::InterceptSample sample(WallTime now) const;
   std::vector<metrics::RefusalSample> refusals_at(const std::string& label) const;

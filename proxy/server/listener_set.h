@@ -1,4 +1,4 @@
-// ListenerSet: the open listeners, and those that a reload closed, whose clients may still be connected.
+// ListenerSet: the open listeners, and the listeners that a reload closed, whose clients may still be connected.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@ class ListenerSet {
 
   // Binds a listener, or adopts `inherited`, and starts it. The Fault names the address and the system's reason.
   Status open(const config::Listen& settings, std::optional<net::Bound> inherited) LOOP_ONLY;
-  // Returns the listeners that closed: their clients should be drained.
+  // Applies a reload. Returns the listeners that closed, whose clients should be drained.
   std::vector<const Listener*> apply(ListenerChanges& changes) LOOP_ONLY;
-  void close_all() LOOP_ONLY;  // no new clients
+  void close_all() LOOP_ONLY;  // stops accepting clients
   void leave_all() LOOP_ONLY;  // like close_all(), but the successor process keeps listening on the sockets
-  void clear();                // requires that no client is left
+  void clear();                // no client may be left
   const std::vector<std::unique_ptr<Listener>>& open_ones() const { return open_; }
 
  private:
@@ -29,7 +29,7 @@ class ListenerSet {
 
   Listener::Parts parts_;
   std::vector<std::unique_ptr<Listener>> open_;
-  std::vector<std::unique_ptr<Listener>> closed_;  // reopened by a reload that names their address
+  std::vector<std::unique_ptr<Listener>> closed_;  // reopened by a reload that names their address again
 };
 
 }  // namespace carpool::proxy

@@ -1,4 +1,5 @@
-// LogSync: [log] sync. fdatasync takes milliseconds, sometimes seconds, and touches no loop: it runs in the background.
+// LogSync: implements [log] sync. fdatasync takes milliseconds, sometimes seconds, and touches no loop, so it runs in
+// the background.
 #pragma once
 
 #include "exec/periodic_task.h"

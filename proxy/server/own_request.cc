@@ -13,7 +13,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kPiece = std::size_t{64} * 1024;  // of a body, given to the exchange at once
+constexpr std::size_t kPiece = std::size_t{64} * 1024;  // bytes of a body passed to the exchange in one call
 }
 
 http::RequestHead& OwnRequest::prepare() {
@@ -31,7 +31,7 @@ http::RequestHead& OwnRequest::prepare() {
 void OwnRequest::send(std::string_view first, std::string_view rest) {
   rest_ = rest;
   exchange_->begin(*this);
-  // Each call may end the exchange.
+  // Each of these calls may end the exchange.
   if (exchange_ != nullptr) exchange_->on_request_body(first);
   feed();
 }

@@ -1,5 +1,5 @@
-// OwnRequest: one request of carpool's own at a time, by an exchange like that of any client: its origin has a pool,
-// rules, metrics and lines in the access log of its own.
+// OwnRequest: sends one request of carpool's own at a time, through an exchange like any client's. Its origin therefore
+// has a pool, rules, metrics and lines in the access log.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@ namespace carpool::proxy {
 class Exchange;
 struct ExchangeContext;
 
-// OwnRequestKind: what all requests of one OwnRequest have in common. The texts live as long as the program.
+// OwnRequestKind: the properties that all requests of one OwnRequest share. The texts must live as long as the program.
 struct OwnRequestKind {
-  std::string_view peer;      // the client, for the log
-  std::string_view endpoint;  // "the token endpoint", for faults
+  std::string_view peer;      // shown as the client in the log
+  std::string_view endpoint;  // for faults, such as "the token endpoint"
   std::size_t longest_response = 0;
   bool secret = false;  // see ClientStream::carries_secret()
 };
 
 class OwnRequest final : public ClientStream, private exec::Deferred {
  public:
-  // `ended` is called in a later step than any call to this object.
+  // `ended` is called in a later step, never within a call to this object.
   OwnRequest(const ExchangeContext& context, const ListenPoint& point, const OwnRequestKind& kind, exec::Bound ended)
       : ClientStream(point), context_(context), kind_(kind), ended_(ended) {}
 
@@ -41,7 +41,7 @@ class OwnRequest final : public ClientStream, private exec::Deferred {
   std::uint16_t status() const { return status_; }
   std::string_view body() const { return body_; }
   std::optional<Duration> retry_after() const { return retry_after_; }
-  // Why there is no complete response.
+  // Returns why there is no complete response.
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:
@@ -69,9 +69,9 @@ class OwnRequest final : public ClientStream, private exec::Deferred {
   const ExchangeContext& context_;
   const OwnRequestKind kind_;
   const exec::Bound ended_;
-  Exchange* exchange_ = nullptr;  // in use
+  Exchange* exchange_ = nullptr;  // in use during a request
   bool sent_ = false;
-  std::string_view rest_;  // of the body
+  std::string_view rest_;  // unsent part of the body
   std::uint16_t status_ = 0;
   std::string body_;
   std::optional<Duration> retry_after_;

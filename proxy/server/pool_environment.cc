@@ -61,7 +61,7 @@ void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, pool::LoopId 
   workers_[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
 }
 
-// The new registration reports readiness again, so an event that the old loop dropped is not lost.
+// The new registration reports readiness again, so that an event that the old loop dropped is not lost.
 bool WorkerPoolEnvironment::attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) {
   exec::assume_on_loop();
   net::Transport& transport = static_cast<Connection&>(pooled).transport();
@@ -72,7 +72,7 @@ bool WorkerPoolEnvironment::attach(pool::PooledConnection& pooled, std::uint32_t
 void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseCause cause) {
   const std::unique_ptr<pool::PooledConnection> dies(pooled);
   auto& connection = static_cast<Connection&>(*pooled);
-  // A borrower detaches from the connection before it gives the lease back; only a leaked connection still has one.
+  // A borrower detaches from the connection before it gives the lease back, so only a leaked connection still has one.
   if (cause == pool::CloseCause::leak && connection.user != nullptr) note_lost(connection);
   if (connection.transport().flooded()) note_flood(connection);
   log_state_change(connection, ConnectionState::closed, pool::name(cause));
@@ -84,7 +84,8 @@ void WorkerPoolEnvironment::note_flood(const Connection& connection) {
              {{"origin", connection.origin}, {"connection", connection.id()}, {"peer", connection.peer()}});
 }
 
-// A lease was destroyed without being given back: a bug. Its borrower may be partly destroyed, so it is not called.
+// Logs a lease that was destroyed without being given back, which is a bug. Its borrower may be partly destroyed, so it
+// is not called.
 void WorkerPoolEnvironment::note_lost(const Connection& connection) {
   LeakRecord leak;
   leak.kind = LeakKind::lost;

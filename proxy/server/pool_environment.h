@@ -18,7 +18,7 @@ class OriginRegistry;
 class WorkerPoolEnvironment final : public pool::Environment {
  public:
   WorkerPoolEnvironment(const Workers& workers, LeakLog& leaks);
-  // Before the first dial.
+  // Must be called before the first dial.
   void set_origins(OriginRegistry& origins, metrics::Registry& metrics) {
     origins_ = &origins;
     metrics_ = &metrics;

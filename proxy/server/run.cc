@@ -48,7 +48,7 @@ int exit_code(const Fault& fault) {
   }
 }
 
-// Returns the exit code; a Fault is logged, whatever the level is.
+// Returns the exit code. Reports a Fault at any log level.
 int report(const Status& end) {
   if (end) return kClean;
   if (log::enabled(log::Level::error, "server")) {
@@ -59,8 +59,8 @@ int report(const Status& end) {
   return exit_code(end.fault());
 }
 
-// The start loads the files of the configuration without their places. Prints the lines of those that cannot be used;
-// returns false if there are none, so the start failed for another reason.
+// Prints the errors of the files that the configuration names, with their lines, which a start does not record. Returns
+// false if there are none, so the start failed for another reason.
 bool report_files(config::Options source) {
   source.judge = source.locate;
   const config::Reading reading = config::load(source, config::process_env());
@@ -102,7 +102,7 @@ void log_limits(const config::Config& config, const Server& server) {
   }
 }
 
-// TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
+// Signals: TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
 class Signals {
  public:
   explicit Signals(Server& server) : server_(server) {

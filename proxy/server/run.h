@@ -11,11 +11,12 @@ namespace carpool::proxy {
 
 class Server;
 
-// `options`: the origin of the configuration, so that it can be read again.
+// `options`: the origin of the configuration, from which a reload reads it again.
 int serve(const config::Config& config, const config::Options& options);
 int serve_demo();
 
-// Callbacks for code that embeds the server: after listening, before run(); and after run() returned.
+// LifecycleListener: callbacks for code that embeds the server: after listening, before run(); and after run()
+// returned.
 class LifecycleListener {
  public:
   virtual void on_ready(Server& server) = 0;

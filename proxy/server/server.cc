@@ -20,10 +20,10 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
-constexpr Duration kStopTimeout = std::chrono::seconds(1);  // for tasks that still run when every loop has stopped
+constexpr Duration kStopTimeout = std::chrono::seconds(1);  // for tasks that still run after every loop has stopped
 
-// RFC 9110 §7.6.3 allows a pseudonym instead of a host name; drawn per process, so that two sidecars in a row are not
-// taken for a loop.
+// RFC 9110 §7.6.3 allows a pseudonym instead of a host name. It is random per process, so that two sidecars in a row
+// are not mistaken for a loop.
 std::string draw_pseudonym() {
   std::random_device device;
   char text[20];
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Server>> Server::build(const config::Config& config, std:
   return server;
 }
 
-// In order: rules, origins, loops, listeners. Each depends on the ones before.
+// Builds in this order: rules, origins, loops, listeners. Each depends on those before.
 Status Server::open() {
   const config::Config& config = config_.get();
   if (!config.handover.address.empty()) {
@@ -135,7 +135,7 @@ Status Server::open_admin() {
   for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
     if (address != nullptr) own.push_back(*address);
   }
-  // The socket of the hand-over gives the listening sockets to any process of this user.
+  // The hand-over socket passes the listening sockets to any process of this user, so requests must not reach it.
   if (Result<net::Address> socket = net::Address::parse(config.handover.address)) own.push_back(*socket);
   policy_->set_forbidden(std::move(own));
   return Done{};
@@ -192,7 +192,7 @@ Server::End Server::run() {
   return wait_for_end(start_loops());
 }
 
-// On a Fault the loops that were started run until they are stopped here.
+// After a Fault the loops that were started keep running until they are stopped here.
 Status Server::start_loops() {
   const auto fault = [](const std::string& loop) {
     return Fault{FaultKind::internal, Side::self, "cannot start a thread for " + loop};
@@ -248,7 +248,7 @@ void Server::on_warm() {
   become_ready();
 }
 
-// A predecessor stops only for a process whose loops all run.
+// The old process may stop only for a process whose loops all run.
 void Server::become_ready() {
   if (!loops_started_ || !warm_) return;
   if (!handover_client_) return tell_ready();
@@ -289,7 +289,8 @@ void Server::stop_loops() {
   for (auto& worker : workers_) worker->stop();
 }
 
-// Stops and destroys what runs beside the workers: periodic tasks, the file watch, the admin endpoint, the hand-over.
+// Stops and destroys the parts that run beside the workers: periodic tasks, the file watch, the admin endpoint, the
+// hand-over.
 void Server::end_background_work() {
   sweeper_.reset();
   if (handover_client_) handover_client_->stop();
@@ -341,7 +342,7 @@ Server::~Server() {
   otlp_.reset();
   origins_.reset();
   workers_.clear();
-  // A server that never ran: its threads are idle.
+  // The server never ran, so its threads are idle.
   if (executors_) static_cast<void>(executors_->stop(kStopTimeout));
 }
 

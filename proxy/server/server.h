@@ -45,18 +45,18 @@ class UntrackedWatch;
 
 class Server final : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
  public:
-  // Builds everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
-  // `source`: the origin of the configuration, for a reload; empty: it cannot be read again.
+  // Builds everything up to listening; nothing runs yet. Faults of opening sockets have the kind `unroutable` (exit
+  // code 2). `source`: the origin of the configuration, for a reload; empty if it cannot be read again.
   static Result<std::unique_ptr<Server>> build(const config::Config& config, std::optional<config::Options> source);
   ~Server();
 
-  // `ready` is called on the first worker's loop once every loop has a thread and the connections configured for the
-  // start are open or have failed. Must be called before run().
+  // Sets a function that is called on the first worker's loop once every loop has a thread and the connections
+  // configured for the start are open or have failed. Must be called before run().
   void when_ready(void (*ready)(Server&)) { ready_ = ready; }
   struct End {
     Status status = Done{};  // a Fault: a loop has no thread
-    // False: a task did not end within a second after its loop. It uses parts of this server, which must not be
-    // destroyed then.
+    // False if a task did not end within a second after its loop. It still uses parts of this server, which must then
+    // not be destroyed.
     bool tasks_ended = true;
   };
   // Runs until drained or stopped; the calling thread waits.
@@ -68,7 +68,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   OriginRegistry& origins() { return *origins_; }
   bool inherited_sockets() const { return handover_client_ != nullptr; }
 
-  std::uint64_t memory_limit() const { return overload_.memory().limit; }  // bytes; 0: none
+  std::uint64_t memory_limit() const { return overload_.memory().limit; }  // in bytes; 0 if none
   void reload() { reloader_->ask(); }                                      // any thread
   void reopen_logs();                         // any thread; runs on the admin thread, because a file system may be slow
   void stop() LOOP_ONLY { drain_->begin(); }  // on the first worker's loop; the second call ends everything now

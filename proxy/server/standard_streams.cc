@@ -9,8 +9,8 @@
 namespace carpool::proxy {
 
 namespace {
-// open() returns the lowest free number, which is `fd` if all below it are open. O_PATH is for a root directory without
-// /dev: such a descriptor only occupies the number.
+// open() returns the lowest free number, which is `fd` if all lower ones are open. O_PATH serves for a root directory
+// without /dev; such a descriptor only occupies the number.
 bool occupy(int fd) {
   const int direction = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
   int opened = ::open("/dev/null", direction);

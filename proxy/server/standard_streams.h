@@ -5,8 +5,8 @@
 namespace carpool::proxy {
 
 // Opens the closed ones on /dev/null in the wrong direction: reads and writes fail (EBADF), so that a lost log line is
-// counted as dropped. Must be the first call of main(). Returns false if one could not be opened; the program must not
-// continue.
+// counted as dropped. Must be the first call of main(). Returns false if one could not be opened; the program must then
+// exit.
 bool open_missing_standard_streams();
 
 }  // namespace carpool::proxy

@@ -1,5 +1,5 @@
-// StatsSummaryLog: periodically logs one line that sums up the pools, like SimplePool's getSummary, for installations
-// that collect only logs.
+// StatsSummaryLog: periodically logs one line that summarises the pools, like SimplePool's getSummary, for
+// installations that collect only logs.
 #pragma once
 
 #include <string>
@@ -24,7 +24,8 @@ class StatsSummaryLog {
   exec::Timer timer_;
 };
 
-// "http://a active=3 idle=2 waiting=0 borrows=9 created=4 closed=1 failures=0; …", the busiest first, at most `most`.
+// Returns a text such as "http://a active=3 idle=2 waiting=0 borrows=9 created=4 closed=1 failures=0; …" with at most
+// `most` pools, the busiest first.
 std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t most);
 
 }  // namespace carpool::proxy

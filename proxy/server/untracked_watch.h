@@ -1,4 +1,4 @@
-// UntrackedWatch: looks for connections that are in no pool every ten seconds, in the background, and reports each
+// UntrackedWatch: searches for connections that are in no pool every ten seconds, in the background, and reports each
 // once.
 #pragma once
 

@@ -17,10 +17,10 @@
 namespace carpool::proxy {
 
 namespace {
-// The worker whose loop this thread runs. Set around everything that runs on a loop, never kept across threads.
+// The worker whose loop this thread runs. Set around all code that runs on a loop, never kept across threads.
 thread_local Worker* current_worker = nullptr;
 
-// For thread dumps; the names live as long as the process.
+// Returns a name for thread dumps, which lives as long as the process.
 const char* name_of(exec::LoopId id) {
   static const auto names = [] {
     std::array<std::string, 256> all;
@@ -56,7 +56,7 @@ dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
 }  // namespace
 
 namespace {
-// Half of the tasks that may exist are for handshakes of clients, in equal parts for the loops.
+// Half of the tasks that may exist are for handshakes of clients, divided equally among the loops.
 ClientList::Handshakes handshakes_of(const config::Config& config, exec::Submitter& tasks) {
   return {&tasks, config.threads.inline_handshakes, std::max(1U, config.threads.max_tasks / 2 / config.workers)};
 }
@@ -176,7 +176,7 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
     if (connection.user != nullptr) connection.user->on_upstream_ready();
     return;
   }
-  // Idle, and this loop won the entry: only TLS control records are expected here.
+  // The connection is idle and this loop won the entry, so only TLS control records are expected.
   const bool still_idle = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
   const bool in_order = !still_idle && connection.transport().ended_in_order();
   const auto cause = connection.transport().flooded() ? pool::CloseCause::error : pool::CloseCause::peer_closed;

@@ -1,5 +1,5 @@
-// Worker: one loop and everything that runs on it: its clients, exchanges, dials, router and resolver. Builds, runs
-// and destroys them; owned by the Server. Members without another remark belong to the loop (LOOP_ONLY).
+// Worker: one loop and everything that runs on it: its clients, exchanges, dials, router and resolver. Builds, runs and
+// destroys them; owned by the Server. Members without a comment belong to the loop (LOOP_ONLY).
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ namespace carpool::proxy {
 class Executors;
 class SpanBuffer;
 
-// The parts shared by all workers of a process.
+// WorkerParts: the parts shared by all workers of a process.
 struct WorkerParts {
   const config::Config& config;  // the configuration at the start
   Executors& executors;
@@ -40,7 +40,7 @@ struct WorkerParts {
   LeakLog& leaks;
   Intercepts& intercepts;
   WarmUpListener& warm_up;
-  ClientList::Owner& owner;  // notified when the last client closed
+  ClientList::Owner& owner;  // notified when the last client has closed
   std::string_view pseudonym;
   net::SocketProcesses& processes;                   // of clients on loopback
   const std::vector<H2LoopContext*>& session_hosts;  // of all workers; complete before one runs
@@ -51,8 +51,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   static Result<std::unique_ptr<Worker>> make(const WorkerParts& parts, exec::LoopId id);
   ~Worker();
 
-  // Returns the worker whose loop the calling thread runs; the pool uses it to find its loop. Follows the loop from
-  // thread to thread.
+  // Returns the worker whose loop the calling thread runs; the pool uses it to find its loop. Follows the loop across
+  // threads.
   static Worker& current();
 
   template <class Work>
@@ -64,19 +64,21 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   bool start();                     // runs on threads of the Executors until stop(); returns false if none is left
   void stop() { driver_->stop(); }  // any thread, once
   void wait_until_stopped() const { driver_->wait_until_stopped(); }
-  void tear_down();  // after it stopped: closes clients, gives leases back, delivers posted messages
+  // Must be called after the loop stopped: closes clients, gives leases back, delivers posted messages.
+  void tear_down();
 
-  // A new configuration is in force: discards cached routes, and drains the clients of listeners that closed.
+  // Must be called when a new configuration is in force. Discards cached routes, and drains the clients of listeners
+  // that closed.
   void on_reload(const config::Dns& dns, const config::Otlp& otlp,
                  const std::vector<const Listener*>& closed) LOOP_ONLY;
   void on_token_news() LOOP_ONLY { exchanges_.on_token_news(); }
-  // Closes connections made under replaced certificates of these identities: idle ones now, the others after their
+  // Closes connections made with replaced certificates of these identities: idle ones now, the others after their
   // requests.
   void retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) LOOP_ONLY;
-  // Drops references to pools that are about to be destroyed. Returns true if an exchange still uses one of them.
+  // Drops references to pools that will be destroyed. Returns true if an exchange still uses one of them.
   bool forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
-  // The parts that belong to the loop.
+  // Parts: the parts that belong to the loop.
   struct Parts {
     exec::UvLoop& loop;
     ClientList& clients;
@@ -97,7 +99,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   void leave() override;
 
   std::unique_ptr<exec::UvLoop> loop_;
-  std::unique_ptr<exec::Driver> driver_;  // destroyed first: the tasks it holds may refer to the members below
+  std::unique_ptr<exec::Driver> driver_;  // destroyed first, because its tasks may refer to the members below
   OriginRegistry& origins_;
   LoopStats recorder_ LOOP_LOCAL;
   DeliveryInbox inbox_;

@@ -1,4 +1,4 @@
-// Workers: all workers of a process, without the members of Worker.
+// Workers: all workers of a process; declared without the members of Worker.
 #pragma once
 
 #include <memory>

@@ -49,8 +49,8 @@ bool exempt(std::string_view path) {
 
 }  // namespace
 
-// A page of another site that resolves to this address (DNS rebinding) has a Host of its own, and no certificate for
-// it.
+// Returns false for a page of another site whose name resolves to this address (DNS rebinding): it sends the name of
+// that site as Host, for which this listener has no certificate.
 bool host_allowed(std::string_view authority, const ListenerIdentity& identity) {
   const auto host = host_of(authority);
   if (!host || host->empty()) return false;
@@ -61,7 +61,7 @@ bool host_allowed(std::string_view authority, const ListenerIdentity& identity) 
 
 bool forged(const AdminRequest& request, bool tls) {
   if (request.reads()) return false;
-  // Different ports of one host are one *site*, so "same-site" may be another program's page on localhost.
+  // Different ports of one host are one *site*, so "same-site" may be the page of another program on localhost.
   const std::string_view site = request.fetch_site;
   if (!site.empty() && site != "same-origin" && site != "none") return true;
   if (request.origin.empty()) return false;
@@ -74,7 +74,7 @@ bool token_matches(std::string_view authorization, std::string_view token) {
   if (authorization.size() < kScheme.size() || !same(authorization.substr(0, kScheme.size()), kScheme)) return false;
   std::string_view given = authorization.substr(kScheme.size());
   while (given.starts_with(' ')) given.remove_prefix(1);
-  // Compares every byte, wherever the first difference is: the time reveals nothing about the token.
+  // Compares every byte, even after the first difference, so that the time reveals nothing about the token.
   volatile unsigned char difference = given.size() == token.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const char expected = token.empty() ? '\0' : token[i % token.size()];
@@ -84,13 +84,13 @@ bool token_matches(std::string_view authorization, std::string_view token) {
 }
 
 std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path) {
-  // The metrics listener serves nothing secret and changes nothing, and scrapers address it by a service's name.
+  // The metrics listener serves no secret and changes nothing, and scrapers address it by the name of a service.
   const bool any_host = rules.unix_socket || rules.metrics_only;
   if (!any_host && !host_allowed(request.host, rules.identity)) {
     return error_response(403, "Host must be an IP address, localhost or a name of the certificate");
   }
   if (!rules.token.empty() && !exempt(path) && !token_matches(request.authorization, rules.token)) {
-    // A browser gets the page, which asks for the token; it holds nothing of this instance.
+    // A browser receives the page, which prompts for the token and contains no data of this instance.
     Response response =
         path == "/" && request.reads() ? index_response() : error_response(401, "a bearer token is required");
     response.status = 401;

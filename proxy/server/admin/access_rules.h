@@ -14,15 +14,16 @@
 
 namespace carpool::proxy::admin {
 
-// The rules of the listener that accepted the request.
+// Rules: the rules of the listener that accepted the request.
 struct Rules {
-  bool unix_socket = false;   // there is no Host to check
+  bool unix_socket = false;   // Host is not checked
   bool metrics_only = false;  // [metrics] address: /metrics, /livez, /readyz and nothing else
-  ListenerIdentity identity;  // its certificate's names are hosts besides IP literals and localhost; null: plain text
-  std::string token;          // required for every request except those three; empty: not required
+  // The names of its certificate are accepted as Host, besides IP literals and localhost; null: plain text.
+  ListenerIdentity identity;
+  std::string token;  // required for all requests except /metrics, /livez and /readyz; empty: not required
 };
 
-// The rules of a listener. Threads that handle requests read them while a reload changes them.
+// SharedRules: the rules of a listener. Threads that handle requests read them while a reload may change them.
 class SharedRules {
  public:
   Rules get() const {

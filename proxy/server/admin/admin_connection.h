@@ -1,4 +1,4 @@
-// AdminConnection: one connection of a listener of the admin endpoint, in any protocol, and what it asks of its
+// AdminConnection: one connection of a listener of the admin endpoint, in any protocol, and its interface to the
 // listener. Lives on the admin loop.
 #pragma once
 
@@ -17,7 +17,7 @@ class SharedRules;
 
 namespace carpool::proxy {
 
-// For a request to arrive, and for its response to be read.
+// Timeout of the arrival of a request, and of the reading of its response.
 inline constexpr Duration kAdminTimeout = std::chrono::seconds(30);
 
 class AdminConnection : public BudgetedSession {
@@ -26,17 +26,18 @@ class AdminConnection : public BudgetedSession {
   class Owner {
    public:
     virtual void ended(AdminConnection& connection) LOOP_ONLY = 0;  // the owner destroys the connection later
-    // Called before a slow response is started; it counts until the client has read it and may send the next request.
-    // Returns false if too many are in progress.
+    // Must be called before a slow response is started. The response counts as in progress until the client has read it
+    // and may send the next request. Returns false if too many are in progress.
     virtual bool room_to_work() LOOP_ONLY = 0;
     virtual void works(AdminConnection& connection) LOOP_ONLY = 0;
     virtual void waits(AdminConnection& connection) LOOP_ONLY = 0;
     virtual bool room_to_listen() const LOOP_ONLY = 0;
-    // The connection is listening(): it receives send_event() from now on, for the first time during this call.
+    // Called when the connection is listening(): it receives send_event() from now on, for the first time during this
+    // call.
     virtual void subscribed() LOOP_ONLY = 0;
     virtual void stops_listening() LOOP_ONLY = 0;  // one subscription has ended
-    // For work that may block; a rejected task is closed. in_background() may be called on any thread, for work that
-    // never touches a loop.
+    // Submits work that may block; a rejected task is closed. in_background() may be called on any thread, for work
+    // that never touches a loop.
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
 
@@ -55,7 +56,8 @@ class AdminConnection : public BudgetedSession {
   virtual ~AdminConnection() = default;
 
   virtual void end() LOOP_ONLY = 0;  // closes the connection
-  // Returns true if the connection must not be ended to make room: a response is being produced, or events are awaited.
+  // Returns true if the connection must not be ended to make room, because a response is being produced or events are
+  // awaited.
   virtual bool busy() const { return false; }
   virtual bool listening() const LOOP_ONLY { return false; }
   // Sends an event: `changes` to a listener that is up to date, otherwise `whole`. Skipped while the last message is

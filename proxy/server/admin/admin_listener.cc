@@ -9,8 +9,9 @@ namespace carpool::proxy {
 
 namespace {
 constexpr int kAdminBacklog = 128;
-constexpr int kAdminAtOnce = 8;  // so that their requests are read before a full session table ends them
-// One is 0.3 to 0.5 ms of CPU time, for a client that has shown nothing yet. Others wait in the kernel's queue.
+constexpr int kAdminAtOnce = 8;  // accepts per turn: their requests are read before a full session table ends them
+// A handshake takes 0.3 to 0.5 ms of CPU time, for a client that is not authenticated yet. Others wait in the kernel's
+// queue.
 constexpr std::uint32_t kHandshakesPerSecond = 100;
 }  // namespace
 
@@ -30,8 +31,8 @@ Status AdminListener::open(const std::string& address, std::optional<net::Bound>
 }
 
 Status AdminListener::read_token(const std::string& path) {
-  // Clients on loopback or with access to the socket file are local already; nothing on the metrics listener needs a
-  // token.
+  // Clients on loopback or with access to the socket file are already local. The metrics listener serves nothing that
+  // needs a token.
   const admin::Rules before = rules_.get();
   if (before.metrics_only || before.unix_socket || address().loopback()) return Done{};
   Result<std::string> token = path.empty() ? Result<std::string>(std::string()) : config::read_token_file(path);

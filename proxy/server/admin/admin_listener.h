@@ -25,17 +25,18 @@ class AdminListener final : private net::Acceptor::Owner {
   AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only);
   ~AdminListener();  // removes the socket file
 
-  // `inherited`: a socket bound by the old process.
+  // `inherited`: a socket that the old process bound.
   Status open(const std::string& address,
               std::optional<net::Bound> inherited);      // the Fault names the address and the system's reason
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }  // the successor process keeps listening on the socket
-  Fd copy() const { return acceptor_.copy(); }           // of the socket, for the successor process
-  // Reads the bearer token from this file again; empty: none is required. After a Fault the old token stays valid.
+  Fd copy() const { return acceptor_.copy(); }           // copy of the socket, for the successor process
+  // Reads the bearer token from the file at `path`; without a path none is required. After a Fault the old token stays
+  // valid.
   Status read_token(const std::string& path);
-  // Clients that are accepted from now on see it.
+  // Sets the TLS identity for clients accepted from now on.
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   const ListenerIdentity& identity() const LOOP_ONLY { return identity_; }
-  const net::Address& address() const { return acceptor_.address(); }  // the real port
+  const net::Address& address() const { return acceptor_.address(); }  // with the port that the system assigned
   const admin::SharedRules& rules() const { return rules_; }
 
  private:

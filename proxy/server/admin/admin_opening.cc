@@ -33,7 +33,7 @@ Status AdminOpening::start() {
   return Done{};
 }
 
-// More bytes of a preface that is incomplete are a new edge of readiness.
+// Readiness is edge-triggered: further bytes of an incomplete preface cause another event.
 void AdminOpening::on_ready(exec::Ready ready) {
   if (handshake_ != nullptr) return shake(ready);
   std::array<char, http::kH2Preface.size()> bytes;
@@ -46,7 +46,7 @@ void AdminOpening::on_ready(exec::Ready ready) {
   pass_on(preface ? Protocol::h2 : Protocol::h1);
 }
 
-// Each step runs on the admin loop, which serves no request of an application.
+// Runs each step on the admin loop, which serves no requests of applications.
 void AdminOpening::shake(exec::Ready ready) {
   using End = metrics::ClientHandshake;
   handshake_->on_readiness(ready);

@@ -1,6 +1,6 @@
-// AdminOpening: a connection to the admin endpoint until its protocol is known. In plain text it is HTTP/2 if the
-// client begins with its preface (RFC 9113 §3.3), else HTTP/1.1, and the bytes stay in the socket for what follows.
-// With TLS it is what the handshake selects (ALPN), without ALPN HTTP/1.1.
+// AdminOpening: a connection to the admin endpoint until its protocol is known. In plain text the protocol is HTTP/2 if
+// the client begins with its preface (RFC 9113 §3.3), otherwise HTTP/1.1, and the bytes stay in the socket for the next
+// reader. With TLS the handshake selects it (ALPN), without ALPN it is HTTP/1.1.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class AdminOpening final : public AdminConnection, private exec::Watcher {
  public:
   class Owner {
    public:
-    // `opening` is destroyed later; `deadline`: until then the first request must have arrived.
+    // `opening` is destroyed later. `deadline`: time by which the first request must arrive.
     virtual void opened(AdminOpening& opening, AdminConnection::Protocol protocol,
                         std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY = 0;
     virtual void ended(AdminConnection& connection) LOOP_ONLY = 0;

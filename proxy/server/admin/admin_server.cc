@@ -112,7 +112,7 @@ metrics::AdminSample AdminServer::sample() const {
   return sample;
 }
 
-// The new listener receives the whole state. The others receive what has changed: the next event contains only later
+// The new listener receives the whole state, the others what has changed, so that the next event contains only later
 // changes.
 void AdminServer::subscribed() {
   if (listeners_++ == 0) teller_->arm(loop_->now() + kTellEvery);
@@ -126,8 +126,8 @@ void AdminServer::sample_history() {
   history_.sample(view_, now);
 }
 
-// Renders the event once for all listeners. A listener that has not taken the last message is skipped and later
-// receives a full snapshot: at most one message waits per listener.
+// Renders the event once for all listeners. A listener that has not read the last message is skipped and later receives
+// a full snapshot, so at most one message waits per listener.
 void AdminServer::tell() {
   feed_.update(view_);
   main_->send_event(feed_.whole(), feed_.changes());  // the metrics listener has no /events

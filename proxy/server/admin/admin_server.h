@@ -1,7 +1,7 @@
-// AdminServer: the admin endpoint, on a loop of its own (docs/decisions/0007): requests and scrapes do not delay each
-// other. Parses with the proxy's codec, computes responses in blocking tasks and writes them. The number of clients and
-// the data buffered for each are limited. The loop also runs if no listener is configured, because other slow work of
-// the server (a reload) uses it.
+// AdminServer: the admin endpoint, on a loop of its own (docs/decisions/0007), so that requests and scrapes do not
+// delay each other. Parses with the proxy's codec, computes responses in blocking tasks and writes them. The number of
+// clients and the data buffered for each are limited. The loop also runs if no listener is configured, because other
+// slow work of the server (a reload) uses it.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
               admin::AdminControl& control);
   ~AdminServer();
 
-  // Sockets inherited from the old process, per configured address.
+  // Inherited: sockets of the old process, per configured address.
   struct Inherited {
     std::optional<net::Bound> admin, metrics;
   };
@@ -37,16 +37,16 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   bool start();
   void stop();  // returns when the loop has stopped; must precede the stop of the Executors
   exec::UvLoop& loop() { return *loop_; }
-  // Null: not configured.
+  // Null if not configured.
   const net::Address* address() const { return main_ ? &main_->listener().address() : nullptr; }
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->listener().address() : nullptr; }
   metrics::AdminSample sample() const;                        // of both listeners; any thread
   const admin::History& history() const { return history_; }  // any thread
-  Status read_token() LOOP_ONLY;                              // again, on a reload
-  // The TLS identity of the admin endpoint; null: plain text.
+  Status read_token() LOOP_ONLY;                              // reads the token again, on a reload
+  // Sets the TLS identity of the admin endpoint; null: plain text.
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   ListenerIdentity identity() const LOOP_ONLY { return main_ ? main_->listener().identity() : nullptr; }
-  void close_listeners() LOOP_ONLY;  // a successor has the sockets
+  void close_listeners() LOOP_ONLY;  // call when a successor has the sockets
   Fd copy_of_listener() const LOOP_ONLY { return main_->listener().copy(); }
   Fd copy_of_metrics_socket() const LOOP_ONLY { return metrics_->listener().copy(); }
   // Returns false, with the task closed, if too many tasks exist or the loop has ended.
@@ -73,7 +73,7 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   admin::AdminControl& control_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<AdminSessions> main_, metrics_;
-  std::size_t listeners_ = 0;  // of /events, a part of the sessions
+  std::size_t listeners_ = 0;  // clients of /events, which are sessions too
   admin::Feed feed_;
   admin::History history_;
   std::unique_ptr<exec::Timer> sampler_;  // runs while there is a page

@@ -29,7 +29,8 @@ void write_head(const admin::Response& response, http::Framing framing, bool clo
 AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport)
     : loop_(loop), owner_(owner), asks_(asks), http_(loop, *this, std::move(transport), kAdminBounds) {}
 
-// A truncated response must not look complete: without chunks the close delimits it, so close with a reset.
+// Closes with a reset if the response is truncated: without chunks the close delimits it, so an orderly close would
+// make it look complete.
 AdminSession::~AdminSession() {
   if (streaming_ && !chunked_) http_.transport().reset_on_close();
 }
@@ -47,7 +48,7 @@ LocalHttpSession::Next AdminSession::next() {
     if (made_ != TaskResult::refused) make_step();
     return Next::wait;
   }
-  if (later_) return Next::wait;  // the following requests wait for its response
+  if (later_) return Next::wait;  // requests behind this one wait for its response
   if (listening_) return http_.discard_input() ? Next::again : Next::wait;
   return Next::read;
 }
@@ -138,7 +139,7 @@ void AdminSession::add_step(WriteBatch& out, const std::string& step) {
   streaming_ = false;
 }
 
-// A response in steps has one timeout for all of them, so that no client holds its data, or a gzip context, for longer.
+// All steps of a response share one timeout, which limits how long a client can hold its data and a gzip context.
 void AdminSession::send_out(WriteBatch& out) {
   if (http_.send(out)) http_.wait_until(body_ ? deadline_ : http_.request_deadline());
 }
@@ -152,7 +153,7 @@ void AdminSession::send_event(const std::string& whole, const std::string& chang
   out.add(up_to_date_ ? changes : whole);
   if (!http_.send(out)) return;
   up_to_date_ = true;
-  http_.restart_timer();  // a client that reads nothing until then is closed
+  http_.restart_timer();  // a client that reads nothing until the timeout is closed
 }
 
 void AdminSession::on_malformed(const Fault& fault) {
@@ -176,7 +177,7 @@ void AdminSession::on_timeout() {
 
 void AdminSession::on_end() {
   if (listening_) owner_.stops_listening();
-  if (!producing_) owner_.ended(*this);  // otherwise when the response is ready
+  if (!producing_) owner_.ended(*this);  // otherwise called when the response is ready
 }
 
 }  // namespace carpool::proxy

@@ -1,6 +1,6 @@
-// AdminSession: one client of the admin endpoint: HTTP/1.1, one request at a time with a small body, or a listener of
-// /events until it disconnects. A long response is sent in steps, each produced after the client has read the previous
-// one.
+// AdminSession: one client of the admin endpoint over HTTP/1.1: one request at a time with a small body, or a listener
+// of /events until it disconnects. A long response is sent in steps, each produced after the client has read the
+// previous one.
 #pragma once
 
 #include <cstdint>
@@ -48,9 +48,9 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   admin::Response made_at_once() LOOP_ONLY;
   const BufferedRequest& request() const { return http_.request(); }
 
-  // A slow response: computed off the loop, compressed in the background if it is sent whole, and posted back.
-  // Meanwhile the session reads nothing and outlives its client. An exception in the task ends the connection and is
-  // reported by the task's runner.
+  // ResponseTask: a slow response: computed off the loop, compressed in the background if it is sent whole, and posted
+  // back. Meanwhile the session reads nothing and outlives its client. An exception in the task ends the connection and
+  // is reported by the task's runner.
   struct ResponseTask final : exec::Task {
     explicit ResponseTask(AdminSession& s) : session(s) {}
     const char* name() const override { return "admin answer"; }
@@ -61,13 +61,13 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
     }  // last use of the session by the task: it may be destroyed
        // afterwards
     AdminSession& session;
-    exec::Invocation kind = exec::Invocation::blocking;  // of the present request
+    exec::Invocation kind = exec::Invocation::blocking;  // of the current request
   };
   struct CompressTask final : exec::Task {
     explicit CompressTask(AdminSession& s) : session(s) {}
     const char* name() const override { return "gzip"; }
     void run() override { session.compress(); }
-    void dispose() override { session.post_result(TaskResult::well); }  // then sent uncompressed
+    void dispose() override { session.post_result(TaskResult::well); }  // the response is then sent uncompressed
     AdminSession& session;
   };
   struct ResultMail final : exec::Mail {
@@ -81,16 +81,16 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   const Asks asks_;
   admin::Rules rules_;  // copied when the request arrived
   LocalHttpSession http_;
-  std::unique_ptr<admin::PendingResponse> later_;  // the response that this request waits for
+  std::unique_ptr<admin::PendingResponse> later_;  // the response for which this request waits
   bool listening_ = false;
-  bool up_to_date_ = false;             // an /events listener that has every change so far
+  bool up_to_date_ = false;             // a listener of /events that has received every change so far
   bool producing_ = false;              // a task owns the request, `response_` and `body_`
-  TaskResult made_ = TaskResult::well;  // of the last task; refused: the timer retries
+  TaskResult made_ = TaskResult::well;  // result of the last task; refused: the timer retries
   admin::Response response_;
   std::unique_ptr<admin::Body> body_;  // of the response in progress; destroyed with the session at the latest
-  bool streaming_ = false;             // its head was sent
+  bool streaming_ = false;             // the head was sent
   bool chunked_ = false;               // otherwise the close delimits the response
-  Instant deadline_;                   // deadline for the client to read all of it
+  Instant deadline_;                   // time by which the client must have read the whole response
   ResponseTask making_{*this};
   CompressTask packing_{*this};
   ResultMail home_{*this};

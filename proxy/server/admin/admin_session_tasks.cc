@@ -8,16 +8,16 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a rejected step is retried
+constexpr Duration kAgain = std::chrono::milliseconds(5);  // pause before a rejected step is retried
 }  // namespace
 
-// The client has read the previous step; the response's deadline is not extended.
+// Called when the client has read the previous step. The response's deadline is not extended.
 void AdminSession::make_step() {
   owner_.works(*this);
   producing_ = true;
   made_ = TaskResult::well;
   http_.wait_until(deadline_);
-  owner_.in_background(exec::lend(making_));  // a blocking task per step would hand the loop over each time
+  owner_.in_background(exec::lend(making_));  // a blocking task for each step would hand the loop over each time
 }
 
 admin::Response AdminSession::made_at_once() {
@@ -75,7 +75,7 @@ void AdminSession::answered() {
   switch (made_) {
     case TaskResult::failed:
       return end();
-    case TaskResult::refused:  // without its end the response cannot look complete if the timeout passes first
+    case TaskResult::refused:  // the end is missing, so the response does not look complete if the timeout passes first
       return http_.wait_until(std::min(deadline_, loop_.now() + kAgain));
     case TaskResult::well:
       break;

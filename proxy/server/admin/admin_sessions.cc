@@ -17,7 +17,7 @@ AdminSessions::AdminSessions(exec::Loop& loop, Host& host, const admin::AdminVie
       ended_sessions_(loop) {}
 
 AdminSessions::~AdminSessions() {
-  exec::assume_on_loop();  // which has stopped
+  exec::assume_on_loop();  // the loop has stopped
   ended_sessions_.destroy_all();
   while (!h2_.empty()) {
     AdminH2Connection& connection = h2_.pop_front();
@@ -34,20 +34,20 @@ AdminSessions::~AdminSessions() {
   }
 }
 
-// ---- room ----
+// ---- limits ----
 
 // Ends the connection that has waited longest. Returns false if a response is in progress on each.
 bool AdminSessions::make_room() {
   if (!budget_.full()) return true;
   AdminConnection* longest = budget_.next_waiting(nullptr);
-  while (longest != nullptr && longest->busy()) longest = budget_.next_waiting(longest);  // at most kMostH2
+  while (longest != nullptr && longest->busy()) longest = budget_.next_waiting(longest);  // at most kMostH2 times
   if (longest == nullptr) return false;
   longest->end();
   ended_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-// The same among the connections of HTTP/2, each of which may hold more memory.
+// Like make_room(), among the HTTP/2 connections, each of which may hold more memory.
 bool AdminSessions::make_room_for_h2() {
   if (h2_count_ < kMostH2) return true;
   for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr; one = h2_.next(one)) {

@@ -1,6 +1,6 @@
-// AdminSessions: one listener of the admin endpoint with its sessions, limited separately from the other listener's.
-// When full it ends the session that has waited longest for its client, and only part of the sessions may have
-// responses in progress, so a probe is always accepted and answered.
+// AdminSessions: one listener of the admin endpoint with its sessions, limited separately from the other listener's. If
+// it is full, it ends the session that has waited longest for its client. Only part of the sessions may have responses
+// in progress, so a probe is always accepted and answered.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class AdminSessions final : private AdminListener::Owner,
                             private AdminOpening::Owner,
                             private AdminH2Connection::Owner {
  public:
-  // Shared by all listeners.
+  // Host: the services that all listeners share.
   class Host {
    public:
     virtual bool room_to_listen() const LOOP_ONLY = 0;
@@ -31,7 +31,7 @@ class AdminSessions final : private AdminListener::Owner,
     virtual void in_background(exec::TaskPtr task) = 0;
     // For the strategies of connections.
     virtual exec::StrategyParts strategy_parts() const LOOP_ONLY = 0;
-    virtual void add_strategy(const exec::Strategy& strategy) LOOP_ONLY = 0;  // its counts belong to the program's
+    virtual void add_strategy(const exec::Strategy& strategy) LOOP_ONLY = 0;  // adds its counts to those of the program
     virtual void remove_strategy(const exec::Strategy& strategy) = 0;
 
    protected:
@@ -80,8 +80,8 @@ class AdminSessions final : private AdminListener::Owner,
   bool make_room_for_h2() LOOP_ONLY;
   void add_h2(std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY;
 
-  // HTTP/1.1's /events listeners count as in progress, at most 16. HTTP/2 connections cannot be ended while a
-  // response is in progress either. All three together are fewer than kMost, so there is always a connection to end.
+  // /events listeners over HTTP/1.1 count as in progress, at most 16. An HTTP/2 connection with a response in progress
+  // cannot be ended either. All three limits together are less than kMost, so there is always a connection to end.
   static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96, kMostH2 = 15, kMaxH2Responses = 96;
   exec::Loop& loop_;
   Host& host_;
@@ -89,9 +89,9 @@ class AdminSessions final : private AdminListener::Owner,
   admin::AdminControl& control_;
   AdminListener listener_;
   SessionBudget<AdminConnection> budget_{kMost, kMaxWorkedFor};  // owns its connections
-  List<AdminH2Connection, AdminH2ConnectionTag> h2_;             // those of them that speak HTTP/2
+  List<AdminH2Connection, AdminH2ConnectionTag> h2_;             // those that use HTTP/2
   std::size_t h2_count_ = 0;
-  List<AdminH2Connection, SessionBudgetTag> closing_;  // owned: threads may still have them
+  List<AdminH2Connection, SessionBudgetTag> closing_;  // owned; other threads may still use them
   exec::DeferredDeleter<AdminConnection, SessionBudgetTag> ended_sessions_;
   std::atomic<std::size_t> h2_responses_{0};  // in progress; any thread: relaxed, no partner, as the following
   std::atomic<std::size_t> open_{0};          // written on the loop, read anywhere

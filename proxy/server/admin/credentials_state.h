@@ -1,4 +1,4 @@
-// CredentialsState: what an operator may know of the credentials that an origin's requests get; never a value.
+// CredentialsState: the state of an origin's credentials as shown to an operator; never contains a value.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace carpool::proxy::admin {
 struct CredentialsState {
   std::uint32_t stale_files = 0;
   std::string token;                      // "valid", "expected", "missing"; empty: no [origin.oauth2]
-  std::optional<Duration> token_expires;  // of a valid one
-  std::string failure;                    // why the last request for a token failed; empty: it did not
+  std::optional<Duration> token_expires;  // remaining lifetime of a valid token
+  std::string failure;                    // why the last request for a token failed; empty if it succeeded
 };
 
 }  // namespace carpool::proxy::admin

@@ -12,7 +12,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-constexpr std::size_t kMaxCells = 2000;  // per pool; further ones are only counted
+constexpr std::size_t kMaxCells = 2000;  // per pool; further connections are only counted
 constexpr Duration kGrain = std::chrono::milliseconds(10);
 constexpr std::array<std::pair<const char*, Duration>, 2> kRecent{
     {{"last_15_seconds", std::chrono::seconds(15)}, {"last_minute", std::chrono::minutes(1)}}};
@@ -21,7 +21,8 @@ std::int64_t milliseconds(Instant when) {
   return when.time_since_epoch() / kGrain * (kGrain / std::chrono::milliseconds(1));
 }
 
-// [id, state, opened at, idle since or null, uses, protocol, loop]: member names would be most of the bytes.
+// Returns [id, state, opened at, idle since or null, uses, protocol, loop] as an array, because member names would be
+// most of the bytes.
 Json cell_of(const ConnectionInfo& info, Instant now) {
   Json idle = info.idle > Duration::zero() ? Json(milliseconds(now - info.idle)) : Json(nullptr);
   return Json::array({info.id, std::string(pool::name(info.state)), milliseconds(now - info.age), std::move(idle),
@@ -64,7 +65,7 @@ Json threads_of(const AdminView& view) {
           {"low", exec->low_on_threads}};
 }
 
-// Renders everything but the pools, up to the beginning of their list.
+// Renders everything except the pools, up to the beginning of their list.
 std::string opening(const AdminView& view, Instant now) {
   Json json{{"now", milliseconds(now)},
             {"version", view.build().version},

@@ -1,4 +1,4 @@
-// Feed: the server-sent events of /events. Once a second the state is rendered pool by pool for all listeners
+// Feed: the server-sent events of /events. Once a second it renders the state, pool by pool, for all listeners
 // together: a new listener receives all of it ("state"), the others only the pools that changed within the second
 // ("change"). Times are absolute, not ages, so that idle connections cause no changes.
 #pragma once

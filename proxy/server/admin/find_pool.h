@@ -1,4 +1,4 @@
-// find_pool(): the pool of an origin, for the routes that are asked about one.
+// find_pool(): the pool of an origin, for the routes that concern one origin.
 #pragma once
 
 #include <optional>

@@ -16,11 +16,12 @@ namespace {
 
 constexpr std::size_t kWorthIt = 4096;
 constexpr std::uint32_t kContexts = 4;
-constexpr int kGzip = 16 + MAX_WBITS;  // zlib's encoding of "gzip framing"
-constexpr std::size_t kFlushed = 64;   // bytes of a flushed block's end that deflateBound() omits
-constexpr int kLevel = 1;              // on Prometheus text level 6 is a fifth smaller and takes three times as long
+constexpr int kGzip = 16 + MAX_WBITS;  // window bits with which zlib uses gzip framing
+constexpr std::size_t kFlushed = 64;   // bytes at the end of a flushed block that deflateBound() omits
+constexpr int kLevel = 1;              // level 6 makes Prometheus text a fifth smaller and takes three times as long
 
-// RFC 9110 §12.5.3: gzip, unless its weight is zero; * stands for the codings that the list does not name.
+// Returns true if the field lists gzip and its weight is not zero (RFC 9110 §12.5.3); * stands for codings that are not
+// listed.
 bool names_gzip(std::string_view field) {
   std::optional<bool> named, any;
   http::ListReader list(field);
@@ -36,7 +37,8 @@ bool names_gzip(std::string_view field) {
   return named.value_or(any.value_or(false));
 }
 
-// zlib's state for one response at a time: 256 KiB, which cost more to create than many a response to compress.
+// Deflater: zlib's state for one response at a time: 256 KiB, whose creation often costs more than the compression of
+// the response.
 class Deflater {
  public:
   Deflater() : ready_(deflateInit2(&stream_, kLevel, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK) {}
@@ -46,10 +48,10 @@ class Deflater {
   Deflater(const Deflater&) = delete;
   Deflater& operator=(const Deflater&) = delete;
 
-  // Clears the state of the last response. Returns false if zlib had no memory for it.
+  // Resets the state for the next response. Returns false if zlib had no memory for it.
   bool renew() { return ready_ && deflateReset(&stream_) == Z_OK; }
 
-  // Returns all output: with Z_SYNC_FLUSH up to this byte, with Z_FINISH to the end of the gzip stream.
+  // Returns all output: with Z_SYNC_FLUSH up to the last byte of `text`, with Z_FINISH to the end of the gzip stream.
   std::string compress(std::string_view text, int flush) {
     std::string packed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
@@ -73,7 +75,7 @@ class Deflater {
   const bool ready_;
 };
 
-// The second use of the pool in this program: it holds any object, not only connections.
+// Renewing: the contexts are in a pool of objects, which in this program otherwise holds connections.
 struct Renewing {
   static bool on_acquire(const std::unique_ptr<Deflater>& context) { return context->renew(); }
 };

@@ -1,4 +1,5 @@
-// Compresses admin responses with gzip: a scrape shrinks to a tenth. Takes milliseconds: run it in the background.
+// Compresses admin responses with gzip, which reduces a scrape to a tenth. Takes milliseconds, so it must run in the
+// background.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace carpool::proxy::admin {
 bool accepts_gzip(const AdminRequest& request);
 // Returns true if the client accepts gzip and the body is long enough.
 bool worth_packing(const AdminRequest& request, const Response& response);
-// Compresses the body and sets its headers. Leaves the response unchanged if zlib has no memory or all contexts are in
-// use.
+// Compresses the body and sets its header fields. Leaves the response unchanged if zlib has no memory or all contexts
+// are in use.
 void compress(Response& response);
 
 // Packer: compresses a long response piece by piece with one context, which its destructor gives back.
@@ -25,7 +26,7 @@ class Packer {
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;
-  // Returns the compressed piece, flushed so that the client can unpack everything so far; the last piece ends the
+  // Returns the compressed piece, flushed so that the client can decompress everything so far. The last piece ends the
   // stream.
   virtual std::string compress(std::string_view piece, bool last) = 0;
 };
@@ -33,7 +34,7 @@ class Packer {
 std::unique_ptr<Packer> make_packer();
 void say_packed(Response& response);
 
-// zlib contexts in existence: they are pooled and never exceed four.
+// Returns the number of zlib contexts. They are pooled and never exceed four.
 std::uint32_t packing_contexts();
 std::uint32_t packing_contexts_lent();
 

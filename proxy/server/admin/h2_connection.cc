@@ -57,26 +57,26 @@ Status AdminH2Connection::start(Instant deadline) {
   published_ = deadline;
   deadline_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
   timer_.arm(deadline);
-  if (transport_->maybe_readable()) signal(0);  // no event announces what TLS has buffered
+  if (transport_->maybe_readable()) signal(0);  // no event announces bytes that TLS has buffered
   return Done{};
 }
 
 void AdminH2Connection::on_ready(exec::Ready ready) {
-  owner_.waits(*this);  // of those that wait, the one heard of last is ended last
+  owner_.waits(*this);  // of the connections that wait, the one without events for the longest time is ended first
   const std::uint32_t bits = (ready.readable ? Signal::readable : 0U) | (ready.writable ? Signal::writable : 0U) |
                              (ready.hangup ? Signal::hangup : 0U);
   signal(bits);
 }
 
 // Signals the holder of the role. If there is none, the connection becomes a task of the loop, which runs it in place
-// while another thread continues the loop; without a free thread, or with too many tasks, the loop itself reads frames
-// and blocks for no request.
+// while another thread continues the loop. Without a free thread, or with too many tasks, the loop itself reads frames
+// but runs no request that may block.
 void AdminH2Connection::signal(std::uint32_t bits) {
-  // release pairs with the acquire in take_signals(), and with the strategy's word: its producer checks again.
+  // release pairs with the acquire in take_signals(), and with the strategy's word, whose producer checks again.
   signals_.fetch_or(bits, std::memory_order_release);
   if (strategy_.note()) return;
-  // acq_rel pairs with the exchange in run_task(): either that has begun, and this call submits the task again, or it
-  // is still to come and sees the signals.
+  // acq_rel pairs with the exchange in run_task(): if that has begun, this call submits the task again; otherwise the
+  // task sees the signals.
   if (scheduled_.exchange(true, std::memory_order_acq_rel)) return;
   enter();
   if (owner_.submit(exec::lend(run_))) return;
@@ -95,7 +95,8 @@ void AdminH2Connection::refuse_task() {
   leave();
 }
 
-// acq_rel: the last user's destruction of the connection follows every access of the others.
+// acq_rel pairs with itself: every access of the other users happens before the last user's destruction of the
+// connection.
 void AdminH2Connection::leave() {
   exec::Loop& loop = loop_;
   if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) loop.post(unused_mail_);
@@ -110,7 +111,7 @@ void AdminH2Connection::on_timer() {
 }
 
 void AdminH2Connection::on_wishes() {
-  // acq_rel pairs with the same in request_loop(): the mail is posted again for bits that come later.
+  // acq_rel pairs with the one in request_loop(), which posts the mail again for bits that are set later.
   const std::uint32_t bits = loop_requests_.exchange(0, std::memory_order_acq_rel);
   if (!over_) {
     if ((bits & LoopRequest::unlisten) != 0) forget_subscriptions();
@@ -195,7 +196,7 @@ void AdminH2Connection::return_from_loop(AdminH2Stream& stream) {
 }
 
 void AdminH2Connection::send_event(const std::string& whole, const std::string& changes) {
-  // acquire pairs with the release in on_event(): the mail is the loop's again.
+  // acquire pairs with the release in on_event(): the mail belongs to the loop again.
   if (over_ || event_posted_.load(std::memory_order_acquire)) {
     event_skipped_ = true;
     return;

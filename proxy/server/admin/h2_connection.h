@@ -1,11 +1,12 @@
 // AdminH2Connection: an HTTP/2 connection to the admin endpoint as a Producer, after Jetty's HTTP2Connection ("eat what
 // you kill"). Its own Strategy runs inside the loop's: the thread that found the socket readable reads frames, produces
-// a request that may block, lends the connection's role to a reserved thread that reads on, and runs the request in
-// place.
+// a request that may block, lends the connection's role to a reserved thread that continues to read, and runs the
+// request in place.
 //
 // The holder of the connection's role owns the socket's bytes, the session and the streams (h2_connection_producer.cc,
 // h2_connection_responses.cc). The admin loop owns the registration of the socket, the timer and the place in the
-// listener's budget (h2_connection.cc), and answers what only it may. They reach each other by signals and mail.
+// listener's budget (h2_connection.cc), and answers the requests that must run on it. They communicate by signals and
+// mail.
 #pragma once
 
 #include <atomic>
@@ -35,11 +36,11 @@ class AdminH2Connection final : public AdminConnection,
  public:
   class Owner : public AdminConnection::Owner {
    public:
-    // The connection is closed; threads may still have it until unused(), when the owner destroys it.
+    // The connection is closed. Threads may use it until unused(), when the owner destroys it.
     virtual void closing(AdminH2Connection& connection) LOOP_ONLY = 0;
     virtual void unused(AdminH2Connection& connection) LOOP_ONLY = 0;
-    // A response that may be long begins, or a command. Any thread. Returns false if the listener's connections have
-    // too many.
+    // Must be called when a command, or a response that may be long, begins. Any thread. Returns false if the
+    // listener's connections have too many.
     virtual bool begin_response() = 0;
     virtual void end_response() = 0;
 
@@ -48,7 +49,8 @@ class AdminH2Connection final : public AdminConnection,
   };
   AdminH2Connection(exec::Loop& loop, Owner& owner, const Asks& asks, const exec::StrategyParts& parts,
                     std::unique_ptr<net::Transport> transport, Instant (*clock)() = Clock::now);
-  // No thread may have it: after unused(), or after the threads have ended. A connection that is open gets a GOAWAY.
+  // No thread may use it any more: unused() was called, or the threads have ended. Sends a GOAWAY on an open
+  // connection.
   ~AdminH2Connection() override;
 
   // The first request must arrive before `deadline`.
@@ -67,7 +69,7 @@ class AdminH2Connection final : public AdminConnection,
   enum LoopRequest : std::uint32_t { resume = 1, rearm = 2, unlisten = 4, end_it = 8 };
   using Streams = List<AdminH2Stream, AdminH2StreamTag>;
 
-  // The loop's readiness as a task: produces until nothing is left.
+  // RunTask: the loop's readiness as a task; produces until nothing is left.
   struct RunTask final : exec::Task {
     explicit RunTask(AdminH2Connection& c) : connection(c) {}
     const char* name() const override { return "admin connection"; }
@@ -91,7 +93,7 @@ class AdminH2Connection final : public AdminConnection,
     void arrive() override LOOP_ONLY { connection.on_event(); }
     AdminH2Connection& connection;
     std::string whole, changes;
-    bool resync = false;  // an event before was skipped
+    bool resync = false;  // an earlier event was skipped
   };
 
   // ---- AdminH2Stream::Owner ----
@@ -116,7 +118,7 @@ class AdminH2Connection final : public AdminConnection,
   void forget_subscriptions() LOOP_ONLY;
   void poll_awaited();
   void return_from_loop(AdminH2Stream& stream) LOOP_ONLY;
-  // Users: threads, tasks and mail that may still touch the connection, and the loop.
+  // Users: the loop, and the threads, tasks and mail that may still access the connection.
   void enter() { users_.fetch_add(1, std::memory_order_relaxed); }
   void leave();
   void helper_called() override { enter(); }
@@ -168,30 +170,30 @@ class AdminH2Connection final : public AdminConnection,
   const exec::StrategyParts parts_;
   Instant (*const clock_)();
 
-  // ---- of the loop ----
+  // ---- used by the loop ----
   exec::WatchKey key_;
   exec::Timer timer_;
   exec::Timer poll_timer_;
   Streams awaited_;                  // commands whose response is not known yet
-  std::uint32_t subscriptions_ = 0;  // of /events
+  std::uint32_t subscriptions_ = 0;  // to /events
   std::uint32_t unlistened_seen_ = 0;
   bool event_skipped_ = false;
   int fd_ = -1;
   bool over_ = false;
 
-  // ---- of the holder of the role; a stream that a task or the loop has is in no list ----
+  // ---- used by the holder of the role; a stream in use by a task or the loop is in no list ----
   std::unique_ptr<net::Transport> transport_;
   http::H2Session session_;
   WriteQueue write_queue_;
   Streams arriving_;  // the request is incomplete
-  Streams complete_;  // to be dispatched
-  Streams ready_;     // work that may block waits to be produced
-  Streams sending_;   // the client reads
-  Streams dropped_;   // to be freed
+  Streams complete_;  // requests to be dispatched
+  Streams ready_;     // work that may block and is to be produced
+  Streams sending_;   // responses that the client reads
+  Streams dropped_;   // streams to be freed
   Instant now_;
   Instant idle_since_;
-  Instant head_since_ = kNever;  // a header block is incomplete
-  Instant retry_at_ = kNever;    // a step was refused
+  Instant head_since_ = kNever;  // start of an incomplete header block
+  Instant retry_at_ = kNever;    // when to retry a rejected step
   Instant unsent_since_ = kNever;
   Instant published_ = kNever;
   std::size_t budget_ = 0;  // bytes that may still be read in this visit
@@ -201,7 +203,7 @@ class AdminH2Connection final : public AdminConnection,
   bool lingering_ = false;
   bool closed_ = false;
 
-  // ---- of both ----
+  // ---- used by both ----
   exec::Mailbox inbox_;
   RunTask run_{*this};
   LoopRequestMail loop_request_mail_{*this};
@@ -214,7 +216,7 @@ class AdminH2Connection final : public AdminConnection,
   std::atomic<std::uint32_t> busy_{0}, unlistened_{0};
   std::atomic<http::H2Abuse> abuse_{http::H2Abuse::none};
   std::atomic<std::uint32_t> users_{1};
-  exec::Strategy strategy_;  // last: its threads use all the others
+  exec::Strategy strategy_;  // last member: its threads use all others
 };
 
 }  // namespace carpool::proxy

@@ -1,5 +1,5 @@
-// AdminH2Connection as a producer: the holder of the role reads frames, writes what the session has to say, and returns
-// each piece of work that may block as a task.
+// AdminH2Connection as a producer: the holder of the role reads frames, writes the session's output, and returns each
+// piece of work that may block as a task.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,15 +9,15 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kVisit = std::size_t{64} * 1024;   // bytes read before others have their turn
-constexpr std::size_t kRead = std::size_t{16} * 1024;    // bytes per read: on the thread's stack
-constexpr std::size_t kUnsent = std::size_t{64} * 1024;  // above it nothing is read
+constexpr std::size_t kVisit = std::size_t{64} * 1024;   // bytes read before other connections are served
+constexpr std::size_t kRead = std::size_t{16} * 1024;    // bytes per read, on the thread's stack
+constexpr std::size_t kUnsent = std::size_t{64} * 1024;  // unsent bytes above which nothing is read
 constexpr std::size_t kPullBytes = std::size_t{128} * 1024;
 constexpr std::size_t kMaxHeld = std::size_t{256} * 1024;  // bytes of unanswered requests
 }  // namespace
 
 exec::TaskPtr AdminH2Connection::produce() {
-  exec::assume_on_loop();  // of the inbox: its receiver is the holder of the role
+  exec::assume_on_loop();  // of the inbox, whose receiver is the holder of the role
   now_ = clock_();
   if (budget_ == 0) budget_ = kVisit;
   take_signals();
@@ -85,7 +85,7 @@ bool AdminH2Connection::may_read() const {
 bool AdminH2Connection::read_some() {
   if (!may_read()) return false;
   if (budget_ == 0) {
-    request_loop(LoopRequest::resume);  // no event announces what is left
+    request_loop(LoopRequest::resume);  // no event announces the remaining bytes
     return false;
   }
   std::array<char, kRead> buffer;
@@ -105,7 +105,7 @@ bool AdminH2Connection::read_some() {
   return true;
 }
 
-// Everything is sent: sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
+// Called when everything is sent. Sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
 void AdminH2Connection::linger() {
   if (std::exchange(lingering_, true)) return;
   abuse_.store(session_.abuse(), std::memory_order_relaxed);
@@ -121,7 +121,8 @@ void AdminH2Connection::discard() {
   if (discarded_.discard(*transport_, buffer) != net::Io::would_block) close();
 }
 
-// Ends the connection; the loop unregisters the socket. Streams that a task or the loop has are freed when they return.
+// Ends the connection; the loop unregisters the socket. Streams in use by a task or the loop are freed when they
+// return.
 void AdminH2Connection::close() {
   if (std::exchange(closed_, true)) return;
   abuse_.store(session_.abuse(), std::memory_order_relaxed);
@@ -133,8 +134,8 @@ void AdminH2Connection::close() {
 
 // ---- deadlines ----
 
-// Streams of the session that are in no list, because their response was sent before their request was complete, do not
-// count.
+// Returns true if no stream needs the connection. Streams that are in no list, because their response was sent before
+// their request was complete, do not count.
 bool AdminH2Connection::idle() const {
   return arriving_.empty() && complete_.empty() && ready_.empty() && sending_.empty() && !busy();
 }
@@ -149,8 +150,8 @@ void AdminH2Connection::publish_deadline() {
   if (earlier) request_loop(LoopRequest::rearm);
 }
 
-// At most kAdminTimeout from now, also if nothing can expire: so the loop's timer, which reads it when the last one has
-// passed, almost never has to be rearmed.
+// Returns a time at most kAdminTimeout from now, even if nothing can expire. The loop's timer reads it when the
+// previous one has passed, so it almost never has to be rearmed.
 Instant AdminH2Connection::next_deadline() {
   Instant next = now_ + kAdminTimeout;
   if (lingering_) return idle_since_ + kAdminTimeout;
@@ -167,10 +168,10 @@ Instant AdminH2Connection::next_deadline() {
 }
 
 void AdminH2Connection::expire() {
-  published_ = kNever;  // the loop's timer is not armed: publish_deadline() must have it armed
+  published_ = kNever;  // the loop's timer is not armed, so publish_deadline() must arm it
   if (now_ >= retry_at_) retry_at_ = kNever;
   const auto passed = [this](Instant since) { return since != kNever && now_ >= since + kAdminTimeout; };
-  if (lingering_ ? passed(idle_since_) : passed(unsent_since_)) return close();  // no reset would reach the client
+  if (lingering_ ? passed(idle_since_) : passed(unsent_since_)) return close();  // a reset would not reach the client
   if (lingering_) return;
   for (Streams* all : {&arriving_, &ready_, &sending_}) expire(*all);
   if (passed(head_since_)) {
@@ -180,7 +181,7 @@ void AdminH2Connection::expire() {
   }
 }
 
-// A request that does not arrive, or a response that is not read in time: its stream is reset.
+// Resets the streams whose request did not arrive, or whose response was not read, in time.
 void AdminH2Connection::expire(Streams& streams) {
   for (AdminH2Stream* one = streams.next(nullptr); one != nullptr;) {
     AdminH2Stream* const after = streams.next(one);
@@ -206,7 +207,7 @@ http::H2StreamUser* AdminH2Connection::on_request(http::H2Stream& stream, http::
       std::make_unique<AdminH2Stream>(static_cast<AdminH2Stream::Owner&>(*this), stream, head, now_ + kAdminTimeout);
   idle_since_ = now_;
   (request->no_room ? complete_ : arriving_).push_back(*request);
-  return request.release();  // owned by the lists, see drop()
+  return request.release();  // owned by the lists until drop()
 }
 
 void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) {
@@ -234,7 +235,7 @@ void AdminH2Connection::on_complete(AdminH2Stream& stream) {
 }
 
 void AdminH2Connection::on_closed(AdminH2Stream& stream) {
-  if (!stream.away) drop(stream);  // otherwise when it returns
+  if (!stream.away) drop(stream);  // otherwise dropped when it returns
 }
 
 }  // namespace carpool::proxy

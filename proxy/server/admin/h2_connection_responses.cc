@@ -1,4 +1,4 @@
-// AdminH2Connection, responses: which thread produces each, how it is sent, and what is left of a stream.
+// AdminH2Connection, responses: the thread that produces each, how it is sent, and when its stream is freed.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -11,9 +11,10 @@
 namespace carpool::proxy {
 
 namespace {
-// Commands that the loop executes, and responses that may be long: produced, or not read yet. Further requests wait.
+// Limit of commands that the loop executes, and of responses that may be long and are produced or not read yet. Further
+// requests wait.
 constexpr std::uint32_t kMaxInProgress = 16;
-constexpr Duration kRetryStep = std::chrono::milliseconds(5);  // until a rejected step is tried again
+constexpr Duration kRetryStep = std::chrono::milliseconds(5);  // pause before a rejected step is retried
 }  // namespace
 
 // Requests are dispatched outside of the session's calls: a handler may throw, and a stream that was reset in the same
@@ -34,7 +35,7 @@ void AdminH2Connection::dispatch_complete() {
 void AdminH2Connection::dispatch(AdminH2Stream& stream) {
   std::optional<admin::Response> refused = stream.refusal();
   if (refused) stream.response = std::move(*refused);
-  if (!stream.complete) {  // it exceeds a limit: the rest of the request is not needed
+  if (!stream.complete) {  // the request exceeds a limit, so the rest of it is not needed
     respond(stream);
     session_.leave(*std::exchange(stream.stream, nullptr));
     return drop(stream);
@@ -53,14 +54,14 @@ void AdminH2Connection::queue_work(AdminH2Stream& stream, AdminH2Stream::Work wo
   first ? ready_.push_front(stream) : ready_.push_back(stream);
 }
 
-// A response that has begun continues before others begin.
+// Continues responses that have begun before it begins others.
 exec::TaskPtr AdminH2Connection::next_task() {
   for (AdminH2Stream* one = ready_.next(nullptr); one != nullptr;) {
     AdminH2Stream* const after = ready_.next(one);
     const bool command = one->work == AdminH2Stream::Work::command;
     const bool starts = command || one->work == AdminH2Stream::Work::respond;
     if (starts ? in_progress_ >= kMaxInProgress : retry_at_ != kNever) {
-      if (starts) return nullptr;  // those behind it wait as well
+      if (starts) return nullptr;  // those behind it also wait
     } else if (command) {
       send_to_loop(*one);
     } else if (begin(*one)) {
@@ -132,7 +133,7 @@ void AdminH2Connection::return_from_task(AdminH2Stream& stream) {
   leave();
 }
 
-// The stream is back from a task or from the loop.
+// Called when the stream is back from a task or from the loop.
 void AdminH2Connection::on_returned(AdminH2Stream& stream) {
   using Made = AdminH2Stream::Made;
   using Work = AdminH2Stream::Work;
@@ -175,7 +176,7 @@ void AdminH2Connection::respond(AdminH2Stream& stream) {
   stream.deadline = now_ + kAdminTimeout;
   if (stream.listening) {
     busy_.fetch_add(1, std::memory_order_relaxed);
-    uncount(stream);  // events have a limit of their own
+    uncount(stream);  // events have their own limit
   }
   move(stream, sending_);
   if (stream.body) return send_step(stream);
@@ -187,12 +188,12 @@ void AdminH2Connection::respond(AdminH2Stream& stream) {
 void AdminH2Connection::send_step(AdminH2Stream& stream) {
   move(stream, sending_);
   session_.body(*stream.stream, stream.body->take());
-  if (!stream.body->complete()) return on_sent(stream);  // it may have added nothing
+  if (!stream.body->complete()) return on_sent(stream);  // the step may have added nothing
   stream.body.reset();
   session_.end(*stream.stream);
 }
 
-// The client has taken the last step: the next one is produced.
+// Called when the client has read the last step: produces the next one.
 void AdminH2Connection::on_sent(AdminH2Stream& stream) {
   if (stream.away || !stream.body || stream.stream->backlog() != 0) return;
   queue_work(stream, AdminH2Stream::Work::step, true);
@@ -209,7 +210,7 @@ void AdminH2Connection::on_event() {
     }
     session_.body(*one->stream, one->up_to_date ? event_mail_.changes : event_mail_.whole);
     one->up_to_date = true;
-    one->deadline = now_ + kAdminTimeout;  // a client that reads nothing until then loses its stream
+    one->deadline = now_ + kAdminTimeout;  // a client that reads nothing until the timeout loses its stream
   }
   event_mail_.whole = {};
   event_mail_.changes = {};

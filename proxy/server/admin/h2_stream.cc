@@ -12,7 +12,7 @@ AdminH2Stream::AdminH2Stream(Owner& connection, http::H2Stream& of, http::Reques
   head_bytes_ = head_.fields.bytes() + head_.target.size() + head_.authority.size();
   if (connection_.room_to_hold(head_bytes_)) return;
   no_room = true;
-  std::string method = std::move(head_.method);  // of HEAD, whose response has no body
+  std::string method = std::move(head_.method);  // kept, because a response to HEAD has no body
   head_ = {};
   head_.method = std::move(method);
   head_bytes_ = 0;
@@ -22,7 +22,7 @@ admin::AdminRequest AdminH2Stream::request() const {
   return admin::make_request(head_, body_);
 }
 
-// A request names one host: of two, one could come from the page and one from the browser.
+// A request must name one host: of two, one could come from the page and the other from the browser.
 std::optional<admin::Response> AdminH2Stream::refusal() const {
   if (too_long) return admin::error_response(413, "the body is too long");
   if (no_room) return admin::busy_response("too many bytes of unanswered requests", "1");
@@ -36,7 +36,7 @@ std::optional<admin::Response> AdminH2Stream::refusal() const {
 
 // ---- events of the session, for the holder of the role ----
 
-// A request over a limit is answered at once: the rest of it is not needed.
+// Answers a request over a limit at once, because the rest of it is not needed.
 void AdminH2Stream::on_body(std::string_view bytes) {
   connection_.consume(*this, bytes.size());
   too_long = too_long || body_.size() + bytes.size() > kMaxBody;

@@ -21,7 +21,7 @@ namespace carpool::proxy {
 
 class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public http::H2StreamUser {
  public:
-  // The connection.
+  // Owner: the connection.
   class Owner {
    public:
     // ---- for the holder of the role ----
@@ -42,40 +42,41 @@ class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public htt
   };
   static constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
 
-  // Takes the head.
+  // Moves the head out of `head`.
   AdminH2Stream(Owner& connection, http::H2Stream& stream, http::RequestHead& head, Instant deadline);
   ~AdminH2Stream() = default;
 
-  // The response, a further step of it, or its compression, which may block; or a command, which the loop executes.
+  // Work: the response, a further step of it, or its compression, each of which may block; or a command, which the loop
+  // executes.
   enum class Work : std::uint8_t { respond, step, compress, command };
   enum class Made : std::uint8_t { well, refused, failed };  // failed: by an exception
 
   admin::AdminRequest request() const;
-  // The response to a request that is malformed or exceeds a limit.
+  // Returns the response to a request that is malformed or exceeds a limit.
   std::optional<admin::Response> refusal() const;
   std::size_t held() const { return head_bytes_ + body_.size(); }
 
-  // ---- of the holder of the role ----
-  http::H2Stream* stream = nullptr;  // null: it is closed
+  // ---- used by the holder of the role ----
+  http::H2Stream* stream = nullptr;  // null: the stream is closed
   Instant deadline;                  // for the request to arrive, or for the response to be read
   Work work = Work::respond;
-  bool away = false;        // a task or the loop has it
-  bool complete = false;    // the request
-  bool too_long = false;    // its body
+  bool away = false;        // in use by a task or the loop
+  bool complete = false;    // the whole request was received
+  bool too_long = false;    // the body is too long
   bool no_room = false;     // the connection's unanswered requests have too many bytes
-  bool counted = false;     // among those whose response is in progress
+  bool counted = false;     // counted among the responses in progress
   bool responded = false;   // the head was sent
-  bool listening = false;   // to events
-  bool up_to_date = false;  // a listener that has every change so far
+  bool listening = false;   // a listener of /events
+  bool up_to_date = false;  // a listener that has received every change so far
 
-  // ---- of the thread that answers ----
+  // ---- used by the thread that answers ----
   admin::Response response;
   std::unique_ptr<admin::Body> body;                // of a response in steps
-  std::unique_ptr<admin::PendingResponse> awaited;  // on the loop: the response that the request waits for
+  std::unique_ptr<admin::PendingResponse> awaited;  // on the loop: the response for which the request waits
   Made made = Made::well;
   bool to_compress = false;  // the thread must not block, so another one compresses
 
-  // The task; it may block.
+  // Task: produces the response; may block.
   struct Task final : exec::Task {
     explicit Task(AdminH2Stream& s) : owner(s) {}
     const char* name() const override { return "admin answer"; }

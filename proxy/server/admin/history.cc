@@ -79,7 +79,8 @@ History::Entry* History::entry_of(const std::string& label) {
   return &entry;
 }
 
-// The first call only notes the counters. An origin that is new later has counted from zero.
+// Adds a point for the time since the last call; the first call only records the counters. The counters of an origin
+// that appears later have started at zero.
 void History::sample(const AdminView& view, Instant now) {
   const std::vector<PoolInfo> pools = view.pools();
   const TrafficInfo total = view.total_traffic();
@@ -105,7 +106,8 @@ void History::sample(const AdminView& view, Instant now) {
   sample_without_pool(view);
 }
 
-// Adds a point to the rings of origins without a pool; frees those that have had none for the length of a ring.
+// Adds a point to the rings of origins without a pool. Frees those of origins that have had none for the length of a
+// ring.
 void History::sample_without_pool(const AdminView& view) {
   for (auto at = entries_.begin(); at != entries_.end();) {
     Entry& entry = at->second;
@@ -115,7 +117,7 @@ void History::sample_without_pool(const AdminView& view) {
   }
 }
 
-// `pool`: null, if the origin has none any more.
+// `pool`: null if the origin no longer has one.
 void History::add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) {
   const TrafficInfo now = view.traffic(label);
   Point point = point_of(difference(now, entry.before), seconds_);

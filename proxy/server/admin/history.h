@@ -1,7 +1,7 @@
-// History: the last 15 minutes of all origins together and of each one, for the plots of the page: a point each five
+// History: the last 15 minutes of all origins together and of each one, for the plots of the page: one point every five
 // seconds, in rings of fixed size. At most kMaxOrigins origins have a ring (5 KB each, 1.3 MB in all); further ones
-// count in the sum only. An origin whose ring was freed keeps its counts if it has a label of its own in the metrics,
-// so that its next ring starts from them: memory is bounded by kMaxOrigins and [metrics] max_origins.
+// count only in the sum. An origin whose ring was freed keeps its counts if it has a label of its own in the metrics,
+// so that its next ring starts from them. Memory is limited by kMaxOrigins and [metrics] max_origins.
 #pragma once
 
 #include <array>
@@ -32,26 +32,26 @@ class History {
   };
   static_assert(sizeof(Point) * kPoints <= 5040);
 
-  // Adds a point of each ring. One thread.
+  // Adds a point to each ring. Must be called by one thread only.
   void sample(const AdminView& view, Instant now);
-  // Any thread. The points of an origin, the oldest first; of all origins together if `origin` is empty. Absent: it has
-  // no ring.
+  // Past: the points of an origin, oldest first; of all origins together if `origin` is empty. Absent if it has no
+  // ring. Any thread.
   struct Past {
     std::vector<Point> points;
-    Duration age{};  // of the last one
+    Duration age{};  // age of the last point
   };
   std::optional<Past> of(const std::string& origin, Instant now) const;
   struct Recent {
     std::uint64_t requests = 0, failed = 0;
   };
   Recent last(Duration time, const std::string& origin) const;  // any thread
-  std::size_t origins() const;                                  // with a ring
-  std::size_t known() const;                                    // with counts to start from: never fewer
+  std::size_t origins() const;                                  // number of origins with a ring
+  std::size_t known() const;  // number of origins whose counts are kept; at least origins()
 
  private:
   struct Ring {
     std::array<Point, kPoints> points;
-    std::size_t count = 0;  // ever added
+    std::size_t count = 0;  // number of points ever added
     void add(const Point& point) { points[count++ % kPoints] = point; }
     std::vector<Point> all() const;
   };
@@ -59,7 +59,7 @@ class History {
     TrafficInfo before;
     std::unique_ptr<Ring> ring;  // null: freed after 15 minutes without a pool
     std::size_t absent = 0;      // points since its pool was last seen
-    bool sampled = false;        // the point that is being made has been added
+    bool sampled = false;        // the current point has been added
   };
   Entry* entry_of(const std::string& label) REQUIRES(mutex_);  // null: no ring is left for it
   void add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) REQUIRES(mutex_);
@@ -70,7 +70,7 @@ class History {
   Ring whole_ GUARDED_BY(mutex_){};
   std::size_t rings_ GUARDED_BY(mutex_) = 0;
   Instant last_ GUARDED_BY(mutex_){};
-  double seconds_ GUARDED_BY(mutex_) = 0;  // of the point that is being made
+  double seconds_ GUARDED_BY(mutex_) = 0;  // length of the current point
   TrafficInfo whole_before_ GUARDED_BY(mutex_);
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kNoncePlace = "__NONCE__";
 
-// The browser runs only scripts that carry this number: unpredictable, and new in every response.
+// Returns an unpredictable number, new in every response. The browser runs only scripts that carry it.
 std::string draw_nonce() {
   std::array<unsigned char, 16> bytes{};
   if (::getentropy(bytes.data(), bytes.size()) != 0) return {};

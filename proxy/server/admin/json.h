@@ -1,4 +1,4 @@
-// JSON inside admin: included by its .cc files only, the one place that uses nlohmann's library.
+// JSON for admin: included only by its .cc files, which alone use nlohmann's library here.
 #pragma once
 
 #include <chrono>
@@ -20,18 +20,19 @@ std::string text_of(const Json& json);
 Response json_response(std::uint16_t status, const Json& json);
 // Appends `json` as an element of a list that is a member of an object.
 void append_member(std::string& out, const Json& json);
-// An error with `more` members than error_response() has.
+// Returns an error with the members `more` besides those of error_response().
 Response problem_response(std::uint16_t status, std::string_view error, const Json& more);
 Json json_of(const PoolInfo& pool);  // as in /pools
 
-// A member of a response whose name changed. One release sends it under both names, see docs/upgrade.md.
+// RenamedMember: a member of a response whose name changed. For one release it is sent under both names
+// (docs/upgrade.md).
 struct RenamedMember {
   const char* now;
   const char* before;
 };
 void add_old_names(Json& response, std::initializer_list<RenamedMember> renamed);
 
-// Missing and empty values are null.
+// Returns null for missing and empty values.
 template <class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

@@ -74,7 +74,7 @@ Json operation(const Any& route, bool of_pool) {
   return json;
 }
 
-// Schemas that follow from the program are generated, not written twice.
+// Schemas that follow from the program are generated, so that they are not maintained twice.
 Json schemas() {
   Json json = *read_json<Json>(kSchemas, {});
   json["LogLevel"] = {{"type", "string"}, {"enum", {"trace", "debug", "info", "warn", "error", "off"}}};

@@ -1,4 +1,4 @@
-// GET /openapi.json: the admin endpoint described for machines, made from the table of routes.
+// GET /openapi.json: the machine-readable description of the admin endpoint, generated from the table of routes.
 #pragma once
 
 #include "proxy/server/admin/route.h"

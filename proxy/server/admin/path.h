@@ -10,11 +10,11 @@ namespace carpool::proxy::admin {
 
 // Returns the path without query and without a trailing slash (except "/" itself).
 std::string_view path_of(std::string_view target);
-// Returns false if an escape is malformed or encodes a NUL: such a query is refused as a whole.
+// Returns false if an escape is malformed or encodes a NUL. Such a query must be rejected as a whole.
 bool query_is_well_encoded(std::string_view target);
-// Returns the decoded value of a query parameter; empty if it is missing or malformed. "+" is a plus.
+// Returns the decoded value of a query parameter; empty if it is missing or malformed. "+" is not decoded to a space.
 std::optional<std::string> query_value(std::string_view target, std::string_view name);
-// Returns the first parameter of the query that `known` does not accept; empty: none.
+// Returns the first parameter of the query that `known` does not accept; empty if there is none.
 template <class Known>
 std::string_view unknown_parameter(std::string_view target, Known known) {
   const std::size_t mark = target.find('?');
@@ -27,7 +27,7 @@ std::string_view unknown_parameter(std::string_view target, Known known) {
   }
   return {};
 }
-// Returns the segments of such a path; empty if an escape is malformed or encodes a NUL.
+// Returns the segments of a path from path_of(); empty if an escape is malformed or encodes a NUL.
 std::optional<std::vector<std::string>> segments_of(std::string_view path);
 
 }  // namespace carpool::proxy::admin

@@ -1,5 +1,5 @@
-// AdminRequest: the parts of a request's head that routes and access rules need. Views into the head: must not outlive
-// it.
+// AdminRequest: the parts of a request's head that routes and access rules need. Its views point into the head, so it
+// must not outlive it.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ struct AdminRequest {
 };
 
 // Returns the value of a field that identifies the sender. Such a field must occur once: of two, one could come from
-// the page and one from the browser. No access rule accepts "null".
+// the page and the other from the browser. No access rule accepts "null".
 inline std::string_view only(const http::Fields& fields, std::string_view name) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) count += http::iequals(fields[i].name, name) ? 1 : 0;

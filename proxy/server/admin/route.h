@@ -22,22 +22,22 @@ struct Call {
 };
 
 struct Parameter {
-  std::string_view name, schema, doc;  // schema: JSON Schema, as text
+  std::string_view name, schema, doc;  // `schema`: JSON Schema, as text
 };
 
-// Schema of an origin in a path or a query.
+// Schema of an origin, in a path or a query.
 inline constexpr std::string_view kOriginSchema =
     R"({"type": "string", "format": "origin", "example": "https://api.example.com"})";
 
-// Optional parts of a route.
+// Particulars: the optional parts of a route.
 struct Particulars {
   std::span<const Parameter> query{};
-  std::uint16_t status = 200;      // of success
-  std::string_view body{};         // a schema: the accepted JSON body
-  std::string_view unavailable{};  // schema of a 503 that is not a problem, as `content` of a route
+  std::uint16_t status = 200;      // status of success
+  std::string_view body{};         // schema of the accepted JSON body
+  std::string_view unavailable{};  // schema of a 503 that is not a problem, like `content` of a route
 };
 
-// `method` GET includes HEAD. `content`: a schema of openapi_schemas.h, or a content type if it contains a "/".
+// Route: `method` GET includes HEAD. `content`: a schema of openapi_schemas.h, or a content type if it contains a "/".
 struct Route {
   std::string_view path, method;
   Response (*handler)(const Call&);
@@ -45,7 +45,7 @@ struct Route {
   Particulars particulars{};
 };
 
-// /pools/{origin}/NAME: for an existing pool, or for an origin that may have none yet.
+// PoolRoute: /pools/{origin}/NAME, for an existing pool, or for an origin that may have none yet.
 struct PoolRoute {
   using OfPool = Response (*)(const Call&, const PoolInfo&);
   using OfOrigin = Response (*)(const Call&, const pool::Origin&);

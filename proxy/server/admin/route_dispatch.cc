@@ -1,4 +1,4 @@
-// From a request to its route: methods, parameters, and the thread that may handle it.
+// Finds the route of a request: methods, parameters, and the thread that may handle it.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -45,7 +45,8 @@ Response refused_method(const std::string& allow) {
   return response;
 }
 
-// A command with a misspelt parameter would do something else than was meant. Reads ignore what they do not know.
+// Rejects unknown parameters of a command, because a misspelt one would do something other than intended. Reads ignore
+// unknown parameters.
 template <class AnyRoute>
 std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
   if (call.request.reads()) return std::nullopt;

@@ -187,7 +187,7 @@ constexpr std::array<Parameter, 7> kWhatIf{
      {"expire_time", kDuration, "pool.expire_time, as 30m"},
      {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
 
-constexpr std::string_view kSomeTime =  // more than none
+constexpr std::string_view kSomeTime =  // greater than zero
     R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
 constexpr std::array<Parameter, 1> kAdvice{
     {{"wait", kSomeTime, "the wait that 99 of 100 borrows shall not exceed, as 20ms"}}};

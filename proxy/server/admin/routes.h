@@ -1,5 +1,5 @@
-// The admin endpoint's routes: a request and a view of the program yield a response. No I/O, so that they are tested as
-// plain functions.
+// The admin endpoint's routes: functions from a request and a view of the program to a response. They do no I/O, so
+// that they are tested as plain functions.
 #pragma once
 
 #include "proxy/server/admin/request.h"

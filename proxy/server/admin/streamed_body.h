@@ -1,7 +1,7 @@
-// Body: a long response body for one reader, generated in steps of about 64 KiB and compressed on the way. The next
-// step is generated when the reader has taken the previous one, so a slow reader costs one step, the remaining data and
-// possibly one of the four gzip contexts, for no longer than the session's timeout. Meanwhile other responses are sent
-// uncompressed when all four contexts are in use.
+// Body: a long response body for one reader, generated in steps of about 64 KiB, which are compressed. A step is
+// generated when the reader has taken the previous one, so a slow reader costs one step, the remaining data and
+// possibly one of the four gzip contexts, for no longer than the session's timeout. While all four contexts are in use,
+// other responses are sent uncompressed.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Body {
   static constexpr std::size_t kStep = std::size_t{64} * 1024;  // before compression
 
   explicit Body(std::unique_ptr<Pieces> pieces) : pieces_(std::move(pieces)) {}
-  // Takes the response's pieces and generates the first step. Returns nullptr if that was everything: it is then the
+  // Takes the response's pieces and generates the first step. Returns nullptr if that was everything, which then is the
   // response's body.
   static std::unique_ptr<Body> begin(const AdminRequest& request, Response& response);
 

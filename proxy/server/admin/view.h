@@ -1,5 +1,5 @@
-// AdminView: the state of the running program that the admin endpoint may read. Results are copies: nothing is locked
-// or held afterwards.
+// AdminView: the state of the running program that the admin endpoint may read. Results are copies, so nothing stays
+// locked or held.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ namespace carpool::proxy::admin {
 struct AddressInfo {
   std::string address;
   std::string_view state;  // "usable", "ejected", "gone"
-  std::uint32_t open = 0;  // connections
+  std::uint32_t open = 0;  // number of connections
   std::uint32_t failures = 0, ejections = 0;
   std::uint32_t busy = 0;      // requests in progress
-  std::uint64_t requests = 0;  // all that it got
+  std::uint64_t requests = 0;  // total number of requests
   Duration response{};         // moving average of the time to the response; zero: unknown
-  double share = 1;            // of its turns; below 1 while it is new
+  double share = 1;            // fraction of its turns that it uses; below 1 while the address is new
 };
 
 struct PoolInfo {
@@ -45,7 +45,7 @@ struct PoolInfo {
     Duration time{}, cpu{};
   };
   Saved saved{};
-  // Requests and connections limited by request.rate and pool.connect_rate.
+  // Limited: requests and connections limited by request.rate and pool.connect_rate.
   struct Limited {
     std::uint64_t requests = 0, connections = 0;
   };
@@ -54,27 +54,28 @@ struct PoolInfo {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };
   AddressCounts addresses{};
-  std::vector<AddressInfo> each_address{};        // if there are several
+  std::vector<AddressInfo> each_address{};        // empty unless there are several
   std::optional<CredentialsState> credentials{};  // absent: none
 };
 
-// Counts of an origin's requests since the start; `times`: how many took how long, by metrics::kBounds.
+// TrafficInfo: counts of an origin's requests since the start. `times`: their number by duration, in the buckets of
+// metrics::kBounds.
 struct TrafficInfo {
   std::uint64_t requests = 0, failed = 0;  // failed: 5xx, or ended without a status
   std::array<std::uint64_t, metrics::kBuckets> times{};
 };
 
-// An origin with a pool, or with an [[origin]].
+// OriginInfo: an origin with a pool or with an [[origin]].
 struct OriginInfo {
   std::string origin;  // label
   std::vector<std::string> alias;
-  bool pool = false;  // it has one
+  bool pool = false;  // a pool exists
 };
 
 struct ReclaimedInfo {
   pool::Destination::Snapshot sums;
   std::uint64_t pools = 0, evicted = 0, max_origins = 0, starved = 0;
-  std::uint64_t untracked = 0;  // connections that are in no pool
+  std::uint64_t untracked = 0;  // number of connections that are in no pool
 };
 
 struct CountedPools {
@@ -93,10 +94,10 @@ struct ConnectionInfo {
   std::string protocol;             // "h1", "h2"
   std::string local, peer;          // addresses
   std::string tls_version, cipher;  // empty: plain text
-  std::string borrower;             // description of its borrower; empty: none
+  std::string borrower;             // description of the borrower; empty if none
 };
 
-// The threads at one instant; names live as long as the process.
+// ThreadsInfo: the threads at one instant. Names live as long as the process.
 struct ThreadsInfo {
   struct Reserve {
     unsigned capacity = 0, available = 0, pending = 0;
@@ -144,9 +145,9 @@ struct OverloadInfo {
   std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
   std::uint64_t stage = 0;  // the same as a number
   Use memory, descriptors;
-  std::uint64_t failed_allocations = 0;          // served by the reserve
-  std::uint64_t heap_used = 0, heap_unused = 0;  // bytes: allocated; resident but free
-  std::uint64_t memory_returned = 0;             // bytes, to the kernel
+  std::uint64_t failed_allocations = 0;          // allocations served by the reserve
+  std::uint64_t heap_used = 0, heap_unused = 0;  // bytes: allocated; resident but unused
+  std::uint64_t memory_returned = 0;             // bytes returned to the kernel
 };
 
 class History;
@@ -162,15 +163,15 @@ class AdminView {
     return std::nullopt;
   }
   virtual TrafficInfo traffic(const std::string&) const { return {}; }
-  virtual TrafficInfo total_traffic() const { return {}; }  // of all origins, of those without a pool too
+  virtual TrafficInfo total_traffic() const { return {}; }  // of all origins, including those without a pool
   virtual std::vector<OriginInfo> origins() const { return {}; }
   virtual const History* history() const { return nullptr; }  // null: none is kept
   // Connections of the origin with this label; empty if there is none.
   virtual std::vector<ConnectionInfo> connections(const std::string& origin) const = 0;
-  // Fills in the borrowers, which only the loops know: takes as long as their turns.
+  // Sets the borrowers. Waits for each loop's current turn, because only the loops have this data.
   virtual void name_borrowers(const std::string& origin, std::vector<ConnectionInfo>& connections) const = 0;
   virtual std::vector<AddressInfo> addresses(const std::string&) const { return {}; }
-  // Returns the analysis input of an origin's pool; empty if it has none.
+  // Returns the input for the analysis of an origin's pool; empty if it has none.
   virtual std::optional<PoolAnalysis> study(const std::string& origin) const = 0;
   virtual std::vector<LeakRecord> leaks() const = 0;  // newest first
 

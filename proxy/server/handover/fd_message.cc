@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 
 namespace {
-// Sent first, together with the descriptors: the length of the text.
+// Length: size of the text, sent first together with the descriptors.
 using Length = std::uint64_t;
 
 Fault failed(const char* what) {

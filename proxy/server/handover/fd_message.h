@@ -1,4 +1,4 @@
-// FdMessage: a text and descriptors, sent from one process to another over a Unix socket (SCM_RIGHTS). Blocking with a
+// FdMessage: a text and descriptors, sent from one process to another over a Unix socket (SCM_RIGHTS). Blocks, with a
 // timeout: for process start and the admin thread only.
 #pragma once
 
@@ -20,7 +20,7 @@ struct FdMessage {
   std::vector<Fd> descriptors;
 };
 
-// The sender keeps its descriptors.
+// Sends a message. The sender keeps its descriptors.
 Status send_fds(int socket, const FdMessage& fd_message, Duration timeout);
 Result<FdMessage> receive_fds(int socket, Duration timeout);
 

@@ -19,10 +19,11 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kReceiveTimeout = std::chrono::seconds(5);  // for receiving the message
-constexpr Duration kTick = std::chrono::milliseconds(50);      // between batches of dials
-constexpr Duration kWarmFor = std::chrono::seconds(10);        // then the hand-over proceeds with fewer connections
-constexpr Duration kLastWord = std::chrono::seconds(5);        // for the old process to close its listeners
+constexpr Duration kReceiveTimeout = std::chrono::seconds(5);  // timeout of the message
+constexpr Duration kTick = std::chrono::milliseconds(50);      // interval between batches of dials
+// After this time the hand-over proceeds with fewer connections.
+constexpr Duration kWarmFor = std::chrono::seconds(10);
+constexpr Duration kLastWord = std::chrono::seconds(5);  // timeout for the old process to close its listeners
 
 Fault not_ours(const net::Address& where, const std::string& why) {
   return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
@@ -32,8 +33,8 @@ bool trusted(uid_t user) {
   return user == 0 || user == ::geteuid();
 }
 
-// The received listening sockets decide which process serves this process's clients, so the old process and the socket
-// file must belong to root or to this user, as the old process demands of its successor.
+// The received listening sockets determine which process serves this process's clients. Therefore the old process and
+// the socket file must belong to root or to this user, as the old process requires of its successor.
 Status belongs_to_us(int socket, const net::Address& where) {
   const PeerCredentials peer = peer_of(socket);  // credentials of the process that called listen()
   if (!same_user(peer)) {
@@ -92,7 +93,7 @@ void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::E
   for (const HandoverState::Paused& one : state_.paused) pause_one(origins, one);
 }
 
-// The operator's pause applies even if egress rules now deny the name.
+// Applies the operator's pause even if egress rules now deny the name.
 void HandoverClient::pause_one(OriginRegistry& origins, const HandoverState::Paused& one) {
   const Result<pool::Origin> origin = pool::parse_origin(one.label);
   if (!origin) return;
@@ -174,7 +175,7 @@ void HandoverClient::send_ready() {
   timer_->arm(ready_sent_ ? now + kLastWord : now + kTick);
 }
 
-// Returns false if the word is not sent yet (errno).
+// Returns false if the message is not completely sent (errno).
 bool HandoverClient::tell_go() {
   if (!watched_) {
     Result<exec::WatchKey> key = loop_->watch(socket_.get(), *this);

@@ -29,27 +29,27 @@ class EgressPolicy;
 
 class HandoverClient final : private exec::Watcher {
  public:
-  // Blocks for a few milliseconds: connects to the process that listens at [handover] address. Returns null if there is
+  // Connects to the process that listens at [handover] address; blocks for a few milliseconds. Returns null if there is
   // none. Returns a Fault if the socket belongs to a user other than root and this process's, or if the old process
   // refuses (it is stopping, or this process runs as another user).
   static Result<std::unique_ptr<HandoverClient>> ask(const std::string& address);
   ~HandoverClient();
 
-  // Returns the socket with this role and configured address, once. Empty: the caller must bind it.
+  // Returns the socket with this role and configured address, once. If empty, the caller must bind it.
   std::optional<net::Bound> take(std::string_view role, const std::string& address);
-  // Copies the learned state of origins to their pools, before the loops run. Reads certificates.
+  // Copies the learned state of origins to their pools. Must be called before the loops run. Reads certificates.
   void restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy);
 
-  // On `loop`, the first worker's: opens as many connections as the old process had, `rate` per second, then asks it
-  // to stop, and calls `ready` once when it has closed its listeners.
+  // Must be called on `loop`, the first worker's. Opens as many connections as the old process had, `rate` per second,
+  // then tells the old process to stop, and calls `ready` once when it has closed its listeners.
   void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
-  void stop();  // before that loop is destroyed
+  void stop();  // must be called before that loop is destroyed
 
  private:
   struct Warm {
     OriginRuntime* origin;
     std::uint32_t open;     // number wanted
-    std::uint32_t to_dial;  // not yet started
+    std::uint32_t to_dial;  // dials not yet started
   };
   explicit HandoverClient(Fd socket) : socket_(std::move(socket)) {}
   void restore_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
@@ -62,19 +62,19 @@ class HandoverClient final : private exec::Watcher {
 
   Fd socket_;
   HandoverState state_;
-  std::vector<Fd> descriptors_;  // of the sockets listed in state_
+  std::vector<Fd> descriptors_;  // sockets listed in state_
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by begin()
   std::uint32_t rate_ = 0;
-  exec::Bound ready_;  // cleared when called
+  exec::Bound ready_;  // cleared before it is called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
   HandoverMessage word_{HandoverMessage::kGone};
   Instant give_up_{};
-  Instant last_word_{};                         // when it stops trying to say "go"; unset until it tries
-  std::string_view go_ = HandoverMessage::kGo;  // the unsent part
+  Instant last_word_{};                         // until then sending "go" is tried; unset before the first try
+  std::string_view go_ = HandoverMessage::kGo;  // the unsent part of "go"
   bool watched_ = false;
-  bool ready_sent_ = false;  // or has cancelled: no confirmation may follow
+  bool ready_sent_ = false;  // set also if the hand-over was cancelled: no confirmation may follow
 };
 
 }  // namespace carpool::proxy

@@ -79,8 +79,8 @@ bool HandoverListener::may_inherit(int socket) {
 }
 
 void HandoverListener::give(Fd socket) {
-  // Watched before anything is sent: if the reply of a successor that has the sockets were missed, both processes would
-  // serve.
+  // The socket is watched before anything is sent: if the reply of a successor that has the sockets were missed, both
+  // processes would serve.
   Result<exec::WatchKey> key = parts_.admin.loop().watch(socket.get(), successor_);
   if (!key) return log::warn("handover", key.fault().detail, {{"pid", successor_.pid}});
   successor_.key = *key;

@@ -39,7 +39,7 @@ class HandoverListener final : private net::Acceptor::Owner {
   Status open(const std::string& address, std::optional<net::Bound> inherited);
 
  private:
-  // The new process while it is connected to the handover socket.
+  // Successor: the new process while it is connected to the hand-over socket.
   struct Successor final : exec::Watcher {
     explicit Successor(HandoverListener& l) : listener(l) {}
     void on_ready(exec::Ready) override LOOP_ONLY { listener.on_message(); }

@@ -52,7 +52,7 @@ bool take_session(std::istringstream& rest, HandoverState& state) {
   return session.has_value();
 }
 
-// The size is that of the last origin.
+// Parses the size of the last origin.
 bool take_size(std::istringstream& rest, HandoverState& state) {
   std::uint32_t size = 0;
   if (!(rest >> size) || state.origins.empty()) return false;
@@ -87,7 +87,7 @@ bool take_line(const std::string& line, HandoverState& state) {
   if (what == "size") return take_size(rest, state);
   if (what == "session") return take_session(rest, state);
   if (what == "paused") return take_paused(rest, state);
-  return true;  // a line of a later version
+  return true;  // a line of a later version is skipped
 }
 }  // namespace
 

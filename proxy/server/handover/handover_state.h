@@ -1,6 +1,6 @@
 // HandoverState: the message from the old process to its successor: the list of sockets, and the learned state of the
-// origins, so that the successor need not learn it from failures. Lines of text; unknown lines are skipped, so that two
-// versions of the program understand each other.
+// origins, so that the successor does not have to learn it from failures. Lines of text; unknown lines are skipped, so
+// that two versions of the program are compatible.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct HandoverState {
     std::uint32_t open = 0;                // connections at the time of writing
     std::optional<Duration> learned_idle;  // milliseconds on the wire
     std::uint64_t tls_fingerprint = 0;     // of the TLS context that created the sessions
-    std::uint32_t size = 0;                // that followed the load; 0: it is fixed
+    std::uint32_t size = 0;                // size that has followed the load; 0 if the size is fixed
     std::vector<std::string> sessions;     // resumable TLS sessions, serialised: secrets
     friend bool operator==(const Origin&, const Origin&) = default;
   };
@@ -33,12 +33,12 @@ struct HandoverState {
     std::string label;
     bool drains = false;
     Duration age{};                // milliseconds on the wire, as `left`
-    std::optional<Duration> left;  // then it ends by itself
+    std::optional<Duration> left;  // time until it ends automatically
     friend bool operator==(const Paused&, const Paused&) = default;
   };
   std::vector<Socket> sockets;  // in the order of the descriptors in the message
   std::vector<Origin> origins;
-  std::vector<Paused> paused;  // by an operator
+  std::vector<Paused> paused;  // pauses by an operator
   friend bool operator==(const HandoverState&, const HandoverState&) = default;
 };
 

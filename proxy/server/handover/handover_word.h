@@ -29,7 +29,7 @@ class HandoverMessage {
   std::string received_;  // received so far; never longer than the word
 };
 
-// Returns false if the socket did not take all of it (errno); `word` is then the unsent part.
+// Sends a word. Returns false if the socket did not accept all of it (errno); `word` is then the unsent part.
 bool say(int socket, std::string_view& word);
 
 }  // namespace carpool::proxy

@@ -19,18 +19,18 @@ namespace carpool::proxy {
 namespace {
 constexpr OwnRequestKind kTokenFetch{"carpool oauth2", "the token endpoint", kLongestTokenReply, true};
 
-// Differs between processes and origins; never 0.
+// Returns a seed that differs between processes and origins; never 0.
 std::uint64_t seed_of(const Credentials& credentials) {
   const auto time = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   return (time ^ std::hash<std::string>{}(credentials.label())) | 1U;
 }
 
-// The text was checked with the configuration.
+// The text was validated with the configuration.
 config::TokenUrl url_of(const Credentials& credentials) {
   return *config::parse_token_url(credentials.token()->settings().token_url);
 }
 
-// The status that a client gets is never one that blames its request.
+// Replaces a fault whose status would blame the client's request.
 Fault of_endpoint(Fault fault) {
   if (http::fault_status(fault.kind).status < 502) fault.kind = FaultKind::unroutable;
   return fault;

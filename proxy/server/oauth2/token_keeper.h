@@ -1,5 +1,5 @@
-// TokenKeeper: keeps one origin's token valid, on the first worker's loop: one request for a token at a time, ahead of
-// the end of the current one, with pauses after failures.
+// TokenKeeper: keeps one origin's token valid, on the first worker's loop. Sends one request for a token at a time,
+// before the current one expires, with pauses after failures.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class TokenKeeper final {
   TokenKeeper(const ExchangeContext& context, const ListenPoint& point, Credentials& credentials, exec::Bound news);
 
   void start() LOOP_ONLY;
-  bool stop() LOOP_ONLY;  // returns true if it ran
+  bool stop() LOOP_ONLY;  // returns true if the keeper was running
   bool keeps(const Credentials& credentials) const { return &credentials == &credentials_; }
 
  private:

@@ -31,7 +31,7 @@ void TokenKeepers::sweep() {
         std::any_of(wanted.begin(), wanted.end(), [&](const auto* one) { return keeps(*keeper, one); });
     if (!in_force) stopped |= keeper->stop();
   }
-  if (stopped) tell_waiters();  // they look for the credentials in force
+  if (stopped) tell_waiters();  // they then use the credentials in force
 }
 
 void TokenKeepers::stop() {

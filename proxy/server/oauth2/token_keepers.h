@@ -14,10 +14,10 @@ class OriginRegistry;
 class TokenKeepers final {
  public:
   TokenKeepers(OriginRegistry& origins, const Workers& workers) : origins_(origins), workers_(workers) {}
-  // No mail to a keeper may be in flight: the loops have ended and are drained.
+  // The loops must have ended and been drained, so that no mail to a keeper is in flight.
   ~TokenKeepers();
 
-  // Follows the configuration in force: called periodically.
+  // Follows the configuration in force. Must be called periodically.
   void sweep() LOOP_ONLY;
   void stop() LOOP_ONLY;
 
@@ -26,7 +26,7 @@ class TokenKeepers final {
 
   OriginRegistry& origins_;
   const Workers& workers_;
-  config::Listen settings_;  // of a listener that accepts no clients
+  config::Listen settings_;  // settings of a listener that accepts no clients
   ListenPoint point_;
   std::vector<std::unique_ptr<TokenKeeper>> keepers_;  // one for each token since the start
 };

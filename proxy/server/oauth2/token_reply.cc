@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr JsonBounds kReplyBounds{8, 1000};
-constexpr Duration kUnknownLife = std::chrono::minutes(5);  // of a token whose response has no expires_in
+constexpr Duration kUnknownLife = std::chrono::minutes(5);  // lifetime of a token whose response has no expires_in
 constexpr std::int64_t kMostSeconds = std::int64_t{30} * 24 * 3600;
 constexpr std::array<std::string_view, 6> kErrors{"invalid_request",     "invalid_client",         "invalid_grant",
                                                   "unauthorized_client", "unsupported_grant_type", "invalid_scope"};
@@ -31,7 +31,7 @@ std::string text_of(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Some servers send the number as a text.
+// Returns expires_in, which some servers send as a string.
 Duration lifetime_of(const Json& json) {
   const auto found = json.find("expires_in");
   if (found == json.end()) return kUnknownLife;

@@ -1,4 +1,4 @@
-// Reads the response of a token endpoint (RFC 6749 §5).
+// Parses the response of a token endpoint (RFC 6749 §5).
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct Token {
   Duration lifetime{};
 };
 
-// Returns the token, or a Fault that shows nothing of the response but its status and a registered error code: a broken
-// server may put the secret that it got into any other part.
+// Returns the token, or a Fault that contains nothing of the response except its status and a registered error code,
+// because a broken server may repeat the secret in any other part.
 Result<Token> read_token(unsigned status, std::string_view body);
 
-// Returns true if the endpoint answered with an error of its own, not with something that is no token.
+// Returns true if the endpoint answered with an error, and not with an invalid token.
 bool refuses_token(unsigned status);
 
 }  // namespace carpool::proxy

@@ -10,11 +10,12 @@
 
 namespace carpool::proxy {
 
-// Fills `head`, in the absolute form, and returns the body. `secret`: the client's, which both may contain.
+// Fills `head`, in the absolute form, and returns the body. `secret`: that of the client; the head or the body contains
+// it.
 std::string write_token_request(http::RequestHead& head, const config::OAuth2& settings, const config::TokenUrl& url,
                                 std::string_view secret);
 
-// application/x-www-form-urlencoded, of one name or value.
+// Encodes one name or value as application/x-www-form-urlencoded.
 std::string form_encoded(std::string_view text);
 
 }  // namespace carpool::proxy

@@ -18,7 +18,8 @@ Instant TokenSchedule::next() const {
   return std::min(ends_at_, fetching_ ? kNever : fetch_at_);
 }
 
-// Renewed between 70 and 80 % of its life: processes that started together do not ask together.
+// Renews the token between 70 and 80 % of its lifetime, so that processes that started together do not send their
+// requests together.
 void TokenSchedule::granted(Instant now, Duration lifetime) {
   const Duration life = std::clamp(lifetime, kShortestLife, kLongestLife);
   fetching_ = false;
@@ -28,7 +29,7 @@ void TokenSchedule::granted(Instant now, Duration lifetime) {
   fetch_at_ = now + life / 100 * percent;
 }
 
-// The pauses double, each up to a quarter shorter by chance.
+// Each pause is twice the previous one, minus a random part of up to a quarter.
 void TokenSchedule::failed(Instant now) {
   fetching_ = false;
   const Duration pause = std::min(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)), kLongestPause);

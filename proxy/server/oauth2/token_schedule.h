@@ -1,5 +1,5 @@
-// TokenSchedule: when a token is fetched, renewed, discarded and fetched again after a failure. A pure value: its owner
-// reports events with their time, and performs the action that due() returns.
+// TokenSchedule: when a token is fetched, renewed, discarded, and fetched again after a failure. A pure value: its
+// owner reports events with their time, and performs the action that due() returns.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@ class TokenSchedule {
 
   enum class Action : std::uint8_t {
     none,
-    fetch,   // ask for a token now: one request at a time
-    expire,  // the token has ended: nothing may use it any more
+    fetch,   // request a token now; one request at a time
+    expire,  // the token has expired: it must not be used any more
   };
-  // Returns what is to be done now; call again until it returns none, then at next().
+  // Returns the action that is due now. Must be called again until it returns none, then at next().
   Action due(Instant now);
   Instant next() const;
 
-  // The request for a token was answered. `lifetime`: the remaining one.
+  // Reports that a token was granted. `lifetime`: the remaining lifetime.
   void granted(Instant now, Duration lifetime);
   void failed(Instant now);
-  // The origin does not accept the token: another one is asked for at once, except during a pause after a failure.
+  // Reports that the origin does not accept the token. Another one is requested at once, except during a pause after a
+  // failure.
   void refused(Instant now);
 
   bool fetching() const { return fetching_; }
-  Instant end() const { return ends_at_; }  // of the token; kNever: there is none
+  Instant end() const { return ends_at_; }  // expiry of the token; kNever if there is none
   bool has_token() const { return ends_at_ != kNever; }
-  std::uint32_t failures() const { return failures_; }  // since the last token
+  std::uint32_t failures() const { return failures_; }  // failures since the last token
 
   static constexpr Duration kFirstPause = std::chrono::seconds(1);
   static constexpr Duration kLongestPause = std::chrono::minutes(1);

@@ -1,4 +1,4 @@
-// ExportRetry: when a batch is sent again after a failure, and when it is discarded (the OTLP specification,
+// ExportRetry: decides when a batch is sent again after a failure, and when it is discarded (the OTLP specification,
 // "Failures"). A pure value.
 #pragma once
 
@@ -15,10 +15,10 @@ class ExportRetry {
  public:
   explicit ExportRetry(std::uint64_t seed) : random_(seed) {}
 
-  // The next batch begins.
+  // Must be called when the next batch begins.
   void begin() { failures_ = 0; }
-  // An attempt failed. `asked`: the pause of Retry-After. Returns the pause before the next attempt; nothing: the batch
-  // is given up. The pauses double, each up to a quarter shorter by chance.
+  // Reports a failed attempt. `asked`: the pause of Retry-After. Returns the pause before the next attempt, or nothing
+  // if the batch must be discarded. Each pause is twice the previous one, minus a random part of up to a quarter.
   std::optional<Duration> after_failure(std::optional<Duration> asked) {
     if (++failures_ >= kMostAttempts) return std::nullopt;
     if (asked) return std::clamp(*asked, kFirstPause, kLongestPause);

@@ -34,7 +34,7 @@ std::string draw_instance() {
   return text.data();
 }
 
-// The OTLP specification: a client sends the same request again after these alone.
+// Returns true for the statuses after which a client sends the same request again (OTLP specification).
 bool temporary(std::uint16_t status) {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -65,7 +65,7 @@ void OtlpExporter::sweep() {
   if (!(config_.get().otlp == settings_)) follow(config_.get().otlp);
 }
 
-// A batch that is being sent keeps its destination.
+// Applies new settings. A batch that is being sent keeps its destination.
 void OtlpExporter::follow(const config::Otlp& settings) {
   settings_ = settings;
   if (settings_.endpoint.empty()) return stop();
@@ -120,7 +120,7 @@ void OtlpExporter::collected(std::vector<Collected> all) {
   end_if_idle();
 }
 
-// A scrape takes milliseconds, so it is a task.
+// A scrape takes milliseconds, so it runs as a task.
 void OtlpExporter::take_metrics() {
   const auto of_metrics = [](const Collected& one) { return one.signal == Signal::metrics; };
   if (!settings_.metrics || std::any_of(batches_.begin(), batches_.end(), of_metrics) ||
@@ -148,7 +148,7 @@ std::string OtlpExporter::scrape() const {
   return otlp::encode_metrics({metrics_, std::move(sample)}, times);
 }
 
-// Enqueues it behind the batches in progress.
+// Enqueues the batch behind those in progress.
 void OtlpExporter::add(Collected collected) {
   batches_.push_back(std::move(collected));
   if (batches_.size() != 1) return;
@@ -164,7 +164,7 @@ bool OtlpExporter::export_last(exec::Bound ended) {
   return true;
 }
 
-// No batch is in progress.
+// Continues or ends the last export, if one was requested and no batch is in progress.
 void OtlpExporter::end_if_idle() {
   if (!last_ended_ || collecting_ || encoding_ || !batches_.empty()) return;
   if (std::exchange(collects_last_, false)) {
@@ -217,7 +217,7 @@ void OtlpExporter::on_response_end() {
   if (status < 200 || status > 299) {
     return refused(OtlpRequest::refused, "the collector answered " + std::to_string(status));
   }
-  // The collector may have accepted the spans: a second request would duplicate them.
+  // The collector may have accepted the spans, so a second request could duplicate them.
   if (request_.fault()) return refused(OtlpRequest::unusable, request_.fault()->detail);
   const Result<otlp::ExportResponse> response = otlp::read_response(request_.body());
   if (!response) return refused(OtlpRequest::unusable, response.fault().detail);
@@ -242,7 +242,7 @@ void OtlpExporter::refused(metrics::OtlpRequest end, std::string_view why) {
 void OtlpExporter::failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) {
   count(end);
   log_change(false, why);
-  // The next export contains these counters, too.
+  // The next export contains these counters too.
   const bool traces = batches_.front().signal == Signal::traces;
   const std::optional<Duration> next = traces ? retry_.after_failure(pause) : std::nullopt;
   if (next) return pause_.arm(loop_.now() + *next);
@@ -268,7 +268,7 @@ void OtlpExporter::give_back(Collected over) {
                                   LOOP_ONLY mutable { home.parts.spans.give_back(std::move(buffer)); });
 }
 
-// One line for each change, not for each failure.
+// Logs each change, not each failure.
 void OtlpExporter::log_change(bool works, std::string_view why) {
   const auto signal = static_cast<std::size_t>(batches_.front().signal);
   if (std::exchange(works_[signal], works) == works) return;

@@ -1,6 +1,6 @@
 // OtlpExporter: sends the spans of all loops, and the metrics, to an OpenTelemetry collector, through the pool. Lives
-// on the first worker's loop. One request at a time; until it has ended, the loops keep their next spans in buffers of
-// a fixed size, so a collector that is slow, full or gone costs this memory and no request.
+// on the first worker's loop. Sends one request at a time; until it has ended, the loops keep their next spans in
+// buffers of a fixed size. A slow, full or unreachable collector therefore costs this memory and delays no request.
 #pragma once
 
 #include <array>
@@ -28,13 +28,13 @@ namespace carpool::proxy {
 
 class OtlpExporter final {
  public:
-  // Before the loops run. `view`: of what a scrape shows; it outlives the tasks of the loops.
+  // Must be called before the loops run. `view`: source of the data of a scrape; must outlive the tasks of the loops.
   OtlpExporter(const ConfigInForce& config, const Workers& workers, metrics::Registry& metrics,
                const admin::AdminView& view);
-  // No mail may be in flight: the loops have ended and are drained.
+  // The loops must have ended and been drained, so that no mail is in flight.
   ~OtlpExporter() = default;
 
-  // Follows the configuration in force: called periodically.
+  // Follows the configuration in force. Must be called periodically.
   void sweep() LOOP_ONLY;
   // Exports the remaining data before the process ends. Returns false if there is no export; otherwise `ended` is
   // called in a later step, whatever the result.
@@ -43,7 +43,7 @@ class OtlpExporter final {
 
  private:
   using Signal = metrics::OtlpSignal;
-  // The encoded spans of one loop, or the metrics.
+  // Collected: the encoded spans of one loop, or the metrics.
   struct Collected {
     Signal signal = Signal::traces;
     exec::LoopId loop = 0;
@@ -55,7 +55,7 @@ class OtlpExporter final {
   void collect() LOOP_ONLY;
   void collected(std::vector<Collected> all) LOOP_ONLY;
   void take_metrics() LOOP_ONLY;
-  std::string scrape() const;  // in a task
+  std::string scrape() const;  // runs in a task
   void add(Collected collected) LOOP_ONLY;
   void end_if_idle() LOOP_ONLY;
   void send_next() LOOP_ONLY;
@@ -76,19 +76,19 @@ class OtlpExporter final {
   const admin::AdminView& view_;
   exec::Loop& loop_;
   const std::string instance_;
-  config::Listen listen_;  // of a listener that accepts no clients
+  config::Listen listen_;  // settings of a listener that accepts no clients
   ListenPoint point_;
   config::Otlp settings_;
-  config::RequestUrl url_;  // of settings_.endpoint
+  config::RequestUrl url_;  // parsed from settings_.endpoint
   OwnRequest request_;
   ExportRetry retry_;
   exec::CoalescedMail half_full_;
   exec::Timer due_, timeout_, pause_;
   std::deque<Collected> batches_;  // at most one of each loop and one of metrics; the first one is being sent
-  std::string envelope_;           // of the first one
+  std::string envelope_;           // of the first batch
   bool collecting_ = false, encoding_ = false, sending_ = false;
   std::array<bool, 2> works_{true, true};  // by Signal, as last logged
-  exec::Bound last_ended_;                 // set: the process ends after this export
+  exec::Bound last_ended_;                 // set if the process ends after this export
   bool collects_last_ = false;
 };
 

@@ -21,7 +21,7 @@ class HeapTrim final : private exec::PeriodicTask::Work {
   HeapTrim(exec::Loop& loop, exec::Executor& background, const OverloadState& overload);
   void stop() LOOP_ONLY { cycle_.stop(); }
 
-  // The last sample in bytes, and the total returned so far. Any thread.
+  // Shown: the last sample in bytes, and the total returned so far. Any thread.
   struct Shown {
     std::uint64_t used = 0, unused = 0, returned = 0;
   };

@@ -24,7 +24,8 @@ std::array<std::atomic<void*>, 8> slices;
 std::atomic<std::uint64_t> taken_so_far{0};  // relaxed: a counter
 std::terminate_handler usual = nullptr;
 
-// The new-handler: operator new calls it when malloc fails and retries when it returns. Any thread, several at once.
+// The new-handler: operator new calls it when malloc fails, and retries when it returns. Several threads may call it
+// concurrently.
 void give() {
   for (std::atomic<void*>& place : slices) {
     if (void* slice = place.exchange(nullptr, std::memory_order_acq_rel)) {
@@ -66,7 +67,7 @@ void install() {
 int refill() {
   int there = 0;
   for (std::atomic<void*>& place : slices) {
-    // malloc, not operator new: a failure here must not consume the reserve.
+    // Uses malloc instead of operator new, because a failure here must not consume the reserve.
     if (place.load(std::memory_order_relaxed) == nullptr) place.store(std::malloc(kSlice), std::memory_order_release);
     there += static_cast<int>(place.load(std::memory_order_relaxed) != nullptr);
   }

@@ -34,7 +34,7 @@ OverloadMonitor::~OverloadMonitor() = default;
 
 void OverloadMonitor::sample() {
   exec::assume_on_loop();
-  // A copy: a reload runs as a task and may replace the configuration while this thread reads it.
+  // Copies the rules, because a reload runs as a task and may replace the configuration while this thread reads it.
   const auto rules = config_.with([](const config::Config& config) { return config.overload; });
   const Use memory = memory_use(rules.memory_limit);
   const Use descriptors = descriptor_use();
@@ -62,7 +62,7 @@ bool OverloadMonitor::memory_failed(Instant now) {
 void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
   const Use memory = overload_.memory(), descriptors = overload_.descriptors();
   const log::Fields fields{{"shed_level", name(now)},
-                           {"sheds", name(now)},  // the name before, for one release
+                           {"sheds", name(now)},  // the former name, for one release
                            {"before", name(before)},
                            {"memory", memory.used},
                            {"memory_limit", memory.limit},

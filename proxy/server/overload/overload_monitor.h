@@ -25,7 +25,8 @@ class OverloadMonitor {
   void stop() { timer_.reset(); }           // before the admin loop is destroyed
 
  private:
-  // Closes idle connections of one worker, on its loop. Sent without an allocation: memory may be short.
+  // IdleCloser: closes idle connections of one worker, on its loop. Posted without an allocation, because memory may be
+  // short.
   class IdleCloser final {
    public:
     IdleCloser(pool::Directory& pools, const Worker::Parts& worker, bool first)

@@ -29,14 +29,14 @@ class TrimPolicy {
     if (worth >= kMuch && (memory_is_short || now - much_since_ >= kIdle)) return true;
     return worth >= kLittle && now - still_since_ >= kStill;
   }
-  // Called after a trim; `unused` bytes are left.
+  // Must be called after a trim; `unused` bytes are left.
   void done(std::uint64_t unused) {
     kept_ = unused;
     much_since_ = still_since_ = kNever;
   }
 
  private:
-  std::uint64_t kept_ = UINT64_MAX;  // lowest value seen since the last trim: cannot be returned
+  std::uint64_t kept_ = UINT64_MAX;  // lowest value since the last trim, which cannot be returned
   std::uint64_t last_ = 0;           // `unused` when it last changed
   Instant much_since_ = kNever;      // every sample since then was large
   Instant still_since_ = kNever;     // no change since then

@@ -19,7 +19,7 @@ void CertificateEnds::look(const config::Config& config) {
   for (const auto& [use, file] : named) {
     if (file.empty()) continue;
     const auto end = tls::certificate_end(file);
-    if (!end) continue;  // the reload has reported it
+    if (!end) continue;  // the reload has reported the error
     ends.push_back({use, file, std::chrono::duration<double>(end->time_since_epoch()).count()});
   }
   const Held lock(mutex_);

@@ -1,5 +1,5 @@
-// CertificateEnds: when the certificates that the configuration names end, for the metrics. The files are read when the
-// configuration is, not at each scrape.
+// CertificateEnds: the expiry of the certificates that the configuration names, for the metrics. The files are read
+// with the configuration, not at each scrape.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace carpool::proxy {
 class CertificateEnds {
  public:
   // Reads the certificates of the listeners, of the admin endpoint, of carpool as a client of origins, and of the
-  // authority. Blocking.
+  // authority. Blocks.
   void look(const config::Config& config);
   std::vector<metrics::CertificateSample> sample() const;  // any thread
 

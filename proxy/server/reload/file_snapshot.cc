@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kMaxBytes = std::size_t{16} * 1024 * 1024;  // larger files are compared by their stamp alone
+constexpr std::size_t kMaxBytes = std::size_t{16} * 1024 * 1024;  // larger files are compared only by their stamp
 
 std::size_t mixed(std::size_t hash, std::int64_t value) {
   return (hash ^ static_cast<std::size_t>(value)) * std::size_t{0x100000001B3};

@@ -10,15 +10,15 @@
 namespace carpool::proxy {
 
 struct FileSnapshot {
-  std::size_t digest = 0;  // of the contents; an unreadable file has one too
-  std::size_t stamp = 0;   // of inode, size and modification times
+  std::size_t digest = 0;  // digest of the contents; an unreadable file has one too
+  std::size_t stamp = 0;   // digest of inode, size and modification times
 };
 
-// In the order of `files`. Reads regular files only, so it never waits for a writer.
+// Returns snapshots in the order of `files`. Reads regular files only, so that it never waits for a writer.
 std::vector<FileSnapshot> look_at(const std::vector<std::string>& files);
 
-// Returns, per file, the digest that a reader between the two snapshots must have seen; empty if the file changed in
-// between.
+// Returns, per file, the digest that a reader between the two snapshots must have seen, or nothing if the file changed
+// in between.
 using Digests = std::vector<std::optional<std::size_t>>;
 Digests read_between(const std::vector<FileSnapshot>& before, const std::vector<FileSnapshot>& after);
 

@@ -14,7 +14,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
-constexpr Duration kAtMost = std::chrono::seconds(2);           // in a directory that keeps changing
+constexpr Duration kAtMost = std::chrono::seconds(2);           // limit for a directory that keeps changing
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 }  // namespace
 
@@ -24,7 +24,8 @@ FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
 Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
   judged_ = in_force_;
-  // The event for a change made after the files were read may have been compared with older contents, or never arrived.
+  // The event for a change made after the files were read may have been compared with older contents, or may never have
+  // arrived.
   debounce();
   if (files == files_ && fd_) return Done{};
   files_ = files;

@@ -1,6 +1,6 @@
-// FileWatch: reports when files differ from what is in force: a file that an editor replaces or a program rewrites, a
+// FileWatch: reports when files differ from those in force: a file that an editor replaces or a program rewrites, a
 // mounted ConfigMap or Secret (`..data`). Watches their directories (inotify), waits until no event arrives for a while
-// (with an upper limit), and then compares the contents with what the owner has read.
+// (with an upper limit), and then compares the contents with those that the owner has read.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ class FileWatch final : private exec::Watcher {
   Digests in_force_;
   Digests judged_;                // last contents acted on, or in force since
   Digests looked_;                // contents at the last check
-  std::optional<Instant> until_;  // of a burst of events: the latest time to check
+  std::optional<Instant> until_;  // latest time to check during a burst of events
   Fd fd_;
   exec::WatchKey key_;
 };

@@ -6,10 +6,10 @@
 
 namespace carpool::proxy {
 
-// The first worker changes the listeners; all of them then learn which listeners' clients to drain.
+// The first worker changes the listeners. Then every worker receives the listeners whose clients to drain.
 void ReloadBarrier::begin(const std::shared_ptr<exec::Replies<Done>>& replies) {
   std::vector<const Listener*> closed;
-  if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // while draining no listener is opened
+  if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // while draining, no listener is opened
   parts_.origins.apply_limits(loop_of(*parts_.workers.front()).now());
   exec::fan_out(parts_.workers, replies, [round = shared_from_this(), closed](Worker& worker) LOOP_ONLY {
     worker.on_reload(round->dns, round->otlp, closed);

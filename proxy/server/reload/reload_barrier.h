@@ -1,5 +1,5 @@
-// ReloadBarrier: notifies every loop of a new configuration and waits for all of them, so that the old one can be
-// freed.
+// ReloadBarrier: notifies every loop of a new configuration and waits for all of them, so that the old configuration
+// can be freed.
 #pragma once
 
 #include <memory>
@@ -31,9 +31,10 @@ class ReloadBarrier final : public std::enable_shared_from_this<ReloadBarrier> {
   ListenerChanges listeners;
   config::Dns dns;
   config::Otlp otlp;
-  std::vector<const TlsIdentity*> renewed;  // with new certificates: their older connections are retired
+  // Identities with new certificates; connections made with the previous ones are retired.
+  std::vector<const TlsIdentity*> renewed;
 
-  // Runs in a blocking task. Returns false if a loop has not responded within `timeout`; it still will.
+  // Must run in a blocking task. Returns false if a loop has not responded within `timeout`; it will respond later.
   bool run(Duration timeout);
 
  private:

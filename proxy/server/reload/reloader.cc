@@ -27,14 +27,14 @@ bool listed(const std::vector<config::Listen>& all, const std::string& address) 
 }
 }  // namespace
 
-// The result of all steps that can fail; nothing of it is in force yet.
+// Plan: the result of all steps that can fail; nothing of it is in force yet.
 struct Reloader::Plan {
   std::unique_ptr<config::Config> config;
   std::unique_ptr<net::EgressPolicy::RuleSet> rule_set;
   OriginRegistry::Prepared origins;
   std::shared_ptr<ReloadBarrier> round;
   std::map<std::string, Bound> bound;
-  std::vector<std::string> files;  // of listeners, with other contents
+  std::vector<std::string> files;  // files of listeners whose contents changed
   InterceptLeaves::Plan leaves;
   ListenerIdentity admin_identity;
 };
@@ -52,7 +52,7 @@ Reloader::~Reloader() = default;
 void Reloader::ask() {
   exec::send(parts_.admin.loop(), [this]() LOOP_ONLY {
     const auto unclaimed = [](const Asked& one) { return !one.dry_run && one.pending.use_count() == 1; };
-    // A reload that has not begun to read is queued already.
+    // A reload that has not begun to read is already queued.
     if (std::any_of(asked_.begin(), asked_.end(), unclaimed)) return;
     static_cast<void>(reload(false));
   });
@@ -81,7 +81,7 @@ void Reloader::next() {
   end(one.pending, std::move(report));
 }
 
-// The part of a reload that must run on the admin loop.
+// Performs the part of a reload that must run on the admin loop.
 void Reloader::end(const PendingReport& pending, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     parts_.admin.set_identity(admin_identity_);
@@ -106,7 +106,7 @@ void Reloader::started(std::vector<FileSnapshot> before) {
 }
 
 // A file that changed while it was read counts as unknown and is read again, except after a reload that found no
-// change: the file may differ at every snapshot.
+// change, because the file may differ at every snapshot.
 void Reloader::read_them(Outcome outcome) {
   parts_.certificates.look(parts_.config.get());
   read_ = read_between(before_, look_at(files(source_, parts_.config.get())));
@@ -136,7 +136,7 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   return all;
 }
 
-// Reads the configuration. Returns nothing if it is not to be applied; the report then contains the reason.
+// Reads the configuration. Returns nothing if it must not be applied; the report then contains the reason.
 std::optional<config::Config> Reloader::read_source(Report& report, std::size_t& digest) {
   config::Reading reading = config::load(*source_, config::process_env(), &digest);
   for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);

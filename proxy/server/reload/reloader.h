@@ -41,7 +41,7 @@ class Reloader {
  public:
   using Report = admin::ReloadReport;
 
-  // `source`: the origin of the configuration; empty: there is no file to read again.
+  // `source`: the origin of the configuration; empty if there is no file to read again.
   struct Parts {
     CertificateEnds& certificates;
     ConfigInForce& config;
@@ -54,14 +54,14 @@ class Reloader {
   Reloader(const Parts& parts, std::optional<config::Options> source);
   ~Reloader();
 
-  // Set when the reload has ended; written and read on the admin loop.
+  // PendingReport: set when the reload has ended. Written and read on the admin loop.
   using PendingReport = std::shared_ptr<std::optional<Report>>;
-  // On the admin loop. Queued behind a reload that is in progress.
+  // Must be called on the admin loop. Queued behind a reload that is in progress.
   PendingReport reload(bool dry_run) LOOP_ONLY;
-  // Any thread: reload(false), for HUP and changed files.
+  // Calls reload(false), for HUP and changed files. Any thread.
   void ask();
 
-  // The files that a configuration depends on, the configuration file first; empty: none.
+  // Returns the files on which a configuration depends, the configuration file first; empty if there are none.
   static std::vector<std::string> files(const std::optional<config::Options>& source, const config::Config& config);
   // `before`: the snapshot taken before the first configuration was read. Must be called before the loop runs.
   void started(std::vector<FileSnapshot> before);
@@ -103,14 +103,14 @@ class Reloader {
   ListenerIdentity admin_identity_;
   std::vector<FileSnapshot> before_;  // snapshot of its files before they were read
   Digests read_;
-  // Listeners in force, by their configured address.
+  // Bound: the listeners in force, by their configured address.
   struct Bound {
     net::Address address;
     ListenerIdentity identity;
     ListenerCredentials credentials;
   };
   std::map<std::string, Bound> bound_;
-  // Kept because a loop did not respond in time; freed by the next reload that every loop answers.
+  // Kept because a loop did not respond in time; freed by the next reload to which every loop responds.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
   std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_rule_sets_;
   std::vector<ListenerCredentials> old_credentials_;

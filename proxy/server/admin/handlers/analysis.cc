@@ -59,7 +59,7 @@ struct Settings {
   Duration wait_timeout{};
 };
 
-// Parses the settings that a simulation can change; reports what is wrong with the query.
+// Changes: parses the settings that a simulation can change, and reports errors in the query.
 class Changes {
  public:
   Changes(std::string_view target, Settings& settings) : target_(target), settings_(settings) {}

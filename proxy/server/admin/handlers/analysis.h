@@ -1,5 +1,6 @@
-// Analysis of one pool's history for a person: explain (why), advice (the size that the load calls for) and what-if
-// (the same load simulated with other settings). Computing takes milliseconds: not for a loop that serves requests.
+// Analysis of one pool's history for an operator: explain (why connections were opened and closed), advice (the size
+// that the load requires) and what-if (the same load simulated with other settings). Computing takes milliseconds, so
+// it must not run on a loop that serves requests.
 #pragma once
 
 #include <string_view>
@@ -11,9 +12,9 @@
 namespace carpool::proxy::admin {
 
 Response explain_response(const PoolInfo& pool, const PoolAnalysis& study);
-// `target`: the request's, whose parameter `wait` states the wait that the size shall keep.
+// `target`: that of the request, whose parameter `wait` gives the wait that the size must achieve.
 Response advice_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
-// The query of `target` names the settings to change.
+// `target`: its query contains the settings to change.
 Response what_if_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 
 }  // namespace carpool::proxy::admin

@@ -1,4 +1,4 @@
-// The numbers of an analysis in words, and its input for a replay.
+// Formats the numbers of an analysis, and prepares its input for a replay.
 #pragma once
 
 #include <algorithm>

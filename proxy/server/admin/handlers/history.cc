@@ -11,7 +11,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-// Six digits after the point: a float written in full is mostly noise.
+// Rounds to six digits after the decimal point, because most digits of a float are noise.
 Json rounded(float value) {
   return value < 0 ? Json(nullptr) : Json(std::round(static_cast<double>(value) * 1e6) / 1e6);
 }
@@ -43,7 +43,7 @@ Json series_of(const History::Past& past) {
 
 }  // namespace
 
-// An origin that has no points yet has empty lists.
+// Returns empty lists for an origin that has no points yet.
 Response history_response(const Call& call) {
   const History* const history = call.view.history();
   std::string origin = query_value(call.request.target, "origin").value_or(std::string());

@@ -10,7 +10,7 @@
 
 namespace carpool::proxy::admin {
 
-// "GET http://a.example/x of 127.0.0.1:5000 (pid 7, uid 1000), receiving the response body"
+// Returns a text such as "GET http://a.example/x of 127.0.0.1:5000 (pid 7, uid 1000), receiving the response body".
 std::string borrower_text(const BorrowerInfo& borrower);
 Response leaks_response(std::vector<LeakRecord> leaks, Instant now);
 

@@ -13,7 +13,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-// A slow scraper keeps these samples in memory until it has read them, so zeros are optional.
+// Zeros may be omitted, because these samples stay in memory until a slow scraper has read them.
 template <class Names, class Counts>
 std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts, bool zeros) {
   std::vector<metrics::Labelled> parts;

@@ -8,9 +8,9 @@
 namespace carpool::proxy::admin {
 
 metrics::OriginSample sample_of(const PoolInfo& pool);
-// Everything that a scrape shows besides the registry. Any thread but a loop.
+// Returns the data of a scrape besides the registry. May be called on any thread except a loop's.
 metrics::Sample take_sample(const AdminView& view);
-// Takes the sample here, atomically; its text is generated as it is read.
+// Takes an atomic sample here; its text is generated while it is read.
 Response metrics_response(const AdminView& view, const metrics::Registry& registry);
 
 }  // namespace carpool::proxy::admin

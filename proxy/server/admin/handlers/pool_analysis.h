@@ -16,9 +16,9 @@ struct PoolAnalysis {
   pool::Circumstances circumstances;
   Duration wait_timeout{};
   std::vector<pool::BorrowRecord> past;
-  std::vector<metrics::Labelled> intercepts;  // CONNECTs, by result; without zeros
+  std::vector<metrics::Labelled> intercepts;  // CONNECTs by result, without zeros
   std::vector<metrics::RefusalSample> refusals;
-  std::optional<CredentialsState> credentials;  // absent: none
+  std::optional<CredentialsState> credentials;  // absent if the origin has none
 };
 
 }  // namespace carpool::proxy::admin

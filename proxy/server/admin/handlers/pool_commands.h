@@ -1,12 +1,12 @@
-// POST /pools/{origin}/pause, /resume, /drain, /reconnect: commands to one pool. The response follows when it was
-// applied.
+// POST /pools/{origin}/pause, /resume, /drain, /reconnect: commands to one pool. The response follows when the command
+// was applied.
 #pragma once
 
 #include "proxy/server/admin/route.h"
 
 namespace carpool::proxy::admin {
 
-// Applies `action` to the pool, with the query's `for`; 400 if that is no duration.
+// Applies `action` to the pool, with the query's `for`. Returns 400 if that is not a duration.
 Response give_command(const Call& call, const PoolInfo& pool, PoolAction action);
 
 template <PoolAction action>

@@ -85,7 +85,7 @@ Json histograms(const std::vector<ConnectionInfo>& all) {
   return json;
 }
 
-// A reload may have changed the classes a moment ago.
+// Lists the classes of the snapshot, because a reload may just have changed those of the limits.
 Json classes_of(const PoolInfo& info) {
   Json list = Json::array();
   for (std::size_t i = 0; i < info.snapshot.class_count; ++i) {
@@ -145,7 +145,7 @@ Json json_of(const PoolInfo& info) {
   json["origin"] = info.origin;
   json["active"] = open(s);
   json["borrowable"] = s.of(ConnectionStatus::idle);
-  json["borrowed"] = s.leases();  // each stream counts
+  json["borrowed"] = s.leases();  // each stream counts as one
   json["connecting"] = s.of(ConnectionStatus::connecting);
   json["waiting"] = s.waiting;
   json["max_wait_seconds"] = seconds(s.max_wait);
