@@ -123,7 +123,7 @@ class Finder {
       for (std::uint64_t bits = ~block.vacant().read(); bits != 0; bits &= bits - 1) {
         const Entry<T>& entry = block.entry(FirstPlace::pick(bits));
         const EntryWord word(entry.word.load(std::memory_order_relaxed));
-        report.expect(word.home() < loops_, "an entry lives on no loop");
+        report.expect(word.home() < loops_, "the home loop of an entry does not exist");
         if (!word.idle() && !word.lendable(entry.multiplexing().most)) continue;
         const bool listed = word.home() < loops_ && (block.idle(word.home()).read() & entry.bit()) != 0;
         report.expect(listed, "an available entry is not listed");

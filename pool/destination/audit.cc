@@ -127,7 +127,7 @@ void Destination::Impl::audit_line(AuditReport& report) const {
   report.expect(cool_down.active() == ((seen & kCooling) != 0),
                 "the flag of a pause that the origin asked for is wrong");
   const bool needed = active_pause.drains || replacement.in_progress() || beyond_the_cap() != 0;
-  report.expect(needed == ((seen & kReview) != 0), "releases are reviewed without need, or not in need");
+  report.expect(needed == ((seen & kReview) != 0), "the flag that requests reviews of releases is wrong");
   report.expect(rejections.free() >= queue.size(), "a waiter has no memory for its rejection");
   static_cast<void>(rejections.audit(report));
   static_cast<void>(grants.audit(report));

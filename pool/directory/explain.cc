@@ -179,7 +179,7 @@ std::string cool_down_of(const Destination::Snapshot::CoolingDown& cooling) {
   std::string line = "The origin answered " + std::to_string(cooling.status) + " with Retry-After, the first time " +
                      time(cooling.age) + " ago: requests wait for a connection; ";
   if (cooling.left != Duration::zero()) return line + "the first is sent in " + time(cooling.left) + ".";
-  return line + "the first that comes decides for the others.";
+  return line + "the response to the next request decides for the others.";
 }
 
 void causes(const Destination::Snapshot& s, const Circumstances& c, std::vector<std::string>& lines) {

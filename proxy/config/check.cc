@@ -379,7 +379,7 @@ class Checker {
     const Log& log = config_.log;
     if (!log.file.empty() && !log.syslog.empty()) error("log.syslog", "is set beside log.file, expected one of them");
     if (!log.file.empty() && log.file == log.access_file) {
-      error("log.access_file", in_quotes(log.file) + " is log.file already (" + line_of("log.file") +
+      error("log.access_file", in_quotes(log.file) + " is also log.file (" + line_of("log.file") +
                                    "), expected a file of its own, or none");
     }
   }

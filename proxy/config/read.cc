@@ -148,7 +148,7 @@ class Reader {
                      const std::string& key) {
     const std::string header = "[[" + std::string(section.path) + "]]";
     if (scope.origin != nullptr)
-      return error(at, key, "cannot stand inside an origin, expected at the top as " + header);
+      return error(at, key, "is not allowed inside an origin, expected at the top level as " + header);
     const toml::array* const tables = node.as_array();
     if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
       return error(at, key, "is not a list of tables, expected each one under its own " + header);

@@ -102,7 +102,7 @@ std::string accept_pattern(std::string& text) {
 std::string accept_network(std::string& text) {
   auto rule = EgressRule::parse(text);
   if (!rule) return rule.take_fault().detail;
-  return rule->kind == EgressRule::Kind::network && rule->port == 0 ? "" : "is no address and no network";
+  return rule->kind == EgressRule::Kind::network && rule->port == 0 ? "" : "is neither an address nor a network";
 }
 
 std::string accept_file(std::string& text) {
@@ -133,7 +133,7 @@ std::string accept_folder(std::string& text) {
   if (stat(text.c_str(), &status) != 0 || access(text.c_str(), X_OK) != 0) {
     return text + " cannot be read: " + std::generic_category().message(errno);
   }
-  return S_ISDIR(status.st_mode) ? std::string() : text + " is no folder";
+  return S_ISDIR(status.st_mode) ? std::string() : text + " is not a folder";
 }
 
 std::string accept_unix(std::string& text) {

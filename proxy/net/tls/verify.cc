@@ -37,7 +37,7 @@ std::string ip_text(const ASN1_STRING* address) {
 std::string common_name(const X509* certificate) {
   const X509_NAME* subject = X509_get_subject_name(certificate);
   const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at < 0) return "nobody";
+  if (at < 0) return "none";
   return as_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
