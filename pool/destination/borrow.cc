@@ -188,8 +188,7 @@ SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
   return environment.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
 }
 
-// max_waiting limits borrowers minus connections in progress. Retries are exempt: they were admitted when they first
-// asked.
+// max_waiting limits borrowers minus connections in progress. Retries are exempt: their first attempt was admitted.
 bool Destination::Impl::queue_full(Instant now) const {
   std::uint32_t coming_up = streams_coming() + pending.inspecting();
   // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming.

@@ -67,7 +67,7 @@ struct Destination::Impl final : BudgetWaiter {
   void fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now, LoopId here) EXCLUDES(mutex);
   CloseCause cause_of(Reusability fitness) const { return pool::cause_of(fitness, live.single_use()); }
   Reusability reusability_of(const SlotEntry& entry, std::uint32_t uses, Instant now) const;
-  // With min_idle, connections stay open beyond idle_timeout and are lent: sweep() closes those above that number.
+  // With min_idle, connections stay open and usable beyond idle_timeout: sweep() closes those above that number.
   bool keeps_idle() const { return ready_wanted.load(std::memory_order_relaxed) != 0; }
   bool past_idle_timeout(const SlotEntry& entry, Instant now) const;
   Reusability reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want, Instant now) const;
@@ -262,7 +262,7 @@ struct Destination::Impl final : BudgetWaiter {
   void end_replaced(DeferredActions& actions) REQUIRES(mutex);
   SlotEntry* idle_to_replace(DeferredActions& actions) REQUIRES(mutex);
 
-  // ---- cool_down.cc: pauses that the origin asks for ----
+  // ---- cool_down.cc: pauses that the origin requests ----
   bool begin_cool_down(Duration wait, std::uint16_t status, Instant now) EXCLUDES(mutex);
   void ask_for_trial(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void end_cool_down() REQUIRES(mutex);

@@ -59,8 +59,8 @@ class Environment {
     static_cast<void>(index);
     static_cast<void>(generation);
   }
-  // Carries `delivery` to loop `to` and calls its arrive(now) there (see pool/queue/delivery_queue.h). `to` may be the
-  // calling loop: then later in this turn, never from inside. Any thread.
+  // Carries `delivery` to loop `to` and calls its arrive(now) there (see pool/queue/delivery_queue.h). If `to` is the
+  // calling loop, the call follows later in this turn, never inside deliver(). Any thread.
   virtual void deliver(LoopId to, Delivery& delivery) = 0;
   // Reports a change of an automatic size. Called by Destination::sweep(), without the mutex. Optional.
   virtual void size_changed(Destination& destination, const SizeChange& change) {

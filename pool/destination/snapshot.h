@@ -62,7 +62,7 @@ struct Destination::Snapshot {
     bool drains = false;
   };
   std::optional<Paused> paused;
-  // A pause that the origin asked for by this status and Retry-After; `left` zero: a trial is in progress.
+  // A pause that the origin requested with this status and Retry-After; `left` zero: a trial is in progress.
   struct CoolingDown {
     Duration age{}, left{};
     std::uint16_t status = 0;

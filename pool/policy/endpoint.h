@@ -103,7 +103,7 @@ class Endpoints {
   // even: nothing is missing. lacking: one has no connection. uneven: one has at least two fewer than another.
   enum class Balance : std::uint8_t { even, lacking, uneven };
 
-  // `count`: the addresses that share the requests; fewer than two: the strategy alone chooses.
+  // `count`: the number of addresses that share the requests; if it is below two, `strategy` selects the connection.
   void set(std::uint32_t count, Balance balance, Duration slow_start) {
     slow_start_.store(slow_start.count(), std::memory_order_relaxed);
     balance_.store(count < 2 ? Balance::even : balance, std::memory_order_relaxed);

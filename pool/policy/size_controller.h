@@ -50,7 +50,7 @@ class SizeController {
   std::optional<SizeChange> look(const LoadSample& seen, Instant now);
 
  private:
-  // A change whose effect the next look() judges.
+  // A change whose effect the next look() measures.
   struct Trial {
     std::uint32_t from = 0;  // the size to return to
     double ratio = 1;        // of the new size and what was in use

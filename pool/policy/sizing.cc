@@ -18,7 +18,7 @@ double seconds(Duration time) {
 // A change of a number at one time. At equal times decreases sort first: one lease ended when the other began.
 using LevelChange = std::pair<Instant, int>;
 
-// The numbers of stays in progress at once.
+// The numbers of borrows in progress at once.
 struct Levels {
   std::uint32_t median = 0, p99 = 0, most = 0;  // weighted by time; without the times at which none was
 };

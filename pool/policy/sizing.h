@@ -18,7 +18,7 @@ namespace carpool::pool {
 struct MeasuredLoad {
   std::size_t borrows = 0;  // sample size
   Duration window{};        // from the first arrival to the last end
-  Duration in_use{};        // the window without the times in which nothing was asked for a second or longer
+  Duration in_use{};        // the window without gaps of a second or longer between borrows
   double arrival_rate = 0;  // per second of in_use
   Duration mean_hold{}, p99_hold{};
   Duration mean_wait{}, p99_wait{};

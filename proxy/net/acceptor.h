@@ -45,8 +45,8 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
 
   // Takes over the socket and accepts its clients, including those already waiting. Returns the loop's Fault.
   Status start(Bound bound) LOOP_ONLY;
-  // The same with an inherited socket, or one that is bound for the owner alone. Called before the loop's thread
-  // starts.
+  // Like start(), with an inherited socket, or one that is bound for its owner only. Must be called before the loop's
+  // thread starts.
   Status open_for_owner(const std::string& address, int backlog, std::optional<Bound> inherited);
   // start() in two steps, where the address must be known before clients are accepted.
   void adopt(Bound bound);

@@ -71,7 +71,7 @@ class AddressSet {
 
   bool in_use() const;                   // returns true if any address has a connection
   bool anyone_to_go(Instant now) const;  // returns true if an address that is gone or ejected has a connection
-  // Returns true if a connection to an address that has too many is to close, so that another address gets one.
+  // Returns true if an address with too many connections should lose one, so that another address gets it.
   bool wants_place() const { return pool_ != nullptr && pool_->wants_place(); }
   bool has_too_many(const Address& address) const;
   // Returns true if a connection to this address is the one that must close now: at most one every retire_every.

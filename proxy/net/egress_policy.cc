@@ -24,7 +24,7 @@ bool any_name(const std::vector<EgressRule>& rules, const pool::Origin& origin) 
                      [&](const EgressRule& rule) { return rule.matches_name(origin.host, origin.port); });
 }
 
-// No rule names a Unix socket: it is judged by the origin's name alone.
+// No rule names a Unix socket: only the rules for the origin's name apply to it.
 bool any_address(const std::vector<EgressRule>& rules, const Address& address) {
   if (!address.ip()) return false;
   const auto bytes = rule_bytes(address);

@@ -1,5 +1,5 @@
-// ClosedStreams: judges frames on closed streams (RFC 9113 §5.1, §5.1.1). Frames that were in flight when we reset a
-// stream are ignored; frames after the peer's own END_STREAM and skipped stream numbers are errors.
+// ClosedStreams: classifies frames on closed streams (RFC 9113 §5.1, §5.1.1). Frames that were in flight when we reset
+// a stream are ignored; frames after the peer's own END_STREAM and skipped stream numbers are errors.
 #pragma once
 
 #include <algorithm>

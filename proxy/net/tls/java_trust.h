@@ -1,4 +1,4 @@
-// A trust store in PKCS#12, as Java reads it. Included by this directory's .cc files only.
+// A trust store in PKCS#12 that Java reads. Included by this directory's .cc files only.
 #pragma once
 
 #include <string>
