@@ -34,12 +34,12 @@
 namespace {
 // Exit codes of the contract.
 constexpr int kConfiguration = 1, kInternal = 3;
-// A response about a thousand pools takes megabytes briefly: such blocks are returned to the system instead of staying
-// in the heap.
+// A response about a thousand pools takes megabytes briefly. Blocks of this size are returned to the system instead of
+// staying in the heap.
 constexpr int kOwnMapping = 256 * 1024;
 
-// Checks what needs other components: the egress rules, and the files that the configuration names. The start and a
-// reload load the certificates and the token once, by themselves, and a reload compares them with those in force.
+// Performs the checks that need other components: the egress rules, and the files that the configuration names. The
+// start and a reload load the certificates and the token themselves, and a reload compares them with those in force.
 void check_loaded(carpool::proxy::config::Reading& reading) {
   carpool::proxy::net::check_fixed_origins(reading);
   carpool::proxy::check_credentials(reading);
@@ -52,8 +52,8 @@ void check_files(carpool::proxy::config::Reading& reading) {
   carpool::proxy::check_certificates(reading);
 }
 
-// The exit code of a command: an output that could not be written is an error, except that a reader which has closed
-// the pipe needs no message.
+// Returns the exit code of a command. An output that could not be written is an error, but a reader that has closed the
+// pipe needs no message.
 int written(int code) {
   std::cout.flush();
   if (std::cout && std::ferror(stdout) == 0) return code;
@@ -78,7 +78,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   if (options.command == config::Command::demo) return carpool::proxy::serve_demo();
   config::Options source = options;
   const config::Reading reading = config::load(options, env, &source.digest);
-  source.config = config::find_config(options);  // a reload reads the file that the start has read
+  source.config = config::find_config(options);  // a reload reads the same file as the start
   source.locate = &check_files;
   if (!reading) {
     config::report(reading, std::cerr);
@@ -89,7 +89,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   return carpool::proxy::serve(reading.config, source);
 }
 
-// Runs `carpool webhook`, which is a program of its own. Returns its exit code; empty for any other command.
+// Runs `carpool webhook`, which is a program of its own. Returns its exit code, or nothing for any other command.
 std::optional<int> run_webhook(int argc, char** argv) {
   const auto options = carpool::proxy::parse_webhook(argc, argv);
   if (!options) return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<int> run_webhook(int argc, char** argv) {
   std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
   return kConfiguration;
 }
-// Likewise for `carpool ca`.
+// Like run_webhook(), for `carpool ca`.
 std::optional<int> run_authority(int argc, char** argv) {
   const auto options = carpool::proxy::parse_ca(argc, argv);
   if (!options) return std::nullopt;
@@ -109,7 +109,7 @@ std::optional<int> run_authority(int argc, char** argv) {
   std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
   return kConfiguration;
 }
-// Likewise for `carpool credential`.
+// Like run_webhook(), for `carpool credential`.
 std::optional<int> run_credential(int argc, char** argv) {
   const auto options = carpool::proxy::parse_credential(argc, argv);
   if (!options) return std::nullopt;
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
   carpool::proxy::memory_reserve::install();
   carpool::exec::use_c_allocator_in_libuv();
   carpool::proxy::tls::use_c_allocator_in_openssl();
-  std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value, not as a signal
+  std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value instead of a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = run_authority(argc, argv)) return written(*code);
   if (const std::optional<int> code = run_credential(argc, argv)) return written(*code);
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
     return kConfiguration;
   }
   carpool::proxy::config::Options known = std::get<carpool::proxy::config::Options>(options);
-  // A probe of the health must not depend on files that only the proxy reads.
+  // A health probe must not depend on files that only the proxy reads.
   using carpool::proxy::config::Command;
   if (known.command != Command::health) known.judge = known.command == Command::run ? &check_loaded : &check_files;
   return dispatch(known);

@@ -10,7 +10,7 @@ namespace carpool::proxy {
 namespace {
 constexpr int kTimeoutSeconds = 2;
 
-// The [metrics] listener where the admin endpoint would demand a certificate of this command.
+// Returns the [metrics] listener if the admin endpoint would require a certificate of this command.
 cli::Instance instance_of(const config::Config& config) {
   cli::Instance instance{config.admin.address, {}, kTimeoutSeconds};
   if (!config.admin.client_ca_file.empty() && !config.metrics.address.empty()) {

@@ -29,7 +29,7 @@ std::string dotted(int first, Numbers... more) {
 }  // namespace
 
 std::vector<Library> libraries() {
-  constexpr int kMajor = 10000, kMinor = 100;  // of fmt's number
+  constexpr int kMajor = 10000, kMinor = 100;  // digits of fmt's version number
   return {
       {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},
       {"libuv", uv_version_string()},

@@ -1,4 +1,4 @@
-// `carpool --version`: the release, the commit, the compiler, and each third-party library with the version that runs.
+// `carpool --version`: the release, the commit, the compiler, and the version in use of each third-party library.
 #pragma once
 
 #include <iosfwd>
@@ -13,12 +13,12 @@ struct Library {
   std::string version;
 };
 
-// Linked dynamically or statically: the library itself is asked. Of a library of headers: the headers that were
-// compiled.
+// Returns the versions. A library that is linked, dynamically or statically, is asked at run time; that of a
+// header-only library is the one that was compiled.
 std::vector<Library> libraries();
 
-// The commit that was built, as git describes it ("v0.1.0-12-g28ba577c0ffe"); empty if it was built without git.
-// Defined by the program (cmake/revision.cmake).
+// Returns the commit that was built, as git describes it ("v0.1.0-12-g28ba577c0ffe"); empty if it was built without
+// git. Defined by the program (cmake/revision.cmake).
 std::string_view revision();
 
 void print_version(std::ostream& out, std::string_view revision);

@@ -41,7 +41,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// Held by one process at a time, so that two that start together make one authority.
+// Lets one process at a time continue, so that two that start together create one authority.
 Outcome lock(const std::string& dir, Fd& folder) {
   std::error_code error;
   std::filesystem::create_directories(dir, error);
@@ -51,7 +51,7 @@ Outcome lock(const std::string& dir, Fd& folder) {
   return dir + ": " + std::generic_category().message(errno);
 }
 
-// Returns why the authority in the folder does not serve `hosts`; empty: it does.
+// Returns why the authority in the folder does not serve `hosts`, or an empty text if it does.
 Outcome unfit(const CaOptions& options, tls::Authority::WallTime& end) {
   const auto authority = tls::Authority::load(options.dir);
   if (!authority) return authority.fault().detail;
@@ -62,7 +62,7 @@ Outcome unfit(const CaOptions& options, tls::Authority::WallTime& end) {
   return {};
 }
 
-// Applications trust the authority that exists: it is kept whenever it can be.
+// Keeps an existing authority whenever possible, because applications trust it.
 Outcome init(const CaOptions& options, std::ostream& out) {
   Fd folder;
   if (Outcome wrong = lock(options.dir, folder); !wrong.empty()) return wrong;

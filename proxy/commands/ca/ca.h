@@ -7,7 +7,7 @@
 
 namespace carpool::proxy {
 
-// Returns the exit code: 0 done, 1 wrong use, or a file that cannot be used or written.
+// Returns the exit code: 0 done; 1 usage error, or a file that cannot be used or written.
 int run_ca(const CaOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace carpool::proxy

@@ -8,7 +8,7 @@ namespace {
 
 struct Variable {
   std::string_view name, before, file, after;
-  bool list = false;  // its value lists options: a shell adds ours to those that the environment has
+  bool list = false;  // the value is a list of options, and a shell keeps those that the environment already has
 };
 
 constexpr std::array<Variable, 8> kVariables{{
@@ -29,7 +29,7 @@ std::string shell_quoted(std::string_view text) {
   return out + "'";
 }
 
-// Options are separated by white space, except within quotes.
+// Options are separated by white space, except inside quotes.
 std::string option_of(std::string_view name, const std::string& path) {
   if (path.find_first_of(" \t") == std::string::npos) return std::string(name).append(path);
   const char quote = path.find('"') == std::string::npos ? '"' : '\'';

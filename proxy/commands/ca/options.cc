@@ -18,7 +18,7 @@ std::string in_ticks(std::string_view word) {
   return "`" + std::string(word) + "`";
 }
 
-// Returns an error text, or an empty one; likewise below.
+// Returns an error text, or an empty one, like the functions below.
 std::string add_host(CaOptions& options, const std::string& word) {
   const bool bare_v6 = std::count(word.begin(), word.end(), ':') > 1 && word.front() != '[';
   const auto origin = pool::canonical_origin(pool::Scheme::https, bare_v6 ? '[' + word + ']' : word);
@@ -90,7 +90,7 @@ class Parser {
     return equals == word.size() ? std::string() : take_value(word.substr(equals + 1));
   }
 
-  // Returns what is wrong with the whole line.
+  // Returns the error of the whole line, or an empty text.
   std::string end() const {
     using Action = CaOptions::Action;
     if (std::string wrong = missing(); !wrong.empty()) return wrong;
@@ -120,7 +120,7 @@ class Parser {
   }
 
   CaOptions& options_;
-  std::string flag_;  // the last one
+  std::string flag_;  // the last flag
   bool given_ = true;
 };
 

@@ -12,14 +12,14 @@ struct CaOptions {
   enum class Action { help, init, bundle, env };
   Action action = Action::help;
   std::string dir;                 // without a slash at the end
-  std::string trust;               // of init and bundle: the folder of applications, which gets no key; empty: none
-  std::vector<std::string> hosts;  // canonical, as Origin::host; each once
+  std::string trust;               // for init and bundle: the folder of applications, which gets no key; empty if none
+  std::vector<std::string> hosts;  // canonical, as Origin::host; without duplicates
   int days = 365;
   bool replace = false;
-  bool plain = false;  // `NAME=VALUE` instead of commands of a shell
+  bool plain = false;  // `NAME=VALUE` lines instead of shell commands
 };
 
-// Returns nothing if the first word is not `ca`; otherwise the options, or an error text.
+// Returns nothing if the first word is not `ca`; otherwise the options or an error text.
 std::optional<std::variant<CaOptions, std::string>> parse_ca(int argc, const char* const* argv);
 
 }  // namespace carpool::proxy

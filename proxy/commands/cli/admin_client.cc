@@ -14,7 +14,7 @@ Fault silent(const Instance& instance, const std::string& why) {
   return {FaultKind::connect_refused, Side::upstream, "no answer from " + instance.address + ": " + why};
 }
 
-// A long response is chunked: its last chunk shows that it is complete.
+// A long response is chunked; its last chunk proves that it is complete.
 Result<Reply> read_reply(const Instance& instance, AdminStream& stream, std::string_view method) {
   http::ResponseReader reader({});
   reader.expect(method, false);
@@ -44,7 +44,8 @@ Result<Reply> read_reply(const Instance& instance, AdminStream& stream, std::str
 
 Result<Reply> ask(const Instance& instance, std::string_view method, std::string_view target) {
   Result<AdminStream> stream = AdminStream::open(instance.address, instance.trust, instance.timeout_seconds);
-  if (!stream && stream.fault().kind == FaultKind::malformed_request) return stream.fault();  // it names the address
+  // The text names the address.
+  if (!stream && stream.fault().kind == FaultKind::malformed_request) return stream.fault();
   if (!stream) return silent(instance, stream.fault().detail);
   std::string question(method);
   question.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");

@@ -1,4 +1,4 @@
-// Sends one request to an instance's admin endpoint, over TCP or its Unix socket, in plain text or over TLS; blocking,
+// Sends one request to an instance's admin endpoint, over TCP or its Unix socket, in plain text or over TLS. Blocks,
 // with a timeout on every wait.
 #pragma once
 
@@ -16,12 +16,12 @@ struct Reply {
   std::string body;
 };
 
-// The address and the credentials of an instance.
+// Instance: the address and the credentials of an instance.
 struct Instance {
   std::string address;  // in the form of [admin] address
-  std::string token;    // empty: none
+  std::string token;    // empty if none
   int timeout_seconds = 10;
-  std::optional<Trust> trust{};  // nothing: plain text
+  std::optional<Trust> trust{};  // nothing for plain text
 };
 
 // Returns a Fault if the instance does not respond.

@@ -20,14 +20,14 @@
 namespace carpool::proxy::cli {
 
 namespace {
-constexpr std::size_t kMostCertificates = std::size_t{1} << 20;  // size limit of the file
+constexpr std::size_t kMostCertificates = std::size_t{1} << 20;  // maximum size of the file
 
 Fault silent(const std::string& why) {
   return {FaultKind::connect_refused, Side::upstream, why};
 }
 
 std::string reason(int error) {
-  if (error == EAGAIN || error == EINPROGRESS) return "the response timed out";  // past the timeout
+  if (error == EAGAIN || error == EINPROGRESS) return "the response timed out";  // the socket's timeout passed
   return std::strerror(error);                                                   // NOLINT(concurrency-mt-unsafe)
 }
 
@@ -65,13 +65,13 @@ Result<std::vector<net::Address>> addresses_of(const std::string& host_port) {
   return addresses;
 }
 
-// Tries each address: a name such as localhost has one of IPv6, too, at which the instance may not listen.
+// Tries each address. A name such as localhost also has an IPv6 address, on which the instance may not listen.
 Result<Fd> connected(const std::vector<net::Address>& addresses, int timeout_seconds) {
   const timeval limit{timeout_seconds, 0};
   int error = EADDRNOTAVAIL;
   for (const net::Address& address : addresses) {
     Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // of connect()
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // timeout of connect()
     if (socket && ::connect(socket.get(), address.get(), address.length()) == 0) return socket;
     error = errno;
   }

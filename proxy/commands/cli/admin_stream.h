@@ -1,5 +1,5 @@
 // AdminStream: a blocking stream of bytes to an instance's admin endpoint, in plain text or over TLS, with a timeout on
-// every wait. Its owner reads the response.
+// every wait. Its owner parses the response.
 #pragma once
 
 #include <memory>
@@ -15,23 +15,23 @@
 
 namespace carpool::proxy::cli {
 
-// How an instance that speaks TLS is verified. One of the first three.
+// Trust: how the certificate of an instance with TLS is verified, by one of the first three members.
 struct Trust {
-  std::string ca_file;      // authorities in PEM; empty: the system's
-  std::string certificate;  // a file whose first certificate is the instance's, under whatever name
+  std::string ca_file;      // authorities in PEM; empty for those of the system
+  std::string certificate;  // a file whose first certificate is the instance's; its names are ignored
   bool any = false;         // no verification, for a probe that sends nothing secret
-  // The client's own, if the instance demands a certificate; empty: none. Without a key_file cert_file contains the
-  // key.
+  // The client's own certificate, if the instance requires one; empty if none. Without a key_file, cert_file also
+  // contains the key.
   std::string cert_file, key_file;
 };
 
 class AdminStream {
  public:
-  // `host_port` is an address as in [admin] address, or a name and a port. The Fault gives the reason.
+  // `host_port`: an address as in [admin] address, or a name and a port. The Fault gives the reason.
   static Result<AdminStream> open(const std::string& host_port, const std::optional<Trust>& trust, int timeout_seconds);
 
   Status send(std::string_view text);
-  // Returns the number of bytes; 0: the instance has closed the connection.
+  // Returns the number of bytes; 0 if the instance has closed the connection.
   Result<std::size_t> receive(std::span<char> into);
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kDone = 0, kWrongUse = 1, kNoResponse = 2, kRefused = 3;
 
-// Wraps the usage text before it is wider than a terminal.
+// Wraps the usage text to the width of a terminal.
 std::string usage(const Command& command) {
   constexpr std::size_t kWidth = 100;
   std::string text = "carpool " + std::string(command.name);
@@ -81,7 +81,7 @@ class Session {
     return code;
   }
 
-  // The only malformed request is an address that is none.
+  // The only malformed request is an invalid address.
   int no_response(const Fault& fault) const {
     return fail(fault.kind == FaultKind::malformed_request ? kWrongUse : kNoResponse, fault.detail);
   }
@@ -123,7 +123,7 @@ class Session {
     return trust;
   }
 
-  // An address as in [admin] address, or a URL of which only the scheme and the authority count.
+  // Accepts an address as in [admin] address, or a URL, of which only the scheme and the authority are used.
   int take_address(std::string address) {
     for (const std::string_view scheme : {"https://", "http://"}) {
       if (!address.starts_with(scheme)) continue;
@@ -150,7 +150,7 @@ class Session {
     return kDone;
   }
 
-  // A URI is used as it is.
+  // Uses a URI unchanged.
   int find_origin(std::string& origin) {
     if (request_.operand.empty() && request_.command->operand.optional) return kDone;
     if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
@@ -159,7 +159,7 @@ class Session {
     Json response;
     if (const int code = ask_for("GET", "/origins", response); code != kDone) return code;
     OriginWord found = cli::find_origin(origin, response.value("origins", Json::array()));
-    if (!found.wrong.empty() && !found.unclear && json()) {  // as the admin endpoint refuses
+    if (!found.wrong.empty() && !found.unclear && json()) {  // like a refusal by the admin endpoint
       out_ << json_text(Json{{"status", 404}, {"error", found.wrong}}, 2) << '\n';
       return kRefused;
     }
@@ -183,13 +183,13 @@ class Session {
   }
 
   int refused(const Reply& reply, const Json& response) const {
-    if (json() && response.is_object()) {  // it contains the reason, and the exit code states the refusal
+    if (json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
       out_ << json_text(response, 2) << '\n';
       return kRefused;
     }
     std::string why = "status " + std::to_string(reply.status);
     if (!response.is_object()) return fail(kRefused, why);
-    for (const char* const name : {"error", "status"}) {  // a problem's status is a number
+    for (const char* const name : {"error", "status"}) {  // the status of a problem is a number
       if (!response.contains(name) || !response.at(name).is_string()) continue;
       why = response.at(name).get<std::string>();
       break;
@@ -211,7 +211,7 @@ class Session {
     }
   }
 
-  // The only response that is TOML instead of JSON; printed unchanged.
+  // Prints the response unchanged, the only one that is TOML instead of JSON.
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
     if (!reply) return no_response(reply.fault());
@@ -220,7 +220,7 @@ class Session {
     return kDone;
   }
 
-  // When the output is a pipe, prints the table once.
+  // Prints the table once if the output is a pipe.
   int top() const {
     Json response;
     if (const int code = ask_for("GET", "/pools", response); code != kDone) return code;
@@ -277,7 +277,7 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   const std::string& word = request.operand;
   if (request.command->name == "completion") return print_page(completion(word), "bash, zsh or fish", out, err);
   if (request.command->name == "man") return print_page(manual(word), "carpool or carpool.toml", out, err);
-  for (const std::string_view own : {"ca", "credential", "webhook"}) {  // otherwise it ran already
+  for (const std::string_view own : {"ca", "credential", "webhook"}) {  // otherwise it has already run
     if (request.command->name == own) return fail("`" + std::string(own) + "` must be the first word");
   }
   try {

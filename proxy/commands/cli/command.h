@@ -12,27 +12,27 @@ namespace carpool::proxy::cli {
 using Words = std::span<const std::string_view>;
 
 struct Operand {
-  std::string_view name;  // empty: the command takes no operand
+  std::string_view name;  // empty if the command takes no operand
   bool optional = false;
-  Words words = {};              // possible values, for completions; empty: any
-  std::string_view query = {};   // the query parameter that carries it; empty: it is part of the path
-  std::string_view method = {};  // of a request with it; empty: that of the command
+  Words words = {};              // possible values, for completions; empty for any
+  std::string_view query = {};   // query parameter for the operand; empty if it is part of the path
+  std::string_view method = {};  // method of a request with the operand; empty for that of the command
 };
 
 struct Command {
   std::string_view name;
   std::string_view method;
-  std::string_view path;  // {origin} is substituted
+  std::string_view path;  // {origin} is replaced
   Operand operand;
   std::string_view doc;
 };
 
 struct Flag {
   std::string_view name, value;
-  std::string_view commands;  // the commands that accept it; empty: every command that queries an instance
-  std::string_view query;     // the query parameter that carries it; empty: not sent
+  std::string_view commands;  // commands that accept the flag; empty for every command that queries an instance
+  std::string_view query;     // query parameter for the flag; empty if it is not sent
   std::string_view doc;
-  Words words = {};  // possible values, for completions; empty: any
+  Words words = {};  // possible values, for completions; empty for any
 };
 
 std::span<const Command> commands();
@@ -41,9 +41,9 @@ const Command* find_command(std::string_view name);
 const Flag* find_flag(std::string_view name);
 bool takes(const Command& command, const Flag& flag);
 
-// Returns the arguments shown in the usage: the operand, then each flag that not all commands accept.
+// Returns the arguments shown in the usage: the operand, then each flag that only some commands accept.
 std::vector<std::string> usage_of(const Command& command);
-// Returns the description in a list with flags of other commands: "for top: one look".
+// Returns the description for a list with flags of other commands, such as "for top: one look".
 std::string doc_among_others(const Flag& flag);
 
 }  // namespace carpool::proxy::cli

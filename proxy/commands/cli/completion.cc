@@ -26,7 +26,7 @@ bool has_own_flags(const Command& command) {
                      [&](const Flag& flag) { return takes(command, flag) != flag.commands.empty(); });
 }
 
-// The commands whose operand is an ORIGIN, whose possible values only a running instance knows.
+// Returns the commands whose operand is an ORIGIN. Only a running instance can list its possible values.
 std::string names_with_origin(std::string_view between, std::string_view after = {}) {
   std::string out;
   for (const Command& command : commands()) {
@@ -38,7 +38,7 @@ std::string names_with_origin(std::string_view between, std::string_view after =
 
 // ---- bash ----
 
-// A URI has colons, at which readline divides words: what precedes the last colon is not offered again.
+// A URI contains colons, at which readline splits words, so the part before the last colon is not offered again.
 constexpr std::string_view kBashOrigins = R"sh(_carpool_origins() {
   local line=${COMP_LINE:0:COMP_POINT} whole cut i
   local -a words at=()
@@ -173,7 +173,7 @@ std::string zsh_text(std::string_view text) {
 }
 
 std::string zsh_flag(std::string_view name, std::string_view value, std::string_view doc, Words words = {}) {
-  // After "=" the value may stand in the same word or in the next one.
+  // After "=" the value may be in the same word or in the next one.
   std::string text = std::string(name).append(value.empty() ? "[" : "=[").append(zsh_text(doc)).append("]");
   if (!value.empty()) text.append(":").append(value).append(value == "FILE" ? ":_files" : ":");
   if (!words.empty()) text.append("(").append(joined(words, " ")).append(")");
@@ -184,7 +184,7 @@ std::string zsh_flag(const Flag& flag) {
   return zsh_flag(flag.name, flag.value, flag.doc, flag.words);
 }
 
-// Returns the case statement on the command, which may stand anywhere on the line.
+// Returns the case statement for the command, which may be anywhere on the line.
 std::string zsh_case() {
   return "case ${words[(r)(" + names("|") + ")]} in";
 }
@@ -226,7 +226,7 @@ std::string zsh() {
   }
   return out + "    '1:command:{_describe command commands}' \\\n    " + zsh_operands() +
          "}\n"
-         // When the file is sourced it only declares the function; as an autoloaded function it runs it.
+         // When the file is sourced, it only declares the function; as an autoloaded function, it also runs it.
          "if [ \"$funcstack[1]\" = _carpool ]; then _carpool \"$@\"; else compdef _carpool carpool; fi\n";
 }
 

@@ -25,7 +25,7 @@ Try: carpool --print-default-config > carpool.toml; carpool --check; carpool
      http_proxy=http://127.0.0.1:3128 curl http://example.com/
 )";
 
-// Adds `name` and beside it `doc`, in lines that a terminal of 100 columns shows whole.
+// Appends `name` and, beside it, `doc`, wrapped for a terminal of 100 columns.
 void describe(std::string& out, std::string_view name, std::string_view doc, std::size_t column) {
   constexpr std::size_t kWidth = 100;
   const std::size_t before = out.size();

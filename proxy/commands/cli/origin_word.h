@@ -1,4 +1,4 @@
-// The ORIGIN of a command line: a URI, an alias, a host, or any part of one origin's URI.
+// find_origin(): resolves the ORIGIN of a command line: a URI, an alias, a host, or any part of one origin's URI.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace carpool::proxy::cli {
 
 struct OriginWord {
-  std::string origin;    // empty: none, or more than one
-  std::string wrong;     // why
-  bool unclear = false;  // the word means several
+  std::string origin;    // empty if none or several match
+  std::string wrong;     // error text
+  bool unclear = false;  // several origins match
 };
 
-// `origins`: the list of GET /origins. An alias and a whole host are preferred to a part of a URI.
+// `origins`: the list of GET /origins. An alias or a complete host takes precedence over a part of a URI.
 OriginWord find_origin(const std::string& word, const Json& origins);
-// Returns each origin and then each alias, one a line.
+// Returns each origin and then each alias, one per line.
 std::string origin_words(const Json& origins);
 
 }  // namespace carpool::proxy::cli

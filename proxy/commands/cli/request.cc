@@ -33,7 +33,7 @@ void note(Request& request, const Flag& flag, std::string value) {
   request.given.emplace_back(&flag, std::move(value));
 }
 
-// Parses `--name VALUE`, `--name=VALUE` or `--name` at `at`, and leaves `at` at its last word.
+// Parses `--name VALUE`, `--name=VALUE` or `--name` at `at`, and sets `at` to its last word.
 std::string take_flag(Request& request, int& at, int argc, const char* const* argv) {
   const std::string_view word = argv[at];
   const std::size_t equals = std::min(word.find('='), word.size());
@@ -103,7 +103,7 @@ const Command* command_of(int argc, const char* const* argv) {
 }
 
 std::string parse(Request& request, int argc, const char* const* argv) {
-  bool named = false;  // the command itself was seen
+  bool named = false;  // the command itself was found
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--help" || word == "-h") {

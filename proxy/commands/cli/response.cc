@@ -13,7 +13,7 @@ Json object(const Json& json) {
   return json.is_object() ? json : Json::object();
 }
 
-// Removes members that a response has under a new name too (docs/upgrade.md).
+// Removes members that a response also has under a new name (docs/upgrade.md).
 Json without_old_names(Json response) {
   constexpr std::array<std::pair<const char*, const char*>, 10> kRenamed{{{"shed_level", "sheds"},
                                                                           {"reason", "why_not"},
@@ -41,8 +41,8 @@ std::string levels_table(const Json& response) {
   return table.text();
 }
 
-// Adds a row for each value of either side; {"wait_seconds": {"p99": 1}} becomes "wait p99". A cause missing on one
-// side is shown as a dash. `before`, `unit`: of the objects around.
+// Adds a row for each value of either side; {"wait_seconds": {"p99": 1}} becomes "wait p99". A cause that one side
+// lacks is shown as a dash. `before`, `unit`: from the enclosing objects.
 void compare(const Json& current, const Json& simulated, const std::string& before, Unit unit, Table& table) {
   Json names = current;
   for (const auto& [name, value] : simulated.items()) names[name] = value;
@@ -61,7 +61,7 @@ void compare(const Json& current, const Json& simulated, const std::string& befo
   }
 }
 
-// The table of both sides stands between the members before and after it.
+// Puts the table of both sides between the members before and after it.
 std::string what_if_text(const Json& response) {
   std::string text;
   Json around = Json::object();
@@ -78,7 +78,7 @@ std::string what_if_text(const Json& response) {
   return text + shown(around);
 }
 
-// Returns the bars of a histogram that are not zero, with their upper bounds as names.
+// Returns the bars of a histogram that are not zero, named by their upper bounds.
 Json bars_of(const Json& histogram, Unit unit) {
   Json bars = Json::object();
   for (const Json& bar : histogram) {
@@ -89,7 +89,7 @@ Json bars_of(const Json& histogram, Unit unit) {
   return bars;
 }
 
-// Renames members whose title without their unit is that of another member, or is not clear.
+// Renames members whose title without the unit is ambiguous or unclear.
 Json with_clear_names(const Json& response) {
   Json clear = Json::object();
   for (const auto& [name, value] : response.items()) {
@@ -98,7 +98,7 @@ Json with_clear_names(const Json& response) {
   return clear;
 }
 
-// Omits counters that are zero, as most causes of most pools are.
+// Omits counters that are zero, because most causes of most pools are.
 std::string pool_text(const Json& whole) {
   Json response = with_clear_names(whole);
   if (response.contains("saved")) response["saved"] = with_clear_names(object(response.at("saved")));

@@ -1,4 +1,5 @@
-// Renders the admin endpoint's response to a command: as a table of its own if it has one, otherwise generically.
+// Renders the admin endpoint's response to a command, with a table for that command if there is one, otherwise
+// generically.
 #pragma once
 
 #include <string>

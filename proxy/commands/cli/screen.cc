@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
-constexpr std::string_view kLeaves = "qQ\x03";  // the last is Ctrl-C, which raises no signal in this mode
+constexpr std::string_view kLeaves = "qQ\x03";  // the last one is Ctrl-C, which raises no signal in this mode
 
 sigset_t events() {
   sigset_t set;
@@ -24,7 +24,7 @@ sigset_t events() {
   return set;
 }
 
-// Returns as many characters as fit; continuation bytes of UTF-8 have no width.
+// Returns as many characters as fit. Continuation bytes of UTF-8 have no width.
 std::string_view cut(std::string_view text, std::size_t columns) {
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
@@ -72,7 +72,7 @@ Screen::Size Screen::size() const {
   return {size.ws_row, size.ws_col};
 }
 
-// The last line has no line break, which would scroll the screen.
+// The last line has no line break, because that would scroll the screen.
 void Screen::draw(const std::vector<Line>& lines) {
   const Size room = size();
   std::string text = "\x1b[H";
@@ -105,11 +105,12 @@ Screen::Event Screen::pressed() {
   if (bytes_read < 0 && (errno == EINTR || errno == EAGAIN)) return Event::key;
   if (bytes_read <= 0 && keys_before_) return Event::leave;  // the terminal hung up
   if (bytes_read <= 0) {
-    in_ = -1;  // </dev/null, or a pipe that ended: no more keys
+    in_ = -1;  // </dev/null, or a pipe that ended: there are no more keys
     return Event::key;
   }
   const std::string_view bytes(keys.data(), static_cast<std::size_t>(bytes_read));
-  if (bytes.front() == '\x1b') return Event::key;  // an escape sequence such as an arrow: its letters are no keys
+  // An escape sequence, such as that of an arrow key, whose letters are not keys.
+  if (bytes.front() == '\x1b') return Event::key;
   return bytes.find_first_of(kLeaves) == std::string_view::npos ? Event::key : Event::leave;
 }
 

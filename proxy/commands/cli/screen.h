@@ -1,5 +1,5 @@
 // Screen: a terminal in full-screen mode: alternate screen, no cursor, unbuffered keys. The destructor restores the
-// terminal however the program ends: signals that would end it arrive as events.
+// terminal however the program ends, because signals that would end it arrive as events.
 #pragma once
 
 #include <termios.h>
@@ -19,7 +19,7 @@ class Screen {
  public:
   enum class Event : std::uint8_t {
     time,     // the timeout passed
-    key,      // a key without a meaning
+    key,      // a key without a function
     resized,  // the size changed: draw again
     leave,    // q, Ctrl-C, a signal, or the terminal was closed
   };
@@ -38,7 +38,7 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   Size size() const;
-  void draw(const std::vector<Line>& lines);  // cut to the screen's size
+  void draw(const std::vector<Line>& lines);  // truncated to the screen's size
   Event wait(std::chrono::milliseconds most);
 
  private:
@@ -46,11 +46,11 @@ class Screen {
   Event signalled();
   Event pressed();
 
-  int in_;  // -1: there is no keyboard
+  int in_;  // -1 if there is no keyboard
   const int out_;
   Fd signals_;
   sigset_t mask_before_;
-  std::optional<termios> keys_before_;  // empty: not a terminal
+  std::optional<termios> keys_before_;  // empty if it is not a terminal
   bool gone_ = false;
 };
 

@@ -6,8 +6,8 @@
 namespace carpool::proxy::cli {
 namespace {
 
-// Counts characters, not bytes: continuation bytes of UTF-8 have no width. Removes control characters that could steer
-// a terminal.
+// Counts characters, not bytes: continuation bytes of UTF-8 have no width. Removes control characters that could
+// control a terminal.
 std::string clean(std::string_view text) {
   std::string out;
   for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
@@ -51,7 +51,7 @@ bool is_line(const Json& value) {
   return !value.is_structured() || value.empty();
 }
 
-// The members of these are bytes, though their names do not say so.
+// The members of these objects are bytes, although their names do not end in the unit.
 Unit unit_in(std::string_view object, const Titled& member) {
   const bool bytes = (object == "memory" || object == "heap") && member.unit == Unit::none;
   return bytes ? Unit::bytes : member.unit;
@@ -67,7 +67,7 @@ std::string indented(const std::string& lines, const std::string& indent) {
   return out;
 }
 
-// `parent`: the name of `json`.
+// `parent`: the name of the member whose value is `json`.
 void show(const Json& json, std::string_view parent, const std::string& indent, std::string& out) {
   std::size_t widest = 0;
   for (const auto& [name, value] : json.items()) {
@@ -110,14 +110,14 @@ std::string picked(const Json& list, const std::array<Column, N>& columns) {
   return table.rows() == 0 ? "none\n" : table.text();
 }
 
-// Returns why requests of an origin wait, an operator's order or its own; empty: they do not.
+// Returns why requests of an origin wait: an operator's command, or the origin's pause. Empty if they do not.
 std::string state_of(const Json& pool) {
   if (pool.value("draining", false)) return "draining";
   if (pool.value("paused", false)) return "paused";
   return pool.value("cooling_down", false) ? "cooling down" : "";
 }
 
-// A size that follows the load.
+// Marks a size that follows the load.
 void mark_auto_size(Json& pool) {
   if (pool.value("auto_size", Json(nullptr)).is_object()) pool["size"] = cell(pool.at("size")) + " auto";
 }
@@ -131,7 +131,7 @@ Json with_state(Json pools) {
   return pools;
 }
 
-// Beside the origin, because a narrow screen has no room for another column.
+// Appends the marks to the origin, because a narrow screen has no room for another column.
 Json with_marks(Json pools) {
   for (Json& pool : pools) {
     mark_auto_size(pool);

@@ -1,4 +1,4 @@
-// Table: renders JSON for a terminal: lists of objects become tables, objects lines of "name value".
+// Table: renders JSON for a terminal: lists of objects as tables, objects as lines of "name value".
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -31,8 +31,8 @@ std::string cell(const Json& value, Unit unit = Unit::none);  // free of control
 // Renders any JSON value.
 std::string shown(const Json& json);
 std::string pools_table(const Json& pools);
-std::string top_table(const Json& pools);  // of pools with "per_second", the most active first
+std::string top_table(const Json& pools);  // pools with "per_second", the most active first
 std::string connections_table(const Json& connections);
-std::string history_table(const Json& series);  // an object with a list of equal length for each column
+std::string history_table(const Json& series);  // an object with one list per column, all of equal length
 
 }  // namespace carpool::proxy::cli

@@ -18,7 +18,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kBetween{1};
 
-// The last response, and the rates relative to the one before.
+// Sight: the last response, and the rates since the one before.
 class Sight {
  public:
   explicit Sight(const Instance& instance) : instance_(instance) { instance_.timeout_seconds = 2; }
@@ -84,7 +84,7 @@ class Sight {
            " waiting   q quits";
   }
 
-  // Shortens long origins so that the figures stay visible.
+  // Shortens long origins so that the numbers stay visible.
   Json shortened(std::size_t most) const {
     Json pools = pools_;
     for (Json& pool : pools) {

@@ -9,8 +9,8 @@ namespace carpool::proxy::cli {
 // Sorts by current activity and waiters, then by total activity.
 Json busiest_first(const Json& pools);
 
-// `first`: the response of /pools just received. If the instance stops responding, top shows an error line and keeps
-// polling.
+// `first`: the response of /pools that was just received. If the instance stops responding, top shows an error line and
+// continues to poll.
 void watch(const Instance& instance, const Json& first);
 
 }  // namespace carpool::proxy::cli

@@ -10,7 +10,7 @@ namespace carpool::proxy::cli {
 namespace {
 
 struct Step {
-  double factor;  // of the base unit
+  double factor;  // factor of the base unit
   std::string_view name;
 };
 constexpr std::array<Step, 6> kSeconds{{{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}, {1e-6, "us"}}};

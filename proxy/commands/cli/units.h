@@ -1,4 +1,4 @@
-// Values for people: "350 ms", "2.5 h", "1.25 MiB", "12.3/s". `--json` has the plain numbers.
+// Formats values for people: "350 ms", "2.5 h", "1.25 MiB", "12.3/s". `--json` prints the plain numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ enum class Unit : std::uint8_t { none, seconds, bytes, per_second };
 
 std::string with_unit(double value, Unit unit);
 
-// The title and the unit in the name of a member: "age_seconds" is the title "age" in seconds.
+// Titled: the title and the unit in the name of a member: "age_seconds" is the title "age" in seconds.
 struct Titled {
   std::string_view title;
   Unit unit = Unit::none;
 };
 Titled titled(std::string_view name);
 
-// Returns true for a number, one with a unit, and "-": a column of such texts is aligned at its right.
+// Returns true for a number, one with a unit, and "-". A column of such texts is right-aligned.
 bool numeric(std::string_view text);
 
 }  // namespace carpool::proxy::cli

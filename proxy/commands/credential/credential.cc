@@ -18,11 +18,11 @@
 namespace carpool::proxy {
 namespace {
 
-// A longer one does not fit in the field, whatever its name.
+// Maximum size of a secret that fits in the field, with a name of any permitted length.
 constexpr std::size_t kMaxSecret = http::kMaxProxyAuthorization / 4 * 3 - config::kMaxCredentialName - 16;
 constexpr std::size_t kShort = 16;
 
-// Turns off the echo of the terminal until destruction.
+// Silence: turns off the echo of the terminal until it is destroyed.
 class Silence {
  public:
   Silence(int terminal, std::ostream& err) : terminal_(terminal), err_(err) {
@@ -47,7 +47,7 @@ class Silence {
   bool silenced_ = false;
 };
 
-// Reads to the end of the input, or to the end of a terminal's line. Returns an error text, or an empty one.
+// Reads to the end of the input, or of a terminal's line. Returns an error text, or an empty one.
 std::string read_secret(int input, std::string& secret) {
   const bool terminal = ::isatty(input) == 1;
   std::array<char, 1024> piece;

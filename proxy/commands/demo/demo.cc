@@ -13,7 +13,7 @@
 namespace carpool::proxy {
 namespace {
 
-// `addresses` maps the name to the origin's real port, so that the name is the same in every run.
+// `addresses` maps the name to the origin's actual port, so that the name is the same in every run.
 config::OriginSettings named(const config::Config& config, const std::string& scheme, const std::string& name,
                              const net::Address& at) {
   config::OriginSettings settings;
@@ -28,7 +28,7 @@ config::OriginSettings named(const config::Config& config, const std::string& sc
 
 }  // namespace
 
-// Tries to bind as the listener does: a port in TIME_WAIT counts as free.
+// Binds as the listener does, so that a port in TIME_WAIT counts as free.
 std::string free_or_any_port(const std::string& text) {
   const Result<net::Address> address = net::Address::parse(text);
   if (!address) return "127.0.0.1:0";
@@ -43,7 +43,7 @@ config::Config demo_config(const DemoOrigin& origin, config::Config config) {
   config.listen.front().address = free_or_any_port(config.listen.front().address);
   config.admin.address = free_or_any_port(config.admin.address);
   config.log.format = config::LogFormat::text;
-  config.log.access = false;  // a line per request would hide the demo's own output
+  config.log.access = false;  // a line per request would make the demo's own output hard to find
   config.origins.push_back(named(config, "http", DemoOrigin::kPlainName, origin.plain()));
   std::uint32_t identity = 0;
   for (const auto& [name, at] :
@@ -51,7 +51,7 @@ config::Config demo_config(const DemoOrigin& origin, config::Config config) {
     config::OriginSettings& secure = config.origins.emplace_back(named(config, "https", name, *at));
     secure.upstream.tls.ca_file = origin.ca_file();
     secure.upstream.tls.server_name = name;
-    secure.origin.tls = ++identity;  // its own identity
+    secure.origin.tls = ++identity;  // a TLS identity of its own
   }
   return config;
 }

@@ -1,5 +1,5 @@
-// Demo: the parts of `carpool --demo` besides the server. Created before the server, whose configuration refers to the
-// demo's origin; started when the server listens; stopped before the server is destroyed.
+// Demo: the parts of `carpool --demo` besides the server. It must be created before the server, whose configuration
+// refers to the demo's origin; started when the server listens; and stopped before the server is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 
 namespace carpool::proxy {
 
-// Returns the defaults, with the demo's origin under two names. Listener and admin address are the usual ones if they
-// are free, otherwise any free port.
-// `config`: what it starts from; a port of it that is taken becomes any port.
+// Returns the settings of the demo, with its origin under three names. Listener and admin address are the usual ones if
+// their ports are free, otherwise any free port. `config`: the settings to begin with; a port of them that is in use is
+// replaced by a free one.
 config::Config demo_config(const DemoOrigin& origin, config::Config config = {});
 // Returns `address` if its port is free now, otherwise a free port of 127.0.0.1.
 std::string free_or_any_port(const std::string& address);
@@ -38,8 +38,8 @@ class Demo {
   const config::Config& config() const { return config_; }  // outlives the server that is built from it
   const DemoOrigin& origin() const { return *origin_; }
 
-  // Prints the addresses and commands to try, then starts the traffic and prints a line each second. `numbers` is
-  // called on a thread of the demo until stop() has returned.
+  // Prints the addresses and commands to try, then starts the traffic and prints a line each second. Calls `numbers` on
+  // a thread of the demo until stop() has returned.
   Status start(const net::Address& listener, const net::Address& admin, std::function<DemoNumbers()> numbers);
   void stop();
 

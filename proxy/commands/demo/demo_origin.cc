@@ -9,7 +9,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr exec::LoopId kLoop = 254;  // distinct from the workers' ids, which count from 0
+constexpr exec::LoopId kLoop = 254;  // distinct from the workers' ids, which begin at 0
 constexpr int kOriginBacklog = 128, kOriginAtOnce = 64;
 
 }  // namespace
@@ -63,7 +63,7 @@ DemoOrigin::~DemoOrigin() {
   sessions_.clear();
 }
 
-// Called before the loop runs.
+// Must be called before the loop runs.
 Status DemoOrigin::open(net::Acceptor& acceptor) {
   loop_->enter();
   Result<net::Bound> bound = net::bind_and_listen("127.0.0.1:0", kOriginBacklog);
@@ -77,7 +77,7 @@ void DemoOrigin::on_client(net::Acceptor& acceptor, Fd client, const net::Addres
   static_cast<void>(add_client(acceptor, std::move(client)));
 }
 
-// A session that fails to start is destroyed.
+// Destroys a session that fails to start.
 Status DemoOrigin::add_client(const net::Acceptor& acceptor, Fd client) {
   if (&acceptor == &h2_) {
     DemoH2Session::Owner& owner = *this;

@@ -7,7 +7,7 @@ namespace {
 
 using Next = LocalHttpSession::Next;
 
-constexpr Duration kStall = std::chrono::seconds(30);  // without progress inside a request or a response
+constexpr Duration kStall = std::chrono::seconds(30);  // timeout without progress inside a request or a response
 constexpr Duration kLinger = std::chrono::seconds(1);
 
 }  // namespace
@@ -20,7 +20,7 @@ void DemoH1Session::on_established() {
   protocol_.append(" over ").append(http_.transport().security().version);
 }
 
-// Everything is sent: produces the next part, or sets the idle deadline of the client.
+// Called when everything is sent: produces the next part, or sets the idle deadline of the client.
 Next DemoH1Session::next() {
   if (!out_.empty() || fill_left_ != 0) {
     send_some();
@@ -42,7 +42,8 @@ void DemoH1Session::send_some() {
   if (http_.send(batch)) http_.wait_until(loop_.now() + kStall);
 }
 
-// Closing with unread bytes causes a reset, which destroys a response in flight (RFC 9112 §9.6).
+// Discards input before it closes, because closing with unread bytes would cause a reset that destroys a response in
+// flight (RFC 9112 §9.6).
 Next DemoH1Session::linger() {
   if (!std::exchange(lingers_, true)) {
     http_.transport().shut_write();
@@ -112,7 +113,7 @@ void DemoH1Session::end_of_response() {
   http_.done_with_request();
 }
 
-// An echo is broken off, so that it does not look complete.
+// Truncates an echo, so that it does not look complete.
 void DemoH1Session::on_malformed(const Fault& fault) {
   if (echoes_) return;
   const DemoReply refusal = demo_refusal(fault);

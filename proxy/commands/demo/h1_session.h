@@ -1,4 +1,4 @@
-// DemoH1Session: one HTTP/1.1 connection of the demo's origin: answers requests in order, an echo while its body
+// DemoH1Session: one HTTP/1.1 connection of the demo's origin. Answers requests in order, sends an echo while its body
 // arrives, and closes after an idle time.
 #pragma once
 
@@ -20,7 +20,7 @@ class DemoH1Session final : public ListHook<struct DemoH1SessionTag>,
  public:
   class Owner {
    public:
-    virtual void on_connection_end(DemoH1Session& connection) LOOP_ONLY = 0;  // destroys it later
+    virtual void on_connection_end(DemoH1Session& connection) LOOP_ONLY = 0;  // the owner destroys it later
 
    protected:
     ~Owner() = default;
@@ -65,10 +65,10 @@ class DemoH1Session final : public ListHook<struct DemoH1SessionTag>,
   std::uint64_t requests_ = 0;
   DemoReply reply_;
   http::Fields trailers_;
-  std::string out_;              // of the response
-  std::uint64_t fill_left_ = 0;  // bytes of demo_fill() that follow it
+  std::string out_;              // unsent part of the response
+  std::uint64_t fill_left_ = 0;  // bytes of demo_fill() that follow `out_`
   bool echoes_ = false;          // the request's body is sent back
-  bool delays_ = false;          // the response is due when the timer is
+  bool delays_ = false;          // the response is sent when the timer expires
   bool lingers_ = false;         // the last response was sent
   LocalHttpSession http_;
 };

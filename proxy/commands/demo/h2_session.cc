@@ -8,9 +8,9 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr Duration kH2Stall = std::chrono::seconds(30);      // while a request is in progress
-constexpr std::size_t kPull = std::size_t{64} * 1024;        // bytes of frames in one write
-constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body
+constexpr Duration kH2Stall = std::chrono::seconds(30);      // timeout while a request is in progress
+constexpr std::size_t kPull = std::size_t{64} * 1024;        // bytes of frames per write
+constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body: bytes queued at a time
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void DemoH2Session::Call::fill() {
   if (fill_left_ == 0) session_.session_.end(*stream_);
 }
 
-// The window of an echo is extended as its bytes are sent, so that neither side gets ahead of the other.
+// The window of an echo is extended as its bytes are sent, so that neither direction overtakes the other.
 void DemoH2Session::Call::on_body(std::string_view bytes) {
   if (reply_.echo && !bodiless_) return session_.session_.body(*stream_, bytes);
   session_.session_.consume(*stream_, bytes.size());
@@ -125,13 +125,13 @@ void DemoH2Session::on_timer() {
     call.respond();
     answered = true;
   }
-  // The idle or stall timeout passed.
+  // Checks whether the idle or stall timeout has passed.
   if (!answered && !established_) closed_ = true;
   if (!answered && established_) session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
   advance();
 }
 
-// May destroy this session: must be the last call.
+// May destroy this session, so it must be the last call.
 void DemoH2Session::advance() {
   if (!closed_ && (established_ || shake())) {
     read_some();

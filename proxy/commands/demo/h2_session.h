@@ -1,4 +1,4 @@
-// DemoH2Session: one HTTP/2 connection of the demo's origin, over TLS: answers its requests concurrently, within their
+// DemoH2Session: one HTTP/2 connection of the demo's origin, over TLS. Answers its requests concurrently, within their
 // windows, and closes after an idle time.
 #pragma once
 
@@ -20,7 +20,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
  public:
   class Owner {
    public:
-    virtual void on_session_end(DemoH2Session& session) LOOP_ONLY = 0;  // destroys it
+    virtual void on_session_end(DemoH2Session& session) LOOP_ONLY = 0;  // the owner destroys it
 
    protected:
     ~Owner() = default;
@@ -35,7 +35,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
   Status start() LOOP_ONLY;  // on failure the caller drops the session
 
  private:
-  // One request and its response; ends when its stream is closed.
+  // Call: one request and its response; ends when its stream is closed.
   class Call final : public http::H2StreamUser {
    public:
     Call(DemoH2Session& session, http::H2Stream& stream, const http::RequestHead& head);
@@ -58,7 +58,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
     const DemoReply reply_;
     const std::uint64_t request_;
     const bool bodiless_;
-    std::uint64_t length_ = 0;  // of an echo, if the request has a Content-Length
+    std::uint64_t length_ = 0;  // length of an echo, if the request has a Content-Length
     bool has_length_ = false;
     std::uint64_t fill_left_ = 0;
     http::Fields trailers_;
@@ -92,7 +92,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
   std::string protocol_ = "HTTP/2";
   std::uint64_t requests_ = 0;
   std::string out_;
-  std::size_t sent_ = 0;  // of out_
+  std::size_t sent_ = 0;  // bytes of out_ that were sent
   bool established_ = false;
   bool closed_ = false;
 };

@@ -14,9 +14,9 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::size_t kMaxLine = 80;  // only the end of a longer line is read
+constexpr std::size_t kMaxLine = 80;  // only the end of a longer line is kept
 
-// A background job that reads from its terminal is stopped by the system.
+// The system stops a background job that reads from its terminal.
 bool in_background(int fd) {
   return ::isatty(fd) == 1 && ::tcgetpgrp(fd) != ::getpgrp();
 }
@@ -51,7 +51,7 @@ void Keyboard::run() {
   for (;;) {
     const bool silent = in_background(fd_);
     std::array<pollfd, 2> polled{{{stop_.fd(), POLLIN, 0}, {silent ? -1 : fd_, POLLIN, 0}}};
-    const int ready = ::poll(polled.data(), polled.size(), 1000);  // the job may come to the foreground
+    const int ready = ::poll(polled.data(), polled.size(), 1000);  // the job may become the foreground job
     if (ready > 0 && polled[0].revents != 0) return;
     if (ready <= 0 || polled[1].revents == 0 || in_background(fd_)) continue;
     if (!read_some()) return;

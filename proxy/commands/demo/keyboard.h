@@ -1,5 +1,5 @@
-// Keyboard: reads words from the demo's terminal that break the demo and repair it: "kill", "start", "pause", "resume",
-// "drain", "reconnect". The pools are commanded through the admin endpoint, as `carpool pause` does it.
+// Keyboard: reads words from the demo's terminal that cause and end failures: "kill", "start", "pause", "resume",
+// "drain", "reconnect". Commands to the pools use the admin endpoint, like `carpool pause`.
 #pragma once
 
 #include <cstdio>
@@ -17,7 +17,7 @@ class DemoOrigin;
 
 class Keyboard {
  public:
-  // `fd` and `out` must outlive it. Reads nothing while another job has the terminal.
+  // `fd` and `out` must outlive the object. Reads nothing while another job has the terminal.
   static Result<std::unique_ptr<Keyboard>> start(int fd, std::FILE* out, DemoOrigin& origin, std::string admin);
   Keyboard(StopSignal stop, int fd, std::FILE* out, DemoOrigin& origin, std::string admin);  // for start()
   ~Keyboard();                                                                               // stops at once
@@ -36,7 +36,7 @@ class Keyboard {
   std::FILE* const out_;
   DemoOrigin& origin_;
   const std::string admin_;
-  std::string line_;  // read so far
+  std::string line_;  // the part of a line that was read
   std::thread thread_;
 };
 

@@ -41,7 +41,7 @@ bool LoadClient::connect() {
   return false;
 }
 
-// An idle connection is polled too: the other side may close it.
+// Also polls an idle connection, because the other side may close it.
 pollfd LoadClient::interest() const {
   const bool writes = busy_ && sent_ < out_.size();
   return {fd_.get(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0};
@@ -70,7 +70,8 @@ LoadClient::Outcome LoadClient::read_some() {
   for (int reads = 0; reads < kReadsPerEvent; ++reads) {
     const ssize_t received = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::none;
-    // An idle connection was closed: no request is affected. (Nor can it carry data: no request waits for a response.)
+    // An idle connection was closed, which affects no request. It cannot carry data, because no request waits for a
+    // response.
     if (!busy_) return end(Outcome::none, false);
     if (received <= 0) return end(Outcome::failed, false);
     const Outcome outcome = feed({bytes.data(), static_cast<std::size_t>(received)});

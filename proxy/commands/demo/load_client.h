@@ -1,5 +1,5 @@
-// LoadClient: one client of the demo's traffic: a kept-alive socket, one request at a time. It never blocks; the
-// traffic's thread polls it.
+// LoadClient: one client of the demo's traffic: a persistent connection with one request at a time. It never blocks;
+// the traffic's thread polls it.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct pollfd;
 
 namespace carpool::proxy {
 
-// A request to a proxy, with the whole URI in the request line.
+// LoadRequest: a request to a proxy, with the whole URI in the request line.
 struct LoadRequest {
   std::string_view host;  // "demo"
   std::string_view path = "/";
-  bool secure = false;   // https: the proxy does the TLS
-  std::size_t body = 0;  // bytes to POST; 0: GET
+  bool secure = false;   // https, for which the proxy uses TLS
+  std::size_t body = 0;  // bytes to POST; 0 for GET
 };
 
 class LoadClient final : private http::BodySink {
@@ -33,7 +33,7 @@ class LoadClient final : private http::BodySink {
   ~LoadClient() = default;
 
   bool free() const { return !busy_; }
-  // Requires free(). `failed`: the request could not be started.
+  // Requires free(). Returns `failed` if the request could not be started.
   Outcome send(const LoadRequest& load_request);
   pollfd interest() const;
   Outcome on_events(short events);

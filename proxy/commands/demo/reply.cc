@@ -29,7 +29,7 @@ DemoReply says(std::uint16_t status, std::string body) {
   return reply;
 }
 
-// Returns "/bytes/10?x" for "http://demo/bytes/10?x" as well.
+// Returns the path and query of a target, "/bytes/10?x" for "http://demo/bytes/10?x".
 std::string_view path_of(std::string_view target) {
   if (const auto scheme = target.find("://"); scheme != std::string_view::npos && target.front() != '/') {
     const auto slash = target.find('/', scheme + 3);
@@ -38,7 +38,7 @@ std::string_view path_of(std::string_view target) {
   return target.substr(0, target.find('?'));
 }
 
-// Returns the number after `prefix`; empty for another path, no number, or one above `most`.
+// Returns the number after `prefix`, or nothing for another path, an invalid number, or one above `most`.
 std::optional<std::uint64_t> number_behind(std::string_view prefix, std::string_view path, std::uint64_t most) {
   if (!path.starts_with(prefix)) return std::nullopt;
   const char* end = path.data() + path.size();
@@ -69,7 +69,7 @@ std::uint16_t status_of(FaultKind kind) {
   }
 }
 
-// An origin with a clock sends Date (RFC 9110 §6.6.1).
+// An origin with a clock must send Date (RFC 9110 §6.6.1).
 std::string date() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};

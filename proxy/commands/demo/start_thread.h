@@ -1,4 +1,4 @@
-// start_thread(): a std::thread, or a Fault if the system starts no more threads.
+// start_thread(): creates a std::thread, or returns a Fault if the system starts no more threads.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ Result<StopSignal> StopSignal::make() {
 
 void StopSignal::raise() const {
   const std::uint64_t one = 1;
-  // The only possible error is a full counter, which means that the signal was raised already.
+  // The only possible error is a full counter, which means that the signal was already raised.
   [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
 }
 
@@ -28,7 +28,7 @@ bool StopSignal::wait_until(Instant deadline) const {
     pollfd waiting{fd_.get(), POLLIN, 0};
     const int ready = ::poll(&waiting, 1, milliseconds_until(deadline));
     if (ready == 1) return true;
-    if (ready == 0 && Clock::now() >= deadline) return false;  // otherwise: a signal, or more than INT_MAX to wait
+    if (ready == 0 && Clock::now() >= deadline) return false;  // otherwise a signal, or a wait longer than INT_MAX
   }
 }
 

@@ -1,4 +1,4 @@
-// StopSignal: ends a thread that waits for time or for sockets, at once and without a lock.
+// StopSignal: ends a thread's wait for time or for sockets, at once and without a lock.
 #pragma once
 
 #include <utility>
@@ -22,7 +22,7 @@ class StopSignal {
   Fd fd_;
 };
 
-// Returns the timeout for poll(), rounded up: a wait that ends before `deadline` would only be repeated.
+// Returns the timeout for poll(), rounded up, because a wait that ends before `deadline` would only be repeated.
 int milliseconds_until(Instant deadline);
 
 }  // namespace carpool::proxy

@@ -13,7 +13,7 @@ std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duratio
   const auto requests = static_cast<double>(now.requests - std::min(before.requests, now.requests));
   const double reused = static_cast<double>(now.requests - std::min(now.opened, now.requests));
   const double percent = now.requests == 0 ? 0 : 100 * reused / static_cast<double>(now.requests);
-  // Rounded down: 100 % is shown only if it is exact.
+  // Rounded down, so that 100 % is shown only if it is exact.
   const auto failed = static_cast<double>(now.failed - std::min(before.failed, now.failed));
   char line[200];
   const int size = std::snprintf(

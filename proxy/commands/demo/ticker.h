@@ -14,18 +14,19 @@
 
 namespace carpool::proxy {
 
-// Totals over all origins since the start.
+// DemoNumbers: totals over all origins since the start.
 struct DemoNumbers {
   std::uint64_t requests = 0;    // leases granted
   std::uint64_t opened = 0;      // connections to origins
-  std::uint64_t pools = 0;       // existing now
+  std::uint64_t pools = 0;       // pools that exist now
   std::uint64_t handshakes = 0;  // TLS handshakes that reuse saved
-  std::uint64_t waiting = 0;     // now
+  std::uint64_t waiting = 0;     // requests that wait now
   std::uint64_t failed = 0;      // requests of the traffic without a 200
 };
 
-// "requests 20/s  failed 0/s  waiting 0  |  reuse 97.5 %  opened 4  saved 156 connections, 104 TLS handshakes": rates
-// of the interval, everything after the bar since the start. `saved`: by requests that opened no connection.
+// Returns a text such as "requests 20/s  failed 0/s  waiting 0  |  reuse 97.5 %  opened 4  saved 156 connections, 104
+// TLS handshakes": rates of the interval before the bar, totals since the start after it. `saved` counts requests that
+// opened no connection.
 std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duration between);
 
 class Ticker {

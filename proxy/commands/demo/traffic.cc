@@ -17,7 +17,7 @@ constexpr std::string_view kPlain = DemoOrigin::kPlainName;
 constexpr std::string_view kTls = DemoOrigin::kTlsName;
 constexpr std::string_view kH2 = DemoOrigin::kH2Name;
 
-// One round. The origin closes a connection once per round, and idle ones after a while.
+// The requests of one round. The origin closes a connection once per round, and idle ones after a while.
 constexpr std::array kLoadRequests = {LoadRequest{kPlain, "/"},
                                       LoadRequest{kTls, "/", true},
                                       LoadRequest{kPlain, "/bytes/2000"},
@@ -30,7 +30,7 @@ constexpr std::array kLoadRequests = {LoadRequest{kPlain, "/"},
                                       LoadRequest{kH2, "/delay/5", true}};
 constexpr std::uint64_t kRoundsPerClose = 8;
 constexpr LoadRequest kClose{kPlain, "/close"};
-// All clients at once, rarely enough that the extra connections become idle and are closed in between.
+// All clients send together, rarely enough that the extra connections become idle and are closed in between.
 constexpr std::uint64_t kTurnsPerRush = 200;
 constexpr LoadRequest kRush{kPlain, "/delay/100"};
 
@@ -73,11 +73,11 @@ void DemoTraffic::run() {
     const Instant now = Clock::now();
     if (now < next) continue;
     send_next();
-    next = std::max(now, next + settings_.pace);  // missed requests are not made up for
+    next = std::max(now, next + settings_.pace);  // missed requests are not sent later
   }
 }
 
-// While all clients are busy nothing is sent: requests never pile up behind a slow proxy.
+// Sends nothing while all clients are busy, so that requests never pile up behind a slow proxy.
 void DemoTraffic::send_next() {
   if (turn_ % kTurnsPerRush == kTurnsPerRush - 1) {
     ++turn_;

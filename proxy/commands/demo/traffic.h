@@ -1,5 +1,5 @@
-// DemoTraffic: a few clients that send mixed requests through the demo's listener: about twenty a second, and now and
-// then all of them at once, which needs more connections than the steady load.
+// DemoTraffic: a few clients that send mixed requests through the demo's listener: about twenty a second, and
+// occasionally all of them together, which needs more connections than the steady load.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ class DemoTraffic {
 
   const Settings settings_;
   const StopSignal stop_;
-  std::deque<LoadClient> clients_;  // used by the thread only, as the next two
+  std::deque<LoadClient> clients_;  // used only by the thread, like the next two
   std::uint64_t turn_ = 0;
   std::size_t next_client_ = 0;
   mutable Mutex mutex_;

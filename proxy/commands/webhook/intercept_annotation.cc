@@ -9,7 +9,7 @@
 namespace carpool::proxy::webhook {
 namespace {
 
-constexpr std::size_t kMostHosts = 256;  // each is a constraint of the authority, and has a certificate
+constexpr std::size_t kMostHosts = 256;  // each is a constraint of the authority and has a certificate
 constexpr std::size_t kLongestWord = 255 + 1 + 5;
 constexpr std::string_view kScheme = "https://";
 

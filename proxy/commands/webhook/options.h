@@ -10,12 +10,12 @@ namespace carpool::proxy {
 struct WebhookOptions {
   std::string listen = "0.0.0.0:8443";
   std::string certificate = "/etc/carpool/tls/tls.crt",
-              key = "/etc/carpool/tls/tls.key";  // of a Secret kubernetes.io/tls
+              key = "/etc/carpool/tls/tls.key";  // of a Secret of type kubernetes.io/tls
   std::string injection = "/etc/carpool/injection/injection.json";
 };
 
-// Returns nothing for another command, or for one that only asks for help. Otherwise returns the options or an error
-// message.
+// Returns nothing for another command, or for one that only requests help. Otherwise returns the options or an error
+// text.
 std::optional<std::variant<WebhookOptions, std::string>> parse_webhook(int argc, const char* const* argv);
 
 }  // namespace carpool::proxy

@@ -30,7 +30,7 @@ bool has(const Json* list, const char* key, const Json& value) {
 
 enum class At : unsigned char { front, back };
 
-// Adds the items that the list lacks, compared by `key`, in their order; creates the list if it does not exist.
+// Adds the items that the list lacks, compared by `key`, in their order. Creates the list if it does not exist.
 void add_missing(Json& patch, const Json& owner, const std::string& path, const char* list_name, const char* key,
                  const Json& items, At at) {
   const Json* const there = list_of(owner, list_name);

@@ -7,20 +7,21 @@
 
 namespace carpool::proxy::webhook {
 
-// Annotations added to the pod: the effective configuration, which a downward API volume shows to the container (so no
-// ConfigMap is needed in the pod's namespace, and a change of the annotation takes effect in place), and the version
-// that injected it.
+// Annotation added to the pod: the effective configuration, which a downward API volume passes to the container.
+// Therefore the pod's namespace needs no ConfigMap, and a change of the annotation takes effect in place. The other
+// annotation is the version that injected it.
 inline constexpr const char* kEffective = "carpool.io/effective-config";
 inline constexpr const char* kInjected = "carpool.io/injected";
-// The label that asks for carpool. A pod that asks by an annotation gets it too, so that monitors select it.
+// The label that requests carpool. A pod that requests it by an annotation also gets the label, so that monitors select
+// it.
 inline constexpr const char* kLabel = "carpool.io/inject";
 
-// Returns true if the pod has a container of that name, of either kind: injected before, or part of its own chart.
+// Returns true if the pod has a container of that name, of either kind: injected earlier, or part of its own chart.
 bool has_sidecar(const Json& pod, const std::string& name);
 
-// `pod` has a spec with containers. The sidecar is placed before the pod's own init containers, so that it is available
-// to them. Every application container gets those variables and mounts that it does not define itself, every init
-// container of the pod only mounts.
+// `pod` must have a spec with containers. The sidecar is placed before the pod's own init containers, so that they can
+// use it. Every application container gets those variables and mounts that it does not define itself; every init
+// container of the pod gets only mounts.
 Json patch_of(const Json& pod, const Parts& parts, const std::string& config, const std::string& version);
 
 }  // namespace carpool::proxy::webhook

@@ -14,9 +14,10 @@
 namespace carpool::proxy::webhook {
 namespace {
 
-// A pod is about ten levels deep, and its managed fields add as many; a large one has some thousand values.
+// A pod is about ten levels deep, and its managed fields add as many. A large pod has some thousand values.
 constexpr JsonBounds kBounds{64, 100000};
-constexpr std::size_t kLongestAnnotation = std::size_t{256} * 1024;  // of all annotations of an object together
+// The API server's limit for all annotations of an object.
+constexpr std::size_t kLongestAnnotation = std::size_t{256} * 1024;
 constexpr std::size_t kLongestUid = 128, kLongestName = 63 + 1 + 253, kLongestWhy = 4096;
 constexpr const char* kOverlay = "carpool.io/config-overlay";
 
@@ -42,18 +43,19 @@ std::string errors_of(const std::string& config) {
   return all;
 }
 
-// A label decides; without one, the annotation that needs carpool requests it.
+// Returns true if the pod requests carpool: by its label, or without a label by the annotation that needs carpool.
 bool asks_for_it(const Json& metadata) {
   const Json& label = at(at(metadata, "labels"), kLabel);
   const std::string intercept = text(at(at(metadata, "annotations"), kIntercept));
   if (label.is_string()) return text(label) == "true";
-  if (intercept.size() > kLongestAnnotation) return true;  // it is refused
+  if (intercept.size() > kLongestAnnotation) return true;  // the pod is refused
   const Result<config::InterceptRequest> asked = parse_intercept(intercept);
   using Which = config::InterceptRequest::Which;
-  return !asked || asked->which == Which::every_https || asked->which == Which::listed;  // an error is reported
+  // Configure() reports the error.
+  return !asked || asked->which == Which::every_https || asked->which == Which::listed;
 }
 
-// The parts with the authority for these hosts.
+// Returns the parts, with these hosts as arguments of the authority's container.
 Parts parts_for(const InterceptParts& intercept, const std::vector<std::string>& hosts) {
   Parts parts = intercept.parts;
   for (Json& container : parts.init_containers) {
@@ -88,7 +90,7 @@ struct Reviewer::Impl {
   Injection injection;
 
   Verdict judge(const Json& request) const;
-  // The configuration of a pod with these annotations. The Fault's detail begins with the annotation that is wrong.
+  // Returns the configuration of a pod with these annotations. The Fault's detail begins with the invalid annotation.
   Result<config::InterceptedText> configure(const Json& annotations) const;
   Verdict refuse(const Json& request, std::string why) const;
 };

@@ -1,9 +1,9 @@
 // Reviewer: turns an AdmissionReview (admission.k8s.io/v1) into its response. Pure: bytes in, bytes out.
 //
-// A pod created with the label `carpool.io/inject: "true"`, or with the annotation `carpool.io/intercept`, gets
-// carpool, once: a pod that already has it is not changed. Its annotation `carpool.io/config-overlay` (TOML) is merged
-// over the configuration, then the other one selects the https origins that are intercepted. If the result is invalid
-// the pod is refused, so that its creator sees the reason at once instead of a crash later.
+// A pod created with the label `carpool.io/inject: "true"`, or with the annotation `carpool.io/intercept`, gets carpool
+// once: a pod that already has it is not changed. Its annotation `carpool.io/config-overlay` (TOML) is merged into the
+// configuration; then the other annotation selects the https origins that are intercepted. If the result is invalid,
+// the pod is refused, so that its creator gets the reason at once instead of a crash later.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace carpool::proxy::webhook {
 
 enum class Outcome : std::uint8_t {
   injected,
-  untouched,  // not requested, or injected before
+  untouched,  // not requested, or injected earlier
   refused,    // requested but impossible: the pod is not admitted
   malformed,  // not an AdmissionReview
 };
@@ -28,7 +28,7 @@ struct Verdict {
   Outcome outcome = Outcome::malformed;
   std::string body;  // the response, JSON
   std::string pod;   // NAMESPACE/NAME as far as known, for the log
-  std::string why;   // reason, if refused or malformed
+  std::string why;   // the reason, if refused or malformed
   ReviewLimit over = ReviewLimit::none;
 };
 

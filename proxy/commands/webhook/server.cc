@@ -17,7 +17,7 @@ namespace {
 constexpr int kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 constexpr Duration kDrainTime = std::chrono::seconds(20);  // within Kubernetes's default grace period of 30 s
 constexpr int kWebhookBacklog = 128;
-constexpr int kReviewsAtOnce = 8;  // so that their requests are read before a new client evicts one of them
+constexpr int kReviewsAtOnce = 8;  // accepts per turn: their requests are read before a new client evicts one of them
 constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
 constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
 
@@ -55,7 +55,7 @@ WebhookServer::~WebhookServer() {
   loop_->drain();
 }
 
-// All or nothing: if one of the files is invalid, the previous state stays in force.
+// Loads all files or none: if one of them is invalid, the previous state stays in force.
 Status WebhookServer::load() {
   tls::ServerSettings identity;
   identity.cert_file = options_.certificate;
@@ -92,7 +92,7 @@ void WebhookServer::run() {
   loop_->run();
 }
 
-// Reads a few small files, a few times a year: reviews wait for milliseconds.
+// Reads a few small files, a few times a year, so reviews wait only for milliseconds.
 void WebhookServer::reload() {
   exec::assume_on_loop();
   const std::vector<std::string> files = this->files();
@@ -115,12 +115,12 @@ void WebhookServer::on_client(net::Acceptor&, Fd client, const net::Address&) {
   WebhookSession::Owner& owner = *this;
   auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(std::move(client)));
   if (!session->start()) return;
-  handshakes_.join(*session.release());  // owned by the budgets until it ended
+  handshakes_.join(*session.release());  // owned by the budgets until it has ended
 }
 
 void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
   if (!budget.full()) return;
-  budget.longest_waiting()->end();  // no response is ever in progress: each is written at once
+  budget.longest_waiting()->end();  // no response is ever in progress, because each is written at once
   ++count;
 }
 
@@ -179,7 +179,7 @@ void WebhookServer::stop_if_empty() {
   if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 
-// A request that has begun to arrive is answered, within a time; a second signal ends at once.
+// Requests that have begun to arrive are answered, within a time limit. A second signal ends at once.
 void WebhookServer::stop() {
   exec::assume_on_loop();
   if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();

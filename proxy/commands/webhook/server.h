@@ -1,5 +1,5 @@
 // WebhookServer: `carpool webhook`, the Kubernetes admission webhook that adds carpool to pods. Runs separately from
-// the proxy: one loop, HTTPS, and three watched files: certificate, key, and the injection.
+// the proxy, with one loop, HTTPS, and three watched files: certificate, key, and the injection.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void reload();
   void stop();
 
-  // Handshakes have a limit of their own: clients that do not complete theirs cannot block reviews.
+  // Handshakes have their own limit, so that clients that do not complete theirs cannot block reviews.
   static constexpr std::size_t kMaxHandshakes = 64, kMaxSessions = 128;
   const WebhookOptions options_;
   std::unique_ptr<exec::UvLoop> loop_;
@@ -58,16 +58,16 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   FileWatch watch_;
   net::Acceptor acceptor_;
   std::vector<exec::Signal> signals_;
-  Budget handshakes_{kMaxHandshakes, 0}, sessions_{kMaxSessions, 0};  // own their sessions, as the next
+  Budget handshakes_{kMaxHandshakes, 0}, sessions_{kMaxSessions, 0};  // own their sessions, like the next
   exec::DeferredDeleter<WebhookSession, SessionBudgetTag> ended_sessions_;
-  std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // to make room for new clients
+  std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // sessions ended to make room for new clients
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
-  std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // over a size limit
+  std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // requests over a size limit
   exec::Timer drain_deadline_;
   bool stopping_ = false;
 };
 
-// Returns the exit code of the program.
+// Runs the webhook and returns the exit code of the program.
 int serve_webhook(const WebhookOptions& options);
 
 }  // namespace carpool::proxy

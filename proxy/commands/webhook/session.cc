@@ -7,7 +7,7 @@
 namespace carpool::proxy {
 namespace {
 
-// A review contains the object and, for an update, its previous version; the API server limits each to 1.5 MiB.
+// A review contains the object and, for an update, its previous version. The API server limits each to 1.5 MiB.
 constexpr LocalHttpSession::Bounds kBounds{
     {16 * 1024, 100, 8 * 1024}, std::size_t{4} * 1024 * 1024, std::chrono::seconds(5), std::chrono::seconds(30)};
 

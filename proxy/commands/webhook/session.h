@@ -23,7 +23,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
    public:
     virtual Response respond(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
     virtual void on_handshake_done(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
-    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;              // it waits for its next request
+    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;              // the session waits for its next request
     virtual void ended(WebhookSession& session) LOOP_ONLY = 0;              // the owner destroys the session later
 
    protected:
@@ -36,7 +36,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
 
   Status start() LOOP_ONLY { return http_.start(); }
   void end() LOOP_ONLY { http_.end(); }
-  // The program is ending: a request that has begun to arrive is the last one.
+  // Must be called when the program ends. A request that has begun to arrive is the last one.
   void end_soon() LOOP_ONLY { http_.end_soon(); }
   bool handshake_done() const { return http_.established(); }
 
