@@ -86,7 +86,7 @@ Result<pool::Origin> InsideConnect::origin_of(const http::Target& target, const 
     return Fault{FaultKind::misdirected, Side::client, "CONNECT " + inside};
   }
   if (interception_.other_name) {
-    return Fault{FaultKind::misdirected, Side::client, "the TLS server name " + inside + " is another one"};
+    return Fault{FaultKind::misdirected, Side::client, "the TLS server name " + inside + " is not that host"};
   }
   if (target.authority.empty()) return interception_.origin;  // HTTP/1.0 without Host
   const Result<pool::Origin> asked =

@@ -89,7 +89,7 @@ void OwnRequest::on_exchange_end(AfterExchange next) {
   const bool whole = next == AfterExchange::keep || next == AfterExchange::close;
   if (!whole && !fault_) {
     fault_ = Fault{FaultKind::response_incomplete, Side::self,
-                   std::string(kind_.endpoint).append("'s answer is incomplete")};
+                   std::string(kind_.endpoint).append("'s response is incomplete")};
   }
   context_.loop.defer(*this);
 }

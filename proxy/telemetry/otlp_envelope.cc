@@ -66,7 +66,7 @@ std::string envelope(const config::Otlp& settings, std::string_view instance, st
 }
 
 Result<ExportResponse> read_response(std::string_view body) {
-  const Fault wrong{FaultKind::malformed_response, Side::self, "the response is no message of OTLP"};
+  const Fault wrong{FaultKind::malformed_response, Side::self, "the response is not an OTLP message"};
   ExportResponse response;
   ProtobufReader message(body);
   while (const auto field = message.next()) {

@@ -31,7 +31,7 @@ std::string_view name(RetryReason reason) {
 std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body) {
   switch (fate) {
     case RequestFate::answered:
-      return "a part of the response had come";
+      return "a part of the response had arrived";
     case RequestFate::violated:
       return "the origin had read the request";
     case RequestFate::closed_new:

@@ -91,7 +91,7 @@ Outcome bundle(const CaOptions& options, std::ostream& out, std::ostream& err) {
   if (error) return into + ": " + error.message();
   const Result<tls::Bundle> made = tls::write_trust_bundle(options.dir, into);
   if (!made) return made.fault().detail;
-  if (made->system == 0) err << "warning: the system has no certificates, so the bundle has none but the authority's\n";
+  if (made->system == 0) err << "warning: the system has no certificates, so the bundle contains only the authority\n";
   out << "made " << into << "/bundle.pem and " << into << "/bundle.p12: " << made->system
       << " authorities of the system, and " << options.dir << "/ca.pem\n";
   return {};
@@ -101,7 +101,7 @@ Outcome env(const CaOptions& options, std::ostream& out) {
   std::error_code error;
   const std::string dir = std::filesystem::absolute(options.dir, error).lexically_normal().string();
   if (error) return options.dir + ": " + error.message();
-  if (dir.find('\n') != std::string::npos) return "the name of the folder has more than one line";
+  if (dir.find('\n') != std::string::npos) return "the name of the folder contains a line break";
   out << environment_of(dir, options.plain);
   return {};
 }

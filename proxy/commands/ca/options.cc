@@ -109,7 +109,7 @@ class Parser {
   std::string missing() const { return flag_.empty() || given_ ? std::string() : flag_ + " needs a value"; }
 
   std::string take_value(std::string_view word) {
-    if (word.empty()) return "an empty word is no value";
+    if (word.empty()) return "a value must not be empty";
     const bool first = !given_;
     given_ = true;
     if (flag_ == "--host") return add_host(options_, std::string(word));

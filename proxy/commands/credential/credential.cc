@@ -92,7 +92,7 @@ std::string parse(CredentialOptions& options, std::span<const char* const> words
   options.name = words[1];
   if (!config::credential_name_fits(options.name)) {
     return "`" + options.name +
-           "` is no name, expected up to 128 printable ASCII characters without a space or a colon";
+           "` is not a name, expected up to 128 printable ASCII characters without a space or a colon";
   }
   return words.size() == 2 ? std::string()
                            : "`" + std::string(words[2]) + "` is unexpected: the secret comes from standard input";

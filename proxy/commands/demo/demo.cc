@@ -106,7 +106,7 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({"  origin    http://", DemoOrigin::kPlainName, "       HTTP/1.1, at ", origin.plain().text()});
   line({"  origin    https://", DemoOrigin::kTlsName, "  HTTP/1.1 over TLS, at ", origin.secure().text()});
   line({"  origin    https://", DemoOrigin::kH2Name, "   HTTP/2 over TLS, at ", origin.h2().text()});
-  line({"            their certificates, made a moment ago, are in ", origin.ca_file()});
+  line({"            their certificates, generated at start, are in ", origin.ca_file()});
   line({});
   line({"Try in another terminal (paths: / /bytes/N /delay/MS /echo /close):"});
   line({});
@@ -116,13 +116,13 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({});
   line({"Break something: type a word and Enter, and watch this terminal and the page."});
   line({});
-  line({"  kill       the origin dies: its connections break, its ports refuse       start   it is back"});
-  line({"  pause      no connection is lent: requests wait, and fail after 3 s       resume  they go on"});
+  line({"  kill       the origin stops: its connections end, its ports refuse        start   restarts it"});
+  line({"  pause      no connection is lent: requests wait, and fail after 3 s       resume  ends the pause"});
   line({"  drain      the same, and the connections are closed                       resume"});
   line({"  reconnect  every connection is replaced, and no request fails"});
   line({});
   line(
-      {"Each second: what happens, and what was saved since the start: a request that reuses a connection opens "
+      {"Each second: the current rates, and the savings since the start: a request that reuses a connection opens "
        "none,"});
   line({"and over TLS needs no handshake."});
   line({});

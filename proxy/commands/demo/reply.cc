@@ -16,11 +16,11 @@ constexpr std::string_view kLine = "carpool's demo: sixty-four bytes a line make
 static_assert(kLine.size() == 64);
 constexpr std::size_t kBlock = std::size_t{64} * 1024;
 constexpr std::string_view kPaths =
-    "/          who answered: the protocol, which connection, which request on it\n"
+    "/          the protocol, the connection, and the number of the request on it\n"
     "/bytes/N   N bytes\n"
-    "/delay/MS  an answer after MS milliseconds\n"
-    "/echo      the request's body, while it comes\n"
-    "/close     an answer, and the connection ends\n";
+    "/delay/MS  a response after MS milliseconds\n"
+    "/echo      the request's body, as it arrives\n"
+    "/close     a response, then the connection closes\n";
 
 DemoReply says(std::uint16_t status, std::string body) {
   DemoReply reply;

@@ -26,7 +26,7 @@ Result<std::string> usable_value(const config::Secret& secret) {
   Result<std::string> value = config::value_of(secret);
   if (!value || http::sendable_value(*value)) return value;
   config::wipe(*value);
-  return Fault{FaultKind::internal, Side::self, secret.file + " has no value that a field may have"};
+  return Fault{FaultKind::internal, Side::self, secret.file + " does not contain a valid field value"};
 }
 }  // namespace
 
