@@ -18,14 +18,14 @@ option(CARPOOL_UNITY "Compile several files of a component as one" OFF)
 
 function(carpool_unity target)
   if(CARPOOL_UNITY)
-    # g++ takes each file of a unit for a header, whose types must not depend on an anonymous namespace.
+    # g++ treats each file of a unit as a header, and warns about types in it that depend on an anonymous namespace.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
   endif()
 endfunction()
 
-# carpool_component(NAME [DIRS dir...] [LINK component...] [PRIVATE library...]); DIRS defaults to NAME. Those of its files
-# that CARPOOL_SMALL_FILES lists are compiled for size (cmake/lean.cmake).
+# carpool_component(NAME [DIRS dir...] [LINK component...] [PRIVATE library...]); DIRS defaults to NAME. Files that
+# CARPOOL_SMALL_FILES lists are compiled for size (cmake/lean.cmake).
 function(carpool_component name)
   cmake_parse_arguments(ARG "" "" "DIRS;LINK;PRIVATE" ${ARGN})
   if(NOT ARG_DIRS)

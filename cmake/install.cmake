@@ -20,7 +20,7 @@ foreach(section 1 5)
 endforeach()
 carpool_compressed(${CMAKE_SOURCE_DIR}/deploy/package/changelog ${CMAKE_INSTALL_DOCDIR} program changelog.Debian.gz)
 carpool_compressed(${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_INSTALL_DOCDIR} program changelog.gz)
-# The documentation, and what an operator copies: dashboard, rules, drop-ins of the unit.
+# The documentation, and files for an operator to copy: dashboard, rules, drop-ins of the unit.
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE PATTERN images EXCLUDE)
 install(DIRECTORY deploy/grafana deploy/prometheus deploy/package/carpool.service.d DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program

@@ -1,4 +1,4 @@
-# revision() of the program: a file that each build compares with git, and an object of its own, so that a commit compiles one file.
+# Generates revision() of the program. Each build compares the file with git; it is an object of its own, so that a commit recompiles one file.
 set(revision_file ${CMAKE_BINARY_DIR}/embedded/proxy_revision.cc)
 add_custom_target(carpool_revision_file BYPRODUCTS ${revision_file} COMMENT ""
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DVERSION=${PROJECT_VERSION} -DOUTPUT=${revision_file}

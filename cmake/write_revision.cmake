@@ -1,5 +1,5 @@
 # cmake -DSOURCE=… -DVERSION=… -DOUTPUT=… -P write_revision.cmake: writes a file that defines revision(), the commit that is built:
-# $CARPOOL_REVISION, what git says of the tree, or what `git archive` has written into cmake/revision.txt; empty without all three.
+# $CARPOOL_REVISION, the description by git, or the text that `git archive` wrote into cmake/revision.txt; empty without all three.
 set(revision "$ENV{CARPOOL_REVISION}")
 if(NOT revision AND EXISTS ${SOURCE}/.git)
   set(ENV{GIT_OPTIONAL_LOCKS} 0)
@@ -8,12 +8,12 @@ if(NOT revision AND EXISTS ${SOURCE}/.git)
 endif()
 if(NOT revision)
   file(STRINGS ${SOURCE}/cmake/revision.txt lines)
-  list(FILTER lines EXCLUDE REGEX "Format|^ *$")  # not from an archive; no tag
+  list(FILTER lines EXCLUDE REGEX "Format|^ *$")  # the tree is not from an archive; the commit has no tag
   if(lines)
     list(GET lines 0 revision)
   endif()
 endif()
-# A tree with the tag of a release is that release.
+# A tree with the tag of a release must have that release's version.
 if(revision MATCHES "^v([0-9.]+)(-dirty)?$" AND NOT CMAKE_MATCH_1 STREQUAL VERSION)
   message(FATAL_ERROR "the tag is ${revision}, but project() in CMakeLists.txt says ${VERSION}")
 endif()

@@ -11,7 +11,7 @@ from shell import CORES, ROOT
 
 ARCHITECTURE, PRESET = "arm64", "arm64-tests"
 ROOT_OF_DEBIAN = ROOT / "build" / "arm64-root"
-# What qemu-user itself cannot do: pattern of the tests -> reason.
+# Tests that qemu-user cannot run: pattern -> reason.
 UNABLE = {"*DeathTest.*": "a death test executes its own program again, and the kernel knows no program of arm64"}
 
 
@@ -25,7 +25,7 @@ def packages():
 
 
 def made(log):
-    """Makes the root unless it is there with these packages. Returns False if that failed."""
+    """Creates the root unless it exists with these packages. Returns False if that failed."""
     stamp, wanted = ROOT_OF_DEBIAN / "carpool-packages", "\n".join(packages())
     if stamp.exists() and stamp.read_text() == wanted:
         return True

@@ -1,5 +1,5 @@
-"""The chart: strict lint, rendered files against what is kept in tests/helm, Kubernetes' own schemas, Prometheus' rules,
-and every rendered config.toml through `carpool --check`. CARPOOL_UPDATE_GOLDEN=1 renews what is kept."""
+"""The chart: strict lint, rendered files against those in tests/helm, Kubernetes' own schemas, Prometheus' rules,
+and every rendered config.toml through `carpool --check`. CARPOOL_UPDATE_GOLDEN=1 renews those files."""
 import dataclasses
 import difflib
 import importlib.util
@@ -53,9 +53,9 @@ CASES = (
     Case("everything", "examples/sidecar", tuple("carpool.%s.enabled=true" % n for n in (
         "podMonitor", "serviceMonitor", "prometheusRule", "dashboard", "networkPolicy", "podDisruptionBudget", "sidecar.socket")) + ("carpool.sidecar.runAsUser=10001",)),
 )
-# Carried along by the chart: a copy here of what stands there, so that there is one source.
+# Files of the chart that are copied from these folders, so that there is one source.
 COPIES = {"recording.yml": "deploy/prometheus", "alerts.yml": "deploy/prometheus", "carpool.json": "deploy/grafana"}
-# Values that helm must reject, and a word of its error.
+# Values that helm must reject, and a word of the error.
 REFUSED = (
     ("carpool.config.pool.sise=3", "1.34.0", "sise"),
     ("carpool.config.pool.size=three", "1.34.0", "size"),
@@ -83,7 +83,7 @@ def lay_out(folder):
 
 
 def depends(judge, helm, folder):
-    """Builds the dependency with Helm, as docs/kubernetes.md says."""
+    """Builds the dependency with Helm, as docs/kubernetes.md describes."""
     example = folder / "helm" / "examples" / "sidecar"
     shutil.copytree(CHART, folder / "helm" / "carpool")
     shutil.copytree(EXAMPLES / "sidecar", example, ignore=shutil.ignore_patterns("charts", "Chart.lock"))
@@ -184,7 +184,7 @@ def check_rules(judge, rendered, folder):
     if not promtool:
         return judge.skip("promtool is not installed")
     rules = [block(d, "spec") for d in documents(rendered) if "kind: PrometheusRule" in d]
-    # Under the names that the rules' own tests use.
+    # Uses the names of the rules' own tests.
     (folder / "recording.yml").write_text("".join(rules))
     (folder / "alerts.yml").write_text("groups: []\n")
     shutil.copy(ROOT / "deploy/prometheus/rules_test.yml", folder / "rules_test.yml")

@@ -80,7 +80,7 @@ class Cluster:
         shutil.rmtree(self.state, ignore_errors=True)
 
     def forget_strangers(self):
-        """Removes recorded process ids that belong to another program by now: the script must not end it."""
+        """Removes recorded process ids that now belong to other programs, which the script must not end."""
         mine = self.processes()
         for path in self.state.glob("*.pid"):
             if int(path.read_text() or 0) not in mine:

@@ -1,5 +1,5 @@
 """The image for arm64: cross-compiled in a base that has both architectures' packages, and the program in it run by qemu:
-what it says of itself, and a request through it to an origin of this machine."""
+its --version, and a request through it to an origin on this machine."""
 import http.server
 import pathlib
 import re

@@ -16,7 +16,7 @@ def cells(panel):
 
 
 def readable(judge, expressions, folder):
-    """promtool reads an expression as the body of a recording rule; Grafana's variables stand for something first."""
+    """Checks expressions by promtool as recording rules, after values replace Grafana's variables."""
     promtool = tools.have("promtool")
     if not promtool:
         return judge.skip("promtool is not installed")

@@ -1,5 +1,5 @@
 """Suites that were written elsewhere, for other programs, with carpool in between. A case that fails must be explained in
-tests/foreign/explained/SUITE; an explained case that passes fails the step: its line goes."""
+tests/foreign/explained/SUITE; an explained case that passes fails the step, until its line is removed."""
 import json
 
 from outcome import Outcome

@@ -5,7 +5,7 @@ import tools
 from outcome import Outcome
 from shell import PROGRAM, ROOT, SHARED
 
-# One port serves both versions: bytes that are no preface are an HTTP/1.1 request and get a 400.
+# One port serves both versions: bytes other than the preface are an HTTP/1.1 request and get a 400.
 EXPLAINED = {"http2/3.5: Sends invalid connection preface"}
 BASE = 15800
 

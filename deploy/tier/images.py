@@ -1,5 +1,5 @@
 """The image: built by the Dockerfile without a registry, run as a sidecar would be (read-only root, no capabilities, 64 MiB),
-asked for its health, measured. Twice built it has to be the same image."""
+checked for its health, and measured. Two builds must yield the same image."""
 import json
 import os
 import pathlib

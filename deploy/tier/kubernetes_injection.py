@@ -120,9 +120,9 @@ def gone_webhook_stops_only_who_asks(scene):
     scene.cluster.until("its end", lambda: not scene.pods("carpool", HOME))
     asks = pod_of("asks", {})
     code, _, complaint = tried(scene, asks)
-    scene.judge.take(code != 0 and "inject.carpool.io" in complaint, "who asks for a sidecar does not start without", complaint)
+    scene.judge.take(code != 0 and "inject.carpool.io" in complaint, "a pod that requests a sidecar does not start without it", complaint)
     asks["metadata"]["labels"] = {}
     code, _, complaint = tried(scene, asks)
-    scene.judge.take(code == 0, "who does not ask never waits for it", complaint)
+    scene.judge.take(code == 0, "any other pod does not wait for it", complaint)
     scene.remove("injected")
     scene.remove("carpool", HOME)

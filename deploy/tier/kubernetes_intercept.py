@@ -17,7 +17,7 @@ def container(name, command, image=kubernetes_clients.IMAGE):
 
 
 def pod(names):
-    """One annotation, no label, and containers that know nothing of carpool; `app` stays, so that the pod can be asked."""
+    """One annotation, no label, and containers without any setting for carpool; `app` stays, so that the pod can be asked."""
     asking = [container(name, [*kubernetes_clients.COMMANDS[name], "https://%s/" % HOST, str(TIMES)]) for name in names]
     app = container("app", ["python3", "-c", "import signal; signal.sigwait({signal.SIGTERM})"], "localhost/app:1")
     return {"apiVersion": "v1", "kind": "Pod",

@@ -69,8 +69,8 @@ def commands(log):
 
 
 def standard_headers(log, argv):
-    """Compiled once by the flags of some file: reading them is most of what a small file costs. No option of a single
-    file concerns them."""
+    """Precompiles the standard headers once, with the flags of some file, because parsing them is most of the cost of a small
+    file. No option of a single file affects them."""
     folder = ROOT / "build/clang"
     header, compiled = ROOT / "cmake/standard.h", folder / "standard.pch"
     plain = argv[argv.index(next(a for a in argv if "clang++" in a)):argv.index("-o")]

@@ -33,8 +33,8 @@ def chosen(args):
 
 
 def run_step(step, full, name, unbuilt):
-    """Returns one step's outcome; an exception inside is its own failure. What an earlier build left is not tested in place
-    of one that failed."""
+    """Returns one step's outcome; an exception inside is its own failure. After a failed build the result of an
+    earlier one is not tested."""
     if os.path.dirname(step.needs) in unbuilt:
         return Outcome(skipped=1, note="its build failed")
     if step.needs and not (shell.ROOT / step.needs).exists():
@@ -67,7 +67,7 @@ def report(step, full, unbuilt, name=""):
 
 
 def settled(step, first, full, unbuilt):
-    """Returns the outcome of a step whose tests depend on time: a failure counts if it comes again when the step runs alone."""
+    """Returns the outcome of a step whose tests depend on time: a failure counts if it occurs again when the step runs alone."""
     if not first.failed or not step.again:
         return first
     second = report(step, full, unbuilt, step.name + "-again")

@@ -9,7 +9,7 @@ class Outcome:
     failed: int = 0
     skipped: int = 0
     note: str = ""
-    unsteady: str = ""  # what failed beside other tests and passed alone
+    unsteady: str = ""  # tests that failed beside others and passed alone
 
     def __add__(self, other):
         return Outcome(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped,

@@ -21,8 +21,8 @@ def explorer(log, full):
     # A control of the explorer: without seq_cst it must find the lost wake-up.
     for control in ("a release meets a wish", "an offer meets the stop"):
         if log.run(program, "--weaken", "--only", control) != 1:
-            return Outcome(explored, failed=1, note="the explorer does not see the want of order in: " + control)
-    # Each memory order made weaker: the scenario of the table fails. The long form looks at those that no scenario needs too.
+            return Outcome(explored, failed=1, note="the explorer does not detect the missing order in: " + control)
+    # Weakens each memory order: the scenario of the table must fail. The long form also tests the orders that no scenario needs.
     sample = ["--needless"] if full else ["--sample", 15, "--seed", datetime.date.today().isoformat()]
     if log.run(ROOT / "build/venv/bin/python", "-B", "tests/explorer/controls.py", "--jobs", CORES, *sample, limit=7200):
         return Outcome(explored, failed=1, note="; ".join(line[11:] for line in log.tail("wrong ", 5)))
@@ -30,7 +30,7 @@ def explorer(log, full):
 
 
 def litmus(log, full):
-    """The same pair on this processor, ten million times."""
+    """Runs the same pair on this processor, ten million times."""
     return verdict(log.run(TESTS / "pool_tests", "--gtest_filter=AReleaseAndAWish.*", limit=1800,
                            env={"CARPOOL_LITMUS_ROUNDS": "10000000"}))
 
@@ -52,14 +52,14 @@ def mutants(log, full):
 
 
 def simulated(log, full):
-    """Puts defects into the simulated data plane: an oracle must complain about each."""
+    """Puts defects into the simulated data plane: an oracle must report each."""
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/sim/data_plane/controls.py", "--table", limit=7200)
     missed = [line.split(": ", 1)[-1].strip() for line in log.tail("no complaint: ", 100) if "the unchanged program" not in line]
     return Outcome(len(log.tail(" found: ", 1000)), len(missed) or bool(status), note=", ".join(missed))
 
 
 def soak(log, full):
-    """A thousand origins appear and expire: nothing grows."""
+    """A thousand origins appear and expire; nothing must grow."""
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 30, limit=1800)
     grown = [line.split(" ")[0] for line in log.tail("GROWS", 10)]
     return verdict(status, ", ".join(grown) or (log.tail("", 1)[0] if status else ""))

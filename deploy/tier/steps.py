@@ -117,7 +117,7 @@ ALL = [
     Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
          group="waiting", again=True),
     Step("cost", "instructions, allocations and system calls of a request", cost.cost, PROGRAM_PATH, again=True),
-    Step("system-faults", "calls of the system fail at the n-th time, clocks jump, the disk is full, a name server lies",
+    Step("system-faults", "calls of the system fail at the n-th time, clocks jump, the disk is full, a name server sends wrong answers",
          suites.system_faults, PROGRAM_PATH, again=True),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
     Step("foreign-grpc", "gRPC's interoperability cases, Go's client and server", foreign.suite("grpc", "grpc_interop.py"), PROGRAM_PATH, full_only=True),

@@ -13,9 +13,9 @@ EXPECTED = ROOT / "tests/e2e/expected_failures"
 UNBUILT = ()  # classes of planned features
 SHOULD_SHARE = 0.9
 SPEC = SHARED / "suites/specs/carpool.toml"
-# carpool behind an adapter: what the suite sends arrives inside an intercepted CONNECT.
+# carpool behind an adapter: the suite's bytes arrive inside an intercepted CONNECT.
 INTERCEPTED = ROOT / "tests/e2e/intercepted/spec.toml"
-# SHOULD cases that carpool must meet all the same.
+# SHOULD cases that carpool must nevertheless meet.
 PROMISED = {"dns-01", "stale-02", "connect-01", "connect-02", "slow-02"}
 
 
@@ -114,7 +114,7 @@ def faults(spec=SPEC, name="faults"):
 
 def as_case(row):
     passed = {"ok": True, "FAIL": False}.get(row["verdict"])
-    # A response for the wrong request, a request sent twice, a dead program: never acceptable, whatever the rule.
+    # A response for the wrong request, a request sent twice, a crashed program: never acceptable, regardless of the rule.
     critical = passed is False and "CRITICAL" in row["why"]
     rule = "MUST" if critical or row["id"] in PROMISED else row["rule"]
     kind = "" if row["id"] in PROMISED else row["id"].rsplit("-", 1)[0]
