@@ -32,7 +32,7 @@ std::vector<std::string> labels_where(const std::vector<Known>& all, Matches mat
   return found;
 }
 
-std::string nobody(const std::string& word, const std::vector<Known>& all) {
+std::string no_match(const std::string& word, const std::vector<Known>& all) {
   std::vector<std::string_view> words;
   for (const Known& one : all) {
     words.emplace_back(one.authority);
@@ -54,7 +54,7 @@ OriginWord find_origin(const std::string& word, const Json& origins) {
   if (found.empty())
     found = labels_where(all, [&](const Known& one) { return one.label.find(word) != std::string::npos; });
   if (found.size() == 1) return {std::move(found.front()), {}, false};
-  if (found.empty()) return {{}, nobody(word, all), false};
+  if (found.empty()) return {{}, no_match(word, all), false};
   std::string wrong = config::in_quotes(word) + " is part of " + std::to_string(found.size()) + " origins' URIs:";
   for (const std::string& one : found) wrong.append("\n  ").append(one);
   return {{}, std::move(wrong), true};
