@@ -64,6 +64,7 @@ void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
   CancelDialMessage& message = dial.value.cancel_message;
   static_cast<ListHook<DialTag>&>(message).unlink();  // can no longer be cancelled
   message.generation = EntryWord(dial.word.load(std::memory_order_relaxed)).generation();
+  message.to = dial.value.dialed_on;
   message.on_its_way = message.cancelled = true;
   message.announced = false;
   supply.cancel_sent();

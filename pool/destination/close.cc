@@ -25,8 +25,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
     const OpenCause cause = entry->value.opened.load(std::memory_order_relaxed);
     environment.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
   }
-  while (CancelDialMessage* recall = actions.cancels.pop())
-    environment.deliver(recall->entry->value.dialed_on, *recall);
+  while (CancelDialMessage* recall = actions.cancels.pop()) environment.deliver(recall->to, *recall);
   while (Rejection* rejection = actions.rejections.pop()) environment.deliver(rejection->to, *rejection);
   if (actions.wake_at != kNever) environment.wake_at(self, std::exchange(actions.wake_at, kNever));
   if (actions.over_budget) budget->register_starved(*this);

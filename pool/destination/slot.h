@@ -30,7 +30,9 @@ class CancelDialMessage final : public Delivery, public ListHook<struct DialTag>
  public:
   void arrive(Instant now) override;
   Entry<Slot>* entry = nullptr;
+  // Both belong to the cancelled dial: the slot may describe the next one while the message is on its way.
   std::uint32_t generation = 0;
+  LoopId to = 0;
   // Guarded by the destination's mutex.
   bool on_its_way = false;
   bool cancelled = false;  // the current dial; once set, it cannot be cancelled again

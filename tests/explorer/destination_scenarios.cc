@@ -405,24 +405,6 @@ class ScrapeAgainstUndone : public Stage {
   TestBorrower& asking_ = asker(0);
 };
 
-// An unneeded dial is cancelled on its loop while a borrower of another loop begins to need it.
-class RecallMeetsWish : public Stage {
- public:
-  RecallMeetsWish() : Stage(2, cap(2)) {
-    for (int n = 0; n < 2; ++n) waiting(0).cancel();
-    waiting(0).cancel();
-    world.now += std::chrono::seconds(2);
-    for (int look = 0; look < 2; ++look) destination().sweep(world.now);
-  }
-  void run(unsigned thread) override {
-    if (thread == 1) wishing_.borrow(destination());
-    pump();
-  }
-
- private:
-  TestBorrower& wishing_ = asker(1);
-};
-
 // New settings let the size follow the load while a borrower of another loop notes how long it waited.
 class SizeFollowsLoad : public Stage {
  public:
@@ -491,7 +473,6 @@ std::vector<Named> destination_scenarios() {
           named<NobodyBarges>("nobody barges past the line"),
           named<LostInspectionMeetsWish>("an inspection that loses meets a wish"),
           named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
-          named<RecallMeetsWish>("a recall meets a wish"),
           named<SizeFollowsLoad>("a size begins to follow the load while a wait is noted"),
           named<ScrapeBalances>("a scrape against an end and a dial")};
 }
