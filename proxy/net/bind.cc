@@ -20,12 +20,28 @@ Fault system_fault(std::string what) {
           std::move(what) + ": " + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
 }
 
-// Removes a socket file that a crash left behind: connections to it are refused.
+// Removes a socket file that a crash left behind: connections to it are refused. The probe does not wait for room in
+// the accept queue of a live listener (EAGAIN).
 void remove_dead_socket(const Address& address) {
-  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!probe || ::connect(probe.get(), address.get(), address.length()) == 0 || errno != ECONNREFUSED) return;
   remove_socket_file(address);
 }
+
+// The file that bind() made for a Unix socket: removed, unless the socket listens in the end.
+class NewSocketFile {
+ public:
+  explicit NewSocketFile(const Address& address) : address_(address.family() == AF_UNIX ? &address : nullptr) {}
+  NewSocketFile(const NewSocketFile&) = delete;
+  NewSocketFile& operator=(const NewSocketFile&) = delete;
+  ~NewSocketFile() {
+    if (address_ != nullptr) remove_socket_file(*address_);
+  }
+  void keep() { address_ = nullptr; }
+
+ private:
+  const Address* address_;
+};
 }  // namespace
 
 void remove_socket_file(const Address& address) {
@@ -59,11 +75,10 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog, const Socket
     ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
   if (::bind(bound.fd.get(), wanted->get(), wanted->length()) != 0) return system_fault("bind " + text);
-  if (Status set = set_access(*wanted, access); !set) {
-    remove_socket_file(*wanted);
-    return set.take_fault();
-  }
+  NewSocketFile file(*wanted);
+  if (Status set = set_access(*wanted, access); !set) return set.take_fault();
   if (::listen(bound.fd.get(), backlog) != 0) return system_fault("listen " + text);
+  file.keep();
   bound.address = Address::local_of(bound.fd.get());
   return bound;
 }
