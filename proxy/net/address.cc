@@ -28,6 +28,13 @@ bool is_mapped(const in6_addr& a) {
   return std::memcmp(&a, kMappedPrefix.data(), kMappedPrefix.size()) == 0;
 }
 
+// A link-local address names another host on each interface. The kernel ignores the scope of all other addresses.
+std::uint32_t scope_of(const Address& address) {
+  if (address.family() != AF_INET6) return 0;
+  const auto in6 = as<sockaddr_in6>(address.get());
+  return IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr) ? in6.sin6_scope_id : 0;
+}
+
 Address make_v4(const void* bytes, std::uint16_t port) {
   sockaddr_in in{};
   in.sin_family = AF_INET;
@@ -173,7 +180,7 @@ bool Address::same_host(const Address& other) const {
 }
 
 bool operator==(const Address& a, const Address& b) {
-  if (a.family() != b.family() || a.port() != b.port()) return false;
+  if (a.family() != b.family() || a.port() != b.port() || scope_of(a) != scope_of(b)) return false;
   return a.ip() ? a.bytes() == b.bytes() : a.host() == b.host();
 }
 

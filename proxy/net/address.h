@@ -42,9 +42,10 @@ class Address {
   std::string_view bytes() const&& = delete;  // the view would dangle
   std::string text() const;                   // in the format of parse()
   std::string host() const;                   // without the port, IPv6 without brackets
-  // Returns true if the hosts are equal; a v4-mapped IPv6 address is compared as IPv4.
+  // Returns true if the hosts are equal; a v4-mapped IPv6 address is compared as IPv4, and a link-local one whatever
+  // its interface.
   bool same_host(const Address& other) const;
-  // Returns true if the hosts have the same spelling and the ports are equal.
+  // Returns true if the hosts have the same spelling, with the interface of a link-local one, and the ports are equal.
   friend bool operator==(const Address& a, const Address& b);
 
  private:

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/unit/net_support.h"
 
 namespace carpool::proxy::net {
@@ -44,6 +46,20 @@ TEST(Address, ComparesMappedAddressesAsIpv4) {
   EXPECT_FALSE(address("[::1]:1").same_host(address("127.0.0.1:1")));
   EXPECT_TRUE(address("unix:/a").same_host(address("unix:/a")));
   EXPECT_FALSE(address("unix:/a").same_host(address("unix:/b")));
+}
+
+Address on_interface(const char* host, std::uint32_t interface) {
+  sockaddr_in6 in6{};
+  std::memcpy(&in6, Address::literal(host, 80)->get(), sizeof in6);
+  in6.sin6_scope_id = interface;
+  return {reinterpret_cast<const sockaddr*>(&in6), sizeof in6};
+}
+
+TEST(Address, OfALinkLocalHostDiffersByTheInterfaceAndOfAnyOtherHostDoesNot) {
+  EXPECT_EQ(on_interface("fe80::1", 1), on_interface("fe80::1", 1));
+  EXPECT_FALSE(on_interface("fe80::1", 1) == on_interface("fe80::1", 2));
+  EXPECT_TRUE(on_interface("fe80::1", 1).same_host(on_interface("fe80::1", 2)));
+  EXPECT_EQ(on_interface("2001:db8::1", 1), address("[2001:db8::1]:80"));
 }
 
 TEST(Address, ChangesItsPortAlone) {
