@@ -52,6 +52,27 @@ TEST(NameConstraints, That_permit_everything_bound_nothing) {
   EXPECT_EQ(left_open("critical,permitted;DNS:a.test,permitted;IP:::/::"), "IPv6 addresses");
 }
 
+TEST(NameConstraints, Whose_networks_together_permit_every_address_bound_nothing) {
+  const std::string names = "critical,permitted;DNS:a.test";
+  EXPECT_EQ(left_open(names + ",permitted;IP:128.0.0.0/128.0.0.0,permitted;IP:0.0.0.0/128.0.0.0"), "IPv4 addresses");
+  EXPECT_EQ(left_open(names + ",permitted;IP:8000::/8000::,permitted;IP:::/8000::"), "IPv6 addresses");
+  EXPECT_EQ(left_open(names + ",permitted;IP:0.0.0.0/128.0.0.0,permitted;IP:64.0.0.0/192.0.0.0"
+                              ",permitted;IP:128.0.0.0/192.0.0.0,permitted;IP:192.0.0.0/192.0.0.0"),
+            "IPv4 addresses");
+  EXPECT_EQ(left_open(names + ",permitted;IP:0.0.0.0/128.0.0.0,permitted;IP:128.0.0.0/192.0.0.0"), "");
+}
+
+TEST(NameConstraints, Whose_networks_together_exclude_every_address_bound_addresses) {
+  EXPECT_EQ(left_open("critical,permitted;DNS:a.test,excluded;IP:0.0.0.0/128.0.0.0,excluded;IP:128.0.0.0/128.0.0.0"
+                      ",excluded;IP:::/::"),
+            "");
+}
+
+TEST(NameConstraints, With_a_mask_that_is_no_prefix_are_not_understood) {
+  EXPECT_NE(left_open("critical,permitted;DNS:a.test,permitted;IP:10.0.0.0/255.0.255.0"), "");
+  EXPECT_NE(left_open("critical,permitted;DNS:a.test,permitted;IP:10.0.0.0/253.0.0.0"), "");
+}
+
 TEST(NameConstraints, Of_one_address_bound_addresses_of_both_versions) {
   EXPECT_EQ(left_open("critical,permitted;DNS:a.test,permitted;IP:10.0.0.7/255.255.255.255"), "");
 }
