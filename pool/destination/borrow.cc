@@ -98,35 +98,45 @@ bool Destination::Impl::search_and_take(Lease& lease, LoopId here, const BorrowR
   }
 }
 
+// Tries again after each granted connection that could not be attached to this loop. These may be all of the pool's
+// connections, so the stack does not grow with their number.
 std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrower, LoopId here, Instant now,
                                                                OpenCause why) {
-  DeferredActions actions;
-  actions.caller = &borrower;
-  bool too_many = false;
-  {
-    const Held lock(mutex);
-    if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
-    if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
-    if (borrower.want_.tunnel && !take_tunnel_place()) {
-      return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
+  for (;;) {
+    DeferredActions actions;
+    actions.caller = &borrower;
+    bool too_many = false;
+    {
+      const Held lock(mutex);
+      if (std::optional<Fault> refused = may_not_wait(borrower)) return std::move(*refused);
+      borrower.loop_ = here;
+      borrower.since_ = now;
+      borrower.ticket_ = next_ticket();
+      borrower.virtual_finish_time_ = 0;
+      queue.push(borrower);
+      attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
+      schedule(actions, now, why);
+      too_many = WaitQueue::in(borrower) && (queue_full(now) || cannot_be_served(actions));
     }
-    borrower.loop_ = here;
-    borrower.since_ = now;
-    borrower.ticket_ = next_ticket();
-    borrower.virtual_finish_time_ = 0;
-    queue.push(borrower);
-    attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
-    schedule(actions, now, why);
-    too_many = WaitQueue::in(borrower) && (queue_full(now) || cannot_be_served(actions));
+    run_actions_and_serve(actions, now, actions.why);
+    if (actions.callers != nullptr) {
+      std::variant<Lease, Waiting, Fault> result;
+      if (lend_to_caller(*std::get_if<Lease>(&result), borrower, actions, now, here)) return result;
+      continue;
+    }
+    if (too_many) return reject_caller(borrower, actions, now);
+    return Waiting{};
   }
-  run_actions_and_serve(actions, now, actions.why);
-  if (actions.callers != nullptr) {
-    std::variant<Lease, Waiting, Fault> result;
-    if (lend_to_caller(*std::get_if<Lease>(&result), borrower, actions, now, here)) return result;
-    return enqueue(borrower, here, now, why);
+}
+
+// Returns the reason why the borrower cannot wait, or nullopt: then a tunnel has its place.
+std::optional<Fault> Destination::Impl::may_not_wait(const Borrower& borrower) {
+  if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
+  if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
+  if (borrower.want_.tunnel && !take_tunnel_place()) {
+    return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
   }
-  if (too_many) return reject_caller(borrower, actions, now);
-  return Waiting{};
+  return std::nullopt;
 }
 
 // Fills `lease` with the connection that the pool granted to the borrower inside borrow(). Returns false if that

@@ -58,6 +58,7 @@ struct Destination::Impl final : BudgetWaiter {
   bool search_and_take(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why,
                        bool& relisted) EXCLUDES(mutex);
   BorrowResult enqueue(Borrower& borrower, LoopId here, Instant now, OpenCause why) EXCLUDES(mutex);
+  std::optional<Fault> may_not_wait(const Borrower& borrower) REQUIRES(mutex);
   bool lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now, LoopId here)
       EXCLUDES(mutex);
   BorrowResult reject_caller(Borrower& borrower, DeferredActions& actions, Instant now) EXCLUDES(mutex);

@@ -2,6 +2,9 @@
 // decisions that these change.
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <set>
+
 #include "pool/core/pool.h"
 #include "tests/unit/pool_fixture.h"
 
@@ -164,6 +167,45 @@ TEST(AnEntryAtItsBoundary, IsLentToOthersIfItWasOpenedInUse) {
   ASSERT_NE(opened, nullptr);
   ASSERT_TRUE(pool.enable(*opened, 0, true));
   EXPECT_EQ(pool.acquire(0, false, [](const auto&, EntryWord) { return Match::take; }).entry, opened);
+}
+
+// ---- the stack ----
+
+// An environment in which no connection can be moved to another loop. Counts the stack frames that try.
+struct NothingMoves final : test::FakeEnvironment {
+  NothingMoves() : FakeEnvironment(2) {}
+  bool attach(PooledConnection&, std::uint32_t, std::uint32_t) override {
+    ++tried;
+    frames.insert(__builtin_frame_address(0));
+    return false;
+  }
+  std::set<void*> frames;
+  int tried = 0;
+};
+
+TEST(ABorrowerThatNoConnectionCanBeMovedTo, TriesAllOfThemOnOneStackFrame) {
+  constexpr int kConnections = 20;
+  NothingMoves world;
+  Limits limits;
+  limits.size = kConnections;
+  Destination destination(test::origin_named("origin"), limits, world, 2);
+  std::deque<TestBorrower> holders;
+  for (int n = 0; n < kConnections; ++n) {
+    holders.emplace_back(world, LoopId{1}).borrow(destination);
+    world.dialed();
+    world.deliver_all();
+  }
+  for (TestBorrower& one : holders) one.release();
+  TestBorrower tunnel(world, LoopId{0});
+  EXPECT_EQ(tunnel.borrow(destination, {.tunnel = true}), State::waiting);
+  EXPECT_EQ(world.tried, kConnections);
+  EXPECT_EQ(world.frames.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(tunnel.state, State::leased);
+  tunnel.discard(CloseCause::tunnel_ended);
+  destination.stop(world.now);
+  EXPECT_EQ(world.wrong, "");
 }
 
 }  // namespace
