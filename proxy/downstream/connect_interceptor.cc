@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/utf8.h"
 #include "proxy/downstream/client_identity.h"
 #include "proxy/downstream/intercepts.h"
 #include "proxy/exchange/authentication.h"
@@ -44,7 +45,7 @@ std::string host_of(const ClientStream& client) {
 
 // The name contains the User-Agent, because all applications of a pod have the same address.
 std::string name_of(const ClientStream& client, std::string_view agent) {
-  return host_of(client).append(1, ' ').append(agent.substr(0, kMaxAgent));
+  return host_of(client).append(1, ' ').append(clipped(agent, kMaxAgent));
 }
 
 metrics::TlsOffer offer_of(const tls::ClientHello& hello) {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/utf8.h"
 #include "proxy/http/forward.h"
 #include "proxy/http/reason_phrase.h"
 
@@ -100,14 +101,15 @@ std::string_view plain_words(FaultKind kind) {
   }
 }
 
-std::string_view words(const Fault& fault) {
-  return fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail);
+// Returns what the reply says, in UTF-8: a detail may quote bytes of the client or of the origin.
+std::string words(const Fault& fault) {
+  return as_utf8(fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail), kLongestDetail);
 }
 
 // Appends a quoted string (RFC 8941 §3.3.3): printable ASCII, with quote and backslash escaped.
 void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
-  for (const char c : text.substr(0, kLongestDetail)) {
+  for (const char c : text) {
     if (c == '"' || c == '\\') out.push_back('\\');
     out.push_back(c >= 0x20 && c <= 0x7E ? c : '?');
   }
@@ -118,7 +120,7 @@ void append_quoted(std::string& out, std::string_view text) {
 std::string body_of(const FaultStatus& mapped, std::string_view detail) {
   std::string body("carpool: ");
   body.append(mapped.error).append(": ");
-  for (const char c : detail.substr(0, kLongestDetail)) {
+  for (const char c : detail) {
     const auto code = static_cast<unsigned char>(c);
     body.push_back(code < 0x20 || code == 0x7F ? '?' : c);
   }
@@ -192,7 +194,7 @@ std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string
   append_cause(out, fault, mapped.error, via_pseudonym);
   out.append("\r\nContent-Type: application/grpc\r\ngrpc-status: ").append(std::to_string(grpc_code(fault.kind)));
   out.append("\r\ngrpc-message: carpool: ").append(mapped.error).append(": ");
-  append_percent_encoded(out, words(fault).substr(0, kLongestDetail));
+  append_percent_encoded(out, words(fault));
   out.append("\r\n\r\n");
   return mapped.status;
 }

@@ -1,6 +1,7 @@
 // Unit tests of a Fault's error reply, metrics label and log line.
 #include "proxy/http/error_reply.h"
 
+#include "base/utf8.h"
 #include "tests/unit/http_support.h"
 
 namespace carpool::proxy::http {
@@ -132,6 +133,23 @@ TEST(GrpcReply, IsAHeadWithStatus200AndTheCodeAndTheText) {
             "grpc-status: 14\r\n"
             "grpc-message: carpool: connection_refused: 127.0.0.1:1: 100%25 %E2%80%A6%0D%0AX: y\r\n"
             "\r\n");
+}
+
+TEST(FaultReply, IsUtf8WhateverBytesAClientSentAndWhereverItsTextIsCut) {
+  const auto body_of = [](const std::string& detail) {
+    const std::string bytes = reply({FaultKind::malformed_request, Side::client, detail});
+    return bytes.substr(bytes.find("\r\n\r\n") + 4);
+  };
+  EXPECT_EQ(body_of("the host `\xFF\xC3` of \xC3\xA9"), "carpool: http_request_error: the host `??` of \xC3\xA9\n");
+  for (std::size_t before = 0; before < 4; ++before) {
+    std::string detail(before, 'x');
+    while (detail.size() < 400) detail += "\xE2\x82\xAC";
+    const std::string body = body_of(detail);
+    EXPECT_EQ(as_utf8(body, body.size()), body) << before;
+    std::string grpc;
+    write_grpc_reply(grpc, {FaultKind::malformed_request, Side::client, detail}, kVia);
+    EXPECT_EQ(grpc.substr(grpc.size() - 13), "%E2%82%AC\r\n\r\n") << before;
+  }
 }
 
 TEST(GrpcReply, OfEveryKindHasAnErrorAndIsBounded) {
