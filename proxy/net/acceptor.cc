@@ -34,6 +34,7 @@ Status Acceptor::open_for_owner(const std::string& address, int backlog, std::op
 void Acceptor::adopt(Bound bound) {
   fd_ = std::move(bound.fd);
   address_ = bound.address;
+  bound.file.keep();  // close() removes it; stop() leaves it to those who have a copy
 }
 
 Status Acceptor::start() {

@@ -27,22 +27,11 @@ void remove_dead_socket(const Address& address) {
   if (!probe || ::connect(probe.get(), address.get(), address.length()) == 0 || errno != ECONNREFUSED) return;
   remove_socket_file(address);
 }
-
-// The file that bind() made for a Unix socket: removed, unless the socket listens in the end.
-class NewSocketFile {
- public:
-  explicit NewSocketFile(const Address& address) : address_(address.family() == AF_UNIX ? &address : nullptr) {}
-  NewSocketFile(const NewSocketFile&) = delete;
-  NewSocketFile& operator=(const NewSocketFile&) = delete;
-  ~NewSocketFile() {
-    if (address_ != nullptr) remove_socket_file(*address_);
-  }
-  void keep() { address_ = nullptr; }
-
- private:
-  const Address* address_;
-};
 }  // namespace
+
+SocketFile::~SocketFile() {
+  if (address_.family() == AF_UNIX) remove_socket_file(address_);
+}
 
 void remove_socket_file(const Address& address) {
   ::unlink(reinterpret_cast<const sockaddr_un*>(address.get())->sun_path);
@@ -75,10 +64,9 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog, const Socket
     ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
   if (::bind(bound.fd.get(), wanted->get(), wanted->length()) != 0) return system_fault("bind " + text);
-  NewSocketFile file(*wanted);
+  bound.file = SocketFile(*wanted);
   if (Status set = set_access(*wanted, access); !set) return set.take_fault();
   if (::listen(bound.fd.get(), backlog) != 0) return system_fault("listen " + text);
-  file.keep();
   bound.address = Address::local_of(bound.fd.get());
   return bound;
 }

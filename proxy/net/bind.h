@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -10,9 +11,31 @@
 
 namespace carpool::proxy::net {
 
+// SocketFile: the file of a Unix socket that this process has bound. The destructor removes it, unless keep() was
+// called. Empty for TCP and for inherited sockets.
+class SocketFile {
+ public:
+  SocketFile() = default;
+  explicit SocketFile(const Address& bound) : address_(bound) {}
+  SocketFile(SocketFile&& other) noexcept : address_(std::exchange(other.address_, {})) {}
+  SocketFile& operator=(SocketFile&& other) noexcept {
+    std::swap(address_, other.address_);
+    return *this;
+  }
+  SocketFile(const SocketFile&) = delete;
+  SocketFile& operator=(const SocketFile&) = delete;
+  ~SocketFile();
+  void keep() { address_ = {}; }
+
+ private:
+  Address address_;
+};
+
 struct Bound {
   Fd fd;            // non-blocking, listening
   Address address;  // with the actual port
+  // Removes a new file if no acceptor takes the socket.
+  SocketFile file{};
 };
 
 // Replaces a Unix socket file without a listener, but never a live one. The Fault contains the address and the system's

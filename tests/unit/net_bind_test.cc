@@ -48,6 +48,15 @@ TEST_F(ASocketFile, OfAListenerWithAFullAcceptQueueStaysAndDelaysNobody) {
   EXPECT_EQ(number(), before);
 }
 
+TEST_F(ASocketFile, IsRemovedWithABoundSocketThatNoAcceptorTook) {
+  {
+    const Result<Bound> bound = bind_and_listen(text(), 4);
+    ASSERT_TRUE(bound) << bound.fault().detail;
+    EXPECT_NE(number(), 0U);
+  }
+  EXPECT_EQ(number(), 0U);
+}
+
 // Lets listen() fail on this thread.
 bool forbid_listen() {
   std::array<sock_filter, 4> steps{{
