@@ -1,12 +1,11 @@
 #include "base/contents.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 
-#include "base/fd.h"
+#include "base/open_to_read.h"
 
 namespace carpool {
 
@@ -17,9 +16,12 @@ Fault failed(std::string why) {
 }  // namespace
 
 Result<std::string> contents(const std::string& path, std::size_t most) {
+  const Result<Fd> file = open_to_read(path);
+  return file ? contents(*file, most) : Result<std::string>(file.fault());
+}
+
+Result<std::string> contents(const Fd& file, std::size_t most) {
   constexpr std::size_t kPiece = std::size_t{64} * 1024;
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return failed(std::generic_category().message(errno));
   std::string text;
   for (;;) {
     const std::size_t before = text.size();

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/contents.h"
+#include "base/open_to_read.h"
 #include "proxy/config/check.h"
 #include "proxy/config/cores.h"
 #include "proxy/config/nesting.h"
@@ -314,7 +315,8 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
 }
 
 Reading read_file(const std::string& path, const Env& env, std::size_t* digest) {
-  const Result<std::string> text = contents(path, kMaxBytes);
+  const Result<Fd> file = open_any_to_read(path);
+  const Result<std::string> text = file ? contents(*file, kMaxBytes) : Result<std::string>(file.fault());
   if (text && digest != nullptr) *digest = digest_of(*text);
   if (text) return read_text(*text, path, env);
   Reading reading;

@@ -1,8 +1,6 @@
 #include "proxy/config/secret.h"
 
-#include <fcntl.h>
 #include <string.h>  // NOLINT(modernize-deprecated-headers): explicit_bzero
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/fd.h"
+#include "base/open_to_read.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -50,12 +48,10 @@ Result<std::string> value_of(const Secret& secret) {
     return secret.text;
   }
   const auto system = [](int error) { return "cannot be read: " + std::generic_category().message(error); };
-  const Fd file(::open(secret.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0) return failed(secret, system(errno));
-  if (!S_ISREG(status.st_mode)) return failed(secret, "is no file");
+  const Result<Fd> file = open_to_read(secret.file);
+  if (!file) return failed(secret, "cannot be read: " + file.fault().detail);
   std::string value;
-  if (const int error = fill(value, file.get()); error != 0) return failed(secret, system(error));
+  if (const int error = fill(value, file->get()); error != 0) return failed(secret, system(error));
   if (value.size() > kLongestSecret - std::min(kLongestSecret, secret.prefix.size())) {
     wipe(value);
     return failed(secret, "is longer than " + std::to_string(kLongestSecret) + " bytes");

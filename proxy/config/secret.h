@@ -11,9 +11,9 @@ namespace carpool::proxy::config {
 
 inline constexpr std::size_t kLongestSecret = std::size_t{8} * 1024;
 
-// Returns the value: the text, or the prefix and the file's content without the white space at its end. Reads regular
-// files only, so that it does not wait for a writer. The Fault's detail gives the file and the reason and never
-// contains the value. Blocking.
+// Returns the value: the text, or the prefix and the file's content without the white space at its end. The file is
+// opened by open_to_read(), which does not wait for a writer. The Fault's detail gives the file and the reason and
+// never contains the value. Blocking.
 Result<std::string> value_of(const Secret& secret);
 
 // Overwrites the bytes, so that freed memory does not hold them.

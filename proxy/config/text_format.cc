@@ -1,6 +1,5 @@
 #include "proxy/config/text_format.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/open_to_read.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
 #include "proxy/config/egress_rule.h"
@@ -106,12 +106,8 @@ std::string accept_network(std::string& text) {
 }
 
 std::string accept_file(std::string& text) {
-  const int fd = open(text.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return text + " cannot be read: " + std::generic_category().message(errno);
-  struct stat status {};
-  const bool file = fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode);
-  close(fd);
-  return file ? std::string() : text + " is a directory";
+  const Result<Fd> file = open_to_read(text);
+  return file ? std::string() : text + " cannot be read: " + file.fault().detail;
 }
 
 // Creates nothing: for a file that does not exist its folder must be writable.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/contents.h"
+#include "base/open_to_read.h"
 #include "proxy/config/read.h"
 
 namespace carpool::proxy::config {
@@ -13,7 +14,11 @@ constexpr std::size_t kLongestFile = std::size_t{64} * 1024;
 }  // namespace
 
 Result<std::string> read_token_file(const std::string& path) {
-  Result<std::string> text = contents(path, kLongestFile);
+  return read_token(path, open_to_read(path));
+}
+
+Result<std::string> read_token(const std::string& path, const Result<Fd>& opened) {
+  Result<std::string> text = opened ? contents(*opened, kLongestFile) : Result<std::string>(opened.fault());
   if (!text) {
     Fault fault = text.take_fault();
     fault.detail.insert(0, path + ": ");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace carpool::proxy::config {
@@ -11,6 +12,8 @@ struct Reading;
 
 // Blocking. The Fault's detail is the path and the reason; an empty first line is a fault.
 Result<std::string> read_token_file(const std::string& path);
+// As read_token_file(); `opened` is the file, which is not necessarily a regular one.
+Result<std::string> read_token(const std::string& path, const Result<Fd>& opened);
 
 // Adds an error if [admin] token_file has no token, so that --check reports what the start would reject. Blocking.
 void check_tokens(Reading& reading);

@@ -19,8 +19,15 @@ namespace {
 
 constexpr std::size_t kPiece = 4096;  // PIPE_BUF: after POLLOUT a write of this size does not block
 
+// Does not wait for the reader of a FIFO. Later writes wait until poll() reports space.
 Fd open_file(const std::string& path) {
-  return Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644));
+  Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
+  if (file) ::fcntl(file.get(), F_SETFL, O_APPEND);
+  return file;
+}
+
+std::string why_not_opened(int error) {
+  return error == ENXIO ? "no process reads it" : std::generic_category().message(error);
 }
 
 // systemd passes the device and inode of the stream that it connected, so that a redirected stream is not mistaken for
@@ -143,8 +150,7 @@ std::unique_ptr<Target> descriptor_target(int fd) {
 Result<std::unique_ptr<Target>> file_target(const std::string& path) {
   Fd fd = open_file(path);
   if (!fd) {
-    return Fault{FaultKind::unroutable, Side::self,
-                 "cannot open the log file " + path + ": " + std::generic_category().message(errno)};
+    return Fault{FaultKind::unroutable, Side::self, "cannot open the log file " + path + ": " + why_not_opened(errno)};
   }
   return std::unique_ptr<Target>(std::make_unique<StreamTarget>(std::move(fd), path));
 }

@@ -51,6 +51,20 @@ def test_a_reader_that_left_gets_no_complaint():
     assert (done.returncode, done.stderr) == (3, "")
 
 
+def test_the_configuration_may_come_from_the_shell(tmp_path):
+    text = "workers = 2\n"
+    given = subprocess.run([PROGRAM, "--config", "/dev/stdin", "--print-config"], input=text, capture_output=True, text=True, timeout=20)
+    assert "workers = 2" in given.stdout, given.stderr
+    script = '"$0" --config <(printf "workers = 2\\n") --print-config'
+    assert "workers = 2" in subprocess.run(["bash", "-c", script, PROGRAM], capture_output=True, text=True, timeout=20).stdout
+    assert run("--config", "/dev/null", "--check").stdout == "ok\n"
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen([PROGRAM, "--config", fifo, "--print-config"], stdout=subprocess.PIPE, text=True) as waiting:
+        fifo.write_text(text)  # waits for the reader
+        assert "workers = 2" in waiting.communicate(timeout=20)[0]
+
+
 def test_an_unknown_flag_is_a_configuration_error():
     done = run("--no-such-flag")
     assert done.returncode == 1 and "--no-such-flag" in done.stderr

@@ -9,6 +9,7 @@ import ssl
 import threading
 
 import pytest
+from harness.hanging_file import HangingFile
 from harness.origin import Gate
 from harness.pki import Pki
 from harness.ports import free_port
@@ -230,13 +231,15 @@ def test_a_client_of_a_listener_that_goes_is_told_with_its_answer(origin, carpoo
         assert client.at_end()
 
 
-def test_a_listener_that_cannot_open_refuses_the_whole_reload(carpool):
+def test_a_listener_that_cannot_open_refuses_the_whole_reload_and_leaves_no_file_of_another(carpool, tmp_path):
     taken = socket.create_server(("127.0.0.1", 0))
     c = carpool(request={"max_retries": 1})
     rewrite(c, "max_retries = 1", "max_retries = 2")
-    c.config.write_text(c.config.read_text() + '\n[[listen]]\naddress = "127.0.0.1:%d"\n' % taken.getsockname()[1])
+    new = ("unix:%s/new.sock" % tmp_path, "127.0.0.1:%d" % taken.getsockname()[1])
+    c.config.write_text(c.config.read_text() + "".join('\n[[listen]]\naddress = "%s"\n' % address for address in new))
     status, said = post(c)
     assert status == 400 and str(taken.getsockname()[1]) in said["error"]
+    assert not (tmp_path / "new.sock").exists()
     assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
     taken.close()
 
@@ -346,26 +349,39 @@ def test_reloads_under_load_lose_no_request_and_no_descriptor(origin, carpool, f
     assert [o.opened for o in origins] == [o.peak for o in origins], "no connection was closed for a reload"
 
 
-def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, carpool, tmp_path):
-    pki = Pki(tmp_path)
-    o, c = origin(), carpool()
-    slow = tmp_path / "slow.pem"
-    os.mkfifo(slow)  # opening it blocks until a writer opens it
+def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, carpool):
+    o, c, slow = origin(), carpool(), HangingFile()
     config = c.config.read_text()
-    c.config.write_text(config + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow)
+    c.config.write_text(config + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow.path)
     responses = []
     asking = threading.Thread(target=lambda: responses.append(post(c)))
     asking.start()
+    slow.wait_for_reader()
     until(lambda: any(thread.get("doing") == "reload" for thread in c.get_json("/threads")["threads"]), what="the task")
     assert c.admin("GET", "/livez").status == 200
     assert Client(c.address).get("http://%s/" % o.authority).status == 200
     assert not responses
-    pem = pathlib.Path(pki.ca).read_bytes()
-    while asking.is_alive():
-        with open(slow, "wb", buffering=0) as pipe:  # each time that it is opened
-            pipe.write(pem)
-        asking.join(0.05)
-    assert responses[0][0] == 200, responses
+    slow.end()
+    asking.join(10)
+    status, said = responses[0]
+    assert status == 400 and slow.path in json.dumps(said), "no certificate is in it"
+
+
+def test_a_fifo_without_a_writer_is_refused_at_once_wherever_a_file_is_named(carpool, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    c = carpool()
+    config = c.config.read_text()
+    c.config.write_text(config + '\n[upstream.tls]\nca_file = "%s"\n' % fifo)
+    status, said = post(c)
+    assert status == 400 and "%s cannot be read: is not a regular file" % fifo in json.dumps(said), said
+    c.config.unlink()
+    os.mkfifo(c.config)
+    status, said = post(c)
+    assert status == 400 and "%s: cannot be read: is not a regular file" % c.config in said["error"], said
+    c.config.unlink()
+    c.config.write_text(config)
+    assert post(c)[0] == 200
 
 
 def test_a_configuration_over_a_limit_is_refused_and_counted(carpool):

@@ -1,10 +1,10 @@
 """Termination: TERM drains, a second TERM does not wait, HUP and USR1 affect no running request."""
-import os
 import signal
 import socket
 
 import pytest
 from harness.h2_client import H2Client
+from harness.hanging_file import HangingFile
 from harness.ports import free_port
 from harness.wait import until
 
@@ -173,24 +173,15 @@ def test_a_response_cut_off_by_the_end_does_not_look_complete(origin, carpool, g
         assert c.wait(5) == 0
 
 
-def test_the_end_does_not_trip_over_authorities_that_are_still_being_read(carpool, tmp_path):
-    slow = tmp_path / "slow.pem"
-    os.mkfifo(slow)
-    c = carpool(inside=["env", "SSL_CERT_FILE=%s" % slow])
+def test_the_end_does_not_trip_over_authorities_that_are_still_being_read(carpool):
+    slow = HangingFile()
+    c = carpool(inside=["env", "SSL_CERT_FILE=" + slow.path])
     with c.client() as client:
         client.ask("GET", "https://127.0.0.1:%d/" % free_port())
-        disk = until(lambda: reader(slow), what="someone who reads the authorities")
+        slow.wait_for_reader()
         c.signal(signal.SIGTERM)
         until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
         c.signal(signal.SIGTERM)
         assert client.at_end()
-        os.close(disk)
+        slow.end()
         assert c.wait(5) == 0
-
-
-def reader(fifo):
-    """Returns a descriptor to write to, once the other end is open."""
-    try:
-        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        return None

@@ -47,7 +47,7 @@ TEST(Contents, AreReadUpToABound) {
   EXPECT_EQ(contents(path, 99999).fault().detail, "it is longer than 99999 bytes");
   EXPECT_FALSE(contents("/dev/zero", 1000));
   EXPECT_EQ(contents(path + ".none", 1000).fault().detail, "No such file or directory");
-  EXPECT_EQ(contents("/", 1000).fault().detail, "Is a directory");
+  EXPECT_EQ(contents("/", 1000).fault().detail, "is a directory");
 }
 
 }  // namespace

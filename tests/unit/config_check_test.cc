@@ -141,6 +141,8 @@ TEST(Files, MustBeReadable) {
   expect_error("admin.token_file = \"/nonexistent\"",
                "1:20: admin.token_file:", "/nonexistent cannot be read: No such file");
   expect_error("upstream.tls.ca_file = \"/\"", "1:24: upstream.tls.ca_file:", "is a directory, expected a file");
+  expect_error("admin.token_file = \"/dev/zero\"",
+               "1:20: admin.token_file:", "/dev/zero cannot be read: is not a regular file, expected a file");
   const std::string origin = "[[origin]]\nuri = \"https://a\"\n[origin.upstream.tls]\n";
   expect_error(origin + "ca_file = \"/nonexistent\"", "4:11: origin.upstream.tls.ca_file:", "cannot be read");
 }

@@ -58,7 +58,7 @@ TEST(SetFields, AreRefusedWithTheirPlaceAndWithoutTheirValue) {
                           {"X-A = { text = \"planted\" }", "has the key"},
                           {"X-A = { prefix = \"planted\" }", "names no file"},
                           {"X-A = { file = \"/nonexistent\" }", "/nonexistent cannot be read: No such file"},
-                          {"X-A = { file = \"/dev/zero\" }", "/dev/zero is no file"}}) {
+                          {"X-A = { file = \"/dev/zero\" }", "/dev/zero cannot be read: is not a regular file"}}) {
     expect_error(with(one.line), "4:", one.says);
     EXPECT_EQ(errors(with(one.line)).find("planted"), std::string::npos) << one.line;
   }

@@ -1,6 +1,7 @@
 // Unit tests of the targets of a log: files that are renamed, a syslog socket, systemd's journal.
 #include "proxy/telemetry/log_target.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -89,6 +90,21 @@ TEST(LogTarget, AFileThatCannotBeMadeIsAFaultThatNamesIt) {
   const auto target = file_target("/nonexistent/a.log");
   ASSERT_FALSE(target);
   EXPECT_EQ(target.fault().detail, "cannot open the log file /nonexistent/a.log: No such file or directory");
+}
+
+TEST(LogTarget, AFifoThatNoProcessReadsIsAFaultAtOnceAndOneThatIsReadGetsTheLines) {
+  const Folder folder;
+  const std::string fifo = folder.file("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const auto alone = file_target(fifo);
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.fault().detail, "cannot open the log file " + fifo + ": no process reads it");
+  const Fd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const auto target = file_target(fifo);
+  ASSERT_TRUE(target) << target.fault().detail;
+  EXPECT_EQ((*target)->write("line\n", 6), 0U);
+  std::array<char, 64> text;
+  EXPECT_EQ(::read(reader.get(), text.data(), text.size()), 5);
 }
 
 TEST(LogTarget, SyslogGetsADatagramForEachLineWithItsPriority) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/open_to_read.h"
 #include "proxy/commands/cli/admin_client.h"
 #include "proxy/commands/cli/completion.h"
 #include "proxy/commands/cli/help.h"
@@ -144,7 +145,7 @@ class Session {
 
   int read_token(const std::string& path) {
     if (path.empty()) return kDone;
-    Result<std::string> token = config::read_token_file(path);
+    Result<std::string> token = config::read_token(path, open_any_to_read(path));
     if (!token) return fail(kWrongUse, token.fault().detail);
     instance_.token = std::move(*token);
     return kDone;

@@ -1,30 +1,30 @@
 #include "proxy/net/tls/file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
-#include "base/fd.h"
+#include "base/open_to_read.h"
 
 namespace carpool::proxy::tls {
 
 namespace {
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-Fault unreadable(const std::string& path, const char* why) {
+Fault unreadable(const std::string& path, const std::string& why) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + why};
 }
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Result<Fd> file = open_to_read(path);
+  if (!file) return unreadable(path, file.fault().detail);
   std::string bytes;
-  while (file && bytes.size() <= kLargestFile) {
+  while (bytes.size() <= kLargestFile) {
     const std::size_t had = bytes.size();
     bytes.resize(had + kPiece);
-    const ssize_t bytes_read = ::read(file.get(), bytes.data() + had, kPiece);
+    const ssize_t bytes_read = ::read(file->get(), bytes.data() + had, kPiece);
     bytes.resize(had + static_cast<std::size_t>(bytes_read > 0 ? bytes_read : 0));
     if (bytes_read == 0) return bytes;
     if (bytes_read < 0 && errno != EINTR) break;

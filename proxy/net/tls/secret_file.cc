@@ -1,6 +1,5 @@
 #include "proxy/net/tls/secret_file.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/pem.h>
 #include <sys/stat.h>
@@ -10,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/fd.h"
 #include "base/forbid_dumps.h"
+#include "base/open_to_read.h"
 
 namespace carpool::proxy::tls {
 namespace {
@@ -55,9 +54,10 @@ std::string mode_text(mode_t mode) {
 }  // namespace
 
 Result<KeyPtr> read_secret_key(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Result<Fd> file = open_to_read(path);
+  if (!file) return bad_key_file(path, file.fault().detail);
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0)
+  if (::fstat(file->get(), &status) != 0)
     return bad_key_file(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
   if ((status.st_mode & kForbidden) != 0) {
     return bad_key_file(path,
@@ -65,7 +65,7 @@ Result<KeyPtr> read_secret_key(const std::string& path) {
   }
   forbid_dumps();
   Secret secret;
-  const int error = fill(secret, file.get());
+  const int error = fill(secret, file->get());
   if (error != 0) return bad_key_file(path, std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
   ERR_clear_error();
   const BioPtr in(BIO_new_mem_buf(secret.bytes.data(), static_cast<int>(secret.size)));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/contents.h"
+#include "base/open_to_read.h"
 #include "exec/posted_function.h"
 #include "proxy/config/diff.h"
 #include "proxy/config/in_force.h"
@@ -138,11 +139,17 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
 
 // Reads the configuration. Returns nothing if it must not be applied; the report then contains the reason.
 std::optional<config::Config> Reloader::read_source(Report& report, std::size_t& digest) {
+  // The start may wait for the writer of a FIFO; a reload would hold up all later ones.
+  const std::string path = config::find_config(*source_);
+  if (const Result<Fd> file = open_to_read(path); !path.empty() && !file) {
+    report.errors.push_back(path + ": cannot be read: " + file.fault().detail);
+    return std::nullopt;
+  }
   config::Reading reading = config::load(*source_, config::process_env(), &digest);
   for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
   // A program that rewrites the file in place truncates it first, and an empty configuration would mean the defaults.
   if (digest == digest_of({})) {
-    report.errors.push_back(config::find_config(*source_) + ": is empty, probably still being written");
+    report.errors.push_back(path + ": is empty, probably still being written");
     return std::nullopt;
   }
   for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());

@@ -1,0 +1,20 @@
+// Opens files for reading: those that a configuration names, and the configuration itself.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace carpool {
+
+// Opens a regular file, also by symbolic links, /dev/null, or a pipe that the shell made for this process
+// (`<(COMMAND)`). All else is refused, without waiting: a FIFO without a writer would delay the start or a reload
+// without end. The Fault's detail is the system's error, "is a directory" or "is not a regular file".
+Result<Fd> open_to_read(const std::string& path);
+
+// Opens all that can be read, such as /dev/null, a terminal, or a FIFO, for whose writer it waits. For files that the
+// command line names.
+Result<Fd> open_any_to_read(const std::string& path);
+
+}  // namespace carpool
