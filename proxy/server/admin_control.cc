@@ -85,9 +85,9 @@ namespace {
 // here to determine whether the warm-up has ended.
 class PendingWarmUp final : public admin::PendingResponse {
  public:
-  PendingWarmUp(const ServerAdminControl::Parts& parts, OriginRuntime& origin, std::uint32_t size)
+  PendingWarmUp(const ServerAdminControl::Parts& parts, const pool::Origin& origin, std::uint32_t size)
       : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
-    exec::send(parts.first_loop, [&parts, &origin, size, number = number_]() LOOP_ONLY {
+    exec::send(parts.first_loop, [&parts, origin, size, number = number_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
       number->store(parts.warm_up.begin(origin, size), std::memory_order_release);
     });
@@ -110,9 +110,8 @@ Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(cons
                                                                             std::uint32_t size) {
   const bool resolved = !parts_.origins.through_parent(origin);
   if (Status asked = parts_.policy.may_ask(origin, nullptr, resolved); !asked) return asked.take_fault();
-  Result<OriginRuntime*> context = parts_.origins.at(origin);
-  if (!context) return context.take_fault();
-  return std::unique_ptr<admin::PendingResponse>(std::make_unique<PendingWarmUp>(parts_, **context, size));
+  if (Result<OriginRuntime*> known = parts_.origins.at(origin); !known) return known.take_fault();
+  return std::unique_ptr<admin::PendingResponse>(std::make_unique<PendingWarmUp>(parts_, origin, size));
 }
 
 // ---- pool commands ----

@@ -227,6 +227,7 @@ void Server::sweep() {
   origins_->directory().sweep(now);
   reclaimer_->sweep(now);
   tokens_->sweep();
+  warm_up_->sweep();
   sweeper_->arm(now + kSweepEvery);
 }
 
@@ -239,8 +240,12 @@ void Server::reopen_logs() {
 
 // ---- events of the parts ----
 
-void Server::on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) {
-  if (warm_up_) warm_up_->dial_ended(destination, fault);
+std::uint64_t Server::on_warm_dial_begun() {
+  return warm_up_ ? warm_up_->dial_begun() : 0;
+}
+
+void Server::on_warm_dial_ended(std::uint64_t attempt, const Fault* fault) {
+  if (warm_up_) warm_up_->dial_ended(attempt, fault);
 }
 
 void Server::on_warm() {

@@ -91,7 +91,8 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   void sweep();
   void end_background_work() LOOP_ONLY;
 
-  void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
+  std::uint64_t on_warm_dial_begun() override LOOP_ONLY;
+  void on_warm_dial_ended(std::uint64_t attempt, const Fault* fault) override LOOP_ONLY;
   void on_warm() override LOOP_ONLY;
   void on_clients_gone() override;  // any loop: the last client of a draining worker closed
   // ---- Drain::Host ----

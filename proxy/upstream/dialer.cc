@@ -50,6 +50,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   // At pool.connect_rate the dial keeps its entry in the pool while it waits, so that the limit is kept and the next
   // available connection serves the first waiter.
   void start() LOOP_ONLY {
+    if (warming()) warm_up_ = dialer_.context_.warm_up.on_warm_dial_begun();
     const Instant now = dialer_.context_.loop.now();
     const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
     if (wait && *wait == Duration::zero()) return load();
@@ -80,14 +81,14 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   void fail(Fault fault) LOOP_ONLY {
     dial_.reset();
     const Fault copy = fault;
-    const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
+    const bool warmed = warming();
     if (session_) {
       dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
       if (fault.side == Side::upstream) origin_.address_set->failed(peer_, dialer_.context_.loop.now());
     }
     session_.reset();
     destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.context_.loop.now());
-    if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, &copy);
+    if (warmed) dialer_.context_.warm_up.on_warm_dial_ended(warm_up_, &copy);
     dialer_.finished(*this);
   }
 
@@ -148,6 +149,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     finish(std::move(made));
   }
 
+  bool warming() const { return reservation_.cause() == pool::OpenCause::warm_up; }
+
   // Returns true if the peer was verified by authorities, or was shown a certificate, that are no longer in force. The
   // dial then restarts, and its waiters keep waiting.
   bool certificates_replaced() const {
@@ -164,9 +167,9 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     made->track_address(*origin_.address_set, peer_);
     note_egress();
     if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->fingerprint());
-    const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
+    const bool warmed = warming();
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
-    if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, nullptr);
+    if (warmed) dialer_.context_.warm_up.on_warm_dial_ended(warm_up_, nullptr);
     dialer_.finished(*this);
   }
 
@@ -271,6 +274,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   pool::Reservation reservation_;
   std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, even if a newer one is loaded
   const std::uint64_t id_ = next_connection_id();  // of the connection, assigned when the dial starts
+  std::uint64_t warm_up_ = 0;                      // of on_warm_dial_begun()
   std::optional<net::Dial> dial_;
   net::Address peer_;
   bool relieved_ = false;

@@ -12,9 +12,6 @@ struct Fault;
 namespace exec {
 class Submitter;
 }
-namespace pool {
-class Destination;
-}
 }  // namespace carpool
 
 namespace carpool::proxy {
@@ -23,11 +20,13 @@ class OriginRegistry;
 class LoopStats;
 class H2LoopContext;
 
-// WarmUpListener: receives the end of each dial of cause warm_up.
+// WarmUpListener: receives the beginning and the end of each dial of cause warm_up, on the loop of the dial.
 class WarmUpListener {
  public:
-  // Called on the loop of the dial. `fault`: null if the connection is in the pool.
-  virtual void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY = 0;
+  // Returns the number with which the end of this dial is reported.
+  virtual std::uint64_t on_warm_dial_begun() LOOP_ONLY = 0;
+  // `fault`: null if the connection is in the pool.
+  virtual void on_warm_dial_ended(std::uint64_t attempt, const Fault* fault) LOOP_ONLY = 0;
 
  protected:
   ~WarmUpListener() = default;

@@ -12,6 +12,11 @@ namespace {
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(1);
 constexpr Duration kResultLifetime = std::chrono::minutes(1);
+
+// Returns the number of connections that an origin has at start.
+std::uint32_t wanted_by(const config::PoolSettings& pool) {
+  return std::max(pool.warm_up.enabled ? pool.warm_up.size : 0, std::min(pool.min_idle, pool.largest()));
+}
 }  // namespace
 
 WarmUp::WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& config, Host& host)
@@ -23,21 +28,20 @@ WarmUp::WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& c
 
 void WarmUp::start() {
   for (const config::OriginSettings& settings : config_.get().origins) {
-    const std::uint32_t wanted = std::max(settings.pool.warm_up.enabled ? settings.pool.warm_up.size : 0,
-                                          std::min(settings.pool.min_idle, settings.pool.largest()));
-    if (wanted == 0) continue;
-    Result<OriginRuntime*> origin = origins_.at(settings.origin);
-    if (!origin) {
-      log::warn("pool", "no warm-up", {{"why", origin.fault().detail}});
-      continue;
-    }
-    begin(**origin, wanted, true);
+    if (const std::uint32_t wanted = wanted_by(settings.pool); wanted != 0) begin(settings.origin, wanted, true);
   }
   starting_ = true;  // set last, because a warm-up may end before the next one begins
   notify_ready();
 }
 
-std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_start) {
+std::uint32_t WarmUp::wanted_at_start(std::string_view label) const {
+  for (const config::OriginSettings& settings : config_.get().origins) {
+    if (settings.origin.label() == label) return wanted_by(settings.pool);
+  }
+  return 0;
+}
+
+std::uint64_t WarmUp::begin(const pool::Origin& origin, std::uint32_t open, bool at_start) {
   const Instant now = loop_.now();
   WarmUpJob* job = nullptr;
   {
@@ -47,30 +51,52 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
         [&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kResultLifetime; });
     job = &jobs_.emplace_back();
     job->number = ++last_;
-    job->origin = &origin;
-    job->open = std::min(open, origin.pool.largest());
-    job->until = now + origin.pool.connect_timeout;
+    job->origin = origin;
+    job->label = origin.label();
+    job->open = open;
     job->pause = kFirstPause;
     job->at_start = at_start;
   }
   const std::uint64_t number = job->number;
-  dial_more(*job, 1);
+  try_once(*job);
   arm();
   return number;
 }
 
-// Starts at most `most` of the missing dials. Ends the warm-up if none is missing or none may start.
-void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
+// Begins with a single dial.
+void WarmUp::try_once(WarmUpJob& job) {
   const Instant now = loop_.now();
-  job.out = job.origin->destination->warm_up(job.open, most, now);
+  const Result<OriginRuntime*> origin = origins_.at(job.origin);
+  {
+    const Held lock(mutex_);
+    job.attempt = ++last_;
+    job.over = false;
+    job.result.failure.reset();
+    job.until = origin ? now + (*origin)->pool.connect_timeout : now;
+  }
+  dial_more(job, 1);
+}
+
+// Starts at most `most` of the missing dials. Ends the try if none is missing or none may start.
+void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
+  const Result<OriginRuntime*> origin = origins_.at(job.origin);
+  if (!origin) {
+    const Held lock(mutex_);
+    job.result.failure = origin.fault().detail;
+  } else {
+    const std::uint32_t open = std::min(job.open, (*origin)->pool.largest());
+    dialing_for_ = job.attempt;
+    job.out = (*origin)->destination->warm_up(open, most, loop_.now());
+    dialing_for_ = 0;
+  }
   if (job.out == 0) end(job);
 }
 
-void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault) {
+void WarmUp::dial_ended(std::uint64_t attempt, const Fault* fault) {
   const auto mine = std::find_if(jobs_.begin(), jobs_.end(), [&](const WarmUpJob& job) {
-    return !job.over && job.out != 0 && job.origin->destination == &destination;
+    return !job.over && job.out != 0 && job.attempt == attempt;
   });
-  if (mine == jobs_.end()) return;  // the warm-up has already ended at its deadline
+  if (mine == jobs_.end()) return;  // the try has already ended at its deadline
   --mine->out;
   {
     const Held lock(mutex_);
@@ -79,7 +105,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   }
   if (mine->out != 0) return;
   if (mine->result.failure) return end(*mine);
-  dial_more(*mine, mine->origin->pool.largest());
+  dial_more(*mine, UINT32_MAX);
 }
 
 void WarmUp::end(WarmUpJob& job) {
@@ -88,12 +114,12 @@ void WarmUp::end(WarmUpJob& job) {
     const Held lock(mutex_);
     job.over = true;
     if (job.result.failure) {
-      log::warn(
-          "pool", "warm-up failed",
-          {{"origin", job.origin->destination->label()}, {"made", job.result.made}, {"why", *job.result.failure}});
+      log::warn("pool", "warm-up failed",
+                {{"origin", job.label}, {"made", job.result.made}, {"why", *job.result.failure}});
       job.until = now + job.pause;
+      job.pause = std::min(job.pause * 2, kLongestPause);
     } else {
-      log::info("pool", "warmed up", {{"origin", job.origin->destination->label()}, {"made", job.result.made}});
+      log::info("pool", "warmed up", {{"origin", job.label}, {"made", job.result.made}});
     }
     job.first_try = false;
     if (job.at_start && !job.result.failure) job.at_start = false;  // failed() and under_way() skip it
@@ -102,19 +128,18 @@ void WarmUp::end(WarmUpJob& job) {
   notify_ready();
 }
 
-void WarmUp::try_again(WarmUpJob& job, Instant now) {
-  {
-    const Held lock(mutex_);
-    job.over = false;
-    job.result.failure.reset();
-    job.until = now + job.origin->pool.connect_timeout;
-    job.pause = std::min(job.pause * 2, kLongestPause);
-  }
-  dial_more(job, 1);
+void WarmUp::sweep() {
+  const Held lock(mutex_);
+  jobs_.remove_if([&](WarmUpJob& job) LOOP_ONLY {
+    if (!job.over || !job.at_start) return false;
+    job.open = wanted_at_start(job.label);
+    return job.open == 0;
+  });
 }
 
 void WarmUp::on_timer() {
   exec::assume_on_loop();
+  sweep();
   const Instant now = loop_.now();
   for (WarmUpJob& job : jobs_) {
     if (job.until > now) continue;
@@ -126,7 +151,7 @@ void WarmUp::on_timer() {
       job.out = 0;
       end(job);
     } else if (job.at_start) {
-      try_again(job, now);
+      try_once(job);
     }
   }
   arm();
@@ -159,7 +184,7 @@ std::vector<std::string> WarmUp::under_way() const {
   const Held lock(mutex_);
   std::vector<std::string> all;
   for (const WarmUpJob& job : jobs_) {
-    if (job.at_start && job.first_try) all.push_back(job.origin->destination->label());
+    if (job.at_start && job.first_try) all.push_back(job.label);
   }
   return all;
 }
@@ -169,7 +194,7 @@ std::vector<std::string> WarmUp::failed() const {
   std::vector<std::string> all;
   for (const WarmUpJob& job : jobs_) {
     if (!job.at_start || job.first_try) continue;
-    all.push_back(job.origin->destination->label() + ": " + job.result.failure.value_or("trying again"));
+    all.push_back(job.label + ": " + job.result.failure.value_or("trying again"));
   }
   return all;
 }

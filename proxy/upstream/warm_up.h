@@ -8,6 +8,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
@@ -39,9 +40,14 @@ class WarmUp {
   // ---- on `loop`, that of the first worker ----
   void start() LOOP_ONLY;  // may call on_warm()
   // Starts to dial until `open` connections of `origin` are open. Returns the number to pass to result().
-  std::uint64_t begin(OriginRuntime& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
-  // Must be called when a dial of cause warm_up ends; `fault`: nullptr if it succeeded.
-  void dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY;
+  std::uint64_t begin(const pool::Origin& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
+  // Must be called when a dial of cause warm_up begins. Returns the attempt to which it belongs, or 0 for none: the
+  // hand-over warms up pools, too.
+  std::uint64_t dial_begun() const LOOP_ONLY { return dialing_for_; }
+  // Must be called when that dial ends; `fault`: nullptr if it succeeded.
+  void dial_ended(std::uint64_t attempt, const Fault* fault) LOOP_ONLY;
+  // Drops the failed warm-ups of origins that the configuration no longer warms up. Must be called periodically.
+  void sweep() LOOP_ONLY;
 
   // ---- any thread ----
   // Returns the result of a finished warm-up once; nullopt while it is running.
@@ -53,19 +59,23 @@ class WarmUp {
  private:
   struct WarmUpJob {
     std::uint64_t number = 0;
-    OriginRuntime* origin = nullptr;
-    std::uint32_t open = 0;  // wanted number of open connections
-    std::uint32_t out = 0;   // dials in progress
-    WarmUpResult result;     // guarded by mutex_
-    Instant until{};         // deadline; after a failure the time of the next try
-    Duration pause{};        // pause before the next try
+    // Each step looks up the runtime, because a failed warm-up at start may outlast it.
+    pool::Origin origin;
+    std::string label;
+    std::uint64_t attempt = 0;  // number of the current or last try, which distinguishes its dials from earlier ones
+    std::uint32_t open = 0;     // wanted number of open connections
+    std::uint32_t out = 0;      // dials in progress
+    WarmUpResult result;        // guarded by mutex_
+    Instant until{};            // deadline; after a failure the time of the next try
+    Duration pause{};           // pause before the next try
     bool at_start = false;
     bool over = false;      // guarded by mutex_
     bool first_try = true;  // guarded by mutex_
   };
   void dial_more(WarmUpJob& job, std::uint32_t most) LOOP_ONLY;
   void end(WarmUpJob& job) LOOP_ONLY;
-  void try_again(WarmUpJob& job, Instant now) LOOP_ONLY;
+  void try_once(WarmUpJob& job) LOOP_ONLY;
+  std::uint32_t wanted_at_start(std::string_view label) const LOOP_ONLY;
   void on_timer();
   void arm() LOOP_ONLY;
   void notify_ready() LOOP_ONLY;
@@ -75,7 +85,8 @@ class WarmUp {
   const ConfigInForce& config_;
   Host& host_;
   exec::Timer timer_;
-  bool starting_ = false;  // start() has begun all warm-ups, and on_warm() was not called yet
+  bool starting_ = false;          // start() has begun all warm-ups, and on_warm() was not called yet
+  std::uint64_t dialing_for_ = 0;  // the attempt whose dials are beginning
   mutable Mutex mutex_;
   std::list<WarmUpJob> jobs_;  // changed by the loop only, under mutex_; other threads read it under mutex_
   std::uint64_t last_ = 0;

@@ -106,9 +106,13 @@ class MemoryEnvironment final : public pool::Environment {
   struct Dial {
     pool::Destination* destination;
     std::unique_ptr<pool::Reservation> reservation;
+    std::uint64_t warm_up = 0;  // of on_warm_dial_begun()
   };
   void dial(pool::Destination& destination, pool::Reservation reservation) override {
-    dials.push_back({&destination, std::make_unique<pool::Reservation>(std::move(reservation))});
+    exec::assume_on_loop();
+    const bool warms = warm_up != nullptr && reservation.cause() == pool::OpenCause::warm_up;
+    const std::uint64_t number = warms ? warm_up->on_warm_dial_begun() : 0;
+    dials.push_back({&destination, std::make_unique<pool::Reservation>(std::move(reservation)), number});
   }
   void deliver(pool::LoopId, pool::Delivery& delivery) override { deliveries.push_back(&delivery); }
   void wake_at(pool::Destination&, Instant) override {}
@@ -133,6 +137,7 @@ class MemoryEnvironment final : public pool::Environment {
     return wire;
   }
 
+  proxy::WarmUpListener* warm_up = nullptr;  // optional; the test reports the ends of the dials
   std::deque<Dial> dials;
   std::deque<pool::Delivery*> deliveries;
   std::list<MemoryWire> wires;
@@ -305,7 +310,8 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
 
  private:
   void on_clients_gone() override {}
-  void on_warm_dial_ended(const pool::Destination&, const Fault*) override {}
+  std::uint64_t on_warm_dial_begun() override { return 0; }
+  void on_warm_dial_ended(std::uint64_t, const Fault*) override {}
 };
 
 }  // namespace carpool::test

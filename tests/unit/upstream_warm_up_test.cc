@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "proxy/config/in_force.h"
 #include "tests/unit/data_plane.h"
 
@@ -21,12 +25,16 @@ config::Config with_warm_up(std::uint32_t connections) {
   return config;
 }
 
-class AWarmUp : public ::testing::Test, private WarmUp::Host {
+class AWarmUp : public ::testing::Test, private WarmUp::Host, private WarmUpListener {
  protected:
   explicit AWarmUp(std::uint32_t connections = 3)
       : plane_(with_warm_up(connections)),
         in_force_(plane_.settings),
-        warm_up_(plane_.loop, *plane_.origins, in_force_, static_cast<WarmUp::Host&>(*this)) {}
+        warm_up_(plane_.loop, *plane_.origins, in_force_, static_cast<WarmUp::Host&>(*this)) {
+    plane_.environment.warm_up = this;
+  }
+  // The registry refers to the configuration in force until the plane ends.
+  ~AWarmUp() override { replaced_.push_back(in_force_.replace(std::make_unique<config::Config>())); }
   void start() {
     exec::assume_on_loop();
     warm_up_.start();
@@ -36,6 +44,7 @@ class AWarmUp : public ::testing::Test, private WarmUp::Host {
     exec::assume_on_loop();
     auto& dial = plane_.environment.dials.front();
     pool::Destination& destination = *dial.destination;
+    const std::uint64_t number = dial.warm_up;
     if (fault == nullptr) {
       plane_.environment.connect();
     } else {
@@ -43,11 +52,32 @@ class AWarmUp : public ::testing::Test, private WarmUp::Host {
       plane_.environment.dials.pop_front();
       destination.dial_failed(std::move(*reservation), *fault, plane_.now);
     }
-    warm_up_.dial_ended(destination, fault);
+    on_warm_dial_ended(number, fault);
     plane_.turn();
   }
+  // The last dial that began is the next to end.
+  void prefer_last() { std::swap(plane_.environment.dials.front(), plane_.environment.dials.back()); }
+  std::uint64_t begin(std::uint32_t open) {
+    exec::assume_on_loop();
+    return warm_up_.begin(*pool::parse_origin("http://warm.test"), open);
+  }
+  void reload(const config::Config& wanted) {
+    exec::assume_on_loop();
+    auto fresh = std::make_unique<config::Config>(wanted);
+    config::Config& settings = *fresh;
+    auto prepared = plane_.origins->prepare(settings);
+    ASSERT_TRUE(prepared);
+    EXPECT_TRUE(plane_.origins->apply(settings, std::move(*prepared)).empty());
+    replaced_.push_back(in_force_.replace(std::move(fresh)));
+  }
   void on_warm() override { ++told_; }
+  std::uint64_t on_warm_dial_begun() override LOOP_ONLY { return warm_up_.dial_begun(); }
+  void on_warm_dial_ended(std::uint64_t attempt, const Fault* fault) override LOOP_ONLY {
+    warm_up_.dial_ended(attempt, fault);
+  }
+  const Fault refused_{FaultKind::connect_refused, Side::upstream, "refused"};
 
+  std::vector<std::unique_ptr<const config::Config>> replaced_;
   test::DataPlane plane_;
   ConfigInForce in_force_;
   WarmUp warm_up_;
@@ -78,13 +108,64 @@ TEST_F(AWarmUp, DialsOnceAloneAndThenWhatIsMissing) {
 
 TEST_F(AWarmUp, OfAnOriginThatRefusesCostsOneDialAndIsTriedAgainLater) {
   start();
-  const Fault refused{FaultKind::connect_refused, Side::upstream, "refused"};
-  dialed(&refused);
+  dialed(&refused_);
   EXPECT_EQ(1, told_);
   EXPECT_EQ(std::vector<std::string>{"http://warm.test: refused"}, warm_up_.failed());
   EXPECT_TRUE(plane_.environment.dials.empty());
   plane_.pass(2s);
   EXPECT_EQ(1U, plane_.environment.dials.size());
+}
+
+TEST_F(AWarmUp, ThatFailedEndsWithItsOrigin) {
+  start();
+  dialed(&refused_);
+  exec::assume_on_loop();
+  reload({});
+  const std::vector<pool::Destination*> retired = plane_.origins->retire_idle(Clock::now() + 1h, 1min);
+  ASSERT_EQ(1U, retired.size());
+  ASSERT_TRUE(plane_.origins->destroy(retired));
+  EXPECT_EQ(std::vector<std::string>{"http://warm.test: refused"}, warm_up_.failed()) << "until the next sweep";
+  plane_.pass(2s);
+  EXPECT_TRUE(plane_.environment.dials.empty());
+  EXPECT_TRUE(warm_up_.failed().empty());
+}
+
+TEST_F(AWarmUp, ThatFailedFollowsAReload) {
+  start();
+  dialed(&refused_);
+  reload(with_warm_up(1));
+  plane_.pass(2s);
+  ASSERT_EQ(1U, plane_.environment.dials.size());
+  dialed();
+  EXPECT_TRUE(plane_.environment.dials.empty()) << "one is wanted now";
+  EXPECT_TRUE(warm_up_.failed().empty());
+}
+
+TEST_F(AWarmUp, IsNotEndedByADialOfAnEarlierTry) {
+  start();
+  plane_.pass(plane_.settings.pool.connect_timeout);
+  EXPECT_EQ(std::vector<std::string>{"http://warm.test: connect_timeout passed"}, warm_up_.failed());
+  plane_.pass(1s);
+  ASSERT_EQ(2U, plane_.environment.dials.size()) << "the first one still runs";
+  dialed(&refused_);
+  EXPECT_EQ(std::vector<std::string>{"http://warm.test: trying again"}, warm_up_.failed());
+  dialed();
+  EXPECT_FALSE(plane_.environment.dials.empty()) << "what is missing follows";
+}
+
+TEST_F(NoWarmUp, EndsWithItsOwnDialsBesideAnotherOne) {
+  const std::uint64_t first = begin(1), second = begin(2);
+  ASSERT_EQ(2U, plane_.environment.dials.size());
+  prefer_last();
+  dialed();
+  const std::optional<WarmUpResult> result = warm_up_.result(second);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(1U, result->made);
+  EXPECT_FALSE(result->failure);
+  EXPECT_FALSE(warm_up_.result(first)) << "its dial still runs";
+  dialed(&refused_);
+  ASSERT_TRUE(warm_up_.result(first));
+  EXPECT_EQ("refused", warm_up_.result(first)->failure);
 }
 
 TEST(ADialer, NamesNoPhaseWithoutADial) {

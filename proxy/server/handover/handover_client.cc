@@ -87,6 +87,7 @@ std::optional<net::Bound> HandoverClient::take(std::string_view role, const std:
 // ---- learned state ----
 
 void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy) {
+  origins_ = &origins;
   descriptors_.clear();  // sockets that this configuration does not use
   for (const HandoverState::Origin& one : state_.origins) restore_one(origins, policy, one);
   for (HandoverState::Origin& one : state_.origins) one.sessions.clear();
@@ -111,7 +112,7 @@ void HandoverClient::restore_one(OriginRegistry& origins, const net::EgressPolic
   if (!context) return;
   if (one.learned_idle) (*context)->destination->restore_idle_limit(*one.learned_idle);
   if (one.size != 0) (*context)->destination->restore_size(one.size);
-  if (one.open != 0) to_warm_.push_back({*context, one.open, one.open});
+  if (one.open != 0) to_warm_.push_back({*origin, one.open, one.open});
   // A session was verified against its context's settings: resuming it under other settings would skip their
   // verification.
   TlsIdentity* tls = (*context)->tls;
@@ -144,22 +145,30 @@ void HandoverClient::tick() {
     log::warn("handover", "the old process did not confirm that it stopped accepting");
     return end();
   }
-  auto left =
-      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000));
-  for (Warm& warm : to_warm_) {
-    if (warm.to_dial == 0) continue;
-    const std::uint32_t open = std::min(warm.open, warm.origin->pool.largest());
-    const std::uint32_t begun = warm.origin->destination->warm_up(open, std::min(left, warm.to_dial), now);
-    left -= begun;
-    warm.to_dial = begun == 0 && left > 0 ? 0 : warm.to_dial - begun;  // 0: all are open, or no more may be opened
-    if (left == 0) break;
-  }
+  dial_some(
+      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000)),
+      now);
   // Each dial is attempted once: an unreachable origin is not retried.
-  std::erase_if(to_warm_, [](const Warm& warm) {
-    return warm.to_dial == 0 && warm.origin->dials.load(std::memory_order_relaxed) == 0;
+  std::erase_if(to_warm_, [&](const Warm& warm) {
+    if (warm.to_dial != 0) return false;
+    const Result<OriginRuntime*> origin = origins_->at(warm.origin);
+    return !origin || !(*origin)->dialing();
   });
   if (to_warm_.empty() || now >= give_up_) return send_ready();
   timer_->arm(now + kTick);
+}
+
+void HandoverClient::dial_some(std::uint32_t most, Instant now) {
+  for (Warm& warm : to_warm_) {
+    if (warm.to_dial == 0) continue;
+    const Result<OriginRuntime*> origin = origins_->at(warm.origin);
+    const std::uint32_t begun = origin ? (*origin)->destination->warm_up(std::min(warm.open, (*origin)->pool.largest()),
+                                                                         std::min(most, warm.to_dial), now)
+                                       : 0;
+    most -= begun;
+    warm.to_dial = begun == 0 && most > 0 ? 0 : warm.to_dial - begun;  // 0: all are open, or no more may be opened
+    if (most == 0) break;
+  }
 }
 
 void HandoverClient::send_ready() {

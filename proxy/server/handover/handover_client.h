@@ -15,6 +15,7 @@
 #include "exec/bound.h"
 #include "exec/loop.h"
 #include "exec/timer.h"
+#include "pool/origin.h"
 #include "proxy/net/bind.h"
 #include "proxy/server/handover/handover_state.h"
 #include "proxy/server/handover/handover_word.h"
@@ -22,7 +23,6 @@
 namespace carpool::proxy {
 
 class OriginRegistry;
-struct OriginRuntime;
 namespace net {
 class EgressPolicy;
 }
@@ -47,7 +47,7 @@ class HandoverClient final : private exec::Watcher {
 
  private:
   struct Warm {
-    OriginRuntime* origin;
+    pool::Origin origin;    // looked up for each batch, because its pool may be removed meanwhile
     std::uint32_t open;     // number wanted
     std::uint32_t to_dial;  // dials not yet started
   };
@@ -55,6 +55,7 @@ class HandoverClient final : private exec::Watcher {
   void restore_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
   static void pause_one(OriginRegistry& origins, const HandoverState::Paused& one);
   void tick();
+  void dial_some(std::uint32_t most, Instant now) LOOP_ONLY;
   void send_ready() LOOP_ONLY;
   bool tell_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -62,7 +63,8 @@ class HandoverClient final : private exec::Watcher {
 
   Fd socket_;
   HandoverState state_;
-  std::vector<Fd> descriptors_;  // sockets listed in state_
+  std::vector<Fd> descriptors_;        // sockets listed in state_
+  OriginRegistry* origins_ = nullptr;  // set by restore_learned_state()
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by begin()
   std::uint32_t rate_ = 0;

@@ -137,7 +137,8 @@ class LoopPlane final : public proxy::ClientOwner,
   void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
   proxy::ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void on_clients_gone() override {}
-  void on_warm_dial_ended(const pool::Destination&, const Fault*) override {}
+  std::uint64_t on_warm_dial_begun() override { return 0; }
+  void on_warm_dial_ended(std::uint64_t, const Fault*) override {}
   bool submit(exec::TaskPtr) override { return false; }
 
   proxy::LoopStats stats_;
