@@ -134,6 +134,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
 
   // ---- the token of the origin (exchange_authorize.cc) ----
   bool has_token() const LOOP_ONLY;
+  bool finds_token() LOOP_ONLY;
   AttemptState await_token() LOOP_ONLY;
   std::optional<AttemptState> retry_unauthorized() LOOP_ONLY;
 

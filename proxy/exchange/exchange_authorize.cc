@@ -29,6 +29,12 @@ bool Exchange::has_token() const {
   return serial != 0 && serial != request_values_->refused_token;
 }
 
+// Like has_token(). If there is none, a reload may have stopped its keeper: then the credentials in force count.
+bool Exchange::finds_token() {
+  if (!has_token()) follow_reload();
+  return has_token();
+}
+
 AttemptState Exchange::await_token() {
   const OAuthToken& token = *info_.origin->credentials->token();
   if (const std::optional<Fault> fault = token.fault()) {

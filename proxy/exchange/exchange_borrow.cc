@@ -43,7 +43,7 @@ AttemptState Exchange::ask_when_body_may_travel() {
 }
 
 AttemptState Exchange::travel() {
-  if (!has_token()) return await_token();
+  if (!finds_token()) return await_token();
   enter(ExchangeEvent::begin);
   return borrow(false);
 }

@@ -176,7 +176,7 @@ void Exchange::count_retry(RetryReason reason) {
 void Exchange::retry(RetryReason reason) {
   count_retry(reason);
   const bool unauthorized = reason == RetryReason::unauthorized;
-  if (unauthorized && !has_token()) {
+  if (unauthorized && !finds_token()) {
     static_cast<void>(await_token());
     return;
   }

@@ -77,6 +77,28 @@ TEST_F(AToken, IsNotReplacedAgainBeforeAPauseIsOver) {
   EXPECT_EQ(deliver(), 1) << "two posts, one mail";
 }
 
+TEST_F(AToken, WhoseKeeperHasStoppedIsNotReplaced) {
+  for (const bool renewed : {false, true}) {
+    token_.keep_by(mail_);
+    token_.grant("a");
+    if (renewed) token_.begin_fetch();
+    token_.leave(fault());
+    EXPECT_FALSE(token_.refuse(token_.serial(), kTokenStart)) << "the client gets its 401";
+    EXPECT_TRUE(token_.fault()) << "no request waits";
+    EXPECT_EQ(deliver(), 0);
+    EXPECT_EQ(field(), "Bearer a") << "it is still valid for requests that began before";
+  }
+}
+
+TEST_F(AToken, IsReplacedAgainOnceItsKeeperIsBack) {
+  token_.grant("a");
+  token_.leave(fault());
+  token_.keep_by(mail_);
+  EXPECT_FALSE(token_.fault());
+  EXPECT_TRUE(token_.refuse(token_.serial(), kTokenStart));
+  EXPECT_EQ(deliver(), 1);
+}
+
 TEST_F(AToken, IsNotReplacedWhileTheEndpointFails) {
   token_.grant("a");
   token_.begin_fetch();

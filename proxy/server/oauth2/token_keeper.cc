@@ -47,12 +47,11 @@ TokenKeeper::TokenKeeper(const ExchangeContext& context, const ListenPoint& poin
       fetch_(context, point, kTokenFetch, exec::Bound::to<&TokenKeeper::on_fetched>(*this)),
       wanted_(context.loop, exec::Bound::to<&TokenKeeper::on_wanted>(*this)),
       due_(exec::Timer::bind<&TokenKeeper::on_due>(context.loop, *this)),
-      timeout_(exec::Timer::bind<&TokenKeeper::on_timeout>(context.loop, *this)) {
-  credentials.token()->keep_by(wanted_);
-}
+      timeout_(exec::Timer::bind<&TokenKeeper::on_timeout>(context.loop, *this)) {}
 
 void TokenKeeper::start() {
   if (std::exchange(running_, true)) return;
+  credentials_.token()->keep_by(wanted_);
   step();
 }
 
@@ -64,8 +63,7 @@ bool TokenKeeper::stop() {
     fetch_.cancel();
     schedule_.failed(context_.loop.now());
   }
-  OAuthToken& token = *credentials_.token();
-  if (token.serial() == 0) token.fail({FaultKind::response_timeout, Side::self, "a reload has changed oauth2"});
+  credentials_.token()->leave({FaultKind::response_timeout, Side::self, "a reload has changed oauth2"});
   return true;
 }
 

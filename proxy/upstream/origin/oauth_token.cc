@@ -39,6 +39,14 @@ bool OAuthToken::refuse(std::uint64_t serial, Instant now) {
 void OAuthToken::keep_by(exec::CoalescedMail& asked) {
   const Held lock(mutex_);
   asked_ = &asked;
+  if (serial_.load(std::memory_order_acquire) != 0) fault_.reset();  // that of leave()
+}
+
+void OAuthToken::leave(const Fault& why) {
+  const Held lock(mutex_);
+  asked_ = nullptr;
+  expected_ = false;
+  fault_ = why;
 }
 
 void OAuthToken::begin_fetch() {
