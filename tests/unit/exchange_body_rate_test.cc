@@ -50,7 +50,9 @@ TEST(ABodysRate, OverflowsAtNoSize) {
   const Instant now{seconds(100)};
   BodyRate rate;
   rate.begin(now, rules(1, seconds(20)));
-  EXPECT_GT(rate.deadline(std::uint64_t{1} << 62), now + seconds(20));
+  for (const std::uint64_t received : {std::uint64_t{9'300'000'000}, std::uint64_t{1} << 40, std::uint64_t{1} << 62}) {
+    EXPECT_GT(rate.deadline(received), now + std::chrono::hours(24 * 365)) << received;
+  }
 }
 
 TEST(ABodyThatFits, TravelsWhenItIsWhole) {
