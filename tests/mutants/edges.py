@@ -13,7 +13,7 @@ MUTANTS = [
     m("a counter that shrank is a flood of requests", H, "now > before ? now - before : 0", "now - before", SERVER),
     m("the first reading is a point", H, "  if (first) return;\n", "", SERVER),
     m("a point has the counters themselves", H, "difference(now, entry.before)", "now", SERVER),
-    m("origins fill the memory of the history", H, "if (rings_ == kMaxOrigins) return nullptr;", "", SERVER),
+    m("origins fill the memory of the history", H, "rings_ < kMaxOrigins", "true", SERVER),
     m("an origin without a pool is kept for ever", H, "entry.absent >= kPoints", "false", SERVER),
     m("an origin with a pool is forgotten", H, "pool == nullptr ? entry.absent + 1 : 0", "entry.absent + 1", SERVER),
     m("the whole has no state of the pools", H, "set_gauges(whole, pool);", "", SERVER),

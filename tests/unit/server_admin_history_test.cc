@@ -143,6 +143,25 @@ TEST(History, OriginsBeyondTheLimitCountInTheSumOnly) {
   EXPECT_FLOAT_EQ(kept.points().front().requests, static_cast<float>(History::kMaxOrigins));
 }
 
+TEST(History, AnOriginThatGetsARingLaterStartsFromItsCounters) {
+  Kept kept;
+  PoolInfo late = kept.view().list.front();
+  for (std::size_t i = 0; i < History::kMaxOrigins; ++i) {
+    late.origin = "http://n" + std::to_string(i) + ".example";
+    kept.view().list.push_back(late);
+  }
+  kept.ask(500, 500, 0, late.origin);
+  kept.pass();
+  ASSERT_TRUE(kept.points(late.origin).empty()) << "no ring is left for the last one";
+  kept.view().list = {late};
+  kept.pass(static_cast<int>(History::kPoints));
+  kept.ask(5, 0, 0, late.origin);
+  kept.pass();
+  ASSERT_EQ(kept.points(late.origin).size(), 1U);
+  EXPECT_FLOAT_EQ(kept.points(late.origin).front().requests, 1);
+  EXPECT_FLOAT_EQ(kept.points(late.origin).front().failed, 0);
+}
+
 TEST(History, AnOriginThatComesBackLaterStartsFromItsCounters) {
   Kept kept;
   kept.ask(500, 0, 0);

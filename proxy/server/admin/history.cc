@@ -69,14 +69,13 @@ std::vector<History::Point> History::Ring::all() const {
   return found;
 }
 
-History::Entry* History::entry_of(const std::string& label) {
-  const auto known = entries_.find(label);
-  if (known != entries_.end() && known->second.ring) return &known->second;
-  if (rings_ == kMaxOrigins) return nullptr;
-  Entry& entry = known != entries_.end() ? known->second : entries_[label];
-  entry.ring = std::make_unique<Ring>();
-  ++rings_;
-  return &entry;
+History::Entry& History::entry_of(const std::string& label) {
+  Entry& entry = entries_[label];
+  if (!entry.ring && rings_ < kMaxOrigins) {
+    entry.ring = std::make_unique<Ring>();
+    ++rings_;
+  }
+  return entry;
 }
 
 // Adds a point for the time since the last call; the first call only records the counters. The counters of an origin
@@ -92,13 +91,12 @@ void History::sample(const AdminView& view, Instant now) {
   whole_before_ = total;
   for (const PoolInfo& pool : pools) {
     set_gauges(whole, pool);
-    Entry* entry = entry_of(pool.origin);
-    if (entry == nullptr) continue;
-    if (first) {
-      entry->before = view.traffic(pool.origin);
+    Entry& entry = entry_of(pool.origin);
+    if (first || !entry.ring) {
+      entry.before = view.traffic(pool.origin);
     } else {
-      add(*entry, pool.origin, &pool, view);
-      entry->sampled = true;
+      add(entry, pool.origin, &pool, view);
+      entry.sampled = true;
     }
   }
   if (first) return;

@@ -1,7 +1,7 @@
 // History: the last 15 minutes of all origins together and of each one, for the plots of the page: one point every five
 // seconds, in rings of fixed size. At most kMaxOrigins origins have a ring (5 KB each, 1.3 MB in all); further ones
-// count only in the sum. An origin whose ring was freed keeps its counts if it has a label of its own in the metrics,
-// so that its next ring starts from them. Memory is limited by kMaxOrigins and [metrics] max_origins.
+// count only in the sum. An origin without a ring keeps its counts if it has a label of its own in the metrics, so that
+// its next ring starts from them. Memory is limited by kMaxOrigins and [metrics] max_origins.
 #pragma once
 
 #include <array>
@@ -57,11 +57,11 @@ class History {
   };
   struct Entry {
     TrafficInfo before;
-    std::unique_ptr<Ring> ring;  // null: freed after 15 minutes without a pool
+    std::unique_ptr<Ring> ring;  // null: freed after 15 minutes without a pool, or none was left
     std::size_t absent = 0;      // points since its pool was last seen
     bool sampled = false;        // the current point has been added
   };
-  Entry* entry_of(const std::string& label) REQUIRES(mutex_);  // null: no ring is left for it
+  Entry& entry_of(const std::string& label) REQUIRES(mutex_);  // with a ring, if one is left
   void add(Entry& entry, const std::string& label, const PoolInfo* pool, const AdminView& view) REQUIRES(mutex_);
   void sample_without_pool(const AdminView& view) REQUIRES(mutex_);
 
