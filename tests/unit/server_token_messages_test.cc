@@ -63,13 +63,23 @@ TEST(ATokenReply, HasATokenAndItsLife) {
   EXPECT_EQ(token->lifetime, std::chrono::seconds(60));
   EXPECT_EQ(read_token(200, R"({"access_token":"a","expires_in":"3599"})")->lifetime, std::chrono::seconds(3599));
   for (const char* life :
-       {R"(,"expires_in":-1)", R"(,"expires_in":1.5)", R"(,"expires_in":null)", R"(,"expires_in":"x")", ""}) {
+       {R"(,"expires_in":-1)", R"(,"expires_in":-1.5)", R"(,"expires_in":null)", R"(,"expires_in":"x")",
+        R"(,"expires_in":"-5")", R"(,"expires_in":"5x")", R"(,"expires_in":"1h")", R"(,"expires_in":"60.")", ""}) {
     const auto odd = read_token(200, std::string(R"({"access_token":"a","token_type":"bearer")") + life + "}");
     ASSERT_TRUE(odd) << life;
     EXPECT_EQ(odd->lifetime, std::chrono::minutes(5)) << life;
   }
   EXPECT_EQ(read_token(200, R"({"access_token":"a","expires_in":18446744073709551615})")->lifetime,
             std::chrono::hours(24 * 30));
+}
+
+TEST(ATokenReply, MayHaveALifeWithAFraction) {
+  for (const char* life : {"3599.7", "3599.0", "\"3599.7\"", "\"3599.0\""}) {
+    const auto token = read_token(200, std::string(R"({"access_token":"a","expires_in":)") + life + "}");
+    ASSERT_TRUE(token) << life;
+    EXPECT_EQ(token->lifetime, std::chrono::seconds(3599)) << life;
+  }
+  EXPECT_EQ(read_token(200, R"({"access_token":"a","expires_in":1e300})")->lifetime, std::chrono::hours(24 * 30));
 }
 
 TEST(ATokenReply, ThatIsNoneSaysWhyAndRepeatsNothing) {

@@ -31,7 +31,20 @@ std::string text_of(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Returns expires_in, which some servers send as a string.
+// Returns the whole seconds of "3599" or "3599.7"; 0 for any other text.
+std::int64_t whole_seconds(std::string_view text) {
+  const auto digits = [](std::string_view part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  const std::size_t point = text.find('.');
+  const std::string_view whole = text.substr(0, point);
+  if (!digits(whole) || (point != std::string_view::npos && !digits(text.substr(point + 1)))) return 0;
+  std::int64_t seconds = 0;
+  for (const char c : whole) seconds = std::min(seconds * 10 + (c - '0'), kMostSeconds);
+  return seconds;
+}
+
+// Returns expires_in, which some servers send as a string or with a fraction.
 Duration lifetime_of(const Json& json) {
   const auto found = json.find("expires_in");
   if (found == json.end()) return kUnknownLife;
@@ -41,10 +54,11 @@ Duration lifetime_of(const Json& json) {
     seconds = static_cast<std::int64_t>(
         std::min<std::uint64_t>(found->get<std::uint64_t>(), static_cast<std::uint64_t>(kMostSeconds)));
   }
-  if (found->is_string()) {
-    const auto& text = found->get_ref<const std::string&>();
-    for (const char c : text) seconds = c >= '0' && c <= '9' ? std::min(seconds * 10 + (c - '0'), kMostSeconds) : 0;
+  if (found->is_number_float()) {
+    const auto number = found->get<double>();
+    if (number >= 1) seconds = static_cast<std::int64_t>(std::min(number, static_cast<double>(kMostSeconds)));
   }
+  if (found->is_string()) seconds = whole_seconds(found->get_ref<const std::string&>());
   return seconds > 0 ? std::chrono::seconds(std::min(seconds, kMostSeconds)) : kUnknownLife;
 }
 
