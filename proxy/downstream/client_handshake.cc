@@ -197,7 +197,7 @@ void ClientHandshake::become_tunnel(metrics::Intercept why) {
   owner_.interceptor().count(*connect_, why);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
-  owner_.tunnel(listener_, *connect_, why, std::move(socket_), std::move(peer_));
+  owner_.tunnel(listener_, *connect_, why, std::move(socket_), peer_.known());
   close();
 }
 
@@ -238,7 +238,7 @@ void ClientHandshake::judge(Result<bool> done) {
     connect_->point->interception()->since = context_.loop.now();
     point = std::move(connect_->point);
   }
-  owner_.established(listener_, std::move(point), std::move(step_->transport), std::move(peer_));
+  owner_.established(listener_, std::move(point), std::move(step_->transport), peer_.known());
   close();
 }
 
@@ -255,7 +255,7 @@ void ClientHandshake::count_failure(metrics::ClientHandshake end) {
 
 void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why) {
   count_failure(end);
-  log::debug("listener", "TLS handshake of a client failed", {{"client", peer_}, {"error", why}});
+  log::debug("listener", "TLS handshake of a client failed", {{"client", peer_.name(fd())}, {"error", why}});
   close();
 }
 

@@ -13,6 +13,7 @@
 #include "exec/loop.h"
 #include "metrics/events.h"
 #include "proxy/downstream/client_connection.h"
+#include "proxy/downstream/client_identity.h"
 #include "proxy/downstream/handshake_owner.h"
 #include "proxy/downstream/handshake_turns.h"
 #include "proxy/downstream/listener_identity.h"
@@ -73,7 +74,7 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   std::unique_ptr<Step, FreeStep> step_;         // set when the handshake begins
   exec::WatchKey key_;
   exec::Timer deadline_;
-  std::string peer_;
+  const ClientPeer peer_;
   bool established_ = false;
   bool over_ = false;
   std::uint8_t hello_reads_ = 0;              // reads of a CONNECT's client so far

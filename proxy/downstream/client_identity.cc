@@ -11,6 +11,10 @@ std::string_view announced_host(std::string_view peer) {
   return peer.substr(0, peer.rfind(':'));
 }
 
+std::string_view ClientPeer::name(int fd) const {
+  return peer_name(fd, name_);
+}
+
 std::uint64_t ClientIdentity::key(const ExchangeContext& context, const config::Listen& listen, int fd,
                                   std::string_view peer) {
   if (key_ != 0) return key_;

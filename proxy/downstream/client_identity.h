@@ -1,11 +1,13 @@
 // ClientIdentity: identifies the client for the fair shares of a busy pool. Determined when the first request of a
 // connection has to wait: on TCP by the remote address, behind a load balancer by the address that the PROXY header
 // announced, on a Unix socket by the process, and on loopback, where all clients have the same address, by the owner of
-// the socket (listen.loopback_client).
+// the socket (listen.loopback_client). ClientPeer: its address as text, for logs.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "exec/role.h"
 #include "proxy/config/config.h"
@@ -30,6 +32,20 @@ class ClientIdentity {
   std::uint64_t key_ = 0;    // 0: not determined, or not final
   std::uint64_t inode_ = 0;  // socket of a client on loopback whose process is being determined
   std::uint64_t user_ = 0;   // key of its user, used meanwhile
+};
+
+// Reads the address from the socket when it is first needed, unless a PROXY header announced it.
+class ClientPeer {
+ public:
+  explicit ClientPeer(std::string announced) : name_(std::move(announced)) {}
+
+  std::string_view name(int fd) const;  // `fd`: the client's socket
+  // Returns what is known without the socket, for its next owner: the announced address, or the one that name() has
+  // read; otherwise an empty text.
+  const std::string& known() const { return name_; }
+
+ private:
+  mutable std::string name_;
 };
 
 }  // namespace carpool::proxy

@@ -9,7 +9,6 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/overload_state.h"
-#include "proxy/net/peer_credentials.h"
 
 namespace carpool::proxy {
 
@@ -36,13 +35,13 @@ H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listene
 
 std::uint64_t H1Client::fairness_key() const {
   exec::assume_on_loop();
-  return identity_.key(context_, listen_, transport_->fd(), peer_);
+  return identity_.key(context_, listen_, transport_->fd(), peer_.known());
 }
 
 H1Client::~H1Client() = default;
 
 std::string_view H1Client::peer() const {
-  return peer_name(transport_->fd(), peer_);
+  return peer_.name(transport_->fd());
 }
 
 Status H1Client::start() {

@@ -147,7 +147,7 @@ class H1Client final : public ClientConnection,
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
-  mutable std::string peer_;  // the client's address; empty until it is needed
+  const ClientPeer peer_;
   mutable ClientIdentity identity_;
   std::unique_ptr<PrivateConnection> private_;
   Bond bond_ = Bond::none;

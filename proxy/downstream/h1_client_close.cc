@@ -94,7 +94,7 @@ void H1Client::note_unused() {
 void H1Client::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  if (transport_->flooded()) context_.stats.note_tls_flood(peer_);
+  if (transport_->flooded()) context_.stats.note_tls_flood(peer());
   // Reset instead of closing cleanly, so the client cannot mistake a truncated response for a complete one.
   const bool response_incomplete =
       !write_queue_.empty() || (exchange_ != nullptr && head_complete_ && exchange_->response_incomplete());

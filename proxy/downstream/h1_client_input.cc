@@ -58,7 +58,7 @@ void H1Client::upgrade_to_h2(std::string_view bytes) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), peer_, bytes, draining_);
+  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), peer_.known(), bytes, draining_);
 }
 
 std::size_t H1Client::feed(std::string_view bytes) {
@@ -159,7 +159,7 @@ void H1Client::refuse(const Fault& fault) {
   if (!repeat_.empty()) return close_without_response();
   const std::uint16_t status =
       http::write_error_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
-  context_.stats.record_refused(peer_, fault, status);
+  context_.stats.record_refused(peer(), fault, status);
   // Null as long as the bytes could be the beginning of the HTTP/2 preface.
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();

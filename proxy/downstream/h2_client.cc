@@ -11,7 +11,6 @@
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/http/h2/types.h"
-#include "proxy/net/peer_credentials.h"
 #include "proxy/net/read_with_budget.h"
 #include "proxy/upstream/loop_buffers.h"
 
@@ -54,11 +53,11 @@ H2Client::~H2Client() = default;
 
 std::uint64_t H2Client::fairness_key() const {
   exec::assume_on_loop();
-  return identity_.key(context_, listen_, transport_->fd(), peer_);
+  return identity_.key(context_, listen_, transport_->fd(), peer_.known());
 }
 
 std::string_view H2Client::peer() const {
-  return peer_name(transport_->fd(), peer_);
+  return peer_.name(transport_->fd());
 }
 
 ConnectInterceptor& H2Client::interceptor() const {

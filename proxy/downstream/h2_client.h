@@ -113,7 +113,7 @@ class H2Client final : public ClientConnection,
   http::H2Session session_;
   WriteQueue write_queue_;
   exec::Timer timer_;
-  mutable std::string peer_;  // the client's address; empty until it is needed
+  const ClientPeer peer_;
   mutable ClientIdentity identity_;
   std::vector<std::unique_ptr<H2ClientStream>> requests_;
   List<H2ClientStream, H2FreeTag> free_;

@@ -88,7 +88,7 @@ void H2Client::end() {
 void H2Client::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  if (transport_->flooded()) context_.stats.note_tls_flood(peer_);
+  if (transport_->flooded()) context_.stats.note_tls_flood(peer());
   if (!counted_ && session_.abuse() != http::H2Abuse::none)
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   for (const auto& request : requests_) request->abandon();

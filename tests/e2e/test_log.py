@@ -221,6 +221,8 @@ def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
         response = client.request("GET", o.url + "/a?x=1")
         refused = client.request("GET", "http://127.0.0.1:%d/" % free_port())
         head = client.request("HEAD", "http://127.0.0.1:%d/" % free_port())
+    with c.client() as client:
+        name = "%s:%d" % client.sock.getsockname()
         client.send(b"NONSENSE\r\n\r\n")
         bad = client.response()
     until(lambda: len(c.access_log()) == 4, what="four lines")
@@ -231,6 +233,7 @@ def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
     assert (failed["status"], failed["bytes_out"]) == (refused.status, 0) and refused.body, "a body of carpool's own does not count"
     assert (headless["status"], headless["bytes_out"]) == (head.status, 0)
     assert (malformed["status"], malformed["bytes_out"]) == (bad.status, 0)
+    assert malformed["client"] == name
     assert malformed["method"] == malformed["target"] == "" and "origin" not in malformed, "nothing was read"
     assert "connection" not in failed and "upstream_seconds" not in failed
 

@@ -44,11 +44,13 @@ def served(c, o):
 def test_a_client_of_a_tls_listener(listener, request_update, alpn):
     o, c = listener
     for count in (1, 2):
-        with TlsPeer(socket.create_connection(c.address, 10), alpn=alpn) as client:
+        connection = socket.create_connection(c.address, 10)
+        name = "%s:%d" % connection.getsockname()
+        with TlsPeer(connection, alpn=alpn) as client:
             assert flood(client, request_update)
         until(lambda: c.metric(FLOODS, peer="client") == count, what="it is counted")
         assert served(c, o)
-    until(lambda: logged(c, WORDS), what="the log says why")
+        until(lambda: any(WORDS in line and name in line for line in c.output), what="the log says why, and of which client")
     assert c.metric(FLOODS, peer="origin") == 0
 
 
