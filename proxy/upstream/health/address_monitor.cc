@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/net/address_set.h"
 #include "proxy/net/parent_proxy.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -41,6 +42,19 @@ class AddressMonitor::Look final : public dns::Question {
   const OriginRuntime& origin_;
   const exec::Loop& loop_;
 };
+
+std::vector<ToldEjections::Ejection> ToldEjections::take_new(const net::AddressSet& addresses, Instant now) {
+  std::vector<Ejection> fresh;
+  std::unordered_map<std::string, std::uint32_t> told;
+  for (net::AddressSet::Info& one : addresses.all(now)) {
+    const auto before = told_.find(one.address);
+    const std::uint32_t known = before == told_.end() ? 0 : before->second;
+    told.emplace(one.address, one.ejections);
+    if (one.ejected && one.ejections != known) fresh.push_back({std::move(one.address), one.ejections});
+  }
+  told_ = std::move(told);  // an address that the set has dropped starts over
+  return fresh;
+}
 
 AddressMonitor::AddressMonitor(const UpstreamContext& context, dns::Resolver& resolver)
     : context_(context), resolver_(resolver), timer_(exec::Timer::bind<&AddressMonitor::tick>(context.loop, *this)) {}
@@ -99,10 +113,9 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
   if (more == 0) return;
   watched.ejections += more;
   context_.stats.count_ejections(origin.slot, more);
-  for (const net::AddressSet::Info& one : origin.address_set->all(now)) {
-    if (!one.ejected) continue;
+  for (const ToldEjections::Ejection& one : watched.told.take_new(*origin.address_set, now)) {
     log::warn("net", "an address keeps failing and is ejected",
-              {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});
+              {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.number}});
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,20 @@
 namespace carpool::proxy {
 
 struct UpstreamContext;
+
+// ToldEjections: remembers which ejections of the addresses of one origin were logged, so that each is logged once.
+class ToldEjections {
+ public:
+  struct Ejection {
+    std::string address;
+    std::uint32_t number;  // counts those of the address
+  };
+  // Returns the ejections that last and were not returned before.
+  std::vector<Ejection> take_new(const net::AddressSet& addresses, Instant now);
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> told_;  // the ejections of each address
+};
 
 class AddressMonitor {
  public:
@@ -32,7 +47,8 @@ class AddressMonitor {
   struct Watched {
     const pool::Destination* destination = nullptr;
     std::unique_ptr<Look> look;
-    std::uint64_t ejections = 0;  // already logged
+    std::uint64_t ejections = 0;  // already counted
+    ToldEjections told;
   };
   void tick();
   void follow(const OriginRuntime& origin, Instant now) LOOP_ONLY;
