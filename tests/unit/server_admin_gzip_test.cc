@@ -43,9 +43,10 @@ TEST(APackedResponse, IsWhatItWasBefore) {
 
 TEST(APackedResponse, IsForClientsThatAcceptIt) {
   const std::pair<std::string_view, bool> kFields[] = {
-      {"", false},         {"gzip", true},         {"br, x-gzip", true},  {"*", true},
-      {"gzip;q=0", false}, {"gzip; q=0.0", false}, {"gzip;q=0.1", true},  {"*;q=0", false},
-      {"br", false},       {"gzip;q=0, *", false}, {"*;q=0, gzip", true}, {"identity;q=1", false}};
+      {"", false},         {"gzip", true},         {"br, x-gzip", true},   {"*", true},
+      {"gzip;q=0", false}, {"gzip; q=0.0", false}, {"gzip;q=0.1", true},   {"*;q=0", false},
+      {"br", false},       {"gzip;q=0, *", false}, {"*;q=0, gzip", true},  {"identity;q=1", false},
+      {"gzip;Q=0", false}, {"GZIP", true},         {"X-Gzip; Q=0.5", true}};
   for (const auto& [field, accepted] : kFields) {
     AdminRequest request;
     request.accept_encoding = field;

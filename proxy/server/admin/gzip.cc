@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/assert.h"
 #include "pool/core/object_pool.h"
+#include "proxy/http/field_name.h"
 #include "proxy/http/list_tokens.h"
 
 namespace carpool::proxy::admin {
@@ -28,8 +30,8 @@ bool names_gzip(std::string_view field) {
   for (std::string_view element; list.next(element);) {
     const std::size_t end = element.find_first_of("; \t");
     const std::string_view coding = element.substr(0, end);
-    if (coding != "gzip" && coding != "x-gzip" && coding != "*") continue;
-    const std::size_t weight = element.find("q=");
+    if (!http::iequals(coding, "gzip") && !http::iequals(coding, "x-gzip") && coding != "*") continue;
+    const std::size_t weight = std::min(element.find("q="), element.find("Q="));
     const bool none =
         weight != std::string_view::npos && element.find_first_of("123456789", weight) == std::string_view::npos;
     (coding == "*" ? any : named) = !none;
