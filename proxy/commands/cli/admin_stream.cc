@@ -26,9 +26,10 @@ Fault silent(const std::string& why) {
   return {FaultKind::connect_refused, Side::upstream, why};
 }
 
-std::string reason(int error) {
-  if (error == EAGAIN || error == EINPROGRESS) return "the response timed out";  // the socket's timeout passed
-  return std::strerror(error);                                                   // NOLINT(concurrency-mt-unsafe)
+// `what`: names the wait that the error ended.
+std::string reason(int error, std::string_view what) {
+  if (error == EAGAIN || error == EINPROGRESS) return std::string(what) + " timed out";  // the socket's timeout passed
+  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe)
 }
 
 // Returns loopback for a wildcard bind.
@@ -75,7 +76,7 @@ Result<Fd> connected(const std::vector<net::Address>& addresses, int timeout_sec
     if (socket && ::connect(socket.get(), address.get(), address.length()) == 0) return socket;
     error = errno;
   }
-  return silent(reason(error));
+  return silent(reason(error, "the connection"));
 }
 }  // namespace
 
@@ -112,7 +113,7 @@ Status AdminStream::begin_tls(Fd socket, const std::string& host, const Trust& t
     const Result<bool> done = stream.handshake();
     if (!done) return done.fault();
     if (*done) break;
-    if (Status waited = wait(false); !waited) return waited;
+    if (Status waited = wait(false, "the TLS handshake"); !waited) return waited;
   }
   if (trust.certificate.empty()) return Done{};
   const Result<std::string> expected = contents(trust.certificate, kMostCertificates);
@@ -121,12 +122,12 @@ Status AdminStream::begin_tls(Fd socket, const std::string& host, const Trust& t
   return silent("its certificate is not the one in " + trust.certificate);
 }
 
-Status AdminStream::wait(bool to_write) {
+Status AdminStream::wait(bool to_write, std::string_view what) {
   pollfd socket{transport_->fd(), static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
   constexpr int kMilliseconds = 1000;
   const int ready = repeat_interrupted([&] { return ::poll(&socket, 1, timeout_seconds_ * kMilliseconds); });
-  if (ready == 0) return silent(reason(EAGAIN));
-  if (ready < 0) return silent(reason(errno));
+  if (ready == 0) return silent(reason(EAGAIN, what));
+  if (ready < 0) return silent(reason(errno, what));
   const bool hangup = (socket.revents & (POLLHUP | POLLERR)) != 0;
   transport_->on_readiness({(socket.revents & POLLIN) != 0, (socket.revents & POLLOUT) != 0, hangup});
   return Done{};
@@ -140,7 +141,7 @@ Status AdminStream::send(std::string_view text) {
       text.remove_prefix(sent.bytes);
     } else if (sent.io != net::Io::would_block) {
       return silent("the connection was closed");
-    } else if (Status waited = wait(true); !waited) {
+    } else if (Status waited = wait(true, "the request"); !waited) {
       return waited;
     }
   }
@@ -153,8 +154,8 @@ Result<std::size_t> AdminStream::receive(std::span<char> into) {
     if (received.io == net::Io::ok) return received.bytes;
     if (received.io == net::Io::eof) return std::size_t{0};
     if (received.io != net::Io::would_block)
-      return silent(received.error != 0 ? reason(received.error) : std::string(received.detail));
-    if (Status waited = wait(false); !waited) return waited.take_fault();
+      return silent(received.error != 0 ? reason(received.error, "the response") : std::string(received.detail));
+    if (Status waited = wait(false, "the response"); !waited) return waited.take_fault();
   }
 }
 

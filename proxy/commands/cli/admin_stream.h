@@ -38,7 +38,8 @@ class AdminStream {
   AdminStream(std::unique_ptr<net::Transport> transport, int timeout_seconds)
       : transport_(std::move(transport)), timeout_seconds_(timeout_seconds) {}
   Status begin_tls(Fd socket, const std::string& host, const Trust& trust);
-  Status wait(bool to_write);
+  // `what`: the subject of the fault that reports a timeout.
+  Status wait(bool to_write, std::string_view what);
 
   std::unique_ptr<tls::ClientContext> context_;
   std::unique_ptr<net::Transport> transport_;
