@@ -203,6 +203,79 @@ TEST_F(Dns, StaleResponsesEndToo) {
   EXPECT_EQ(resolve(resolver, "old.test"), "fault");
 }
 
+// Lets time pass without a turn of the loop: what is due is delivered later than it was asked for.
+void pass_without_a_turn(Duration time) {
+  const Instant end = Clock::now() + time;
+  while (Clock::now() < end) {
+  }
+}
+
+TEST_F(Dns, AsksAgainIfAResponseExpiresBeforeItIsDelivered) {
+  exec::assume_on_loop();
+  server.table["brief.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Settings brief = settings();
+  brief.stale_for = Duration::zero();
+  Resolver resolver(*loop, brief);
+  EXPECT_EQ(resolve(resolver, "brief.test"), "127.0.0.1");
+  Asked late;
+  resolver.ask("brief.test", late);
+  pass_without_a_turn(brief.min_ttl);
+  EXPECT_TRUE(loop.until([&] { return late.done(); }));
+  EXPECT_EQ(late.text, "127.0.0.1");
+  EXPECT_EQ(server.asked["brief.test"], 2);
+}
+
+TEST_F(Dns, WaitsForALookupInProgressWhenAStaleResponseExpiresBeforeItIsDelivered) {
+  exec::assume_on_loop();
+  server.table["late.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Settings brief = settings();
+  brief.stale_for = 1500ms;
+  Resolver resolver(*loop, brief);
+  const Instant begin = Clock::now();
+  EXPECT_EQ(resolve(resolver, "late.test"), "127.0.0.1");
+  server.table["late.test"].rcode = 2;
+  loop.pass(30ms);
+  EXPECT_EQ(resolve(resolver, "late.test"), "127.0.0.1") << "stale, and the name server has failed";
+  server.table["late.test"] = {{"127.0.0.2"}, 0, 0, {}};
+  loop.pass(1050ms);  // the failure is forgotten
+  Asked late;
+  resolver.ask("late.test", late);
+  pass_without_a_turn(begin + 1600ms - Clock::now());
+  EXPECT_TRUE(loop.until([&] { return late.done(); }));
+  EXPECT_EQ(late.text, "127.0.0.2");
+}
+
+// Asks for another name when it has its own result.
+struct AskingAgain final : Question {
+  AskingAgain(Resolver& of, Asked& other) : resolver(of), again(other) {}
+  void on_addresses(Result<std::vector<net::Address>>) override {
+    exec::assume_on_loop();
+    resolver.ask("held-b.test", again);
+  }
+  Resolver& resolver;
+  Asked& again;
+};
+
+TEST_F(Dns, AResultThatIsAboutToBeDeliveredAnswersANewQuestionToo) {
+  exec::assume_on_loop();
+  server.held = "held";
+  const net::TemporaryFile patient("options timeout:5 attempts:1\n");
+  Settings uncached = settings();
+  uncached.resolv_conf = patient.path();
+  uncached.negative_ttl = Duration::zero();
+  Resolver resolver(*loop, uncached);
+  Asked old, again;
+  AskingAgain first(resolver, again);
+  resolver.ask("held-a.test", first);
+  resolver.ask("held-b.test", old);
+  EXPECT_TRUE(loop.until([&] { return server.waiting() == 4; }));  // both families of each
+  server.release();
+  server.held = "-";
+  EXPECT_TRUE(loop.until([&] { return old.done() && again.done(); }));
+  resolve(resolver, "later.test");  // the server has read all queries before this one
+  EXPECT_EQ(server.asked["held-b.test"], 1);
+}
+
 TEST_F(Dns, AsksAgainForADistrustedName) {
   exec::assume_on_loop();
   server.table["moved.test"] = {{"127.0.0.1"}, 300, 0, {}};

@@ -98,7 +98,9 @@ void Resolver::Impl::ask(std::string_view host, Question& question) {
   Name& name = at(host);
   const Instant now = loop.now();
   name.waiting.push_back(question);
-  if (now < name.fresh_until || now < name.refused_until) return make_due(name);
+  // A result that is about to be delivered answers this question too.
+  const bool due_already = static_cast<ListHook<DueTag>&>(name).linked();
+  if (due_already || now < name.fresh_until || now < name.refused_until) return make_due(name);
   refresh(name, now);
   if (!name.stale_usable(now)) return;
   if (now < name.failing_until) return make_due(name);
@@ -203,8 +205,13 @@ void Resolver::Impl::run() {
 void Resolver::Impl::deliver(Name& name) {
   const Instant now = loop.now();
   const bool usable = now < name.fresh_until || name.stale_usable(now);
-  if (!usable && !name.refusal) return;  // a result is pending
-  List<Question, QuestionTag> asked;     // questions added inside a callback wait for the next result
+  if (!usable && (name.asking || !name.refusal)) {
+    // The next result answers: that of the lookup in progress, or of a new one if this result has expired since it
+    // became due. A refusal is older than the lookup in progress.
+    if (!name.waiting.empty()) refresh(name, now);
+    return;
+  }
+  List<Question, QuestionTag> asked;  // questions added inside a callback wait for the next result
   asked.splice_back(name.waiting);
   const Result<Addresses> result = usable ? Result<Addresses>(name.addresses) : Result<Addresses>(*name.refusal);
   while (!asked.empty()) asked.pop_front().on_addresses(result);
