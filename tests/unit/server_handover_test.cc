@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "proxy/server/handover/fd_message.h"
+#include "proxy/server/handover/handover_client.h"
 #include "proxy/server/handover/handover_state.h"
 #include "proxy/server/handover/handover_word.h"
 
@@ -141,6 +142,19 @@ TEST_F(Wire, HearsThatTheOtherSideLeft) {
   EXPECT_EQ(go.receive(there_.get()), Received::nothing);
   here_.reset();
   EXPECT_EQ(go.receive(there_.get()), Received::left);
+}
+
+TEST(ASuccessor, DoesNotWaitForAProcessThatAcceptsNoConnections) {
+  const std::string path = ::testing::TempDir() + "carpool-handover-" + std::to_string(::getpid());
+  const net::Address where = *net::Address::parse("unix:" + path);
+  const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), first(::socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(::bind(listener.get(), where.get(), where.length()), 0);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  ASSERT_EQ(::connect(first.get(), where.get(), where.length()), 0);  // the queue is full
+  const auto successor = HandoverClient::ask("unix:" + path);
+  ::unlink(path.c_str());
+  ASSERT_FALSE(successor);
+  EXPECT_NE(successor.fault().detail.find(path + ": the old process accepts no connections"), std::string::npos);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr Duration kTick = std::chrono::milliseconds(50);      // interval betwe
 constexpr Duration kWarmFor = std::chrono::seconds(10);
 constexpr Duration kLastWord = std::chrono::seconds(5);  // timeout for the old process to close its listeners
 
-Fault not_ours(const net::Address& where, const std::string& why) {
+Fault no_handover(const net::Address& where, const std::string& why) {
   return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
 }
 
@@ -39,12 +39,12 @@ Status belongs_to_us(int socket, const net::Address& where) {
   const PeerCredentials peer = peer_of(socket);  // credentials of the process that called listen()
   if (!same_user(peer)) {
     const std::string user = peer.uid ? "user " + std::to_string(*peer.uid) : "an unknown user";
-    return not_ours(where, user + " owns the listening process, expected root or the user of this process");
+    return no_handover(where, user + " owns the listening process, expected root or the user of this process");
   }
   struct stat file {};
   const char* path = reinterpret_cast<const sockaddr_un*>(where.get())->sun_path;
   if (::lstat(path, &file) != 0 || !S_ISSOCK(file.st_mode) || !trusted(file.st_uid)) {
-    return not_ours(where, "the socket file does not belong to root or the user of this process");
+    return no_handover(where, "the socket file does not belong to root or the user of this process");
   }
   return Done{};
 }
@@ -53,8 +53,13 @@ Status belongs_to_us(int socket, const net::Address& where) {
 Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& address) {
   Result<net::Address> where = net::Address::parse(address);
   if (!where) return where.take_fault();
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<HandoverClient>();
+  // Does not wait for room in the accept queue of a process that hangs.
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) {
+    if (errno == EAGAIN) return no_handover(*where, "the old process accepts no connections");
+    return std::unique_ptr<HandoverClient>();
+  }
+  ::fcntl(socket.get(), F_SETFL, 0);  // receive_fds() has a timeout
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
   Result<FdMessage> fd_message = receive_fds(socket.get(), kReceiveTimeout);
   if (!fd_message) return fd_message.take_fault();
