@@ -128,6 +128,7 @@ TEST_F(AWarmUp, ThatFailedEndsWithItsOrigin) {
   plane_.pass(2s);
   EXPECT_TRUE(plane_.environment.dials.empty());
   EXPECT_TRUE(warm_up_.failed().empty());
+  EXPECT_EQ(0U, plane_.origins->directory().size()) << "no pool was created for another try";
 }
 
 TEST_F(AWarmUp, ThatFailedFollowsAReload) {
