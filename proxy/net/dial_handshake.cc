@@ -1,19 +1,10 @@
 // The TLS handshake of a dial. Its costly steps run on another thread if the plan has tasks.
-#include <ctime>
 #include <utility>
 
+#include "base/thread_cpu.h"
 #include "proxy/net/dial_impl.h"
 
 namespace carpool::proxy::net {
-namespace {
-
-Duration thread_cpu() {
-  timespec spent{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
-}
-
-}  // namespace
 
 void Dial::Impl::begin_handshake(Fd connected) {
   phase = Phase::handshaking;

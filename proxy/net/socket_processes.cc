@@ -11,11 +11,13 @@
 #include <string>
 #include <utility>
 
+#include "base/thread_cpu.h"
+
 namespace carpool::proxy::net {
 namespace {
 
-constexpr Duration kLeastPause = std::chrono::milliseconds(20);
-constexpr int kShare = 20;  // at most one part in this many of the time
+constexpr Duration kLeastPause = std::chrono::milliseconds(20), kMostPause = std::chrono::seconds(10);
+constexpr int kShare = 20;  // at most one part in this many of a processor
 constexpr std::size_t kMostClients = 64;
 
 struct CloseDirectory {
@@ -71,7 +73,7 @@ SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitte
 }
 
 void SocketProcesses::read_now() {
-  const Instant began = Clock::now();
+  const Duration before = thread_cpu();
   std::unordered_set<std::uint64_t> wanted;
   std::vector<std::int64_t> pids;
   {
@@ -100,14 +102,14 @@ void SocketProcesses::read_now() {
     if (links >= kMostLinks || found.size() == wanted.size()) break;
   }
   for (const std::uint64_t inode : wanted) found.emplace(inode, 0);
-  end_reading(found, Clock::now() - began);
+  end_reading(found, thread_cpu() - before);
 }
 
-void SocketProcesses::end_reading(const Found& found, Duration took) {
+void SocketProcesses::end_reading(const Found& found, Duration cpu) {
   const Held lock(mutex_);
   reads_ = false;
   const Instant now = Clock::now();
-  not_before_ = now + std::max(kLeastPause, took * kShare);
+  not_before_ = now + std::clamp(cpu * kShare, kLeastPause, kMostPause);
   std::erase_if(known_, [now](const auto& one) { return one.second.until <= now; });
   if (known_.size() + found.size() > kMostSockets) known_.clear();
   for (const auto& [inode, pid] : found) {

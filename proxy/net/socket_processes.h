@@ -43,7 +43,7 @@ class SocketProcesses {
     SocketProcesses& owner;
   };
   using Found = std::unordered_map<std::uint64_t, std::int64_t>;  // pid by inode; 0: no process has it
-  void end_reading(const Found& found, Duration took);
+  void end_reading(const Found& found, Duration cpu);
 
   const std::string proc_;
   Reading reading_{*this};

@@ -1,5 +1,6 @@
 // Unit tests of the shed levels, and of what a kernel reports about memory.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/thread_cpu.h"
 #include "proxy/exchange/accept_budget.h"
 #include "proxy/exchange/load_shedding.h"
 #include "proxy/exchange/overload_state.h"
@@ -190,6 +192,19 @@ TEST(FreeMemory, IsNotReturnedAgainIfMallocCouldNotReturnIt) {
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(10, 25 * kMiB)), 4U);
   rule.done(20 * kMiB);
   EXPECT_EQ(trimmed_after(rule, {kMiB, 6 * kMiB, 6 * kMiB, 6 * kMiB, 6 * kMiB}), 5U) << "less is left than before";
+}
+
+TEST(FreeMemory, IsSampledOnceASecondUnlessASampleCostsMoreThanAThousandth) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(TrimPolicy::pause_after(0s), 1s);
+  EXPECT_EQ(TrimPolicy::pause_after(1ms), 1s);
+  EXPECT_EQ(TrimPolicy::pause_after(4ms), 4s);
+  EXPECT_EQ(TrimPolicy::pause_after(10s), 30s) << "memory is sampled on every machine";
+}
+TEST(FreeMemory, CostsNoProcessorTimeWhileTheThreadWaits) {
+  const Duration before = thread_cpu();
+  ASSERT_EQ(::poll(nullptr, 0, 100), 0);
+  EXPECT_LT(thread_cpu() - before, std::chrono::milliseconds(50));
 }
 
 // Blocks of pages between blocks that remain: what malloc by itself keeps. 15 of the 16 pages of each are free.

@@ -1,7 +1,6 @@
 #include "proxy/server/overload/heap_trim.h"
 
-#include <algorithm>
-
+#include "base/thread_cpu.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/resource_usage.h"
@@ -9,8 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kTrimInterval = std::chrono::seconds(1);
-constexpr int kShare = 1000;
+constexpr Duration kTrimInterval = TrimPolicy::pause_after(Duration::zero());
 }  // namespace
 
 HeapTrim::HeapTrim(exec::Loop& loop, exec::Executor& background, const OverloadState& overload)
@@ -22,12 +20,12 @@ void HeapTrim::show(const HeapUse& use) {
 }
 
 Duration HeapTrim::postpone() {
-  const Instant began = Clock::now();
+  const Duration before = thread_cpu();
   const HeapUse use = heap_use();
-  const Duration took = Clock::now() - began;
+  const Duration took = thread_cpu() - before;
   show(use);
-  const bool trims = rule_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), began);
-  return trims ? Duration::zero() : std::max(kTrimInterval, kShare * took);
+  const bool trims = rule_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), Clock::now());
+  return trims ? Duration::zero() : TrimPolicy::pause_after(took);
 }
 
 void HeapTrim::work() {

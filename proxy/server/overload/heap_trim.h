@@ -1,7 +1,7 @@
 // HeapTrim: samples once a second, on the admin thread, how much free memory malloc holds, and returns it to the kernel
 // in the background. After a burst malloc keeps freed memory resident; because the overload thresholds look at resident
-// memory, carpool would otherwise stay in overload. Sampling may take at most a thousandth of the time: after a slow
-// sample the next one is delayed.
+// memory, carpool would otherwise stay in overload. Sampling may take at most a thousandth of a
+// processor: the next sample after a costly one is delayed.
 #pragma once
 
 #include <atomic>

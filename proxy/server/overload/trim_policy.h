@@ -17,6 +17,14 @@ class TrimPolicy {
   static constexpr std::uint64_t kKiB = 1024, kMuch = 4096 * kKiB, kLittle = 256 * kKiB, kMoves = 64 * kKiB;  // bytes
   static constexpr Duration kIdle = std::chrono::seconds(3), kStill = std::chrono::seconds(5);
 
+  // The pause after a sample that took `cpu` of processor time. A busy machine makes a sample late, not costly, so
+  // waiting for a processor must not be part of `cpu`.
+  static constexpr Duration pause_after(Duration cpu) {
+    constexpr Duration kShortest = std::chrono::seconds(1), kLongest = std::chrono::seconds(30);
+    constexpr int kShare = 1000;
+    return std::clamp(kShare * cpu, kShortest, kLongest);
+  }
+
   // Takes a sample of resident unused bytes; returns true if they should be returned now.
   bool sample(std::uint64_t unused, bool memory_is_short, Instant now) {
     kept_ = std::min(kept_, unused);
