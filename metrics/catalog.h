@@ -108,6 +108,10 @@ inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof
                                  "Retries, by the proof that they were safe."};
 inline constexpr Metric kRetriesDenied{"carpool_retries_denied_total", counter, "origin",
                                        "Retries denied because request.retry_budget was used up."};
+inline constexpr Metric kHedgedAttempts{
+    "carpool_hedged_attempts_total", counter, "origin,result",
+    "Second attempts beside late ones (request.hedge), by result: won (their response was used), lost (the late "
+    "attempt's was, or the client left), failed (no connection, or no response that can be used)."};
 inline constexpr Metric kBounds{"carpool_upstream_bounds_total", counter, "origin,bound",
                                 "Requests ended by a limit: informational (more or larger 1xx heads than a response "
                                 "may have), attempts (request.max_retries + 8 attempts)."};
@@ -324,6 +328,7 @@ inline constexpr std::array kCatalog{
     &catalog::kRequestSeconds,      //
     &catalog::kRetries,             //
     &catalog::kRetriesDenied,       //
+    &catalog::kHedgedAttempts,      //
     &catalog::kBounds,              //
     &catalog::kRateLimited,         //
     &catalog::kDownstream,          //

@@ -115,6 +115,11 @@ inline constexpr std::array<std::string_view, 10> kRetryReasons{
 inline constexpr std::array<std::string_view, 7> kResets{
     "REFUSED_STREAM", "CANCEL", "INTERNAL_ERROR", "PROTOCOL_ERROR", "NO_ERROR", "HTTP_1_1_REQUIRED", "other"};
 
+// Second attempts beside late ones (request.hedge), by their end: their response was used, that of the late attempt
+// was, or they got none.
+enum class Hedge : std::uint8_t { won, lost, failed };
+inline constexpr std::array<std::string_view, 3> kHedges{"won", "lost", "failed"};
+
 // Requests refused, and dials refused or delayed, by an origin's rate limits.
 enum class Limit : std::uint8_t { requests, connections };
 inline constexpr std::array<std::string_view, 2> kLimits{"requests", "connections"};

@@ -240,6 +240,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kRequestSeconds, histogram<&OriginShard::request>},
     {&catalog::kRetries, cells<&OriginShard::retries, kRetryReasons>},
     {&catalog::kRetriesDenied, cell<&OriginShard::retries_denied>},
+    {&catalog::kHedgedAttempts, cells<&OriginShard::hedges, kHedges>},
     {&catalog::kBounds, cells<&OriginShard::bounds, kUpstreamBounds>},
     {&catalog::kRateLimited, cells<&OriginShard::limited, kLimits>},
     {&catalog::kDownstream, clients},

@@ -24,6 +24,7 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kLimits.size()> limited;                    // by kLimits
   std::array<Cell, kUpstreamBounds.size()> bounds;
   std::array<Cell, kResets.size()> resets;
+  std::array<Cell, kHedges.size()> hedges;
   std::array<Cell, kIntercepts.size()> intercepts;
   Cell refused;                                            // by its rules
   std::array<Cell, kTokenRequests.size()> token_requests;  // for its requests

@@ -85,6 +85,9 @@ class Registry {
   void record_bound(LoopId loop, OriginSlot origin, Bound what) {
     shard(loop, origin).bounds[static_cast<std::size_t>(what)].add();
   }
+  void record_hedge(LoopId loop, OriginSlot origin, Hedge result) {
+    shard(loop, origin).hedges[static_cast<std::size_t>(result)].add();
+  }
   void record_limited(LoopId loop, OriginSlot origin, Limit what) {
     shard(loop, origin).limited[static_cast<std::size_t>(what)].add();
   }

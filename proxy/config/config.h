@@ -200,6 +200,7 @@ struct Request {
   bool via = true;
   std::vector<std::string> retry_on;  // conditions of RetryConditions (proxy/upstream/origin/retry_budget.h)
   Duration per_try_timeout{};         // zero: none
+  bool hedge = false;
   friend bool operator==(const Request&, const Request&) = default;
 };
 

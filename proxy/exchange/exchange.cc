@@ -5,6 +5,7 @@
 #include "proxy/exchange/authentication.h"
 #include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/hedged_attempt.h"
 #include "proxy/exchange/max_forwards_reply.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/request_rules.h"
@@ -20,8 +21,8 @@ namespace carpool::proxy {
 
 Exchange::Exchange(const ExchangeContext& context)
     : context_(context),
-      streams_(std::make_unique<UpstreamStreams>(context.remote_streams, static_cast<UpstreamStreamHandler&>(*this),
-                                                 response_)),
+      streams_(std::make_unique<UpstreamStreams>(context.remote_streams, static_cast<UpstreamStreamHandler&>(*this))),
+      response_(&streams_->response()),
       timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)) {}
 
 Exchange::~Exchange() = default;

@@ -19,22 +19,24 @@
 #include "pool/queue/borrower.h"
 #include "proxy/exchange/client_stream.h"
 #include "proxy/exchange/exchange_values.h"
+#include "proxy/exchange/hedge_owner.h"
 #include "proxy/exchange/request_body.h"
 #include "proxy/exchange/transition_table.h"
 #include "proxy/http/forward.h"
-#include "proxy/upstream/upstream_stream.h"
 
 namespace carpool::metrics {
 enum class Egress : std::uint8_t;
-}
+enum class Hedge : std::uint8_t;
+}  // namespace carpool::metrics
 
 namespace carpool::proxy {
 
 struct BorrowerInfo;
 struct DeadlineRow;
 struct ExchangeContext;
+class HedgedAttempt;
 struct OriginRuntime;
-struct UpstreamStreams;
+class UpstreamStreams;
 
 // ExchangeInfo: the data of an exchange for metrics and the access log.
 struct ExchangeInfo {
@@ -54,10 +56,11 @@ struct ExchangeInfo {
   std::optional<Fault> fault;
   std::optional<metrics::Egress> egress;  // decision of the egress rules; empty if they were not evaluated
   std::string_view retried;               // reason for the last retry; empty if none
+  std::string_view hedge;                 // result of the last hedged attempt; empty if none
   std::string_view unrepeated;            // why a failed attempt was not repeated; empty if there was none
 };
 
-class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private UpstreamStreamHandler {
+class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private HedgeOwner {
  public:
   explicit Exchange(const ExchangeContext& context);
   ~Exchange();
@@ -126,6 +129,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState ask_when_body_may_travel() LOOP_ONLY;
   AttemptState travel() LOOP_ONLY;
   AttemptState borrow(bool fresh) LOOP_ONLY;
+  pool::BorrowRequest borrow_request(bool fresh) LOOP_ONLY;
   AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
   void leave_replaced(pool::Lease lease) LOOP_ONLY;
   void go_on() LOOP_ONLY;
@@ -141,9 +145,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- sending the request (exchange_forward.cc) ----
   // `authenticated`: the connection authenticated this client earlier.
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
-  AttemptState send_request_head() LOOP_ONLY;
-  UpstreamStream& select_upstream_stream() LOOP_ONLY;
-  bool may_set_fields(http::ForwardRules& rules) LOOP_ONLY;
+  void note_lease(Instant leased) LOOP_ONLY;
+  UpstreamStream& begin_on(UpstreamStreams& streams, const pool::Lease& lease) LOOP_ONLY;
+  std::optional<Fault> send_request_head(AttemptValues& attempt) LOOP_ONLY;
+  std::optional<Fault> set_fields(http::ForwardRules& rules, AttemptValues& attempt) LOOP_ONLY;
   void follow_reload() LOOP_ONLY;
   void use_origin(OriginRuntime& origin) LOOP_ONLY;
   UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
@@ -175,6 +180,18 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void count_retry(RetryReason reason) LOOP_ONLY;
   void retry(RetryReason reason) LOOP_ONLY;
 
+  // ---- the second attempt of a late request (exchange_hedge.cc) ----
+  bool may_hedge() LOOP_ONLY;
+  void hedge(RetryReason reason) LOOP_ONLY;
+  bool continue_with_hedge() LOOP_ONLY;
+  void borrow_for_hedge() LOOP_ONLY;
+  bool yields_to_hedge() LOOP_ONLY;
+  void cancel_hedge() LOOP_ONLY;
+  void note_hedge(metrics::Hedge result) LOOP_ONLY;
+  bool send_hedged(AttemptValues& attempt, UpstreamStreams& streams) override LOOP_ONLY;
+  bool on_hedge_head(AttemptValues& attempt, const http::ResponseHead& head) override LOOP_ONLY;
+  void on_hedge_failed() override LOOP_ONLY;
+
   // ---- the tunnel (exchange_tunnel.cc) ----
   bool switched_too_early() LOOP_ONLY;
   AttemptState open_tunnel() LOOP_ONLY;
@@ -183,9 +200,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void end_tunnel() LOOP_ONLY;
 
   // ---- pauses requested by the origin (exchange_cool_down.cc) ----
-  void record_response_in_pool() LOOP_ONLY;
-  void follow_cool_down() LOOP_ONLY;
-  void pass_trial() LOOP_ONLY;
+  void record_response_in_pool(pool::Lease& lease, const http::ResponseHead& head, Instant leased) LOOP_ONLY;
+  void follow_cool_down(pool::Lease& lease, const http::ResponseHead& head) LOOP_ONLY;
+  void pass_trial(pool::Lease& lease) LOOP_ONLY;
   void tell_cool_down(Fault& fault) const LOOP_ONLY;
 
   // ---- the timer (exchange_timeout.cc) ----
@@ -228,8 +245,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   ClientStream* client_stream_ = nullptr;
   ExchangeState state_ = ExchangeState::idle;
   http::RequestHead request_;
-  http::ResponseHead response_;
   const std::unique_ptr<UpstreamStreams> streams_;  // streams on connections of this loop
+  http::ResponseHead* response_;                    // head of the last attempt, in streams_ or in hedge_
+  std::unique_ptr<HedgedAttempt> hedge_;            // created by the first request that needs it
   std::optional<AttemptValues> attempt_;
   std::optional<RequestValues> request_values_;  // from begin() to finish()
   std::string host_buffer_;                      // memory for the next request

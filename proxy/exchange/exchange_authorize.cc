@@ -76,25 +76,22 @@ void Exchange::use_origin(OriginRuntime& origin) {
   request_values_->refused_token = 0;  // another keeper numbers its tokens independently
 }
 
-// Returns false if the request was answered, because the connection is not proven to lead to the origin, or because the
-// token expired meanwhile.
-bool Exchange::may_set_fields(http::ForwardRules& rules) {
+// Returns the fault if the connection is not proven to lead to the origin, or if the token expired meanwhile.
+std::optional<Fault> Exchange::set_fields(http::ForwardRules& rules, AttemptValues& attempt) {
   Credentials* const credentials = info_.origin->credentials;
   const bool sets = credentials != nullptr && gets_fields(request_, *client_stream_);
-  if (!sets && !client_stream_->carries_secret()) return true;
+  if (!sets && !client_stream_->carries_secret()) return std::nullopt;
   Fault fault{FaultKind::egress_denied, Side::self,
               "the request has credentials, and this connection is neither verified nor to a loopback address"};
-  if (const std::optional<net::ProvenPeer>& peer = static_cast<Connection&>(*attempt_->lease).proven_peer()) {
-    if (!sets) return true;
+  if (const std::optional<net::ProvenPeer>& peer = static_cast<Connection&>(*attempt.lease).proven_peer()) {
+    if (!sets) return std::nullopt;
     const Credentials::InForce& own = credentials->in_force(*peer, context_.loop.id());
     rules.set = &own.fields;
-    attempt_->token = own.token;
-    if (credentials->token() == nullptr || own.token != 0) return true;
+    attempt.token = own.token;
+    if (credentials->token() == nullptr || own.token != 0) return std::nullopt;
     fault = {FaultKind::response_timeout, Side::self, "the token ended before the request was sent"};
   }
-  end_lease(pool::CloseCause::policy);
-  reply(fault);
-  return false;
+  return fault;
 }
 
 // Handles a 401. The origin did not perform the request (RFC 9110 §15.5.2), which is sent once more with another token.

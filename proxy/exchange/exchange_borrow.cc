@@ -59,6 +59,23 @@ AttemptState Exchange::borrow(bool fresh) {
     if (own.gone) return close_without_response();
     if (own.lease) return take(std::move(own.lease), true);
   }
+  auto result = origin.destination->borrow(*this, borrow_request(fresh), now);
+  if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease), false);
+  if (auto* fault = std::get_if<Fault>(&result)) {
+    if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
+    if (fault->kind == FaultKind::queue_full) tell_cool_down(*fault);
+    reply(*fault);
+    return AttemptState::over;
+  }
+  info_.asked_pool = true;
+  request_values_->deadlines.wait(now, origin.pool);
+  if (request_values_->span && request_values_->span->wait == Instant{}) request_values_->span->wait = now;
+  touch();
+  return AttemptState::over;
+}
+
+pool::BorrowRequest Exchange::borrow_request(bool fresh) {
+  const OriginRuntime& origin = *info_.origin;
   pool::BorrowRequest want;
   want.new_connection_only = fresh;
   want.tunnel = request_values_->tunnel.requested();
@@ -74,19 +91,7 @@ AttemptState Exchange::borrow(bool fresh) {
         class_of(origin.pool.classes, client_stream_->listen().class_name, request_.fields.get("priority"));
   }
   want.caller = caller_tag(client_stream_);
-  auto result = origin.destination->borrow(*this, want, now);
-  if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease), false);
-  if (auto* fault = std::get_if<Fault>(&result)) {
-    if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
-    if (fault->kind == FaultKind::queue_full) tell_cool_down(*fault);
-    reply(*fault);
-    return AttemptState::over;
-  }
-  info_.asked_pool = true;
-  request_values_->deadlines.wait(now, origin.pool);
-  if (request_values_->span && request_values_->span->wait == Instant{}) request_values_->span->wait = now;
-  touch();
-  return AttemptState::over;
+  return want;
 }
 
 // Called if the pool was removed after origin_idle_timeout, or a reload changed how the origin is verified. Looks up

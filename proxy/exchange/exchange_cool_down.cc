@@ -11,37 +11,36 @@
 namespace carpool::proxy {
 
 // Records the head of a final response. The origin has responded, whatever happens to the response.
-void Exchange::record_response_in_pool() {
-  if (info_.origin->pool.auto_size())
-    attempt_->lease.note_response(response_.status, context_.loop.now() - info_.leased);
-  if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();
+void Exchange::record_response_in_pool(pool::Lease& lease, const http::ResponseHead& head, Instant leased) {
+  if (info_.origin->pool.auto_size()) lease.note_response(head.status, context_.loop.now() - leased);
+  if (lease.trial() || info_.origin->pool.cool_down) follow_cool_down(lease, head);
 }
 
 // Evaluates the head of a final response. A response without a valid Retry-After holds nothing, because no default is
 // assumed.
-void Exchange::follow_cool_down() {
+void Exchange::follow_cool_down(pool::Lease& lease, const http::ResponseHead& head) {
   const Instant now = context_.loop.now();
-  pool::Destination& destination = attempt_->lease.destination();
-  if (response_.status == 429 || response_.status == 503) {
+  pool::Destination& destination = lease.destination();
+  if (head.status == 429 || head.status == 503) {
     const auto wall = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    if (const std::optional<Duration> wait = http::retry_after(response_.fields, wall)) {
-      if (destination.cool_down(*wait, response_.status, now)) {
+    if (const std::optional<Duration> wait = http::retry_after(head.fields, wall)) {
+      if (destination.cool_down(*wait, head.status, now)) {
         log::warn("pool", "the origin asked for a pause with Retry-After: its requests wait",
                   {{"origin", destination.label()},
-                   {"status", std::uint64_t{response_.status}},
+                   {"status", std::uint64_t{head.status}},
                    {"seconds", std::chrono::duration<double>(destination.cooling(now).value_or(Duration())).count()}});
       }
       return;
     }
   }
-  pass_trial();
+  pass_trial(lease);
 }
 
 // Reports that the trial request, sent before the others, has a response.
-void Exchange::pass_trial() {
-  if (!attempt_->lease.pass_trial(context_.loop.now())) return;
+void Exchange::pass_trial(pool::Lease& lease) {
+  if (!lease.pass_trial(context_.loop.now())) return;
   log::info("pool", "the origin's pause is over: its requests are sent again",
-            {{"origin", attempt_->lease.destination().label()}});
+            {{"origin", lease.destination().label()}});
 }
 
 // Completes the fault of a request that waited. The reply gives the remaining time of the origin's pause (Retry-After).

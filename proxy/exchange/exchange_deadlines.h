@@ -61,6 +61,14 @@ class ExchangeDeadlines final {
   void lease(Instant now) {
     wait_at_ = kNever;
     sent_at_ = now;
+    hedge_ended(now);
+  }
+  // Two attempts are in progress: request.per_try_timeout ends neither.
+  void hedge() { hedged_ = true; }
+  // One attempt is in progress, and has request.per_try_timeout from now on.
+  void hedge_ended(Instant now) {
+    hedged_ = false;
+    alone_since_ = now;
   }
   void sent(Instant now) { sent_at_ = now; }
   // Must be called when the client could not be read until now.
@@ -124,7 +132,8 @@ class ExchangeDeadlines final {
   // The time of an attempt counts while the origin has the whole request, because a slow client is not the origin's
   // failure.
   Instant attempt_at(bool body_ended) const {
-    return body_ended ? deadline_after(sent_at_, limits_->per_try_timeout) : kNever;
+    if (!body_ended || hedged_) return kNever;
+    return deadline_after(std::max(sent_at_, alone_since_), limits_->per_try_timeout);
   }
   // Bytes of a head do not extend its deadline, otherwise an origin that sends one byte at a time would never time out.
   // A complete 1xx head does, to at most twice the limit in total.
@@ -140,8 +149,10 @@ class ExchangeDeadlines final {
   Instant dial_at_{};      // time by which a dial in progress has ended
   Instant sent_at_{};      // when bytes of the request were last sent in this attempt
   Instant informed_at_{};  // time of the last 1xx
+  Instant alone_since_{};  // since then this attempt is the only one
   BodyRate rate_;
   bool silent_ = false;
+  bool hedged_ = false;
 };
 
 }  // namespace carpool::proxy

@@ -4,8 +4,10 @@
 
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/hedged_attempt.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
@@ -101,6 +103,7 @@ void Exchange::end_lease(pool::CloseCause cause) {
 void Exchange::end_attempt() {
   CARPOOL_ASSERT(!attempt_->lease);
   close_leak();
+  if (attempt_->hedged) hedge_->end();
   if (!attempt_->trailers.empty()) trailers_buffer_ = std::move(attempt_->trailers);
   attempt_.reset();
 }
@@ -109,6 +112,7 @@ void Exchange::end_attempt() {
 // afterwards.
 void Exchange::finish(AfterExchange next) {
   CARPOOL_ASSERT(!attempt_);
+  cancel_hedge();
   timer_.disarm();
   unlink();  // the exchange may be in the list of those that wait for a token
   if (begun()) record();
@@ -122,8 +126,8 @@ void Exchange::finish(AfterExchange next) {
 void Exchange::release_buffers() {
   request_.clear();
   request_.shrink();
-  response_.clear();
-  response_.shrink();
+  streams_->release_buffers();
+  if (hedge_) hedge_->release_buffers();
 }
 
 void Exchange::enter(ExchangeEvent event) {

@@ -6,8 +6,7 @@
 #include "proxy/http/client_field.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/net/parent_proxy.h"
-#include "proxy/upstream/h2/connection.h"
-#include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/credentials.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/upstream_streams.h"
@@ -37,20 +36,10 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   CARPOOL_ASSERT(!attempt_);
   attempt_.emplace(std::move(taken));
   attempt_->authenticated = authenticated;
-  const pool::Lease& lease = attempt_->lease;
-  info_.leased = context_.loop.now();
-  request_values_->deadlines.lease(info_.leased);
-  info_.asked_pool = true;
-  const auto& connection = static_cast<const Connection&>(*lease);
-  info_.connection = connection.id();
-  info_.upstream_h2 = lease.shared();
-  info_.upstream_tls = connection.security().version;
-  info_.uses_before = lease.uses_before();
-  if (!lease.reused()) info_.opened = lease.opened();
-  if (request_values_->span) trace_lease();
-  attempt_->upstream_stream = &select_upstream_stream();
+  note_lease(context_.loop.now());
+  attempt_->upstream_stream = &begin_on(*streams_, attempt_->lease);
+  response_ = &streams_->response();
   enter(ExchangeEvent::lease);
-  response_.clear();
   // The client itself sees the origin's bytes and the end of the connection.
   if (request_values_->tunnel.connect()) return open_tunnel();
   if (!attempt_->upstream_stream->usable()) {
@@ -61,14 +50,38 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
     return on_failure(std::move(ended));
   }
   if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
-  if (send_request_head() == AttemptState::over) return AttemptState::over;
+  if (const std::optional<Fault> fault = send_request_head(*attempt_)) {
+    end_lease(pool::CloseCause::policy);
+    reply(*fault);
+    return AttemptState::over;
+  }
   if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
   request_body_.start(*attempt_->upstream_stream);
   touch();
   return AttemptState::alive;
 }
 
-AttemptState Exchange::send_request_head() {
+// The facts of the request's connection.
+void Exchange::note_lease(Instant leased) {
+  const pool::Lease& lease = attempt_->lease;
+  const auto& connection = static_cast<const Connection&>(*lease);
+  info_.leased = leased;
+  request_values_->deadlines.lease(leased);
+  info_.asked_pool = true;
+  info_.connection = connection.id();
+  info_.upstream_h2 = lease.shared();
+  info_.upstream_tls = connection.security().version;
+  info_.uses_before = lease.uses_before();
+  if (!lease.reused()) info_.opened = lease.opened();
+  if (request_values_->span) trace_lease();
+}
+
+UpstreamStream& Exchange::begin_on(UpstreamStreams& streams, const pool::Lease& lease) {
+  return streams.begin(lease, {request_.method, request_values_->tunnel.upgrade(), info_.origin->protocols.bare_lf});
+}
+
+// Returns the fault if the request has credentials that the connection must not carry.
+std::optional<Fault> Exchange::send_request_head(AttemptValues& attempt) {
   http::ForwardRules rules;
   if (info_.origin->request.via) rules.via_pseudonym = context_.pseudonym;
   rules.host = request_values_->host;
@@ -77,8 +90,9 @@ AttemptState Exchange::send_request_head() {
   if (!rules.absolute.empty()) rules.proxy_authorization = info_.origin->parent->authorization;
   rules.upgrade = request_values_->tunnel.upgrade();
   rules.max_forwards = request_values_->max_forwards;
-  const bool guarded = info_.origin->credentials != nullptr || client_stream_->carries_secret();
-  if (guarded && !may_set_fields(rules)) return AttemptState::over;
+  if (info_.origin->credentials != nullptr || client_stream_->carries_secret()) {
+    if (std::optional<Fault> fault = set_fields(rules, attempt)) return fault;
+  }
   if (request_values_->span) {
     const ActiveSpan& trace = *request_values_->span;
     rules.traceparent = {trace.traceparent.data(), trace.traceparent.size()};
@@ -86,26 +100,8 @@ AttemptState Exchange::send_request_head() {
   }
   http::ClientFieldText client;
   tell_of_client(rules, info_.origin->request.client_field, *client_stream_, client);
-  attempt_->upstream_stream->send_head(request_, rules);
-  return AttemptState::alive;
-}
-
-// Selects the stream implementation (HTTP/1.1, HTTP/2, HTTP/2 on another loop) for the leased connection.
-UpstreamStream& Exchange::select_upstream_stream() {
-  const pool::Lease& lease = attempt_->lease;
-  auto& connection = static_cast<Connection&>(*lease);
-  if (!lease.shared()) {
-    streams_->h1.begin(connection, request_.method, request_values_->tunnel.upgrade(), info_.origin->protocols.bare_lf);
-    return streams_->h1;
-  }
-  auto& session = static_cast<H2Connection&>(connection);
-  if (lease.home() != context_.loop.id()) {
-    CrossLoopStream& remote = context_.remote_streams.take(lease.home());
-    remote.begin(session, *this, response_);
-    return remote;
-  }
-  streams_->h2.begin(session);
-  return streams_->h2;
+  attempt.upstream_stream->send_head(request_, rules);
+  return std::nullopt;
 }
 
 void Exchange::on_request_body(std::string_view bytes) {

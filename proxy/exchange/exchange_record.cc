@@ -57,6 +57,7 @@ log::AccessEntry entry_of(const ExchangeInfo& info) {
   if (info.opened) entry.opened = pool::name(*info.opened);
   entry.retries = info.retries;
   entry.retried = info.retried;
+  entry.hedge = info.hedge;
   entry.unrepeated = info.unrepeated;
   if (info.fault) entry.fault = info.fault->detail;
   return entry;

@@ -33,10 +33,10 @@ bool Exchange::in_order(bool followed) {
 
 bool Exchange::head_in_order() {
   http::MessageOrder& order = attempt_->response_order;
-  if (response_.status < 200) return in_order(order.informational(false));
-  const bool length = response_.framing == http::Framing::length;
-  return in_order(order.head(response_.framing == http::Framing::none,
-                             length ? std::optional(response_.length) : std::nullopt, false));
+  if (response_->status < 200) return in_order(order.informational(false));
+  const bool length = response_->framing == http::Framing::length;
+  return in_order(order.head(response_->framing == http::Framing::none,
+                             length ? std::optional(response_->length) : std::nullopt, false));
 }
 
 namespace {
@@ -51,31 +51,32 @@ bool is_event_stream(const http::ResponseHead& head) {
 
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
-  if (response_.status < 200) {
+  if (response_->status < 200) {
     request_values_->deadlines.inform(context_.loop.now());
     // on_switched() follows 101.
-    if (response_.status == 101 || client_stream_->send_informational(response_)) return AttemptState::alive;
+    if (response_->status == 101 || client_stream_->send_informational(*response_)) return AttemptState::alive;
     on_client_gone();
     return AttemptState::over;
   }
-  record_response_in_pool();
+  record_response_in_pool(attempt_->lease, *response_, info_.leased);
   // Precedes any retry, because the connection of a dropped response is also given back to the pool.
   const bool bound = attempt_->authenticated;
   note_authentication();
-  if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
-  if (response_.status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
-  if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
+  if (yields_to_hedge()) return AttemptState::over;
+  if (response_->status == 421 && retry_misdirected()) return AttemptState::over;
+  if (response_->status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
+  if (response_->status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
   if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
-  if (info_.origin->streaming && is_event_stream(response_)) request_values_->deadlines.allow_silence();
+  if (info_.origin->streaming && is_event_stream(*response_)) request_values_->deadlines.allow_silence();
   info_.head_back = context_.loop.now();
-  info_.status = response_.status;
+  info_.status = response_->status;
   static_cast<Connection&>(*attempt_->lease)
-      .note_response(response_.status, info_.head_back - info_.leased, info_.head_back);
-  if (request_values_->retries.idempotent() != 0 && response_.status < 500)
+      .note_response(response_->status, info_.head_back - info_.leased, info_.head_back);
+  if (request_values_->retries.idempotent() != 0 && response_->status < 500)
     info_.origin->retries.refund(request_values_->retries.idempotent());
-  if (!attempt_->lease.reused() && response_.fields.has(http::FieldName::keep_alive)) {
-    const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
+  if (!attempt_->lease.reused() && response_->fields.has(http::FieldName::keep_alive)) {
+    const std::string_view hint = response_->fields.get(http::FieldName::keep_alive);
     info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
   }
   enter(ExchangeEvent::response_head);
@@ -83,19 +84,19 @@ AttemptState Exchange::on_response_head() {
   // with the response.
   const bool unbinds = bound && !keeps_connection();
   request_values_->close_client = client_stream_->send_head(
-      response_, !request_.keep_alive || !request_ended() || !context_.keeps_clients() || unbinds);
+      *response_, !request_.keep_alive || !request_ended() || !context_.keeps_clients() || unbinds);
   return AttemptState::alive;
 }
 
 void Exchange::note_authentication() {
   if (attempt_->lease.shared()) return;
-  attempt_->authenticated |= authenticates_connection(request_) || authenticates_connection(response_);
+  attempt_->authenticated |= authenticates_connection(request_) || authenticates_connection(*response_);
 }
 
 // Returns true if the connection, which this client has authenticated, can carry another of its requests.
 bool Exchange::keeps_connection() {
   auto& connection = static_cast<Connection&>(*attempt_->lease);
-  return response_.keep_alive && !connection.close_cause(context_.loop.now());
+  return response_->keep_alive && !connection.close_cause(context_.loop.now());
 }
 
 // Returns true if no part of the request is outstanding: it was read completely, or a 417 answered it while its client
@@ -104,7 +105,7 @@ bool Exchange::request_ended() {
   if (request_body_.ended()) return true;
   const bool waits =
       request_.expect_continue && request_body_.received() == 0 && !request_values_->deadlines.informed();
-  return response_.status == 417 && waits && client_stream_->await_repeat();
+  return response_->status == 417 && waits && client_stream_->await_repeat();
 }
 
 // The client of an extended CONNECT (RFC 8441) interprets every 2xx as a tunnel, but only a 101 of the origin opens
@@ -124,7 +125,7 @@ AttemptState Exchange::parent_asks_for_credentials() {
   const Fault fault{FaultKind::parent_refused, Side::upstream,
                     "the proxy " + parent.place.label() + " answered with 407: it " +
                         (parent.authorization.empty() ? "needs" : "does not accept") + " upstream.proxy_credentials"};
-  context_.stats.count_parent_refusal(response_.status);
+  context_.stats.count_parent_refusal(response_->status);
   info_.origin->destination->note_failure(fault);
   end_lease(pool::CloseCause::error);
   reply(fault);
@@ -165,7 +166,7 @@ bool Exchange::flush_reply() {
 void Exchange::note_grpc_status() {
   const bool alone = attempt_->trailers.empty();
   if (alone && (info_.bytes_out != 0 || !http::is_grpc(request_))) return;
-  const std::string_view text = (alone ? response_.fields : attempt_->trailers).get("grpc-status");
+  const std::string_view text = (alone ? response_->fields : attempt_->trailers).get("grpc-status");
   std::uint16_t code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
   if (!text.empty() && error == std::errc() && end == text.data() + text.size()) info_.grpc_status = code;

@@ -3,6 +3,7 @@
 
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/hedged_attempt.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/origin_runtime.h"
@@ -32,6 +33,11 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     note_failed_attempt(failure, RetryOutcome::unsafe);
     end_lease(pool::CloseCause::private_);
     return close_without_response();
+  }
+  if (hedge_ && hedge_->pending()) {
+    note_failed_attempt(failure, RetryOutcome::unsafe);
+    if (!continue_with_hedge()) borrow_for_hedge();
+    return AttemptState::over;
   }
   const bool reused = attempt_->lease.reused();
   const RequestFate fate = failure.fate(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
@@ -98,17 +104,17 @@ bool ends_soon(const http::ResponseHead& head) {
 // Handles a 401 to a token, or a status of request.retry_on. Returns nullopt if the client gets this response.
 // Otherwise the request is sent once more, now or after the end of this response.
 std::optional<AttemptState> Exchange::retry_status() {
-  if (response_.status == 401) {
+  if (response_->status == 401) {
     if (const std::optional<AttemptState> authorized = retry_unauthorized()) return authorized;
   }
-  if (!info_.origin->retry_on.status(response_.status)) return std::nullopt;
+  if (!info_.origin->retry_on.status(response_->status)) return std::nullopt;
   // Another attempt would wait for the origin's pause, or use a connection that has not authenticated this client.
   if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return std::nullopt;
   const RetryDecision decision = decide_retry(RequestFate::refused_status);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   const Instant now = context_.loop.now();
-  static_cast<Connection&>(*attempt_->lease).note_response(response_.status, now - info_.leased, now);
+  static_cast<Connection&>(*attempt_->lease).note_response(response_->status, now - info_.leased, now);
   return drop_response(decision.reason);
 }
 
@@ -116,7 +122,7 @@ std::optional<AttemptState> Exchange::retry_status() {
 // still being sent would outgrow the buffer from which it is repeated, and its connection is not clean.
 AttemptState Exchange::drop_response(RetryReason reason) {
   attempt_->dropped = reason;
-  if (ends_soon(response_) && all_received() && !attempt_->authenticated) return AttemptState::alive;
+  if (ends_soon(*response_) && all_received() && !attempt_->authenticated) return AttemptState::alive;
   retry_after_end();
   return AttemptState::over;
 }
@@ -138,6 +144,7 @@ void Exchange::on_late_attempt(Fault fault) {
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome == RetryOutcome::retry) {
     info_.origin->destination->note_failure(fault);
+    if (may_hedge()) return hedge(decision.reason);
     end_lease(pool::CloseCause::error);
     return retry(decision.reason);
   }
@@ -174,6 +181,7 @@ void Exchange::count_retry(RetryReason reason) {
 // Begins every attempt except the first. If a stale connection may have caused the failure, the next attempt uses a new
 // one.
 void Exchange::retry(RetryReason reason) {
+  cancel_hedge();
   count_retry(reason);
   const bool unauthorized = reason == RetryReason::unauthorized;
   if (unauthorized && !finds_token()) {

@@ -44,7 +44,10 @@ void Exchange::on_deadline() {
     case DeadlineAction::client_left:
       return on_client_left(row.detail);
     case DeadlineAction::fail:
-      if (row.side == Side::upstream) static_cast<Connection&>(*attempt_->lease).note_failure(now);
+      if (row.side == Side::upstream) {
+        static_cast<Connection&>(*attempt_->lease).note_failure(now);
+        if (continue_with_hedge()) return;
+      }
       return fail(fault_of(row));
   }
 }

@@ -21,7 +21,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   info_.status = 101;
   info_.head_back = context_.loop.now();
   enter_tunnel();
-  client_stream_->send_tunnel(&response_);
+  client_stream_->send_tunnel(response_);
   client_stream_->send_body(rest);
   info_.bytes_out += rest.size();
   if (!flush_reply()) return AttemptState::over;
@@ -43,7 +43,7 @@ AttemptState Exchange::open_tunnel() {
 }
 
 void Exchange::enter_tunnel() {
-  pass_trial();
+  pass_trial(attempt_->lease);
   if (info_.origin->streaming) request_values_->deadlines.allow_silence();
   attempt_->lease.become_tunnel();
   request_values_->tunnel.open();

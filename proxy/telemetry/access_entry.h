@@ -30,6 +30,7 @@ struct AccessEntry {
   std::string_view opened;  // cause, if the connection was opened for this exchange; otherwise empty
   std::uint32_t retries = 0;
   std::string_view retried;              // reason for the last retry; empty if none
+  std::string_view hedge;                // result of the last hedged attempt; empty if none
   std::string_view unrepeated;           // why a failed attempt was not repeated; empty if there was none
   bool intercepted = false;              // inside a CONNECT that carpool intercepted
   std::string_view tunnelled;            // why a CONNECT to an intercepted origin stayed a tunnel; otherwise empty

@@ -69,6 +69,7 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   if (!entry.opened.empty()) line.word("opened", entry.opened);
   if (entry.retries != 0) line.number("retries", std::uint64_t{entry.retries});
   if (!entry.retried.empty()) line.word("retried", entry.retried);
+  if (!entry.hedge.empty()) line.word("hedge", entry.hedge);
   if (!entry.unrepeated.empty()) line.text("not_repeated", entry.unrepeated);
   if (entry.intercepted) line.flag("intercepted", true);
   if (!entry.tunnelled.empty()) line.text("not_intercepted", entry.tunnelled);

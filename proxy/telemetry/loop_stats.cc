@@ -85,6 +85,10 @@ void LoopStats::count_retry_denied(metrics::OriginSlot origin) {
   metrics_.record_retry_denied(loop_.id(), origin);
 }
 
+void LoopStats::count_hedge(metrics::OriginSlot origin, metrics::Hedge result) {
+  metrics_.record_hedge(loop_.id(), origin, result);
+}
+
 void LoopStats::count_bound(metrics::OriginSlot origin, metrics::Bound what) {
   metrics_.record_bound(loop_.id(), origin, what);
 }

@@ -51,6 +51,7 @@ class LoopStats {
   void count_egress(metrics::Egress decision) LOOP_ONLY;  // of one request
   void count_given_up(metrics::GivenUp why) LOOP_ONLY;
   void count_retry_denied(metrics::OriginSlot origin) LOOP_ONLY;
+  void count_hedge(metrics::OriginSlot origin, metrics::Hedge result) LOOP_ONLY;
   void count_bound(metrics::OriginSlot origin, metrics::Bound what) LOOP_ONLY;
   void count_limited(metrics::OriginSlot origin, metrics::Limit what) LOOP_ONLY;
   void count_ejections(metrics::OriginSlot origin, std::uint64_t n) LOOP_ONLY;

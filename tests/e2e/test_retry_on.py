@@ -135,6 +135,80 @@ def test_an_attempt_that_is_late_is_repeated_and_one_that_must_not_be_is_504(ori
     assert posted["fault"].startswith("request.per_try_timeout passed while waiting for the response head; not repeated: ")
 
 
+def hedging(carpool, **tables):
+    return carpool(request={"per_try_timeout": "300ms", "hedge": True, "retry_budget": 100}, **tables)
+
+
+def hedged(c, result):
+    return c.metric("carpool_hedged_attempts_total", result=result)
+
+
+BODY = bytes(range(256)) * 1000
+
+
+@pytest.mark.parametrize("first_wins", [False, True], ids=["second", "first"])
+def test_of_two_attempts_the_client_gets_the_response_that_begins_first(origin, carpool, gate, first_wins):
+    both = threading.Barrier(2)
+
+    def handler(exchange):
+        exchange.read_body()
+        late = exchange.connection == 1
+        both.wait(10)  # each attempt has arrived: the first one was not given up
+        if late != first_wins:
+            gate.enter()
+        return exchange.reply(200, BODY, headers=[("X-Attempt", "first" if late else "second")])
+    o, c = origin(handler), hedging(carpool)
+    response = asked(c, o.url + "/")
+    assert (response.status, response.body) == (200, BODY)
+    assert response.header("x-attempt") == ("first" if first_wins else "second")
+    result = "lost" if first_wins else "won"
+    assert hedged(c, result) == 1 and retries(c, "per_try_timeout") == 1
+    until(lambda: [row.get("hedge") for row in c.access_log()] == [result], what="the line of the log")
+    until(lambda: c.pool(o.url)["states"]["borrowed"] == 0 and c.pool(o.url)["states"]["idle"] == 1, what="one connection is left")
+
+
+def test_hedged_requests_over_one_session_get_one_response_each(carpool, gate):
+    lock, late = threading.Lock(), set()
+
+    def handler(stream):
+        path = stream.path
+        with lock:
+            first = path not in late
+            late.add(path)
+        if first:
+            gate.enter()
+        return stream.reply(200, path.encode())
+    o = H2Origin(handler)
+    c = hedging(carpool, upstream={"protocols": ["h2"]})
+    for n in range(5):
+        response = asked(c, o.url + "/%d" % n)
+        assert (response.status, response.body) == (200, b"/%d" % n)
+    assert hedged(c, "won") == 5
+    o.stop()
+
+
+def test_a_second_attempt_waits_in_the_queue_of_a_full_pool(origin, carpool, gate):
+    def handler(exchange):
+        exchange.read_body()
+        gate.enter()
+        return exchange.reply(200, b"first")
+    o = origin(handler)
+    c = hedging(carpool, pool={"size": 1})
+    answers = []
+    client = threading.Thread(target=lambda: answers.append(asked(c, o.url + "/")))
+    client.start()
+    until(lambda: c.pool(o.url)["waiting"] == 1, what="the second attempt waits")
+    gate.open()
+    client.join(10)
+    assert [(one.status, one.body) for one in answers] == [(200, b"first")]
+    assert hedged(c, "lost") == 1 and c.pool(o.url)["waiting"] == 0 and len(o.seen) == 1
+
+
+def test_hedging_without_a_limit_of_an_attempt_is_refused_at_the_start(carpool):
+    c = carpool(start=False, request={"hedge": True})
+    assert "request.hedge: is set without per_try_timeout, expected both or none" in c.check()
+
+
 def test_the_budget_bounds_what_conditions_repeat(origin, carpool):
     o = origin(responses(*[503] * 1000))
     c = carpool(pool={"size": 10, "max_streams": 1}, request={"retry_on": ["503"], "retry_budget": 10})

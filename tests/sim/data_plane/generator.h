@@ -169,6 +169,7 @@ inline void some_options(Random& random, Plan& plan) {
   plan.cools = chance(random, 8) ? 1 : 0;
   plan.repeats = chance(random, 10) ? 1 : 0;
   plan.tries = chance(random, 8) ? 300 + pick(random, 2000) : 0;
+  plan.hedges = plan.tries != 0 && chance(random, 2) ? 1 : 0;
   plan.pieces = chance(random, 10) ? 10 + pick(random, 200) : 0;
   for (ClientPlan& client : plan.clients) {
     for (RequestPlan& one : client.requests) {

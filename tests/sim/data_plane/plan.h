@@ -97,13 +97,13 @@ struct Plan {
   // HTTP/2; room: bytes in flight; failing: percent of the dials; patience: the timeouts of a request, in milliseconds;
   // 0: as configured. classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the
   // protocol's; wide: of the connections to them, likewise. cools: Retry-After holds requests; repeats:
-  // request.retry_on has every condition. tries: request.per_try_timeout, in milliseconds; pieces: of the header blocks
-  // of HTTP/2 origins, as of clients.
-  // both: so many origins after those speak both protocols over TLS, of which a dial chooses HTTP/2 in `alpn` percent.
-  // addresses: of each origin, which come, go and fail; 0, 1: none is known. streams: 1: profile = "streaming".
+  // request.retry_on has every condition. tries: request.per_try_timeout, in milliseconds; hedges: 1: request.hedge;
+  // pieces: of the header blocks of HTTP/2 origins, as of clients. both: so many origins after those speak both
+  // protocols over TLS, of which a dial chooses HTTP/2 in `alpn` percent. addresses: of each origin, which come, go and
+  // fail; 0, 1: none is known. streams: 1: profile = "streaming".
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
                 classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0, both = 0, alpn = 0,
-                addresses = 0, streams = 0;
+                addresses = 0, streams = 0, hedges = 0;
   bool speaks_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
@@ -134,9 +134,10 @@ void each_number(ClientPlan& one, const Visit& visit) {
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number : {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders,
-                                &one.patience, &one.classes, &one.window, &one.wide, &one.cools, &one.repeats,
-                                &one.tries, &one.pieces, &one.both, &one.alpn, &one.addresses, &one.streams}) {
+  for (std::uint32_t* number :
+       {&one.loops,    &one.origins, &one.h2,     &one.size,      &one.room,    &one.failing, &one.orders,
+        &one.patience, &one.classes, &one.window, &one.wide,      &one.cools,   &one.repeats, &one.tries,
+        &one.pieces,   &one.both,    &one.alpn,   &one.addresses, &one.streams, &one.hedges}) {
     visit(*number);
   }
 }

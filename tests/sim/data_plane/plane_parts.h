@@ -71,6 +71,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   config.pool.cool_down = plan.cools != 0;
   config.pool.max_cool_down = kLongestPause;
   config.request.per_try_timeout = std::chrono::milliseconds(plan.tries);
+  config.request.hedge = plan.hedges != 0;
   if (plan.repeats != 0) config.request.retry_on = {"503", "409", "reset", "connect-failure"};
   set_patience(config, plan.patience);
   if (plan.addresses > 1) {

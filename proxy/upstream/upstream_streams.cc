@@ -1,0 +1,34 @@
+#include "proxy/upstream/upstream_streams.h"
+
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/h2/cross_loop_streams.h"
+
+namespace carpool::proxy {
+
+UpstreamStreams::UpstreamStreams(CrossLoopStreams& remote, UpstreamStreamHandler& user)
+    : remote_(remote), user_(user), h1_(remote, user, response_), h2_(remote, user, response_) {}
+
+UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& request) {
+  response_.clear();
+  auto& connection = static_cast<Connection&>(*lease);
+  if (!lease.shared()) {
+    h1_.begin(connection, request.method, request.upgrade, request.bare_lf);
+    return h1_;
+  }
+  auto& session = static_cast<H2Connection&>(connection);
+  if (lease.home() != remote_.loop().id()) {
+    CrossLoopStream& remote = remote_.take(lease.home());
+    remote.begin(session, user_, response_);
+    return remote;
+  }
+  h2_.begin(session);
+  return h2_;
+}
+
+void UpstreamStreams::release_buffers() {
+  response_.clear();
+  response_.shrink();
+}
+
+}  // namespace carpool::proxy
