@@ -186,6 +186,25 @@ TEST(MinIdle, FitsThePoolAndTheTotal) {
             std::string::npos);
 }
 
+TEST(AKeyThatIsWrong, CausesNoSecondErrorOfTheKeysThatItIsComparedWith) {
+  for (const std::string& text :
+       {std::string("dns.min_ttl = \"2h\"\ndns.max_ttl = \"soon\"\n"),
+        std::string("pool.total.max_connections = -1\npool.size = 100000\npool.min_idle = 100000\n")}) {
+    const Reading reading = read_toml(text);
+    EXPECT_EQ(reading.errors.size(), 1U) << text;
+  }
+}
+
+TEST(HedgedAttempts, NeedALimitOfAnAttempt) {
+  good("request.hedge = true\nrequest.per_try_timeout = \"1s\"\n");
+  expect_error("request.hedge = true\n",
+               "1:17: request.hedge:", "is set without per_try_timeout, expected both or none");
+  const std::string both = "request.hedge = true\nrequest.per_try_timeout = \"1s\"\n[[origin]]\nuri = \"http://a\"\n";
+  good(both + "request.hedge = false\nrequest.per_try_timeout = \"0s\"\n");
+  expect_error(both + "request.per_try_timeout = \"0s\"\n", "5:27: origin.request.per_try_timeout:",
+               "is zero beside request.hedge, expected a limit, or hedge = false");
+}
+
 TEST(Ranges, AreInOrder) {
   expect_error("dns.min_ttl = \"10m\"", "1:15: dns.min_ttl:", "\"10m\" is more than dns.max_ttl = \"5m\"");
   expect_error("dns.max_ttl = \"1s\"", "1:15: dns.max_ttl:", "\"5s\" is more than dns.max_ttl = \"1s\"");
