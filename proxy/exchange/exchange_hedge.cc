@@ -26,6 +26,7 @@ void Exchange::hedge(RetryReason reason) {
   request_values_->deadlines.hedge();
   pool::BorrowRequest want = borrow_request(false);
   want.client = client();
+  want.caller = 0;  // it does not follow the first attempt
   hedge_->start(*info_.origin, want);
   touch();
 }

@@ -96,7 +96,7 @@ bool Exchange::retry_misdirected() {
 namespace {
 // Returns true for a response that is read to its end, so that its connection can serve the next request.
 bool ends_soon(const http::ResponseHead& head) {
-  constexpr std::uint64_t kMostBytes = 16 * 1024;
+  constexpr std::uint64_t kMostBytes = std::uint64_t{16} * 1024;
   return head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length <= kMostBytes);
 }
 }  // namespace

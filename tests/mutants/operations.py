@@ -4,7 +4,7 @@ from mutant import m
 
 NET, EXCHANGE, SERVER, PLANE = "net_tests", "exchange_tests", "server_tests", "downstream_tests"
 N, X, S = "proxy/net/", "proxy/exchange/", "proxy/server/"
-R, A = S + "reload/", S + "oauth2/"
+R, A, HEDGE = S + "reload/", S + "oauth2/", X + "exchange_hedge.cc"
 
 MUTANTS = [
     # ---- a stop ----
@@ -95,13 +95,30 @@ MUTANTS = [
     m("the end of a dropped response goes to its client", X + "exchange_retry.cc", "if (attempt_->dropped) {\n    retry_after_end();\n    return AttemptState::over;\n  }", "", PLANE),
     m("a dropped response is read to its end however long", X + "exchange_retry.cc", "head.framing == http::Framing::length && head.length <= kMostBytes",
       "head.framing == http::Framing::length", PLANE),
-    m("a dropped response is never read to its end", X + "exchange_retry.cc", "if (ends_soon(response_) && all_received() && !attempt_->authenticated) return AttemptState::alive;", "", PLANE),
+    m("a dropped response is never read to its end", X + "exchange_retry.cc", "if (ends_soon(*response_) && all_received() && !attempt_->authenticated) return AttemptState::alive;", "", PLANE),
     m("a dropped response gives the connection that it authenticates to all", X + "exchange_response.cc",
       "if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;",
       "if (!bound) attempt_->authenticated = false; if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;", PLANE),
-    m("a late attempt is not repeated", X + "exchange_retry.cc", "if (decision.outcome == RetryOutcome::retry) {\n    info_.origin->destination->note_failure(fault);\n    end_lease(pool::CloseCause::error);\n    return retry(decision.reason);\n  }", "", PLANE),
+    m("a late attempt is not repeated", X + "exchange_retry.cc", "if (decision.outcome == RetryOutcome::retry) {\n    info_.origin->destination->note_failure(fault);\n    if (may_hedge()) return hedge(decision.reason);\n    end_lease(pool::CloseCause::error);\n    return retry(decision.reason);\n  }", "", PLANE),
     m("what a status lets repeat goes over a new connection", X + "exchange_retry.cc", "borrow(!answered)", "borrow(true)", PLANE),
     m("what a stale connection made fail goes over an old one", X + "exchange_retry.cc", "borrow(!answered)", "borrow(false)", PLANE),
+    # ---- hedged attempts ----
+    m("an attempt is hedged though nothing asks for it", HEDGE, "info_.origin->request.hedge && ", "", PLANE),
+    m("an upgrade is hedged", HEDGE, "!request_values_->tunnel.requested() &&", "true &&", PLANE),
+    m("a request that authenticates its connection is hedged", HEDGE, "!authenticates_connection(request_) &&", "true &&", PLANE),
+    m("a request has three attempts at a time", "proxy/exchange/exchange_deadlines.h", "void hedge() { hedged_ = true; }", "void hedge() {}", PLANE),
+    m("a request is hedged once", HEDGE, "request_values_->deadlines.hedge_ended(context_.loop.now());", "", PLANE),
+    m("a hedged response wins that would be retried", HEDGE, "if (!refuses) return continue_with_hedge();", "return continue_with_hedge();", PLANE),
+    m("a late response is used that would be retried", HEDGE, "if (info_.origin->retry_on.status(response_->status) && continue_with_hedge()) return true;", "", PLANE),
+    m("a hedged attempt goes on beside the late response", HEDGE, "  cancel_hedge();\n  return false;", "  return false;", PLANE),
+    m("a hedged attempt outlives its request", "proxy/exchange/exchange_end.cc", "  cancel_hedge();\n", "", PLANE),
+    m("an attempt that was taken over is never over", "proxy/exchange/exchange_end.cc", "if (attempt_->hedged) hedge_->end();", "", PLANE),
+    m("a failed attempt ends its hedged one", "proxy/exchange/exchange_retry.cc", "if (!continue_with_hedge()) borrow_for_hedge();", "borrow_for_hedge();", PLANE),
+    m("a failed attempt is retried in addition to its hedged one", "proxy/exchange/exchange_retry.cc", "if (hedge_ && hedge_->pending()) {", "if (false) {", PLANE),
+    m("a late response ends in spite of its hedged one", "proxy/exchange/exchange_timeout.cc", "if (continue_with_hedge()) return;", "", PLANE),
+    m("an interim response of a hedged attempt is a final one", "proxy/exchange/hedged_attempt.cc", "if (head.status < 200) {", "if (head.status < 100) {", PLANE),
+    m("a waiter of a hedged attempt stays in the queue", "proxy/exchange/hedged_attempt.cc", ": origin_->destination->cancel(*this, loop_.now());", ": static_cast<void>(0);", PLANE),
+    m("the end of hedged attempts is not counted", HEDGE, "context_.stats.count_hedge(info_.origin->slot, result);", "", PLANE),
     m("a retry is not counted", X + "exchange_retry.cc", "++info_.retries;", "", PLANE),
     m("a request is asked for with another token again and again", X + "retry_state.cc",
       "if (reason == RetryReason::unauthorized && unauthorized_ != 0) return RetryOutcome::exhausted;", "", EXCHANGE),

@@ -103,6 +103,34 @@ TEST_F(AHedgedRequest, GetsOneResponseWhenTheNextRequestFollowsOnItsConnections)
   EXPECT_EQ(1U, idle());
 }
 
+TEST_F(AHedgedRequest, IsFollowedByOneThatIsHedgedToo) {
+  test::MemoryWire& one = hedged_client();
+  plane_.from_origin(1, kSecond);
+  one.outgoing.clear();
+  send(one, kGetRequest);
+  plane_.pass(3s);
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(2, kFirst);
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
+  EXPECT_TRUE(origin(1).gone);
+  EXPECT_EQ(2U, ended(metrics::Hedge::won));
+  expect_nothing_left();
+}
+
+TEST_F(AHedgedRequest, GoesOnWithTheSecondAttemptWhenTheFirstIsLateForGood) {
+  test::MemoryWire& one = hedged_client();
+  plane_.pass(58s);  // request.response_header_timeout of the first one
+  EXPECT_TRUE(origin(0).gone);
+  EXPECT_TRUE(one.outgoing.empty()) << one.outgoing;
+}
+
+TEST_F(AHedgedRequest, IsNoUpgrade) {
+  asked("GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: marks\r\n\r\n");
+  plane_.pass(3s);
+  EXPECT_TRUE(origin(0).gone) << "sent again, as without request.hedge";
+}
+
 TEST_F(AHedgedRequest, GoesOnWithTheSecondAttemptIfTheConnectionOfTheFirstEnds) {
   test::MemoryWire& one = hedged_client();
   plane_.from_origin(0, "", true);

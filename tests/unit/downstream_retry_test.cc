@@ -201,6 +201,7 @@ TEST_F(AfterALateAttempt, ARequestIsSentAgain) {
   asked();
   plane_.pass(3s);
   EXPECT_EQ(1U, dials());
+  EXPECT_TRUE(origin(0).gone) << "the late attempt ends";
 }
 
 TEST_F(AfterALateAttempt, AClientOfAnAuthenticatedConnectionGetsTheFault) {
