@@ -46,6 +46,7 @@ void Exchange::on_deadline() {
     case DeadlineAction::fail:
       if (row.side == Side::upstream) {
         static_cast<Connection&>(*attempt_->lease).note_failure(now);
+        if (attempt_->dropped) return retry_after_end();  // the retry is decided and counted
         if (continue_with_hedge()) return;
       }
       return fail(fault_of(row));

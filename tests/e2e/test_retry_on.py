@@ -197,6 +197,7 @@ def test_a_second_attempt_waits_in_the_queue_of_a_full_pool(origin, carpool, gat
     answers = []
     client = threading.Thread(target=lambda: answers.append(asked(c, o.url + "/")))
     client.start()
+    gate.wait_for(1)
     until(lambda: c.pool(o.url)["waiting"] == 1, what="the second attempt waits")
     gate.open()
     client.join(10)

@@ -91,6 +91,17 @@ TEST_F(AfterAStatus, TheEndOfADroppedResponseComesBeforeTheRequestIsSentAgain) {
   EXPECT_EQ(std::string::npos, one.outgoing.find("busy")) << one.outgoing;
 }
 
+TEST_F(AfterAStatus, ADroppedResponseThatNeverEndsDelaysTheRetryAndDoesNotPreventIt) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbu");
+  plane_.pass(60s);
+  EXPECT_TRUE(origin(0).gone);
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(1, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+}
+
 TEST_F(AfterAStatus, ADroppedResponseThatBreaksOffOrIsLongIsNotAwaited) {
   for (const std::string rest : {"Content-Length: 4\r\n\r\nbu", "Content-Length: 16385\r\n\r\n"}) {
     const bool ends = rest.ends_with("bu");
