@@ -55,7 +55,6 @@ class H1Client final : public ClientConnection,
   bool request_complete() const override LOOP_ONLY { return request_complete_ || body_at_hand_; }
   bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
-  bool await_repeat() override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
@@ -106,8 +105,6 @@ class H1Client final : public ClientConnection,
   bool is_gateway() const LOOP_ONLY;
   bool ends_connect_here(std::size_t more) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
-  bool is_not_the_repeat() LOOP_ONLY;
-  void close_without_response() LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
   void end_gracefully() LOOP_ONLY;
   bool discard_input() LOOP_ONLY;
@@ -143,7 +140,6 @@ class H1Client final : public ClientConnection,
   http::RequestReader reader_;
   Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
   std::string pending_;           // read but not yet parsed: pipelined requests
-  std::string repeat_;            // the request that got a 417 before its body; only its repetition may follow
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;

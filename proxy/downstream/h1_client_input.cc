@@ -86,10 +86,6 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
     case http::Progress::upgraded:
       return false;
     case http::Progress::head:
-      if (is_not_the_repeat()) {
-        close_without_response();
-        return false;
-      }
       return !ends_connect_here(more) && begin_request(more);
     case http::Progress::message:
       reader_.reset();
@@ -137,26 +133,9 @@ void H1Client::on_trailer(std::string_view name, std::string_view value) {
   if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
 }
 
-// Returns true if this is not the repetition of a request that got a 417. A client that waited repeats the request; a
-// client that did not wait sends the body, of which no byte may be parsed as a request. Only a request equal to the
-// first one distinguishes them.
-bool H1Client::is_not_the_repeat() {
-  if (repeat_.empty()) return false;
-  const http::RequestHead& request = exchange_->request();
-  return std::exchange(repeat_, {}) != std::string(request.method).append(1, ' ').append(request.target);
-}
-
-// Closes without a reply, like an idle connection, because the bytes are not a request whose response a client awaits.
-void H1Client::close_without_response() {
-  repeat_.clear();
-  if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
-  close_when_sent_ = true;
-}
-
 // Replies with an error, because the bytes are not HTTP or exceed a limit.
 void H1Client::refuse(const Fault& fault) {
   if (head_complete_) return exchange_->on_request_broken(fault);
-  if (!repeat_.empty()) return close_without_response();
   const std::uint16_t status =
       http::write_error_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
   context_.stats.record_refused(peer(), fault, status);
@@ -174,7 +153,12 @@ void H1Client::on_eof() {
     close_when_sent_ = true;
     return;
   }
-  if (!head_complete_) return close();  // within a head: the client waits for no response
+  if (!head_complete_) {  // within a head: the client waits for no response but for the rest of the one before
+    context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
+    if (write_queue_.empty()) return close();
+    close_when_sent_ = true;
+    return;
+  }
   if (exchange_->tunnelled()) {
     if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();
     return;
@@ -193,7 +177,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   switch (end_batch(next)) {
     case AfterExchange::keep:
       if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;
-      if (!request_complete_) reader_.reset();  // the body never arrived (await_repeat())
+      if (!request_complete_) reader_.reset();  // the reply came with the head
       request_complete_ = true;
       break;
     case AfterExchange::close:

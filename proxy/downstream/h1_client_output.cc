@@ -47,12 +47,6 @@ bool H1Client::send_head(const http::ResponseHead& head, bool close) {
   return rules.close;
 }
 
-bool H1Client::await_repeat() {
-  const http::RequestHead& request = exchange_->request();
-  repeat_.assign(request.method).append(1, ' ').append(request.target);
-  return true;
-}
-
 void H1Client::send_body(std::string_view bytes) {
   if (bytes.empty()) return;
   BatchLease& out = this->out();

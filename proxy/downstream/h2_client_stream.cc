@@ -23,7 +23,7 @@ void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
   exchange_ = &exchange;
   held_ = taken_ = 0;
   inbox_ = {};
-  begun_ = complete_ = ended_ = refused_ = false;
+  begun_ = complete_ = ended_ = false;
   stays_tunnel_.reset();
   http::RequestHead& head = exchange.request();
   tunnel_ = head.method == "CONNECT";
@@ -154,7 +154,7 @@ bool H2ClientStream::accepted_while_shedding() const {
 
 bool H2ClientStream::flush() {
   client_.flush_soon();
-  return stream_ != nullptr && !refused_;
+  return stream_ != nullptr;
 }
 
 // All streams of a client share one high watermark. A stream without unsent data may always continue.
@@ -203,7 +203,7 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
     if ((next == AfterExchange::cut || next == AfterExchange::spoilt) && !ended_) {
       client_.session().cut(*stream, tunnel_ ? http::H2Error::connect_error : http::H2Error::internal_error);
-    } else if (next == AfterExchange::gone && !refused_) {
+    } else if (next == AfterExchange::gone) {
       client_.session().reset(*stream, http::H2Error::cancel);
     } else {
       if (!ended_) client_.session().end(*stream);

@@ -47,6 +47,7 @@ class H2ClientStream final : public ClientStream,
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
   void send_local_reply(bool keep) override LOOP_ONLY;
+  std::string_view why_not_switched(const http::ResponseHead& switched) const override LOOP_ONLY;
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY;
@@ -84,7 +85,6 @@ class H2ClientStream final : public ClientStream,
   bool tunnel_ = false;                             // CONNECT, plain or extended: raw bytes instead of a body
   bool complete_ = false;                           // the whole request was read
   bool ended_ = false;                              // the whole response was passed on
-  bool refused_ = false;                            // the origin's response to the handshake is invalid
 };
 
 }  // namespace carpool::proxy

@@ -39,7 +39,8 @@ bool H2ClientStream::send_head(const http::ResponseHead& head, bool /*close*/) {
   rules.head_request = exchange_ != nullptr && exchange_->request().method == "HEAD";
   auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
-  ended_ = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
+  const bool empty = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
+  ended_ = empty && !head.ends_later;
   client_.session().respond(*stream_, *fields, ended_);
   return false;  // other streams continue
 }
@@ -112,16 +113,13 @@ void H2ClientStream::send_local_reply(bool /*keep*/) {
   send_own(text, "GET");
 }
 
+std::string_view H2ClientStream::why_not_switched(const http::ResponseHead& switched) const {
+  return key_.empty() || accepts(switched, key_) ? "" : "Sec-WebSocket-Accept does not match the key";
+}
+
 // CONNECT and extended CONNECT both succeed with 200, and the stream becomes the tunnel (RFC 8441 §5).
 void H2ClientStream::send_tunnel(const http::ResponseHead* switched) {
   if (stream_ == nullptr) return;
-  if (switched != nullptr && !key_.empty() && !accepts(*switched, key_)) {
-    refused_ = true;
-    std::string text;
-    const Fault fault{FaultKind::malformed_response, Side::upstream, "Sec-WebSocket-Accept does not match the key"};
-    http::write_error_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
-    return send_own(text, "GET");
-  }
   auto fields = client_.context().buffers.lend_fields();
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;

@@ -56,15 +56,14 @@ class ClientStream {
   // `close`: no request may follow on this connection. Returns true if that is so, also because the framing of the body
   // requires it.
   virtual bool send_head(const http::ResponseHead& head, bool close) LOOP_ONLY = 0;
-  // Called if the response is 417 and no byte of the request's body was received. Returns true if the connection can
-  // continue without that body: the client repeats the request without its expectation (RFC 9110 §10.1.1).
-  virtual bool await_repeat() LOOP_ONLY { return false; }
   virtual void send_body(std::string_view bytes) LOOP_ONLY = 0;
   virtual void send_end(const http::Fields& trailers) LOOP_ONLY = 0;
   // Sends a local reply. Returns its status.
   virtual std::uint16_t send_fault(const Fault& fault, bool keep) LOOP_ONLY = 0;
   virtual void send_local_reply(bool keep) LOOP_ONLY = 0;  // for a request whose Max-Forwards is 0
   // Sends the requested 101, or 200 for CONNECT (`switched` is null). Raw bytes follow in both directions.
+  // Returns why the origin's 101 is no answer to the client's handshake; empty if it is one.
+  virtual std::string_view why_not_switched(const http::ResponseHead&) const LOOP_ONLY { return {}; }
   virtual void send_tunnel(const http::ResponseHead* switched) LOOP_ONLY = 0;
   [[nodiscard]] virtual bool flush() LOOP_ONLY = 0;  // returns false if the client is gone
   virtual std::size_t backlog()

@@ -62,8 +62,7 @@ void Exchange::begin(ClientStream& client_stream) {
 }
 
 bool Exchange::forwards_upgrade() const {
-  return !request_values_->tunnel.connect() && info_.origin->protocols.h1 &&
-         !http::iequals(request_.fields.get("upgrade"), "h2c");
+  return !request_values_->tunnel.connect() && info_.origin->protocols.h1 && !http::iequals(request_.protocol, "h2c");
 }
 
 // Returns true if the body must be read before a connection is borrowed, so that a slow body does not hold one.

@@ -158,8 +158,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool head_in_order() LOOP_ONLY;
   void note_authentication() LOOP_ONLY;
   bool keeps_connection() LOOP_ONLY;
-  bool request_ended() LOOP_ONLY;
-  AttemptState did_not_switch() LOOP_ONLY;
+  // Returns true if no part of the request is outstanding. After any other response, also 417, the client may send its
+  // body, of which no byte may be parsed as a request: its connection ends.
+  bool request_ended() const LOOP_ONLY { return request_body_.ended(); }
+  AttemptState did_not_switch(std::string_view why) LOOP_ONLY;
   AttemptState parent_asks_for_credentials() LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
   void note_grpc_status() LOOP_ONLY;

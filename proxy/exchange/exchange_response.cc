@@ -66,7 +66,7 @@ AttemptState Exchange::on_response_head() {
   if (response_->status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_->status == 407 && !info_.origin->absolute.empty()) return parent_asks_for_credentials();
   if (response_->status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
-    return did_not_switch();
+    return did_not_switch("the origin did not switch protocols");
   if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
   if (info_.origin->streaming && is_event_stream(*response_)) request_values_->deadlines.allow_silence();
   info_.head_back = context_.loop.now();
@@ -99,19 +99,10 @@ bool Exchange::keeps_connection() {
   return response_->keep_alive && !connection.close_cause(context_.loop.now());
 }
 
-// Returns true if no part of the request is outstanding: it was read completely, or a 417 answered it while its client
-// waited for 100 (Continue).
-bool Exchange::request_ended() {
-  if (request_body_.ended()) return true;
-  const bool waits =
-      request_.expect_continue && request_body_.received() == 0 && !request_values_->deadlines.informed();
-  return response_->status == 417 && waits && client_stream_->await_repeat();
-}
-
 // The client of an extended CONNECT (RFC 8441) interprets every 2xx as a tunnel, but only a 101 of the origin opens
 // one.
-AttemptState Exchange::did_not_switch() {
-  const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
+AttemptState Exchange::did_not_switch(std::string_view why) {
+  const Fault fault{FaultKind::malformed_response, Side::upstream, std::string(why)};
   info_.origin->destination->note_failure(fault);
   end_lease(pool::CloseCause::error);
   reply(fault);

@@ -18,6 +18,8 @@ bool Exchange::switched_too_early() {
 
 AttemptState Exchange::on_switched(std::string_view rest) {
   if (switched_too_early()) return AttemptState::over;
+  if (const std::string_view why = client_stream_->why_not_switched(*response_); !why.empty())
+    return did_not_switch(why);
   info_.status = 101;
   info_.head_back = context_.loop.now();
   enter_tunnel();

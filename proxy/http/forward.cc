@@ -111,6 +111,15 @@ bool via_contains(const Fields& fields, std::string_view pseudonym) {
   return false;
 }
 
+namespace {
+// RFC 9110 §8.6: a method that anticipates content has a length also without it. A client of HTTP/2 states that by
+// END_STREAM.
+bool lacks_length(const RequestHead& head) {
+  if (head.version != Version::http2 || head.framing != Framing::none) return false;
+  return head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
+}
+}  // namespace
+
 void write_request(std::string& to, const RequestHead& head, const ForwardRules& rules) {
   const Fields& fields = head.fields;
   const ConnectionOptions options = ConnectionOptions::naming_fields_of(head);
@@ -136,7 +145,7 @@ void write_request(std::string& to, const RequestHead& head, const ForwardRules&
     out.add("Connection: ").add(upgrade ? "Upgrade" : "").add(upgrade && trailers ? ", " : "");
     out.add(trailers ? "TE\r\n" : "\r\n");
   }
-  append_framing(out, head.framing, head.length);
+  append_framing(out, lacks_length(head) ? Framing::length : head.framing, head.length);
   append_via(out, head.version, rules.via_pseudonym);
   out.add("\r\n");
 }

@@ -165,6 +165,7 @@ void ResponseHead::clear() {
   framing = Framing::none;
   length = 0;
   keep_alive = lists_fields = true;
+  ends_later = false;
 }
 
 void ResponseHead::shrink() {

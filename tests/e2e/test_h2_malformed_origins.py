@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, PUSH, RST, SETTINGS,
+from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, PUSH, RST, SETTINGS, H2Client,
                                WINDOW, block, frame, headers)
 from harness.h2_client import request as head_of
 from harness.h2_raw import PADDED, RawClient, RawOrigin
@@ -118,6 +118,23 @@ def test_an_answer_that_is_none_is_502_and_its_request_is_not_sent_again(odd, sa
         assert whole(client, o, "/plain").body == b"ok"
     assert paths(o) == ["/odd", "/plain"]
     until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every stream given back")
+
+
+@pytest.mark.parametrize("code, method", [(b"200", "GET"), (b"204", "GET"), (b"200", "HEAD")], ids=["length-0", "204", "head"])
+def test_a_stream_without_a_body_ends_with_its_trailers(odd, code, method):
+    length = [(b"content-length", b"0")] if code == b"200" else []
+
+    def what(peer, stream, path):
+        peer.send(headers(stream, status(code, *length), end=False))
+        threading.Timer(0.1, lambda: peer.send(headers(stream, block([(b"grpc-status", b"0")])))).start()
+        return b""
+    c, o = odd(what)
+    with H2Client(c.address) as h2:
+        response = h2.response(h2.ask(method=method, authority=o.authority))
+        assert response.status == int(code) and response.body == b""
+        assert dict(response.trailers) == {"grpc-status": "0"}
+    until(lambda: len(c.access_log()) == 1, what="its line")
+    assert "fault" not in c.access_log()[0], "the client did not leave"
 
 
 BROKEN_BODIES = {

@@ -135,6 +135,31 @@ def test_an_origin_that_does_not_respond_to_an_extended_connect_is_504(origin, c
     assert len(o.seen) == 1
 
 
+def test_a_101_that_does_not_answer_the_handshake_of_an_extended_connect_is_502_of_the_origin(origin, carpool):
+    def wrong(exchange):
+        exchange.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                      b"Sec-WebSocket-Accept: d3Jvbmc=\r\n\r\n")
+        return False
+    o, c = origin(wrong), carpool()
+    with H2Client(c.address) as h2:
+        stream = h2.ask(method="CONNECT", authority=o.authority, end=False, pseudo=[(":protocol", "websocket")])
+        response = h2.response(stream)
+        assert response.status == 502 and "Sec-WebSocket-Accept" in response.get("proxy-status")
+    until(lambda: c.metric("carpool_requests_total", origin=o.url, code="502") == 1, what="a failure of the origin")
+    assert "Sec-WebSocket-Accept does not match the key" in c.access_log()[0]["fault"]
+
+
+def test_a_websocket_offered_in_a_second_upgrade_field_is_forwarded(origin, carpool):
+    def switches(exchange):
+        exchange.send(SWITCH)
+        return False
+    o, c = origin(switches), carpool()
+    with c.client() as raw:
+        raw.send(b"GET %s/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nUpgrade: x-test\r\n\r\n" % o.url.encode())
+        assert raw.response().status == 101
+    assert o.seen[0].message.get("upgrade") == "x-test"
+
+
 @pytest.mark.parametrize("scheme", ["ws", "WS"])
 def test_ws_in_absolute_form_is_http(origin, carpool, scheme):
     o, c = origin(), carpool()

@@ -12,6 +12,35 @@ using test::kEmpty, test::kGetRequest;
 
 class AnExchange : public test::ExchangeFixture {};
 
+// ---- the client's end ----
+
+TEST_F(AnExchange, SendsTheRestOfAResponseToAClientThatEndsWithinItsNextHead) {
+  for (const std::string_view begun : {"\r\n", "GET http://a.t"}) {
+    test::MemoryWire& one = client();
+    send(one, kGetRequest);
+    if (dials() != 0) connect();
+    one.room = 20;
+    plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole");
+    send(one, begun, true);
+    make_room(one, 10000);
+    EXPECT_TRUE(one.outgoing.ends_with("whole")) << one.outgoing;
+    EXPECT_TRUE(one.gone || one.shut);
+  }
+}
+
+TEST_F(AnExchange, EndsTheConnectionOfAClientThatGetsA417WithoutItsBody) {
+  const std::string waits =
+      "PUT http://a.test/x HTTP/1.1\r\nHost: a.test\r\nExpect: 100-continue\r\nContent-Length: 60\r\n\r\n";
+  test::MemoryWire& one = client();
+  send(one, waits);
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(0, "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_TRUE(has(one.outgoing, "Connection: close")) << one.outgoing;
+  send(one, "PUT http://a.test/x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(0U, dials()) << "the bytes may be the body";
+}
+
 // ---- the request's body ----
 
 TEST_F(AnExchange, SendsABodyThatCameBeforeTheConnection) {

@@ -73,6 +73,21 @@ TEST(WriteRequest, PassesEndToEndFieldsInOrderAndWritesItsOwnFraming) {
   EXPECT_EQ(sent("transfer-encoding: Chunked\r\n"), around("Transfer-Encoding: chunked\r\n"));
 }
 
+TEST(WriteRequest, StatesThatARequestOfHttp2HasNoBodyIfItsMethodAnticipatesOne) {
+  for (const std::string method : {"POST", "PUT", "PATCH", "GET", "DELETE"}) {
+    RequestHead head;
+    head.method = method;
+    head.version = Version::http2;
+    std::string out;
+    write_request(out, head, to());
+    EXPECT_EQ(out.find("Content-Length: 0\r\n") != std::string::npos, method.starts_with("P")) << out;
+    head.version = Version::http11;
+    out.clear();
+    write_request(out, head, to());
+    EXPECT_EQ(out.find("Content-Length"), std::string::npos) << "the client has chosen: " << out;
+  }
+}
+
 TEST(WriteRequest, TellsOfTheClientAfterWhatTheRequestCarries) {
   ForwardRules rules = to();
   rules.client_name = "x-forwarded-for";

@@ -223,6 +223,7 @@ H2HeadReader::Verdict H2HeadReader::end_response(bool end, bool head_request) {
     return verdict();
   }
   head.keep_alive = true;
+  head.ends_later = !end;
   const bool bodiless = head_request || head.status < 200 || head.status == 204 || head.status == 304;
   if (bodiless) return verdict();
   if (end) {

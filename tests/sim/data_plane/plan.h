@@ -65,8 +65,8 @@ inline constexpr std::uint32_t kMethodCount = 6;
 inline constexpr std::uint32_t kConnect = 4, kUpgrade = 5;
 
 // A client that expects 100 (Continue) waits for it for a limited time. After a final response without it, the client
-// disconnects, sends the body nevertheless, or repeats a request that got 417. `rushes`: it does not wait. `strict`: it
-// waits without limit, and each origin asks for its body.
+// disconnects, sends the body nevertheless, or, over HTTP/2, repeats a request that got 417. `rushes`: it does not
+// wait. `strict`: it waits without limit, and each origin asks for its body.
 namespace Expecting {
 inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, strict = 5, count = 6;
 }  // namespace Expecting

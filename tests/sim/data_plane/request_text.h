@@ -43,21 +43,21 @@ inline RequestText body_text(const RequestRecord& one) {
   }
   return text;
 }
-inline std::string head_text(const RequestRecord& one, bool again) {
+inline std::string head_text(const RequestRecord& one) {
   const std::string host = "o" + std::to_string(one.plan.origin) + ".test";
   std::string text = one.method() + (one.secure ? " https://" : " http://") + host + "/" + one.token +
                      (one.plan.version == 0 ? " HTTP/1.1" : " HTTP/1.0") + "\r\nHost: " + host +
                      "\r\nX-Of: " + one.token + "\r\nX-Proof: " + proof_of(one.token) + "\r\n";
   if (one.plan.method == kUpgrade) text += "Connection: Upgrade\r\nUpgrade: marks\r\n";
   if (one.plan.version == 2) text += "Connection: keep-alive\r\n";
-  if (one.plan.expect != 0 && one.body_size() != 0 && !again) text += "Expect: 100-continue\r\n";
+  if (one.plan.expect != 0 && one.body_size() != 0) text += "Expect: 100-continue\r\n";
   if (one.plan.auth != 0) text += "Authorization: Negotiate dG9rZW4=\r\n";
   if (one.plan.urgent != 0) text += "Priority: u=0\r\n";
   if (one.plan.fields != 0) text += "X-Pad: " + marked(one.token, one.plan.fields) + "\r\n";
   return text;
 }
-// `again`: without Expect.
-inline RequestText request_text(const RequestRecord& one, bool again) {
+
+inline RequestText request_text(const RequestRecord& one) {
   if (one.plan.method == kConnect) {
     const std::string host = "o" + std::to_string(one.plan.origin) + ".test:443";
     std::string text = "CONNECT " + host + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
@@ -65,8 +65,8 @@ inline RequestText request_text(const RequestRecord& one, bool again) {
     return {std::move(text), ""};
   }
   RequestText text = body_text(one);
-  text.now.insert(0, head_text(one, again));
-  if (expects(one) && !again) return text;
+  text.now.insert(0, head_text(one));
+  if (expects(one)) return text;
   // The client of an upgrade ends its body later: 101 may arrive first. A stalled client never does.
   const bool later = one.body_size() != 0 && (one.plan.method == kUpgrade || one.plan.stalls != 0);
   const std::size_t rest = later ? std::min<std::size_t>(5, text.held.size()) : 0;

@@ -59,7 +59,6 @@ class ScriptedClient final : public PlaneClient {
       return true;
     }
     may_go_on_ |= head.status() == 100;
-    status_ = head.status();
     if (one.plan.version != 0 && !head.field("transfer-encoding").empty()) {
       account_.complain(one, one.token + ": a transfer coding for HTTP/1.0");
     }
@@ -89,8 +88,8 @@ class ScriptedClient final : public PlaneClient {
   }
   void ask(RequestRecord& one) {
     account_.note_asked(one);
-    RequestText text = request_text(one, again_);
-    again_ = may_go_on_ = false;
+    RequestText text = request_text(one);
+    may_go_on_ = false;
     waited_ = 0;
     held_ = std::move(text.held);
     send_bytes(text.now);
@@ -107,22 +106,13 @@ class ScriptedClient final : public PlaneClient {
     wire.flying += text;
     count_sent(text.size());
     const bool last = !any_waiting() && held_.empty() && !asked_.empty() && !asked_.back()->tunnels();
-    if (plan_.half != 0 && last && may_leave_later(*asked_.back())) wire.ended = true;
+    if (plan_.half != 0 && last) wire.ended = true;
   }
-  // A client that may have to repeat its request does not disconnect.
-  static bool may_leave_later(const RequestRecord& one) { return one.plan.expect != Expecting::repeats; }
-
   // The final response came before the request was complete.
   void answered_before_its_body(RequestRecord& one) {
     const bool waited = one.plan.expect != 0 && one.plan.expect != Expecting::sends;
     if (!waited && one.plan.stalls == 0) return;  // the rest follows
     held_.clear();
-    if (one.plan.expect == Expecting::repeats && status_ == 417) {
-      one.ask_again();
-      again_ = true;
-      ask_first(one);
-      return;
-    }
     stop_asking();
     wire.ended = true;
   }
@@ -143,9 +133,7 @@ class ScriptedClient final : public PlaneClient {
   MessageReader reader_;
   std::string held_;        // the rest of the last request
   bool may_go_on_ = false;  // 100 (Continue) arrived
-  bool again_ = false;      // the next request is sent again without Expect
   int waited_ = 0;
-  std::uint32_t status_ = 0;  // of the last head
 };
 
 }  // namespace carpool::test
