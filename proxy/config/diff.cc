@@ -97,6 +97,12 @@ void compare_origins(const Config& before, const Config& after, std::vector<Chan
   for (const auto& [label, settings] : gone) changes.push_back({"origin " + label, "configured", {}, true});
 }
 
+// The token and the TLS of the admin endpoint were checked for its new address, so they wait for the restart with it:
+// the old address would be left without them.
+bool admin_needs_restart(const Config& before, const Config& after) {
+  return before.admin.address != after.admin.address || before.admin.enabled != after.admin.enabled;
+}
+
 }  // namespace
 
 std::vector<Change> diff(const Config& before, const Config& after) {
@@ -105,6 +111,9 @@ std::vector<Change> diff(const Config& before, const Config& after) {
   for (const Section& section : sections()) {
     if (section.in_config != nullptr) compare(section, "", section.in_config(a), section.in_config(b), changes);
   }
+  if (admin_needs_restart(before, after)) {
+    for (Change& change : changes) change.live = change.live && !change.key.starts_with("admin.");
+  }
   compare_listeners(a, b, changes);
   compare_origins(a, b, changes);
   return changes;
@@ -112,6 +121,7 @@ std::vector<Change> diff(const Config& before, const Config& after) {
 
 void keep_what_needs_restart(const Config& before, Config& after) {
   Config old = before;
+  if (admin_needs_restart(before, after)) after.admin = before.admin;
   for (const Section& section : sections()) {
     if (section.in_config == nullptr) continue;
     for (const Setting& setting : section.settings) {

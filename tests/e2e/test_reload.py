@@ -300,6 +300,21 @@ def test_a_renewed_admin_token_is_demanded(carpool, tmp_path):
     assert not any("new-secret" in line for line in c.output)
 
 
+def test_an_admin_address_that_needs_a_restart_keeps_its_token(carpool, tmp_path):
+    token, port = tmp_path / "token", free_port()
+    token.write_text("secret\n")
+    c = carpool(admin={"address": "0.0.0.0:%d" % port, "token_file": str(token)})
+    c.admin_address = ("127.0.0.1", port)
+    bearer = [("Authorization", "Bearer secret")]
+    text = re.sub(r"(?m)^token_file = .*$", "", c.config.read_text())
+    replace(c, text.replace("0.0.0.0:%d" % port, "127.0.0.1:%d" % port))
+    said = c.admin("POST", "/reload", bearer)
+    assert said.status == 200, said
+    assert {x["key"]: x["applies"] for x in json.loads(said.body)["changes"]} == {
+        "admin.address": "restart", "admin.token_file": "restart"}
+    assert (c.admin("GET", "/pools").status, c.admin("GET", "/pools", bearer).status) == (401, 200)
+
+
 class Load(threading.Thread):
     """Sends requests continuously; an incomplete response is an error."""
 

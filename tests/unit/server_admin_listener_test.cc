@@ -1,10 +1,15 @@
-// The listener of the admin endpoint: how many clients may begin a TLS handshake in a second.
+// The listener of the admin endpoint: how many clients may begin a TLS handshake in a second, and which token they
+// need.
 #include "proxy/server/admin/admin_listener.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -63,6 +68,30 @@ TEST_F(AdminListeners, AcceptAllClientsInPlainText) {
   arrive(120);
   turn();
   EXPECT_EQ(accepted_, 120);
+}
+
+class AListenerOfTheNetwork : public testing::Test, public AdminListener::Owner {
+ protected:
+  AListenerOfTheNetwork() {
+    exec::assume_on_loop();
+    EXPECT_TRUE(listener_.open("0.0.0.0:0", std::nullopt));
+    std::ofstream(file_) << "first";
+  }
+  ~AListenerOfTheNetwork() override { std::filesystem::remove(file_); }
+  void on_accept(AdminListener&, Fd) override {}
+  std::string token() const { return listener_.rules().get().token; }
+
+  const std::string file_ = testing::TempDir() + "carpool-admin-token-" + std::to_string(::getpid());
+  HandLoop loop_;
+  AdminListener listener_{loop_, *this, false};
+};
+
+TEST_F(AListenerOfTheNetwork, KeepsItsTokenIfNoneIsConfigured) {
+  EXPECT_FALSE(listener_.read_token(""));
+  EXPECT_TRUE(listener_.read_token(file_));
+  EXPECT_EQ(token(), "first");
+  EXPECT_FALSE(listener_.read_token(""));
+  EXPECT_EQ(token(), "first");
 }
 
 }  // namespace

@@ -35,7 +35,10 @@ Status AdminListener::read_token(const std::string& path) {
   // needs a token.
   const admin::Rules before = rules_.get();
   if (before.metrics_only || before.unix_socket || address().loopback()) return Done{};
-  Result<std::string> token = path.empty() ? Result<std::string>(std::string()) : config::read_token_file(path);
+  if (path.empty()) {
+    return Fault{FaultKind::internal, Side::self, "admin.token_file is not set, and " + address().text() + " needs it"};
+  }
+  Result<std::string> token = config::read_token_file(path);
   if (!token) {
     Fault fault = token.take_fault();
     fault.detail.insert(0, "admin.token_file ");

@@ -30,8 +30,8 @@ class AdminListener final : private net::Acceptor::Owner {
               std::optional<net::Bound> inherited);      // the Fault names the address and the system's reason
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }  // the successor process keeps listening on the socket
   Fd copy() const { return acceptor_.copy(); }           // copy of the socket, for the successor process
-  // Reads the bearer token from the file at `path`; without a path none is required. After a Fault the old token stays
-  // valid.
+  // Reads the bearer token from the file at `path`, if clients of this address need one. Without a path that is a
+  // Fault. After a Fault the old token stays valid.
   Status read_token(const std::string& path);
   // Sets the TLS identity for clients accepted from now on.
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
