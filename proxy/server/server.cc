@@ -253,9 +253,9 @@ void Server::on_warm() {
   become_ready();
 }
 
-// The old process may stop only for a process whose loops all run.
+// The old process may stop only for a process whose loops all run and that does not stop itself.
 void Server::become_ready() {
-  if (!loops_started_ || !warm_) return;
+  if (!loops_started_ || !warm_ || !drain_->serving()) return;
   if (!handover_client_) return tell_ready();
   handover_client_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&Server::tell_ready>(*this));
 }
@@ -265,6 +265,7 @@ void Server::on_clients_gone() {
 }
 
 void Server::on_stopping() {
+  if (handover_client_) handover_client_->stop();  // the old process continues, unless it was told to stop before
   sd_notify("STOPPING=1");
 }
 

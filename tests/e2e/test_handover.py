@@ -230,7 +230,7 @@ def test_a_successor_that_fails_changes_nothing(origin, line):
     done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
     assert done.returncode == 2 and str(taken.getsockname()[1]) in done.stderr
     taken.close()
-    until(lambda: any("the new process disconnected" in row for row in c.output), what="the log's word")
+    until(lambda: disconnected(c), what="the log's word")
     with c.client() as client:
         assert client.get(o.url + "/").keeps_alive()
     c.config.write_text(good)
@@ -250,6 +250,51 @@ def test_a_successor_that_says_another_word_changes_nothing(origin, line):
             assert client.get(o.url + "/").keeps_alive()
     line.next(c)
     assert c.wait(10) == 0, "one that says it may come after it"
+
+
+@pytest.fixture
+def starting(line):
+    """starting(c) -> a successor that has the sockets and does not become ready before settle(), which its loops wait for."""
+    opened = []
+
+    class Starting:
+        def __call__(self, before):
+            server = socket.create_server(("127.0.0.1", 0))
+            server.settimeout(20)
+            opened.append(server)
+            heir = line.next(before, start=False)
+            heir.config = before.folder / "starting.toml"
+            heir.config.write_text(
+                'drain_delay = "60s"\n' + before.config.read_text() + '\n[[origin]]\nuri = "https://127.0.0.1:%d"\n'
+                '[origin.pool]\nconnect_timeout = "60s"\n[origin.pool.warm_up]\nenabled = true\nsize = 1\n' % server.getsockname()[1])
+            heir.launch()
+            opened.append(server.accept()[0])
+            return heir
+
+        def settle(self):
+            while opened:
+                opened.pop().close()
+    yield Starting()
+    Starting().settle()
+
+
+def disconnected(c):
+    return any("the new process disconnected" in row for row in c.output)
+
+
+def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(origin, line, starting):
+    o, c = origin(), line()
+    heir = starting(c)
+    heir.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in heir.output), what="the drain of the successor")
+    starting.settle()
+    until(lambda: disconnected(c), what="the end of the hand-over")
+    heir.signal(signal.SIGTERM)
+    assert heir.wait(10) == 0 and not any("carpool ready" in row for row in heir.output)
+    with c.client() as client:
+        assert client.get(o.url + "/").keeps_alive()
+    line.next(c)
+    assert c.wait(10) == 0, "the next one may try again"
 
 
 STRANGER = """

@@ -141,6 +141,14 @@ void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound rea
 
 void HandoverClient::stop() {
   timer_.reset();
+  ready_ = {};
+  leave_socket();
+}
+
+void HandoverClient::leave_socket() {
+  if (!socket_) return;
+  if (watched_) loop_->unwatch(socket_.get(), key_);
+  socket_.reset();
 }
 
 void HandoverClient::tick() {
@@ -214,10 +222,7 @@ void HandoverClient::on_ready(exec::Ready) {
 }
 
 void HandoverClient::end() {
-  if (socket_) {
-    if (watched_) loop_->unwatch(socket_.get(), key_);
-    socket_.reset();
-  }
+  leave_socket();
   timer_->disarm();
   if (const exec::Bound ready = std::exchange(ready_, {})) ready();
 }

@@ -43,7 +43,8 @@ class HandoverClient final : private exec::Watcher {
   // Must be called on `loop`, the first worker's. Opens as many connections as the old process had, `rate` per second,
   // then tells the old process to stop, and calls `ready` once when it has closed its listeners.
   void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
-  void stop();  // must be called before that loop is destroyed
+  // Ends the hand-over: nothing more is sent, and `ready` is not called. Must be called before that loop is destroyed.
+  void stop() LOOP_ONLY;
 
  private:
   struct Warm {
@@ -60,6 +61,7 @@ class HandoverClient final : private exec::Watcher {
   bool tell_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end() LOOP_ONLY;
+  void leave_socket() LOOP_ONLY;
 
   Fd socket_;
   HandoverState state_;

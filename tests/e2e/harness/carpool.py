@@ -54,13 +54,17 @@ class Carpool:
     # ---- start and stop ----
 
     def start(self, *arguments):
+        self.launch(*arguments)
+        until(self._is_ready, READY, "the line `carpool ready`")
+        return self
+
+    def launch(self, *arguments):
+        """Starts the process and does not wait until it is ready."""
         self.output = []
         self.process = subprocess.Popen([*self._inside, PROGRAM, "--config", self.config, *arguments], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.folder)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        until(self._is_ready, READY, "the line `carpool ready`")
-        return self
 
     def check(self):
         """Returns the result of --check for this configuration."""
