@@ -50,7 +50,8 @@ class Listener final : private net::Acceptor::Owner {
   void close() LOOP_ONLY { acceptor_.close(); }
   // Like close(), but the successor process keeps listening on the socket.
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }
-  Fd copy() const LOOP_ONLY { return acceptor_.copy(); }  // copy of the socket, for the successor process
+  Fd copy() LOOP_ONLY { return acceptor_.copy(); }  // copy of the socket, for the successor process
+  void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
 
   // The settings in force. A client keeps those it was accepted with, so no version is ever freed.
   const config::Listen& settings() const { return point_.settings(); }

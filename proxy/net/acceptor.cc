@@ -35,6 +35,7 @@ void Acceptor::adopt(Bound bound) {
   fd_ = std::move(bound.fd);
   address_ = bound.address;
   bound.file.keep();  // close() removes it; stop() leaves it to those who have a copy
+  used_by_ = {bound.inherited, false};
 }
 
 Status Acceptor::start() {
@@ -57,12 +58,17 @@ void Acceptor::stop() {
 }
 
 void Acceptor::close() {
-  if (fd_ && address_.family() == AF_UNIX) remove_socket_file(address_);
+  if (fd_ && address_.family() == AF_UNIX && used_by_ == std::array{false, false}) remove_socket_file(address_);
   stop();
 }
 
-Fd Acceptor::copy() const {
+Fd Acceptor::copy() {
+  used_by_[static_cast<std::size_t>(SocketUser::successor)] = true;
   return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+void Acceptor::on_left(SocketUser who) {
+  used_by_[static_cast<std::size_t>(who)] = false;
 }
 
 void Acceptor::on_pause_over() {

@@ -3,6 +3,7 @@
 // resource is short, it pauses: meanwhile clients wait in the kernel's queue, and no event announces them again.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,10 @@
 #include "proxy/net/bind.h"
 
 namespace carpool::proxy::net {
+
+// Another process that uses the listening socket: the one that passed it to this process, or the one that has a copy of
+// it.
+enum class SocketUser : std::uint8_t { predecessor, successor };
 
 class Acceptor final : private exec::Watcher, private exec::Deferred {
  public:
@@ -53,10 +58,11 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   Status start() LOOP_ONLY;
   void resume() LOOP_ONLY;  // the gate may be open again; does not shorten a pause
   void stop() LOOP_ONLY;    // closes the socket; another process may keep listening on its copy
-  void close() LOOP_ONLY;   // stop(), and removes the file of a Unix socket
+  void close() LOOP_ONLY;   // stop(), and removes the file of a Unix socket that no other process uses
 
   const Address& address() const { return address_; }  // with the real port; kept after stop()
-  Fd copy() const;                                     // a copy of the socket, for another process
+  Fd copy();                                           // a copy of the socket, for a successor process
+  void on_left(SocketUser who);                        // `who` does not use the socket any more
 
  private:
   void on_ready(exec::Ready) override LOOP_ONLY { accept_some(); }
@@ -72,6 +78,7 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   Fd fd_;
   exec::WatchKey key_;
   Address address_;
+  std::array<bool, 2> used_by_{};  // by SocketUser
   exec::Timer pause_;
 };
 

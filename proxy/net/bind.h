@@ -32,8 +32,9 @@ class SocketFile {
 };
 
 struct Bound {
-  Fd fd;            // non-blocking, listening
-  Address address;  // with the actual port
+  Fd fd;                   // non-blocking, listening
+  Address address;         // with the actual port
+  bool inherited = false;  // from a predecessor, which may still listen on it
   // Removes a new file if no acceptor takes the socket.
   SocketFile file{};
 };

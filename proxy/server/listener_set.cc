@@ -76,6 +76,10 @@ void ListenerSet::leave_all() {
   for (auto& listener : open_) listener->stop_accepting();
 }
 
+void ListenerSet::on_left(net::SocketUser who) {
+  for (auto& listener : open_) listener->on_left(who);
+}
+
 void ListenerSet::clear() {
   open_.clear();
   closed_.clear();

@@ -21,7 +21,8 @@ class ListenerSet {
   std::vector<const Listener*> apply(ListenerChanges& changes) LOOP_ONLY;
   void close_all() LOOP_ONLY;  // stops accepting clients
   void leave_all() LOOP_ONLY;  // like close_all(), but the successor process keeps listening on the sockets
-  void clear();                // no client may be left
+  void on_left(net::SocketUser who) LOOP_ONLY;  // `who` does not use the sockets any more
+  void clear();                                 // no client may be left
   const std::vector<std::unique_ptr<Listener>>& open_ones() const { return open_; }
 
  private:

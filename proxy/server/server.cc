@@ -257,7 +257,20 @@ void Server::on_warm() {
 void Server::become_ready() {
   if (!loops_started_ || !warm_ || !drain_->serving()) return;
   if (!handover_client_) return tell_ready();
-  handover_client_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&Server::tell_ready>(*this));
+  handover_client_->begin(first_loop(), config_.get().handover.warm_rate,
+                          exec::Bound::to<&Server::on_handed_over>(*this));
+}
+
+void Server::on_handed_over() {
+  exec::assume_on_loop();
+  if (handover_client_->alone()) {
+    listeners_.on_left(net::SocketUser::predecessor);
+    exec::send(admin_->loop(), [this]() LOOP_ONLY {
+      if (admin_) admin_->on_left(net::SocketUser::predecessor);
+      if (handover_) handover_->on_left(net::SocketUser::predecessor);
+    });
+  }
+  if (drain_->serving()) tell_ready();
 }
 
 void Server::on_clients_gone() {

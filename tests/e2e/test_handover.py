@@ -297,6 +297,58 @@ def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(orig
     assert c.wait(10) == 0, "the next one may try again"
 
 
+def test_a_successor_that_does_not_take_over_leaves_the_files_of_the_sockets(origin, line, starting, tmp_path):
+    path, admin = tmp_path / "proxy.sock", tmp_path / "admin.sock"
+    o, c = origin(), line(listeners=[{"address": "unix:%s" % path}], admin={"address": "unix:%s" % admin})
+    files = (path, admin, c.folder / "h.sock")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        fails = c.folder / "fails.toml"
+        fails.write_text(c.config.read_text() + '\n[[listen]]\naddress = "127.0.0.1:%d"\n' % taken.getsockname()[1])
+        assert subprocess.run([PROGRAM, "--config", fails], capture_output=True, timeout=20).returncode == 2
+    assert all(file.exists() for file in files), "one that cannot start"
+    until(lambda: disconnected(c), what="the end of the first hand-over")
+    heir = starting(c)
+    heir.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in heir.output), what="the drain of the successor")
+    heir.signal(signal.SIGTERM)
+    assert heir.wait(10) == 0 and all(file.exists() for file in files), "one that is told to stop"
+    with Client(str(path)) as client:
+        assert client.get(o.url + "/").status == 200
+    until(lambda: sum("the new process disconnected" in row for row in c.output) == 2, what="the end of the second hand-over")
+    last = line.next(c)
+    assert c.wait(10) == 0 and all(file.exists() for file in files)
+    last.stop()
+    assert not any(file.exists() for file in files), "they go with the last one"
+
+
+def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_successor_is_ready(origin, line, starting, tmp_path):
+    path = tmp_path / "proxy.sock"
+    o, c = origin(), line(listeners=[{"address": "unix:%s" % path}])
+    heir = starting(c)
+    c.signal(signal.SIGTERM)
+    assert c.wait(10) == 0
+    assert path.exists() and (c.folder / "h.sock").exists()
+    starting.settle()
+    until(lambda: any("carpool ready" in row for row in heir.output), what="the successor")
+    with Client(str(path)) as client:
+        assert client.get(o.url + "/").status == 200
+    heir.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in heir.output), what="the drain of the successor")
+    heir.stop()
+    assert not path.exists() and not (c.folder / "h.sock").exists()
+
+
+def test_a_unix_listener_that_the_successor_does_not_have_leaves_no_file(line, tmp_path):
+    stays, goes = tmp_path / "stays.sock", tmp_path / "goes.sock"
+    c = line(listeners=[{"address": "unix:%s" % stays}, {"address": "unix:%s" % goes}])
+    heir = line.next(c, start=False)
+    heir.config = c.folder / "next.toml"
+    heir.config.write_text(c.config.read_text().replace('[[listen]]\naddress = "unix:%s"' % goes, ""))
+    heir.start()
+    assert c.wait(10) == 0
+    assert stays.exists() and not goes.exists()
+
+
 STRANGER = """
 import os, socket, sys
 if len(sys.argv) > 2:

@@ -55,6 +55,17 @@ class AnAcceptor : public ::testing::Test {
     exec::assume_on_loop();
     acceptor_.close();
   }
+  Fd copy() {
+    exec::assume_on_loop();
+    return acceptor_.copy();
+  }
+  // Closes the socket. Returns true if its file remained.
+  bool leaves_file(const std::string& path) {
+    close();
+    const bool remained = std::filesystem::exists(path);
+    std::filesystem::remove(path);
+    return remained;
+  }
   void come(int count) {
     for (int i = 0; i < count; ++i) callers_.push_back(connect_to(acceptor_.address()));
   }
@@ -203,6 +214,32 @@ TEST_F(AnAcceptor, RemovesTheFileOfItsSocketOnlyWhenItCloses) {
   close();
   EXPECT_FALSE(std::filesystem::exists(path + "-2"));
   std::filesystem::remove(path);
+}
+
+TEST_F(AnAcceptor, LeavesTheFileOfASocketThatASuccessorUses) {
+  const std::string path = ::testing::TempDir() + "carpool-acceptor-s-" + std::to_string(::getpid());
+  start("unix:" + path);
+  EXPECT_TRUE(copy());
+  EXPECT_TRUE(leaves_file(path));
+  start("unix:" + path);
+  EXPECT_TRUE(copy());
+  exec::assume_on_loop();
+  acceptor_.on_left(SocketUser::predecessor);
+  acceptor_.on_left(SocketUser::successor);
+  EXPECT_FALSE(leaves_file(path));
+}
+
+TEST_F(AnAcceptor, LeavesTheFileOfAnInheritedSocketUntilThePredecessorHasLeft) {
+  const std::string path = ::testing::TempDir() + "carpool-acceptor-p-" + std::to_string(::getpid());
+  exec::assume_on_loop();
+  for (const bool left : {false, true}) {
+    Result<Bound> bound = bind_and_listen("unix:" + path, 64);
+    ASSERT_TRUE(bound) << bound.fault().detail;
+    bound->inherited = true;
+    ASSERT_TRUE(acceptor_.start(std::move(*bound)));
+    acceptor_.on_left(left ? SocketUser::predecessor : SocketUser::successor);
+    EXPECT_EQ(leaves_file(path), !left);
+  }
 }
 
 TEST(ASocketFileForTheOwner, IsOpenToNobodyElse) {

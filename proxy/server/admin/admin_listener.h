@@ -23,13 +23,14 @@ class AdminListener final : private net::Acceptor::Owner {
     ~Owner() = default;
   };
   AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only);
-  ~AdminListener();  // removes the socket file
+  ~AdminListener();  // removes the socket file, unless another process uses the socket
 
   // `inherited`: a socket that the old process bound.
   Status open(const std::string& address,
               std::optional<net::Bound> inherited);      // the Fault names the address and the system's reason
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }  // the successor process keeps listening on the socket
-  Fd copy() const { return acceptor_.copy(); }           // copy of the socket, for the successor process
+  Fd copy() LOOP_ONLY { return acceptor_.copy(); }       // copy of the socket, for the successor process
+  void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
   // Reads the bearer token from the file at `path`, if clients of this address need one. Without a path that is a
   // Fault. After a Fault the old token stays valid.
   Status read_token(const std::string& path);

@@ -64,6 +64,11 @@ void AdminServer::close_listeners() {
   if (metrics_) metrics_->listener().stop_accepting();
 }
 
+void AdminServer::on_left(net::SocketUser who) {
+  if (main_) main_->listener().on_left(who);
+  if (metrics_) metrics_->listener().on_left(who);
+}
+
 bool AdminServer::start() {
   started_ = driver_->start();
   return started_;

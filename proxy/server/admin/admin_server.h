@@ -47,8 +47,9 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   ListenerIdentity identity() const LOOP_ONLY { return main_ ? main_->listener().identity() : nullptr; }
   void close_listeners() LOOP_ONLY;  // call when a successor has the sockets
-  Fd copy_of_listener() const LOOP_ONLY { return main_->listener().copy(); }
-  Fd copy_of_metrics_socket() const LOOP_ONLY { return metrics_->listener().copy(); }
+  Fd copy_of_listener() LOOP_ONLY { return main_->listener().copy(); }
+  Fd copy_of_metrics_socket() LOOP_ONLY { return metrics_->listener().copy(); }
+  void on_left(net::SocketUser who) LOOP_ONLY;  // `who` does not use the sockets any more
   // Returns false, with the task closed, if too many tasks exist or the loop has ended.
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return !ended_ && driver_->submit(std::move(task)); }
 

@@ -82,7 +82,7 @@ std::optional<net::Bound> HandoverClient::take(std::string_view role, const std:
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
     const HandoverState::Socket& socket = state_.sockets[i];
     if (socket.role != role || socket.address != address || !descriptors_[i]) continue;
-    net::Bound bound{std::move(descriptors_[i]), {}};
+    net::Bound bound{std::move(descriptors_[i]), {}, true};
     bound.address = net::Address::local_of(bound.fd.get());
     return bound;
   }
@@ -93,7 +93,12 @@ std::optional<net::Bound> HandoverClient::take(std::string_view role, const std:
 
 void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy) {
   origins_ = &origins;
-  descriptors_.clear();  // sockets that this configuration does not use
+  for (const Fd& unused : descriptors_) {
+    if (!unused) continue;
+    const net::Address address = net::Address::local_of(unused.get());
+    if (address.family() == AF_UNIX) unused_.push_back(address);
+  }
+  descriptors_.clear();
   for (const HandoverState::Origin& one : state_.origins) restore_one(origins, policy, one);
   for (HandoverState::Origin& one : state_.origins) one.sessions.clear();
   for (const HandoverState::Paused& one : state_.paused) pause_one(origins, one);
@@ -193,7 +198,10 @@ void HandoverClient::send_ready() {
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);
   ready_sent_ = go_.empty() || left || now >= last_word_;
-  if (left) return tick();
+  if (left) {
+    on_old_left();
+    return tick();
+  }
   timer_->arm(ready_sent_ ? now + kLastWord : now + kTick);
 }
 
@@ -217,8 +225,16 @@ void HandoverClient::on_ready(exec::Ready) {
     log::warn("handover", "the old process sent an unexpected message: it may still accept");
   } else {
     log::info("handover", "the old process has stopped accepting");
+    on_old_left();
   }
   end();
+}
+
+// The files of the sockets that nobody uses now would remain.
+void HandoverClient::on_old_left() {
+  alone_ = true;
+  for (const net::Address& address : unused_) net::remove_socket_file(address);
+  unused_.clear();
 }
 
 void HandoverClient::end() {

@@ -43,6 +43,8 @@ class HandoverClient final : private exec::Watcher {
   // Must be called on `loop`, the first worker's. Opens as many connections as the old process had, `rate` per second,
   // then tells the old process to stop, and calls `ready` once when it has closed its listeners.
   void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
+  // True once the old process has confirmed that it stopped accepting, or has ended.
+  bool alone() const LOOP_ONLY { return alone_; }
   // Ends the hand-over: nothing more is sent, and `ready` is not called. Must be called before that loop is destroyed.
   void stop() LOOP_ONLY;
 
@@ -62,10 +64,12 @@ class HandoverClient final : private exec::Watcher {
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end() LOOP_ONLY;
   void leave_socket() LOOP_ONLY;
+  void on_old_left() LOOP_ONLY;
 
   Fd socket_;
   HandoverState state_;
   std::vector<Fd> descriptors_;        // sockets listed in state_
+  std::vector<net::Address> unused_;   // Unix sockets that this configuration does not use
   OriginRegistry* origins_ = nullptr;  // set by restore_learned_state()
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by begin()
@@ -78,6 +82,7 @@ class HandoverClient final : private exec::Watcher {
   Instant last_word_{};                         // until then sending "go" is tried; unset before the first try
   std::string_view go_ = HandoverMessage::kGo;  // the unsent part of "go"
   bool watched_ = false;
+  bool alone_ = false;
   bool ready_sent_ = false;  // set also if the hand-over was cancelled: no confirmation may follow
 };
 

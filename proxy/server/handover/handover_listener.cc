@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "exec/fan_out.h"
+#include "exec/posted_function.h"
 #include "pool/destination/snapshot.h"
 #include "pool/directory/directory.h"
 #include "proxy/config/in_force.h"
@@ -93,6 +94,7 @@ void HandoverListener::give(Fd socket) {
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
   if (!sent) {
     log::warn("handover", sent.fault().detail, {{"pid", successor_.pid}});
+    keep_sockets();
     return drop_successor();
   }
   log::info("handover", "sockets sent to the new process", {{"pid", successor_.pid}});
@@ -131,12 +133,14 @@ Result<FdMessage> HandoverListener::build_message() {
 void HandoverListener::on_message() {
   const HandoverMessage::Received message = successor_.word.receive(successor_.socket.get());
   if (message == HandoverMessage::Received::nothing) return;
-  if (message == HandoverMessage::Received::word && parts_.drain.serving()) return leave();
+  // While this process drains, a successor that is ready needs no confirmation: the closed socket has the same meaning.
+  if (message == HandoverMessage::Received::word) return parts_.drain.serving() ? leave() : drop_successor();
   const bool wrong = message == HandoverMessage::Received::other;
   log::warn("handover",
             wrong ? "the new process sent an unexpected message; carpool continues"
                   : "the new process disconnected; carpool continues",
             {{"pid", successor_.pid}});
+  keep_sockets();
   drop_successor();
 }
 
@@ -153,6 +157,14 @@ void HandoverListener::leave() {
   static_cast<void>(say(successor_.socket.get(), word));
   acceptor_.stop();
   drop_successor();
+}
+
+// The successor has not taken over: the files of Unix sockets are this process's again.
+void HandoverListener::keep_sockets() {
+  constexpr auto kWho = net::SocketUser::successor;
+  acceptor_.on_left(kWho);
+  parts_.admin.on_left(kWho);
+  exec::send(parts_.first_loop, [&listeners = parts_.listeners]() LOOP_ONLY { listeners.on_left(kWho); });
 }
 
 void HandoverListener::drop_successor() {

@@ -37,6 +37,7 @@ class HandoverListener final : private net::Acceptor::Owner {
 
   // `inherited`: a socket that is bound already. The Fault names the address and the system's reason.
   Status open(const std::string& address, std::optional<net::Bound> inherited);
+  void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
 
  private:
   // Successor: the new process while it is connected to the hand-over socket.
@@ -56,6 +57,7 @@ class HandoverListener final : private net::Acceptor::Owner {
   void on_message() LOOP_ONLY;
   void leave() LOOP_ONLY;
   void drop_successor() LOOP_ONLY;
+  void keep_sockets() LOOP_ONLY;
 
   const Parts parts_;
   std::string configured_;
