@@ -1,6 +1,7 @@
 #include "proxy/server/drain.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proxy/telemetry/log.h"
 
@@ -30,6 +31,10 @@ void Drain::begin() {
     }
     case Stage::announced:
     case Stage::draining:
+      if (std::exchange(unasked_, false)) {
+        if (graceful_ && !exporting_) close_idle(timer_.deadline() + host_.shutdown_grace() / 2);
+        return;
+      }
       return finish("draining: running requests are cut off now");
     case Stage::over:
       return;
@@ -41,10 +46,13 @@ void Drain::on_timer() {
   if (stage() == Stage::announced) return close_listeners();
   if (exporting_) return finish("drained: every client has left; the last export has no answer");
   if (!graceful_) return finish("draining: shutdown_grace is over, running requests are cut off");
+  close_idle(loop_.now() + host_.shutdown_grace() / 2);
+}
+
+void Drain::close_idle(Instant end) {
   graceful_ = false;
-  const Duration left = host_.shutdown_grace() / 2;
-  log::info("server", "draining: idle clients are closed", {{"grace_seconds", seconds_of(left)}});
-  timer_.arm(loop_.now() + left);
+  log::info("server", "draining: idle clients are closed", {{"grace_seconds", seconds_of(end - loop_.now())}});
+  timer_.arm(end);
   host_.drain_clients();
 }
 
@@ -61,6 +69,7 @@ void Drain::hand_over() {
   if (!serving()) return;
   stage_.store(Stage::draining, std::memory_order_relaxed);
   graceful_ = true;
+  unasked_ = true;
   host_.leave_listeners();
   log::info("server", "draining: the successor accepts, clients may finish",
             {{"grace_seconds", seconds_of(host_.shutdown_grace())}});

@@ -1,6 +1,7 @@
 // Drain: stops the process in steps. The process becomes unready at once and listens for drain_delay. Then it accepts
 // no more clients, responses carry Connection: close, idle clients are closed, and running requests may finish within
-// shutdown_grace. Finally a last export may be sent. A second request to stop ends everything at once.
+// shutdown_grace. Finally a last export may be sent. A second request to stop ends everything at once. After a
+// hand-over the first request only closes the idle clients.
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,7 @@ class Drain final {
   // Must be called on `loop`, the first worker's.
   void begin() LOOP_ONLY;  // TERM, INT, POST /quit; the second call ends everything now
   // A successor listens on the same sockets: stops listening and starts a graceful close of the clients. Idle clients
-  // are closed only after half of the grace period.
+  // are closed only after half of the grace period, or at the first begin(), which leaves running requests their time.
   void hand_over() LOOP_ONLY;
   void on_worker_empty() { worker_empty_.post(); }  // any loop
   void on_last_export() LOOP_ONLY;                  // the last export has ended, with any result
@@ -54,12 +55,14 @@ class Drain final {
   void finish_if_empty();
   void on_timer();
   void close_listeners() LOOP_ONLY;
+  void close_idle(Instant end) LOOP_ONLY;
   void finish(std::string_view why) LOOP_ONLY;
   exec::Loop& loop_;
   Host& host_;
   std::atomic<Stage> stage_{Stage::serving};
   exec::CoalescedMail worker_empty_;
   bool graceful_ = false;   // idle clients are not closed yet
+  bool unasked_ = false;    // begun by a hand-over; no request to stop has arrived
   bool exporting_ = false;  // every client has left
   exec::Timer timer_;
 };

@@ -173,5 +173,43 @@ TEST_F(ADrain, LeavesIdleClientsForHalfTheGraceAfterAHandOver) {
   EXPECT_EQ("stop ", log());
 }
 
+TEST_F(ADrain, LeavesRunningRequestsTheGraceAtTheFirstRequestAfterAHandOver) {
+  hand_over();
+  pass(2s);
+  begin();
+  EXPECT_EQ("leave graceful drain ", log());
+  pass(7s);
+  EXPECT_EQ("", log());
+  pass(1s);
+  EXPECT_EQ("stop ", log()) << "the grace began with the hand-over";
+}
+
+TEST_F(ADrain, EndsAtTheSecondRequestAfterAHandOver) {
+  hand_over();
+  begin();
+  EXPECT_EQ("leave graceful drain ", log());
+  begin();
+  EXPECT_EQ("stop ", log());
+}
+
+TEST_F(ADrain, LeavesRunningRequestsTheGraceAtARequestInTheSecondHalf) {
+  hand_over();
+  pass(5s);
+  begin();
+  EXPECT_EQ("leave graceful drain ", log());
+  pass(5s);
+  EXPECT_EQ("stop ", log());
+}
+
+TEST_F(ADrain, WaitsForItsLastExportAtTheFirstRequestAfterAHandOver) {
+  exports_ = true;
+  hand_over();
+  leave_last_client();
+  begin();
+  EXPECT_EQ("leave graceful export ", log());
+  end_export();
+  EXPECT_EQ("stop ", log());
+}
+
 }  // namespace
 }  // namespace carpool::proxy
