@@ -41,7 +41,9 @@ struct Reloader::Plan {
 };
 
 Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
-    : parts_(parts), source_(std::move(source)) {
+    : parts_(parts),
+      source_(std::move(source)),
+      task_ended_(parts.admin.loop(), exec::Bound::to<&Reloader::on_task_ended>(*this)) {
   exec::assume_on_loop();  // the admin loop has not started
   admin_identity_ = parts.admin.identity();
   for (const auto& listener : parts.round.listeners.open_ones())
@@ -51,48 +53,46 @@ Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
 Reloader::~Reloader() = default;
 
 void Reloader::ask() {
-  exec::send(parts_.admin.loop(), [this]() LOOP_ONLY {
-    const auto unclaimed = [](const Asked& one) { return !one.dry_run && one.pending.use_count() == 1; };
-    // A reload that has not begun to read is already queued.
-    if (std::any_of(asked_.begin(), asked_.end(), unclaimed)) return;
-    static_cast<void>(reload(false));
-  });
+  exec::send(parts_.admin.loop(), [this]() LOOP_ONLY { static_cast<void>(reload(false)); });
 }
 
 Reloader::PendingReport Reloader::reload(bool dry_run) {
-  PendingReport pending = std::make_shared<std::optional<Report>>();
-  asked_.push_back({dry_run, pending});
+  PendingReport pending = queue_.add(dry_run);
   next();
   return pending;
 }
 
 void Reloader::next() {
-  if (under_way_ || asked_.empty()) return;
-  under_way_ = true;
-  const Asked one = std::move(asked_.front());
-  asked_.pop_front();
-  exec::TaskPtr task = exec::make_task("reload", [this, one] {
-    exec::send(parts_.admin.loop(), [this, pending = one.pending, report = work(one.dry_run)]()
-                                        LOOP_ONLY mutable { end(pending, std::move(report)); });
+  const std::optional<bool> dry_run = queue_.begin();
+  if (!dry_run) return;
+  exec::TaskPtr task = exec::make_task("reload", [this, dry = *dry_run] {
+    report_ = report_of([this, dry] { return work(dry); });
+    task_ended_.post();
   });
   if (parts_.admin.submit(std::move(task))) return;
   Report report;
   report.outcome = Outcome::busy;
   report.errors.emplace_back("too many blocking tasks ([threads] max_tasks)");
-  end(one.pending, std::move(report));
+  end(std::move(report));
+}
+
+void Reloader::on_task_ended() {
+  exec::assume_on_loop();
+  end(std::move(report_));
 }
 
 // Performs the part of a reload that must run on the admin loop.
-void Reloader::end(const PendingReport& pending, Report report) {
+void Reloader::end(Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     parts_.admin.set_identity(admin_identity_);
     if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
     read_them(report.outcome);
     parts_.watch_files();
   }
+  if (report.outcome == Outcome::refused) refused_.fetch_add(1, std::memory_order_relaxed);
+  if (report.outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
   log_report(report);
-  *pending = std::move(report);
-  under_way_ = false;
+  queue_.end(std::move(report));
   next();
 }
 
@@ -165,8 +165,6 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   Report report;
   const auto end = [&](Outcome outcome) {
     report.outcome = outcome;
-    if (outcome == Outcome::refused) refused_.fetch_add(1, std::memory_order_relaxed);
-    if (outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
     return report;
   };
   if (!source_ || !parts_.round.drain.serving()) {

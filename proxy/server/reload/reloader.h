@@ -9,7 +9,6 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +16,7 @@
 #include <vector>
 
 #include "exec/bound.h"
-#include "exec/mail.h"
+#include "exec/coalesced_mail.h"
 #include "proxy/config/config.h"
 #include "proxy/config/options.h"
 #include "proxy/config/read.h"
@@ -28,6 +27,7 @@
 #include "proxy/server/admin/control.h"
 #include "proxy/server/reload/file_snapshot.h"
 #include "proxy/server/reload/reload_barrier.h"
+#include "proxy/server/reload/reload_queue.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
@@ -54,8 +54,7 @@ class Reloader {
   Reloader(const Parts& parts, std::optional<config::Options> source);
   ~Reloader();
 
-  // PendingReport: set when the reload has ended. Written and read on the admin loop.
-  using PendingReport = std::shared_ptr<std::optional<Report>>;
+  using PendingReport = ReloadQueue::PendingReport;  // written and read on the admin loop
   // Must be called on the admin loop. Queued behind a reload that is in progress.
   PendingReport reload(bool dry_run) LOOP_ONLY;
   // Calls reload(false), for HUP and changed files. Any thread.
@@ -78,12 +77,9 @@ class Reloader {
 
  private:
   struct Plan;
-  struct Asked {
-    bool dry_run;
-    PendingReport pending;
-  };
   void next() LOOP_ONLY;
-  void end(const PendingReport& pending, Report report) LOOP_ONLY;
+  void on_task_ended();
+  void end(Report report) LOOP_ONLY;
   // ---- within the task ----
   Report work(bool dry_run);
   std::optional<config::Config> read_source(Report& report, std::size_t& digest);
@@ -97,9 +93,11 @@ class Reloader {
 
   const Parts parts_;
   const std::optional<config::Options> source_;
-  std::deque<Asked> asked_;  // one per waiting admin client, and at most one for HUP
-  bool under_way_ = false;   // a task is running; the members below belong to it
-  std::size_t digest_ = 0;   // of the bytes of the last configuration read
+  ReloadQueue queue_;
+  exec::CoalescedMail task_ended_;  // a mail that needs no memory, so that every task is followed by end()
+  // ---- of the running task ----
+  Report report_;
+  std::size_t digest_ = 0;  // of the bytes of the last configuration read
   ListenerIdentity admin_identity_;
   std::vector<FileSnapshot> before_;  // snapshot of its files before they were read
   Digests read_;
