@@ -297,6 +297,7 @@ def test_a_renewed_admin_token_is_demanded(carpool, tmp_path):
     token.write_text("new-secret\n")
     until(lambda: status("new-secret") == 200, what="the file watch")
     assert status("old-secret") == 401
+    until(lambda: any("configuration reloaded" in line for line in c.output), what="a report of the new token")
     assert not any("new-secret" in line for line in c.output)
 
 

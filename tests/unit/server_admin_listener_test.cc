@@ -94,5 +94,19 @@ TEST_F(AListenerOfTheNetwork, KeepsItsTokenIfNoneIsConfigured) {
   EXPECT_EQ(token(), "first");
 }
 
+TEST_F(AListenerOfTheNetwork, ReportsATokenThatReplacesAnotherOne) {
+  const Result<bool> first = listener_.read_token(file_);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(*first);
+  const Result<bool> same = listener_.read_token(file_);
+  ASSERT_TRUE(same);
+  EXPECT_FALSE(*same);
+  std::ofstream(file_) << "second";
+  const Result<bool> other = listener_.read_token(file_);
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(*other);
+  EXPECT_EQ(token(), "second");
+}
+
 }  // namespace
 }  // namespace carpool::proxy

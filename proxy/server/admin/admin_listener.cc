@@ -30,11 +30,11 @@ Status AdminListener::open(const std::string& address, std::optional<net::Bound>
   return acceptor_.open_for_owner(address, kAdminBacklog, std::move(inherited));
 }
 
-Status AdminListener::read_token(const std::string& path) {
+Result<bool> AdminListener::read_token(const std::string& path) {
   // Clients on loopback or with access to the socket file are already local. The metrics listener serves nothing that
   // needs a token.
   const admin::Rules before = rules_.get();
-  if (before.metrics_only || before.unix_socket || address().loopback()) return Done{};
+  if (before.metrics_only || before.unix_socket || address().loopback()) return false;
   if (path.empty()) {
     return Fault{FaultKind::internal, Side::self, "admin.token_file is not set, and " + address().text() + " needs it"};
   }
@@ -44,8 +44,9 @@ Status AdminListener::read_token(const std::string& path) {
     fault.detail.insert(0, "admin.token_file ");
     return fault;
   }
+  const bool replaced = !before.token.empty() && before.token != *token;
   rules_.change([&token](admin::Rules& rules) { rules.token = std::move(*token); });
-  return Done{};
+  return replaced;
 }
 
 void AdminListener::set_identity(ListenerIdentity identity) {

@@ -32,8 +32,8 @@ class AdminListener final : private net::Acceptor::Owner {
   Fd copy() LOOP_ONLY { return acceptor_.copy(); }       // copy of the socket, for the successor process
   void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
   // Reads the bearer token from the file at `path`, if clients of this address need one. Without a path that is a
-  // Fault. After a Fault the old token stays valid.
-  Status read_token(const std::string& path);
+  // Fault. After a Fault the old token stays valid. Returns true if another token was valid before.
+  Result<bool> read_token(const std::string& path);
   // Sets the TLS identity for clients accepted from now on.
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   const ListenerIdentity& identity() const LOOP_ONLY { return identity_; }

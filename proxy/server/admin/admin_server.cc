@@ -48,15 +48,16 @@ Status AdminServer::open(Inherited inherited) {
   if (!identity) return identity.take_fault();
   set_identity(std::move(*identity));
   if (main_) sampler_->arm(loop_->now());
-  return read_token();
+  const Result<bool> read = read_token();
+  return read ? Status(Done{}) : Status(read.fault());
 }
 
 void AdminServer::set_identity(ListenerIdentity identity) {
   if (main_) main_->listener().set_identity(std::move(identity));
 }
 
-Status AdminServer::read_token() {
-  return main_ ? main_->listener().read_token(config_.get().admin.token_file) : Status(Done{});
+Result<bool> AdminServer::read_token() {
+  return main_ ? main_->listener().read_token(config_.get().admin.token_file) : Result<bool>(false);
 }
 
 void AdminServer::close_listeners() {

@@ -42,7 +42,8 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->listener().address() : nullptr; }
   metrics::AdminSample sample() const;                        // of both listeners; any thread
   const admin::History& history() const { return history_; }  // any thread
-  Status read_token() LOOP_ONLY;                              // reads the token again, on a reload
+  // Reads the token again, on a reload. Returns true if another one was valid before.
+  Result<bool> read_token() LOOP_ONLY;
   // Sets the TLS identity of the admin endpoint; null: plain text.
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   ListenerIdentity identity() const LOOP_ONLY { return main_ ? main_->listener().identity() : nullptr; }

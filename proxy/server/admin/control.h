@@ -29,7 +29,7 @@ struct ReloadReport {
     bool live = true;  // false: takes effect after a restart
   };
   std::vector<Change> changes;
-  std::vector<std::string> renewed;  // certificate and key files whose contents changed
+  std::vector<std::string> renewed;  // files of certificates, keys, credentials and the token whose contents changed
   std::vector<std::string> errors;   // why the reload was refused; nothing has changed then
   std::vector<std::string> warnings;
 };

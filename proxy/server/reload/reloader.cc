@@ -85,7 +85,12 @@ void Reloader::on_task_ended() {
 void Reloader::end(Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     parts_.admin.set_identity(admin_identity_);
-    if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
+    const Result<bool> replaced = parts_.admin.read_token();
+    if (!replaced) report.warnings.push_back(replaced.fault().detail);
+    if (replaced && *replaced) {
+      report.renewed.push_back(parts_.config.get().admin.token_file);
+      report.outcome = Outcome::applied;
+    }
     read_them(report.outcome);
     parts_.watch_files();
   }
