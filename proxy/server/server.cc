@@ -153,9 +153,10 @@ Status Server::open_handover() {
 
 void Server::make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before) {
   const ReloadBarrier::Parts round{workers_, listeners_, *origins_, *drain_};
-  reloader_ = std::make_unique<Reloader>(Reloader::Parts{certificates_, config_, *policy_, *admin_, intercept_leaves_,
-                                                         round, exec::Bound::to<&Server::watch_files>(*this)},
-                                         std::move(source));
+  reloader_ = std::make_unique<Reloader>(
+      Reloader::Parts{certificates_, config_, *policy_, *admin_, intercept_leaves_, round,
+                      exec::Bound::to<&Server::watch_files>(*this), exec::Bound::to<&Server::try_files_again>(*this)},
+      std::move(source));
   reloader_->started(std::move(before));
   files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
   watch_files();  // the admin thread has not started
@@ -166,6 +167,11 @@ void Server::watch_files() {
   reloader_->with_files([this](const std::vector<std::string>& files, const Digests& read) LOOP_ONLY {
     if (Status watched = files_->watch(files, read); !watched) log::warn("reload", watched.fault().detail);
   });
+}
+
+void Server::try_files_again() {
+  exec::assume_on_loop();
+  files_->try_again();
 }
 
 Server::End Server::run() {

@@ -85,6 +85,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::optional<net::Bound> inherited(std::string_view role, const std::string& address);
   void tell_ready() { ready_(*this); }
   void watch_files();  // watches the files of the configuration in force; on the admin thread
+  void try_files_again();
   Status start_loops();
   End wait_for_end(Status started);
   void become_ready() LOOP_ONLY;

@@ -241,7 +241,9 @@ def test_a_listener_that_cannot_open_refuses_the_whole_reload_and_leaves_no_file
     assert status == 400 and str(taken.getsockname()[1]) in said["error"]
     assert not (tmp_path / "new.sock").exists()
     assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+    until(lambda: sum("configuration in force stays" in line for line in c.output) > 1, what="the file watch's own attempt")
     taken.close()
+    until(lambda: "max_retries = 2" in c.admin("GET", "/config").body.decode(), 30, "another try, without another change of the file")
 
 
 def test_a_renewed_ca_is_believed(origin, carpool, pki, tmp_path):

@@ -186,5 +186,54 @@ TEST_F(AWatch, FollowsTheFilesThatAReloadNames) {
   EXPECT_EQ(changes_, 1);
 }
 
+class ADeferredChange : public AWatch {
+ protected:
+  ADeferredChange() {
+    pass(10s);
+    write("second");
+    tell();
+    EXPECT_EQ(reported_after(10ms), 400ms);
+  }
+  void try_again() {
+    exec::assume_on_loop();
+    watch_.try_again();
+  }
+};
+
+TEST_F(ADeferredChange, IsReportedAgainAfterPausesThatDoubleToAMinute) {
+  for (const Duration pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
+    const int before = changes_;
+    try_again();
+    pass(pause - 1ms);
+    EXPECT_EQ(changes_, before);
+    pass(1ms);
+    EXPECT_EQ(changes_, before + 1);
+  }
+  pass(120s);
+  EXPECT_EQ(changes_, 9) << "only on request";
+}
+
+TEST_F(ADeferredChange, IsNotReportedAgainOnceItIsInForceOrTakenBack) {
+  try_again();
+  watch();
+  pass(10s);
+  EXPECT_EQ(changes_, 1);
+  try_again();
+  pass(10s);
+  EXPECT_EQ(changes_, 1) << "nothing differs";
+  write("third");
+  tell();
+  pass(200ms);
+  pass(200ms);
+  EXPECT_EQ(changes_, 2);
+  try_again();
+  write("second");
+  tell();
+  pass(200ms);
+  pass(200ms);
+  pass(10s);
+  EXPECT_EQ(changes_, 2);
+}
+
 }  // namespace
 }  // namespace carpool::proxy

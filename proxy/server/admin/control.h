@@ -32,6 +32,7 @@ struct ReloadReport {
   std::vector<std::string> renewed;  // files of certificates, keys, credentials and the token whose contents changed
   std::vector<std::string> errors;   // why the reload was refused; nothing has changed then
   std::vector<std::string> warnings;
+  bool passing = false;  // refused or busy for a reason that may pass without a change of the files
 };
 
 enum class PoolAction : std::uint8_t { pause, resume, drain, reconnect };

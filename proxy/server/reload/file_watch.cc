@@ -15,15 +15,23 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
 constexpr Duration kAtMost = std::chrono::seconds(2);           // limit for a directory that keeps changing
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::minutes(1);
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 }  // namespace
 
 FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
-    : loop_(loop), changed_(changed), debounce_(exec::Timer::bind<&FileWatch::on_debounced>(loop, *this)) {}
+    : loop_(loop),
+      changed_(changed),
+      debounce_(exec::Timer::bind<&FileWatch::on_debounced>(loop, *this)),
+      pause_(exec::Timer::bind<&FileWatch::on_pause_over>(loop, *this)),
+      next_pause_(kFirstPause) {}
 
 Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
   judged_ = in_force_;
+  pause_.disarm();
+  next_pause_ = kFirstPause;
   // The event for a change made after the files were read may have been compared with older contents, or may never have
   // arrived.
   debounce();
@@ -78,6 +86,18 @@ void FileWatch::on_debounced() {
   until_.reset();
   if (now == judged_) return;
   judged_ = std::move(now);
+  pause_.disarm();
+  next_pause_ = kFirstPause;
+  if (judged_ != in_force_) changed_();
+}
+
+void FileWatch::try_again() {
+  if (judged_ == in_force_ || pause_.armed()) return;
+  pause_.arm(loop_.now() + next_pause_);
+  next_pause_ = std::min(2 * next_pause_, kLongestPause);
+}
+
+void FileWatch::on_pause_over() {
   if (judged_ != in_force_) changed_();
 }
 

@@ -22,16 +22,22 @@ class FileWatch final : private exec::Watcher {
   // Replaces the watched files. `in_force`: per file, the digest that the owner has read; a change made since then is
   // reported too. Returns a Fault if the system's limit of watches is reached.
   Status watch(const std::vector<std::string>& files, Digests in_force) LOOP_ONLY;
+  // The owner could not apply the change that was reported: reports it again, after pauses that double, until watch()
+  // is called or the files are again those in force.
+  void try_again() LOOP_ONLY;
 
  private:
   Status watch_directories() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_debounced();
+  void on_pause_over();
   void debounce() LOOP_ONLY;
 
   exec::Loop& loop_;
   const exec::Bound changed_;
   exec::Timer debounce_;
+  exec::Timer pause_;
+  Duration next_pause_;
   std::vector<std::string> files_;
   Digests in_force_;
   Digests judged_;                // last contents acted on, or in force since

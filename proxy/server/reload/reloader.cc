@@ -73,6 +73,7 @@ void Reloader::next() {
   Report report;
   report.outcome = Outcome::busy;
   report.errors.emplace_back("too many blocking tasks ([threads] max_tasks)");
+  report.passing = true;
   end(std::move(report));
 }
 
@@ -94,6 +95,7 @@ void Reloader::end(Report report) {
     read_them(report.outcome);
     parts_.watch_files();
   }
+  if (report.passing) parts_.try_again();
   if (report.outcome == Outcome::refused) refused_.fetch_add(1, std::memory_order_relaxed);
   if (report.outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
   log_report(report);
@@ -186,6 +188,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   std::vector<FileSnapshot> before = look_at(files(source_, *plan.config));
   if (Status prepared = prepare(plan); !prepared) {
     report.errors.push_back(prepared.fault().detail);
+    report.passing = true;  // an address in use, a file that was replaced only in part
     return end(Outcome::refused);
   }
   digest_ = digest;

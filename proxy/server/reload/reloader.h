@@ -50,6 +50,7 @@ class Reloader {
     InterceptLeaves& intercept_leaves;
     ReloadBarrier::Parts round;
     exec::Bound watch_files;  // called on the admin loop when the set of watched files may have changed
+    exec::Bound try_again;    // called on the admin loop when changed files could not be applied now
   };
   Reloader(const Parts& parts, std::optional<config::Options> source);
   ~Reloader();
