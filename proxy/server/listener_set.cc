@@ -4,13 +4,27 @@
 #include <optional>
 #include <utility>
 
-#include "proxy/telemetry/log.h"
-
 namespace carpool::proxy {
 
 namespace {
 auto find(std::vector<std::unique_ptr<Listener>>& all, const std::string& address) {
   return std::find_if(all.begin(), all.end(), [&](const auto& l) { return l->settings().address == address; });
+}
+
+void note_not_open(const std::string& address, const std::string& why, AppliedListeners& applied) {
+  applied.not_open.push_back(address);
+  applied.not_applied.push_back("listen " + address + " does not accept: " + why);
+}
+
+// `change`: a NewListener or a ChangedListener.
+template <class Change>
+void apply_settings(Listener& listener, Change& change, AppliedListeners& applied) {
+  if (!listener.change(change.settings)) {
+    applied.not_applied.push_back("listen " + change.settings.address +
+                                  " had too many different settings since the start");
+  }
+  listener.set_identity(std::move(change.identity));
+  listener.swap_credentials(change.credentials);
 }
 }  // namespace
 
@@ -33,30 +47,37 @@ Status ListenerSet::open(const config::Listen& settings, std::optional<net::Boun
   return Done{};
 }
 
-std::vector<const Listener*> ListenerSet::apply(ListenerChanges& changes) {
-  std::vector<const Listener*> closed;
+AppliedListeners ListenerSet::apply(ListenerChanges& changes) {
+  AppliedListeners applied;
   for (const std::string& address : changes.closing) {
     const auto found = find(open_, address);
+    if (found == open_.end()) continue;
     (*found)->close();
-    closed.push_back(found->get());
+    applied.closed.push_back(found->get());
     closed_.push_back(std::move(*found));
     open_.erase(found);
   }
   for (ChangedListener& change : changes.changing) {
-    Listener& listener = **find(open_, change.settings.address);
-    listener.change(change.settings);
-    listener.set_identity(std::move(change.identity));
-    listener.swap_credentials(change.credentials);
+    const auto found = find(open_, change.settings.address);
+    if (found == open_.end()) {
+      note_not_open(change.settings.address, "it could not be opened before", applied);
+    } else {
+      apply_settings(**found, change, applied);
+    }
   }
-  for (NewListener& change : changes.opening) {
-    std::unique_ptr<Listener> listener = reopened(change.settings);
-    listener->set_identity(std::move(change.identity));
-    listener->swap_credentials(change.credentials);
-    listener->adopt_socket(std::move(change.bound));
-    if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
-    open_.push_back(std::move(listener));
-  }
-  return closed;
+  for (NewListener& change : changes.opening) open(change, applied);
+  return applied;
+}
+
+void ListenerSet::open(NewListener& change, AppliedListeners& applied) {
+  std::unique_ptr<Listener> listener = reopened(change.settings);
+  apply_settings(*listener, change, applied);
+  listener->adopt_socket(std::move(change.bound));
+  const Status started = listener->start();
+  if (started) return open_.push_back(std::move(listener));
+  note_not_open(change.settings.address, started.fault().detail, applied);
+  listener->close();
+  closed_.push_back(std::move(listener));  // it may have clients from before
 }
 
 std::unique_ptr<Listener> ListenerSet::reopened(const config::Listen& settings) {
@@ -64,7 +85,6 @@ std::unique_ptr<Listener> ListenerSet::reopened(const config::Listen& settings) 
   if (known == closed_.end()) return std::make_unique<Listener>(settings, parts_);
   std::unique_ptr<Listener> listener = std::move(*known);
   closed_.erase(known);
-  listener->change(settings);
   return listener;
 }
 

@@ -17,8 +17,8 @@ class ListenerSet {
 
   // Binds a listener, or adopts `inherited`, and starts it. The Fault names the address and the system's reason.
   Status open(const config::Listen& settings, std::optional<net::Bound> inherited) LOOP_ONLY;
-  // Applies a reload. Returns the listeners that closed, whose clients should be drained.
-  std::vector<const Listener*> apply(ListenerChanges& changes) LOOP_ONLY;
+  // Applies a reload.
+  AppliedListeners apply(ListenerChanges& changes) LOOP_ONLY;
   void close_all() LOOP_ONLY;  // stops accepting clients
   void leave_all() LOOP_ONLY;  // like close_all(), but the successor process keeps listening on the sockets
   void on_left(net::SocketUser who) LOOP_ONLY;  // `who` does not use the sockets any more
@@ -27,6 +27,7 @@ class ListenerSet {
 
  private:
   std::unique_ptr<Listener> reopened(const config::Listen& settings) LOOP_ONLY;
+  void open(NewListener& change, AppliedListeners& applied) LOOP_ONLY;
 
   Listener::Parts parts_;
   std::vector<std::unique_ptr<Listener>> open_;

@@ -8,11 +8,10 @@ namespace carpool::proxy {
 
 // The first worker changes the listeners. Then every worker receives the listeners whose clients to drain.
 void ReloadBarrier::begin(const std::shared_ptr<exec::Replies<Done>>& replies) {
-  std::vector<const Listener*> closed;
-  if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // while draining, no listener is opened
+  if (parts_.drain.serving()) applied = parts_.listeners.apply(listeners);  // while draining, no listener is opened
   parts_.origins.apply_limits(loop_of(*parts_.workers.front()).now());
-  exec::fan_out(parts_.workers, replies, [round = shared_from_this(), closed](Worker& worker) LOOP_ONLY {
-    worker.on_reload(round->dns, round->otlp, closed);
+  exec::fan_out(parts_.workers, replies, [round = shared_from_this()](Worker& worker) LOOP_ONLY {
+    worker.on_reload(round->dns, round->otlp, round->applied.closed);
     if (!round->renewed.empty()) worker.retire_outdated_of(round->renewed);
     return Done{};
   });

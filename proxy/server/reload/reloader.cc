@@ -279,6 +279,10 @@ void Reloader::apply(Plan& plan, Report& report) {
     old_configs_.clear();
     old_rule_sets_.clear();
     old_credentials_.clear();
+    for (const std::string& address : plan.round->applied.not_open) bound_.erase(address);
+    for (const std::string& one : plan.round->applied.not_applied) {
+      report.warnings.push_back("settings not applied: " + one);
+    }
   } else {
     report.warnings.emplace_back("a loop does not respond: it applies the configuration later");
   }
