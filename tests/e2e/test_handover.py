@@ -254,28 +254,23 @@ def test_a_successor_that_says_another_word_changes_nothing(origin, line):
 
 @pytest.fixture
 def starting(line):
-    """starting(c) -> a successor that has the sockets and does not become ready before settle(), which its loops wait for."""
+    """starting(c) -> a successor that has the sockets and becomes ready only after starting.settle(), which ends its warm-up."""
     opened = []
 
-    class Starting:
-        def __call__(self, before):
-            server = socket.create_server(("127.0.0.1", 0))
-            server.settimeout(20)
-            opened.append(server)
-            heir = line.next(before, start=False)
-            heir.config = before.folder / "starting.toml"
-            heir.config.write_text(
-                'drain_delay = "60s"\n' + before.config.read_text() + '\n[[origin]]\nuri = "https://127.0.0.1:%d"\n'
-                '[origin.pool]\nconnect_timeout = "60s"\n[origin.pool.warm_up]\nenabled = true\nsize = 1\n' % server.getsockname()[1])
-            heir.launch()
-            opened.append(server.accept()[0])
-            return heir
-
-        def settle(self):
-            while opened:
-                opened.pop().close()
-    yield Starting()
-    Starting().settle()
+    def start(before):
+        server = socket.create_server(("127.0.0.1", 0))
+        server.settimeout(20)
+        heir = line.next(before, start=False)
+        heir.config = before.folder / "starting.toml"
+        heir.config.write_text(
+            'drain_delay = "60s"\n' + before.config.read_text() + '\n[[origin]]\nuri = "https://127.0.0.1:%d"\n'
+            '[origin.pool]\nconnect_timeout = "60s"\n[origin.pool.warm_up]\nenabled = true\nsize = 1\n' % server.getsockname()[1])
+        heir.launch()
+        opened.extend((server, server.accept()[0]))  # its loops run
+        return heir
+    start.settle = lambda: [opened.pop().close() for _ in list(opened)]
+    yield start
+    start.settle()
 
 
 def disconnected(c):
@@ -326,8 +321,7 @@ def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_succe
     o, c = origin(), line(listeners=[{"address": "unix:%s" % path}])
     heir = starting(c)
     c.signal(signal.SIGTERM)
-    assert c.wait(10) == 0
-    assert path.exists() and (c.folder / "h.sock").exists()
+    assert c.wait(10) == 0 and path.exists() and (c.folder / "h.sock").exists()
     starting.settle()
     until(lambda: any("carpool ready" in row for row in heir.output), what="the successor")
     with Client(str(path)) as client:
@@ -345,8 +339,7 @@ def test_a_unix_listener_that_the_successor_does_not_have_leaves_no_file(line, t
     heir.config = c.folder / "next.toml"
     heir.config.write_text(c.config.read_text().replace('[[listen]]\naddress = "unix:%s"' % goes, ""))
     heir.start()
-    assert c.wait(10) == 0
-    assert stays.exists() and not goes.exists()
+    assert c.wait(10) == 0 and stays.exists() and not goes.exists()
 
 
 STRANGER = """

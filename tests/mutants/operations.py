@@ -17,7 +17,7 @@ MUTANTS = [
     m("a hand-over begins a stop anew", S + "drain.cc", "if (!serving()) return;", "", SERVER),
     m("a hand-over closes idle clients at once", S + "drain.cc", "timer_.arm(loop_.now() + host_.shutdown_grace() / 2);", "timer_.arm(loop_.now());", SERVER),
     m("a hand-over never closes idle clients", S + "drain.cc", "graceful_ = true;", "", SERVER),
-    m("half of the grace of a hand-over is lost", S + "drain.cc", "timer_.arm(loop_.now() + left);", "timer_.arm(loop_.now());", SERVER),
+    m("half of the grace of a hand-over is lost", S + "drain.cc", "close_idle(loop_.now() + host_.shutdown_grace() / 2);", "close_idle(loop_.now());", SERVER),
     m("a stop ends although clients are there", S + "drain.cc", "!host_.clients_gone()", "false", SERVER),
     m("a stop ends while listeners accept", S + "drain.cc", "stage() != Stage::draining || exporting_ || !host_.clients_gone()",
       "exporting_ || !host_.clients_gone()", SERVER),

@@ -230,7 +230,7 @@ void HandoverClient::on_ready(exec::Ready) {
   end();
 }
 
-// The files of the sockets that nobody uses now would remain.
+// The files of the sockets that neither process uses now would remain.
 void HandoverClient::on_old_left() {
   alone_ = true;
   for (const net::Address& address : unused_) net::remove_socket_file(address);

@@ -98,7 +98,7 @@ void FileWatch::try_again() {
 }
 
 void FileWatch::on_pause_over() {
-  if (judged_ != in_force_) changed_();
+  changed_();
 }
 
 }  // namespace carpool::proxy
