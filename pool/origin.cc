@@ -228,8 +228,11 @@ std::string_view split(std::string_view authority, std::string& host, std::strin
   return canonical_name(authority.substr(0, colon), host);
 }
 
-Fault malformed(std::string_view wrong, std::string_view what) {
+// Userinfo is masked up to the last `@`, because a password may contain every other delimiter.
+Fault malformed(std::string_view wrong, std::string_view text) {
   constexpr std::size_t kShown = 80;
+  const std::size_t at = text.rfind('@');
+  const std::string what = at == std::string_view::npos ? std::string(text) : "***" + std::string(text.substr(at));
   std::string detail(wrong);
   detail.append(": `").append(clipped(what, kShown)).append(what.size() > kShown ? "…`" : "`");
   return {FaultKind::malformed_request, Side::client, std::move(detail)};

@@ -274,8 +274,8 @@ std::optional<toml::table> parse(std::string_view written, const std::string& fi
       const Place at = place(error.source());
       std::optional<SyntaxHint> hint = value_without_quotes(text, at);
       const Place found = hint ? hint->place : at;
-      errors.push_back(
-          {file, found.line, found.column, "syntax", hint ? std::move(hint->text) : std::string(error.description())});
+      errors.push_back({file, found.line, found.column, "syntax",
+                        hint ? std::move(hint->text) : without_value(error.description())});
       if (!hint || errors.size() == kMended) return std::nullopt;
       mended = std::move(hint->mended);
     }

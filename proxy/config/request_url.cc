@@ -25,6 +25,8 @@ Result<RequestUrl> parse_request_url(std::string_view text) {
   if (!visible || text.find('#', path) != std::string_view::npos) return bad_url("has a path that cannot be requested");
   if (text.substr(0, path).find('@') != std::string_view::npos) return bad_url("has a user name");
   Result<pool::Origin> origin = pool::parse_origin(text.substr(0, path));
+  // A password with a slash is cut there: the part before it must not be quoted.
+  if (!origin && text.find('@') != std::string_view::npos) return bad_url("has a user name, or no valid host");
   if (!origin) return bad_url(origin.fault().detail);
   if (origin->scheme == pool::Scheme::tcp) return bad_url("is neither http nor https");
   return RequestUrl{std::move(*origin), std::string(text.substr(path))};

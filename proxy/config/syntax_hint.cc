@@ -26,6 +26,8 @@ bool contains(const std::array<std::string_view, 6>& words, std::string_view val
   return std::find(words.begin(), words.end(), value) != words.end();
 }
 
+constexpr std::string_view kText = "is a text without quotes";
+
 struct Advice {
   std::string_view what;  // empty: the value is not one that lacks quotes alone
   std::string instead;
@@ -42,7 +44,7 @@ Advice advice(std::string_view value) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool text = std::any_of(value.begin(), value.end(), letter) ||
                     std::count(value.begin(), value.end(), '.') > 1 || value.find("::") != std::string_view::npos;
-  return text ? Advice{"is a text without quotes", in_quotes(value)} : Advice{};
+  return text ? Advice{kText, in_quotes(value)} : Advice{};
 }
 
 }  // namespace
@@ -68,9 +70,24 @@ std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) 
   place.column = static_cast<unsigned>(start + 1);
   std::string mended(toml);
   mended.replace(static_cast<std::size_t>(value.data() - toml.data()), value.size(), found.instead);
-  std::string text = '`' + std::string(value) + "` ";
-  text.append(found.what).append(": write ").append(found.instead);
+  // A text may be a secret, and the error reaches the log; a duration, a size or a flag is none.
+  std::string text(kText);
+  text += R"(: write "…")";
+  if (found.what != kText) {
+    text = '`' + std::string(value) + "` ";
+    text.append(found.what).append(": write ").append(found.instead);
+  }
   return SyntaxHint{place, std::move(text), std::move(mended)};
+}
+
+std::string without_value(std::string_view description) {
+  const std::size_t last = description.rfind('\'');
+  const bool value = last != std::string_view::npos && (description.substr(last).starts_with("' is not rep") ||
+                                                        description.substr(last).starts_with("' could not") ||
+                                                        description.substr(last).starts_with("' as a value"));
+  if (!value) return std::string(description);
+  std::string text(description.substr(0, description.find('\'')));
+  return text.append("the value").append(description.substr(last + 1));
 }
 
 }  // namespace carpool::proxy::config

@@ -19,4 +19,7 @@ struct SyntaxHint {
 // `at`: where the parser stopped. Returns nullopt if its line is not `key = VALUE` with a value that needs quotes.
 std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at);
 
+// Returns the parser's description of an error without the number that it quotes: it may be a secret without quotes.
+std::string without_value(std::string_view description);
+
 }  // namespace carpool::proxy::config

@@ -65,6 +65,28 @@ TEST(SetFields, AreRefusedWithTheirPlaceAndWithoutTheirValue) {
   expect_error(with("X-A = \"b\"\nx-a = \"c\"\n"), "5:7: origin.request.headers.x-a:", "is set twice");
 }
 
+TEST(SetFields, WithoutQuotesAreRefusedWithoutTheirValue) {
+  expect_error(with("X-Api-Key = planted_7\n"), "4:13: syntax:", "is a text without quotes");
+  const std::string number = "98765432109876543210987";
+  expect_error(with("X-Api-Key = " + number + "\n"), "4:", "syntax:");
+  for (const std::string& line : {std::string("X-Api-Key = planted_7\n"), "X-Api-Key = " + number + "\n"}) {
+    const std::string all = errors(with(line));
+    EXPECT_EQ(all.find("planted"), std::string::npos) << all;
+    EXPECT_EQ(all.find("98765"), std::string::npos) << all;
+  }
+}
+
+TEST(Errors, NeverShowThePasswordOfAUrl) {
+  for (const char* line :
+       {"upstream.proxy = \"http://user:planted@proxy:3128\"", "upstream.proxy = \"socks5://u:planted@p\"",
+        "upstream.proxy = \"http://u:planted/7@p\"", "otlp.endpoint = \"http://u:planted/7@p/v1\"",
+        "admin.listen = \"u:planted@127.0.0.1:1\"", "egress.deny = [\"u:planted@p\"]"}) {
+    const std::string all = errors(std::string(line) + '\n');
+    EXPECT_NE(all.find("expected"), std::string::npos) << line << '\n' << all;
+    EXPECT_EQ(all.find("planted"), std::string::npos) << line << '\n' << all;
+  }
+}
+
 TEST(SetFields, AreBoundedInNumberAndLength) {
   std::string many;
   for (int i = 0; i < 32; ++i) many += "X-" + std::to_string(i) + " = \"v\"\n";

@@ -117,6 +117,12 @@ struct Refused {
   std::string_view why;
 };
 
+TEST(Origin, MasksUserinfoInItsError) {
+  EXPECT_EQ(canonical_origin(Scheme::tcp, "u:secret@h:1").fault().detail,
+            "userinfo before the host is not allowed: `***@h:1`");
+  EXPECT_EQ(parse_origin("http://u:sec@ret/@h/x").fault().detail, "an origin must not have a path: `***@h/x`");
+}
+
 TEST(Origin, RejectsAmbiguousText) {
   const std::vector<Refused> table{
       {"", "empty"},
