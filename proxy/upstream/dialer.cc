@@ -60,18 +60,29 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   }
 
   void load() LOOP_ONLY {
-    if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.context_.loop, dialer_.context_.tasks, *this))
-      return;
+    if (origin_.tls != nullptr) {
+      expects_mail_ = !origin_.tls->ready_or_notify(dialer_.context_.loop, dialer_.context_.tasks, *this);
+      if (expects_mail_) return;
+    }
     dial_now();
   }
 
-  void stop_waiting() {
-    if (origin_.tls != nullptr) origin_.tls->forget(*this);
+  // Returns false if the message about the TLS context is already posted. The mailbox then owns this object until
+  // arrive().
+  bool stop_waiting() {
+    if (expects_mail_ && origin_.tls->forget(*this)) expects_mail_ = false;
+    return !expects_mail_;
+  }
+
+  // Destroys the dial, which has ended and is not in attempts_, as soon as its message is not posted.
+  void destroy() {
+    ended_ = true;
+    if (!stop_waiting()) return;
+    const std::unique_ptr<PendingDial> dies(this);
   }
 
   void give_up() LOOP_ONLY {
     if (session_ || (dial_ && dial_->past_tcp())) return;
-    stop_waiting();
     dial_.reset();
     log_dial_cancelled(id_, destination_.label());
     destination_.given_up(std::move(reservation_), dialer_.context_.loop.now());
@@ -99,7 +110,16 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
   }
 
-  void arrive() override LOOP_ONLY { dial_now(); }  // the TLS context is loaded or failed to load
+  // The TLS context is loaded or failed to load.
+  void arrive() override LOOP_ONLY {
+    expects_mail_ = false;
+    if (ended_) return destroy();
+    dial_now();
+  }
+  void never_arrives() override {
+    expects_mail_ = false;
+    if (ended_) destroy();
+  }
 
   void dial_now() LOOP_ONLY {
     net::DialPlan plan;
@@ -277,6 +297,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   std::uint64_t warm_up_ = 0;                      // of on_warm_dial_begun()
   std::optional<net::Dial> dial_;
   net::Address peer_;
+  bool expects_mail_ = false;  // waits for the TLS context
+  bool ended_ = false;         // exists only because its message is posted
   bool relieved_ = false;
   bool refused_ = false;  // reported after start(), which must not call the pool
   bool awaits_ack_ = false;
@@ -333,7 +355,7 @@ void Dialer::cancel_all() {
 
 void Dialer::finished(PendingDial& attempt) {
   attempt.unlink();
-  const std::unique_ptr<PendingDial> dies(&attempt);
+  attempt.destroy();
 }
 
 }  // namespace carpool::proxy

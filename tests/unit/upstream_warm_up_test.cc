@@ -196,5 +196,23 @@ TEST(ADialer, KeepsADialThatIsOverTheRateWaitingAndCancelsIt) {
   EXPECT_FALSE(origin.dialing());
 }
 
+// The data plane accepts no tasks: the message that the certificates are not loaded is posted at once.
+TEST(ADialer, CancelsADialWhoseCertificatesAreReportedButNotYetDelivered) {
+  exec::assume_on_loop();
+  test::DataPlane plane;
+  OriginRuntime& origin = **plane.origins->at(*pool::parse_origin("https://127.0.0.1:9"));
+  pool::Destination& destination = *origin.destination;
+  ASSERT_EQ(1U, destination.warm_up(1, 1, plane.now));
+  auto reservation = std::move(plane.environment.dials.front().reservation);
+  plane.environment.dials.pop_front();
+  const std::uint32_t index = reservation->index(), generation = reservation->generation();
+  plane.dialer.dial(destination, origin, std::move(*reservation));
+  EXPECT_EQ("loading certificates", plane.dialer.phase_of(origin));
+  plane.dialer.cancel_dial(destination, index, generation);
+  EXPECT_EQ("", plane.dialer.phase_of(origin));
+  plane.turn();
+  EXPECT_FALSE(origin.dialing());
+}
+
 }  // namespace
 }  // namespace carpool::proxy

@@ -28,9 +28,9 @@ bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec
   return false;
 }
 
-void TlsIdentity::forget(const exec::Mail& mail) {
+bool TlsIdentity::forget(const exec::Mail& mail) {
   const Held lock(mutex_);
-  std::erase_if(waiting_, [&mail](const auto& waiting) { return waiting.second == &mail; });
+  return std::erase_if(waiting_, [&mail](const auto& waiting) { return waiting.second == &mail; }) != 0;
 }
 
 Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {

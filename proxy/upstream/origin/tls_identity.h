@@ -26,8 +26,9 @@ class TlsIdentity {
   // Returns true if get() has a result. Otherwise submits the loading to `tasks`, unless it is in progress, and posts
   // `mail` to `loop` when it ends.
   bool ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) LOOP_ONLY;
-  // Must be called before `mail` is destroyed. `mail` is not posted after this call; it may have been posted before.
-  void forget(const exec::Mail& mail);
+  // Must be called before `mail` is destroyed. `mail` is not posted after this call. Returns false if it is not
+  // waiting: it was posted before, and must not be destroyed until it arrives.
+  [[nodiscard]] bool forget(const exec::Mail& mail);
   // Must be called after ready_or_notify() returned true or its mail arrived. Returns a Fault of kind `budget` if the
   // loading was rejected; the next caller of ready_or_notify() tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
