@@ -6,6 +6,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -20,7 +22,10 @@ Fault unreadable(std::string why) {
 }
 
 Fault system_error() {
-  return unreadable(std::generic_category().message(errno));
+  const int error = errno;
+  Fault fault = unreadable(std::generic_category().message(error));
+  if (!describes_path(error)) fault.kind = FaultKind::budget;
+  return fault;
 }
 
 // A FIFO belongs to the file system of its name, a pipe that was opened as /dev/fd/N to that of the pipes.
@@ -34,6 +39,11 @@ bool is_null_device(const struct stat& status) {
   return S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 }  // namespace
+
+bool describes_path(int error) {
+  constexpr std::array kOfThePath{ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, ENXIO};
+  return std::find(kOfThePath.begin(), kOfThePath.end(), error) != kOfThePath.end();
+}
 
 Result<Fd> open_to_read(const std::string& path) {
   Fd file(::open(path.c_str(), kFlags | O_NONBLOCK));

@@ -1,4 +1,5 @@
 // Unit tests of trust: accepted names, and the exact bytes of the files that were loaded.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -210,6 +211,42 @@ TEST_F(TheSystemsAuthorities, CountInALikeness) {
   auto renewed = ClientContext::renew(*before);
   ASSERT_TRUE(renewed);
   EXPECT_NE(*renewed, nullptr);
+}
+
+// NoDescriptors: while it exists, the process can open no file.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(TheSystemsAuthorities, AreNotTakenForNoneWithoutADescriptorToReadThem) {
+  write(bundle(), kAddressAsName.certificate);
+  const auto before = load({});
+  const auto renewed = [&] {
+    const NoDescriptors none;
+    return ClientContext::renew(*before);
+  }();
+  ASSERT_FALSE(renewed);
+  EXPECT_EQ(renewed.fault().kind, FaultKind::budget);
+}
+
+TEST_F(TheSystemsAuthorities, AreNotReplacedByNone) {
+  write(bundle(), kAddressAsName.certificate);
+  const auto before = load({});
+  write(bundle(), "nothing that OpenSSL could read");
+  const auto renewed = ClientContext::renew(*before);
+  ASSERT_FALSE(renewed);
+  EXPECT_NE(renewed.fault().detail.find("none is left"), std::string::npos);
 }
 
 }  // namespace

@@ -86,6 +86,11 @@ Result<std::unique_ptr<ClientContext>> make_of(const ClientSettings& settings, c
   SSL_CTX_sess_set_new_cb(context, keep_session);
   return std::make_unique<ClientContext>(std::move(impl));
 }
+
+bool trusts_any(const ClientContext& context) {
+  const STACK_OF(X509_OBJECT)* all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context.impl().context.get()));
+  return sk_X509_OBJECT_num(all) > 0;
+}
 }  // namespace
 
 Result<std::unique_ptr<ClientContext>> ClientContext::make(const ClientSettings& settings) {
@@ -98,7 +103,11 @@ Result<std::unique_ptr<ClientContext>> ClientContext::renew(const ClientContext&
   const Result<Material> material = read_material(before.settings());
   if (!material) return material.fault();
   if (fingerprint_of(before.settings(), *material) == before.fingerprint()) return std::unique_ptr<ClientContext>();
-  return make_of(before.settings(), *material);
+  Result<std::unique_ptr<ClientContext>> made = make_of(before.settings(), *material);
+  if (made && trusts_any(before) && !trusts_any(**made)) {
+    return Fault{FaultKind::tls_protocol, Side::self, "the system's certificate authorities: none is left"};
+  }
+  return made;
 }
 
 }  // namespace carpool::proxy::tls

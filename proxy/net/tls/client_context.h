@@ -35,7 +35,8 @@ class ClientContext {
  public:
   // Loads files: blocking. Faults contain the file and the reason.
   static Result<std::unique_ptr<ClientContext>> make(const ClientSettings& settings);
-  // Reads the files of `before` again. Returns nullptr if they are unchanged. Blocking.
+  // Reads the files of `before` again. Returns nullptr if they are unchanged. A Fault if no authority is left where
+  // there were some. Blocking.
   static Result<std::unique_ptr<ClientContext>> renew(const ClientContext& before);
   ~ClientContext();
   const ClientSettings& settings() const;
@@ -53,6 +54,7 @@ class ClientContext {
   struct Impl;
   explicit ClientContext(std::unique_ptr<Impl> impl);
   Impl& impl() { return *impl_; }
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -12,14 +12,14 @@ namespace carpool::proxy::tls {
 namespace {
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-Fault unreadable(const std::string& path, const std::string& why) {
-  return {FaultKind::tls_protocol, Side::self, path + ": " + why};
+Fault unreadable(const std::string& path, const std::string& why, bool may_pass = false) {
+  return {may_pass ? FaultKind::budget : FaultKind::tls_protocol, Side::self, path + ": " + why};
 }
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
   const Result<Fd> file = open_to_read(path);
-  if (!file) return unreadable(path, file.fault().detail);
+  if (!file) return unreadable(path, file.fault().detail, file.fault().kind == FaultKind::budget);
   std::string bytes;
   while (bytes.size() <= kLargestFile) {
     const std::size_t had = bytes.size();
@@ -30,7 +30,8 @@ Result<std::string> read_file(const std::string& path) {
     if (bytes_read < 0 && errno != EINTR) break;
   }
   if (bytes.size() > kLargestFile) return unreadable(path, "is larger than 16 MiB");
-  return unreadable(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+  const int error = errno;
+  return unreadable(path, std::strerror(error), !describes_path(error));  // NOLINT(concurrency-mt-unsafe)
 }
 
 }  // namespace carpool::proxy::tls

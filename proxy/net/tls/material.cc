@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "proxy/net/tls/file.h"
 #include "proxy/net/tls/revocation.h"
@@ -149,7 +150,11 @@ Material::~Material() {
 
 Result<Material> read_material(const ClientSettings& settings) {
   Material material;
-  if (settings.verify && settings.ca_file.empty()) material.authorities = read_system_trust();
+  if (settings.verify && settings.ca_file.empty()) {
+    Result<std::vector<std::string>> system = read_system_trust();
+    if (!system) return system.take_fault();
+    material.authorities = std::move(*system);
+  }
   if (settings.verify && !settings.ca_file.empty()) {
     if (Status read = take("ca_file", settings.ca_file, material.authorities.emplace_back()); !read) {
       return read.take_fault();

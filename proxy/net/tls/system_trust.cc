@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/open_to_read.h"
 #include "proxy/net/tls/file.h"
 
 namespace carpool::proxy::tls {
@@ -32,7 +33,7 @@ bool names_certificate(std::string_view name) {
 }
 
 // Returns the paths sorted, so that the same directory gives the same bytes.
-std::vector<std::string> certificates_in(const std::string& directory) {
+Result<std::vector<std::string>> certificates_in(const std::string& directory) {
   std::vector<std::string> paths;
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
@@ -40,17 +41,30 @@ std::vector<std::string> certificates_in(const std::string& directory) {
       paths.push_back(at->path().string());
     }
   }
+  if (error && !describes_path(error.value())) {
+    return Fault{FaultKind::budget, Side::self, directory + ": " + error.message()};
+  }
   std::sort(paths.begin(), paths.end());
   return paths;
 }
 
 class Pieces {
  public:
-  void add(const std::string& path) {
+  Status add(const std::string& path) {
     Result<std::string> text = read_file(path);
-    if (!text || text->empty() || bytes_ + text->size() > kMaxBytes || known(*text)) return;
+    if (!text && text.fault().kind == FaultKind::budget) return text.take_fault();
+    if (!text || text->empty() || bytes_ + text->size() > kMaxBytes || known(*text)) return Done{};
     bytes_ += text->size();
     all_.push_back(std::move(*text));
+    return Done{};
+  }
+  Status add_directory(const std::string& directory) {
+    Result<std::vector<std::string>> paths = certificates_in(directory);
+    if (!paths) return paths.take_fault();
+    for (const std::string& path : *paths) {
+      if (Status added = add(path); !added) return added;
+    }
+    return Done{};
   }
   std::vector<std::string> take() { return std::move(all_); }
 
@@ -62,14 +76,16 @@ class Pieces {
 };
 }  // namespace
 
-std::vector<std::string> read_system_trust() {
+Result<std::vector<std::string>> read_system_trust() {
   Pieces pieces;
-  pieces.add(place(X509_get_default_cert_file_env(), X509_get_default_cert_file()));
+  if (Status added = pieces.add(place(X509_get_default_cert_file_env(), X509_get_default_cert_file())); !added) {
+    return added.take_fault();
+  }
   const std::string directories = place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
   std::string_view rest = directories;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
-    for (const std::string& path : certificates_in(std::string(rest.substr(0, end)))) pieces.add(path);
+    if (Status added = pieces.add_directory(std::string(rest.substr(0, end))); !added) return added.take_fault();
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return pieces.take();

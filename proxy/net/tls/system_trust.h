@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace carpool::proxy::tls {
 
-// Returns PEM texts, the bundle first. Missing or unreadable files are skipped; blocking.
-std::vector<std::string> read_system_trust();
+// Returns PEM texts, the bundle first. Missing and forbidden files are skipped. An error that may pass is a Fault of
+// kind `budget`, so that a part of the authorities is never taken for all. Blocking.
+Result<std::vector<std::string>> read_system_trust();
 
 }  // namespace carpool::proxy::tls

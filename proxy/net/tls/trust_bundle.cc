@@ -43,9 +43,11 @@ Certificates parsed_certificates(const std::string& pem) {
   return all;
 }
 
-Certificates of_the_system() {
+Result<Certificates> of_the_system() {
   Certificates all;
-  for (const std::string& text : read_system_trust()) {
+  const Result<std::vector<std::string>> texts = read_system_trust();
+  if (!texts) return texts.fault();
+  for (const std::string& text : *texts) {
     for (CertPtr& one : parsed_certificates(text)) {
       if (!ours(one.get()) && !known(all, one.get())) all.push_back(std::move(one));
     }
@@ -63,7 +65,9 @@ Result<Bundle> write_trust_bundle(const std::string& dir, const std::string& int
   if (certificates.empty())
     return Fault{FaultKind::tls_protocol, Side::self, path + ": contains no certificate in PEM"};
   Bundle bundle;
-  for (CertPtr& one : of_the_system()) {
+  Result<Certificates> system = of_the_system();
+  if (!system) return system.take_fault();
+  for (CertPtr& one : *system) {
     ++bundle.system;
     certificates.push_back(std::move(one));
   }

@@ -20,7 +20,8 @@ Status TlsIdentity::load() {
 bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) {
   {
     const Held lock(mutex_);
-    if (context_ || fault_) return true;
+    if (context_ || (fault_ && fault_->kind != FaultKind::budget)) return true;
+    fault_.reset();
     waiting_.emplace_back(&loop, &mail);
     if (std::exchange(loading_, true)) return false;
   }

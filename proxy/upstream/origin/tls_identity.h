@@ -30,7 +30,7 @@ class TlsIdentity {
   // waiting: it was posted before, and must not be destroyed until it arrives.
   [[nodiscard]] bool forget(const exec::Mail& mail);
   // Must be called after ready_or_notify() returned true or its mail arrived. Returns a Fault of kind `budget` if the
-  // loading was rejected; the next caller of ready_or_notify() tries again.
+  // loading was rejected or failed for a reason that may pass; the next caller of ready_or_notify() tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
 
   std::shared_ptr<tls::ClientContext> loaded();  // nullptr before it is needed
