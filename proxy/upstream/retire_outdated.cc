@@ -10,14 +10,19 @@
 namespace carpool::proxy {
 
 namespace {
+// A session that already drains would only take the turn of another one (AddressSet: one every retire_every).
+bool may_end(const pool::ConnectionView& view, pool::LoopId home) {
+  if (view.pooled == nullptr || view.home != home || view.state == pool::ConnectionStatus::draining) return false;
+  return view.pooled->protocol() == pool::Protocol::h2 || view.state == pool::ConnectionStatus::idle;
+}
+
 class Outdated final : public pool::ConnectionVisitor {
  public:
   Outdated(pool::LoopId home, Instant now) : home_(home), now_(now) {}
   void visit(const pool::ConnectionView& view) override {
-    if (view.pooled == nullptr || view.home != home_) return;
+    if (!may_end(view, home_)) return;
     const auto& connection = static_cast<const Connection&>(*view.pooled);
     const bool session = connection.protocol() == pool::Protocol::h2;
-    if (!session && view.state != pool::ConnectionStatus::idle) return;
     const Connection::AddressVerdict judged = connection.judge(now_);
     more |= judged.later;
     if (judged.cause) found.push_back({view.index, view.generation, *judged.cause, session});
@@ -40,10 +45,9 @@ class LeastUseful final : public pool::ConnectionVisitor {
  public:
   explicit LeastUseful(pool::LoopId home) : home_(home) {}
   void visit(const pool::ConnectionView& view) override {
-    if (view.pooled == nullptr || view.home != home_) return;
+    if (!may_end(view, home_)) return;
     const auto& connection = static_cast<const Connection&>(*view.pooled);
     const bool session = connection.protocol() == pool::Protocol::h2;
-    if (!session && view.state != pool::ConnectionStatus::idle) return;
     if ((address && view.users >= users_) || !connection.may_give_place()) return;
     address = connection.address();
     users_ = view.users;
