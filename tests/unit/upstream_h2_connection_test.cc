@@ -1,6 +1,7 @@
 // Unit tests of sessions to origins on wires in memory: the simulation's findings, step by step.
 #include <gtest/gtest.h>
 
+#include "proxy/upstream/origin/tls_identity.h"
 #include "tests/sim/session_asker.h"
 
 namespace carpool::test {
@@ -124,6 +125,39 @@ TEST_F(ASessionOfAnotherLoop, PassesTheEndOfEachRequestOn) {
     ASSERT_EQ(errand.ends, 1U);
   }
   EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
+}
+
+// The request is on its way to the session's loop when the certificates change.
+TEST_F(ASessionOfAnotherLoop, SendsNoRequestOnceItsCertificatesAreReplaced) {
+  proxy::tls::ClientSettings settings;
+  settings.verify = false;
+  proxy::TlsIdentity identity(settings);
+  ASSERT_TRUE(identity.load());
+  const auto finish = [&](SessionAsker& asker) {
+    for (int rounds = 0; rounds < 1000 && world_.errands.all[asked_].ends == 0; ++rounds) {
+      travel_from_afar(asker);
+      for (Link& link : world_.links) link.origin.act(world_.now, true);
+    }
+    travel_from_afar(asker);
+    EXPECT_EQ(world_.errands.all[asked_].ends, 1U);
+  };
+  SessionAsker other{world_, random_, 1};
+  world_.on(1);
+  other.begin(++asked_);
+  finish(other);
+  Link& first = world_.links.front();
+  ASSERT_NE(first.connection, nullptr);
+  first.connection->made_under(identity, identity.in_force());
+  ask();
+  settings.alpn = {"h2"};
+  auto renewed = proxy::tls::ClientContext::make(settings);
+  ASSERT_TRUE(renewed);
+  identity.replace(std::move(*renewed));
+  world_.on(1);
+  world_.destination->retire(first.index, first.generation, pool::CloseCause::config_changed, world_.now);
+  finish(asker_);
+  EXPECT_EQ(closed_for(pool::CloseCause::config_changed), 1U);
+  EXPECT_EQ(world_.destination->snapshot(world_.now).created, 2U);
 }
 
 TEST_F(ASession, EndsWhenAPingIsNotAnswered) {

@@ -177,7 +177,7 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
-  if (dead_) return nullptr;
+  if (dead_ || certificates_replaced()) return nullptr;
   // The pool lends a session regardless of its idle time, also to a request that must not be repeated.
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;

@@ -43,7 +43,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // ---- for the upstream streams of this loop ----
   bool takes_requests() const LOOP_ONLY { return !dead_ && !certificates_replaced() && session_.accepts_requests(); }
   // Opens a stream and registers the upstream stream, which is notified when the connection ends. Returns nullptr if
-  // the session accepts no more requests; the upstream stream is then notified later.
+  // the session accepts no more requests or its certificates were replaced; the upstream stream is then notified later.
   http::H2Stream* open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                        bool head_request) LOOP_ONLY;
   http::H2Session& session() LOOP_ONLY { return session_; }

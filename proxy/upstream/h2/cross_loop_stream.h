@@ -31,7 +31,7 @@ class CrossLoopStream final : public UpstreamStream,
 
   // ---- near: the exchange's loop ----
   void begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) LOOP_ONLY;
-  bool usable() override LOOP_ONLY { return true; }  // failures are detected on the far loop, which reports them
+  bool usable() override LOOP_ONLY { return true; }  // the far loop decides: H2Connection::open()
   void send_head(const http::RequestHead& head, const http::ForwardRules& rules) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY { next_request_part_.body.append(bytes); }
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
