@@ -43,7 +43,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
   }
   std::string_view phase() const {
-    if (turn_.armed()) return "rate limited (pool.connect_rate)";
+    if (turn_.armed() && !certificates_failed_) return "rate limited (pool.connect_rate)";
     return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
   }
 
@@ -57,6 +57,13 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     dialer_.context_.stats.count_limited(origin_.slot, metrics::Limit::connections);
     turn_.arm(now + wait.value_or(Duration::zero()));
     refused_ = !wait;
+  }
+
+  // Reports the fault later, because start() must not call the pool.
+  void fail_later(Fault fault) LOOP_ONLY {
+    dial_.reset();
+    certificates_failed_ = std::move(fault);
+    turn_.arm(dialer_.context_.loop.now());
   }
 
   void load() LOOP_ONLY {
@@ -106,6 +113,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
  private:
   void on_turn() {
     exec::assume_on_loop();
+    if (certificates_failed_) return fail(std::move(*certificates_failed_));
     if (!refused_) return load();
     fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
   }
@@ -137,7 +145,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
       if (reservation_.kind() == pool::ProtocolMask::h1_only) plan.alpn = {"http/1.1"};
       if (reservation_.kind() == pool::ProtocolMask::h2_only) plan.alpn = {"h2"};
       Result<std::shared_ptr<tls::ClientContext>> context = origin_.tls->get();
-      if (!context) return fail(context.take_fault());
+      if (!context) return fail_later(context.take_fault());
       context_ = std::move(*context);
       plan.tls = context_.get();
       plan.tasks = dialer_.tasks_for_handshake(origin_.tls->signs());
@@ -301,6 +309,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   bool ended_ = false;         // exists only because its message is posted
   bool relieved_ = false;
   bool refused_ = false;  // reported after start(), which must not call the pool
+  std::optional<Fault> certificates_failed_;
   bool awaits_ack_ = false;
   bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
   Instant streams_until_{};      // deadline for the origin to allow a stream

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proxy/config/in_force.h"
+#include "proxy/upstream/origin/tls_identity.h"
 #include "tests/unit/data_plane.h"
 
 namespace carpool::proxy {
@@ -210,6 +211,26 @@ TEST(ADialer, CancelsADialWhoseCertificatesAreReportedButNotYetDelivered) {
   EXPECT_EQ("loading certificates", plane.dialer.phase_of(origin));
   plane.dialer.cancel_dial(destination, index, generation);
   EXPECT_EQ("", plane.dialer.phase_of(origin));
+  plane.turn();
+  EXPECT_FALSE(origin.dialing());
+}
+
+TEST(ADialer, ReportsCertificatesThatFailedEarlierOnlyAfterItsCall) {
+  exec::assume_on_loop();
+  tls::ClientSettings settings;
+  settings.ca_file = "/nonexistent";
+  TlsIdentity broken(settings);
+  ASSERT_FALSE(broken.load());
+  test::DataPlane plane;
+  OriginRuntime& origin = **plane.origins->at(*pool::parse_origin("https://127.0.0.1:9"));
+  origin.tls = &broken;
+  pool::Destination& destination = *origin.destination;
+  ASSERT_EQ(1U, destination.warm_up(1, 1, plane.now));
+  auto reservation = std::move(plane.environment.dials.front().reservation);
+  plane.environment.dials.pop_front();
+  plane.dialer.dial(destination, origin, std::move(*reservation));
+  EXPECT_TRUE(origin.dialing());
+  EXPECT_EQ("loading certificates", plane.dialer.phase_of(origin));
   plane.turn();
   EXPECT_FALSE(origin.dialing());
 }
