@@ -371,6 +371,23 @@ TEST_F(AdminH2, AnswersAHeadThatExceedsTheLimitAndGoesOn) {
   EXPECT_EQ(http::error_of(raw_, 0), -1);
 }
 
+TEST_F(AdminH2, AnswersAHeadThatExceedsTheLimitLikewiseIfABodyFollows) {
+  tell();
+  loop_.turn();
+  http::List_ fields = http::get("/livez");
+  fields[0].second = "PUT";
+  const std::string longest(9000, 'x');
+  fields.emplace_back("a", longest);
+  fields.emplace_back("b", longest);
+  const std::string block = http::block(fields);
+  say(http::frame(1, 0, 1, block.substr(0, 16000)) + http::frame(9, 4, 1, block.substr(16000)) +
+      http::data(1, "x", true));
+  loop_.turn();
+  receive();
+  EXPECT_NE(raw_.find("the request head exceeds a limit"), std::string::npos);
+  EXPECT_EQ(http::error_of(raw_, 0), -1);
+}
+
 TEST_F(AdminH2, EndsAFloodOfResetsAndSaysWhy) {
   tell();
   loop_.turn();

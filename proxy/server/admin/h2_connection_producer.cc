@@ -216,6 +216,7 @@ void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) 
   stream.set_user(user);
   auto& request = static_cast<AdminH2Stream&>(*user);
   const bool target = kind == FaultKind::target_too_long;
+  request.bad_head = true;
   request.response = admin::error_response(target ? 414 : 431, "the request head exceeds a limit");
   move(request, complete_);
 }

@@ -34,6 +34,7 @@ void AdminH2Connection::dispatch_complete() {
 
 void AdminH2Connection::dispatch(AdminH2Stream& stream) {
   std::optional<admin::Response> refused = stream.refusal();
+  if (stream.bad_head) refused = std::move(stream.response);
   if (refused) stream.response = std::move(*refused);
   if (!stream.complete) {  // the request exceeds a limit, so the rest of it is not needed
     respond(stream);

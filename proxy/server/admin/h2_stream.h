@@ -62,6 +62,7 @@ class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public htt
   Work work = Work::respond;
   bool away = false;        // in use by a task or the loop
   bool complete = false;    // the whole request was received
+  bool bad_head = false;    // the session refused the head; `response` says why
   bool too_long = false;    // the body is too long
   bool no_room = false;     // the connection's unanswered requests have too many bytes
   bool counted = false;     // counted among the responses in progress
