@@ -57,7 +57,7 @@ void AddressSet::review(Instant now) {
 
 // Returns true for an address over which the pool spreads requests; those of another family only replace them.
 bool AddressSet::shares_requests(const Place& place) const {
-  return place.named && !place.ejected(reviewed_) && place.address.family() == family_;
+  return place.named && !place.forbidden && !place.ejected(reviewed_) && place.address.family() == family_;
 }
 
 // Returns false if a dial would end at another address, so that it has no effect.
@@ -127,6 +127,25 @@ bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
   publish(now);
   if (other) version_.fetch_add(1, std::memory_order_relaxed);
   return other;
+}
+
+bool AddressSet::obey(const AddressPolicy& policy, const pool::Origin& origin) {
+  const Held lock(mutex_);
+  bool found = false, changed = false;
+  for (Place& place : places_) {
+    const bool forbidden = !policy.may_dial(origin, place.address);
+    changed |= std::exchange(place.forbidden, forbidden) != forbidden;
+    found |= forbidden && place.open != 0;
+  }
+  publish(reviewed_);
+  if (changed) version_.fetch_add(1, std::memory_order_relaxed);
+  return found;
+}
+
+bool AddressSet::anyone_forbidden() const {
+  const Held lock(mutex_);
+  return std::any_of(places_.begin(), places_.end(),
+                     [](const Place& place) { return place.forbidden && place.open != 0; });
 }
 
 std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant now) {
@@ -237,6 +256,7 @@ void AddressSet::forgive(const Address& address) {
 AddressSet::Verdict AddressSet::judge(const Address& address, Instant now) {
   const Held lock(mutex_);
   const Place* place = find(address);
+  if (place != nullptr && place->forbidden) return Verdict::forbidden;
   if (place != nullptr && place->named && !place->ejected(now)) return Verdict::keep;
   const bool gone = place == nullptr || !place->named;
   if (!gone) return Verdict::ejected;
@@ -252,8 +272,9 @@ bool AddressSet::in_use() const {
 
 bool AddressSet::anyone_to_go(Instant now) const {
   const Held lock(mutex_);
-  return std::any_of(places_.begin(), places_.end(),
-                     [now](const Place& place) { return place.open != 0 && (!place.named || place.ejected(now)); });
+  return std::any_of(places_.begin(), places_.end(), [now](const Place& place) {
+    return place.open != 0 && (place.forbidden || !place.named || place.ejected(now));
+  });
 }
 
 AddressSet::Counts AddressSet::count(Instant now) const {

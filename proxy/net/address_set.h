@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "pool/policy/endpoint.h"
 #include "proxy/net/address.h"
+#include "proxy/net/address_policy.h"
 
 namespace carpool::proxy::net {
 
@@ -57,6 +58,10 @@ class AddressSet {
   // Returns at most kMost addresses for a dial, ejected ones last; if all are ejected, they keep their order. Counts
   // the first as being dialed until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
+  // Must be called after `policy` changed: connections to addresses that it does not permit any more are to be closed.
+  // Returns true if there are some.
+  bool obey(const AddressPolicy& policy, const pool::Origin& origin);
+  bool anyone_forbidden() const;  // returns true if there are some
   // `reached`: the dial did not end at another address or in a failure.
   void dial_ended(const Address& first, bool reached, Instant now);
 
@@ -69,18 +74,19 @@ class AddressSet {
     if (in_trouble_.load(std::memory_order_relaxed) != 0) forgive(address);
   }
 
-  bool in_use() const;                   // returns true if any address has a connection
-  bool anyone_to_go(Instant now) const;  // returns true if an address that is gone or ejected has a connection
+  bool in_use() const;  // returns true if any address has a connection
+  // Returns true if an address that is forbidden, gone or ejected has a connection.
+  bool anyone_to_go(Instant now) const;
   // Returns true if an address with too many connections should lose one, so that another address gets it.
   bool wants_place() const { return pool_ != nullptr && pool_->wants_place(); }
   bool has_too_many(const Address& address) const;
   // Returns true if a connection to this address is the one that must close now: at most one every retire_every.
   bool gives_place(const Address& address, Instant now);
   std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // total
-  // Changes when an address becomes gone, comes back or is ejected, so that connections are checked again. Relaxed: a
-  // thread that sees it late checks late.
+  // Changes when an address becomes gone, comes back, is ejected or forbidden, so that connections are checked again.
+  // Relaxed: a thread that sees it late checks late.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-  enum class Verdict : std::uint8_t { keep, keep_for_now, gone, ejected };
+  enum class Verdict : std::uint8_t { keep, keep_for_now, gone, ejected, forbidden };
   // keep_for_now: the address is gone, but another such connection was closed less than retire_every ago. Closing them
   // one by one avoids that all of them are redialed at once when an origin moves.
   Verdict judge(const Address& address, Instant now);
@@ -108,9 +114,10 @@ class AddressSet {
     std::uint32_t ejections = 0;  // total
     std::uint32_t relapses = 0;   // ejections that each began within kEjectAtMost of the end of the previous one
     Instant ejected_until{};
-    bool named = true;    // not gone
-    Instant named_at{};   // when DNS last listed it
-    Instant missed_at{};  // when a dial that tried it first ended elsewhere, or it failed; Instant{}: it was reached
+    bool named = true;       // not gone
+    bool forbidden = false;  // by the rules of the last obey()
+    Instant named_at{};      // when DNS last listed it
+    Instant missed_at{};     // when a dial that tried it first ended elsewhere, or it failed; Instant{}: it was reached
     pool::Endpoint* endpoint = nullptr;
     bool ejected(Instant now) const { return ejected_until > now; }
     bool needed() const { return named || open != 0 || dialing != 0; }

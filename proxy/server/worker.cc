@@ -129,7 +129,7 @@ void Worker::on_reload(const config::Dns& dns, const config::Otlp& otlp, const s
 }
 
 void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {
-  for (const OriginRuntime* origin : origins_.under(renewed)) {
+  for (const OriginRuntime* origin : origins_.outdated(renewed)) {
     retire_outdated(*origin->destination, loop_->id(), loop_->now());
   }
 }

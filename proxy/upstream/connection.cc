@@ -63,6 +63,8 @@ Connection::AddressVerdict Connection::judge(Instant now) const {
       return {pool::CloseCause::dns_changed, false};
     case net::AddressSet::Verdict::ejected:
       return {pool::CloseCause::unhealthy, false};
+    case net::AddressSet::Verdict::forbidden:
+      return {pool::CloseCause::policy, false};
   }
   return {};
 }

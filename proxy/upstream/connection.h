@@ -45,8 +45,8 @@ class Connection : public pool::PooledConnection {
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
   // Proof that the connection leads to the origin; empty if it must carry no credentials.
   const std::optional<net::ProvenPeer>& proven_peer() const { return proven_peer_; }
-  // AddressVerdict: why the connection must serve no further request (certificates replaced, address removed from DNS
-  // or failing), or that it is to be closed a little later.
+  // AddressVerdict: why the connection must serve no further request (certificates replaced, address removed from
+  // DNS, failing or forbidden), or that it is to be closed a little later.
   struct AddressVerdict {
     std::optional<pool::CloseCause> cause;
     bool later = false;

@@ -69,5 +69,48 @@ TEST(Sessions, ToAnAddressThatIsGoneRetireOneAfterTheOtherThoughTheFirstStillDra
   plane.turn();
 }
 
+TEST(Sessions, ToAnAddressThatNewRulesForbidRetireAtOnce) {
+  exec::assume_on_loop();
+  net::AddressSet addresses;
+  test::DataPlane plane;
+  Holder first, second;
+  pool::Destination& destination = *(**plane.origins->at(*pool::parse_origin("http://a.test"))).destination;
+  for (Holder* holder : {&first, &second}) {
+    ASSERT_NO_FATAL_FAILURE(open_session(plane, destination, addresses, *net::Address::parse("10.0.0.1:80"), *holder));
+  }
+  EXPECT_FALSE(addresses.obey(*plane.policy, destination.origin()));
+  EXPECT_FALSE(addresses.anyone_to_go(plane.now));
+  config::Egress rules;
+  rules.deny = {"10.0.0.0/8"};
+  const auto policy = net::EgressPolicy::make(rules);
+  ASSERT_TRUE(policy);
+  EXPECT_TRUE(addresses.obey(**policy, destination.origin()));
+  EXPECT_TRUE(addresses.anyone_to_go(plane.now));
+  EXPECT_FALSE(retire_outdated(destination, plane.loop.id(), plane.now));
+  EXPECT_EQ(2U, destination.snapshot(plane.now).of(pool::ConnectionStatus::draining));
+  for (Holder* holder : {&first, &second}) holder->lease.release(plane.now);
+  plane.turn();
+  EXPECT_EQ(2U, destination.snapshot(plane.now).closed[static_cast<std::size_t>(pool::CloseCause::policy)]);
+}
+
+// A connection in use closes when it is released.
+TEST(Connections, ToAnAddressThatNewRulesForbidServeNoFurtherRequest) {
+  net::AddressSet addresses;
+  test::MemoryWire wire;
+  const Instant now{1h};
+  const pool::Origin origin = *pool::parse_origin("http://a.test");
+  net::Dialed dialed;
+  dialed.transport = std::make_unique<test::MemoryTransport>(wire);
+  Connection connection(next_connection_id(), std::move(dialed), now);
+  connection.track_address(addresses, *net::Address::parse("10.0.0.1:80"));
+  EXPECT_EQ(connection.close_cause(now), std::nullopt);
+  config::Egress rules;
+  rules.deny = {"10.0.0.0/8"};
+  const auto policy = net::EgressPolicy::make(rules);
+  ASSERT_TRUE(policy);
+  addresses.obey(**policy, origin);
+  EXPECT_EQ(connection.close_cause(now), pool::CloseCause::policy);
+}
+
 }  // namespace
 }  // namespace carpool::proxy

@@ -12,7 +12,7 @@ void ReloadBarrier::begin(const std::shared_ptr<exec::Replies<Done>>& replies) {
   parts_.origins.apply_limits(loop_of(*parts_.workers.front()).now());
   exec::fan_out(parts_.workers, replies, [round = shared_from_this()](Worker& worker) LOOP_ONLY {
     worker.on_reload(round->dns, round->otlp, round->applied.closed);
-    if (!round->renewed.empty()) worker.retire_outdated_of(round->renewed);
+    if (!round->renewed.empty() || round->addresses_forbidden) worker.retire_outdated_of(round->renewed);
     return Done{};
   });
 }

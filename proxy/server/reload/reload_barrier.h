@@ -33,7 +33,8 @@ class ReloadBarrier final : public std::enable_shared_from_this<ReloadBarrier> {
   config::Otlp otlp;
   // Identities with new certificates; connections made with the previous ones are retired.
   std::vector<const TlsIdentity*> renewed;
-  AppliedListeners applied;  // valid once run() has returned true
+  bool addresses_forbidden = false;  // connections lead to addresses that the new rules forbid; they are retired, too
+  AppliedListeners applied;          // valid once run() has returned true
 
   // Must run in a blocking task. Returns false if a loop has not responded within `timeout`; it will respond later.
   bool run(Duration timeout);

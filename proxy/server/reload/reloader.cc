@@ -267,6 +267,7 @@ void Reloader::apply(Plan& plan, Report& report) {
   for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
     report.warnings.push_back("settings not applied: " + one);
   }
+  plan.round->addresses_forbidden = parts_.round.origins.obey(parts_.policy);
   parts_.intercept_leaves.apply(std::move(plan.leaves));
   admin_identity_ = std::move(plan.admin_identity);
   for (auto& [address, bound] : bound_) old_credentials_.push_back(std::move(bound.credentials));

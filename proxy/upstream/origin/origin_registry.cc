@@ -293,13 +293,24 @@ std::vector<OriginRuntime*> OriginRegistry::all() const {
   return all;
 }
 
-std::vector<OriginRuntime*> OriginRegistry::under(const std::vector<const TlsIdentity*>& identities) const {
+bool OriginRegistry::obey(const net::AddressPolicy& policy) {
+  const Held lock(mutex_);
+  bool found = false;
+  for (const auto& [destination, context] : by_destination_) {
+    if (context->parent == nullptr) found |= context->address_set->obey(policy, destination->origin());
+  }
+  return found;
+}
+
+std::vector<OriginRuntime*> OriginRegistry::outdated(const std::vector<const TlsIdentity*>& renewed) const {
   const Held lock(mutex_);
   std::vector<OriginRuntime*> found;
   for (const auto& [destination, context] : by_destination_) {
-    const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();
+    const bool listed =
+        context->tls != nullptr && std::find(renewed.begin(), renewed.end(), context->tls) != renewed.end();
     // A reclaimed destination may be destroyed before this loop has finished with it; the others wait for this loop.
-    if (context->tls != nullptr && listed && !destination->reclaimed()) found.push_back(context);
+    if (destination->reclaimed()) continue;
+    if (listed || context->address_set->anyone_forbidden()) found.push_back(context);
   }
   return found;
 }

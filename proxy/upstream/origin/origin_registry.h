@@ -46,8 +46,12 @@ class OriginRegistry {
   // Returns the runtime of a destination that at() created; callable on any thread.
   OriginRuntime* of(const pool::Destination& destination) const;
   std::vector<OriginRuntime*> all() const;
-  // Returns the runtimes with one of these TLS identities, including those of pools that a reload has replaced.
-  std::vector<OriginRuntime*> under(const std::vector<const TlsIdentity*>& identities) const;
+  // Must be called after the rules for addresses changed. Returns true if a connection leads to an address that they
+  // do not permit any more. A parent proxy is no destination of the rules.
+  bool obey(const net::AddressPolicy& policy);
+  // Returns the runtimes with one of these TLS identities or with connections to forbidden addresses, including those
+  // of pools that a reload has replaced.
+  std::vector<OriginRuntime*> outdated(const std::vector<const TlsIdentity*>& renewed) const;
   static constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process
   // Returns true if a parent proxy resolves the name of this origin. Any thread.
   bool through_parent(const pool::Origin& origin) const;
