@@ -51,6 +51,7 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   question.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
   if (!instance.token.empty()) question.append("Authorization: Bearer ").append(instance.token).append("\r\n");
   if (const Status sent = stream->send(question + "\r\n"); !sent) return silent(instance, sent.fault().detail);
+  if (instance.response_seconds != 0) stream->set_timeout(instance.response_seconds);
   return read_reply(instance, *stream, method);
 }
 

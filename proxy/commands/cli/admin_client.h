@@ -22,6 +22,8 @@ struct Instance {
   std::string token;    // empty if none
   int timeout_seconds = 10;
   std::optional<Trust> trust{};  // nothing for plain text
+  // For the response to a command that the instance executes first; 0: timeout_seconds.
+  int response_seconds = 0;
 };
 
 // Returns a Fault if the instance does not respond.

@@ -30,6 +30,7 @@ class AdminStream {
   // `host_port`: an address as in [admin] address, or a name and a port. The Fault gives the reason.
   static Result<AdminStream> open(const std::string& host_port, const std::optional<Trust>& trust, int timeout_seconds);
 
+  void set_timeout(int seconds) { timeout_seconds_ = seconds; }  // of every further wait
   Status send(std::string_view text);
   // Returns the number of bytes; 0 if the instance has closed the connection.
   Result<std::size_t> receive(std::span<char> into);

@@ -23,6 +23,7 @@ namespace carpool::proxy::cli {
 namespace {
 
 constexpr int kDone = 0, kWrongUse = 1, kNoResponse = 2, kRefused = 3;
+constexpr int kLongestCommand = 600;  // seconds
 
 // Wraps the usage text to the width of a terminal.
 std::string usage(const Command& command) {
@@ -95,7 +96,10 @@ class Session {
 
   int find_instance() {
     const std::string token_file = request_.value("--token-file");
-    if (request_.command->name == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
+    const std::string_view command = request_.command->name;
+    if (command == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
+    // A dial may take until pool.connect_timeout, and a reload reads files.
+    if (command == "warm-up" || command == "reload") instance_.response_seconds = kLongestCommand;
     if (request_.has("--admin")) {
       if (const int code = take_address(request_.value("--admin")); code != kDone) return code;
       return read_token(token_file);
