@@ -46,7 +46,7 @@ CASES = (
     Case("daemonset-credentials", "examples/daemonset", files=("examples/daemonset/credentials.yaml",)),
     Case("inject", "carpool", ("webhook.certificate.secret=made-elsewhere", "webhook.certificate.caBundle=Q0E="),
          files=("examples/inject/injector.yaml",)),
-    Case("inject-cert-manager", "carpool", ("webhook.certificate.certManager.enabled=true", "podMonitor.enabled=true", "sidecar.socket.enabled=true",
+    Case("inject-cert-manager", "carpool", ("webhook.certificate.certManager.enabled=true", "webhook.address=[::]", "podMonitor.enabled=true", "sidecar.socket.enabled=true",
                                             "sidecar.native=false"), files=("examples/inject/injector.yaml",)),
     Case("inject-application", "examples/inject"),
     Case("inject-application-intercept", "examples/inject", ("intercept=example.com", "url=https://example.com/")),
