@@ -80,7 +80,7 @@ TEST(Errors, NeverShowThePasswordOfAUrl) {
   for (const char* line :
        {"upstream.proxy = \"http://user:planted@proxy:3128\"", "upstream.proxy = \"socks5://u:planted@p\"",
         "upstream.proxy = \"http://u:planted/7@p\"", "otlp.endpoint = \"http://u:planted/7@p/v1\"",
-        "admin.listen = \"u:planted@127.0.0.1:1\"", "egress.deny = [\"u:planted@p\"]"}) {
+        "admin.address = \"u:planted@127.0.0.1:1\"", "egress.deny = [\"u:planted@p\"]"}) {
     const std::string all = errors(std::string(line) + '\n');
     EXPECT_NE(all.find("expected"), std::string::npos) << line << '\n' << all;
     EXPECT_EQ(all.find("planted"), std::string::npos) << line << '\n' << all;
