@@ -131,13 +131,18 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
 
 void OriginRegistry::apply_limits(Instant now) {
   const config::Config* config = nullptr;
+  std::vector<const OriginRuntime*> known;
   {
     const Held lock(mutex_);
     config = config_;
+    for (const auto& [destination, context] : by_destination_) known.push_back(context);
   }
-  for (OriginRuntime* context : all()) {
+  for (const OriginRuntime* context : known) {
     pool::Destination& destination = *context->destination;
-    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->protocols, *config), now);
+    if (destination.reclaimed()) continue;
+    pool::Limits limits = limits_of(context->pool, destination.origin().scheme, context->protocols, *config);
+    if (context->is_replaced()) limits.min_idle = 0;  // it dials for its waiters only, and ends
+    destination.set_limits(limits, now);
   }
 }
 
@@ -200,9 +205,8 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginRuntime> context = describe(origin);
   const pool::Limits limits = limits_of(context->pool, origin.scheme, context->protocols, *config_);
-  const bool configured = settings_of(origin) != nullptr;
-  Result<pool::Destination*> destination =
-      directory_->at(origin, limits, Clock::now(), configured ? pool::Listing::configured : pool::Listing::unlisted);
+  const pool::Listing listing = settings_of(origin) != nullptr ? pool::Listing::configured : pool::Listing::unlisted;
+  Result<pool::Destination*> destination = directory_->at(origin, limits, Clock::now(), listing);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
   std::unique_ptr<net::AddressSet>& address_set = address_sets_[*destination];
@@ -220,7 +224,9 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   }
   by_destination_[*destination] = known->get();
   for (const Context& one : versions) {
-    one->replaced.store(one->destination != *destination, std::memory_order_relaxed);
+    const bool current = one->destination == *destination;
+    one->replaced.store(!current, std::memory_order_relaxed);
+    directory_->set_listing(*one->destination, current ? listing : pool::Listing::unlisted);
   }
   return known->get();
 }

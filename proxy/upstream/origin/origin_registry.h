@@ -85,7 +85,8 @@ class OriginRegistry {
   // Returns the credentials in force, which live as long as the registry. Any thread.
   std::vector<Credentials*> all_credentials() const;
 
-  // Sets the pools' limits to those in force. Must be called on a worker's loop after apply().
+  // Sets the pools' limits to those in force; replaced pools keep no idle connections ready any more. Must be called on
+  // the first worker's loop after apply().
   void apply_limits(Instant now);
 
   // Returns the [[origin]] that lists this canonical host as an alias, or nullptr. Valid until the loop's turn ends.

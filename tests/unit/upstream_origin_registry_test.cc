@@ -1,0 +1,112 @@
+// Unit tests of the pools that a reload replaces: a registry alone, without a loop or a socket.
+#include "proxy/upstream/origin/origin_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/role.h"
+#include "metrics/registry.h"
+#include "pool/directory/directory.h"
+#include "tests/sim/pool_world.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr std::uint32_t kKeptReady = 2;
+
+config::Config kept_ready(std::vector<std::string> protocols) {
+  config::Config settings;
+  config::OriginSettings& origin = settings.origins.emplace_back();
+  origin.origin = *pool::parse_origin("http://a.test");
+  origin.upstream.protocols = std::move(protocols);
+  origin.pool.min_idle = kKeptReady;
+  return settings;
+}
+
+class AReplacedPool : public ::testing::Test {
+ protected:
+  AReplacedPool() : environment(1), registry(1, 10) {
+    exec::assume_on_loop();
+    auto made = OriginRegistry::make(configs.emplace_back(kept_ready({"h1"})), environment, registry);
+    EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
+    origins = std::move(*made);
+  }
+  ~AReplacedPool() override {
+    while (!environment.dials.empty()) environment.dial_failed();
+    origins->directory().stop(environment.now);
+  }
+  void reload(config::Config wanted) {
+    exec::assume_on_loop();
+    config::Config& fresh = configs.emplace_back(std::move(wanted));
+    auto prepared = origins->prepare(fresh);
+    ASSERT_TRUE(prepared);
+    EXPECT_TRUE(origins->apply(fresh, std::move(*prepared)).empty());
+    origins->apply_limits(environment.now);
+  }
+  pool::Destination& current() { return *(*origins->at(*pool::parse_origin("http://a.test")))->destination; }
+  void sweep() {
+    origins->directory().sweep(environment.now);
+    while (!environment.dials.empty()) environment.dialed();
+  }
+
+  test::FakeEnvironment environment;
+  metrics::Registry registry;
+  std::deque<config::Config> configs;  // the registry uses the last one
+  std::unique_ptr<OriginRegistry> origins;
+};
+
+TEST_F(AReplacedPool, KeepsNoConnectionsReadyAndEnds) {
+  pool::Destination& old = current();
+  sweep();
+  ASSERT_EQ(environment.live.size(), kKeptReady);
+  reload(kept_ready({"h2"}));
+  ASSERT_NE(&current(), &old);
+  EXPECT_EQ(old.limits().min_idle, 0U);
+  EXPECT_EQ(current().limits().min_idle, kKeptReady);
+  const std::vector<pool::Destination*> retired =
+      origins->retire_idle(Clock::now() + std::chrono::hours(1), std::chrono::minutes(1));
+  ASSERT_EQ(retired, std::vector<pool::Destination*>{&old});
+  EXPECT_TRUE(environment.live.empty());
+  EXPECT_TRUE(origins->destroy(retired));
+}
+
+TEST_F(AReplacedPool, OfARemovedOriginKeepsNoConnectionsReady) {
+  pool::Destination& old = current();
+  reload({});
+  ASSERT_NE(&current(), &old);
+  EXPECT_EQ(old.limits().min_idle, 0U);
+  sweep();
+  EXPECT_TRUE(environment.live.empty());
+}
+
+TEST_F(AReplacedPool, LeavesItsPlaceToAnotherOrigin) {
+  pool::Destination& old = current();
+  reload(kept_ready({"h2"}));
+  ASSERT_NE(&current(), &old);
+  EXPECT_TRUE(origins->directory().make_room(Clock::now()));
+  EXPECT_TRUE(old.reclaimed());
+  EXPECT_FALSE(current().reclaimed());
+}
+
+TEST_F(AReplacedPool, IsUsedAgainWhenItsSettingsReturn) {
+  pool::Destination& first = current();
+  reload(kept_ready({"h2"}));
+  pool::Destination& second = current();
+  ASSERT_NE(&first, &second);
+  reload(kept_ready({"h1"}));
+  EXPECT_EQ(&current(), &first);
+  EXPECT_EQ(first.limits().min_idle, kKeptReady);
+  EXPECT_EQ(second.limits().min_idle, 0U);
+  EXPECT_TRUE(origins->directory().make_room(Clock::now()));
+  EXPECT_TRUE(second.reclaimed());
+  EXPECT_FALSE(origins->directory().make_room(Clock::now())) << "the place of a configured origin is reserved";
+}
+
+}  // namespace
+}  // namespace carpool::proxy
