@@ -42,6 +42,7 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
   cool_down.look(now);
   ask_for_trial(actions, now);
+  if (active_pause.drains) return end_some_idle(CloseCause::drained, actions);
   if (!lends()) return;
   redial_old(actions, now);
   match_idle(actions, now);

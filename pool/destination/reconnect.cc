@@ -11,7 +11,7 @@ void Destination::Impl::reconnect(Instant now) {
     if (stopped()) return;
     replacement.restart();
   }
-  drain_sessions(CloseCause::reconnect);
+  drain_sessions(CloseCause::reconnect);  // one that opens from now on is new
   in_slices([this](std::uint32_t first, std::uint32_t count, DeferredActions&) {
     mutex.assert_held();
     pool.for_each(first, count, [this](SlotEntry& entry) {
@@ -19,12 +19,34 @@ void Destination::Impl::reconnect(Instant now) {
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       const bool tunnel = entry.value.tunnel.load(std::memory_order_relaxed);
       if (word.vacant() || word.reserved() || word.closed() || tunnel || entry.value.pooled == nullptr) return;
+      if (protocol_of(entry) == Protocol::h2) return;
       if (!std::exchange(entry.value.replace, true)) ++replacement.marked;
       if (word.idle()) ++replacement.to_dial;
     });
     review();
   });
+  plan_missed();
   serve_waiters(now);
+}
+
+// Plans the successors of marked connections that became idle without the mutex: they were released, or inspected, when
+// they were marked, or inspected when their turn came. Called after an entry became idle, when waiting() was read, and
+// after reconnect() raised kReview: one of the two sees the other.
+void Destination::Impl::plan_missed() {
+  std::uint32_t idle = 0;
+  in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions&) {
+    mutex.assert_held();
+    if (replacement.marked == 0) return;
+    pool.for_each(first, count, [&](const SlotEntry& entry) {
+      mutex.assert_held();
+      // seq_cst: pairs with try_release() and end_inspect().
+      if (entry.value.replace && EntryWord(entry.word.load(std::memory_order_seq_cst)).idle()) ++idle;
+    });
+  });
+  if (idle == 0) return;
+  const Held lock(mutex);
+  replacement.plan(idle, supply.redials());
+  review();
 }
 
 // Dials successors of idle connections. At the cap one closes first to make a place.

@@ -18,6 +18,11 @@ struct Replacement {
   bool in_progress() const { return marked != 0 || to_dial != 0; }
   // Starts another reconnect(). Marked connections stay marked.
   void restart() { to_dial = closed_before = to_close = searched = 0; }
+  // Plans the successors that `idle` marked connections lack, while `redials` successors are being dialed.
+  void plan(std::uint32_t idle, std::uint32_t redials) {
+    const std::uint32_t needed = idle + closed_before, begun = redials + to_close;
+    if (needed > begun) to_dial = std::max(to_dial, needed - begun);
+  }
   // Called when no marked connection is idle any more: successors are dialed only for those that were closed.
   void dial_closed_only() { to_dial = std::min(to_dial, closed_before); }
 };

@@ -18,8 +18,8 @@ std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) con
   return all;
 }
 
-// Closes idle connections; actions.more: others may be left. One pass suffices: a connection that becomes idle behind
-// the cursor was released after the flag was set, so release() closes it.
+// Closes idle connections; actions.more: others may be left. One pass suffices: the thread that makes a connection idle
+// behind the cursor sees the flag, before that in release() or after it in after_idle(), and closes it.
 void Destination::Impl::end_some_idle(CloseCause cause, DeferredActions& actions) {
   static_cast<void>(pool.find_idle(0, [&](SlotEntry& entry) {
     mutex.assert_held();

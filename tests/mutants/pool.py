@@ -43,7 +43,7 @@ MUTANTS = [
       equivalent="stopped() and paused() read it seq_cst before the search (group attention of tests/explorer/orders.py)"),
     m("a waiter that cancels keeps its ticket", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
     # ---- hand-off ----
-    m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // pairs with enqueue()",
+    m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause() and reconnect()",
       "", "explorer"),
     m("a granted connection is not checked on arrival", "pool/destination/release.cc",
       "word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit", "false", "unit"),

@@ -200,6 +200,16 @@ TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
   EXPECT_EQ(one.state, State::leased);
 }
 
+TEST_F(Commanded, ADrainClosesAConnectionThatIsInspectedMeanwhile) {
+  FakeConnection& wire = idle_connection();
+  world.on(0);
+  ASSERT_EQ(claim_event(wire.index, wire.generation, 0).kind, EventClaim::Kind::inspecting);
+  destination().drain(world.now);
+  EXPECT_TRUE(world.closed.empty());
+  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::drained});
+}
+
 // ---- reconnect ----
 
 TEST_F(Commanded, AReconnectMakesBeforeItBreaks) {
@@ -242,6 +252,30 @@ TEST_F(Commanded, AReconnectReplacesWhatIsLentWhenItComesBack) {
   TestBorrower& next = leased();
   next.release();
   EXPECT_EQ(world.closed.size(), 2U) << "new ones stay";
+}
+
+TEST_F(Commanded, AReconnectReplacesAConnectionThatIsInspectedMeanwhile) {
+  FakeConnection& old = idle_connection();
+  world.on(0);
+  ASSERT_EQ(claim_event(old.index, old.generation, 0).kind, EventClaim::Kind::inspecting);
+  destination().reconnect(world.now);
+  EXPECT_TRUE(world.dials.empty());
+  end_inspection(old.index, true, CloseCause::peer_closed, world.now);
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.opened.back(), OpenCause::reconnect);
+  world.dialed();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::reconnect});
+  EXPECT_FALSE(world.is_live(old));
+}
+
+TEST_F(Commanded, AReconnectDialsOneSuccessorOfAConnectionThatIsInspectedLater) {
+  FakeConnection& old = idle_connection();
+  world.on(0);
+  destination().reconnect(world.now);
+  ASSERT_EQ(world.dials.size(), 1U);
+  ASSERT_EQ(claim_event(old.index, old.generation, 0).kind, EventClaim::Kind::inspecting);
+  end_inspection(old.index, true, CloseCause::peer_closed, world.now);
+  EXPECT_EQ(world.dials.size(), 1U);
 }
 
 TEST_F(Commanded, AReconnectThatFailsKeepsWhatWorks) {
