@@ -2,6 +2,7 @@
 // loop and wakes the loop only when the queue was empty.
 #pragma once
 
+#include "base/first_exception.h"
 #include "pool/core/atomic.h"
 #include "pool/queue/delivery.h"
 
@@ -20,7 +21,8 @@ class DeliveryQueue {
     return head == nullptr;
   }
 
-  // Called by the receiver: delivers what is queued now, oldest first. Later arrivals wait for the next call.
+  // Called by the receiver: delivers what is queued now, oldest first. Later arrivals wait for the next call. Throws
+  // the first exception after all have arrived: a delivery that throws affects only itself.
   void deliver_all(Instant now) {
     Delivery* newest = head_.exchange(nullptr, std::memory_order_acq_rel);  // both: see push()
     Delivery* oldest = nullptr;
@@ -30,11 +32,13 @@ class DeliveryQueue {
       oldest = newest;
       newest = after;
     }
+    FirstException thrown;
     while (oldest != nullptr) {
-      Delivery* next = oldest->next_delivery;  // arrive() may resend or destroy it
-      oldest->arrive(now);
-      oldest = next;
+      Delivery* arriving = oldest;
+      oldest = arriving->next_delivery;  // arrive() may resend or destroy it
+      thrown.call([arriving, now] { arriving->arrive(now); });
     }
+    thrown.rethrow();
   }
 
   bool empty() const { return head_.load(std::memory_order_acquire) == nullptr; }

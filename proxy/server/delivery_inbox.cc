@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/first_exception.h"
 #include "pool/destination/destination.h"
 
 namespace carpool::proxy {
@@ -32,13 +33,15 @@ void DeliveryInbox::wake_due() {
   exec::assume_on_loop();
   const Instant now = loop_.now();
   const std::vector<std::pair<Instant, pool::Destination*>> all = std::exchange(to_wake_, {});
+  FirstException thrown;
   for (const auto& [when, destination] : all) {
     if (when <= now) {
-      destination->wake(now);
+      thrown.call([one = destination, now] { one->wake(now); });
     } else {
       wake_at(*destination, when);
     }
   }
+  thrown.rethrow();
 }
 
 }  // namespace carpool::proxy
