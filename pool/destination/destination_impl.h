@@ -87,8 +87,7 @@ struct Destination::Impl final : BudgetWaiter {
   void after_idle(Instant now) EXCLUDES(mutex);
   void serve_from_idle(Instant now) EXCLUDES(mutex);
   void release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) REQUIRES(mutex);
-  void offer_to_waiters(SlotEntry& entry, bool used, bool no_room, Instant now, DeferredActions& actions)
-      REQUIRES(mutex);
+  void offer_to_waiters(SlotEntry& entry, bool no_room, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) REQUIRES(mutex);
   void match_idle(DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool give_idle(Borrower& borrower, Instant now, DeferredActions& actions) REQUIRES(mutex);

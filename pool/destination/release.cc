@@ -66,30 +66,32 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   if (slot_needed && no_room && !backoff.blocks(now) && dial_room(now) != 0) {
     return end(entry, CloseCause::surplus, actions);
   }
+  if (!used) {  // its idle time continues, so a waiter may refuse it
+    CARPOOL_ASSERT(pool.release(entry, used));
+    return schedule(actions, now, OpenCause::all_busy);
+  }
   Borrower* borrower = queue.first_other(Protocol::h1, shares);
   if (borrower == nullptr) {
-    CARPOOL_ASSERT(pool.release(entry, used));
+    CARPOOL_ASSERT(pool.release(entry));
     return;
   }
-  const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  if (borrower->want_.max_idle < Duration::zero() && (used || uses > 1)) {
+  if (borrower->want_.max_idle < Duration::zero()) {
     shares.release(share_of(borrower->want_));
-    return offer_to_waiters(entry, used, no_room, now, actions);
+    return offer_to_waiters(entry, no_room, now, actions);
   }
-  const Change change = try_hand(entry.word, borrower->loop_, used);
+  const Change change = try_hand(entry.word, borrower->loop_);
   CARPOOL_ASSERT(change);
   grant(entry, *borrower, change.before.home(), actions);
 }
 
 // The next waiter accepts no connection that has served. At the cap the connection closes for its
 // dial; otherwise that dial is in progress and the connection goes to a later waiter.
-void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool used, bool no_room, Instant now,
-                                         DeferredActions& actions) {
+void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool no_room, Instant now, DeferredActions& actions) {
   if (no_room && !backoff.blocks(now) && dial_room(now) != 0) {
     ++made_room;
     return end(entry, CloseCause::surplus, actions);
   }
-  CARPOOL_ASSERT(pool.release(entry, used));
+  CARPOOL_ASSERT(pool.release(entry));
   match_idle(actions, now);
 }
 

@@ -58,7 +58,7 @@ MUTANTS = [
     m("connections under inspection do not count as coming", "pool/destination/dial.cc", "queue.size() > supply.dials() && !pool.full() ? pending.inspecting() : 0", "0U",
       "unit"),
     m("a connection that served is handed to a borrower that accepts only new ones", "pool/destination/release.cc",
-      "borrower->want_.max_idle < Duration::zero() && (used || uses > 1)", "used && uses == 0", "unit"),
+      "borrower->want_.max_idle < Duration::zero()", "false", "unit"),
     m("a close under a request is not learned", "pool/destination/learn_idle_limit.cc",
       "learn_end(entry, idle_time_at_origin(entry.value, leased), served, true, now);", "", "unit"),
     m("one connection that outlives the limit refutes it", "pool/policy/idle_limit_learner.cc", "if (++survivors_ < kRefute) return;", "if (survivors_ == 0) return;", "unit"),

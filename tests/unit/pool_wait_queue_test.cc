@@ -101,6 +101,25 @@ TEST_F(TheLine, GivesAReleasedConnectionToTheLineNotToWhoComesNext) {
   EXPECT_EQ(first.state, State::leased);
 }
 
+TEST_F(TheLine, GivesAConnectionThatNobodyUsedToNoWaiterThatRefusesItsIdleTime) {
+  limits.size = 1;
+  FakeConnection& old = idle_connection();
+  rest(seconds(40));
+  destination().pause(world.now);
+  TestBorrower& gone = waiting();
+  world.on(0);
+  destination().resume(world.now);  // its grant is on its way
+  gone.cancel();
+  TestBorrower& careful = waiting({.max_idle = seconds(5)});
+  world.deliver_all();
+  EXPECT_EQ(careful.state, State::waiting);
+  EXPECT_FALSE(world.is_live(old));
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(careful.state, State::leased);
+}
+
 TEST_F(TheLine, HandsOnWithinALoopWithoutTouchingTheRegistration) {
   limits.size = 1;
   TestBorrower& holder = leased(1);
