@@ -28,7 +28,6 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
   while (CancelDialMessage* recall = actions.cancels.pop()) environment.deliver(recall->to, *recall);
   while (Rejection* rejection = actions.rejections.pop()) environment.deliver(rejection->to, *rejection);
   if (actions.wake_at != kNever) environment.wake_at(self, std::exchange(actions.wake_at, kNever));
-  if (actions.over_budget) budget->register_starved(*this);
   return freed;
 }
 

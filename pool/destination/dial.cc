@@ -174,6 +174,8 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
   if (auto_size != nullptr && pool.full()) auto_size->note_at_size();
   if (cancel_dial_for_slot(actions, now)) return false;
   actions.over_budget = budget != nullptr && !pool.full() && !actions.no_memory;
+  // Under the mutex: the last waiter that leaves after this finds it registered. See offer_surplus_dials().
+  if (actions.over_budget) budget->register_starved(*this);
   if (!actions.over_budget && kind == ProtocolMask::h1_only) drain_for_h1(actions);
   return false;
 }

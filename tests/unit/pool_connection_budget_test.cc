@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pool/directory/directory.h"
@@ -335,6 +336,40 @@ TEST_F(UnderTheBudget, WhoeverNoLongerWaitsCostsNobodyAConnection) {
     }
     world.deliver_all();
   }
+}
+
+// The waiters leave while the actions that were decided for them are performed.
+class LeavingWorld final : public FakeEnvironment {
+ public:
+  LeavingWorld() : FakeEnvironment(1) {}
+  void dial(Destination& destination, Reservation reservation) override {
+    FakeEnvironment::dial(destination, std::move(reservation));
+    for (TestBorrower* one : std::exchange(leaving, {})) one->cancel();
+  }
+  std::vector<TestBorrower*> leaving;
+};
+
+TEST(AStarvedDestination, CostsNobodyASlotWhenItsWaitersLeaveAtThatMoment) {
+  LeavingWorld world;
+  Directory directory({8, 1}, world, 1);
+  Limits limits;
+  limits.size = 2;
+  const Result<Destination*> found = directory.at(origin_named("left"), limits, world.now);
+  ASSERT_TRUE(found);
+  Destination& destination = **found;
+  destination.pause(world.now);
+  TestBorrower one(world, 0), two(world, 0);
+  ASSERT_EQ(one.borrow(destination), State::waiting);
+  ASSERT_EQ(two.borrow(destination), State::waiting);
+  world.leaving = {&one, &two};
+  destination.resume(world.now);
+  EXPECT_TRUE(world.leaving.empty()) << "there was a slot for one of them";
+  EXPECT_EQ(directory.starved(), 0U);
+  world.deliver_all();
+  EXPECT_EQ(world.recalled, 0U);
+  while (!world.dials.empty()) world.dialed();
+  directory.stop(world.now);
+  EXPECT_EQ(world.wrong, "");
 }
 
 TEST_F(UnderTheBudget, AnIdleConnectionOfAnOriginThatWasUsedSinceIsSpared) {
