@@ -55,6 +55,14 @@ inline constexpr const char* kPausedByOperator = "paused by an operator";
 // Likewise, for a pause that the origin requested.
 inline constexpr const char* kCoolingDown = "the origin asked for a pause (Retry-After)";
 
+// Why warm_up() starts no dial.
+enum class WarmUpEnd : std::uint8_t {
+  complete,  // the connections exist or are being dialed, or as many as the size of the pool allows
+  paused,    // by an operator
+  stopped,
+  no_slot,  // the connections of all destinations together have reached their limit, or memory is exhausted
+};
+
 struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() is called first
 
 class AuditReport;
@@ -104,8 +112,8 @@ class Destination {
   void retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now);
 
   // Dials without waiters until `open` connections exist, at most `most` now, within the caps. Returns the number of
-  // dials started; each ends in dialed(), dial_failed() or given_up().
-  std::uint32_t warm_up(std::uint32_t open, std::uint32_t most, Instant now);
+  // dials started; each ends in dialed(), dial_failed() or given_up(). `end`: if it is 0, the reason.
+  std::uint32_t warm_up(std::uint32_t open, std::uint32_t most, Instant now, WarmUpEnd* end = nullptr);
 
   // Closes idle connections that are expired or idle for too long. Called periodically, from one loop.
   void sweep(Instant now);

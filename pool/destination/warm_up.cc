@@ -6,16 +6,24 @@
 
 namespace carpool::pool {
 
-std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Instant now) {
+std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Instant now, WarmUpEnd* end) {
   DeferredActions actions;
   std::uint32_t begun = 0;
+  WarmUpEnd reason = WarmUpEnd::complete;
   {
     const Held lock(impl_->mutex);
     const std::uint32_t there = impl_->pool.in_use();
-    if (!impl_->stopped() && !impl_->paused() && open > there)
+    if (impl_->stopped()) {
+      reason = WarmUpEnd::stopped;
+    } else if (open > there && impl_->paused()) {
+      reason = WarmUpEnd::paused;
+    } else if (open > there) {
       begun = impl_->open_ahead(std::min(open - there, most), OpenCause::warm_up, actions, now);
+      if (begun == 0 && !impl_->pool.full()) reason = WarmUpEnd::no_slot;
+    }
   }
   impl_->run_actions_and_serve(actions, now, OpenCause::all_busy);
+  if (end != nullptr) *end = reason;
   return begun;
 }
 

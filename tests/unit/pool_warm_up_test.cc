@@ -1,6 +1,7 @@
 // Unit tests of connections opened before any borrow: by a warm-up and by min_idle.
 #include <gtest/gtest.h>
 
+#include "pool/directory/directory.h"
 #include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
@@ -15,7 +16,7 @@ class AWarmUp : public test::PoolScene {
   AWarmUp() : PoolScene(4) {}
   std::uint32_t warm_up(std::uint32_t open, std::uint32_t most = 100) {
     world.on(0);
-    return destination().warm_up(open, most, world.now);
+    return destination().warm_up(open, most, world.now, &end);
   }
   void sweep() {
     world.on(0);
@@ -24,6 +25,7 @@ class AWarmUp : public test::PoolScene {
   void dial_all() {
     while (!world.dials.empty()) world.dialed();
   }
+  WarmUpEnd end{};  // of the last warm_up()
 };
 
 TEST_F(AWarmUp, OpensWhatIsMissingAndNoMoreThanTheCap) {
@@ -33,6 +35,8 @@ TEST_F(AWarmUp, OpensWhatIsMissingAndNoMoreThanTheCap) {
   EXPECT_EQ(warm_up(3), 0U);
   EXPECT_EQ(warm_up(100), 1U) << "the cap is four";
   dial_all();
+  EXPECT_EQ(warm_up(100), 0U);
+  EXPECT_EQ(end, WarmUpEnd::complete) << "the size allows no more";
   EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 4U);
   EXPECT_EQ(snapshot().opened[static_cast<std::size_t>(OpenCause::warm_up)], 4U);
 }
@@ -64,6 +68,36 @@ TEST_F(AWarmUp, OpensNothingWhereThePoolIsStopping) {
   world.on(0);
   destination().stop(world.now);
   EXPECT_EQ(warm_up(2), 0U);
+  EXPECT_EQ(end, WarmUpEnd::stopped);
+}
+
+TEST_F(AWarmUp, OfAPausedPoolIsNotComplete) {
+  world.on(0);
+  destination().pause(world.now);
+  EXPECT_EQ(warm_up(2), 0U);
+  EXPECT_EQ(end, WarmUpEnd::paused);
+  destination().resume(world.now);
+  EXPECT_EQ(warm_up(2), 2U);
+  dial_all();
+  destination().pause(world.now);
+  EXPECT_EQ(warm_up(2), 0U);
+  EXPECT_EQ(end, WarmUpEnd::complete);
+}
+
+TEST(AWarmUpUnderTheTotal, IsNotCompleteWithoutASlot) {
+  test::FakeEnvironment world(1);
+  Directory directory({8, 1}, world, 1);
+  Limits limits;
+  limits.size = 4;
+  const Result<Destination*> found = directory.at(test::origin_named("warm"), limits, world.now);
+  ASSERT_TRUE(found);
+  WarmUpEnd end{};
+  EXPECT_EQ((*found)->warm_up(3, 3, world.now, &end), 1U);
+  EXPECT_EQ((*found)->warm_up(3, 3, world.now, &end), 0U);
+  EXPECT_EQ(end, WarmUpEnd::no_slot);
+  world.dialed();
+  directory.stop(world.now);
+  EXPECT_EQ(world.wrong, "");
 }
 
 TEST_F(AWarmUp, KeepsMinIdleReadyAndOpensThemAgainWhenTheOriginClosesThem) {
