@@ -215,12 +215,27 @@ void H2Client::note_progress() {
   since_ = context_.loop.now();
 }
 
+// A client that reads makes progress, however few bytes at a time, also after the end of their exchange. Replies to
+// its control frames are no progress: they prove nothing about its responses.
+bool H2Client::flush_waiting() {
+  const std::uint64_t before = write_queue_.bytes_written();
+  if (write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
+  if (!message_waits_ || write_queue_.bytes_written() == before) return true;
+  note_progress();
+  for (const auto& request : requests_) request->note_taken(pulls_);
+  return true;
+}
+
 // Writes the output of this turn in as few system calls as the socket allows. Returns false if the client is gone.
 bool H2Client::write_all() {
-  if (!write_queue_.empty() && write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
+  if (!write_queue_.empty() && !flush_waiting()) return false;
   while (write_queue_.empty()) {
     BatchLease out = context_.buffers.lease_batch(write_queue_, *transport_);
+    const std::uint64_t framed = session_.messages_framed();
+    ++pulls_;
     session_.pull(out.text(), kPull, context_.loop.now());
+    message_waits_ = session_.messages_framed() != framed;
+    if (message_waits_) note_progress();
     if (out.empty()) return true;
     if (out.send() == WriteQueue::Sent::failed) return false;
   }

@@ -58,7 +58,7 @@ class H2Client final : public ClientConnection,
   void forget_pump(H2ClientStream& request) LOOP_ONLY;
   void later(H2ClientStream& request) LOOP_ONLY;  // schedules catch_up() for this turn or the next one
   void flush_soon() LOOP_ONLY;
-  void note_progress() LOOP_ONLY;
+  std::uint64_t pulls() const { return pulls_; }  // identifies the frames that wait for the socket
   int socket() const { return transport_->fd(); }
   std::string_view tls_version() const { return tls_; }
   bool accepted_while_shedding() const { return accepted_while_shedding_; }
@@ -87,6 +87,8 @@ class H2Client final : public ClientConnection,
   void parse(std::string_view bytes) LOOP_ONLY;
   void catch_up() LOOP_ONLY;
   void pump_all() LOOP_ONLY;
+  void note_progress() LOOP_ONLY;
+  bool flush_waiting() LOOP_ONLY;
   bool write_all() LOOP_ONLY;
   void close_if_done() LOOP_ONLY;
   void linger() LOOP_ONLY;
@@ -120,6 +122,7 @@ class H2Client final : public ClientConnection,
   List<H2ClientStream, H2TodoTag> todo_;
   List<H2ClientStream, H2PumpTag> unpumped_;
   std::uint32_t unpumped_count_ = 0;
+  std::uint64_t pulls_ = 0;          // of frames out of the session
   std::uint32_t running_ = 0;        // requests that have not ended
   std::uint32_t turn_requests_ = 0;  // requests that may still begin in this turn
   State state_ = State::open;
@@ -128,9 +131,10 @@ class H2Client final : public ClientConnection,
   bool expects_heads_ = true;  // the next read is a small one
   bool draining_ = false;
   bool goaway_sent_ = false;
-  bool counted_ = false;  // the metrics contain its protocol abuse
-  Instant since_{};       // last progress: start of an idle period, or of not reading responses
-  Instant head_since_{};  // when a header block began
+  bool counted_ = false;        // the metrics contain its protocol abuse
+  bool message_waits_ = false;  // the last pull contained bytes of responses; they may wait in the write queue
+  Instant since_{};             // last progress: start of an idle period, or of not reading responses
+  Instant head_since_{};        // when a header block began
   Instant drain_until_ = kNever;
   net::DiscardedInput discarded_;
 };

@@ -22,6 +22,7 @@ void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
   stream_ = &stream;
   exchange_ = &exchange;
   held_ = taken_ = 0;
+  last_pull_ = 0;
   inbox_ = {};
   begun_ = complete_ = ended_ = false;
   stays_tunnel_.reset();
@@ -192,10 +193,16 @@ void H2ClientStream::resume() {
 void H2ClientStream::on_sent(std::size_t bytes) {
   exec::assume_on_loop();
   taken_ += bytes;
+  last_pull_ = client_.pulls();
   if (exchange_ == nullptr || !begun_) return;
-  client_.note_progress();
   exchange_->on_client_progress();
   if (exchange_ != nullptr && backlog() < kHighWatermark) exchange_->on_client_writable();
+}
+
+// The bytes of this stream wait behind those that the client read, unless they wait for a window that it does not open.
+void H2ClientStream::note_taken(std::uint64_t pull) {
+  if (exchange_ == nullptr || !begun_ || stream_ == nullptr || stream_->backlog() == 0) return;
+  if (last_pull_ == pull || client_.session().window_open(*stream_)) exchange_->on_client_progress();
 }
 
 void H2ClientStream::on_exchange_end(AfterExchange next) {

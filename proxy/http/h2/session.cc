@@ -266,11 +266,17 @@ bool H2Session::accepts_requests() const {
 bool H2Session::in_head() const {
   return impl_->block != nullptr;
 }
+bool H2Session::window_open(const H2Stream& stream) const {
+  return nghttp2_session_get_stream_remote_window_size(impl_->session, stream.id_) > 0;
+}
 std::size_t H2Session::streams() const {
   return impl_->stream_count;
 }
 std::size_t H2Session::backlog() const {
   return impl_->backlog;
+}
+std::uint64_t H2Session::messages_framed() const {
+  return impl_->messages_framed;
 }
 std::size_t H2Session::library_memory() const {
   return impl_->memory.in_use();

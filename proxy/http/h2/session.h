@@ -87,11 +87,13 @@ class H2Session {
   void terminate(H2Error error, H2Abuse abuse);
   bool accepts_requests() const;  // clients: returns true if request() may be called
 
-  bool in_head() const;                // a header block is incomplete
-  std::size_t streams() const;         // number of open streams of both sides
-  std::size_t backlog() const;         // bytes queued on all streams
-  std::size_t library_memory() const;  // bytes
-  void rest();                         // the session is idle: frees memory kept for reuse
+  bool in_head() const;                            // a header block is incomplete
+  bool window_open(const H2Stream& stream) const;  // the peer's window of this stream admits bytes
+  std::size_t streams() const;                     // number of open streams of both sides
+  std::size_t backlog() const;                     // bytes queued on all streams
+  std::uint64_t messages_framed() const;           // bytes of heads and bodies that went into frames so far
+  std::size_t library_memory() const;              // bytes
+  void rest();                                     // the session is idle: frees memory kept for reuse
   H2Abuse abuse() const;
   H2PeerSettings peer() const;
   std::uint32_t resets_seen() const;  // number of RST_STREAM frames received from the peer

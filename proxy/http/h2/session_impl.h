@@ -89,6 +89,7 @@ struct H2Impl {
   bool terminating = false;
   std::uint32_t resets_seen = 0;
   std::size_t backlog = 0;
+  std::uint64_t messages_framed = 0;
   std::size_t stream_count = 0;
 
   // The header block being received; blocks never interleave.

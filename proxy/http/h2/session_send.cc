@@ -30,6 +30,7 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
   out->append(head).append(stream.queue_, stream.sent_, size);
   stream.sent_ += size;
   stream.moved_ += size;
+  messages_framed += size;
   backlog -= size;
   if (stream.backlog() == 0) {
     stream.sent_ = 0;
@@ -47,6 +48,7 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
       if (H2Stream* stream = find(frame.hd.stream_id)) cut_if_drained(*stream);
       break;
     case NGHTTP2_HEADERS:
+      messages_framed += frame.hd.length;
       if (H2Stream* stream = find(frame.hd.stream_id)) {
         stream->head_sent_ = true;
         if (stream->heads_ != 0) --stream->heads_;
