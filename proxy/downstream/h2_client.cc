@@ -123,9 +123,10 @@ bool H2Client::may_read() const {
 // clients have been served.
 void H2Client::read_and_write() {
   std::size_t budget = kTurnBytes;
+  std::size_t write_budget = kTurnBytes;
   do {
     read_all(budget);
-    if (state_ == State::open && !write_all()) {
+    if (state_ == State::open && !write_all(write_budget)) {
       note_use(true);
       close();
     }
@@ -226,10 +227,12 @@ bool H2Client::flush_waiting() {
   return true;
 }
 
-// Writes the output of this turn in as few system calls as the socket allows. Returns false if the client is gone.
-bool H2Client::write_all() {
+// Writes the output of this turn in as few system calls as the socket allows. Each pull lets exchanges read more from
+// their origins, so a fast client would otherwise keep the loop for a whole response. Returns false if the client is
+// gone.
+bool H2Client::write_all(std::size_t& budget) {
   if (!write_queue_.empty() && !flush_waiting()) return false;
-  while (write_queue_.empty()) {
+  while (write_queue_.empty() && budget != 0) {
     BatchLease out = context_.buffers.lease_batch(write_queue_, *transport_);
     const std::uint64_t framed = session_.messages_framed();
     ++pulls_;
@@ -237,8 +240,10 @@ bool H2Client::write_all() {
     message_waits_ = session_.messages_framed() != framed;
     if (message_waits_) note_progress();
     if (out.empty()) return true;
+    budget -= std::min(budget, out.text().size());
     if (out.send() == WriteQueue::Sent::failed) return false;
   }
+  if (write_queue_.empty() && session_.wants_pull() && !exec::Deferred::linked()) context_.loop.defer(*this);
   return true;
 }
 

@@ -89,7 +89,7 @@ class H2Client final : public ClientConnection,
   void pump_all() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   bool flush_waiting() LOOP_ONLY;
-  bool write_all() LOOP_ONLY;
+  bool write_all(std::size_t& budget) LOOP_ONLY;
   void close_if_done() LOOP_ONLY;
   void linger() LOOP_ONLY;
   void discard_input() LOOP_ONLY;

@@ -80,7 +80,8 @@ void H2Client::end() {
     catch_up();
     for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
     if (!std::exchange(goaway_sent_, true)) session_.goaway(http::H2Error::no_error);
-    if (write_all()) transport_->shut_write();
+    std::size_t budget = SIZE_MAX;  // no turn follows
+    if (write_all(budget)) transport_->shut_write();
   }
   close();
 }

@@ -102,5 +102,19 @@ TEST_F(AReaderOfHttp2, LosesTheStreamAloneWhoseWindowItDoesNotOpen) {
   EXPECT_EQ(kWhole, received_whole(one, 3));
 }
 
+// A client whose socket and windows are open, and an origin whose whole response has arrived.
+TEST_F(AReaderOfHttp2, ReceivesAShareOfALongResponseInOneTurnAndTheRestInOthers) {
+  exec::assume_on_loop();
+  constexpr std::size_t kLong = std::size_t{4} << 20;
+  test::MemoryWire& one = connected(kOpen, opened(0) + http::headers(1, http::get()));
+  one.room = 0;
+  plane_.from_origin(0, response(kLong));
+  clients_.make_room(one, SIZE_MAX);
+  EXPECT_LT(kTurnBytes, one.outgoing.size());
+  EXPECT_GT(3 * kTurnBytes, one.outgoing.size());
+  plane_.turn();
+  EXPECT_EQ(kLong, received_whole(one, 1));
+}
+
 }  // namespace
 }  // namespace carpool::proxy
