@@ -40,8 +40,7 @@ std::vector<Setting> request_rows() {
                                      "limit of one attempt, from the end of the request to the response's head; then "
                                      "an idempotent request is retried; 0s = none"),
       row<&Request::hedge>("hedge",
-                           "let an attempt that passed per_try_timeout go on beside the retry; the first response is "
-                           "used, and the other attempt is cancelled"),
+                           "let a late attempt go on beside its retry by per_try_timeout; the first response is used"),
       row<&Request::via>("via",
                          "add Via to requests; false for an origin that responds differently to a proxy; then loops "
                          "through it are not detected"),

@@ -188,6 +188,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool continue_with_hedge() LOOP_ONLY;
   void borrow_for_hedge() LOOP_ONLY;
   bool yields_to_hedge() LOOP_ONLY;
+  bool hedge_pending() const LOOP_ONLY;
+  void end_hedge() LOOP_ONLY;
   void cancel_hedge() LOOP_ONLY;
   void note_hedge(metrics::Hedge result) LOOP_ONLY;
   bool send_hedged(AttemptValues& attempt, UpstreamStreams& streams) override LOOP_ONLY;

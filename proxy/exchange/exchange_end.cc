@@ -4,10 +4,8 @@
 
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
-#include "proxy/exchange/hedged_attempt.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/upstream/origin/origin_runtime.h"
-#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
@@ -103,7 +101,7 @@ void Exchange::end_lease(pool::CloseCause cause) {
 void Exchange::end_attempt() {
   CARPOOL_ASSERT(!attempt_->lease);
   close_leak();
-  if (attempt_->hedged) hedge_->end();
+  if (attempt_->hedged) end_hedge();
   if (!attempt_->trailers.empty()) trailers_buffer_ = std::move(attempt_->trailers);
   attempt_.reset();
 }
@@ -121,13 +119,6 @@ void Exchange::finish(AfterExchange next) {
   request_values_.reset();
   ClientStream& client_stream = *std::exchange(client_stream_, nullptr);
   client_stream.on_exchange_end(next);
-}
-
-void Exchange::release_buffers() {
-  request_.clear();
-  request_.shrink();
-  streams_->release_buffers();
-  if (hedge_) hedge_->release_buffers();
 }
 
 void Exchange::enter(ExchangeEvent event) {

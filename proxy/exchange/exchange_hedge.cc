@@ -10,6 +10,7 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
@@ -36,7 +37,7 @@ bool Exchange::continue_with_hedge() {
   if (!hedge_ || !hedge_->sent()) return false;
   end_lease(pool::CloseCause::error);
   attempt_.emplace(hedge_->take_over());
-  response_ = &hedge_->streams().response();
+  response_ = &hedge_->response();
   note_lease(hedge_->leased());
   note_hedge(metrics::Hedge::won);
   touch();
@@ -55,15 +56,24 @@ void Exchange::borrow_for_hedge() {
 // The request's own attempt has the head of a final response. Returns true if the hedged attempt, which may get a
 // better one, takes its place; cancels it otherwise.
 bool Exchange::yields_to_hedge() {
-  if (!hedge_ || !hedge_->pending()) return false;
+  if (!hedge_pending()) return false;
   if (info_.origin->retry_on.status(response_->status) && continue_with_hedge()) return true;
   cancel_hedge();
   return false;
 }
 
+bool Exchange::hedge_pending() const {
+  return hedge_ && hedge_->pending();
+}
+
+// The attempt that came from the hedged one has ended.
+void Exchange::end_hedge() {
+  hedge_->end();
+}
+
 // The request ends, or is sent again.
 void Exchange::cancel_hedge() {
-  if (!hedge_ || !hedge_->pending()) return;
+  if (!hedge_pending()) return;
   hedge_->cancel();
   note_hedge(metrics::Hedge::lost);
 }
@@ -71,6 +81,13 @@ void Exchange::cancel_hedge() {
 void Exchange::note_hedge(metrics::Hedge result) {
   info_.hedge = metrics::kHedges[static_cast<std::size_t>(result)];
   context_.stats.count_hedge(info_.origin->slot, result);
+}
+
+void Exchange::release_buffers() {
+  request_.clear();
+  request_.shrink();
+  streams_->release_buffers();
+  if (hedge_) hedge_->release_buffers();
 }
 
 // ---- HedgeOwner ----

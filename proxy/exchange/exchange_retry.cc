@@ -3,7 +3,6 @@
 
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
-#include "proxy/exchange/hedged_attempt.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/origin_runtime.h"
@@ -34,7 +33,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     end_lease(pool::CloseCause::private_);
     return close_without_response();
   }
-  if (hedge_ && hedge_->pending()) {
+  if (hedge_pending()) {
     note_failed_attempt(failure, RetryOutcome::unsafe);
     if (!continue_with_hedge()) borrow_for_hedge();
     return AttemptState::over;

@@ -8,11 +8,24 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
 HedgedAttempt::HedgedAttempt(exec::Loop& loop, CrossLoopStreams& remote, HedgeOwner& owner)
-    : loop_(loop), owner_(owner), streams_(remote, *this) {}
+    : loop_(loop),
+      owner_(owner),
+      streams_(std::make_unique<UpstreamStreams>(remote, static_cast<UpstreamStreamHandler&>(*this))) {}
+
+HedgedAttempt::~HedgedAttempt() = default;
+
+http::ResponseHead& HedgedAttempt::response() {
+  return streams_->response();
+}
+
+void HedgedAttempt::release_buffers() {
+  streams_->release_buffers();
+}
 
 // ---- the exchange's calls ----
 
@@ -68,7 +81,7 @@ void HedgedAttempt::send(pool::Lease lease) {
   attempt_->hedged = true;
   leased_ = loop_.now();
   state_ = State::sent;
-  if (!owner_.send_hedged(*attempt_, streams_)) static_cast<void>(fail(pool::CloseCause::peer_closed));
+  if (!owner_.send_hedged(*attempt_, *streams_)) static_cast<void>(fail(pool::CloseCause::peer_closed));
 }
 
 void HedgedAttempt::end_lease(pool::CloseCause cause) {
@@ -90,7 +103,7 @@ AttemptState HedgedAttempt::fail(pool::CloseCause cause) {
 
 AttemptState HedgedAttempt::on_response_head() {
   if (taken_over()) return owner_.on_response_head();
-  const http::ResponseHead& head = streams_.response();
+  const http::ResponseHead& head = streams_->response();
   if (head.status < 200) {
     // The client gets no 1xx of an attempt that may lose. 101 was not asked for.
     const bool ordered = head.status != 101 && attempt_->response_order.informational(false);

@@ -7,20 +7,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "exec/loop.h"
 #include "pool/queue/borrower.h"
 #include "proxy/exchange/exchange_values.h"
 #include "proxy/exchange/hedge_owner.h"
-#include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
 
+class CrossLoopStreams;
 struct OriginRuntime;
 
 class HedgedAttempt final : public pool::Borrower, private UpstreamStreamHandler {
  public:
   HedgedAttempt(exec::Loop& loop, CrossLoopStreams& remote, HedgeOwner& owner);
+  ~HedgedAttempt();
 
   // ---- the exchange's calls ----
   // Borrows a connection, and sends the request as soon as there is one. Must be idle.
@@ -35,9 +38,9 @@ class HedgedAttempt final : public pool::Borrower, private UpstreamStreamHandler
   // Moves the attempt to the exchange. Must be sent(); end() follows when the attempt has ended.
   AttemptValues take_over() LOOP_ONLY;
   void end() LOOP_ONLY;
-  UpstreamStreams& streams() { return streams_; }
+  http::ResponseHead& response() LOOP_ONLY;
   Instant leased() const { return leased_; }
-  void release_buffers() LOOP_ONLY { streams_.release_buffers(); }
+  void release_buffers() LOOP_ONLY;
 
   // ---- the pool's calls ----
   void on_lease(pool::Lease lease) override;
@@ -67,7 +70,7 @@ class HedgedAttempt final : public pool::Borrower, private UpstreamStreamHandler
 
   exec::Loop& loop_;
   HedgeOwner& owner_;
-  UpstreamStreams streams_;
+  const std::unique_ptr<UpstreamStreams> streams_;
   OriginRuntime* origin_ = nullptr;       // not if idle
   std::optional<AttemptValues> attempt_;  // if sent
   Instant leased_{};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/net/address_policy.h"
+
 namespace carpool::proxy::net {
 
 // The seed differs between processes that start together, so that they do not dial the same addresses.

@@ -20,11 +20,13 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "pool/origin.h"
 #include "pool/policy/endpoint.h"
 #include "proxy/net/address.h"
-#include "proxy/net/address_policy.h"
 
 namespace carpool::proxy::net {
+
+class AddressPolicy;
 
 // [pool.addresses]
 struct AddressRules {

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "proxy/net/address_set.h"
 #include "proxy/telemetry/log_levels.h"
 #include "proxy/upstream/live_connections.h"
 #include "proxy/upstream/origin/tls_identity.h"
@@ -136,6 +137,18 @@ void log_dial_cancelled(std::uint64_t id, std::string_view origin) {
               {"from", name(ConnectionState::connecting)},
               {"to", name(ConnectionState::closed)},
               {"cause", pool::name(pool::CloseCause::surplus)}});
+}
+
+bool Connection::gives_place(Instant now) const {
+  return address_set_ != nullptr && address_set_->wants_place() && address_set_->gives_place(address_, now);
+}
+
+bool Connection::may_give_place() const {
+  return address_set_ != nullptr && address_set_->has_too_many(address_);
+}
+
+void Connection::note_failure(Instant now) {
+  if (address_set_ != nullptr) address_set_->failed(address_, now);
 }
 
 }  // namespace carpool::proxy

@@ -10,12 +10,15 @@
 
 #include "base/clock.h"
 #include "pool/destination/environment.h"
-#include "proxy/net/address_set.h"
+#include "proxy/net/address.h"
 #include "proxy/net/dialed.h"
 #include "proxy/net/transport.h"
 
 namespace carpool::proxy {
 
+namespace net {
+class AddressSet;
+}
 class ConnectionEvents;
 class LiveConnection;
 class TlsIdentity;
@@ -56,17 +59,13 @@ class Connection : public pool::PooledConnection {
   bool certificates_replaced() const;
   // Returns true if it must close because its address has more connections than others, to make room for a connection
   // to another address.
-  bool gives_place(Instant now) const {
-    return address_set_ != nullptr && address_set_->wants_place() && address_set_->gives_place(address_, now);
-  }
-  bool may_give_place() const { return address_set_ != nullptr && address_set_->has_too_many(address_); }
+  bool gives_place(Instant now) const;
+  bool may_give_place() const;
   // Like judge(), for a connection that is returned. Checks the address only if something changed since the last check.
   std::optional<pool::CloseCause> close_cause(Instant now);
   // Reports the result of an exchange to the address.
   void note_response(std::uint16_t status, Duration took, Instant now);
-  void note_failure(Instant now) {
-    if (address_set_ != nullptr) address_set_->failed(address_, now);
-  }
+  void note_failure(Instant now);
 
   net::Transport& transport() { return *transport_; }
   std::uint64_t id() const { return id_; }

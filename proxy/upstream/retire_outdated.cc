@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pool/destination/snapshot.h"
+#include "proxy/net/address_set.h"
 #include "proxy/upstream/connection.h"
 
 namespace carpool::proxy {

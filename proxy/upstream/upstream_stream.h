@@ -15,7 +15,6 @@
 #include "exec/role.h"
 #include "pool/destination/lease.h"
 #include "proxy/http/forward.h"
-#include "proxy/http/h1/codec.h"
 #include "proxy/http/message.h"
 #include "proxy/upstream/retry_policy.h"
 

@@ -77,6 +77,22 @@ void WarmUp::try_once(WarmUpJob& job) {
   dial_more(job, 1);
 }
 
+namespace {
+std::string text_of(pool::WarmUpEnd why) {
+  switch (why) {
+    case pool::WarmUpEnd::complete:
+      break;
+    case pool::WarmUpEnd::paused:
+      return pool::kPausedByOperator;
+    case pool::WarmUpEnd::stopped:
+      return "the pool has stopped";
+    case pool::WarmUpEnd::no_slot:
+      return "pool.total.max_connections is reached";
+  }
+  return {};
+}
+}  // namespace
+
 // Starts at most `most` of the missing dials. Ends the try if none is missing or none may start.
 void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
   const Result<OriginRuntime*> origin = origins_.at(job.origin);
@@ -85,9 +101,12 @@ void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
     job.result.failure = origin.fault().detail;
   } else {
     const std::uint32_t open = std::min(job.open, (*origin)->pool.largest());
+    auto why = pool::WarmUpEnd::complete;
     dialing_for_ = job.attempt;
-    job.out = (*origin)->destination->warm_up(open, most, loop_.now());
+    job.out = (*origin)->destination->warm_up(open, most, loop_.now(), &why);
     dialing_for_ = 0;
+    const Held lock(mutex_);
+    if (job.out == 0 && why != pool::WarmUpEnd::complete) job.result.failure = text_of(why);
   }
   if (job.out == 0) end(job);
 }

@@ -161,7 +161,7 @@ FLOW = [
     m("a forbidden trailer passes", X + "exchange_response.cc", "if (!http::trailer_allowed(name)) return;", "", PLANE),
     m("a client whose body is not read is kept", X + "exchange_response.cc", "request_values_->close_client || !request_ended()", "request_values_->close_client", PLANE,
       equivalent="send_head() was told so: a request does not become less complete"),
-    m("421 is not asked again", X + "exchange_response.cc", "response_.status == 421 && retry_misdirected()", "false", PLANE),
+    m("421 is not asked again", X + "exchange_response.cc", "response_->status == 421 && retry_misdirected()", "false", PLANE),
     m("an authenticated connection is shared", X + "exchange_response.cc", "attempt_->authenticated && !unclean", "false", PLANE),
     m("a connection that the origin closes is kept", X + "exchange_response.cc", "unclean ? lease.discard(*unclean, now) : lease.release(now);", "lease.release(now);", PLANE),
     m("the Keep-Alive field of a response is ignored", X + "exchange_response.cc", "info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));", "static_cast<void>(hint);", PLANE),
@@ -223,7 +223,7 @@ FLOW = [
     m("a far stream's failure is not reported", U + "h2/cross_loop_stream_far.cc", "next_report_.failure = std::move(failure);", "", SIM),
     # ---- clients ----
     m("a pipelined request is dropped", C + "h1_client_input.cc", "if (used < bytes.size()) pending_.assign(bytes.substr(used));", "", PLANE),
-    m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (!head_complete_) return close();  // within a head: the client waits for no response", "", PLANE),
+    m("a client that ends inside its request waits", C + "h1_client_input.cc", "context_.exchanges.give_back(*std::exchange(exchange_, nullptr));\n    if (write_queue_.empty()) return close();\n    close_when_sent_ = true;\n    return;", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();\n  close_when_sent_ = true;", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();", PLANE),
     m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;", "", PLANE),

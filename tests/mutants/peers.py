@@ -83,9 +83,9 @@ MUTANTS = [
     m("borrows go past a pause", "pool/destination/cool_down.cc", "attention.fetch_or(kCooling, std::memory_order_seq_cst);", "", "unit"),
     m("a pause ends halfway", "pool/destination/cool_down.cc", "now + std::min(wait, limits.max_cool_down)", "now + std::min(wait, limits.max_cool_down) / 2", "unit"),
     m("a pause that an origin asks for is ignored", X + "exchange_cool_down.cc",
-      "if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();", "", SIM),
-    m("429 asks for no pause", X + "exchange_cool_down.cc", "response_.status == 429 || response_.status == 503", "response_.status == 503", SIM),
-    m("the answer to a trial ends no pause", X + "exchange_cool_down.cc", "pass_trial();", "", PLANE),
+      "if (lease.trial() || info_.origin->pool.cool_down) follow_cool_down(lease, head);", "", SIM),
+    m("429 asks for no pause", X + "exchange_cool_down.cc", "head.status == 429 || head.status == 503", "head.status == 503", SIM),
+    m("the answer to a trial ends no pause", X + "exchange_cool_down.cc", "pass_trial(lease);", "", PLANE),
     m("a pause is not counted", "pool/destination/cool_down.cc", "if (began) ++ledger.cool_downs;", "", "unit"),
     m("the end of a pause serves nobody", "pool/destination/cool_down.cc", "  serve_waiters(now);\n", "", "unit"),
     # ---- retries ----

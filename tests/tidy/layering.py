@@ -104,7 +104,7 @@ PARTS_OF_ONE = [
     {"exec/task", "exec/task_limit", "exec/thread_pool", "exec/thread_pool_worker"},
     {"pool/destination/" + part for part in ("deferred_actions", "destination", "destination_impl", "grant", "lease", "ledger", "rejection", "slot", "snapshot")},
     {"proxy/config/schema", "proxy/config/setting_row"},
-    {"proxy/config/check", "proxy/config/read"},
+    {"proxy/config/check", "proxy/config/check_rules", "proxy/config/read"},
     {"proxy/telemetry/log", "proxy/telemetry/log_levels", "proxy/telemetry/log_line", "proxy/telemetry/log_output"},
     {"proxy/net/tls/client_context", "proxy/net/tls/client_context_impl", "proxy/net/tls/material"},
     {"proxy/net/tls/socket_bio", "proxy/net/tls/tls_transport", "proxy/net/tls/verify"},

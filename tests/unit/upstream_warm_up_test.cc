@@ -117,6 +117,17 @@ TEST_F(AWarmUp, OfAnOriginThatRefusesCostsOneDialAndIsTriedAgainLater) {
   EXPECT_EQ(1U, plane_.environment.dials.size());
 }
 
+TEST_F(AWarmUp, OfAPausedOriginHasFailedAndIsTriedAgainAfterThePause) {
+  pool::Destination& paused = *(*plane_.origins->at(*pool::parse_origin("http://warm.test")))->destination;
+  paused.pause(plane_.now);
+  start();
+  EXPECT_TRUE(plane_.environment.dials.empty());
+  EXPECT_EQ(std::vector<std::string>{"http://warm.test: paused by an operator"}, warm_up_.failed());
+  paused.resume(plane_.now);
+  plane_.pass(2s);
+  EXPECT_EQ(1U, plane_.environment.dials.size());
+}
+
 TEST_F(AWarmUp, ThatFailedEndsWithItsOrigin) {
   start();
   dialed(&refused_);

@@ -19,17 +19,6 @@
 
 namespace carpool::proxy::http {
 
-// BodySink: receives body bytes and trailers while feed() runs; the views are valid during the call only. Trailer
-// fields that Connection lists are not delivered.
-class BodySink {
- public:
-  virtual void on_body(std::string_view bytes) = 0;
-  virtual void on_trailer(std::string_view name, std::string_view value) = 0;
-
- protected:
-  ~BodySink() = default;
-};
-
 // BodyText: collects the whole body as one string; trailers are dropped.
 struct BodyText final : BodySink {
   void on_body(std::string_view bytes) override { text.append(bytes); }
