@@ -23,6 +23,7 @@ inline void record_everything(Registry& registry, const std::string& origin) {
   registry.record_request(0, slot, {"BREW", 0, std::chrono::seconds(90), {}});
   registry.record_retry(0, slot, "not_sent");
   registry.record_retry_denied(0, slot);
+  registry.record_hedge(0, slot, Hedge::won);
   registry.record_reset(0, slot, "CANCEL");
   registry.record_ejections(0, slot, kHuge);
   registry.record_bound(0, slot, Bound::attempts);
