@@ -79,7 +79,7 @@ void Exchange::cancel_hedge() {
 }
 
 void Exchange::note_hedge(metrics::Hedge result) {
-  info_.hedge = metrics::kHedges[static_cast<std::size_t>(result)];
+  info_.hedge = result;
   context_.stats.count_hedge(info_.origin->slot, result);
 }
 

@@ -56,8 +56,8 @@ log::AccessEntry entry_of(const ExchangeInfo& info) {
   if (info.head_back != Instant{}) entry.upstream = info.head_back - info.leased;
   if (info.opened) entry.opened = pool::name(*info.opened);
   entry.retries = info.retries;
-  entry.retried = info.retried;
-  entry.hedge = info.hedge;
+  if (info.retried) entry.retried = name(*info.retried);
+  if (info.hedge) entry.hedge = metrics::kHedges[static_cast<std::size_t>(*info.hedge)];
   entry.unrepeated = info.unrepeated;
   if (info.fault) entry.fault = info.fault->detail;
   return entry;

@@ -173,7 +173,7 @@ bool Exchange::retry_connect(const Fault& fault) {
 
 void Exchange::count_retry(RetryReason reason) {
   ++info_.retries;
-  info_.retried = name(reason);
+  info_.retried = reason;
   context_.stats.count_retry(info_.origin->slot, name(reason));
 }
 

@@ -64,7 +64,7 @@ Span span_of(const ExchangeInfo& info) {
   span.connection = info.connection;
   span.reuse = info.uses_before;
   span.retries = info.retries;
-  span.retried = info.retried;
+  if (info.retried) span.retried = name(*info.retried);
   span.not_repeated = info.unrepeated;
   return span;
 }

@@ -7,9 +7,9 @@
 namespace carpool::proxy {
 
 UpstreamStreams::UpstreamStreams(CrossLoopStreams& remote, UpstreamStreamHandler& user)
-    : remote_(remote), user_(user), h1_(remote, user, response_), h2_(remote, user, response_) {}
+    : user_(user), h1_(remote, user, response_), h2_(remote, user, response_) {}
 
-UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& request) {
+UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& request, CrossLoopStreams& remote) {
   response_.clear();
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
@@ -17,10 +17,10 @@ UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& 
     return h1_;
   }
   auto& session = static_cast<H2Connection&>(connection);
-  if (lease.home() != remote_.loop().id()) {
-    CrossLoopStream& remote = remote_.take(lease.home());
-    remote.begin(session, user_, response_);
-    return remote;
+  if (lease.home() != remote.loop().id()) {
+    CrossLoopStream& stream = remote.take(lease.home());
+    stream.begin(session, user_, response_);
+    return stream;
   }
   h2_.begin(session);
   return h2_;

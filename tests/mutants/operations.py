@@ -106,7 +106,7 @@ MUTANTS = [
     m("an attempt is hedged though nothing asks for it", HEDGE, "info_.origin->request.hedge && ", "", PLANE),
     m("an upgrade is hedged", HEDGE, "!request_values_->tunnel.requested() &&", "true &&", PLANE),
     m("a request that authenticates its connection is hedged", HEDGE, "!authenticates_connection(request_) &&", "true &&", PLANE),
-    m("a request has three attempts at a time", "proxy/exchange/exchange_deadlines.h", "void hedge() { hedged_ = true; }", "void hedge() {}", PLANE),
+    m("a request has three attempts at a time", HEDGE, "request_values_->deadlines.hedge();", "", PLANE),
     m("a request is hedged once", HEDGE, "request_values_->deadlines.hedge_ended(context_.loop.now());", "", PLANE),
     m("a hedged response wins that would be retried", HEDGE, "if (!refuses) return continue_with_hedge();", "return continue_with_hedge();", PLANE),
     m("a late response is used that would be retried", HEDGE, "if (info_.origin->retry_on.status(response_->status) && continue_with_hedge()) return true;", "", PLANE),
