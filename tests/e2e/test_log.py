@@ -17,7 +17,7 @@ from harness.wait import until
 TABLE = (ROOT / "docs/log.md").read_text().split("## The access log", 1)[1].split("\n## ", 1)[0]
 DOCUMENTED = {name for row in re.findall(r"^\| (.*?) \|", TABLE, re.M) for name in re.findall(r"`([a-z_]+)`", row)}
 EVERY_LINE = {"level", "module"}  # of whatever event
-ELSEWHERE = {"intercepted", "not_intercepted", "user", "grpc_status", "client_tls", "upstream_tls"}  # other tests see them
+ELSEWHERE = {"intercepted", "not_intercepted", "user", "grpc_status", "client_tls", "upstream_tls", "hedge"}  # other tests see them
 
 
 def test_no_credential_of_a_request_reaches_the_log(origin, carpool):
