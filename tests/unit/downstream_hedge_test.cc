@@ -92,6 +92,15 @@ TEST_F(AHedgedRequest, KeepsTheAttemptWhoseResponseBeganAndCancelsTheOtherAtOnce
   EXPECT_TRUE(one.outgoing.ends_with("second")) << one.outgoing;
 }
 
+TEST_F(AHedgedRequest, CancelsTheSecondAttemptAtOnceWhenTheLateResponseBegins) {
+  test::MemoryWire& one = hedged_client();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfi");
+  EXPECT_TRUE(origin(1).gone);
+  EXPECT_EQ(1U, ended(metrics::Hedge::lost));
+  plane_.from_origin(0, "rst");
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
+}
+
 TEST_F(AHedgedRequest, GetsOneResponseWhenTheNextRequestFollowsOnItsConnections) {
   test::MemoryWire& one = hedged_client();
   plane_.from_origin(1, kSecond);
