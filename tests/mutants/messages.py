@@ -155,7 +155,8 @@ RULES = [
     m("429 comes without Retry-After", H + "error_reply.cc", "found.status == 503 || found.status == 429", "found.status == 503", HTTP),
     m("grpc-web is gRPC", H + "error_reply.cc", "value.size() == kType.size() || std::string_view(\"+; \\t\").find(value[kType.size()]) != std::string_view::npos", "true", HTTP),
     m("a percent sign stands bare in grpc-message", H + "error_reply.cc", "c >= 0x20 && c <= 0x7E && c != '%'", "c >= 0x20 && c <= 0x7E", HTTP),
-    m("details have no bound", H + "error_reply.cc", "std::string_view(fault.detail), kLongestDetail", "std::string_view(fault.detail), 999 * kLongestDetail", HTTP),
+    m("details have no bound", H + "error_reply.cc", "as_utf8(fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail), kLongestDetail)",
+      "as_utf8(fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail), 999 * kLongestDetail)", HTTP),
     # ---- Retry-After ----
     m("every year of two digits is to come", H + "retry_after.cc", "at.year < 70 ? 2000 : 1900", "2000", HTTP),
     m("our clock is the origin's", H + "retry_after.cc", "parse_date(fields.get(\"date\")).value_or(wall)", "wall", HTTP),
