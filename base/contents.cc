@@ -16,11 +16,12 @@ Fault failed(std::string why) {
 }  // namespace
 
 Result<std::string> contents(const std::string& path, std::size_t most) {
-  const Result<Fd> file = open_to_read(path);
-  return file ? contents(*file, most) : Result<std::string>(file.fault());
+  return contents(open_to_read(path), most);
 }
 
-Result<std::string> contents(const Fd& file, std::size_t most) {
+Result<std::string> contents(const Result<Fd>& opened, std::size_t most) {
+  if (!opened) return opened.fault();
+  const Fd& file = *opened;
   constexpr std::size_t kPiece = std::size_t{64} * 1024;
   std::string text;
   for (;;) {

@@ -15,8 +15,8 @@ namespace carpool {
 // Returns the bytes of the file at `path`, which open_to_read() opens. The Fault's detail is that function's or the
 // system's error; a file longer than `most` bytes is body_too_large.
 Result<std::string> contents(const std::string& path, std::size_t most);
-// Returns the bytes of an open file.
-Result<std::string> contents(const Fd& file, std::size_t most);
+// The same for a file that the caller opens; if that failed, its Fault is returned.
+Result<std::string> contents(const Result<Fd>& opened, std::size_t most);
 
 // A hash to compare contents; only valid within this process.
 inline std::size_t digest_of(std::string_view bytes) {

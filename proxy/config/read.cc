@@ -315,8 +315,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
 }
 
 Reading read_file(const std::string& path, const Env& env, std::size_t* digest) {
-  const Result<Fd> file = open_any_to_read(path);
-  const Result<std::string> text = file ? contents(*file, kMaxBytes) : Result<std::string>(file.fault());
+  const Result<std::string> text = contents(open_any_to_read(path), kMaxBytes);
   if (text && digest != nullptr) *digest = digest_of(*text);
   if (text) return read_text(*text, path, env);
   Reading reading;

@@ -18,7 +18,7 @@ Result<std::string> read_token_file(const std::string& path) {
 }
 
 Result<std::string> read_token(const std::string& path, const Result<Fd>& opened) {
-  Result<std::string> text = opened ? contents(*opened, kLongestFile) : Result<std::string>(opened.fault());
+  Result<std::string> text = contents(opened, kLongestFile);
   if (!text) {
     Fault fault = text.take_fault();
     fault.detail.insert(0, path + ": ");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
@@ -147,14 +148,10 @@ void H1Client::refuse(const Fault& fault) {
 }
 
 void H1Client::on_eof() {
+  // Within a head the client waits for no response, except for the rest of the one before.
+  if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (exchange_ == nullptr) {
     note_unused();
-    if (write_queue_.empty()) return close();
-    close_when_sent_ = true;
-    return;
-  }
-  if (!head_complete_) {  // within a head: the client waits for no response but for the rest of the one before
-    context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
     if (write_queue_.empty()) return close();
     close_when_sent_ = true;
     return;

@@ -27,6 +27,13 @@ Exchange::Exchange(const ExchangeContext& context)
 
 Exchange::~Exchange() = default;
 
+void Exchange::release_buffers() {
+  request_.clear();
+  request_.shrink();
+  streams_->release_buffers();
+  if (hedge_) hedge_->release_buffers();
+}
+
 // ---- the head ----
 
 void Exchange::begin(ClientStream& client_stream) {

@@ -90,10 +90,7 @@ void Exchange::leave_queue() {
 }
 
 void Exchange::end_lease(pool::CloseCause cause) {
-  pool::Lease& lease = attempt_->lease;
-  const std::optional<pool::CloseCause> unclean = attempt_->upstream_stream->abandon(cause, lease);
-  const Instant now = context_.loop.now();
-  if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);
+  attempt_->abandon(cause, context_.loop.now());
   end_attempt();
 }
 

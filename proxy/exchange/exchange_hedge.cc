@@ -83,13 +83,6 @@ void Exchange::note_hedge(metrics::Hedge result) {
   context_.stats.count_hedge(info_.origin->slot, result);
 }
 
-void Exchange::release_buffers() {
-  request_.clear();
-  request_.shrink();
-  streams_->release_buffers();
-  if (hedge_) hedge_->release_buffers();
-}
-
 // ---- HedgeOwner ----
 
 bool Exchange::send_hedged(AttemptValues& attempt, UpstreamStreams& streams) {

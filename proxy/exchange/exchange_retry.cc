@@ -68,18 +68,13 @@ void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fa
 
 // Reports the failure to the metrics, the pool and the connection's address.
 void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) {
-  const Instant now = context_.loop.now();
   const metrics::OriginSlot slot = info_.origin->slot;
-  pool::Lease& lease = attempt_->lease;
   if (outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(slot);
   const bool informational = failure.fault.kind == FaultKind::informational_limit;
   if (informational) context_.stats.count_bound(slot, metrics::Bound::informational);
   const bool attempts = outcome == RetryOutcome::exhausted && failure.unprocessed;
   if (attempts) context_.stats.count_bound(slot, metrics::Bound::attempts);
-  const bool unanswered = failure.connection_ended && !failure.any_byte_back;
-  if (unanswered && lease.reused() && !lease.shared()) lease.note_no_response(now);
-  // An origin may close an idle connection at any time, so only the failure of a new connection counts.
-  if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
+  attempt_->note_failure(failure, context_.loop.now());
 }
 
 // Handles a 421: the origin did not process the request on this connection. Returns true if the request is sent once

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "exec/role.h"
 #include "pool/destination/lease.h"
 #include "proxy/exchange/exchange_deadlines.h"
 #include "proxy/exchange/retry_state.h"
@@ -19,6 +20,7 @@
 namespace carpool::proxy {
 
 class UpstreamStream;
+struct StreamFailure;
 
 // RequestValues: live from the complete head of a request to the end of its exchange.
 struct RequestValues {
@@ -39,6 +41,10 @@ struct RequestValues {
 // AttemptValues: live from taking a lease to giving it back.
 struct AttemptValues {
   explicit AttemptValues(pool::Lease&& taken) : lease(std::move(taken)) {}
+  // Ends an unfinished attempt: gives the upstream stream and the lease back.
+  void abandon(pool::CloseCause cause, Instant now) LOOP_ONLY;
+  // Reports the failure of the connection to the pool and to the connection's address.
+  void note_failure(const StreamFailure& failure, Instant now) LOOP_ONLY;
 
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "pool/destination/destination.h"
-#include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/upstream_streams.h"
@@ -85,10 +84,7 @@ void HedgedAttempt::send(pool::Lease lease) {
 }
 
 void HedgedAttempt::end_lease(pool::CloseCause cause) {
-  pool::Lease& lease = attempt_->lease;
-  const std::optional<pool::CloseCause> unclean = attempt_->upstream_stream->abandon(cause, lease);
-  const Instant now = loop_.now();
-  if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);
+  attempt_->abandon(cause, loop_.now());
   attempt_.reset();
 }
 
@@ -133,12 +129,9 @@ AttemptState HedgedAttempt::on_response_end() {
 
 AttemptState HedgedAttempt::on_failure(StreamFailure failure) {
   if (taken_over()) return owner_.on_failure(std::move(failure));
-  pool::Lease& lease = attempt_->lease;
-  const Instant now = loop_.now();
-  const bool unanswered = failure.connection_ended && !failure.any_byte_back;
-  if (unanswered && lease.reused() && !lease.shared()) lease.note_no_response(now);
-  if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
-  return fail(failure.connection_ended && lease.reused() ? pool::CloseCause::peer_closed : pool::CloseCause::error);
+  attempt_->note_failure(failure, loop_.now());
+  return fail(failure.connection_ended && attempt_->lease.reused() ? pool::CloseCause::peer_closed
+                                                                   : pool::CloseCause::error);
 }
 
 AttemptState HedgedAttempt::on_writable() {

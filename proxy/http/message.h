@@ -127,8 +127,8 @@ struct ResponseHead {
   std::uint64_t length = 0;
   bool keep_alive = true;
   bool lists_fields = true;
-  bool ends_later =
-      false;  // HTTP/2: END_STREAM was not in the head's frame, so trailers may follow even without a body
+  // HTTP/2: END_STREAM was not in the head's frame, so trailers may follow even without a body.
+  bool ends_later = false;
   void clear();
   void shrink();
 };

@@ -145,7 +145,7 @@ DECISIONS = [
 
 FLOW = [
     # ---- the exchange ----
-    m("a connection that ends under a request is kept", X + "exchange_end.cc", "if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);",
+    m("a connection that ends under a request is kept", X + "exchange_values.cc", "if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);",
       "if (lease) lease.release(now);", PLANE),
     m("a client that is gone stays in the wait queue", X + "exchange_end.cc", "info_.origin->destination->cancel(*this, now);", "", PLANE),
     m("a broken response looks whole", X + "exchange_end.cc", "finish(spoilt ? AfterExchange::spoilt : AfterExchange::cut);", "finish(AfterExchange::keep);", PLANE),
@@ -223,7 +223,7 @@ FLOW = [
     m("a far stream's failure is not reported", U + "h2/cross_loop_stream_far.cc", "next_report_.failure = std::move(failure);", "", SIM),
     # ---- clients ----
     m("a pipelined request is dropped", C + "h1_client_input.cc", "if (used < bytes.size()) pending_.assign(bytes.substr(used));", "", PLANE),
-    m("a client that ends inside its request waits", C + "h1_client_input.cc", "context_.exchanges.give_back(*std::exchange(exchange_, nullptr));\n    if (write_queue_.empty()) return close();\n    close_when_sent_ = true;\n    return;", "", PLANE),
+    m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();\n  close_when_sent_ = true;", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();", PLANE),
     m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;", "", PLANE),

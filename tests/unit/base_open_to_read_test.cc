@@ -25,7 +25,7 @@ struct OpenToRead : ::testing::Test {
     const Result<Fd> file = open_to_read(path);
     return file ? "" : file.fault().detail;
   }
-  static std::string text(const Result<Fd>& file) { return file ? *contents(*file, 100) : file.fault().detail; }
+  static std::string text(const Result<Fd>& file) { return file ? *contents(file, 100) : file.fault().detail; }
 
   std::string name = ::testing::TempDir() + "carpool-open-XXXXXX";
   std::string folder;

@@ -88,7 +88,7 @@ TABLE = [
     ("after an early response the rest of a body is parsed as a request", "proxy/exchange/exchange.h",
      "return request_body_.ended();", "return true;"),
     ("a client that half-closes gets no response", "proxy/downstream/h1_client_input.cc",
-     "if (!head_complete_) {  // within a head", "return close();\n  if (!head_complete_) {  // within a head"),
+     "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "return close();"),
     ("the origin's end of a tunnel does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream.cc",
      "if (stream_ == nullptr || std::exchange(ended_, true)) return;", "return;"),
     ("all HTTP/2 streams after GOAWAY count as unprocessed", "proxy/upstream/h2/stream.cc",
