@@ -39,12 +39,15 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
 // Serves a borrower that was enqueued, or a command that was given, while an entry was published without the mutex.
 void Destination::Impl::after_idle(Instant now) {
   offer_slots();
-  if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause() and reconnect()
+  if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()
   serve_starved(now);
 }
 
 void Destination::Impl::serve_from_idle(Instant now) {
-  if ((attention.load(std::memory_order_relaxed) & kReview) != 0) plan_missed();  // relaxed: waiting() has read it
+  if ((attention.load(std::memory_order_relaxed) & kReview) != 0) {  // relaxed: waiting() has read it
+    plan_missed();
+    shrink();
+  }
   serve_own_waiters(now, OpenCause::all_busy);
 }
 

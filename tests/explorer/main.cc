@@ -55,8 +55,9 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
   }
   std::signal(SIGABRT, tell_schedule);
-  for (const auto& list : {pool_scenarios(), destination_scenarios(), recall_scenarios(), search_scenarios(),
-                           budget_scenarios(), exec_scenarios(), mail_scenarios(), record_scenarios()}) {
+  for (const auto& list :
+       {pool_scenarios(), destination_scenarios(), recall_scenarios(), command_scenarios(), search_scenarios(),
+        budget_scenarios(), exec_scenarios(), mail_scenarios(), record_scenarios()}) {
     for (const Named& scenario : list) {
       if (std::strstr(scenario.name, only) != nullptr) run(scenario, bounds);
     }

@@ -22,7 +22,7 @@ MUTANTS = [
       "std::min(served + waiting[level], left(held, level))", "std::min(served + waiting[level], left(held, 1))", "unit"),
     m("a stream that finds nobody keeps its share", D + "shared.cc", "if (!meant || entry.value.broken) undo(grant);", "", "sim"),
     # ---- the budget ----
-    m("a release to idle serves no starved destination", D + "release.cc", "if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause() and reconnect()\n  serve_starved(now);",
+    m("a release to idle serves no starved destination", D + "release.cc", "if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()\n  serve_starved(now);",
       "if (waiting()) serve_from_idle(now);", "unit"),
     m("a new connection that is idle offers no slot", D + "dial.cc", "if (rests) offer_slots();", "", "sim"),
     m("one slot that is freed soon is enough for all", Q + "connection_budget.cc", "starved_size_.load(std::memory_order_seq_cst) <= coming",

@@ -43,8 +43,12 @@ MUTANTS = [
       equivalent="stopped() and paused() read it seq_cst before the search (group attention of tests/explorer/orders.py)"),
     m("a waiter that cancels keeps its ticket", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
     # ---- hand-off ----
-    m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause() and reconnect()",
+    m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()",
       "", "explorer"),
+    m("a connection released at the moment of a smaller size stays", "pool/destination/release.cc", "shrink();", "", "explorer"),
+    m("a connection released at the moment of reconnect() gets no successor", "pool/destination/release.cc", "plan_missed();", "", "explorer"),
+    m("a release does not see a drain", "pool/destination/operator_commands.cc", "const bool needed = active_pause.drains || replacement.in_progress() || beyond_the_cap() != 0;",
+      "const bool needed = replacement.in_progress() || beyond_the_cap() != 0;", "explorer"),
     m("a granted connection is not checked on arrival", "pool/destination/release.cc",
       "word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit", "false", "unit"),
     m("a borrower whose granted connection expired does not wait again", "pool/destination/release.cc", "if (meant) no = rejoin(borrower);", "", "unit"),
