@@ -25,7 +25,9 @@ std::uint64_t ClientIdentity::key(const ExchangeContext& context, const config::
   return key_ = fairness_key_of(fd);
 }
 
-// Returns 0 if the peer is not on loopback or the kernel does not identify its owner.
+// Returns 0 if the peer is not on loopback or the kernel does not identify its owner. The first process of a user keeps
+// the user's key: usually it is the only one, and its connections must not be two clients, those whose process is known
+// and those whose process is not.
 std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config::LoopbackClient by, int fd) {
   if (inode_ == 0) {
     const auto owner = net::owner_of_peer(fd);
@@ -36,7 +38,8 @@ std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config
   if (by == config::LoopbackClient::user || context.processes == nullptr) return key_ = user_;
   const net::SocketProcesses::Owner owner = context.processes->find(inode_, *context.tasks, context.loop.now());
   if (!owner.known) return user_;
-  return key_ = owner.pid == 0 ? user_ : fairness_key_of_process(owner.pid);
+  const bool as_user = owner.pid == 0 || context.processes->first_of(user_, owner.pid);
+  return key_ = as_user ? user_ : fairness_key_of_process(owner.pid);
 }
 
 }  // namespace carpool::proxy

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Duration kLeastPause = std::chrono::milliseconds(20), kMostPause = std::chrono::seconds(10);
 constexpr int kShare = 20;  // at most one part in this many of a processor
-constexpr std::size_t kMostClients = 64;
+constexpr std::size_t kMostClients = 64, kMostUsers = 1024;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
@@ -54,6 +54,15 @@ void each_entry(const std::string& path, const Visit& visit) {
   }
 }
 
+std::vector<std::int64_t> processes_in(const std::string& proc) {
+  std::vector<std::int64_t> pids;
+  each_entry(proc, [&](std::string_view name) {
+    if (const auto pid = number_in<std::int64_t>(name)) pids.push_back(*pid);
+    return true;
+  });
+  return pids;
+}
+
 }  // namespace
 
 SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitter& tasks, Instant now) {
@@ -72,23 +81,32 @@ SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitte
   return {};
 }
 
+bool SocketProcesses::first_of(std::uint64_t user, std::int64_t pid) {
+  const Held lock(mutex_);
+  if (const auto first = first_.find(user); first != first_.end()) return first->second == pid;
+  return first_.size() < kMostUsers && first_.emplace(user, pid).second;
+}
+
+void SocketProcesses::forget_ended(const std::vector<std::int64_t>& running) {
+  const std::unordered_set<std::int64_t> pids(running.begin(), running.end());
+  const Held lock(mutex_);
+  std::erase_if(first_, [&](const auto& one) { return pids.count(one.second) == 0; });
+  std::erase_if(clients_, [&](std::int64_t pid) { return pids.count(pid) == 0; });
+}
+
 void SocketProcesses::read_now() {
   const Duration before = thread_cpu();
+  std::vector<std::int64_t> pids = processes_in(proc_);
+  forget_ended(pids);
   std::unordered_set<std::uint64_t> wanted;
-  std::vector<std::int64_t> pids;
+  std::vector<std::int64_t> clients;
   {
     const Held lock(mutex_);
     wanted = wanted_;
-    pids = clients_;
+    clients = clients_;
   }
-  const std::size_t known = pids.size();
-  each_entry(proc_, [&](std::string_view name) {
-    const auto pid = number_in<std::int64_t>(name);
-    if (pid && std::find(pids.begin(), pids.begin() + static_cast<std::ptrdiff_t>(known), *pid) ==
-                   pids.begin() + static_cast<std::ptrdiff_t>(known)) {
-      pids.push_back(*pid);
-    }
-    return true;
+  std::stable_partition(pids.begin(), pids.end(), [&clients](std::int64_t pid) {
+    return std::find(clients.begin(), clients.end(), pid) != clients.end();
   });
   Found found;
   std::size_t links = 0;

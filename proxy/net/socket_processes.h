@@ -32,6 +32,8 @@ class SocketProcesses {
   };
   // Returns the known owner of the socket. The first call for a socket submits a reading of /proc to `tasks`.
   Owner find(std::uint64_t inode, exec::Submitter& tasks, Instant now) LOOP_ONLY;
+  // Returns true if `pid` is the first process that was found among those of `user`, of any numbering, and still runs.
+  bool first_of(std::uint64_t user, std::int64_t pid) LOOP_ONLY;
   void read_now();  // blocking
 
  private:
@@ -43,6 +45,7 @@ class SocketProcesses {
     SocketProcesses& owner;
   };
   using Found = std::unordered_map<std::uint64_t, std::int64_t>;  // pid by inode; 0: no process has it
+  void forget_ended(const std::vector<std::int64_t>& running);
   void end_reading(const Found& found, Duration cpu);
 
   const std::string proc_;
@@ -55,6 +58,7 @@ class SocketProcesses {
   };
   std::unordered_map<std::uint64_t, Known> known_ GUARDED_BY(mutex_);
   std::vector<std::int64_t> clients_ GUARDED_BY(mutex_);  // pids that had sockets of clients; read first
+  std::unordered_map<std::uint64_t, std::int64_t> first_ GUARDED_BY(mutex_);  // pid by user; at most kMostUsers
   bool reads_ GUARDED_BY(mutex_) = false;
   Instant not_before_ GUARDED_BY(mutex_){};
 };

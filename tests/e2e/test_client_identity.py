@@ -118,10 +118,10 @@ def test_check_demands_the_trusted_peers(carpool, settings, said):
 ASKER = """
 import socket, sys, threading, time
 host, port, url, connections, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
-took, end = [], time.monotonic() + seconds
+took, turns, end = [], [], time.monotonic() + seconds
 request = ("GET %s/ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % url).encode()
 def ask():
-    sock = socket.create_connection((host, port))
+    sock, own = socket.create_connection((host, port)), 0
     while time.monotonic() < end:
         began = time.monotonic()
         sock.sendall(request)
@@ -129,21 +129,30 @@ def ask():
         while not answer.endswith(b"ok"):
             answer += sock.recv(4096)
         took.append(time.monotonic() - began)
+        own += 1
+    turns.append(own)
 threads = [threading.Thread(target=ask) for _ in range(connections)]
 for one in threads: one.start()
 for one in threads: one.join()
-print(sorted(took)[len(took) // 2])
+print(sorted(took)[len(took) // 2], min(turns), max(turns))
 """
+
+
+def asker(c, url, connections, seconds, **how):
+    """Starts a process that prints the median time of its requests, and the least and the greatest number of a connection's turns."""
+    python = "/usr/bin/python3" if how else sys.executable  # another user may not enter the tests' own
+    return subprocess.Popen([python, "-c", ASKER, *map(str, c.address), url, str(connections), str(seconds)],
+                            stdout=subprocess.PIPE, text=True, **how)
+
+
+def printed(process):
+    return [float(word) for word in process.communicate(timeout=60)[0].split()]
 
 
 def medians(c, url, seconds, **quiet):
     """The median times of a process with sixty connections and of one with a single one, on a pool of eight."""
-    def start(connections, **how):
-        python = "/usr/bin/python3" if how else sys.executable  # another user may not enter the tests' own
-        return subprocess.Popen([python, "-c", ASKER, *map(str, c.address), url, str(connections), str(seconds)],
-                                stdout=subprocess.PIPE, text=True, **how)
-    both = start(60), start(1, **quiet)
-    return [float(one.communicate(timeout=60)[0]) for one in both]
+    both = asker(c, url, 60, seconds), asker(c, url, 1, seconds, **quiet)
+    return [printed(one)[0] for one in both]
 
 
 def slow(exchange):
@@ -160,6 +169,13 @@ def test_sixty_connections_of_one_client_do_not_starve_another_on_loopback(origi
     c = carpool(listen={"loopback_client": by}, pool={"size": 8, "wait_timeout": "20s"})
     noisy, quiet = medians(c, o.url, 4, **({"user": 65534} if by == "user" else {}))
     assert noisy > 0.2 and quiet < noisy / 2, (noisy, quiet)
+
+
+def test_connections_of_one_process_take_turns_while_their_sockets_are_looked_for(origin, carpool):
+    o = origin(slow)
+    c = carpool(pool={"size": 8, "wait_timeout": "20s"})
+    _, least, most = printed(asker(c, o.url, 60, 3))
+    assert least > 5 and most - least <= 2, (least, most)
 
 
 def test_each_connection_may_be_a_client_of_its_own(origin, carpool):

@@ -130,6 +130,11 @@ MUTANTS = [
       "++(*reason == RetryReason::idempotent_reused ? idempotent_ : proven_);", EXCHANGE),
     m("a second 421 is one too few", X + "retry_state.cc", "if (*reason == RetryReason::misdirected) ++misdirected_;", "", EXCHANGE),
     # ---- what tells one client from another ----
+    m("each process is the first of its user", N + "socket_processes.cc", "return first->second == pid;", "return true;", NET),
+    m("a process that has ended is the first of its user", N + "socket_processes.cc",
+      "std::erase_if(first_, [&](const auto& one) { return pids.count(one.second) == 0; });", "", NET),
+    m("the users whose first process is known have no bound", N + "socket_processes.cc", "first_.size() < kMostUsers && first_.emplace(user, pid).second",
+      "first_.emplace(user, pid).second", NET),
     m("a process is known for ever", N + "socket_processes.cc", "now < found->second.until", "true", NET),
     m("sockets that are looked for have no bound", N + "socket_processes.cc", "wanted_.size() < kMostSockets", "true", NET),
     m("sockets whose process is known have no bound", N + "socket_processes.cc", "if (known_.size() + found.size() > kMostSockets) known_.clear();", "", NET),

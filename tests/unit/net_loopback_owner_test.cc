@@ -249,6 +249,50 @@ TEST(SocketProcessesTest, PauseAfterEachReading) {
   EXPECT_EQ(tasks.submitted, 2);
 }
 
+// Directories named after processes, as in /proc.
+class ProcDirectory {
+ public:
+  explicit ProcDirectory(const char* name)
+      : path_(::testing::TempDir() + "carpool-" + name + std::to_string(::getpid())) {}
+  ~ProcDirectory() { std::filesystem::remove_all(path_); }
+  void begin(const char* pid, const char* link) {
+    std::filesystem::create_directories(path_ + '/' + pid + "/fd");
+    std::filesystem::create_symlink(link, path_ + '/' + pid + "/fd/3");
+  }
+  void end(const char* pid) { std::filesystem::remove_all(path_ + '/' + pid); }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+TEST(SocketProcessesTest, KnowTheFirstProcessOfEachUserUntilItEnds) {
+  exec::assume_on_loop();
+  ProcDirectory proc("first");
+  proc.begin("12", "socket:[900]");
+  proc.begin("13", "socket:[901]");
+  SocketProcesses processes(proc.path());
+  EXPECT_TRUE(processes.first_of(1000, 12));
+  EXPECT_FALSE(processes.first_of(1000, 13)) << "the second one of this user";
+  EXPECT_TRUE(processes.first_of(1001, 13)) << "the first one of another user";
+  processes.read_now();
+  EXPECT_TRUE(processes.first_of(1000, 12));
+  EXPECT_FALSE(processes.first_of(1000, 13));
+  proc.end("12");
+  EXPECT_FALSE(processes.first_of(1000, 13)) << "its end is found by the next reading";
+  processes.read_now();
+  EXPECT_TRUE(processes.first_of(1000, 13));
+  EXPECT_FALSE(processes.first_of(1000, 14));
+}
+
+TEST(SocketProcessesTest, KnowTheFirstProcessOfALimitedNumberOfUsers) {
+  exec::assume_on_loop();
+  SocketProcesses processes("/proc/self/no such directory");
+  for (std::uint64_t user = 1; user <= 1024; ++user) ASSERT_TRUE(processes.first_of(user, 12));
+  EXPECT_FALSE(processes.first_of(1025, 12));
+  EXPECT_TRUE(processes.first_of(1024, 12)) << "known already";
+}
+
 TEST(SocketProcessesTest, AskAgainAfterATaskThatWasRefused) {
   exec::assume_on_loop();
   SocketProcesses processes("/proc/self/no such directory");
