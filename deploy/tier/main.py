@@ -4,6 +4,7 @@ import concurrent.futures
 import dataclasses
 import itertools
 import os
+import resource
 import sys
 import time
 
@@ -53,14 +54,22 @@ def tell(line):
     sys.stdout.flush()
 
 
+def processor_seconds():
+    """Returns the time that the ended processes of the steps have used."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
 def report(step, full, unbuilt, name=""):
     name = name or step.name
     tell("%-14s %s …" % (name, step.what))
-    start = time.monotonic()
+    start, used = time.monotonic(), processor_seconds()
     outcome = run_step(step, full, name, unbuilt)
     word = "FAILED" if outcome.failed else "ok" if outcome.passed else "skipped"
-    tell("%-14s %s, %d passed, %d failed, %d skipped, %.0f s%s%s" % (
-        name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start,
+    # Steps of a group share the processes that ended meanwhile.
+    cpu = "" if step.group else " (%.0f s of CPU)" % (processor_seconds() - used)
+    tell("%-14s %s, %d passed, %d failed, %d skipped, %.0f s%s%s%s" % (
+        name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start, cpu,
         ": " + outcome.note if outcome.note else "",
         " (build/test-logs/%s.log)" % name if outcome.failed else ""))
     return outcome
@@ -96,7 +105,7 @@ def main():
         print("not run: %s" % (", ".join(left) or "nothing"))
     if total.unsteady:
         print("unsteady, failed beside others and passed alone: %s" % total.unsteady)
-    print("%.0f s in all%s" % (time.monotonic() - began, "; failed: " + " ".join(sorted(broken)) if broken else ""))
+    print("%.0f s in all, %.0f s of CPU%s" % (time.monotonic() - began, processor_seconds(), "; failed: " + " ".join(sorted(broken)) if broken else ""))
     print("%d passed, %d failed, %d skipped" % (total.passed, total.failed, total.skipped))
     return 1 if total.failed else 0
 

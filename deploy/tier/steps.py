@@ -32,11 +32,13 @@ def tidy(log, full):
     return verdict(status, (log.tail("tidy:") or [""])[0])
 
 
-def build(preset, targets=lambda full: []):
-    """Configures and builds these targets, else all; -k 0 shows every error at once."""
+def build(preset, targets=lambda full: [], beside=False):
+    """Configures and builds these targets, else all; -k 0 shows every error at once. `beside`: yields the processors to the
+    steps of its group."""
     def run(log, full):
+        yields = ["nice", "-n", "19"] if beside else []
         status = log.run("cmake", "--preset", preset)
-        status = status or log.run("cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets(full), limit=None)
+        status = status or log.run(*yields, "cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets(full), limit=None)
         errors = log.tail(" error: ", 1)
         return verdict(status, errors[0] if status and errors else "")
     return run
@@ -116,10 +118,13 @@ ALL = [
     Step("attacks", "attack scripts: hostile clients, origins and files", attacks.scripts(PROGRAM), PROGRAM_PATH, group="waiting", again=True),
     Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
          group="waiting", again=True),
+    Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets, beside=True), group="waiting"),
     Step("cost", "instructions, allocations and system calls of a request", cost.cost, PROGRAM_PATH, again=True),
     Step("system-faults", "calls of the system fail at the n-th time, clocks jump, the disk is full, a name server sends wrong answers",
          suites.system_faults, PROGRAM_PATH, again=True),
-    Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
+    Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH, group="e2e"),
+    Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized, beside=True),
+         group="e2e"),
     Step("foreign-grpc", "gRPC's interoperability cases, Go's client and server", foreign.suite("grpc", "grpc_interop.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-slow", "slowhttptest: slow heads, slow bodies, slow reads, ranges", foreign.suite("slow", "slowhttp.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-curl", "curl's own test suite, carpool as its proxy", foreign.suite("curl", "curl_cases.py", 3600), PROGRAM_PATH, full_only=True),
@@ -127,10 +132,8 @@ ALL = [
          full_only=True),
     Step("foreign-varnish", "cases for varnishtest, a client and an origin of their own", foreign.suite("varnish", "varnish_cases.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-tls", "sslyze at a TLS listener: versions, suites, groups, known weaknesses", foreign.suite("tls", "tls_scan.py"), PROGRAM_PATH, full_only=True),
-    Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan"), ASAN_BUILD),
     Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run, ASAN_BUILD),
-    Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets)),
     Step("unit-tsan", "threads under TSan", units.run("tsan"), TSAN_BUILD),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ASAN, False), "build/asan/carpool", full_only=True),
     Step("attacks-asan", "attack scripts under ASan and UBSan", attacks.scripts(ASAN), "build/asan/carpool", full_only=True),
