@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <deque>
+#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "metrics/registry.h"
 #include "pool/directory/directory.h"
 #include "tests/sim/pool_world.h"
+#include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy {
 namespace {
@@ -106,6 +109,52 @@ TEST_F(AReplacedPool, IsUsedAgainWhenItsSettingsReturn) {
   EXPECT_TRUE(origins->directory().make_room(Clock::now()));
   EXPECT_TRUE(second.reclaimed());
   EXPECT_FALSE(origins->directory().make_room(Clock::now())) << "the place of a configured origin is reserved";
+}
+
+class TheFilesOfAnOrigin : public ::testing::Test {
+ protected:
+  TheFilesOfAnOrigin() : environment(1), registry(1, 10), authority(std::in_place, tls::serve()->certificate_pem()) {
+    exec::assume_on_loop();
+    auto made = OriginRegistry::make(named(), environment, registry);
+    EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
+    origins = std::move(*made);
+  }
+  ~TheFilesOfAnOrigin() override { origins->directory().stop(environment.now); }
+  config::Config& named() {
+    config::Config& settings = configs.emplace_back();
+    config::OriginSettings& origin = settings.origins.emplace_back();
+    origin.origin = *pool::parse_origin("https://a.test");
+    origin.upstream.tls.ca_file = path;
+    return settings;
+  }
+  config::Config& unnamed() { return configs.emplace_back(); }
+
+  test::FakeEnvironment environment;
+  metrics::Registry registry;
+  std::deque<config::Config> configs;
+  std::optional<net::TemporaryFile> authority;
+  const std::string path = authority->path();
+  std::unique_ptr<OriginRegistry> origins;
+};
+
+TEST_F(TheFilesOfAnOrigin, AreNotNeededOnceItIsRemoved) {
+  authority.reset();
+  config::Config& fresh = unnamed();
+  auto prepared = origins->prepare(fresh);
+  ASSERT_TRUE(prepared) << prepared.fault().detail;
+  EXPECT_TRUE(origins->apply(fresh, std::move(*prepared)).empty());
+  EXPECT_FALSE(origins->prepare(named())) << "they are needed again";
+}
+
+TEST_F(TheFilesOfAnOrigin, AreNoChangeOnceItIsRemoved) {
+  std::ofstream(path) << tls::serve()->certificate_pem();
+  const auto used = origins->prepare(named());
+  ASSERT_TRUE(used);
+  EXPECT_EQ(used->files, std::vector<std::string>{path});
+  const auto unused = origins->prepare(unnamed());
+  ASSERT_TRUE(unused);
+  EXPECT_TRUE(unused->files.empty());
+  EXPECT_EQ(unused->renewed.size(), 1U) << "a request of its pool may still run";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // OriginRegistry, identities: numbers for the settings under which origins are reached, and their parent proxies.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/origin/parent_choice.h"
@@ -65,15 +67,42 @@ Status OriginRegistry::number_origins(config::Config& fresh, Prepared& prepared)
   return Done{};
 }
 
-// Reads the credentials of parent proxies again, because their files may have changed. Settings that are no longer in
-// use are skipped, because their files may be gone.
-Status OriginRegistry::find_parents(const config::Config& fresh, Prepared& prepared) {
+// Returns, per identity, whether `fresh` names its settings. The files of the others may be gone.
+std::vector<bool> OriginRegistry::in_use(const config::Config& fresh, const Prepared& prepared) const {
   std::vector<bool> used(identities_.size());
-  for (const std::uint32_t number : {prepared.defaults.http[0], prepared.defaults.https[0]}) used[number] = true;
+  for (const auto& numbers : {prepared.defaults.http, prepared.defaults.https}) {
+    for (const std::uint32_t number : numbers) used[number] = true;
+  }
   for (const config::OriginSettings& settings : fresh.origins) {
     const auto tunnel = prepared.tunnels.find(settings.origin.label());
     used[tunnel == prepared.tunnels.end() ? settings.origin.tls : tunnel->second] = true;
   }
+  return used;
+}
+
+// Reads the TLS files of the first `known` identities again; those of the later ones have just been read. An identity
+// that is not in use may still serve requests of a replaced pool: it is renewed if its files can be read, and neither
+// refuses the configuration nor counts as a change of it.
+Status OriginRegistry::renew_identities(std::size_t known, const std::vector<bool>& used, Prepared& prepared) {
+  for (std::size_t i = 0; i < known; ++i) {
+    const Identity& identity = identities_[i];
+    auto renewed = identity.tls->renew();
+    if (!renewed && used[i]) return renewed.take_fault();
+    if (!renewed || !*renewed) continue;
+    prepared.renewed.emplace_back(identity.tls.get(), std::move(*renewed));
+    if (!used[i]) continue;
+    const config::Tls& tls = identity.upstream.tls;
+    for (const std::string& file : {tls.ca_file, tls.cert_file}) {
+      if (!file.empty()) prepared.files.push_back(file);
+    }
+    if (tls.ca_file.empty() && tls.verify) prepared.files.emplace_back("the system's certificate authorities");
+  }
+  return Done{};
+}
+
+// Reads the credentials of parent proxies again, because their files may have changed. Settings that are no longer in
+// use keep theirs, because their files may be gone.
+Status OriginRegistry::find_parents(const std::vector<bool>& used, Prepared& prepared) {
   for (std::size_t i = 0; i < identities_.size(); ++i) {
     Result<const net::ParentProxy*> parent = known_parent(identities_[i].upstream);
     if (!parent && used[i]) return parent.take_fault();

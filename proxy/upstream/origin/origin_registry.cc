@@ -49,19 +49,11 @@ Result<std::unique_ptr<OriginRegistry>> OriginRegistry::make(config::Config& con
 
 Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) {
   Prepared prepared;
-  for (const Identity& identity : identities_) {
-    Result<std::shared_ptr<tls::ClientContext>> renewed = identity.tls->renew();
-    if (!renewed) return renewed.take_fault();
-    if (!*renewed) continue;
-    prepared.renewed.emplace_back(identity.tls.get(), std::move(*renewed));
-    const config::Tls& tls = identity.upstream.tls;
-    for (const std::string& file : {tls.ca_file, tls.cert_file}) {
-      if (!file.empty()) prepared.files.push_back(file);
-    }
-    if (tls.ca_file.empty() && tls.verify) prepared.files.emplace_back("the system's certificate authorities");
-  }
+  const std::size_t known = identities_.size();
   if (Status numbered = number_origins(fresh, prepared); !numbered) return numbered.take_fault();
-  if (Status found = find_parents(fresh, prepared); !found) return found.take_fault();
+  const std::vector<bool> used = in_use(fresh, prepared);
+  if (Status renewed = renew_identities(known, used, prepared); !renewed) return renewed.take_fault();
+  if (Status found = find_parents(used, prepared); !found) return found.take_fault();
   for (const config::OriginSettings& settings : fresh.origins) {
     if (settings.headers.empty() && settings.oauth2.token_url.empty()) continue;
     Result<Credentials*> credentials = credentials_of(settings);

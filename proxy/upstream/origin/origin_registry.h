@@ -64,7 +64,7 @@ class OriginRegistry {
   // loop; must not be called concurrently. If it returns a Fault, nothing in force has changed.
   struct Prepared {
     std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
-    std::vector<std::string> files;                // files of the renewed identities
+    std::vector<std::string> files;                // files of the renewed identities that `fresh` uses
     std::vector<const net::ParentProxy*> parents;  // parent proxies of the identities
     Defaults defaults;
     std::unordered_map<std::string, std::uint32_t> tunnels;     // the identities of tcp origins, by label
@@ -103,8 +103,10 @@ class OriginRegistry {
   OriginRegistry(const config::Config& config, metrics::Registry& metrics);
   Result<std::uint32_t> number_of(pool::Scheme scheme, const config::Upstream& upstream, bool through_parent);
   Result<const net::ParentProxy*> known_parent(const config::Upstream& upstream);
-  Status find_parents(const config::Config& fresh, Prepared& prepared);
   Status number_origins(config::Config& fresh, Prepared& prepared);
+  std::vector<bool> in_use(const config::Config& fresh, const Prepared& prepared) const;
+  Status renew_identities(std::size_t known, const std::vector<bool>& used, Prepared& prepared);
+  Status find_parents(const std::vector<bool>& used, Prepared& prepared);
   Result<Credentials*> credentials_of(const config::OriginSettings& settings);
   bool is_place_of_rules(const pool::Origin& origin) const REQUIRES(mutex_);
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const REQUIRES(mutex_);
