@@ -38,6 +38,12 @@ MUTANTS = [
     m("a change is reported again and again", R + "file_watch.cc", "if (now == judged_) return;", "", SERVER),
     m("a change that was taken back is reported", R + "file_watch.cc", "judged_ != in_force_", "true", SERVER),
     m("a change before the watch is unknown", R + "file_watch.cc", "  judged_ = in_force_;\n", "  judged_ = in_force_;\n  if (files == files_ && fd_) return Done{};\n", SERVER),
+    m("a directory that cannot be watched hinders those after it", R + "file_watch.cc", "if (entries && watched) watched = not_watched(directory, errno);",
+      "return not_watched(directory, errno);", SERVER),
+    m("a directory that cannot be watched is reported once", R + "file_watch.cc", "if (!complete_) directories_.clear();", "", SERVER),
+    m("a directory that is replaced is not watched", R + "file_watch.cc", "(event->mask & kOfSelf) != 0", "false", SERVER),
+    m("the directory of a link is not watched", R + "watched_directories.cc", "if (link || last) events", "if (last) events", SERVER),
+    m("a link to an absolute path leads below its directory", R + "watched_directories.cc", "if (target.is_absolute()) at = \"/\";", "", SERVER),
     m("the files of before are watched", R + "file_watch.cc", "files_ = files;", "if (files_.empty()) files_ = files;", SERVER),
     # ---- shedding of load ----
     m("the level follows the descriptors alone", X + "overload_state.cc",

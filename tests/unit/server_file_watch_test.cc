@@ -2,11 +2,14 @@
 #include "proxy/server/reload/file_watch.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "proxy/server/reload/file_snapshot.h"
 #include "tests/sim/session_world.h"
@@ -73,6 +76,29 @@ class AWatch : public AFile {
     ASSERT_EQ(loop_.watchers.size(), 1U);
     loop_.watchers.begin()->second->on_ready({true, false, false});
   }
+  // Passes on the events of inotify, and returns true if there are any.
+  bool event() {
+    exec::assume_on_loop();
+    if (loop_.watchers.empty()) return false;
+    const auto [fd, watcher] = *loop_.watchers.begin();
+    pollfd poll{fd, POLLIN, 0};
+    if (::poll(&poll, 1, 0) != 1) return false;
+    watcher->on_ready({true, false, false});
+    return true;
+  }
+  void watch(const std::vector<std::string>& files) {
+    exec::assume_on_loop();
+    Digests digests;
+    for (const FileSnapshot& one : look_at(files)) digests.emplace_back(one.digest);
+    const Status watched = watch_.watch(files, std::move(digests));
+    fault_ = watched ? "" : watched.fault().detail;
+    pass(10s);
+  }
+  void expect_changes(int count, const char* what) {
+    EXPECT_TRUE(event()) << what;
+    pass(10s);
+    EXPECT_EQ(changes_, count) << what;
+  }
   void pass(Duration time) {
     exec::assume_on_loop();
     now_ += time;
@@ -89,6 +115,7 @@ class AWatch : public AFile {
   Instant now_{std::chrono::hours(1)};
   test::SimLoop loop_{0, now_};
   int changes_ = 0;
+  std::string fault_;  // of the last watch(files)
   FileWatch watch_{loop_, exec::Bound::to<&AWatch::on_changed>(*this)};
 };
 
@@ -184,6 +211,84 @@ TEST_F(AWatch, FollowsTheFilesThatAReloadNames) {
   tell();
   pass(10s);
   EXPECT_EQ(changes_, 1);
+}
+
+TEST_F(AWatch, FollowsASymbolicLinkOnTheWay) {
+  for (const char* version : {"/one", "/two", "/three"}) {
+    std::filesystem::create_directory(folder_ + version);
+    std::ofstream(folder_ + version + "/file") << version;
+  }
+  const std::string link = folder_ + "/current", fresh = folder_ + "/fresh";
+  std::filesystem::create_symlink("one", link);
+  watch({link + "/file"});
+  std::filesystem::create_symlink(folder_ + "/two", fresh);
+  EXPECT_TRUE(event());
+  std::filesystem::rename(fresh, link);
+  expect_changes(1, "the link leads elsewhere");
+  std::ofstream(folder_ + "/two/file") << "text";
+  expect_changes(2, "a file behind the link");
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink("three", link);
+  expect_changes(3, "a link of the same name");
+  std::ofstream(folder_ + "/one/file") << "text";
+  EXPECT_FALSE(event()) << "it is not on the way any more";
+}
+
+TEST_F(AWatch, FollowsADirectoryThatIsReplaced) {
+  const std::string place = folder_ + "/place", file = place + "/sub/file";
+  const auto make = [&](const char* text) {
+    std::filesystem::create_directories(place + "/sub");
+    std::ofstream(file) << text;
+  };
+  make("first");
+  watch({file});
+  std::filesystem::rename(place, folder_ + "/old");
+  make("second");
+  expect_changes(1, "at once");
+  std::ofstream(file) << "third";
+  expect_changes(2, "the file of the new directory");
+  std::filesystem::remove_all(place);
+  expect_changes(3, "the file is gone");
+  make("fourth");
+  expect_changes(4, "later");
+  std::ofstream(file) << "fifth";
+  expect_changes(5, "the file of the last directory");
+}
+
+TEST_F(AWatch, WaitsForADirectoryThatDoesNotExist) {
+  const std::string absent = folder_ + "/none/such/file";
+  watch({file_, absent});
+  EXPECT_EQ(fault_, "");
+  write("second");
+  expect_changes(1, "the other file");
+  std::filesystem::create_directories(folder_ + "/none/such");
+  EXPECT_TRUE(event());
+  pass(10s);
+  std::ofstream(absent) << "text";
+  expect_changes(2, "the file that was absent");
+}
+
+TEST_F(AWatch, SaysEachTimeThatADirectoryCannotBeWatchedAndWatchesTheOthers) {
+  const std::string locked = folder_ + "/locked";
+  std::filesystem::create_directory(locked);
+  std::ofstream(locked + "/file") << "text";
+  using std::filesystem::perms;
+  std::filesystem::permissions(locked, perms::owner_write | perms::owner_exec | perms::others_exec);
+  ::setfsuid(65534);  // for root, whom no directory refuses
+  for (int n = 1; n < 3; ++n) {
+    watch({file_, locked + "/file"});
+    EXPECT_EQ(fault_, "not all files are watched: " + locked + ": Permission denied");
+    ::setfsuid(::geteuid());
+    write(std::to_string(n));
+    ::setfsuid(65534);
+    expect_changes(n, "the other file");
+  }
+  ::setfsuid(::geteuid());
+  std::filesystem::permissions(locked, perms::all);
+  watch({file_, locked + "/file"});
+  EXPECT_EQ(fault_, "");
+  std::ofstream(locked + "/file") << "other";
+  expect_changes(3, "it may be watched now");
 }
 
 class ADeferredChange : public AWatch {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <set>
+#include <system_error>
 #include <utility>
+
+#include "proxy/telemetry/log.h"
 
 namespace carpool::proxy {
 
@@ -17,7 +17,14 @@ constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and k
 constexpr Duration kAtMost = std::chrono::seconds(2);           // limit for a directory that keeps changing
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(1);
-constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
+constexpr std::uint32_t kOfEntries = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
+constexpr std::uint32_t kOfSelf = IN_MOVE_SELF | IN_DELETE_SELF;
+constexpr int kMostPasses = 3;
+
+Fault not_watched(const std::string& what, int error) {
+  return {FaultKind::internal, Side::self,
+          "not all files are watched: " + what + ": " + std::generic_category().message(error)};
+}
 }  // namespace
 
 FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
@@ -35,36 +42,52 @@ Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force)
   // The event for a change made after the files were read may have been compared with older contents, or may never have
   // arrived.
   debounce();
-  if (files == files_ && fd_) return Done{};
   files_ = files;
-  return watch_directories();
+  if (!complete_) directories_.clear();
+  return follow_paths();
 }
 
+// A link that is changed before its directory is watched causes no event, so the paths are followed until they stay
+// the same.
+Status FileWatch::follow_paths() {
+  Status watched = Done{};
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    WatchedDirectories wanted = watched_directories(files_);
+    if (wanted == directories_) break;
+    directories_ = std::move(wanted);
+    watched = watch_directories();
+    complete_ = static_cast<bool>(watched);
+  }
+  return watched;
+}
+
+// One directory that cannot be watched does not hinder the others.
 Status FileWatch::watch_directories() {
   if (fd_) loop_.unwatch(fd_.get(), key_);
   fd_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  std::set<std::string> directories;
-  for (const std::string& file : files_) {
-    const auto parent = std::filesystem::path(file).parent_path();
-    directories.insert(parent.empty() ? "." : parent.string());
-  }
-  bool good = static_cast<bool>(fd_);
-  for (const std::string& directory : directories) {
-    good = good && ::inotify_add_watch(fd_.get(), directory.c_str(), kEvents) >= 0;
-  }
-  if (!good) {
-    return Fault{FaultKind::internal, Side::self,
-                 std::string("files are not watched: ") + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
-  }
+  if (!fd_) return not_watched("inotify", errno);
   Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  return Done{};
+  Status watched = Done{};
+  for (const auto& [directory, events] : directories_) {
+    const bool entries = events == DirectoryEvents::entries;
+    // Two names may lead to the same directory: its events are added.
+    const std::uint32_t mask = IN_MASK_ADD | kOfSelf | (entries ? kOfEntries : 0);
+    if (::inotify_add_watch(fd_.get(), directory.c_str(), mask) >= 0) continue;
+    if (entries && watched) watched = not_watched(directory, errno);
+  }
+  return watched;
 }
 
 void FileWatch::on_ready(exec::Ready) {
-  std::array<char, 4096> events;
-  while (::read(fd_.get(), events.data(), events.size()) > 0) {
+  alignas(inotify_event) std::array<char, 4096> events;
+  for (ssize_t size = 0; (size = ::read(fd_.get(), events.data(), events.size())) > 0;) {
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
+      if ((event->mask & kOfSelf) != 0) directories_.clear();  // another directory may have its name
+      at += sizeof(inotify_event) + event->len;
+    }
   }
   debounce();
 }
@@ -76,6 +99,7 @@ void FileWatch::debounce() {
 
 void FileWatch::on_debounced() {
   exec::assume_on_loop();
+  if (const Status followed = follow_paths(); !followed) log::warn("reload", followed.fault().detail);
   Digests now;
   for (const FileSnapshot& look : look_at(files_)) now.emplace_back(look.digest);
   const bool still_changing = now != looked_ && now != judged_;

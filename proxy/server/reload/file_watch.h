@@ -1,6 +1,7 @@
 // FileWatch: reports when files differ from those in force: a file that an editor replaces or a program rewrites, a
-// mounted ConfigMap or Secret (`..data`). Watches their directories (inotify), waits until no event arrives for a while
-// (with an upper limit), and then compares the contents with those that the owner has read.
+// mounted ConfigMap or Secret (`..data`), a symbolic link or a directory on the way to it. Watches their directories
+// (inotify), waits until no event arrives for a while (with an upper limit), and then compares the contents with those
+// that the owner has read.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,7 @@
 #include "exec/loop.h"
 #include "exec/timer.h"
 #include "proxy/server/reload/file_snapshot.h"
+#include "proxy/server/reload/watched_directories.h"
 
 namespace carpool::proxy {
 
@@ -20,13 +22,15 @@ class FileWatch final : private exec::Watcher {
   FileWatch(exec::Loop& loop, exec::Bound changed);
 
   // Replaces the watched files. `in_force`: per file, the digest that the owner has read; a change made since then is
-  // reported too. Returns a Fault if the system's limit of watches is reached.
+  // reported too. Returns a Fault, which names a directory, if not all can be watched (the system's limit of
+  // watches, a directory that carpool may not read); the others are watched, and the next call tries again.
   Status watch(const std::vector<std::string>& files, Digests in_force) LOOP_ONLY;
   // The owner could not apply the change that was reported: reports it again, after pauses that double, until watch()
   // is called or the files are again those in force.
   void try_again() LOOP_ONLY;
 
  private:
+  Status follow_paths() LOOP_ONLY;
   Status watch_directories() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_debounced();
@@ -40,9 +44,11 @@ class FileWatch final : private exec::Watcher {
   Duration next_pause_;
   std::vector<std::string> files_;
   Digests in_force_;
-  Digests judged_;                // last contents acted on, or in force since
-  Digests looked_;                // contents at the last check
-  std::optional<Instant> until_;  // latest time to check during a burst of events
+  Digests judged_;                  // last contents acted on, or in force since
+  Digests looked_;                  // contents at the last check
+  std::optional<Instant> until_;    // latest time to check during a burst of events
+  WatchedDirectories directories_;  // empty if they must be watched again
+  bool complete_ = true;            // all of them are watched
   Fd fd_;
   exec::WatchKey key_;
 };
