@@ -5,6 +5,7 @@
 #include "proxy/config/check.h"
 #include "proxy/config/check_rules.h"
 #include "proxy/config/text.h"
+#include "proxy/config/token_file.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -118,18 +119,17 @@ class ServerChecks final : private CheckRules {
 
   void admin_has_a_token() {
     const Admin& admin = config_.admin;
-    if (!admin.enabled || places_.wrong("admin.address") || places_.wrong("admin.token_file")) return;
-    if (unix_address(admin.address) || loopback_address(admin.address)) return;  // the file is not read
+    if (places_.wrong("admin.address") || places_.wrong("admin.token_file") || !needs_token(admin)) return;
     if (!admin.token_file.empty()) return reading_.tokens.push_back({admin.token_file, at("admin.token_file", {})});
     error("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
   }
 
   void token_is_private(const Admin& admin, const std::string& key) {
-    if (!admin.enabled || admin.token_file.empty() || !admin.cert_file.empty()) return;
+    if (admin.token_file.empty() || !admin.cert_file.empty()) return;
     for (const char* const other : {"admin.address", "admin.token_file", "admin.cert_file"}) {
       if (places_.wrong(other)) return;
     }
-    if (unix_address(admin.address) || loopback_address(admin.address)) return;
+    if (!needs_token(admin)) return;
     warning(key, "is set without cert_file, so the token travels in plain text to " + in_quotes(admin.address) +
                      ", expected cert_file and key_file");
   }

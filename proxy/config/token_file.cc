@@ -6,12 +6,17 @@
 #include "base/contents.h"
 #include "base/open_to_read.h"
 #include "proxy/config/read.h"
+#include "proxy/config/text_format.h"
 
 namespace carpool::proxy::config {
 
 namespace {
 constexpr std::size_t kLongestFile = std::size_t{64} * 1024;
 }  // namespace
+
+bool needs_token(const Admin& admin) {
+  return admin.enabled && !unix_address(admin.address) && !loopback_address(admin.address);
+}
 
 Result<std::string> read_token_file(const std::string& path) {
   return read_token(path, open_to_read(path));

@@ -8,7 +8,12 @@
 
 namespace carpool::proxy::config {
 
+struct Admin;
 struct Reading;
+
+// Returns true if clients of the admin endpoint must send a token: it is neither on loopback nor a Unix socket. The
+// token_file of another endpoint is not read. `admin.address` must be valid.
+bool needs_token(const Admin& admin);
 
 // Blocking. The Fault's detail is the path and the reason; an empty first line is a fault.
 Result<std::string> read_token_file(const std::string& path);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "proxy/server/reload/file_snapshot.h"
+#include "proxy/server/reload/reloader.h"
 #include "tests/sim/session_world.h"
 
 namespace carpool::proxy {
@@ -48,6 +49,22 @@ TEST_F(AFile, ThatIsLargeIsComparedByItsAttributes) {
   const FileSnapshot before = look();
   std::filesystem::resize_file(file_, (17 << 20) + 2);
   EXPECT_NE(look().digest, before.digest) << "the difference is behind what is read";
+}
+
+TEST(TheFilesOfTheAdminEndpoint, AreWatchedOnlyIfTheyAreRead) {
+  config::Options source;
+  source.config = "/main";
+  config::Config config;
+  config.admin.token_file = "/token";
+  config.admin.cert_file = "/certificate";
+  const auto files = [&] { return Reloader::files(source, config); };
+  EXPECT_EQ(files(), (std::vector<std::string>{"/main", "/certificate"}));
+  config.admin.address = "0.0.0.0:9901";
+  EXPECT_EQ(files(), (std::vector<std::string>{"/main", "/token", "/certificate"}));
+  config.admin.address = "unix:/socket";
+  EXPECT_EQ(files(), (std::vector<std::string>{"/main", "/certificate"}));
+  config.admin.enabled = false;
+  EXPECT_EQ(files(), std::vector<std::string>{"/main"});
 }
 
 TEST(WhatWasRead, IsUnknownIfTheFileChangedBetweenTwoLooks) {

@@ -8,6 +8,7 @@
 #include "exec/posted_function.h"
 #include "proxy/config/diff.h"
 #include "proxy/config/in_force.h"
+#include "proxy/config/token_file.h"
 #include "proxy/server/admin/admin_server.h"
 #include "proxy/server/intercept_leaves.h"
 #include "proxy/server/listener_set.h"
@@ -126,7 +127,9 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   const std::string main = source ? config::find_config(*source) : std::string();
   if (main.empty()) return {};
   const config::Admin& admin = config.admin;
-  std::vector<std::string> all{main, admin.token_file, admin.cert_file, admin.key_file, admin.client_ca_file};
+  std::vector<std::string> all{main};
+  if (config::needs_token(admin)) all.push_back(admin.token_file);
+  if (admin.enabled) all.insert(all.end(), {admin.cert_file, admin.key_file, admin.client_ca_file});
   const auto add = [&all](const config::Tls& tls) {
     for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) all.push_back(file);
   };

@@ -61,7 +61,7 @@ class Reloader {
   // Calls reload(false), for HUP and changed files. Any thread.
   void ask();
 
-  // Returns the files on which a configuration depends, the configuration file first; empty if there are none.
+  // Returns the files that are read for a configuration, the configuration file first; empty if there are none.
   static std::vector<std::string> files(const std::optional<config::Options>& source, const config::Config& config);
   // `before`: the snapshot taken before the first configuration was read. Must be called before the loop runs.
   void started(std::vector<FileSnapshot> before);
