@@ -2,6 +2,7 @@
 import base64
 import http.client
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -119,6 +120,15 @@ def test_a_renewed_certificate_is_served_and_a_wrong_one_is_not(webhook):
 
 def test_what_is_injected_can_be_changed(webhook):
     (webhook.folder / "injection.json").write_text(json.dumps({**INJECTION, "env": [{"name": "other", "value": "1"}]}))
+    webhook.line("reloaded")
+    assert patch_of(webhook.review(pod()))["/spec/containers/0/env"] == [{"name": "other", "value": "1"}]
+
+
+def test_a_reload_that_finds_no_descriptor_is_tried_again(webhook):
+    before = resource.prlimit(webhook.process.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    (webhook.folder / "injection.json").write_text(json.dumps({**INJECTION, "env": [{"name": "other", "value": "1"}]}))
+    webhook.line("reload refused")
+    resource.prlimit(webhook.process.pid, resource.RLIMIT_NOFILE, before)
     webhook.line("reloaded")
     assert patch_of(webhook.review(pod()))["/spec/containers/0/env"] == [{"name": "other", "value": "1"}]
 

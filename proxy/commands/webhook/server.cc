@@ -85,7 +85,14 @@ Status WebhookServer::open(Digests in_force) {
     Result<exec::Signal> signal = exec::on_signal(*loop_, number, stop, this);
     if (signal) signals_.push_back(std::move(*signal));
   }
-  return watch_.watch(files(), std::move(in_force));
+  watch(std::move(in_force));
+  return Done{};
+}
+
+void WebhookServer::watch(Digests in_force) {
+  if (const Status watched = watch_.watch(files(), std::move(in_force)); !watched) {
+    log::warn("webhook", watched.fault().detail);
+  }
 }
 
 void WebhookServer::run() {
@@ -95,15 +102,13 @@ void WebhookServer::run() {
 // Reads a few small files, a few times a year, so reviews wait only for milliseconds.
 void WebhookServer::reload() {
   exec::assume_on_loop();
-  const std::vector<std::string> files = this->files();
-  const std::vector<FileSnapshot> before = look_at(files);
+  const std::vector<FileSnapshot> before = look_at(files());
   if (const Status loaded = load(); !loaded) {
-    return log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
+    log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
+    return watch_.try_again();  // a certificate without its key yet, no descriptor
   }
   log::info("webhook", "reloaded");
-  if (const Status watched = watch_.watch(files, read_between(before, look_at(files))); !watched) {
-    log::warn("webhook", watched.fault().detail);
-  }
+  watch(read_between(before, look_at(files())));
 }
 
 std::vector<std::string> WebhookServer::files() const {

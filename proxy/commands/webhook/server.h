@@ -36,6 +36,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   static void make_room(Budget& budget, std::uint64_t& count) LOOP_ONLY;
   static void end_all_soon(Budget& budget) LOOP_ONLY;
   Status open(Digests in_force);
+  void watch(Digests in_force) LOOP_ONLY;
   std::vector<std::string> files() const;
   Status load();
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
