@@ -30,6 +30,10 @@ Exchange::~Exchange() = default;
 void Exchange::release_buffers() {
   request_.clear();
   request_.shrink();
+  trailers_buffer_.clear();
+  trailers_buffer_.shrink();
+  host_buffer_.clear();
+  http::shrink_text(host_buffer_);
   streams_->release_buffers();
   if (hedge_) hedge_->release_buffers();
 }

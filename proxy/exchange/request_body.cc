@@ -57,9 +57,10 @@ void RequestBody::start(UpstreamStream& to) {
 }
 
 void RequestBody::finish() {
-  if (held_.capacity() > 4096) std::string().swap(held_);
   held_.clear();
+  http::shrink_text(held_);
   trailers_.clear();
+  trailers_.shrink();
 }
 
 }  // namespace carpool::proxy

@@ -12,11 +12,11 @@ constexpr std::size_t kModestFields = 64;
 std::uint32_t offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
 }
-
-void shrink_text(std::string& text, std::size_t modest) {
-  if (text.capacity() > modest) text.shrink_to_fit();
-}
 }  // namespace
+
+void shrink_text(std::string& text) {
+  if (text.capacity() > kModestBytes) text.shrink_to_fit();
+}
 
 void Fields::clear() {
   arena_.clear();
@@ -131,7 +131,7 @@ std::string_view Fields::lines(std::size_t first, std::size_t last) const {
 }
 
 void Fields::shrink() {
-  shrink_text(arena_, kModestBytes);
+  shrink_text(arena_);
   if (spans_.capacity() > kModestFields) spans_.shrink_to_fit();
 }
 
@@ -152,8 +152,8 @@ void RequestHead::clear() {
 }
 
 void RequestHead::shrink() {
-  shrink_text(target, kModestBytes);
-  shrink_text(authority, kModestBytes);
+  shrink_text(target);
+  shrink_text(authority);
   fields.shrink();
 }
 

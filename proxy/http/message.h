@@ -13,6 +13,9 @@ namespace carpool::proxy::http {
 
 enum class Version : std::uint8_t { http10, http11, http2 };
 
+// Frees memory that `text` does not use, beyond a modest size.
+void shrink_text(std::string& text);
+
 // Fields in the order received. Names keep the sender's spelling; comparison ignores case.
 class Fields {
   struct Span;

@@ -183,6 +183,9 @@ FLOW = [
     m("a request with a body takes an old connection", X + "exchange_borrow.cc", "want.max_idle = max_idle_age(origin);", "", PLANE),
     m("the wait for a connection has no deadline", X + "exchange_borrow.cc", "request_values_->deadlines.wait(now, origin.pool);", "", PLANE),
     m("a refused request is not answered", X + "exchange_borrow.cc", "reply(fault);", "", PLANE),
+    m("a pooled exchange keeps large trailers of a request", X + "request_body.cc", "trailers_.shrink();", "", PLANE),
+    m("a pooled exchange keeps large trailers of a response", X + "exchange.cc", "trailers_buffer_.shrink();", "", PLANE),
+    m("a pooled exchange keeps a large Host", X + "exchange.cc", "http::shrink_text(host_buffer_);", "", PLANE),
     # ---- HTTP/1.1 to the origin ----
     m("a chunk has no head", U + "h1_stream.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("the last chunk is not sent", U + "h1_stream.cc", "if (attempt_.framing == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
@@ -217,6 +220,7 @@ FLOW = [
     m("an untracked connection is reported again and again", U + "untracked_connections.cc", "if (!has(found_, one.id)) fresh.push_back(std::move(one));", "fresh.push_back(std::move(one));", STREAMS),
     m("a far stream is reused while its order is in the mail", U + "h2/cross_loop_stream.cc", "!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr", "!far_done_ || user_ != nullptr", SIM),
     m("a far stream keeps its lease", U + "h2/cross_loop_stream.cc", "if (lease_) lease_.release(near_.loop().now());", "", SIM),
+    m("a far stream keeps a large head and large trailers", U + "h2/cross_loop_stream.cc", "next_request_part_.shrink();\n  request_part_.content.shrink();", ";", STREAMS),
     m("a far stream's report is not given back", U + "h2/cross_loop_stream.cc", "if (over || user_->wants_response()) return give_response_part_back();", "", SIM),
     m("a far stream that is cancelled goes on", U + "h2/cross_loop_stream_far.cc", "if (carrying_) upstream_stream_.abandon(pool::CloseCause::error, none);", "", SIM),
     m("a far stream's order is kept", U + "h2/cross_loop_stream_far.cc", "far_finished_ = true;\n  next_report_.done = true;\n  give_order_back();", "far_finished_ = true;\n  next_report_.done = true;", SIM),

@@ -38,7 +38,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     untaken_ = 0;
     retries_ = {};
     ended_ = false;
-    const bool body = chance(random_, 40);
+    const bool body = chance(random_, 40) || !padding.empty();
     left_ = body ? pick(random_, chance(random_, 30) ? 300000 : 3000) : 0;
     said_ = 0;
     errand().upload = left_;
@@ -50,9 +50,15 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     path_ = head_.target;
     upload_.begin(head_, 64 * 1024);
     if (!body) upload_.end(nullptr);
+    if (!padding.empty()) {
+      head_.fields.add("x-padding", padding);
+      upload_.add_trailer("x-padding", padding);
+    }
     state_ = State::borrowing;
     borrow(false);
   }
+
+  std::string padding;  // in the head and the trailers of each request
 
   // Performs one action that its client may take.
   void act(bool kind) {

@@ -3,6 +3,7 @@
 
 #include "proxy/upstream/origin/tls_identity.h"
 #include "tests/sim/session_asker.h"
+#include "tests/unit/heap_in_use.h"
 
 namespace carpool::test {
 namespace {
@@ -125,6 +126,32 @@ TEST_F(ASessionOfAnotherLoop, PassesTheEndOfEachRequestOn) {
     ASSERT_EQ(errand.ends, 1U);
   }
   EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
+}
+
+TEST_F(ASessionOfAnotherLoop, LeavesNoLargeHeadAndTrailersInMemory) {
+  // A request from each loop, and the end of their session.
+  const auto ask_twice = [&](std::size_t near, std::size_t far) {
+    SessionAsker remote{world_, random_, 1};
+    asker_.padding.assign(near, 'x');
+    remote.padding.assign(far, 'x');
+    for (SessionAsker* one : {&asker_, &remote}) {
+      world_.on(one->loop());
+      one->begin(++asked_);
+      for (int rounds = 0; rounds < 1000 && world_.errands.all[asked_].ends == 0; ++rounds) {
+        travel_from_afar(*one);
+        for (Link& link : world_.links) link.origin.act(world_.now, true);
+      }
+      ASSERT_EQ(world_.errands.all[asked_].ends, 1U);
+    }
+    for (Link& link : world_.links) link.origin.cut();
+    travel_from_afar(remote);
+    ASSERT_TRUE(world_.links.empty());
+  };
+  constexpr std::size_t kLarge = 30'000;
+  ask_twice(kLarge, 1);
+  const std::int64_t before = heap_in_use();
+  ask_twice(kLarge, kLarge);
+  EXPECT_LT(heap_in_use() - before, 8192);
 }
 
 // The request is on its way to the session's loop when the certificates change.

@@ -10,6 +10,8 @@ namespace carpool::proxy::http {
 
 namespace {
 
+constexpr std::size_t kModestFields = 64;
+
 std::uint32_t text_offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
 }
@@ -48,6 +50,11 @@ void add_status(H2Fields& out, std::uint16_t status) {
 void H2Fields::clear() {
   text_.clear();
   spans_.clear();
+}
+
+void H2Fields::shrink() {
+  shrink_text(text_);
+  if (spans_.capacity() > kModestFields) spans_.shrink_to_fit();
 }
 
 void H2Fields::add(std::string_view name, std::string_view value, bool sensitive) {

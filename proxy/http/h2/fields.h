@@ -18,6 +18,7 @@ class H2Fields {
     bool sensitive = false;  // never indexed by HPACK (RFC 7541 §7.1.3)
   };
   void clear();
+  void shrink();  // frees memory beyond a modest size
   // Names may have any case; the encoder writes them in lower case. Pseudo-header fields must come first.
   void add(std::string_view name, std::string_view value, bool sensitive = false);
   std::size_t size() const { return spans_.size(); }

@@ -7,19 +7,17 @@
 
 namespace carpool::proxy {
 
-namespace {
-// Capacity that an idle stream keeps. Larger buffers are freed, because the stream may have carried a large body.
-constexpr std::size_t kModest = 4096;
-void shrink(std::string& body) {
-  if (body.capacity() > kModest) std::string().swap(body);
-}
-}  // namespace
-
 void CrossLoopStream::RequestPart::clear() {
   head.clear();
   body.clear();
   trailers.clear();
   has_head = bodyless = head_request = may_buffer_more = end = false;
+}
+
+void CrossLoopStream::RequestPart::shrink() {
+  head.shrink();
+  http::shrink_text(body);
+  trailers.shrink();
 }
 
 void CrossLoopStream::ResponsePart::clear() {
@@ -28,6 +26,13 @@ void CrossLoopStream::ResponsePart::clear() {
   trailers.clear();
   end = done = may_buffer_more = false;
   failure.reset();
+}
+
+void CrossLoopStream::ResponsePart::shrink() {
+  constexpr std::size_t kModestHeads = 4;
+  if (heads.capacity() > kModestHeads) heads.shrink_to_fit();
+  http::shrink_text(body);
+  trailers.shrink();
 }
 
 CrossLoopStream::CrossLoopStream(H2LoopContext& near, H2LoopContext& far)
@@ -116,7 +121,7 @@ void CrossLoopStream::read_report() {
   if (far_done_) return recycle_if_done();
   if (over || user_->wants_response()) return give_response_part_back();
   response_part.body.clear();  // already delivered; the message may be kept for long
-  shrink(response_part.body);
+  http::shrink_text(response_part.body);
 }
 
 void CrossLoopStream::give_response_part_back() {
@@ -165,10 +170,10 @@ void CrossLoopStream::recycle_if_done() {
   response_part_.content.clear();
   response_part_.home = true;
   next_request_part_.clear();
-  for (std::string* body :
-       {&next_request_part_.body, &request_part_.content.body, &response_part_.content.body, &next_report_.body}) {
-    shrink(*body);
-  }
+  next_request_part_.shrink();
+  request_part_.content.shrink();
+  response_part_.content.shrink();
+  next_report_.shrink();
   if (lease_) lease_.release(near_.loop().now());
   near_.recycle(*this, far_.loop().id());
 }

@@ -50,6 +50,7 @@ class CrossLoopStream final : public UpstreamStream,
     bool end = false;
     bool empty() const { return !has_head && body.empty() && !end; }
     void clear();
+    void shrink();  // frees what a large message needed
   };
   struct ResponsePart {  // towards the exchange
     std::vector<http::ResponseHead> heads;
@@ -61,6 +62,7 @@ class CrossLoopStream final : public UpstreamStream,
     std::optional<StreamFailure> failure;
     bool empty() const { return heads.empty() && body.empty() && !end && !done; }
     void clear();
+    void shrink();
   };
   struct Cancel {};  // Cancel: the exchange left. Overtakes a RequestPart that the far half keeps.
   template <class Content>
