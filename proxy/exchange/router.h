@@ -2,6 +2,7 @@
 // by the bytes received, so a known authority needs one hash look-up and no allocation.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,7 @@ class Router {
   const net::EgressPolicy& policy_;
   Cache cache_;      // key: form, scheme, listener, and the received authority where the route depends on it
   std::string key_;  // reused
+  std::optional<Route> uncached_;  // the last route whose key is too long for the cache
 };
 
 }  // namespace carpool::proxy

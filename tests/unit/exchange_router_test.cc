@@ -14,6 +14,7 @@
 #include "proxy/net/egress_policy.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "tests/sim/pool_world.h"
+#include "tests/unit/heap_in_use.h"
 
 namespace carpool::proxy {
 namespace {
@@ -266,6 +267,20 @@ TEST_F(TheRouter, ReachesNothingInsideConnectForAnotherTlsServerName) {
   EXPECT_EQ(way_inside("https://api.test", host("api.test"), "API.Test"), "https://api.test");
   EXPECT_EQ(way_inside("https://api.test", host("api.test"), "other.test"), "misdirected");
   EXPECT_EQ(way_inside("https://api.test", host("api.test"), "not a name"), "misdirected");
+}
+
+TEST_F(TheRouter, RemembersNoLongSpellingsOfAnAuthority) {
+  config::Listen listen;
+  listen.preserve_host = true;  // the route has the spelling too
+  std::string spelling = "other.test:" + std::string(8000, '0') + "80";
+  EXPECT_EQ(way(listen, host(spelling)), "http://other.test");
+  const std::int64_t before = test::heap_in_use();
+  for (int n = 0; n < 1000; ++n) {
+    spelling.insert(spelling.size() - 2, 1, '0');
+    ASSERT_EQ(way(listen, host(spelling)), "http://other.test");
+    ASSERT_EQ(host_for(listen, host(spelling)), spelling);
+  }
+  EXPECT_LT(test::heap_in_use() - before, 256 * 1024);
 }
 
 TEST_F(TheRouter, RemembersRoutesOfEachListenerApart) {
