@@ -72,10 +72,11 @@ void H1Client::run_soon() {
 
 void H1Client::advance() {
   if (state_ == State::closed) return;
+  constexpr std::uint8_t kTurnSteps = 16;
   advancing_ = true;
-  std::size_t turns = 16;  // a client that pipelines endlessly must not starve others
+  left_ = kTurnSteps;  // a client that pipelines endlessly must not starve others
   while (step()) {
-    if (--turns == 0) {
+    if (left_ == 0 || --left_ == 0) {
       advancing_ = false;
       return run_soon();
     }

@@ -153,6 +153,7 @@ class H1Client final : public ClientConnection,
   std::optional<metrics::Intercept> tunnel_;  // why its CONNECT was not intercepted
   bool handed_over_ = false;                  // the client uses HTTP/2, and an H2Client took the connection
   State state_ = State::open;
+  std::uint8_t left_ = 0;          // reads and requests that this turn may still begin
   bool advancing_ = false;         // inside advance(), where a nested call returns at once
   bool head_complete_ = false;     // the exchange has its request head
   bool request_complete_ = true;   // the whole request was read

@@ -19,7 +19,7 @@ namespace carpool::proxy {
 bool H1Client::parse(std::string_view bytes) {
   if (preface_ != kNoPreface) return take_preface(bytes);
   std::size_t used = 0;
-  while (used < bytes.size() && state_ == State::open && !close_when_sent_ && may_read()) {
+  while (used < bytes.size() && left_ != 0 && state_ == State::open && !close_when_sent_ && may_read()) {
     if (exchange_ != nullptr && exchange_->tunnelled()) {
       exchange_->on_tunnel_bytes(bytes.substr(used));
       used = bytes.size();
@@ -103,6 +103,7 @@ bool H1Client::begin_request(std::size_t more) {
   if (request.version == http::Version::http10 && !is_gateway()) request.keep_alive = false;
   const std::uint64_t body = request.framing == http::Framing::length ? request.length : 0;
   head_complete_ = true;
+  if (left_ != 0) --left_;
   informed_ = close_is_end_ = close_sent_ = false;
   body_at_hand_ = body != 0 && body <= more;
   exchange_->begin(*this);

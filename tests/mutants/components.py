@@ -228,6 +228,8 @@ FLOW = [
     m("a far stream's failure is not reported", U + "h2/cross_loop_stream_far.cc", "next_report_.failure = std::move(failure);", "", SIM),
     # ---- clients ----
     m("a pipelined request is dropped", C + "h1_client_input.cc", "if (used < bytes.size()) pending_.assign(bytes.substr(used));", "", PLANE),
+    m("a pipelining client keeps its loop", C + "h1_client_input.cc", "used < bytes.size() && left_ != 0 && state_ == State::open", "used < bytes.size() && state_ == State::open", PLANE),
+    m("a pipelined request costs its client nothing", C + "h1_client_input.cc", "if (left_ != 0) --left_;", "", PLANE),
     m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();\n  close_when_sent_ = true;", "if (!flush()) return lost();\n  taken_at_ = context_.loop.now();", PLANE),

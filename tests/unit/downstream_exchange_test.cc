@@ -401,6 +401,25 @@ TEST_F(AnExchange, LeavesTheLineAndItsConnectionWithItsClient) {
   EXPECT_EQ(0U, idle());
 }
 
+std::size_t replies(const test::MemoryWire& wire) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = wire.outgoing.find("HTTP/1.1 200", at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST_F(AnExchange, AnswersAPipeliningClientInTurnsWithTheOthers) {
+  exec::assume_on_loop();
+  test::MemoryWire& one = client();
+  std::string all;
+  for (int n = 0; n < 1000; ++n) all += "OPTIONS * HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
+  clients_.send(one, all);  // one event of its socket
+  EXPECT_LE(1U, replies(one));
+  EXPECT_GE(16U, replies(one));
+  plane_.turn();
+  EXPECT_EQ(1000U, replies(one));
+  EXPECT_TRUE(clients_.closed.empty());
+}
+
 TEST_F(AnExchange, ClosesAClientThatEndsInsideAHead) {
   test::MemoryWire& one = client();
   send(one, "GET http://a.test/ HT", true);
