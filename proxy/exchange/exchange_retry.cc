@@ -78,8 +78,9 @@ void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome ou
 }
 
 // Handles a 421: the origin did not process the request on this connection. Returns true if the request is sent once
-// more, on another connection (RFC 9110 §15.5.20).
+// more, on another connection (RFC 9110 §15.5.20), which has not authenticated this client.
 bool Exchange::retry_misdirected() {
+  if (attempt_->authenticated) return false;
   const RetryDecision decision = decide_retry(RequestFate::misdirected);
   if (decision.outcome != RetryOutcome::retry) return false;
   end_lease(pool::CloseCause::error);

@@ -122,6 +122,17 @@ TEST_F(AfterAStatus, AClientOfAnAuthenticatedConnectionGetsTheStatus) {
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503")) << one.outgoing;
 }
 
+TEST_F(WithoutConditions, AClientOfAnAuthenticatedConnectionGets421AndKeepsItsConnection) {
+  test::MemoryWire& one = authenticated();
+  plane_.from_origin(0, "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(0U, dials()) << "another connection has not authenticated the client";
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 421")) << one.outgoing;
+  one.outgoing.clear();
+  send(one, kGetRequest);
+  plane_.from_origin(0, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+}
+
 TEST_F(AfterAStatus, ARequestThatAuthenticatesItsConnectionIsNotSentAgainAndNoOtherClientGetsTheConnection) {
   test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: Negotiate abc\r\n\r\n");
   plane_.from_origin(0, kBusy);

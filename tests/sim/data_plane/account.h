@@ -27,6 +27,7 @@ struct AttemptRecord {
   ResponsePlan response;
   bool session = false;  // over HTTP/2
   bool reused = false;   // the connection had carried another request
+  bool owned = false;    // the connection authenticated the client
   const VirtualWire* wire = nullptr;
   std::uint64_t consumed = 0;  // of that wire, before this attempt
   bool refused = false;        // the origin stated that it did not process it
@@ -251,6 +252,9 @@ inline void Account::check_replay(const RequestRecord& one) {
   if (refused > one.asked) complain(one, one.token + " was repeated after a second 421");
   if (one.attempts.empty()) return;
   const AttemptRecord& last = one.attempts.back();
+  const ResponsePlan& said = last.response;
+  if (last.owned && said.status == 421 && said.end == ResponseEnd::whole && last.wire->consumed > last.consumed && !late)
+    complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
   // A session counts as reused from its second lease on, which may open the first stream.
   const bool unanswered =

@@ -83,6 +83,8 @@ TABLE = [
      "attempt_->authenticated && !unclean", "false"),
     ("credentials of a connection count for nothing without a challenge", "proxy/exchange/exchange_response.cc",
      "authenticates_connection(request_) || authenticates_connection(*response_)", "authenticates_connection(*response_)"),
+    ("a request answered with 421 leaves its client's own connection", "proxy/exchange/exchange_retry.cc",
+     "if (attempt_->authenticated) return false;", ""),
     ("a client's own connection serves its requests to other origins", "proxy/downstream/h1_client_close.cc",
      "!private_ || private_->destination() != origin.destination", "!private_"),
     ("after an early response the rest of a body is parsed as a request", "proxy/exchange/exchange.h",
@@ -124,7 +126,8 @@ TABLE = [
      "nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);", ""),
     # ---- turns ----
     ("an origin's pause is ignored", "proxy/exchange/exchange_cool_down.cc",
-     "if (attempt_->lease.trial() || info_.origin->pool.cool_down) follow_cool_down();", ""),
+     "if (lease.trial() || info_.origin->pool.cool_down) follow_cool_down(lease, head);",
+     "static_cast<void>(head);"),
     ("an origin's pause may be of any length", "pool/destination/cool_down.cc", "now + std::min(wait, limits.max_cool_down)", "now + wait"),
     ("an origin's pause ends halfway", "pool/destination/cool_down.cc", "now + std::min(wait, limits.max_cool_down)",
      "now + std::min(wait, limits.max_cool_down) / 2"),
@@ -145,8 +148,8 @@ TABLE = [
     ("connections are opened ahead of demand though no address lacks one", "pool/destination/borrow.cc",
      "endpoints.balance() != Endpoints::Balance::even && !lease.probe_", "endpoints.spreads() && !lease.probe_"),
     # ---- streaming origins ----
-    ("silence ends an event stream", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(response_)", "false"),
-    ("silence ends no response", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(response_)", "true"),
+    ("silence ends an event stream", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(*response_)", "false"),
+    ("silence ends no response", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(*response_)", "true"),
     # ---- interim responses ----
     ("100 (Continue) does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream_output.cc",
      "client_.session().inform(*stream_, *fields);", ""),

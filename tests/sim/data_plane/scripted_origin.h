@@ -128,6 +128,7 @@ class ScriptedOrigin {
     account_.note_response(attempt);
     attempt.refused = response.status == 421;
     if (response.auth != 0 || credentials_) owner_ = current_->client;
+    attempt.owned = owner_ != nullptr;
     const bool silent = response.end == ResponseEnd::silent;
     const bool cut = response.status == 0 || response.end == ResponseEnd::fin || response.end == ResponseEnd::reset;
     if ((cut || silent) && response.status != 0 && !text.empty()) text.pop_back();
