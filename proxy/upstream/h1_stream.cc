@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/net/read_with_budget.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/loop_buffers.h"
@@ -29,6 +30,12 @@ void H1UpstreamStream::begin(Connection& connection, std::string_view method, bo
 bool H1UpstreamStream::usable() {
   if (connection_->certificates_replaced()) return false;
   return !transport().hangup_seen() && (!transport().maybe_readable() || transport().no_data_pending());
+}
+
+bool H1UpstreamStream::spoke_first() {
+  if (transport().hangup_seen() || !transport().maybe_readable()) return false;
+  const exec::ReadBuffer buffer(host_.loop());
+  return transport().read(buffer.span()).io == net::Io::ok;
 }
 
 // ---- the request ----

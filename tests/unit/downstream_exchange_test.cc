@@ -232,6 +232,41 @@ TEST_F(AnExchange, SendsNothingAgainOnceAByteCameBack) {
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
 }
 
+TEST_F(AnExchange, AsksAnOriginNoSecondTimeThatSendsBytesBeforeTheRequest) {
+  test::MemoryWire& one = client();
+  send(one, kGetRequest);
+  plane_.environment.connect().incoming = "220 a.test\r\n";
+  plane_.environment.connections.at(0)->transport().on_readiness({true, true, false});
+  plane_.turn();
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ("", origin(0).outgoing);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "the origin sent bytes before the request")) << one.outgoing;
+  EXPECT_EQ(0U, snapshot().alive());
+}
+
+TEST_F(AnExchange, AsksOnceMoreIfItsNewConnectionEndsAtOnce) {
+  send(client(), kGetRequest);
+  plane_.environment.connect().ended = true;
+  plane_.environment.connections.at(0)->transport().on_readiness({true, true, false});
+  plane_.turn();
+  EXPECT_EQ(1U, dials());
+}
+
+TEST_F(AnExchange, TakesTheBytesOfAConnectionThatRestedForItsOriginsFarewell) {
+  exec::assume_on_loop();
+  send(client(), kGetRequest);
+  ASSERT_EQ(1U, dials());
+  clients_.end_all();
+  connect();
+  plane_.pass(10s);
+  ASSERT_EQ(1U, idle());
+  origin(0).incoming = "HTTP/1.1 408 Request Timeout\r\n\r\n";
+  plane_.environment.connections.at(0)->transport().on_readiness({true, true, false});
+  send(client(), kGetRequest);
+  EXPECT_EQ(1U, dials());
+}
+
 TEST_F(AnExchange, SendsNothingOnAConnectionWhoseEndIsKnown) {
   test::MemoryWire& one = asked();
   plane_.from_origin(0, kEmpty);
