@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "proxy/http/hop_by_hop.h"
+
 namespace carpool::proxy {
 
 namespace {
@@ -14,7 +16,8 @@ bool secret(std::string_view name) {
 }
 
 std::string reflected(const http::RequestHead& request) {
-  std::string body = request.method + " " + request.target + " HTTP/1.1\r\n";
+  std::string body = request.method + " " + request.target + " HTTP/";
+  body.append(http::protocol_version(request.version)).append("\r\n");
   for (std::size_t i = 0; i < request.fields.size(); ++i) {
     const http::Fields::Field field = request.fields[i];
     if (secret(field.name)) continue;
@@ -29,9 +32,10 @@ std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
   const std::string_view text = request.fields.get("max-forwards");
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const bool too_large = error == std::errc::result_out_of_range;
+  if ((error != std::errc() && !too_large) || end != text.data() + text.size()) return std::nullopt;
   constexpr std::uint32_t kMost = 1000;  // more hops than any path has
-  return std::min(value, kMost);
+  return too_large ? kMost : std::min(value, kMost);
 }
 
 void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,

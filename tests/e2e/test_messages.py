@@ -242,8 +242,11 @@ def test_max_forwards_counts_down_and_ends_here(origin, carpool):
     with c.client() as client:
         assert client.request("OPTIONS", o.url + "/", [("Max-Forwards", "3")]).status == 200
         assert o.seen[0].message.get("max-forwards") == "2"
+        for more in (2**32, 10**30):
+            assert client.request("OPTIONS", o.url + "/", [("Max-Forwards", str(more))]).status == 200
+            assert o.seen[-1].message.get("max-forwards") == "999"
         assert client.request("TRACE", o.url + "/", [("Max-Forwards", "0")]).status < 500
-    assert len(o.seen) == 1
+    assert len(o.seen) == 3
 
 
 def test_a_request_that_was_here_before_is_a_loop(origin, carpool):
