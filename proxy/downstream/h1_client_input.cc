@@ -103,6 +103,7 @@ bool H1Client::begin_request(std::size_t more) {
   if (request.version == http::Version::http10 && !is_gateway()) request.keep_alive = false;
   const std::uint64_t body = request.framing == http::Framing::length ? request.length : 0;
   head_complete_ = true;
+  head_timed_ = false;  // another head may begin in this turn
   if (left_ != 0) --left_;
   informed_ = close_is_end_ = close_sent_ = false;
   body_at_hand_ = body != 0 && body <= more;

@@ -234,6 +234,7 @@ FLOW = [
     # ---- clients ----
     m("a pipelined request is dropped", C + "h1_client_input.cc", "if (used < bytes.size()) pending_.assign(bytes.substr(used));", "", PLANE),
     m("a pipelining client keeps its loop", C + "h1_client_input.cc", "used < bytes.size() && left_ != 0 && state_ == State::open", "used < bytes.size() && state_ == State::open", PLANE),
+    m("a head inherits the time of the one before", C + "h1_client_input.cc", "head_timed_ = false;  // another head may begin in this turn", "", PLANE),
     m("a pipelined request costs its client nothing", C + "h1_client_input.cc", "if (left_ != 0) --left_;", "", PLANE),
     m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();", "", PLANE),

@@ -1,0 +1,40 @@
+// Unit tests of an HTTP/1.1 client alone: the time of its heads, and the close that its responses announce.
+#include <gtest/gtest.h>
+
+#include "tests/unit/exchange_fixture.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+class AClient : public test::ExchangeFixture {
+ protected:
+  static constexpr std::string_view kLocal = "OPTIONS * HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
+  static constexpr std::string_view kBegun = kLocal.substr(0, 30);
+};
+
+TEST_F(AClient, HasTheWholeTimeForTheHeadThatFollowsOneInTheSameBytes) {
+  test::MemoryWire& one = client();
+  send(one, kBegun);
+  plane_.pass(plane_.listen.header_timeout - 1s);
+  send(one, std::string(kLocal.substr(kBegun.size())).append(kBegun));
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  one.outgoing.clear();
+  plane_.pass(plane_.listen.header_timeout - 1s);
+  EXPECT_EQ("", one.outgoing);
+  send(one, kLocal.substr(kBegun.size()));
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+}
+
+TEST_F(AClient, HasNoMoreThanTheTimeOfAHead) {
+  test::MemoryWire& one = client();
+  send(one, kBegun);
+  plane_.pass(plane_.listen.header_timeout - 1s);
+  send(one, kLocal.substr(kBegun.size(), 1));
+  plane_.pass(2s);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 408")) << one.outgoing;
+}
+
+}  // namespace
+}  // namespace carpool::proxy
