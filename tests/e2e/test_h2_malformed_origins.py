@@ -243,6 +243,26 @@ def test_a_goaway_below_a_request_sends_it_elsewhere_whatever_its_reason(odd, co
     assert paths(o) == ["/odd", "/odd"]
 
 
+def test_an_answer_before_the_end_of_its_request_frees_its_stream(odd):
+    """The origin opens no window for the rest of the upload, and allows one stream."""
+    resets = []
+
+    def refuse(peer, stream, path):
+        assert peer.until(lambda: len(peer.data[stream]) == 65535)
+        peer.send(headers(stream, status(b"413")))
+        assert peer.until(lambda: stream in peer.resets)
+        resets.append(peer.resets[stream])
+        return b""
+    c, o = odd(refuse, settings=setting(MAX_STREAMS, 1), generous=False)
+    for _ in range(2):
+        with c.client() as client:
+            assert whole(client, o, method="POST", body=bytes(100_000)).status == 413
+        with c.client() as client:
+            assert whole(client, o, "/plain").body == b"ok"
+        o.peers[0].send(frame(WINDOW, 0, 0, number(65535)))
+    assert resets == [CANCEL, CANCEL] and len(o.peers) == 1
+
+
 def test_an_end_without_error_behind_a_whole_answer_keeps_it_whole(odd):
     c, o = odd(lambda peer, stream, path: reply(stream, b"enough") + frame(RST, 0, stream, number(NO_ERROR)))
     with RawClient(c.address) as client:

@@ -135,6 +135,17 @@ class SimOrigin final : private proxy::http::H2Sink {
     give_up();
     say(now);
   }
+  // Responds to every request, whatever has arrived of it, and opens no window any more.
+  void respond_early(Instant now) {
+    for (auto& [id, one] : served_) {
+      if (one.stream == nullptr || one.working) continue;
+      work_on(one);
+      one.head = response_of(one).whole = true;
+      session_.respond(*one.stream, fields("413", one), true);
+    }
+    say(now);
+  }
+  std::size_t open_streams() const { return session_.streams(); }
   void cut() {
     wire_.broken = true;
     wire_.here.clear();

@@ -206,6 +206,20 @@ TEST_F(ASession, TakesNoRequestAfterAGoaway) {
   EXPECT_TRUE(answered());
 }
 
+// The rest of the request waits for a window that the origin never opens.
+TEST_F(ASession, ClosesAStreamThatWasAnsweredBeforeItsRequestWasSent) {
+  const auto waits = [this] {
+    const Errand& errand = world_.errands.all[asked_];
+    return errand.said == errand.upload && !errand.asked_whole;
+  };
+  for (ask(), travel(); !waits() && asked_ < 1000; ask(), travel()) go_on();
+  ASSERT_TRUE(waits());
+  origin().respond_early(world_.now);
+  travel();
+  EXPECT_TRUE(answered());
+  EXPECT_EQ(origin().open_streams(), 0U);
+}
+
 TEST_F(ASession, PassesARequestOnThatItsOriginRefuses) {
   ask();
   travel();

@@ -39,6 +39,7 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   // Returns the number of bytes that wait for the windows or the socket.
   std::size_t backlog() const { return queue_.size() - sent_; }
   bool head_sent() const { return head_sent_; }    // clients: the request's head is in frames
+  bool end_sent() const { return end_sent_; }      // our END_STREAM is in a frame
   bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
   // Returns the rule that the peer's message violated, for which this side reset the stream; nullptr: none.
   const char* wrong() const { return wrong_; }

@@ -147,7 +147,7 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
     failure.unprocessed = RetryReason::not_sent;
     failure.any_byte_sent = false;
   } else if (error == http::H2Error::refused_stream) {
-    failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined when it is reported
+    failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined below
   } else if (error == http::H2Error::http_1_1_required) {
     failure.unprocessed = RetryReason::refused_stream;
     failure.ask_h1 = true;
@@ -197,8 +197,10 @@ void H2UpstreamStream::leave() {
 std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
   connection_->note_size(taken_ + untaken_);
   if (stream_ != nullptr) {
+    // The origin may never open the window for the rest of a request that it has answered: without a reset the stream
+    // would count against its limit until the session ends.
     http::H2Session& session = connection_->session();
-    ended_ ? session.leave(*stream_) : session.reset(*stream_, http::H2Error::cancel);
+    stream_->end_sent() ? session.leave(*stream_) : session.reset(*stream_, http::H2Error::cancel);
     connection_->schedule_flush();
   }
   leave();

@@ -76,6 +76,12 @@ class ScriptedH2Origin {
     std::size_t pause_at = SIZE_MAX;  // of its body
     bool pauses = false;
     Instant goes_on_at{};
+    // Some streams that were answered early open their window no more.
+    bool needs_no_more() const {
+      if (request == nullptr) return false;
+      const ResponsePlan& response = request->attempts[attempt].response;
+      return response.early != 0 && response.end == ResponseEnd::whole && response.size % 2 != 0;
+    }
   };
 
   // Bodies in a lull go on when the proxy has received what came before and the time has passed.
@@ -270,8 +276,9 @@ class ScriptedH2Origin {
   static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
                      std::size_t size, void* user) {
     auto& self = *static_cast<ScriptedH2Origin*>(user);
-    nghttp2_session_consume(session, id, size);
     Stream& stream = self.streams_[id];
+    stream.needs_no_more() ? nghttp2_session_consume_connection(session, size)
+                           : nghttp2_session_consume(session, id, size);
     if (stream.request == nullptr) return 0;
     const std::string_view text(reinterpret_cast<const char*>(bytes), size);
     if (!bears_mark(stream.request->token, stream.received, text)) {
