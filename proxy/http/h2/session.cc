@@ -154,6 +154,9 @@ bool H2Session::over() const {
 
 Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request) {
   H2Impl& self = *impl_;
+  if (!self.room_for_heads()) {
+    return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent", Retry::always};
+  }
   H2Stream& stream = self.open(0);
   const std::vector<nghttp2_nv>& all = self.list(fields);
   const nghttp2_data_provider body = h2_body_of(stream);
@@ -174,10 +177,10 @@ Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user,
 }
 
 void H2Session::inform(H2Stream& stream, const H2Fields& fields) {
-  if (stream.reset_ || stream.dead_ || stream.responded_) return;
+  if (stream.reset_ || stream.dead_ || stream.responded_ || !impl_->room_for_heads()) return;
   const std::vector<nghttp2_nv>& all = impl_->list(fields);
-  ++stream.heads_;
-  nghttp2_submit_headers(impl_->session, NGHTTP2_FLAG_NONE, stream.id_, nullptr, all.data(), all.size(), nullptr);
+  impl_->note_head(stream, nghttp2_submit_headers(impl_->session, NGHTTP2_FLAG_NONE, stream.id_, nullptr, all.data(),
+                                                  all.size(), nullptr));
 }
 
 void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
@@ -185,10 +188,11 @@ void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
   CARPOOL_ASSERT(!stream.responded_);
   stream.responded_ = true;
   stream.ended_ = end;
-  ++stream.heads_;
+  if (!impl_->room_for_heads()) return impl_->submit_reset(stream, H2Error::internal_error);
   const std::vector<nghttp2_nv>& all = impl_->list(fields);
   const nghttp2_data_provider body = h2_body_of(stream);
-  nghttp2_submit_response(impl_->session, stream.id_, all.data(), all.size(), end ? nullptr : &body);
+  impl_->note_head(stream,
+                   nghttp2_submit_response(impl_->session, stream.id_, all.data(), all.size(), end ? nullptr : &body));
 }
 
 void H2Session::body(H2Stream& stream, std::string_view bytes) {

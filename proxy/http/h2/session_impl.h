@@ -30,6 +30,10 @@ struct H2Impl {
   void resume(H2Stream& stream);
   void queue(H2Stream& stream, std::string_view bytes);
   void drop_queue(H2Stream& stream);
+  // Heads wait in the library's memory without flow control. One half of it remains for packing them: a failure there
+  // ends the session, and a head that is not taken costs its stream alone.
+  bool room_for_heads() const { return memory.in_use() <= options.memory / 2; }
+  void note_head(H2Stream& stream, int submitted);
   void submit_reset(H2Stream& stream, H2Error error);
   void cut_if_drained(H2Stream& stream);
   void give_window(H2Stream& stream, std::size_t bytes);

@@ -18,7 +18,8 @@ ssize_t H2Impl::next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, s
   if (stream.trailers_.empty()) return static_cast<ssize_t>(size);
   flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
   const std::vector<nghttp2_nv>& fields = list(stream.trailers_);
-  nghttp2_submit_trailer(of, id, fields.data(), fields.size());
+  // A failure resets the stream.
+  if (nghttp2_submit_trailer(of, id, fields.data(), fields.size()) != 0) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   return static_cast<ssize_t>(size);
 }
 

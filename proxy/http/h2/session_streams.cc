@@ -103,12 +103,20 @@ void H2Impl::drop_queue(H2Stream& stream) {
   stream.sent_ = 0;
 }
 
+// Counts a head, or resets its stream if the library did not take it: the peer would wait for it.
+void H2Impl::note_head(H2Stream& stream, int submitted) {
+  ++stream.heads_;
+  if (submitted != 0) submit_reset(stream, H2Error::internal_error);
+}
+
 void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
   if (stream.reset_ || stream.dead_) return;
   stream.reset_ = true;
   past.note_reset_by_us(stream.id_);
   drop_queue(stream);
-  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error));
+  if (nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error)) == 0) return;
+  failed = true;  // the peer would wait for ever
+  if (abuse == H2Abuse::none) abuse = H2Abuse::memory;
 }
 
 // A reset discards everything of its stream that is not in frames yet, including the head.
