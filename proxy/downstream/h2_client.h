@@ -97,6 +97,7 @@ class H2Client final : public ClientConnection,
   void last_goaway() LOOP_ONLY;
   H2ClientStream& take_request() LOOP_ONLY;
   Instant head_deadline() const LOOP_ONLY;
+  Instant idle_deadline() const LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   bool holds_spares() const LOOP_ONLY;
   void free_idle_streams() LOOP_ONLY;

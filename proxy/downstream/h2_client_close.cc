@@ -110,13 +110,15 @@ Instant H2Client::head_deadline() const {
 
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
-  Instant deadline = std::min(drain_until_, head_deadline());
-  // A request has its own deadlines. Data that outlives it (END_STREAM) may wait for a window that never opens.
-  if (running_ == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
-    deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
-  }
+  Instant deadline = std::min({drain_until_, head_deadline(), idle_deadline()});
   if (holds_spares()) deadline = std::min(deadline, since_ + kRest);
   timer_.arm(deadline);
+}
+
+// A running request has its own deadlines. Data that outlives it (END_STREAM) may wait for a window that never opens.
+Instant H2Client::idle_deadline() const {
+  if (running_ != 0 && session_.left_backlog() == 0 && write_queue_.empty()) return kNever;
+  return deadline_after(since_, listen_.idle_timeout);
 }
 
 // Returns true if no request is open and the connection holds more memory than an idle one should.
@@ -142,12 +144,12 @@ void H2Client::on_timer() {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {
     last_goaway();
-  } else if (now >= deadline_after(since_, listen_.idle_timeout)) {
+  } else if (now >= idle_deadline()) {
     // The client is idle or does not read its responses.
-    const bool unread = session_.streams() != 0;
-    if (!write_queue_.empty()) return close();
+    const bool unread = session_.streams() != 0 || (message_waits_ && !write_queue_.empty());
     session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,
                        unread ? http::H2Abuse::unread : http::H2Abuse::none);
+    if (!write_queue_.empty()) return close();
   }
   advance(pacer_.allowance());
 }

@@ -102,6 +102,33 @@ TEST_F(AReaderOfHttp2, LosesTheStreamAloneWhoseWindowItDoesNotOpen) {
   EXPECT_EQ(kWhole, received_whole(one, 3));
 }
 
+// Another stream waits for its origin, for longer than a connection without a request may last.
+TEST_F(AReaderOfHttp2, LosesNoOtherStreamToTheIdleTimeoutOfItsConnection) {
+  plane_.listen.idle_timeout = 5s;
+  plane_.listener.change(plane_.listen);
+  test::MemoryWire& one =
+      connected(kUsual, opened(0) + http::headers(1, http::get("/1")) + http::headers(3, http::get("/2")));
+  ASSERT_EQ(2U, plane_.environment.connections.size());
+  plane_.from_origin(0, response(kWhole).substr(0, kWhole));
+  plane_.pass(10s);
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 0)) << "GOAWAY";
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 1));
+  plane_.pass(15s);
+  EXPECT_NE(-1, http::error_of(one.outgoing, 1)) << "request.idle_timeout";
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 0)) << "GOAWAY";
+  plane_.from_origin(1, response(1));
+  EXPECT_EQ(1U, received_whole(one, 3));
+}
+
+// The responses are in the write queue, and no stream is open.
+TEST_F(AReaderOfHttp2, IsCountedWhenItsSocketStaysFull) {
+  test::MemoryWire& one = connected(kOpen, http::headers(1, http::get()));
+  one.room = 0;
+  plane_.from_origin(0, response(1000));
+  plane_.pass(25s);
+  EXPECT_EQ(1U, plane_.registry.abuse_count(metrics::kAbuses.size() - 1)) << "unread";
+}
+
 // A client whose socket and windows are open, and an origin whose whole response has arrived.
 TEST_F(AReaderOfHttp2, ReceivesAShareOfALongResponseInOneTurnAndTheRestInOthers) {
   exec::assume_on_loop();

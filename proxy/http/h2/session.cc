@@ -212,9 +212,7 @@ void H2Session::end(H2Stream& stream, const Fields& trailers) {
 }
 
 void H2Session::leave(H2Stream& stream) {
-  stream.user_ = nullptr;
-  stream.left_alone_ = true;
-  impl_->give_window(stream, stream.unconsumed_);
+  impl_->detach(stream);
   if (!stream.responded_) return impl_->submit_reset(stream, H2Error::internal_error);
   impl_->stop_asking(stream);
 }
@@ -225,9 +223,7 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
 }
 
 void H2Session::cut(H2Stream& stream, H2Error error) {
-  stream.user_ = nullptr;
-  stream.left_alone_ = true;
-  impl_->give_window(stream, stream.unconsumed_);
+  impl_->detach(stream);
   stream.cut_ = error;
   impl_->cut_if_drained(stream);
 }
@@ -278,6 +274,9 @@ std::size_t H2Session::streams() const {
 }
 std::size_t H2Session::backlog() const {
   return impl_->backlog;
+}
+std::size_t H2Session::left_backlog() const {
+  return impl_->left_backlog;
 }
 std::uint64_t H2Session::messages_framed() const {
   return impl_->messages_framed;

@@ -29,6 +29,8 @@ struct H2Impl {
   void close(H2Stream& stream, H2Error error);
   void resume(H2Stream& stream);
   void queue(H2Stream& stream, std::string_view bytes);
+  void detach(H2Stream& stream);
+  void note_dequeued(H2Stream& stream, std::size_t bytes);
   void drop_queue(H2Stream& stream);
   // Heads wait in the library's memory without flow control. One half of it remains for packing them: a failure there
   // ends the session, and a head that is not taken costs its stream alone.
@@ -92,7 +94,7 @@ struct H2Impl {
   bool failed = false;
   bool terminating = false;
   std::uint32_t resets_seen = 0;
-  std::size_t backlog = 0;
+  std::size_t backlog = 0, left_backlog = 0;
   std::uint64_t messages_framed = 0;
   std::size_t stream_count = 0;
 

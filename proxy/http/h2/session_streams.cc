@@ -97,8 +97,20 @@ void H2Impl::queue(H2Stream& stream, std::string_view bytes) {
   resume(stream);
 }
 
+// The owner leaves the stream; its queue remains.
+void H2Impl::detach(H2Stream& stream) {
+  stream.user_ = nullptr;
+  if (!std::exchange(stream.left_alone_, true)) left_backlog += stream.backlog();
+  give_window(stream, stream.unconsumed_);
+}
+
+void H2Impl::note_dequeued(H2Stream& stream, std::size_t bytes) {
+  backlog -= bytes;
+  if (stream.left_alone_) left_backlog -= bytes;
+}
+
 void H2Impl::drop_queue(H2Stream& stream) {
-  backlog -= stream.backlog();
+  note_dequeued(stream, stream.backlog());
   stream.queue_.clear();
   stream.sent_ = 0;
 }
