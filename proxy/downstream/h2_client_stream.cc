@@ -44,16 +44,28 @@ void H2ClientStream::begin() {
     stays_tunnel_ = client_.interceptor().accept(*this, exchange_->request(), metrics::Intercept::in_h2).tunnel;
   }
   exchange_->begin(*this);
-  if (exchange_ != nullptr && complete_ && !tunnel_) exchange_->on_request_end();
+  tunnel_ ? pump() : deliver_early();
+}
+
+// Delivers what arrived before the request was dispatched.
+void H2ClientStream::deliver_early() {
+  const std::string bytes = inbox_.take_bytes();
+  held_ += bytes.size();
+  if (exchange_ != nullptr && !bytes.empty()) exchange_->on_request_body(bytes);
+  deliver_trailers(early_trailers_);
+  if (exchange_ != nullptr && complete_) exchange_->on_request_end();
+  pump();  // the upstream stream's batch refers to `bytes` until it is sent
+}
+
+void H2ClientStream::deliver_trailers(const http::Fields& fields) {
+  for (std::size_t i = 0; exchange_ != nullptr && i < fields.size(); ++i) {
+    exchange_->on_request_trailer(fields[i].name, fields[i].value);
+  }
 }
 
 void H2ClientStream::catch_up() {
   if (exchange_ == nullptr) return;
-  if (!begun_) {
-    begin();
-    return pump();
-  }
-  empty_inbox();
+  begun_ ? empty_inbox() : begin();
 }
 
 // Forwards the client's bytes into its tunnel; the only path for them.
@@ -82,7 +94,7 @@ void H2ClientStream::give_room() {
 
 void H2ClientStream::on_body(std::string_view bytes) {
   exec::assume_on_loop();
-  if (exchange_ != nullptr && !begun_) begin();
+  if (exchange_ != nullptr && !begun_) return inbox_.add(bytes);
   if (exchange_ == nullptr) {
     if (stream_ != nullptr) client_.session().consume(*stream_, bytes.size());
     return;
@@ -98,9 +110,10 @@ void H2ClientStream::on_body(std::string_view bytes) {
 
 void H2ClientStream::on_trailers(const http::Fields& fields) {
   exec::assume_on_loop();
-  if (exchange_ != nullptr && !begun_) begin();
-  for (std::size_t i = 0; exchange_ != nullptr && i < fields.size(); ++i) {
-    exchange_->on_request_trailer(fields[i].name, fields[i].value);
+  if (exchange_ != nullptr && !begun_) {
+    early_trailers_ = fields;
+  } else {
+    deliver_trailers(fields);
   }
 }
 
@@ -223,6 +236,7 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
 
 void H2ClientStream::forget() {
   inbox_ = {};
+  early_trailers_.clear();
   key_.clear();
   ListHook<H2TodoTag>::unlink();
   client_.forget_pump(*this);

