@@ -187,6 +187,7 @@ SESSIONS = [
     m("one pull takes everything", H2 + "session_send.cc", "if (out->size() >= most_out) return NGHTTP2_ERR_WOULDBLOCK;", "", HTTP),
     m("a cut waits for ever", H2 + "session_send.cc", "if (stream->heads_ != 0) --stream->heads_;", "", HTTP),
     m("the rest of a request that is answered is asked for", H2 + "session_send.cc", "if (stream.end_sent_ && !stream.peer_ended_) submit_reset(stream, H2Error::no_error);", "", HTTP),
+    m("fields end a tunnel", H2 + "session_receive.cc", "if (stream.connect_) return malformed", "if (false) return malformed", HTTP),
     m("trailers are left out", H2 + "session_send.cc", "stream.trailers_.empty()", "true", HTTP),
     m("a request that never left is processed", H2 + "session_streams.cc", "if (stream.never_sent_) error = H2Error::refused_stream;", "", HTTP,
       "the library closes it with REFUSED_STREAM by itself"),

@@ -47,6 +47,22 @@ TEST(Trailers, ThatDoNotEndTheStreamAreMalformed) {
   EXPECT_EQ(error_of(said, 1), kProtocol);
 }
 
+TEST(Fields, InATunnelAreMalformedAndNoEndOfIt) {
+  const List_ plain{{":method", "CONNECT"}, {":authority", "a.test:1"}};
+  List_ extended = get();
+  extended.front().second = "CONNECT";
+  extended.emplace_back(":protocol", "websocket");
+  for (const List_& fields : {plain, extended}) {
+    Server server;
+    const std::string said =
+        server.response_to(headers(1, fields, false) + data(1, "x", false) + headers(1, {{"x", "y"}}));
+    EXPECT_EQ(error_of(said, 1), kProtocol);
+    EXPECT_TRUE(server.streams.at(1).closed);
+    EXPECT_FALSE(server.streams.at(1).ended);
+    EXPECT_EQ(server.streams.at(1).body, "x");
+  }
+}
+
 TEST(AHeadOverALimit, IsReportedSoThatItCanBeAnswered) {
   Server server;
   List_ fields = get();

@@ -115,6 +115,7 @@ void H2Impl::on_request_head(H2Stream& stream, bool end) {
   }
   if (!fits) return sink.on_refused_head(stream, reader.too_large());
   stream.head_request_ = request.method == "HEAD";
+  stream.connect_ = request.method == "CONNECT";
   if (H2StreamUser* user = sink.on_request(stream, request)) stream.user_ = user;
   if (end) on_end(stream);
 }
@@ -139,6 +140,7 @@ void H2Impl::on_response_head(H2Stream& stream, bool end) {
 
 void H2Impl::on_trailers(H2Stream& stream, bool end) {
   if (!stream.incoming_.fields(end)) return out_of_order(stream);
+  if (stream.connect_) return malformed(stream, "fields in a tunnel");  // RFC 9113 §8.5: DATA only
   if (reader.end_trailers(end) != H2HeadReader::Verdict::good) {
     return malformed(stream, reader.wrong() != nullptr ? reader.wrong() : "the trailers exceed the limit");
   }

@@ -66,6 +66,7 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   const char* wrong_ = nullptr;
   FaultKind wrong_kind_ = FaultKind::malformed_response;
   bool head_request_ = false;
+  bool connect_ = false;     // servers: CONNECT, plain or extended
   bool peer_ended_ = false;  // END_STREAM was received
   bool ended_ = false;       // our end is queued
   bool end_sent_ = false;
