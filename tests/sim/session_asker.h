@@ -59,6 +59,8 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   }
 
   std::string padding;  // in the head and the trailers of each request
+  // Begins that request from within the end of the current response.
+  void begin_at_end(std::uint64_t number) { next_ = number; }
 
   // Performs one action that its client may take.
   void act(bool kind) {
@@ -191,6 +193,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     const auto unclean = std::exchange(upstream_stream_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();
+    if (next_ != 0) begin(std::exchange(next_, 0));
     return proxy::AttemptState::over;
   }
   proxy::AttemptState on_failure(proxy::StreamFailure failure) override LOOP_ONLY {
@@ -239,7 +242,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   proxy::RequestBody upload_;
   pool::Lease lease_;
   std::string path_;
-  std::uint64_t number_ = 0, told_ = 0, said_ = 0;
+  std::uint64_t number_ = 0, told_ = 0, said_ = 0, next_ = 0;
   std::size_t left_ = 0;     // of the request body
   std::size_t untaken_ = 0;  // of the response, by the client
   proxy::RetryState retries_;

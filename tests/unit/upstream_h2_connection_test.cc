@@ -92,6 +92,21 @@ TEST_F(ASession, AsksForASignOfLifeAsSoonAsTheSocketTakesIt) {
   EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
 }
 
+// An origin without keep-alive is never trusted, not even in the turn of its last byte. The session asserts that
+// nothing is sent while it receives.
+TEST_F(ASession, TakesARequestFromWithinTheEndOfAResponse) {
+  ask();
+  go_on();
+  ASSERT_TRUE(answered());
+  world_.destination->hint_keep_alive(Duration::zero());
+  ASSERT_LE(world_.destination->trust(), Duration::zero());
+  ask();
+  asker_.begin_at_end(++asked_);
+  go_on();
+  EXPECT_TRUE(answered());
+  EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
+}
+
 // The same from another loop than the session's.
 class ASessionOfAnotherLoop : public ASession {
  protected:

@@ -110,8 +110,11 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   const Side side = self.role == H2Role::server ? Side::client : Side::upstream;
   const FaultKind kind = self.role == H2Role::server ? FaultKind::malformed_request : FaultKind::malformed_response;
   if (self.failed) return Fault{kind, side, "bytes after the end of an HTTP/2 session"};
+  CARPOOL_ASSERT(!self.receiving);
+  self.receiving = true;
   self.watch_frames(bytes);
   const ssize_t taken = self.feed(bytes);
+  self.receiving = false;
   if (taken >= 0) return Done{};
   const auto error = static_cast<int>(taken);
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);
@@ -121,8 +124,13 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   return Fault{kind, side, nghttp2_strerror(error)};
 }
 
+bool H2Session::receiving() const {
+  return impl_->receiving;
+}
+
 bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
   H2Impl& self = *impl_;
+  CARPOOL_ASSERT(!self.receiving);  // the library may free the stream whose frame it reports
   self.now = now;
   self.out = &out;
   self.most_out = most;

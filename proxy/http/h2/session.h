@@ -51,8 +51,10 @@ class H2Session {
   // ---- bytes ----
   // After a Fault nothing more can be read: pull() the remaining output, then close.
   Status receive(std::string_view bytes, Instant now);
-  // Appends frames to `out` until nothing can be sent now, or `out` has at least `most` bytes. Returns false if the
-  // session failed and the connection must be closed. Users get on_sent() at the end.
+  bool receiving() const;  // returns true within receive()
+  // Must not be called from within receive(). Appends frames to `out` until nothing can be sent now, or `out` has at
+  // least `most` bytes. Returns false if the session failed and the connection must be closed. Users get on_sent() at
+  // the end.
   bool pull(std::string& out, std::size_t most, Instant now);
   bool wants_pull() const;  // returns true if there is something to send
   // Returns true if neither side has anything more to send: close the connection.

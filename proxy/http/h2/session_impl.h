@@ -92,6 +92,7 @@ struct H2Impl {
   Instant now{};
   H2Abuse abuse = H2Abuse::none;
   bool failed = false;
+  bool receiving = false;  // within receive()
   bool terminating = false;
   std::uint32_t resets_seen = 0;
   std::size_t backlog = 0, left_backlog = 0;

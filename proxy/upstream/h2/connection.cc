@@ -181,8 +181,10 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
   // The pool lends a session regardless of its idle time, also to a request that must not be repeated.
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;
-  // A PING is useless if the socket blocks: it would wait behind the same bytes as the request.
-  if (!awaiting_ping_ack_ && write_queue_.empty() && (silent || suspect_)) send_liveness_ping(true);
+  // A PING is useless if the socket blocks: it would wait behind the same bytes as the request. It is sent at once,
+  // which the session does not allow while it receives; but then the origin is alive.
+  const bool doubtful = !session_.receiving() && (silent || suspect_);
+  if (doubtful && !awaiting_ping_ack_ && write_queue_.empty()) send_liveness_ping(true);
   if (dead_) return nullptr;  // no usable connection
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
   if (!stream) return nullptr;
