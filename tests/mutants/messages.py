@@ -173,7 +173,7 @@ RULES = [
 SESSIONS = [
     m("a header block may decode to any size", H2 + "session_receive.cc", "reader.bytes() > kBlockGrowth * options.head.header_bytes", "false", HTTP),
     m("PRIORITY of stream 0 passes", H2 + "session_receive.cc", "if (type == NGHTTP2_PRIORITY && id == 0) stop(H2Error::protocol_error, H2Abuse::none);", "", HTTP),
-    m("DATA follows END_STREAM", H2 + "session_receive.cc", "if (type == NGHTTP2_DATA && past.ended_by_peer(id)) stop(H2Error::stream_closed, H2Abuse::none);", "", HTTP),
+    m("DATA follows END_STREAM", H2 + "session_receive.cc", "if (type == NGHTTP2_DATA && past.closed_by_peer(id)) stop(H2Error::stream_closed, H2Abuse::none);", "", HTTP),
     m("HEADERS on a closed stream pass", H2 + "session_receive.cc", "if (error != H2Error::no_error) stop(error, H2Abuse::none);", "", HTTP),
     m("the rest of a message that is out of order is a body", H2 + "session_receive.cc", "if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);", "", HTTP),
     m("an interim response may end its stream", H2 + "session_receive.cc", "if (!stream.incoming_.informational(end)) return out_of_order(stream);", "stream.incoming_.informational(end);", HTTP,

@@ -13,9 +13,9 @@ namespace carpool::proxy::http {
 class ClosedStreams {
  public:
   void note_opened(StreamId id) { newest_ = std::max(newest_, id); }
-  void note_ended_by_peer(StreamId id) { remote_.add(id); }
+  void note_closed_by_peer(StreamId id) { remote_.add(id); }
   void note_reset_by_us(StreamId id) { local_.add(id); }
-  bool ended_by_peer(StreamId id) const { return remote_.has(id); }
+  bool closed_by_peer(StreamId id) const { return remote_.has(id); }
   // Judges HEADERS on a stream that is not open; returns no_error if they are to be ignored.
   H2Error judge_headers(StreamId id) const {
     if (id > newest_ || local_.has(id)) return H2Error::no_error;

@@ -300,9 +300,6 @@ void H2Session::rest() {
 H2Abuse H2Session::abuse() const {
   return impl_->abuse;
 }
-std::uint32_t H2Session::resets_seen() const {
-  return impl_->resets_seen;
-}
 H2PeerSettings H2Session::peer() const {
   return impl_->peer();
 }

@@ -31,8 +31,8 @@ class H2Sink {
   virtual void on_refused_head(H2Stream& stream, FaultKind kind) = 0;
   virtual void on_settings(const H2PeerSettings& settings) = 0;
   virtual void on_settings_ack() {}  // the peer processed our SETTINGS: everything it sent before that has arrived
-  virtual void on_goaway(StreamId last,
-                         H2Error error) = 0;  // streams above `last` are closed with refused_stream first
+  // Streams above `last` are closed with refused_stream afterwards.
+  virtual void on_goaway(StreamId last, H2Error error) = 0;
   virtual void on_ping_ack(std::uint64_t payload) = 0;
 
  protected:
@@ -71,8 +71,8 @@ class H2Session {
   void body(H2Stream& stream, std::string_view bytes);
   void end(H2Stream& stream);
   void end(H2Stream& stream, const Fields& trailers);
-  // Detaches the owner: queued data is still sent, further input is discarded. If the response ended before its request
-  // did, the stream is closed with NO_ERROR afterwards.
+  // Detaches the owner. Servers: queued data is still sent and further input is discarded; if the response ends before
+  // its request did, a reset with NO_ERROR follows. Clients: only if both have ended.
   void leave(H2Stream& stream);
   void reset(H2Stream& stream, H2Error error);  // detaches the owner, too
   // Servers: like leave(), for a truncated response: a reset follows the queued data.
@@ -100,7 +100,6 @@ class H2Session {
   void rest();                                     // the session is idle: frees memory kept for reuse
   H2Abuse abuse() const;
   H2PeerSettings peer() const;
-  std::uint32_t resets_seen() const;  // number of RST_STREAM frames received from the peer
 
  private:
   std::unique_ptr<H2Impl> impl_;

@@ -9,9 +9,9 @@
 
 #include "proxy/http/h2/abuse_guard.h"
 #include "proxy/http/h2/closed_streams.h"
+#include "proxy/http/h2/frame_watch.h"
 #include "proxy/http/h2/goaway_filter.h"
 #include "proxy/http/h2/head_reader.h"
-#include "proxy/http/h2/header_block_tracker.h"
 #include "proxy/http/h2/memory.h"
 #include "proxy/http/h2/session.h"
 
@@ -94,7 +94,6 @@ struct H2Impl {
   bool failed = false;
   bool receiving = false;  // within receive()
   bool terminating = false;
-  std::uint32_t resets_seen = 0;
   std::size_t backlog = 0, left_backlog = 0;
   std::uint64_t messages_framed = 0;
   std::size_t stream_count = 0;

@@ -43,8 +43,8 @@ void H2Impl::watch_frames(std::string_view bytes) {
   frames.pass(bytes.substr(preface), [this](std::uint32_t type, std::uint32_t stream) {
     const auto id = static_cast<StreamId>(stream);
     if (type == NGHTTP2_PRIORITY && id == 0) stop(H2Error::protocol_error, H2Abuse::none);
-    if (type == NGHTTP2_RST_STREAM) past.note_ended_by_peer(id);
-    if (type == NGHTTP2_DATA && past.ended_by_peer(id)) stop(H2Error::stream_closed, H2Abuse::none);
+    if (type == NGHTTP2_RST_STREAM) past.note_closed_by_peer(id);
+    if (type == NGHTTP2_DATA && past.closed_by_peer(id)) stop(H2Error::stream_closed, H2Abuse::none);
   });
 }
 
@@ -187,7 +187,6 @@ void H2Impl::on_field(std::string_view name, std::string_view value, bool sensit
 }
 
 void H2Impl::on_reset_frame() {
-  ++resets_seen;
   if (role == H2Role::server && !guard.reset_by_peer(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
 }
 

@@ -66,7 +66,7 @@ H2Stream* H2Impl::find(StreamId id) {
 // Called when the library releases the stream.
 void H2Impl::close(H2Stream& stream, H2Error error) {
   stream.dead_ = true;
-  if (stream.peer_ended_ && !stream.reset_) past.note_ended_by_peer(stream.id_);
+  if (stream.peer_ended_ && !stream.reset_) past.note_closed_by_peer(stream.id_);
   if (stream.never_sent_) error = H2Error::refused_stream;  // equivalent to refused: certainly not processed
   if (stream.unconsumed_ != 0 && !options.shared_window_is_free) {
     nghttp2_session_consume_connection(session, stream.unconsumed_);

@@ -52,7 +52,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // processed.
   void begin_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void end_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
-  void note_reset(http::H2Error error) LOOP_ONLY;  // the origin reset a stream
+  void note_reset(http::H2Error error) LOOP_ONLY;  // a stream was reset: by the origin, or because of its response
   void answered() LOOP_ONLY;                       // a response head was received
   void given_up_on(Instant asked) LOOP_ONLY;       // a stream begun at `asked` was abandoned without a response
   void note_size(std::size_t bytes) LOOP_ONLY;     // bytes of a response
