@@ -212,6 +212,22 @@ TEST_F(ASession, EndsWhenAPingIsNotAnswered) {
   EXPECT_EQ(closed_for(pool::CloseCause::unhealthy), 1U);
 }
 
+// The response is in the socket, and its event has not arrived, when a PING cannot be written.
+TEST_F(ASession, ThatCannotWriteStillPassesOnWhatItsOriginSent) {
+  ask();
+  travel();
+  origin().respond_early(world_.now);
+  Link& link = world_.links.front();
+  world_.land(link, SIZE_MAX);
+  link.wire.ready = false;
+  link.wire.deaf = true;
+  world_.now += kLongRest;
+  world_.turn(0, true);
+  EXPECT_TRUE(answered());
+  EXPECT_EQ(world_.errands.all[asked_].responses.size(), 1U);
+  EXPECT_EQ(closed_for(pool::CloseCause::error), 1U);
+}
+
 TEST_F(ASession, TakesNoRequestAfterAGoaway) {
   ask();
   travel();

@@ -54,7 +54,7 @@ H2Connection::~H2Connection() {
   exec::assume_on_loop();
   CARPOOL_ASSERT(open_.empty() && broken_.empty());
   exec::Deferred::unlink();
-  if (dead_ || !write_queue_.empty()) return;
+  if (!works() || !write_queue_.empty()) return;
   session_.goaway(http::H2Error::no_error);
   send_pulled();
 }
@@ -65,7 +65,7 @@ Result<bool> H2Connection::handshake(exec::Ready ready) {
   flush();
   if (!dead_ && !retired_) return settings_received_ && acked_;
   return Fault{FaultKind::connection_terminated, Side::upstream,
-               "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("the origin sent GOAWAY"))};
+               "no HTTP/2 session with the origin: " + (!works() ? why_ : std::string("the origin sent GOAWAY"))};
 }
 
 void H2Connection::assign_slot(std::uint32_t index, std::uint32_t generation) {
@@ -124,7 +124,7 @@ bool H2Connection::take(std::string_view bytes) {
 // Fails the session if it ended by protocol: all streams finished after GOAWAY, or the peer reported a connection
 // error.
 void H2Connection::look_for_the_end() {
-  if (dead_ || !session_.over()) return;
+  if (!works() || !session_.over()) return;
   fail(pool::CloseCause::error,
        {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session ended with this stream open"});
 }
@@ -177,7 +177,7 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
-  if (dead_ || certificates_replaced()) return nullptr;
+  if (!works() || certificates_replaced()) return nullptr;
   // The pool lends a session regardless of its idle time, also to a request that must not be repeated.
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;
@@ -185,7 +185,7 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
   // which the session does not allow while it receives; but then the origin is alive.
   const bool doubtful = !session_.receiving() && (silent || suspect_);
   if (doubtful && !awaiting_ping_ack_ && write_queue_.empty()) send_liveness_ping(true);
-  if (dead_) return nullptr;  // no usable connection
+  if (!works()) return nullptr;  // the PING could not be sent
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
   if (!stream) return nullptr;
   open_.push_back(upstream_stream);
@@ -196,9 +196,11 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
 
 void H2Connection::flush() {
   if (dead_) return;
-  if (!write_queue_.empty() && write_queue_.flush(transport()) == WriteQueue::Sent::failed) {
-    return fail(pool::CloseCause::error,
-                {FaultKind::connection_terminated, Side::upstream, std::string(write_queue_.failure())});
+  const bool writes = !write_failed_ && !write_queue_.empty();
+  if (writes && write_queue_.flush(transport()) == WriteQueue::Sent::failed) on_write_failed();
+  if (write_failed_) {
+    if (transport().maybe_readable()) return schedule_flush();
+    return fail(pool::CloseCause::error, {FaultKind::connection_terminated, Side::upstream, why_});
   }
   if (awaiting_ping_ack_) return;  // the PING may be among the unsent bytes; nothing may follow it
   send_pulled();
@@ -207,15 +209,26 @@ void H2Connection::flush() {
 
 void H2Connection::send_pulled() {
   const Instant now = host_.loop().now();
-  while (!dead_ && write_queue_.empty() && session_.wants_pull()) {
+  while (works() && write_queue_.empty() && session_.wants_pull()) {
     BatchLease out = host_.buffers().lease_batch(write_queue_, transport());
     const bool good = session_.pull(out.text(), kPull, now);
     if (out.empty() && good) return;
-    const bool sent = out.send() != WriteQueue::Sent::failed;
-    if (good && sent) continue;
-    const std::string why(sent ? std::string_view("the HTTP/2 session failed") : write_queue_.failure());
-    return fail(pool::CloseCause::error, {FaultKind::connection_terminated, Side::upstream, why});
+    if (out.send() == WriteQueue::Sent::failed) return on_write_failed();
+    if (good) continue;
+    return fail(pool::CloseCause::error,
+                {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session failed"});
   }
+}
+
+// The origin reads no more. Responses that it sent before are still valid, so run() reads them first.
+void H2Connection::on_write_failed() {
+  write_failed_ = true;
+  awaiting_ping_ack_ = false;
+  why_ = write_queue_.failure();
+  write_queue_.clear();
+  transport().on_readiness({.readable = true, .writable = false, .hangup = true});
+  retire(pool::CloseCause::error);
+  schedule_flush();
 }
 
 // ---- termination ----

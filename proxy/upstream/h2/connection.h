@@ -41,7 +41,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool clean_for_reuse() override { return true; }
 
   // ---- for the upstream streams of this loop ----
-  bool takes_requests() const LOOP_ONLY { return !dead_ && !certificates_replaced() && session_.accepts_requests(); }
+  bool takes_requests() const LOOP_ONLY { return works() && !certificates_replaced() && session_.accepts_requests(); }
   // Opens a stream and registers the upstream stream, which is notified when the connection ends. Returns nullptr if
   // the session accepts no more requests or its certificates were replaced; the upstream stream is then notified later.
   http::H2Stream* open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
@@ -65,12 +65,14 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
 
  private:
+  bool works() const LOOP_ONLY { return !dead_ && !write_failed_; }
   void run() override LOOP_ONLY;  // exec::Deferred
   void read_some() LOOP_ONLY;
   bool take(std::string_view bytes) LOOP_ONLY;
   void flush_to_handler() LOOP_ONLY;
   void flush() LOOP_ONLY;
   void send_pulled() LOOP_ONLY;
+  void on_write_failed() LOOP_ONLY;
   void look_for_the_end() LOOP_ONLY;
   void fail(pool::CloseCause cause, const Fault& fault) LOOP_ONLY;
   void retire(pool::CloseCause cause) LOOP_ONLY;
@@ -109,6 +111,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool acked_ = false;              // our SETTINGS were acknowledged, so the origin's initial frames are complete
   bool in_pool_ = false;            // assign_slot() was called
   bool first_response_seen_ = false;
+  bool write_failed_ = false;  // what the origin sent before is still read
   bool dead_ = false;
   bool retired_ = false;
 };

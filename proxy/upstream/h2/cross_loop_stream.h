@@ -2,8 +2,8 @@
 // far half uses an H2UpstreamStream on the session's loop. Two messages connect them, one in each direction.
 //
 // While a message is in flight, the sender fills a second one, and sends it as soon as the first is back. One message
-// thus carries everything gathered meanwhile, and nothing is locked. A receiver keeps a message while it has no room for
-// more, which provides backpressure. A message owns its bytes. The near side holds the lease until the far side has
+// thus carries everything gathered meanwhile, and nothing is locked. A receiver keeps a message while it has no room
+// for more, which provides backpressure. A message owns its bytes. The near side holds the lease until the far side has
 // finished with the stream, so the session outlives every message that refers to it. Until then an abandoned stream is
 // not reused either, so no late message reaches another request.
 #pragma once
