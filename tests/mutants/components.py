@@ -214,6 +214,7 @@ FLOW = [
     m("broken streams are not ended", U + "h2/connection.cc", "broken_.pop_front().report_failure();", "broken_.pop_front();", SIM),
     m("an unanswered PING does not close the session", U + "h2/connection.cc", "asked_ != Instant{} && now >= asked_ + ping_timeout()", "false", STREAMS),
     m("a failed write hides a response", U + "h2/connection.cc", "  transport().on_readiness({.readable = true, .writable = false, .hangup = true});\n", "", STREAMS),
+    m("a request waits for a session that is going away", U + "h2/stream.cc", "if (stream_->head_sent()) return;", "return;", STREAMS),
     m("a session sends while it receives", U + "h2/connection.cc", "!session_.receiving() && (silent || suspect_)", "silent || suspect_", STREAMS),
     m("a window is not given back", U + "h2/stream.cc", "connection_->session().consume(*stream_, bytes);", "", SIM),
     m("a stream that was abandoned goes on", U + "h2/stream.cc", "connection_->given_up_on(began_);\n    connection_->session().reset(*stream_, http::H2Error::cancel);",

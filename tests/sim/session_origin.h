@@ -146,6 +146,10 @@ class SimOrigin final : private proxy::http::H2Sink {
     say(now);
   }
   std::size_t open_streams() const { return session_.streams(); }
+  void allow_streams(std::uint32_t most, Instant now) {
+    now_ = now;
+    settings(3, most);
+  }
   void cut() {
     wire_.broken = true;
     wire_.here.clear();

@@ -259,6 +259,34 @@ TEST_F(ASession, PassesARequestOnThatItsOriginRefuses) {
   EXPECT_TRUE(answered());
 }
 
+// The origin lowers its limit while the second request is begun, and works on the first for longer.
+TEST_F(ASession, PassesARequestOnThatItMayNotSendWhenAGoawayComes) {
+  SessionAsker other{world_, random_, 0};
+  const auto travel_both = [&] {
+    travel();
+    other.act(true);
+    travel();
+  };
+  ask();
+  travel();
+  origin().act(world_.now, true);
+  origin().allow_streams(1, world_.now);
+  world_.land(world_.links.front(), SIZE_MAX);
+  world_.on(0);
+  other.begin(++asked_);
+  ASSERT_EQ(other.state(), SessionAsker::State::forwarding);
+  travel_both();
+  EXPECT_EQ(other.state(), SessionAsker::State::forwarding);
+  origin().go_away(world_.now);
+  travel_both();
+  EXPECT_EQ(other.state(), SessionAsker::State::borrowing) << "in another session";
+  for (int rounds = 0; rounds < 1000 && other.state() != SessionAsker::State::idle; ++rounds) {
+    go_on();
+    other.act(true);
+  }
+  EXPECT_TRUE(answered());
+}
+
 TEST_F(ASession, PassesARequestOnThatWaitsForAPingWhenAGoawayComes) {
   ask();
   go_on();

@@ -179,6 +179,16 @@ void H2UpstreamStream::connection_ended(const Fault& fault) {
   fail(std::move(failure));
 }
 
+void H2UpstreamStream::give_up_unsent() {
+  if (stream_->head_sent()) return;
+  StreamFailure failure;
+  failure.fault.detail = "the HTTP/2 session ended before the request was sent";
+  failure.any_byte_sent = false;
+  failure.unprocessed = connection_->given_up(stream_->id()) ? RetryReason::goaway : RetryReason::not_sent;
+  connection_->session().reset(*stream_, http::H2Error::cancel);
+  fail(std::move(failure));
+}
+
 void H2UpstreamStream::fail(StreamFailure failure) {
   stream_ = nullptr;
   failure_ = std::move(failure);

@@ -43,6 +43,7 @@ class H2UpstreamStream final : public UpstreamStream,
   // ---- called by the connection ----
   void flush_to_handler() LOOP_ONLY;                    // after each read
   void connection_ended(const Fault& fault) LOOP_ONLY;  // reported later
+  void give_up_unsent() LOOP_ONLY;                      // likewise, unless the request's head is sent
   void report_failure() LOOP_ONLY {
     static_cast<void>(user_.on_failure(std::move(*std::exchange(failure_, std::nullopt))));
   }
