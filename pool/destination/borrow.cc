@@ -116,7 +116,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
       queue.push(borrower);
       attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
       schedule(actions, now, why);
-      too_many = WaitQueue::in(borrower) && (queue_full(now) || cannot_be_served(actions));
+      too_many = WaitQueue::in(borrower) && (queue_full(actions, now) || cannot_be_served(actions));
     }
     run_actions_and_serve(actions, now, actions.why);
     if (actions.callers != nullptr) {
@@ -163,7 +163,7 @@ bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, D
 std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& borrower, DeferredActions& actions,
                                                                      Instant now) {
   const Held lock(mutex);
-  if (!WaitQueue::in(borrower) || !(queue_full(now) || cannot_be_served(actions))) return Waiting{};
+  if (!WaitQueue::in(borrower) || !(queue_full(actions, now) || cannot_be_served(actions))) return Waiting{};
   queue.remove(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   borrower.ticket_ = 0;
@@ -199,8 +199,8 @@ SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
 }
 
 // max_waiting limits borrowers minus connections in progress. Retries are exempt: their first attempt was admitted.
-bool Destination::Impl::queue_full(Instant now) const {
-  std::uint32_t coming_up = streams_coming() + pending.inspecting();
+bool Destination::Impl::queue_full(const DeferredActions& actions, Instant now) const {
+  std::uint32_t coming_up = streams_coming() + pending.inspecting_since(actions.inspections_ended);
   // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming.
   const bool more_to_come = supply.expected() == 0 || dial_room(now) != CircuitBreaker::kNoLimit;
   if (more_to_come && (budget == nullptr || !budget->full())) {

@@ -54,6 +54,7 @@ struct DeferredActions {
   bool saw_idle = false;                // the last search for a waiter found an available connection
   bool more = false;
   std::uint32_t steps = 0;
+  std::uint32_t inspections_ended = 0;  // as of before the last search for the waiters; see PendingPlaces
 
   // A connection granted to the borrower that is inside borrow() is returned directly instead of being posted.
   const Borrower* caller = nullptr;

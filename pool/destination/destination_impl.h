@@ -62,7 +62,7 @@ struct Destination::Impl final : BudgetWaiter {
   bool lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now, LoopId here)
       EXCLUDES(mutex);
   BorrowResult reject_caller(Borrower& borrower, DeferredActions& actions, Instant now) EXCLUDES(mutex);
-  bool queue_full(Instant now) const REQUIRES(mutex);
+  bool queue_full(const DeferredActions& actions, Instant now) const REQUIRES(mutex);
   bool cannot_be_served(const DeferredActions& actions) const REQUIRES(mutex);
   Fault rejection_fault(const DeferredActions& actions) REQUIRES(mutex);
   void fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now, LoopId here) EXCLUDES(mutex);

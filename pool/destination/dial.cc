@@ -39,6 +39,7 @@ void Destination::Impl::wake(Instant now) {
 
 void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCause why) {
   actions.why = why;
+  actions.inspections_ended = pending.inspections_ended();  // before match_idle() searches
   if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
   cool_down.look(now);
   ask_for_trial(actions, now);
@@ -58,8 +59,9 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
     made_room = 0;
     return;
   }
-  // Connections under inspection may be idle again soon: they count as coming.
-  const std::uint32_t looked_at = queue.size() > supply.dials() && !pool.full() ? pending.inspecting() : 0;
+  // Connections under inspection may be idle again soon, or are since the search missed them: they count as coming.
+  const std::uint32_t looked_at =
+      queue.size() > supply.dials() && !pool.full() ? pending.inspecting_since(actions.inspections_ended) : 0;
   while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
     // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
     if (backoff.blocks(now) && (serving() != 0 || supply.dials() != 0)) {

@@ -13,10 +13,16 @@ namespace carpool::pool {
 class PendingPlaces final {
  public:
   // Called before the connection is taken for the inspection: a search that misses it for that reason sees the count.
-  void inspection_begun() { inspections_.fetch_add(1, std::memory_order_seq_cst); }
+  void inspection_begun() { begun_.fetch_add(1, std::memory_order_seq_cst); }
   // Called after the connection is idle again or closed, or could not be taken. The caller then serves the waiters.
-  void inspection_ended() { CARPOOL_ASSERT(inspections_.fetch_sub(1, std::memory_order_seq_cst) != 0); }
-  std::uint32_t inspecting() const { return inspections_.load(std::memory_order_seq_cst); }
+  void inspection_ended() {
+    CARPOOL_ASSERT(ended_.fetch_add(1, std::memory_order_seq_cst) != begun_.load(std::memory_order_seq_cst));
+  }
+  std::uint32_t inspections_ended() const { return ended_.load(std::memory_order_seq_cst); }
+  // Returns the number of inspections that were in progress at any time since inspections_ended() returned `ended`. A
+  // search in between may have missed each of them; an inspection that ended meanwhile serves the waiters afterwards.
+  std::uint32_t inspecting_since(std::uint32_t ended) const { return begun_.load(std::memory_order_seq_cst) - ended; }
+  std::uint32_t inspecting() const { return inspecting_since(inspections_ended()); }
 
   // Called under the destination's mutex, which orders it for the code that plans dials.
   void disposal_begun() { disposals_.fetch_add(1, std::memory_order_relaxed); }
@@ -25,7 +31,7 @@ class PendingPlaces final {
   std::uint32_t disposing() const { return disposals_.load(std::memory_order_seq_cst); }
 
  private:
-  Atomic<std::uint32_t> inspections_{0};  // in progress or about to begin
+  Atomic<std::uint32_t> begun_{0}, ended_{0};  // inspections, modulo 2^32; one that is about to begin counts as begun
   Atomic<std::uint32_t> disposals_{0};
 };
 

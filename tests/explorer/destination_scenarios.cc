@@ -132,7 +132,7 @@ class FailedDialMeetsWish : public Stage {
 
 class InspectionMeetsWish : public Stage {
  public:
-  InspectionMeetsWish() : Stage(2, cap(1)) {}
+  explicit InspectionMeetsWish(std::uint32_t size = 1) : Stage(2, cap(size)) {}
   void run(unsigned thread) override {
     if (thread == 0) return handle({wire_.index, wire_.generation, false}, true);
     wishing_.borrow(destination());
@@ -146,6 +146,11 @@ class InspectionMeetsWish : public Stage {
  private:
   FakeConnection& wire_ = idle_connection(0);
   TestBorrower& wishing_ = asker(1);
+};
+
+// The same pair with room for a dial: a search that misses the connection under inspection causes none.
+struct InspectionMeetsRoom : InspectionMeetsWish {
+  InspectionMeetsRoom() : InspectionMeetsWish(2) {}
 };
 
 // An event of loop 0 was dequeued; loop 1 takes the connection over and releases it, loop 0 takes it over again, and
@@ -462,6 +467,7 @@ std::vector<Named> destination_scenarios() {
           named<DiscardMeetsWish>("a discard meets a wish"),
           named<FailedDialMeetsWish>("a failed dial meets a wish"),
           named<InspectionMeetsWish>("an inspection that ends quietly meets a wish"),
+          named<InspectionMeetsRoom>("an inspection that ends quietly beside room for a dial"),
           named<StaleEvent>("a stale event after takeover, release and taking back"),
           named<TakeoverAgainstEvent>("a takeover against an event that closes"),
           named<TakeoverAgainstSweep>("a takeover against the sweep"),
