@@ -204,11 +204,12 @@ bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, Ins
   return protocol_of(entry) == Protocol::h2 && (word.borrowed() || entry.value.born >= since);
 }
 
-// A waiter needs HTTP/1.1, and sessions hold every place, none of them idle. Drains one; otherwise
-// busy sessions would block it forever.
+// A waiter needs HTTP/1.1, and sessions hold every place of the pool, or the total is used up; none of them is idle.
+// Drains one; otherwise busy sessions would block it forever.
 void Destination::Impl::drain_for_h1(DeferredActions& actions) {
   const std::uint32_t gone = tunnelling.load(std::memory_order_relaxed);
-  if (supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone || !pool.full()) return;
+  if (supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone) return;
+  if (!pool.full() && (budget == nullptr || !budget->full())) return;
   SlotEntry* least = least_used_session();
   if (least != nullptr) drain(*least, CloseCause::surplus, actions);
 }

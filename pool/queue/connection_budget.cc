@@ -29,16 +29,18 @@ bool ConnectionBudget::use_granted(BudgetWaiter& waiter) {
 
 // ---- the queue ----
 
-void ConnectionBudget::register_starved(BudgetWaiter& waiter) {
+bool ConnectionBudget::register_starved(BudgetWaiter& waiter) {
   const Held lock(mutex_);
   const bool nothing = waiter.slots() == 0;
-  if (static_cast<ListHook<StarvedTag>&>(waiter).linked()) {
-    if (!nothing || waiter.holds_nothing_) return;
+  const bool queued = static_cast<ListHook<StarvedTag>&>(waiter).linked();
+  if (queued) {
+    if (!nothing || waiter.holds_nothing_) return true;
     leave_queue(waiter);  // it lost its last connection while it waited for more
   }
   waiter.holds_nothing_ = nothing;
   (nothing ? holding_nothing_ : holding_some_).push_back(waiter);
   starved_size_.fetch_add(1, std::memory_order_seq_cst);
+  return queued;
 }
 
 BudgetWaiter* ConnectionBudget::head() {

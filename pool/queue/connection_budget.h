@@ -81,8 +81,9 @@ class ConnectionBudget {
   // destination registers, then looks for slots and offers.
   bool anyone_starved() const { return starved_size_.load(std::memory_order_seq_cst) != 0; }
 
-  // Enqueues `waiter`, which found no slot, unless it is queued already. The caller then calls release_for_starved().
-  void register_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
+  // Enqueues `waiter`, which found no slot. Returns true if it was queued already. The caller then calls
+  // release_for_starved().
+  bool register_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
   // Removes `waiter` from the queue, because it has no waiters any more.
   void forget_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
   // Lists `waiter`, which may have a slot to give. Cheap if it is listed already.

@@ -99,6 +99,7 @@ MUTANTS = [
       "explorer"),
     m("the waiters for an inspection that did not begin are not served", "pool/destination/close.cc", "owner.inspection_lost();", "", "explorer"),
     # ---- the connection budget ----
+    m("a waiter for HTTP/1.1 drains no session while the total is used up", "pool/destination/dial.cc", "(!actions.over_budget || starved_before)", "!actions.over_budget", "unit"),
     m("a returned slot serves no starved destination", "pool/destination/budget.cc",
       "if (budget != nullptr && budget->anyone_starved()) budget->release_for_starved(now);", "", "unit"),
     m("a destination with connections takes a slot before the starved ones", "pool/queue/connection_budget.cc", "return !anyone_starved() && count_one();", "return count_one();",

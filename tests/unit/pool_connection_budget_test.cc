@@ -372,6 +372,37 @@ TEST(AStarvedDestination, CostsNobodyASlotWhenItsWaitersLeaveAtThatMoment) {
   EXPECT_EQ(world.wrong, "");
 }
 
+TEST_F(UnderTheBudget, AWaiterForHttp11IsServedWhereBusySessionsUseUpTheTotal) {
+  budget(2);
+  Limits own = sized(8);
+  own.expected_streams = 0;
+  Destination& mixed = at("mixed", own);
+  world.next_streams = 2;
+  std::deque<TestBorrower> busy;
+  for (int n = 0; n < 4; ++n) {
+    busy.emplace_back(world, LoopId{0}).borrow(mixed);
+    run_until_idle();
+  }
+  ASSERT_EQ(world.live.size(), 2U);
+  BorrowRequest want;
+  want.kind = ProtocolMask::h1_only;
+  TestBorrower& plain = asker();
+  ASSERT_EQ(plain.borrow(mixed, want), State::waiting);
+  for (int rounds = 0; rounds < 100 && plain.state == State::waiting; ++rounds) {
+    hand_on(busy, mixed);
+    run_until_idle();
+  }
+  EXPECT_EQ(plain.state, State::leased);
+  if (plain.state == State::leased) plain.release();
+  for (int rounds = 0; rounds < 100; ++rounds) {
+    for (TestBorrower& one : busy) {
+      if (one.state == State::leased) one.release();
+    }
+    run_until_idle();
+  }
+  for (TestBorrower& one : busy) EXPECT_EQ(one.state, State::idle);
+}
+
 TEST_F(UnderTheBudget, AnIdleConnectionOfAnOriginThatWasUsedSinceIsSpared) {
   budget(2);
   Destination& often = at("often", sized(1));
