@@ -13,15 +13,15 @@ namespace {
 std::uint64_t count_of(const Ledger& ledger, FailureReason reason) {
   return ledger.failures[static_cast<std::size_t>(reason)];
 }
+}  // namespace
 
 // Returns the number of leases.
-std::uint64_t lent_by(const LoopCounters* counters, unsigned loops) {
+std::uint64_t Destination::Impl::lent() const {
   std::uint64_t lent = 0;
   for (unsigned loop = 0; loop < loops; ++loop) lent -= counters[loop].restores.load(std::memory_order_acquire);
   for (unsigned loop = 0; loop < loops; ++loop) lent += counters[loop].borrows.load(std::memory_order_relaxed);
   return lent;
 }
-}  // namespace
 
 // Applies changed settings: keeps the size within their bounds. If memory for measurements is exhausted, the size does
 // not change. Measurements are never freed, because loops read them without the mutex.
@@ -76,7 +76,7 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   const std::uint64_t timeouts = count_of(ledger, FailureReason::timeout);
   // A lower bound of the connections in use.
   const std::uint64_t streams = std::max(1U, supply.streams_a_dial());
-  const std::uint64_t used = (lent_by(counters.get(), loops) + streams - 1) / streams;
+  const std::uint64_t used = (lent() + streams - 1) / streams;
   seen.busy = std::max(seen.busy, static_cast<std::uint32_t>(std::min<std::uint64_t>(used, pool.in_use())));
   if (!own.controller.settled(now)) {
     own.begin(refused, timeouts, now);

@@ -231,6 +231,7 @@ struct Destination::Impl final : BudgetWaiter {
   void adopt_auto_size(Instant now) REQUIRES(mutex);
   void apply_size(std::uint32_t size) REQUIRES(mutex);
   void follow_load(Instant now) EXCLUDES(mutex);
+  std::uint64_t lent() const;
   std::optional<SizeChange> measure_and_decide(Instant now) REQUIRES(mutex);
 
   // ---- learn_idle_limit.cc: the origin's idle timeout ----

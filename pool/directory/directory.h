@@ -40,7 +40,8 @@ class Directory final {
   // Sets the number of places kept for configured origins, and whether `destination` counts as configured.
   void keep_places(std::uint32_t configured) EXCLUDES(mutex_);
   void set_listing(const Destination& destination, Listing listing) EXCLUDES(mutex_);
-  // Retires the least recently used unlisted destination whose pool is idle, to make a place for another origin.
+  // Retires the least recently used unlisted destination that has no lease, waiter or dial, to make a place for another
+  // origin; its idle connections close.
   // Returns true if one was retired. Must be called on a loop, without a destination's mutex: the budget slots that it
   // frees may start a dial.
   bool make_room(Instant now) EXCLUDES(mutex_);

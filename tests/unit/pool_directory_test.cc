@@ -292,6 +292,20 @@ TEST_F(AFullDirectory, EndsNoPoolThatIsUsedOrConfigured) {
   EXPECT_FALSE(has("held"));
 }
 
+TEST_F(AFullDirectory, ClosesNoIdleConnectionOfAPoolThatIsUsed) {
+  Destination& used = **look("used");
+  TestBorrower& held = leased(used);
+  TestBorrower& other = leased(used);
+  other.release();
+  EXPECT_FALSE(make_room());
+  world.now += seconds(10);
+  EXPECT_TRUE(unlink_idle().empty());
+  EXPECT_TRUE(used.has_idle());
+  EXPECT_TRUE(world.closed.empty());
+  held.release();
+  EXPECT_TRUE(make_room());
+}
+
 TEST_F(AFullDirectory, KeepsThePlacesOfConfiguredOrigins) {
   directory().keep_places(1);
   EXPECT_TRUE(look("a"));
