@@ -94,11 +94,12 @@ pool::BorrowRequest Exchange::borrow_request(bool fresh) {
   return want;
 }
 
-// Called if the pool was removed after origin_idle_timeout, or a reload changed how the origin is verified. Looks up
-// the new one by the origin, not by the request, because the listener's settings may have changed.
+// Called if the pool was removed, after origin_idle_timeout or to make room for another origin, or a reload changed how
+// the origin is verified. Enters the origin as a new request does, but by the origin, not by the request, because the
+// listener's settings may have changed.
 AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   context_.router.forget();
-  const Result<OriginRuntime*> successor = context_.origins.at(info_.origin->destination->origin());
+  const Result<OriginRuntime*> successor = context_.origins.enter(info_.origin->destination->origin());
   if (!successor) {
     reply(successor.fault());
     return AttemptState::over;

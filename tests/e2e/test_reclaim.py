@@ -44,6 +44,15 @@ def test_a_new_origin_takes_the_place_of_the_one_that_was_used_least_recently(or
     assert c.metric("carpool_pool_evicted_total") == 1
 
 
+def test_an_origin_whose_pool_was_just_replaced_takes_the_place_of_another(origin, carpool):
+    a, b, d = [origin(hello) for _ in range(3)]
+    c = carpool(pool={"total": {"max_origins": 2}})
+    with c.client() as client:
+        for n in range(3):
+            assert [client.get(o.url + "/").status for o in (a, b, d)] == [200, 200, 200]
+    assert c.metric("carpool_pool_evicted_total") == 7
+
+
 def test_names_that_lead_nowhere_take_no_place_of_a_configured_origin(origin, carpool):
     a, b, other = origin(hello), origin(hello), origin(hello)
     c = carpool(workers=2, pool={"connect_timeout": "1s", "total": {"max_origins": 60}}, metrics={"max_origins": 20},
