@@ -1,6 +1,8 @@
 #include "proxy/server/idle_pool_reaper.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "exec/fan_out.h"
 #include "pool/directory/directory.h"
@@ -18,8 +20,12 @@ constexpr unsigned kRounds = 2;
 void IdlePoolReaper::sweep(Instant now) {
   if (asking_) return;
   if (leaving_.empty()) {
-    leaving_ = origins_.retire_idle(now, config_.get().pool_total.origin_idle_timeout);
     rounds_ = 0;
+    leaving_ = origins_.retire_idle(now, config_.get().pool_total.origin_idle_timeout);
+    std::sort(leaving_.begin(), leaving_.end(), std::less<>());  // also if memory for the others is exhausted
+    leaving_.insert(leaving_.end(), used_.begin(), used_.end());
+    used_.clear();
+    std::sort(leaving_.begin(), leaving_.end(), std::less<>());
   } else if (rounds_ == kRounds && origins_.destroy(leaving_)) {
     leaving_.clear();
   }
@@ -28,18 +34,27 @@ void IdlePoolReaper::sweep(Instant now) {
 
 void IdlePoolReaper::ask() {
   asking_ = true;
-  exec::ask_loops_then<bool>(
+  exec::ask_loops_then<std::vector<pool::Destination*>>(
       loop_of(*workers_.front()), workers_, [this](Worker& worker) LOOP_ONLY { return worker.forget(leaving_); },
-      [this](const std::vector<bool>& in_use) LOOP_ONLY { answered(in_use); });
+      [this](const std::vector<std::vector<pool::Destination*>>& in_use) LOOP_ONLY { answered(in_use); });
 }
 
 // A loop that did not respond may still use the pools.
-void IdlePoolReaper::answered(const std::vector<bool>& in_use) {
+void IdlePoolReaper::answered(const std::vector<std::vector<pool::Destination*>>& in_use) {
   asking_ = false;
   // No starved destination among them can register again: every turn that began earlier has ended.
   origins_.directory().forget_starved(leaving_);
-  const bool none = in_use.size() == workers_.size() && std::find(in_use.begin(), in_use.end(), true) == in_use.end();
-  rounds_ = none ? rounds_ + 1 : 0;
+  const unsigned passed = std::exchange(rounds_, 0U);
+  if (in_use.size() != workers_.size()) return;
+  for (const std::vector<pool::Destination*>& some : in_use) {
+    for (pool::Destination* one : some) {
+      const auto at = std::lower_bound(leaving_.begin(), leaving_.end(), one, std::less<>());
+      if (at == leaving_.end() || *at != one) continue;  // another loop uses it too
+      used_.push_back(one);
+      leaving_.erase(at);
+    }
+  }
+  rounds_ = passed + 1;
 }
 
 }  // namespace carpool::proxy

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "pool/destination/destination.h"
@@ -134,17 +135,18 @@ void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) 
   }
 }
 
-bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
+std::vector<pool::Destination*> Worker::forget(const std::vector<pool::Destination*>& leaving) {
   router_.forget();
   inbox_.forget(leaving);
   health_check_.forget(leaving);
   address_watch_.forget(leaving);
-  bool in_use = false;
+  std::vector<pool::Destination*> in_use;
   exchanges_.for_each([&](const Exchange& exchange) {
     exec::assume_on_loop();
     const OriginRuntime* origin = exchange.info().origin;
     if (exchange.state() == ExchangeState::idle || origin == nullptr) return;
-    in_use |= std::find(leaving.begin(), leaving.end(), origin->destination) != leaving.end();
+    if (std::binary_search(leaving.begin(), leaving.end(), origin->destination, std::less<>()))
+      in_use.push_back(origin->destination);
   });
   return in_use;
 }

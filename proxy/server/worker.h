@@ -75,8 +75,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // Closes connections made with replaced certificates of these identities: idle ones now, the others after their
   // requests.
   void retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) LOOP_ONLY;
-  // Drops references to pools that will be destroyed. Returns true if an exchange still uses one of them.
-  bool forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
+  // Drops references to pools that will be destroyed, sorted by address. Returns those that an exchange still uses.
+  std::vector<pool::Destination*> forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
   // Parts: the parts that belong to the loop.
   struct Parts {

@@ -53,6 +53,22 @@ def test_an_origin_whose_pool_was_just_replaced_takes_the_place_of_another(origi
     assert c.metric("carpool_pool_evicted_total") == 7
 
 
+def test_a_request_that_stalls_keeps_no_pool_but_its_own(origin, carpool):
+    slow, other = origin(hello, host="0.0.0.0"), origin(hello)
+    c = carpool(workers=2, pool={"connect_timeout": "1s", "total": {"max_origins": 4}})
+    with c.client() as stalled, c.client() as client:
+        stalled.ask("POST", slow.url + "/", [("Content-Length", "5")])
+        stalled.send(b"abc")
+        until(lambda: c.metric("carpool_pool_origins") == 1, what="the pool of the request")
+        for some in (range(1, 61), range(61, 121), range(121, 181)):  # at most 128 may leave at a time
+            for n in some:
+                assert client.get("http://127.1.%d.9:1/" % n).status == 502
+            until(lambda: c.metric("carpool_pool_reclaimed_total") >= some[-1] - 4, what="the end of the other pools")
+        assert client.get(other.url + "/").status == 200
+        stalled.send(b"de")
+        assert stalled.response("POST").status == 200, "its pool was replaced meanwhile"
+
+
 def test_names_that_lead_nowhere_take_no_place_of_a_configured_origin(origin, carpool):
     a, b, other = origin(hello), origin(hello), origin(hello)
     c = carpool(workers=2, pool={"connect_timeout": "1s", "total": {"max_origins": 60}}, metrics={"max_origins": 20},
