@@ -268,7 +268,8 @@ SimulationResult Simulation::play() {
   const Instant first = steps.front().borrow.arrived;
   now_ = load_.warm ? first - load_.dial_time : first;
   unfinished_ = borrowers_.size();
-  if (load_.warm) pool_.warm_up(size_, size_, now_);
+  while (load_.warm && pool_.warm_up(size_, size_, now_) != 0) {  // each call begins a bounded number of dials
+  }
   plan(first, Step::sweep);
   while (!events_.empty()) {
     const Event event = events_.top();

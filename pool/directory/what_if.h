@@ -21,7 +21,7 @@ struct Workload {
   Duration dial_time{};                         // of one connection
   std::optional<Duration> origin_closes_after;  // idle time after which the origin closes a connection
   std::uint32_t streams = 1;                    // that a connection serves at once; 1: HTTP/1.1
-  bool warm = false;                            // all connections are open when the first borrow arrives
+  bool warm = false;                            // limits.size connections are open when the first borrow arrives
 };
 
 struct SimulationResult {

@@ -306,6 +306,14 @@ TEST(AReplay, OpensOneConnectionForRequestsThatNeverOverlap) {
   EXPECT_EQ(outcome.longest_wait, milliseconds(1));
 }
 
+TEST(AReplay, BeginsWithEveryConnectionOfALargePool) {
+  Workload load{steady(4000, microseconds(50), milliseconds(100)), milliseconds(50), std::nullopt};
+  load.warm = true;
+  const SimulationResult outcome = simulate(load, of_size(2000), seconds(3));
+  EXPECT_EQ(outcome.waited, 0U) << "2,000 are busy at once";
+  EXPECT_EQ(outcome.opened, 2000U);
+}
+
 TEST(AReplay, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
   std::vector<BorrowRecord> borrows;
   for (int burst = 0; burst < 10; ++burst) {
