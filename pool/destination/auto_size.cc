@@ -23,18 +23,22 @@ std::uint64_t Destination::Impl::lent() const {
   return lent;
 }
 
-// Applies changed settings: keeps the size within their bounds. If memory for measurements is exhausted, the size does
-// not change. Measurements are never freed, because loops read them without the mutex.
-void Destination::Impl::adopt_auto_size(Instant now) {
+// Applies changed settings: keeps the size within their bounds. `begins`: the size was fixed before. If memory for
+// measurements is exhausted, the size does not change. Measurements are never freed, because loops read them without
+// the mutex.
+void Destination::Impl::adopt_auto_size(bool begins, Instant now) {
   if (!limits.auto_size()) return;
   if (auto_size == nullptr) {
+    begins = true;
     try {
       auto_size = std::make_unique<AutoSize>(limits, loops);
-      auto_size->begin(count_of(ledger, FailureReason::refused), count_of(ledger, FailureReason::timeout), now);
     } catch (const std::bad_alloc&) {  // the next settings try again
     }
     measured.store(auto_size.get(), std::memory_order_release);  // pairs with measures()
   }
+  // What was counted under a fixed size, which may be days, is no measurement of this one.
+  if (auto_size != nullptr && begins)
+    auto_size->begin(count_of(ledger, FailureReason::refused), count_of(ledger, FailureReason::timeout), now);
   if (auto_size != nullptr) auto_size->controller.bounds(limits.min_size, limits.max_size, pool.cap());
   apply_size(std::clamp(pool.cap(), limits.min_size, limits.max_size));
 }

@@ -22,7 +22,7 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       supply(settings.expected_streams) {
   set_shares();
   ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
-  adopt_auto_size({});
+  adopt_auto_size(true, {});
 }
 
 Destination::Impl::~Impl() {

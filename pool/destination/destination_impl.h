@@ -228,7 +228,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- auto_size.cc: a size that follows the load ----
   AutoSize* measures() const { return measured.load(std::memory_order_acquire); }  // null: it is fixed
-  void adopt_auto_size(Instant now) REQUIRES(mutex);
+  void adopt_auto_size(bool begins, Instant now) REQUIRES(mutex);
   void apply_size(std::uint32_t size) REQUIRES(mutex);
   void follow_load(Instant now) EXCLUDES(mutex);
   std::uint64_t lent() const;

@@ -37,10 +37,11 @@ void Destination::Impl::review() {
 void Destination::Impl::set_limits(const Limits& settings, Instant now) {
   {
     const Held lock(mutex);
+    const bool was_fixed = !limits.auto_size();
     limits = settings;
     live.set(settings);
     if (!settings.auto_size()) pool.cap(settings.size);
-    adopt_auto_size(now);
+    adopt_auto_size(was_fixed, now);
     set_shares();
     ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
     quarantine_wake = {};

@@ -295,6 +295,24 @@ TEST_F(AutoSized, ManySessionsShareTheSizeByTheirStreams) {
   EXPECT_EQ(audited(), "");
 }
 
+TEST_F(AutoSized, WhatHappenedUnderAFixedSizeIsNoReasonForAChange) {
+  const Limits follows = limits;
+  destination().restore_size(8);
+  Limits fixed = limits;
+  fixed.min_size = fixed.max_size = 0;
+  fixed.size = 8;
+  destination().set_limits(fixed, world.now);
+  for (int n = 0; n < 500; ++n) {
+    destination().note_failure(Fault(FaultKind::response_timeout, Side::upstream, "late"));
+  }
+  rest(std::chrono::hours(24 * 7));
+  world.on(0);
+  destination().set_limits(follows, world.now);
+  measure();
+  EXPECT_EQ(size(), 8U);
+  EXPECT_TRUE(world.resized.empty());
+}
+
 TEST_F(AutoSized, EachChangeIsExplainedWithItsEvidence) {
   const std::vector<TestBorrower*> all = grown_to_4();
   rest(seconds(2));
