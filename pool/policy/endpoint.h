@@ -107,6 +107,7 @@ class Endpoints {
   void set(std::uint32_t count, Balance balance, Duration slow_start) {
     slow_start_.store(slow_start.count(), std::memory_order_relaxed);
     balance_.store(count < 2 ? Balance::even : balance, std::memory_order_relaxed);
+    if (count < 2 || balance != Balance::uneven) wants_place_.store(false, std::memory_order_relaxed);
     count_.store(count, std::memory_order_relaxed);
   }
   std::uint32_t count() const { return count_.load(std::memory_order_relaxed); }
@@ -115,6 +116,7 @@ class Endpoints {
   Duration slow_start() const { return Duration(slow_start_.load(std::memory_order_relaxed)); }
 
   // Called when the pool is full: a connection to an address that has too many should make room for another address.
+  // set() withdraws the request when no address has too many any more.
   void ask_for_place() {
     if (balance() == Balance::uneven && !wants_place()) wants_place_.store(true, std::memory_order_relaxed);
   }

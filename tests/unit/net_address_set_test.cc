@@ -286,6 +286,19 @@ TEST_F(ABookOfAPool, GivesThePlaceOfOneConnectionToAnAddressThatHasFewer) {
   EXPECT_TRUE(told.gives_place(three[0], now));
 }
 
+TEST_F(ABookOfAPool, ForgetsARequestForAPlaceWhenNoAddressHasTooMany) {
+  for (int i = 0; i < 3; ++i) open(three[0]);
+  open(three[1]);
+  open(three[2]);
+  endpoints.ask_for_place();
+  ASSERT_TRUE(endpoints.wants_place());
+  open(three[1]);
+  open(three[2]);
+  EXPECT_FALSE(endpoints.wants_place());
+  for (int i = 0; i < 2; ++i) open(three[0]);
+  EXPECT_FALSE(told.gives_place(three[0], now)) << "nobody asked since";
+}
+
 TEST_F(ABookOfAPool, LetsTheShareOfANewAddressGrow) {
   open(three[0]);
   std::vector<Address> four = three;
