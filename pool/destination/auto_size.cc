@@ -15,14 +15,6 @@ std::uint64_t count_of(const Ledger& ledger, FailureReason reason) {
 }
 }  // namespace
 
-// Returns the number of leases.
-std::uint64_t Destination::Impl::lent() const {
-  std::uint64_t lent = 0;
-  for (unsigned loop = 0; loop < loops; ++loop) lent -= counters[loop].restores.load(std::memory_order_acquire);
-  for (unsigned loop = 0; loop < loops; ++loop) lent += counters[loop].borrows.load(std::memory_order_relaxed);
-  return lent;
-}
-
 // Applies changed settings: keeps the size within their bounds. `begins`: the size was fixed before. If memory for
 // measurements is exhausted, the size does not change. Measurements are never freed, because loops read them without
 // the mutex.
@@ -36,7 +28,7 @@ void Destination::Impl::adopt_auto_size(bool begins, Instant now) {
     }
     measured.store(auto_size.get(), std::memory_order_release);  // pairs with measures()
   }
-  // What was counted under a fixed size, which may be days, is no measurement of this one.
+  // Counts under a fixed size, possibly of days, are no measurement of this one.
   if (auto_size != nullptr && begins)
     auto_size->begin(count_of(ledger, FailureReason::refused), count_of(ledger, FailureReason::timeout), now);
   if (auto_size != nullptr) auto_size->controller.bounds(limits.min_size, limits.max_size, pool.cap());
@@ -80,7 +72,7 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   const std::uint64_t timeouts = count_of(ledger, FailureReason::timeout);
   // A lower bound of the connections in use.
   const std::uint64_t streams = std::max(1U, supply.streams_a_dial());
-  const std::uint64_t used = (lent() + streams - 1) / streams;
+  const std::uint64_t used = (lent_by(counters.get(), loops) + streams - 1) / streams;
   seen.busy = std::max(seen.busy, static_cast<std::uint32_t>(std::min<std::uint64_t>(used, pool.in_use())));
   if (!own.controller.settled(now)) {
     own.begin(refused, timeouts, now);

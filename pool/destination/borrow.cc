@@ -15,6 +15,12 @@ bool Destination::Impl::past_idle_timeout(const SlotEntry& entry, Instant now) c
   return idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > idle_timeout;
 }
 
+// A connection that has served rests for pool.quarantine before its next borrower.
+bool Destination::Impl::in_quarantine(const SlotEntry& entry, EntryWord word, Instant now) const {
+  const Duration quarantine = live.quarantine();
+  return quarantine > Duration::zero() && word.uses() != 0 && now - entry.value.idle_since.get() < quarantine;
+}
+
 Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want,
                                                Instant now) const {
   if (want.kind != ProtocolMask::any && !accepts(want.kind, protocol_of(entry))) return Reusability::unwanted;
@@ -24,8 +30,7 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
   const Duration idle = now - entry.value.idle_since.get();
   if (!keeps_idle() && past_idle_timeout(entry, now)) return Reusability::idle_too_long;
   if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
-  const Duration quarantine = live.quarantine();
-  if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
+  if (in_quarantine(entry, word, now)) return Reusability::unwanted;
   // A session reads its socket while it is idle and checks its peer before its next request, so its idle time is
   // irrelevant.
   if (protocol_of(entry) == Protocol::h2) return Reusability::fit;
@@ -117,6 +122,8 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
       attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
       schedule(actions, now, why);
       too_many = WaitQueue::in(borrower) && (queue_full(actions, now) || cannot_be_served(actions));
+      if (WaitQueue::in(borrower) && !too_many && pool.full() && queue.size() > streams_coming())
+        ++ledger.waited_at_size;
     }
     run_actions_and_serve(actions, now, actions.why);
     if (actions.callers != nullptr) {

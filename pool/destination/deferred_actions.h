@@ -49,7 +49,7 @@ struct DeferredActions {
   OpenCause why = OpenCause::all_busy;  // of the next dial
   bool over_budget = false;             // a slot of the budget is missing
   bool no_memory = false;               // for another connection or a grant
-  bool idle_refused = false;            // a waiter rejected an idle connection
+  bool idle_refused = false;            // a waiter rejected an idle connection for its idle time
   bool shared = false;                  // a stream of a session was granted to a waiter
   bool saw_idle = false;                // the last search for a waiter found an available connection
   bool more = false;

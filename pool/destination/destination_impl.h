@@ -70,6 +70,7 @@ struct Destination::Impl final : BudgetWaiter {
   Reusability reusability_of(const SlotEntry& entry, std::uint32_t uses, Instant now) const;
   // With min_idle, connections stay open and usable beyond idle_timeout: sweep() closes those above that number.
   bool keeps_idle() const { return ready_wanted.load(std::memory_order_relaxed) != 0; }
+  bool in_quarantine(const SlotEntry& entry, EntryWord word, Instant now) const;
   bool past_idle_timeout(const SlotEntry& entry, Instant now) const;
   Reusability reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want, Instant now) const;
   SlotEntry* take_callers(DeferredActions& actions);
@@ -231,7 +232,6 @@ struct Destination::Impl final : BudgetWaiter {
   void adopt_auto_size(bool begins, Instant now) REQUIRES(mutex);
   void apply_size(std::uint32_t size) REQUIRES(mutex);
   void follow_load(Instant now) EXCLUDES(mutex);
-  std::uint64_t lent() const;
   std::optional<SizeChange> measure_and_decide(Instant now) REQUIRES(mutex);
 
   // ---- learn_idle_limit.cc: the origin's idle timeout ----
@@ -378,13 +378,12 @@ struct Destination::Impl final : BudgetWaiter {
   CoolDown cool_down GUARDED_BY(mutex);    // kCooling is set while it is active
   Instant trial_wake GUARDED_BY(mutex){};  // requested
   Replacement replacement GUARDED_BY(mutex);
-  // position where the choice of an idle connection to close continues
-  std::uint32_t evict_hand GUARDED_BY(mutex) = 0;
+  std::uint32_t evict_hand GUARDED_BY(mutex) = 0;    // where the choice of an idle connection to close continues
   std::uint32_t lacking_seen GUARDED_BY(mutex) = 0;  // missing for min_idle at the last sweep
   // can be cancelled, the youngest last
   List<CancelDialMessage, DialTag> waiter_dials_begun GUARDED_BY(mutex), h1_dials_begun GUARDED_BY(mutex);
   Instant quarantine_wake GUARDED_BY(mutex){};  // requested
-  // idle connections closed because no waiter accepted them; each causes a dial with cause policy
+  // idle connections closed because no waiter accepted their idle time; each causes a dial with cause policy
   std::uint32_t made_room GUARDED_BY(mutex) = 0;
   DialBackoff backoff GUARDED_BY(mutex);
   CircuitBreaker circuit GUARDED_BY(mutex);

@@ -169,7 +169,8 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
     while (SlotEntry* entry = longest_idle_unwanted(held_kind, actions, now)) {
       const EntryWord word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
-      if (queue.replays() < streams_coming()) ++made_room;  // not counted for a retry
+      // Not counted for a retry, nor where no waiter accepts the protocol.
+      if (queue.replays() < streams_coming() && queue.longest_accepted_idle(held_kind) != Duration::min()) ++made_room;
       return true;
     }
   }

@@ -20,6 +20,7 @@ struct Ledger {
   std::array<std::uint64_t, kFailedNames.size()> failures{};
   std::uint64_t created = 0;
   std::uint64_t cool_downs = 0;
+  std::uint64_t waited_at_size = 0;  // borrowers that waited because the size allowed no dial for them
   std::uint32_t peak = 0;
   std::uint64_t version = 0;  // changes with every open and close
 
@@ -56,5 +57,13 @@ struct alignas(kCacheLine) LoopCounters {
     counter.store(counter.load(std::memory_order_relaxed) + 1, order);
   }
 };
+
+// Returns the number of leases.
+inline std::uint64_t lent_by(const LoopCounters* counters, unsigned loops) {
+  std::uint64_t lent = 0;
+  for (unsigned loop = 0; loop < loops; ++loop) lent -= counters[loop].restores.load(std::memory_order_acquire);
+  for (unsigned loop = 0; loop < loops; ++loop) lent += counters[loop].borrows.load(std::memory_order_relaxed);
+  return lent;
+}
 
 }  // namespace carpool::pool

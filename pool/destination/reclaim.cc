@@ -32,7 +32,7 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
     // A paused destination stays paused, and one with min_idle keeps its pool.
     const bool held = (attention.load(std::memory_order_seq_cst) & ~kCooling) != 0 || cool_down.holds(now);
     if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
-    if (lent() != 0) return false;  // in use: its idle connections stay open
+    if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
     gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
     if (gone) {

@@ -209,7 +209,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     }
     if (found_fitness == Reusability::fit) return Match::take;
     if (found_fitness != Reusability::unwanted) return Match::evict;
-    actions.idle_refused = true;
+    actions.idle_refused |= accepts(want.kind, protocol_of(entry)) && !in_quarantine(entry, word, now);
     return Match::skip;
   };
   for (;;) {

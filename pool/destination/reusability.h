@@ -27,6 +27,10 @@ constexpr OpenCause replaces(CloseCause cause) {
     case CloseCause::idle:
     case CloseCause::peer_closed:
       return OpenCause::stale_found;
+    case CloseCause::unhealthy:
+      return OpenCause::health;
+    case CloseCause::dns_changed:
+      return OpenCause::dns_changed;
     default:
       return OpenCause::all_busy;
   }

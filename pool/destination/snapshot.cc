@@ -102,6 +102,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   into.failures = ledger.failures;
   into.created = ledger.created;
   into.peak = ledger.peak;
+  into.waited_at_size = ledger.waited_at_size;
   into.size = pool.cap();
   into.auto_size = std::nullopt;
   if (limits.auto_size() && auto_size != nullptr) {

@@ -72,6 +72,7 @@ struct Destination::Snapshot {
   std::uint32_t waiting = 0;  // current waiters
   Duration max_wait{};        // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;
+  std::uint64_t waited_at_size = 0;           // borrowers that waited because the size allowed no dial for them
   std::optional<AutoSizeSnapshot> auto_size;  // nullopt: the size is fixed
   // The learned idle timeout of the origin, and the idle time after which connections are retired; nullopt: unknown.
   std::optional<Duration> learned_idle, effective_limit;

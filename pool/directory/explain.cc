@@ -27,12 +27,17 @@ Pronouns pronouns(std::uint64_t count) {
   return {false, "they", "their", "them", "were"};
 }
 
+std::string all_were_busy(const Circumstances& c) {
+  return std::string("every open one that could serve the request was borrowed at that moment") +
+         (c.maximize ? ", or for a later one, because of pool.maximize" : "");
+}
+
 std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case OpenCause::first:
       return "nothing was open";
     case OpenCause::all_busy:
-      return "every open one was borrowed at that moment";
+      return all_were_busy(c);
     case OpenCause::min_idle:
       return "fewer than min_idle (" + std::to_string(c.min_idle) + ") were idle";
     case OpenCause::warm_up:
@@ -162,9 +167,9 @@ void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
   if (s.waiting != 0) {
     lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
                     time(s.max_wait) + (s.alive() >= s.size && !s.paused ? ": the pool is at its size." : "."));
-  } else if (s.peak >= s.size && s.size != 0) {
-    lines.push_back(
-        "The pool has reached its size, so requests had to wait; /advice gives the size that the load requires.");
+  } else if (s.waited_at_size != 0) {
+    lines.push_back(number(s.waited_at_size, "request", "requests") +
+                    " found the pool at its size and had to wait; /advice gives the size that the load requires.");
   }
 }
 

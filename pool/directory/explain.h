@@ -15,6 +15,7 @@ struct Circumstances {
   std::uint32_t max_usage = 0;
   bool single_use = false;  // pool.reuse = "never"
   std::uint32_t min_idle = 0;
+  bool maximize = false;
 };
 
 // Returns one sentence per element, the most important first; never empty.

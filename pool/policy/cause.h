@@ -59,7 +59,7 @@ inline constexpr std::array<std::string_view, 19> kClosedNames{
 // Returns true if the dial serves a waiter, not future demand.
 constexpr bool for_waiters(OpenCause cause) {
   return cause != OpenCause::min_idle && cause != OpenCause::warm_up && cause != OpenCause::loop_local &&
-         cause != OpenCause::health && cause != OpenCause::reconnect && cause != OpenCause::spread;
+         cause != OpenCause::reconnect && cause != OpenCause::spread;
 }
 
 constexpr std::string_view name(OpenCause cause) {

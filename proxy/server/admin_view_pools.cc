@@ -151,6 +151,7 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     study.circumstances.max_usage = study.limits.max_usage;
     study.circumstances.single_use = study.limits.single_use;
     study.circumstances.min_idle = study.limits.min_idle;
+    study.circumstances.maximize = study.limits.maximize;
     study.wait_timeout = context->pool.wait_timeout;
     study.past = context->destination->history();
     study.intercepts = intercepts_of(parts_.metrics, origin);

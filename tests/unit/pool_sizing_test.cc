@@ -409,12 +409,19 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
   const std::vector<std::string> lines = explain(s, {seconds(60), std::chrono::minutes(30), 0, 0});
   EXPECT_TRUE(lines[0].starts_with("212 of 240 connections were opened because")) << lines[0];
   EXPECT_TRUE(says(lines, "the origin closes idle connections after 5.0 s"));
-  EXPECT_TRUE(says(lines, "28 of 240 connections were opened because every open one was borrowed"));
+  EXPECT_TRUE(says(lines,
+                   "28 of 240 connections were opened because every open one that could serve the request was borrowed "
+                   "at that moment (cause all_busy)."));
   EXPECT_TRUE(says(lines, "236 of 236 connections were closed: they were closed by the origin"));
   EXPECT_TRUE(says(lines, "480 borrows on 240 connections: each served 2.0 on average."));
   EXPECT_TRUE(says(lines, "retired after 4.5 s"));
   EXPECT_TRUE(says(lines, "1 dial or exchange failed (reason refused)"));
-  EXPECT_TRUE(says(lines, "The pool has reached its size"));
+  EXPECT_FALSE(says(lines, "had to wait")) << "it has reached its size, and that was enough";
+  s.waited_at_size = 3;
+  EXPECT_TRUE(says(explain(s, {}), "3 requests found the pool at its size and had to wait; /advice gives"));
+  Circumstances maximize;
+  maximize.maximize = true;
+  EXPECT_TRUE(says(explain(s, maximize), "at that moment, or for a later one, because of pool.maximize (cause"));
 }
 
 TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
