@@ -100,6 +100,11 @@ void Destination::Impl::sweep(Instant now) {
   const std::optional<std::uint32_t> need = measured_need(now);
   end_all_expired(now);
   if (need) trim(*need);
+  std::uint32_t dials_before = 0;
+  {
+    const Held lock(mutex);
+    dials_before = supply.dials();
+  }
   const std::uint32_t lacking = lacking_idle();
   DeferredActions actions;
   {
@@ -109,7 +114,7 @@ void Destination::Impl::sweep(Instant now) {
     keep_alive.evaluate(now);
     swept_at = now;
     publish_effective_limit();
-    keep_min_idle(actions, now);
+    keep_min_idle(dials_before, actions, now);
   }
   static_cast<void>(run_actions(actions));
   serve_waiters(now);

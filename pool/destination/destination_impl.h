@@ -166,7 +166,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- warm_up.cc: dialing ahead of demand ----
   std::uint32_t open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions, Instant now) REQUIRES(mutex);
-  void keep_min_idle(DeferredActions& actions, Instant now) REQUIRES(mutex);
+  void keep_min_idle(std::uint32_t dials_before, DeferredActions& actions, Instant now) REQUIRES(mutex);
 
   // ---- spread.cc: several addresses ----
   void spread_out(const SlotEntry& entry, EntryWord word, Instant now) EXCLUDES(mutex);
@@ -179,11 +179,7 @@ struct Destination::Impl final : BudgetWaiter {
   }
   static Endpoint* address_of(const SlotEntry& entry) { return entry.value.endpoint.load(std::memory_order_relaxed); }
 
-  // Releases the share and the count of a grant that its borrower does not get.
-  void undo(const Grant& grant) {
-    shares.release(grant.share);
-    returned_at(*grant.entry);
-  }
+  void undo(const Grant& grant);  // releases the share and the count of a grant that its borrower does not get
 
   // ---- close.cc: closing ----
   // Returns true if places became free. The caller then serves the waiters and the starved destinations.

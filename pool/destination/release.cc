@@ -230,6 +230,11 @@ void Grant::arrive(Instant now) {
   entry->value.owner->arrive(*this, now);
 }
 
+void Destination::Impl::undo(const Grant& grant) {
+  shares.release(grant.share);
+  returned_at(*grant.entry);
+}
+
 void Destination::Impl::arrive(Grant& grant, Instant now) {
   SlotEntry& entry = *grant.entry;
   if (entry.multiplexing().pinned) return arrive_stream(grant, now);

@@ -1,4 +1,5 @@
-// Scenarios of cancelled dials: the message to the dial's loop against borrowers and against the dial's own end.
+// Scenarios of dials that no borrower waits for: a cancelled one, by the message to its loop, against borrowers and
+// against its own end, and one for min_idle.
 #include "tests/explorer/scenarios.h"
 #include "tests/explorer/stage.h"
 
@@ -60,11 +61,33 @@ class RecallMeetsNextDial : public SurplusDials {
   TestBorrower& second_ = asker(1);
 };
 
+// A sweep looks for what min_idle lacks while the dial for it succeeds.
+class DialMeetsMinIdle : public Stage {
+ public:
+  DialMeetsMinIdle() : Stage(2, ready()) { destination().sweep(world.now); }
+  void run(unsigned thread) override {
+    if (thread == 0) return world.dialed();
+    destination().sweep(world.now);
+  }
+  std::string verdict() override {
+    std::string wrong = run_to_completion();
+    return wrong.empty() && opened() != 1 ? "dialed twice for min_idle" : wrong;
+  }
+
+ private:
+  static pool::Limits ready() {
+    pool::Limits limits = cap(2);
+    limits.min_idle = 1;
+    return limits;
+  }
+};
+
 }  // namespace
 
 std::vector<Named> recall_scenarios() {
   return {named<RecallMeetsWish>("a recall meets a wish"),
-          named<RecallMeetsNextDial>("a recall meets the next dial in its place")};
+          named<RecallMeetsNextDial>("a recall meets the next dial in its place"),
+          named<DialMeetsMinIdle>("a dial for min_idle meets the sweep")};
 }
 
 }  // namespace carpool::explore
