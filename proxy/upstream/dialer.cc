@@ -189,6 +189,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     exec::Loop& loop = dialer_.context_.loop;
     const int fd = made->transport().fd();
     if (Status watched = loop.watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
+      made.reset();  // its descriptor is closed before its slot is free
       return fail(watched.take_fault());
     }
     made->enter_pool(destination_.label());
