@@ -64,7 +64,8 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
 bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) {
   bool relisted = false;
   const bool taken = search_and_take(lease, here, want, now, why, relisted);
-  if (relisted) after_idle(now);  // pairs with enqueue(): a concurrent search missed the entry while it was unlisted
+  // Pairs with enqueue(): a concurrent search missed the entry while it was unlisted.
+  if (relisted) after_idle(nullptr, now);
   return taken;
 }
 

@@ -168,7 +168,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool still_idle, CloseC
     CARPOOL_ASSERT(change);
     pool.publish(entry, change.after.home());
     pending.inspection_ended();  // after it is idle: after_idle() serves waiters that relied on the count
-    return after_idle(now);
+    return after_idle(&entry, now);
   }
   DeferredActions actions;
   {

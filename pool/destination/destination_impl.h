@@ -85,8 +85,8 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- release.cc: from one borrower to the next ----
   void release(SlotEntry& entry, bool used, Instant now) EXCLUDES(mutex);
-  void after_idle(Instant now) EXCLUDES(mutex);
-  void serve_from_idle(Instant now) EXCLUDES(mutex);
+  void after_idle(const SlotEntry* idle, Instant now) EXCLUDES(mutex);
+  void serve_from_idle(const SlotEntry* idle, Instant now) EXCLUDES(mutex);
   void release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void offer_to_waiters(SlotEntry& entry, bool no_room, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) REQUIRES(mutex);
@@ -255,6 +255,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- reconnect.cc: the replacement of every connection ----
   void reconnect(Instant now) EXCLUDES(mutex);
+  bool to_be_replaced(const SlotEntry& entry) EXCLUDES(mutex);
   void plan_missed() EXCLUDES(mutex);
   void redial_old(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void replaced(const SlotEntry& entry, DeferredActions& actions) REQUIRES(mutex);

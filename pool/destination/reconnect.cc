@@ -29,9 +29,16 @@ void Destination::Impl::reconnect(Instant now) {
   serve_waiters(now);
 }
 
+// Returns true if an entry that became idle without the mutex is marked, and not borrowed again meanwhile: its next
+// release takes the mutex. Without this question each release and inspection would examine every entry.
+bool Destination::Impl::to_be_replaced(const SlotEntry& entry) {
+  const Held lock(mutex);
+  return entry.value.replace && EntryWord(entry.word.load(std::memory_order_acquire)).idle();
+}
+
 // Plans the successors of marked connections that became idle without the mutex: they were released, or inspected, when
-// they were marked, or inspected when their turn came. Called after an entry became idle, when waiting() was read, and
-// after reconnect() raised kReview: one of the two sees the other.
+// they were marked, or inspected when their turn came. Called after a marked entry became idle, when waiting() was
+// read, and after reconnect() raised kReview: one of the two sees the other.
 void Destination::Impl::plan_missed() {
   std::uint32_t idle = 0;
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions&) {

@@ -31,21 +31,22 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     if (shares.limited()) serve_waiters(now);  // a share was released too; another idle connection may serve it
     if (cools()) serve_waiters(now);           // the trial may be over: nothing was dialed for the next one
   } else {
-    CARPOOL_ASSERT(pool.release(entry, used));  // published: must not be touched from here on
-    after_idle(now);
+    CARPOOL_ASSERT(pool.release(entry, used));  // published: another thread may own it from here on
+    after_idle(&entry, now);
   }
 }
 
 // Serves a borrower that was enqueued, or a command that was given, while an entry was published without the mutex.
-void Destination::Impl::after_idle(Instant now) {
+// `idle`: the entry if it is an HTTP/1.1 connection that was in use or inspected before.
+void Destination::Impl::after_idle(const SlotEntry* idle, Instant now) {
   offer_slots();
-  if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()
+  if (waiting()) serve_from_idle(idle, now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()
   serve_starved(now);
 }
 
-void Destination::Impl::serve_from_idle(Instant now) {
+void Destination::Impl::serve_from_idle(const SlotEntry* idle, Instant now) {
   if ((attention.load(std::memory_order_relaxed) & kReview) != 0) {  // relaxed: waiting() has read it
-    plan_missed();
+    if (idle != nullptr && to_be_replaced(*idle)) plan_missed();
     shrink();
   }
   serve_own_waiters(now, OpenCause::all_busy);

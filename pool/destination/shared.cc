@@ -16,7 +16,7 @@ void Destination::Impl::release_stream(SlotEntry& entry, bool used, Instant now)
   entry.value.idle_since.set(now);  // before the release: another thread may own it afterwards
   if (!pool.release(entry, used))
     return release_and_drain(entry, CloseCause::goaway, false, now);  // already retired, with its cause
-  after_idle(now);
+  after_idle(nullptr, now);                                           // reconnect() drains sessions and marks none
 }
 
 // Removes one user and admits no new one. The last user closes it, with the cause of the first.
@@ -191,12 +191,14 @@ void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, In
 bool Destination::Impl::lacks_streams() const {
   if (supply.held(Protocol::h2) == 0 || supply.wide_dials() != 0 || pool.full()) return false;
   std::uint32_t looked_at = 0;  // with this many nearly full sessions one more is harmless
-  return pool.find_idle(0, [&](const SlotEntry& entry) {
-    if (++looked_at > DeferredActions::kMostSteps) return false;
+  bool spare = false;
+  static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     const std::uint32_t most = entry.multiplexing().most;
-    return protocol_of(entry) == Protocol::h2 && word.lendable(most) && word.users() < nearly_full(most);
-  }) == nullptr;
+    spare = protocol_of(entry) == Protocol::h2 && word.lendable(most) && word.users() < nearly_full(most);
+    return spare || ++looked_at == DeferredActions::kMostSteps;
+  }));
+  return !spare;
 }
 
 // A retry accepts a session that cannot have gone stale while idle: newer than its request, or in use.

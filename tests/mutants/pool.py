@@ -43,7 +43,7 @@ MUTANTS = [
       equivalent="stopped() and paused() read it seq_cst before the search (group attention of tests/explorer/orders.py)"),
     m("a waiter that cancels keeps its ticket", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
     # ---- hand-off ----
-    m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_from_idle(now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()",
+    m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_from_idle(idle, now);  // pairs with enqueue(), begin_pause(), set_limits() and reconnect()",
       "", "explorer"),
     m("a connection released at the moment of a smaller size stays", "pool/destination/release.cc", "shrink();", "", "explorer"),
     m("a connection released at the moment of reconnect() gets no successor", "pool/destination/release.cc", "plan_missed();", "", "explorer"),
@@ -92,7 +92,7 @@ MUTANTS = [
     m("the place of a closed connection is never free again", "pool/destination/close.cc", "pool.vacate(entry);", "", "unit"),
     m("a closed connection serves no waiter", "pool/destination/close.cc", "if (run_actions(actions) || actions.more) serve_own_waiters(now, why);", "static_cast<void>(run_actions(actions));",
       "unit"),
-    m("an inspection that finds nothing serves no waiter", "pool/destination/close.cc", "return after_idle(now);", "return;", "explorer"),
+    m("an inspection that finds nothing serves no waiter", "pool/destination/close.cc", "return after_idle(&entry, now);", "return;", "explorer"),
     m("an inspection is not counted", "pool/destination/pending_places.h", "return begun_.load(std::memory_order_seq_cst) - ended;",
       "return 0;", "unit"),
     m("an inspection that ended since the search does not count as coming", "pool/destination/dial.cc", "pending.inspecting_since(actions.inspections_ended) : 0", "pending.inspecting() : 0",
