@@ -1,6 +1,7 @@
 #include "pool/directory/directory.h"
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -152,12 +153,14 @@ void Directory::forget_starved(const std::vector<Destination*>& retired) {
   for (Destination* destination : retired) destination->leave_budget();
 }
 
-bool Directory::destroy(const std::vector<Destination*>& retired) {
+bool Directory::destroy(std::vector<Destination*> retired) {
+  std::sort(retired.begin(), retired.end(), std::less<>());
   const std::unique_lock exclusive(visiting_mutex_, std::try_to_lock);
   if (!exclusive) return false;
   const Held lock(mutex_);
-  std::erase_if(retired_,
-                [&](const auto& one) { return std::find(retired.begin(), retired.end(), one.get()) != retired.end(); });
+  std::erase_if(retired_, [&](const auto& one) {
+    return std::binary_search(retired.begin(), retired.end(), one.get(), std::less<>());
+  });
   return true;
 }
 

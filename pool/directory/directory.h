@@ -65,7 +65,7 @@ class Directory final {
   }
   void forget_starved(const std::vector<Destination*>& retired);
   // Destroys the destinations. Returns false during an iteration over the pools: retry later.
-  bool destroy(const std::vector<Destination*>& retired) EXCLUDES(mutex_);
+  bool destroy(std::vector<Destination*> retired) EXCLUDES(mutex_);
   // Returns a lock that a thread other than a loop holds during an iteration over the pools.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(visiting_mutex_); }
   // Returns the totals of all retired destinations, so that sums never decrease.

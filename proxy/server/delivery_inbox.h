@@ -21,7 +21,7 @@ class DeliveryInbox final : private exec::Mail {
 
   void deliver(pool::Delivery& delivery);  // any thread
   void wake_at(pool::Destination& destination, Instant when) LOOP_ONLY;
-  // Must be called before the destinations `leaving` are destroyed.
+  // Must be called before the destinations `leaving`, sorted by address, are destroyed.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
@@ -30,7 +30,8 @@ class DeliveryInbox final : private exec::Mail {
 
   exec::Loop& loop_;
   pool::DeliveryQueue deliveries_;
-  std::vector<std::pair<Instant, pool::Destination*>> to_wake_ LOOP_LOCAL;
+  using WakeUp = std::pair<Instant, pool::Destination*>;
+  std::vector<WakeUp> to_wake_ LOOP_LOCAL;  // a heap, the earliest first
   exec::Timer timer_;
 };
 

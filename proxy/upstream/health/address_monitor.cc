@@ -1,6 +1,7 @@
 #include "proxy/upstream/health/address_monitor.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "proxy/net/address_set.h"
@@ -72,7 +73,7 @@ void AddressMonitor::stop() {
 
 void AddressMonitor::forget(const std::vector<pool::Destination*>& leaving) {
   std::erase_if(watched_, [&](const auto& one) {
-    return std::find(leaving.begin(), leaving.end(), one.second.destination) != leaving.end();
+    return std::binary_search(leaving.begin(), leaving.end(), one.second.destination, std::less<>());
   });
 }
 

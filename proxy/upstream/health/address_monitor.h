@@ -39,7 +39,7 @@ class AddressMonitor {
   ~AddressMonitor();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;
-  // Must be called before these pools are destroyed.
+  // Must be called before these pools, sorted by address, are destroyed.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:

@@ -1,6 +1,7 @@
 #include "proxy/upstream/health/health_check.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -57,7 +58,7 @@ void HealthCheck::stop() {
 
 void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
   const auto is_removed = [&](const OriginRuntime& origin) {
-    return std::find(leaving.begin(), leaving.end(), origin.destination) != leaving.end();
+    return std::binary_search(leaving.begin(), leaving.end(), origin.destination, std::less<>());
   };
   std::erase_if(due_, [&](const auto& one) { return is_removed(*one.first); });
   std::erase_if(to_ask_, [&](const Candidate& one) { return is_removed(*one.origin); });

@@ -23,7 +23,7 @@ class HealthCheck final : public Probe::Owner {
   ~HealthCheck();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;  // cancels running probes
-  // Must be called before these pools are destroyed: none of their connections is idle any more.
+  // Must be called before these pools, sorted by address, are destroyed: none of their connections is idle any more.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
