@@ -18,7 +18,8 @@ EntryIndex::Place EntryIndex::reserve() {
     return place;
   }
   if (used_ == kBlocks) throw std::bad_alloc();
-  free_.reserve(used_ + 1);  // withdraw() must not allocate
+  // withdraw() must not allocate. Twice the size: a burst of new blocks allocates a few times, not once for each.
+  if (free_.capacity() <= used_) free_.reserve(std::max<std::size_t>(64, std::size_t{2} * used_));
   return {used_++ * kBlockEntries, 1};
 }
 

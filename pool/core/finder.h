@@ -3,7 +3,8 @@
 //
 // acquire() does not touch the bitmaps: a hit costs one CAS, and threads contend only on entries. A set bit may
 // therefore point to a borrowed entry; a search that follows it clears it. A release sets the bit again if it is
-// missing, so every available entry is listed, except between a clear and its recheck, which serves the waiters.
+// missing. An available entry is unlisted only between the release of its word and that set, and between a clear and
+// its recheck (Found::relisted): the releasing thread, or the caller of the search, serves the waiters afterwards.
 #pragma once
 
 #include <algorithm>

@@ -26,8 +26,8 @@ class BudgetWaiter : public ListHook<struct StarvedTag>, public ListHook<struct 
  public:
   // Called when a slot was granted: uses it for a dial if one is still needed. The budget takes back an unused one.
   virtual void on_slot(Instant now) = 0;
-  // Closes the least recently used idle connection or, if there is none, cancels an unneeded dial. Returns false if
-  // there is neither.
+  // Closes an idle connection, the least recently used one (or by `evict`) of some, or, if there is none, cancels an
+  // unneeded dial. Returns false if there is neither.
   virtual bool give_slot(Instant now) = 0;
   virtual Instant last_use() const = 0;
   // The number of its connections and dials.
