@@ -264,7 +264,7 @@ void Destination::Impl::dial_one_more(Instant now) {
   DeferredActions actions;
   {
     const Held lock(mutex);
-    if (stopped() || paused() || backoff.blocks(now) || dial_room(now) == 0) return;
+    if (stopped() || !lends() || backoff.blocks(now) || dial_room(now) == 0) return;
     SlotEntry* entry = reserve(actions);
     if (entry != nullptr) record_dial(*entry, ProtocolMask::any, OpenCause::all_busy, actions, now);
   }

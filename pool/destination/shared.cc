@@ -179,7 +179,7 @@ void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId h
 
 // Dials without a waiter if a place is free and no limit or failure forbids it.
 void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) {
-  if (stopped() || paused() || supply.expected() == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
+  if (stopped() || !lends() || supply.expected() == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
   const bool lonely =
       cause == OpenCause::loop_local && count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
   if (!lonely && !lacks_streams()) return;

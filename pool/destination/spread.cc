@@ -21,7 +21,7 @@ void Destination::Impl::spread_out(const SlotEntry& entry, EntryWord word, Insta
   {
     const Held lock(mutex);
     // A dial in progress leads there, whatever its cause.
-    if (stopped() || paused() || supply.dials() != 0 || backoff.blocks(now) || dial_room(now) == 0) return;
+    if (stopped() || !lends() || supply.dials() != 0 || backoff.blocks(now) || dial_room(now) == 0) return;
     SlotEntry* next = reserve(actions);
     if (next != nullptr) record_dial(*next, ProtocolMask::any, OpenCause::spread, actions, now);
   }

@@ -42,7 +42,7 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause
 // Called periodically, not on every change of the idle connections, and does nothing while dials fail. `dials_before`:
 // the dials before lacking_idle() counted: one that ended meanwhile may have opened a connection that it missed.
 void Destination::Impl::keep_min_idle(std::uint32_t dials_before, DeferredActions& actions, Instant now) {
-  if (limits.min_idle == 0 || stopped() || paused() || backoff.blocks(now)) return;
+  if (limits.min_idle == 0 || stopped() || !lends() || backoff.blocks(now)) return;
   const std::uint32_t lacking = lacking_seen, dials = std::max(dials_before, supply.dials()),
                       coming_up = dials > queue.size() ? dials - queue.size() : 0;
   if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);

@@ -311,6 +311,30 @@ TEST_F(Cooled, ADialThatFailsDuringThePauseRefusesNobody) {
   EXPECT_EQ(one.state, State::leased);
 }
 
+TEST_F(Cooled, NothingIsDialedAheadDuringThePause) {
+  limits.min_idle = 2;
+  cool(seconds(5));
+  rest(seconds(4));
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_TRUE(world.dials.empty());
+  rest(seconds(2));
+  for (int n = 0; n < 2; ++n) destination().sweep(world.now);
+  EXPECT_EQ(world.dials.size(), 1U) << "min_idle is kept again";
+}
+
+TEST_F(Cooled, NoSessionIsDialedAheadForATrial) {
+  limits.expected_streams = 0;
+  world.next_streams = 4;
+  cool(seconds(5));
+  rest(seconds(6));
+  TestBorrower& trial = asker(1);
+  ASSERT_EQ(trial.borrow(destination()), State::leased);
+  EXPECT_TRUE(trial.lease.trial());
+  EXPECT_TRUE(world.dials.empty());
+  pass(trial);
+}
+
 TEST_F(Cooled, AnUnusedPoolIsReclaimedAfterItsPauseAndNotBefore) {
   cool(seconds(50));
   rest(seconds(40));
