@@ -36,8 +36,8 @@ void Destination::Impl::release_slot(SlotEntry& entry) {
   pool.vacate(entry);
   pending.disposal_ended();
   if (budget == nullptr) return;
-  budget->pending_release_ended();
   budget->put_back();
+  budget->pending_release_ended();
 }
 
 void Destination::Impl::run_actions_and_serve(DeferredActions& actions, Instant now, OpenCause why) {

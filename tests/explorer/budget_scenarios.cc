@@ -73,13 +73,41 @@ class EndMeetsTwoHungers : public OneSlot {
   TestBorrower* const starved_[2] = {&asker(1), &asker(2)};
 };
 
+// A session is being disposed of, beside an idle connection, when another origin becomes starved: the place of the
+// session suffices.
+class DisposalMeetsHunger : public Stage {
+ public:
+  DisposalMeetsHunger() : Stage(2, cap(2), 2) {
+    destination(1);
+    world.next_streams = 2;
+    TestBorrower& on_session = leased(0);
+    idle_.release();
+    on_session.discard(pool::CloseCause::error);
+    world.next_streams = 0;
+    if (world.mail[0].empty() || !destination().has_idle()) world.wrong = "the stage was not set";
+  }
+  void run(unsigned thread) override {
+    if (thread == 1) starved_.borrow(destination(1));
+    pump();
+  }
+  std::string verdict() override {
+    std::string wrong = run_to_completion();
+    return wrong.empty() && world.closed.size() != 1 ? "an idle connection closed for a slot that was coming" : wrong;
+  }
+
+ private:
+  TestBorrower& idle_ = leased(0);
+  TestBorrower& starved_ = asker(1);
+};
+
 }  // namespace
 
 std::vector<Named> budget_scenarios() {
   return {named<ReleaseMeetsHunger>("a release meets hunger for the total"),
           named<EndMeetsHunger>("an end meets hunger for the total"),
           named<OfferMeetsHunger>("an offer that is withdrawn meets hunger for the total"),
-          named<EndMeetsTwoHungers>("an end meets two hungers for the total")};
+          named<EndMeetsTwoHungers>("an end meets two hungers for the total"),
+          named<DisposalMeetsHunger>("a disposal meets hunger for the total")};
 }
 
 }  // namespace carpool::explore
