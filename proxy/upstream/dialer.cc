@@ -333,7 +333,8 @@ void Dialer::dial(pool::Destination& destination, OriginRuntime& origin, pool::R
 }
 
 void Dialer::cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
-  for (PendingDial* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+  // Pools cancel their youngest dials first.
+  for (PendingDial* attempt = attempts_.last(); attempt != nullptr; attempt = attempts_.previous(attempt)) {
     if (attempt->is(destination, index, generation)) return attempt->give_up();
   }
 }
