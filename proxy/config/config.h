@@ -70,6 +70,9 @@ struct Listen {
   bool proxy_protocol = false;       // a trusted peer begins with the header that names the client
   std::vector<std::string> trusted;  // addresses and networks; a Unix socket's peers are trusted
   LoopbackClient loopback_client = LoopbackClient::process;
+  std::uint32_t twin = 0;  // its number among the listeners with this address, all of which have port 0
+  // Returns the name by which a reload and a hand-over find the listener again: "127.0.0.1:3128", "127.0.0.1:0#1".
+  std::string name() const { return twin == 0 ? address : address + '#' + std::to_string(twin); }
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 

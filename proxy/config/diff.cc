@@ -41,21 +41,20 @@ void compare_fields(const Section& section, const std::string& prefix, const voi
 
 void compare_listeners(const Config& before, const Config& after, std::vector<Change>& changes) {
   const Section& section = *find_section("listen");
-  const auto at = [](const Config& config, const std::string& address) {
-    return std::find_if(config.listen.begin(), config.listen.end(),
-                        [&](const auto& l) { return l.address == address; });
+  const auto at = [](const Config& config, const std::string& name) {
+    return std::find_if(config.listen.begin(), config.listen.end(), [&](const auto& l) { return l.name() == name; });
   };
   for (const Listen& listen : before.listen) {
-    const auto now = at(after, listen.address);
+    const auto now = at(after, listen.name());
     if (now == after.listen.end()) {
-      changes.push_back({"listen " + listen.address, "open", {}, true});
+      changes.push_back({"listen " + listen.name(), "open", {}, true});
     } else {
-      compare(section, "listen " + listen.address + ": ", &listen, &*now, changes);
+      compare(section, "listen " + listen.name() + ": ", &listen, &*now, changes);
     }
   }
   for (const Listen& listen : after.listen) {
-    if (at(before, listen.address) == before.listen.end()) {
-      changes.push_back({"listen " + listen.address, {}, "open", true});
+    if (at(before, listen.name()) == before.listen.end()) {
+      changes.push_back({"listen " + listen.name(), {}, "open", true});
     }
   }
 }

@@ -5,12 +5,19 @@
 #include <string>
 #include <unordered_map>
 
+#include "proxy/config/text_format.h"
+
 namespace carpool::proxy::config {
 namespace {
 
 void fit_warm_up(PoolSettings& pool, const Places& places, const std::string& prefix) {
   if (places.given(prefix + "pool.warm_up.size")) return;
   pool.warm_up.size = std::min(pool.warm_up.size, pool.largest());
+}
+
+void number_twins(std::vector<Listen>& listeners) {
+  std::unordered_map<std::string, std::uint32_t> seen;
+  for (Listen& listen : listeners) listen.twin = any_port(listen.address) ? seen[listen.address]++ : 0;
 }
 
 // Hashes what distinguishes most origins' settings; equality compares all of them.
@@ -44,6 +51,7 @@ void resolve(Config& config, const Places& places) {
   for (std::size_t i = 0; i < config.origins.size(); ++i) {
     fit_warm_up(config.origins[i].pool, places, "origin[" + std::to_string(i) + "].");
   }
+  number_twins(config.listen);
   number_identities(config);
 }
 

@@ -7,20 +7,20 @@
 namespace carpool::proxy {
 
 namespace {
-auto find(std::vector<std::unique_ptr<Listener>>& all, const std::string& address) {
-  return std::find_if(all.begin(), all.end(), [&](const auto& l) { return l->settings().address == address; });
+auto find(std::vector<std::unique_ptr<Listener>>& all, const std::string& name) {
+  return std::find_if(all.begin(), all.end(), [&](const auto& l) { return l->settings().name() == name; });
 }
 
-void note_not_open(const std::string& address, const std::string& why, AppliedListeners& applied) {
-  applied.not_open.push_back(address);
-  applied.not_applied.push_back("listen " + address + " does not accept: " + why);
+void note_not_open(const std::string& name, const std::string& why, AppliedListeners& applied) {
+  applied.not_open.push_back(name);
+  applied.not_applied.push_back("listen " + name + " does not accept: " + why);
 }
 
 // `change`: a NewListener or a ChangedListener.
 template <class Change>
 void apply_settings(Listener& listener, Change& change, AppliedListeners& applied) {
   if (!listener.change(change.settings)) {
-    applied.not_applied.push_back("listen " + change.settings.address +
+    applied.not_applied.push_back("listen " + change.settings.name() +
                                   " had too many different settings since the start");
   }
   listener.set_identity(std::move(change.identity));
@@ -49,8 +49,8 @@ Status ListenerSet::open(const config::Listen& settings, std::optional<net::Boun
 
 AppliedListeners ListenerSet::apply(ListenerChanges& changes) {
   AppliedListeners applied;
-  for (const std::string& address : changes.closing) {
-    const auto found = find(open_, address);
+  for (const std::string& name : changes.closing) {
+    const auto found = find(open_, name);
     if (found == open_.end()) continue;
     (*found)->close();
     applied.closed.push_back(found->get());
@@ -58,9 +58,9 @@ AppliedListeners ListenerSet::apply(ListenerChanges& changes) {
     open_.erase(found);
   }
   for (ChangedListener& change : changes.changing) {
-    const auto found = find(open_, change.settings.address);
+    const auto found = find(open_, change.settings.name());
     if (found == open_.end()) {
-      note_not_open(change.settings.address, "it could not be opened before", applied);
+      note_not_open(change.settings.name(), "it could not be opened before", applied);
     } else {
       apply_settings(**found, change, applied);
     }
@@ -75,13 +75,13 @@ void ListenerSet::open(NewListener& change, AppliedListeners& applied) {
   listener->adopt_socket(std::move(change.bound));
   const Status started = listener->start();
   if (started) return open_.push_back(std::move(listener));
-  note_not_open(change.settings.address, started.fault().detail, applied);
+  note_not_open(change.settings.name(), started.fault().detail, applied);
   listener->close();
   closed_.push_back(std::move(listener));  // it may have clients from before
 }
 
 std::unique_ptr<Listener> ListenerSet::reopened(const config::Listen& settings) {
-  const auto known = find(closed_, settings.address);
+  const auto known = find(closed_, settings.name());
   if (known == closed_.end()) return std::make_unique<Listener>(settings, parts_);
   std::unique_ptr<Listener> listener = std::move(*known);
   closed_.erase(known);

@@ -110,7 +110,7 @@ Status Server::open_listeners() {
   }
   listeners_.set_parts(listener_parts());
   for (const config::Listen& listen : config_.get().listen) {
-    if (Status opened = listeners_.open(listen, inherited("listen", listen.address)); !opened) return opened;
+    if (Status opened = listeners_.open(listen, inherited("listen", listen.name())); !opened) return opened;
   }
   std::vector<net::Address> own;
   for (const auto& listener : listeners()) own.push_back(listener->address());

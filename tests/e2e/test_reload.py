@@ -1,4 +1,5 @@
 """A new configuration for the running program: by HUP, POST /reload and the file itself, under load, entirely or not at all."""
+import hashlib
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import ssl
 import threading
 
 import pytest
+from harness import toml
 from harness.hanging_file import HangingFile
 from harness.origin import Gate
 from harness.pki import Pki
@@ -51,6 +53,30 @@ def test_it_says_what_would_change_and_what_changed(origin, carpool):
     assert "workers = 1" in shown, "what takes a restart is not said to be in force"
     status, again = post(c)
     assert status == 200 and [x["key"] for x in again["changes"]] == ["workers"]
+
+
+def test_listeners_on_any_port_keep_their_own_settings(origin, carpool, tmp_path):
+    o, other, users = origin(), origin(), tmp_path / "users"
+    users.write_text("basic user %s\n" % hashlib.sha256(b"password").hexdigest())
+    c = carpool(listeners=[{"address": "127.0.0.1:0", "credentials_file": str(users)}, {"address": "127.0.0.1:0", "origin": o.url},
+                           {"address": "127.0.0.1:0"}])
+    ready = next(line for line in c.output if "carpool ready" in line)
+    ports = [int(port) for port in re.findall(r" listen=127\.0\.0\.1:(\d+)", ready)]
+
+    def status(port):
+        with Client(("127.0.0.1", port)) as client:
+            return client.get(other.url + "/").status
+    assert list(map(status, ports)) == [407, 421, 200]
+    c.signal(signal.SIGHUP)
+    until(lambda: any("the configuration is unchanged" in line for line in c.output), what="the reload by HUP")
+    assert list(map(status, ports)) == [407, 421, 200]
+    assert post(c)[1]["changes"] == []
+    listeners = [{"address": "127.0.0.1:0", "credentials_file": str(users)}, {"address": "127.0.0.1:0", "origin": other.url}]
+    replace(c, re.sub(r"\[\[listen\]\].*?(?=\n\[(?!\[listen))", toml.dumps({"listen": listeners}), c.config.read_text(), flags=re.S))
+    post(c)
+    with pytest.raises(ConnectionRefusedError):
+        Client(("127.0.0.1", ports[2])).close()
+    assert list(map(status, ports[:2])) == [407, 200]
 
 
 @pytest.mark.parametrize("how", ["hup", "post", "rename", "in place", "configmap"])

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "config_helpers.h"
+
 namespace carpool::proxy::config {
 namespace {
 
@@ -51,6 +53,21 @@ TEST(AnAdminEndpoint, WhoseAddressChangesIsReportedToChangeWithTheRestart) {
     EXPECT_EQ(change.live, !admin) << change.key;
   }
   EXPECT_EQ(keys, 4);
+}
+
+TEST(ListenersOnAnyPort, AreComparedEachWithItself) {
+  const Config two = good(
+      "[[listen]]\naddress = \"127.0.0.1:0\"\norigin = \"http://a\"\n"
+      "[[listen]]\naddress = \"127.0.0.1:0\"\n[[listen]]\naddress = \"[::1]:0\"\n");
+  EXPECT_TRUE(diff(two, two).empty());
+  EXPECT_EQ(two.listen[0].name(), "127.0.0.1:0");
+  EXPECT_EQ(two.listen[1].name(), "127.0.0.1:0#1");
+  EXPECT_EQ(two.listen[2].name(), "[::1]:0");
+  Config fewer = two;
+  fewer.listen.erase(fewer.listen.begin() + 1);
+  const std::vector<Change> changes = diff(two, fewer);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes.front().key, "listen 127.0.0.1:0#1");
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ Result<FdMessage> HandoverListener::build_message() {
     exec::assume_on_loop();
     std::vector<Copy> copies;
     for (const auto& listener : parts_.listeners.open_ones())
-      copies.push_back({listener->settings().address, listener->copy()});
+      copies.push_back({listener->settings().name(), listener->copy()});
     return copies;
   });
   if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop does not respond"};

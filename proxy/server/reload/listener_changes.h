@@ -28,14 +28,14 @@ class Listener;
 
 struct ListenerChanges {
   std::vector<NewListener> opening;       // already bound
-  std::vector<std::string> closing;       // configured addresses
+  std::vector<std::string> closing;       // config::Listen::name()
   std::vector<ChangedListener> changing;  // listeners that stay
 };
 
 // AppliedListeners: the result of ListenerChanges.
 struct AppliedListeners {
   std::vector<const Listener*> closed;   // their clients should be drained
-  std::vector<std::string> not_open;     // configured addresses of listeners that do not accept
+  std::vector<std::string> not_open;     // names of listeners that do not accept
   std::vector<std::string> not_applied;  // the listener and the reason
 };
 

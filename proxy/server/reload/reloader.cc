@@ -24,8 +24,8 @@ namespace {
 using Outcome = admin::ReloadReport::Outcome;
 constexpr Duration kReloadTimeout = std::chrono::seconds(5);  // for the loops, which should respond within milliseconds
 
-bool listed(const std::vector<config::Listen>& all, const std::string& address) {
-  return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
+bool listed(const std::vector<config::Listen>& all, const std::string& name) {
+  return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.name() == name; });
 }
 }  // namespace
 
@@ -48,7 +48,7 @@ Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
   exec::assume_on_loop();  // the admin loop has not started
   admin_identity_ = parts.admin.identity();
   for (const auto& listener : parts.round.listeners.open_ones())
-    bound_[listener->settings().address] = {listener->address(), listener->identity(), listener->credentials()};
+    bound_[listener->settings().name()] = {listener->address(), listener->identity(), listener->credentials()};
 }
 
 Reloader::~Reloader() = default;
@@ -229,11 +229,11 @@ Status Reloader::prepare_admin(Plan& plan) {
 }
 
 Status Reloader::prepare_listeners(Plan& plan) {
-  for (const auto& [address, bound] : bound_) {
-    if (!listed(plan.config->listen, address)) plan.round->listeners.closing.push_back(address);
+  for (const auto& [name, bound] : bound_) {
+    if (!listed(plan.config->listen, name)) plan.round->listeners.closing.push_back(name);
   }
   for (const config::Listen& listen : plan.config->listen) {
-    const auto known = bound_.find(listen.address);
+    const auto known = bound_.find(listen.name());
     const ListenerIdentity before = known == bound_.end() ? nullptr : known->second.identity;
     Result<ListenerIdentity> identity = read_identity(listen, before);
     if (!identity) return identity.take_fault();
@@ -244,19 +244,19 @@ Status Reloader::prepare_listeners(Plan& plan) {
       if (before != nullptr && *identity != before && *identity != nullptr) plan.files.push_back(listen.cert_file);
       if (used != nullptr && *credentials != used && *credentials != nullptr)
         plan.files.push_back(listen.credentials_file);
-      plan.bound[listen.address] = {known->second.address, *identity, *credentials};
+      plan.bound[listen.name()] = {known->second.address, *identity, *credentials};
       plan.round->listeners.changing.push_back({listen, std::move(*identity), std::move(*credentials)});
       continue;
     }
     Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog, Listener::access_of(listen));
     if (!bound) return bound.take_fault();
-    plan.bound[listen.address] = {bound->address, *identity, *credentials};
+    plan.bound[listen.name()] = {bound->address, *identity, *credentials};
     plan.round->listeners.opening.push_back({listen, std::move(*bound), std::move(*identity), std::move(*credentials)});
   }
   plan.round->dns = plan.config->dns;
   plan.round->otlp = plan.config->otlp;
   plan.rule_set->forbidden = parts_.policy.rule_set().forbidden;
-  for (const auto& [address, bound] : plan.bound) plan.rule_set->own.push_back(bound.address);
+  for (const auto& [name, bound] : plan.bound) plan.rule_set->own.push_back(bound.address);
   return Done{};
 }
 
@@ -273,17 +273,17 @@ void Reloader::apply(Plan& plan, Report& report) {
   plan.round->addresses_forbidden = parts_.round.origins.obey(parts_.policy);
   parts_.intercept_leaves.apply(std::move(plan.leaves));
   admin_identity_ = std::move(plan.admin_identity);
-  for (auto& [address, bound] : bound_) old_credentials_.push_back(std::move(bound.credentials));
+  for (auto& [name, bound] : bound_) old_credentials_.push_back(std::move(bound.credentials));
   bound_ = std::move(plan.bound);
   for (const config::Listen& listen : fresh.listen) {
-    const Status set = net::set_access(bound_.at(listen.address).address, Listener::access_of(listen));
+    const Status set = net::set_access(bound_.at(listen.name()).address, Listener::access_of(listen));
     if (!set) report.warnings.push_back("settings not applied: " + set.fault().detail);
   }
   if (plan.round->run(kReloadTimeout)) {
     old_configs_.clear();
     old_rule_sets_.clear();
     old_credentials_.clear();
-    for (const std::string& address : plan.round->applied.not_open) bound_.erase(address);
+    for (const std::string& name : plan.round->applied.not_open) bound_.erase(name);
     for (const std::string& one : plan.round->applied.not_applied) {
       report.warnings.push_back("settings not applied: " + one);
     }

@@ -102,7 +102,7 @@ class Reloader {
   ListenerIdentity admin_identity_;
   std::vector<FileSnapshot> before_;  // snapshot of its files before they were read
   Digests read_;
-  // Bound: the listeners in force, by their configured address.
+  // Bound: the listeners in force, by Listen::name().
   struct Bound {
     net::Address address;
     ListenerIdentity identity;
