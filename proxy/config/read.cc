@@ -182,9 +182,12 @@ class Reader {
     origin.upstream = config.upstream;
     places_.add(key, place(table.source()));
     read_table(table, *find_section("origin"), {&config, &origin, key}, &origin, key);
-    if (!places_.given(key + ".uri") && !places_.wrong(key + ".uri")) {
-      error(place(table.source()), key + ".uri", "is missing, expected " + std::string(kOriginUri.expected));
-    }
+    // The empty text of a variable is no URI either.
+    if (!origin.origin.host.empty() || places_.wrong(key + ".uri")) return;
+    Place at = places_.given(key + ".uri") ? places_.of(key + ".uri") : place(table.source());
+    error(at, key + ".uri", "is missing, expected " + std::string(kOriginUri.expected));
+    at.wrong = true;
+    places_.add(key + ".uri", at);
   }
 
   void read_setting(const toml::node& node, const Section& section, const Setting& setting, void* target,

@@ -53,6 +53,7 @@ MUTANTS = [
     m("::/0 matches IPv4", P, "if (prefix < kMapped && mapped(address)) return false;", "", CONFIG),
     m("a prefix counts whole bytes", P, "if (prefix % 8 == 0) return true;", "return true;", CONFIG),
     m("listeners on any port are one", "proxy/config/resolve.cc", "any_port(listen.address) ? seen[listen.address]++ : 0", "0", CONFIG),
+    m("an origin needs no uri", "proxy/config/read.cc", "!origin.origin.host.empty() || places_.wrong", "places_.given(key + \".uri\") || places_.wrong", CONFIG),
     m("a prefix may be too long", P, "value > most", "false", CONFIG),
     m("a rule's port is not checked", P, "if (port != 0 && port != to_port) return false;\n  if (kind == Kind::any) return true;", "if (kind == Kind::any) return true;", CONFIG),
     # ---- addresses of an origin ----

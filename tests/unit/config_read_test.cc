@@ -263,6 +263,9 @@ TEST(Errors, SayWhereASectionBelongs) {
   expect_error("pool = 3\n", "1:1: pool:", "is the integer 3, expected a table [pool]");
   expect_error("[[pool]]\nsize = 3\n", "1:3: pool:", "is a list, expected a table [pool]");
   expect_error("[[origin]]\n[origin.pool]\nsize = 3\n", "1:1: origin.uri:", "is missing");
+  for (const char* const empty : {"\"\"", "\"${NO:-}\""}) {
+    expect_error(std::string("[[origin]]\nuri = ") + empty + "\nalias = [\"api\"]\n", "2:7: origin.uri:", "is missing");
+  }
 }
 
 TEST(Errors, NameTheTypeThatIsExpected) {
