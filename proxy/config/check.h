@@ -1,9 +1,25 @@
 // Checks across settings: contradictions, and unsafe combinations.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "proxy/config/read.h"
 
 namespace carpool::proxy::config {
+
+// A tcp origin is the target of CONNECT (RFC 9110 §9.3.6): each connection serves one tunnel, whose content carpool
+// does not interpret. These keys of [[origin]] are an error there.
+inline constexpr std::array<std::string_view, 10> kRefusedForTcp{"alias",
+                                                                 "pool.max_streams",
+                                                                 "pool.max_usage",
+                                                                 "upstream.protocols",
+                                                                 "upstream.lenient",
+                                                                 "upstream.tls.ca_file",
+                                                                 "upstream.tls.cert_file",
+                                                                 "upstream.tls.min_version",
+                                                                 "upstream.tls.verify",
+                                                                 "upstream.tls.server_name"};
 
 // Append to reading.errors and reading.warnings, and note the files that the configuration names.
 void check_servers(Reading& reading, const Places& places, const std::string& file);

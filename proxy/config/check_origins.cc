@@ -111,13 +111,9 @@ class OriginChecks final : private CheckRules {
     }
   }
 
-  // A tcp origin is the target of CONNECT (RFC 9110 §9.3.6): each connection serves one tunnel, whose content carpool
-  // does not interpret.
   void tunnels_alone(const std::string& origin) {
-    for (const char* useless : {"alias", "pool.max_streams", "pool.max_usage", "upstream.protocols", "upstream.lenient",
-                                "upstream.tls.ca_file", "upstream.tls.cert_file", "upstream.tls.min_version",
-                                "upstream.tls.verify", "upstream.tls.server_name"}) {
-      const std::string key = origin + '.' + useless;
+    for (const std::string_view useless : kRefusedForTcp) {
+      const std::string key = std::string(origin).append(1, '.').append(useless);
       if (places_.given(key)) error(key, "does not apply to a tcp origin, which carries only tunnels");
     }
   }

@@ -1,5 +1,8 @@
 #include "proxy/config/print.h"
 
+#include <algorithm>
+
+#include "proxy/config/check.h"
 #include "proxy/config/schema.h"
 #include "proxy/config/text.h"
 
@@ -27,21 +30,31 @@ void print_fields(std::string& out, const Section& section, const void* values) 
     out.append(in_quotes(field.name)).append(" = ").append(toml(field.value)) += '\n';
 }
 
-void print_values(std::string& out, const Section& section, const void* values, std::string_view path) {
+// A key of an origin that is refused if it is written there; its value is that of all origins.
+bool inherited_alone(const OriginSettings& origin, const std::string& key) {
+  if (key == "upstream.proxy_credentials") return origin.upstream.proxy.empty();
+  const auto& refused = kRefusedForTcp;
+  return origin.origin.scheme == pool::Scheme::tcp && std::find(refused.begin(), refused.end(), key) != refused.end();
+}
+
+void print_values(std::string& out, const Section& section, const void* values, std::string_view path,
+                  const OriginSettings* origin = nullptr) {
   if (section.fields) return print_fields(out, section, values);
   if (!out.empty()) out += '\n';
   out += header(section, path);
+  const std::string below = &section == find_section("origin") ? "" : std::string(section.path) + '.';
   for (const Setting& setting : section.settings) {
     const std::string text = toml(setting.get(values));
+    if (origin != nullptr && inherited_alone(*origin, below + std::string(setting.key))) continue;
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');
   }
 }
 
 void print_origin(std::string& out, const Section& origin_section, OriginSettings& origin) {
-  print_values(out, origin_section, &origin, origin_section.path);
+  print_values(out, origin_section, &origin, origin_section.path, &origin);
   for (const Section& section : sections()) {
     if (section.in_origin == nullptr) continue;
-    print_values(out, section, section.in_origin(origin), "origin." + std::string(section.path));
+    print_values(out, section, section.in_origin(origin), "origin." + std::string(section.path), &origin);
   }
 }
 

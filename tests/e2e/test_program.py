@@ -155,7 +155,8 @@ def test_the_environment_fills_in(tmp_path):
 
 def test_the_effective_configuration_can_be_fed_back(tmp_path):
     file = tmp_path / "c.toml"
-    file.write_text('workers = 2\n[pool]\nsize = 8\n[[origin]]\nuri = "https://a.test"\nalias = ["a"]\n[origin.pool]\nsize = 3\n')
+    file.write_text('workers = 2\n[pool]\nsize = 8\n[[origin]]\nuri = "https://a.test"\nalias = ["a"]\n[origin.pool]\nsize = 3\n'
+                    '[[origin]]\nuri = "tcp://db.test:5432"\n')
     once = run("--config", file, "--print-config")
     assert once.returncode == 0, once.stderr
     again_file = tmp_path / "again.toml"

@@ -84,6 +84,8 @@ size = 1
 max_connections = 20000
 [upstream]
 protocols = ["h1"]
+proxy = "http://parent:3128"
+proxy_credentials = { file = "/dev/null" }
 [upstream.tls]
 server_name = "origin.test"
 [egress]
@@ -102,6 +104,11 @@ timeout = "7s"
 verify = false
 [[origin]]
 uri = "http://plain"
+upstream.proxy = ""
+[[origin]]
+uri = "tcp://database:5432"
+pool.size = 7
+upstream.proxy = ""
 )";
 
 TEST(PrintConfig, ReadsBackAsTheSame) {
