@@ -13,18 +13,30 @@ bool name_byte(char c, bool first) {
   return letter || (!first && c >= '0' && c <= '9');
 }
 
+// The parts of a text between the braces: "NAME", and nothing, ":-default" or ":?message".
+struct Variable {
+  explicit Variable(std::string_view inside) {
+    std::size_t end = 0;
+    while (end < inside.size() && name_byte(inside[end], end == 0)) ++end;
+    name = inside.substr(0, end);
+    rest = inside.substr(end);
+  }
+  bool otherwise() const { return rest.starts_with(":-"); }
+  bool demanded() const { return rest.starts_with(":?"); }
+  bool understood() const { return !name.empty() && (rest.empty() || otherwise() || demanded()); }
+
+  std::string_view name, rest;
+};
+
 // `inside` is the text between the braces. Appends its value to `out`. Returns an error text, or empty.
 std::string expand_one(std::string_view inside, const Env& env, std::string& out) {
-  std::size_t end = 0;
-  while (end < inside.size() && name_byte(inside[end], end == 0)) ++end;
-  const std::string_view name = inside.substr(0, end);
-  const std::string_view rest = inside.substr(end);
-  const bool otherwise = rest.starts_with(":-");
-  const bool demanded = rest.starts_with(":?");
-  if (name.empty() || !(rest.empty() || otherwise || demanded)) {
+  const Variable variable(inside);
+  const std::string_view rest = variable.rest;
+  const bool otherwise = variable.otherwise(), demanded = variable.demanded();
+  if (!variable.understood()) {
     return "`${" + std::string(inside) + "}` is not understood, expected ${NAME}, ${NAME:-default} or ${NAME:?message}";
   }
-  const auto value = env(name);
+  const auto value = env(variable.name);
   if (value && !(value->empty() && (otherwise || demanded))) {
     out += *value;
     return {};
@@ -33,12 +45,22 @@ std::string expand_one(std::string_view inside, const Env& env, std::string& out
     out += rest.substr(2);
     return {};
   }
-  const std::string variable = "the environment variable " + std::string(name);
-  if (!demanded) return variable + " is not set, expected a value, or a default as in ${" + std::string(name) + ":-…}";
-  return variable + " is not set: " + std::string(rest.size() > 2 ? rest.substr(2) : "expected a value");
+  const std::string name(variable.name), subject = "the environment variable " + name;
+  if (!demanded) return subject + " is not set, expected a value, or a default as in ${" + name + ":-…}";
+  return subject + " is not set: " + std::string(rest.size() > 2 ? rest.substr(2) : "expected a value");
 }
 
 }  // namespace
+
+bool depends_on_environment(std::string_view text) {
+  for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
+    const std::size_t close = text.find('}', at);
+    if (close == std::string_view::npos || (at > 0 && text[at - 1] == '$')) continue;
+    const Variable variable(text.substr(at + 2, close - at - 2));
+    if (variable.understood() && (!variable.otherwise() || variable.rest.size() == 2)) return true;
+  }
+  return false;
+}
 
 Env process_env() {
   return [](std::string_view name) -> std::optional<std::string> {

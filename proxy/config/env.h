@@ -8,6 +8,10 @@
 
 namespace carpool::proxy::config {
 
+// Returns true if a well-formed variable of the text has no default, so that the text is known only where it is used.
+// An empty default is none: it marks a variable that may be absent.
+bool depends_on_environment(std::string_view text);
+
 using Env = std::function<std::optional<std::string>(std::string_view name)>;
 Env process_env();
 

@@ -134,11 +134,12 @@ class Reader {
       Place at = place(node.source());
       SetField& field = fields.emplace_back(SetField{std::string(name.str()), {}});
       Raw written = raw(node);
+      if (known_there_alone(written, at, key)) continue;
       bool too_long = false;
       std::string wrong = expand_all(written, env_, too_long);
       if (too_long) reading_.meet(ReadingLimit::variables);
       if (wrong.empty()) wrong = to_secret(std::move(written), field.value);
-      field.value.file = beside_the_file(field.value.file);
+      find_secret(field.value);
       at.wrong = !wrong.empty();
       places_.add(key, at);
       if (at.wrong) error(at, key, std::move(wrong));
@@ -201,10 +202,11 @@ class Reader {
     }
     Place at = place(node.source());
     Raw written = raw(node);
+    if (known_there_alone(written, at, key)) return;
     std::string wrong = expand(written, value);
     if (row.form != nullptr && row.form->path) locate(written);
     if (wrong.empty()) wrong = convert(row, std::move(written), value);
-    if (auto* secret = std::get_if<Secret>(&value)) secret->file = beside_the_file(secret->file);
+    if (auto* secret = std::get_if<Secret>(&value)) find_secret(*secret);
     at.wrong = !wrong.empty();
     places_.add(key, at);
     if (at.wrong) return error(at, key, std::move(wrong));
@@ -219,6 +221,10 @@ class Reader {
     for (std::size_t i = 0; i < items.size() && reading_.errors.size() <= kMaxErrors; ++i) {
       Place at = place(items[i].source());
       Raw item = raw(items[i]);
+      if (known_there_alone(item, at, item_key(key, i))) {
+        whole.wrong = true;
+        continue;
+      }
       std::string wrong = expand(item, list);
       if (wrong.empty()) wrong = convert_item(setting, std::move(item), list);
       at.wrong = !wrong.empty();
@@ -239,6 +245,26 @@ class Reader {
     if (too_long) reading_.meet(ReadingLimit::variables);
     if (variable && wrong.empty()) read_expanded(value, written);
     return wrong;
+  }
+
+  // Returns true if only the machine that uses the text knows the value. The checks skip it like a wrong one.
+  bool known_there_alone(const Raw& written, Place at, const std::string& key) {
+    if (machine_ == Machine::this_one) return false;
+    const auto* text = std::get_if<std::string>(&written);
+    bool there = text != nullptr && depends_on_environment(*text);
+    if (const auto* table = std::get_if<RawTable>(&written)) {
+      for (const auto& [name, value] : table->texts) there = there || depends_on_environment(value);
+    }
+    at.wrong = there;
+    if (there) places_.add(key, at);
+    return there;
+  }
+
+  // A file of another machine stands for a value that it may hold.
+  void find_secret(Secret& secret) const {
+    const bool elsewhere = machine_ == Machine::another && !secret.file.empty();
+    if (elsewhere) secret.text = std::exchange(secret.prefix, {}) + '1';
+    secret.file = elsewhere ? std::string() : beside_the_file(secret.file);
   }
 
   void locate(Raw& written) const {

@@ -68,7 +68,8 @@ struct Reading {
 // it receives the hash of exactly the bytes that were read (base/contents.h).
 Reading read_file(const std::string& path, const Env& env, std::size_t* digest = nullptr);
 
-// `another`: files and groups that the text names are not checked, because they exist where it is used.
+// `another`: files, groups and variables without a default that the text names are not checked, because they exist
+// where it is used.
 enum class Machine : std::uint8_t { this_one, another };
 Reading read_text(std::string_view toml, const std::string& file, const Env& env, Machine machine = Machine::this_one);
 

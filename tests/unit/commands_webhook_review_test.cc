@@ -183,6 +183,34 @@ TEST(AReview, DoesNotLookForTheFilesOfThePod) {
   EXPECT_EQ(ask(own).verdict.outcome, Outcome::injected) << ask(own).verdict.why;
 }
 
+// Returns five settings of different types, each a variable, with a default if `defaults`.
+std::string with_variables(const std::string& mark, bool defaults) {
+  const auto value = [&](const char* otherwise) { return "\"${NAME" + mark + (defaults ? otherwise : "") + "}\""; };
+  const std::string secret = "{ file = \"/only/in/the/pod\", prefix = " + value("k") + " }";
+  return "[request]\ntimeout = " + value("30s") + "\n[log]\nlevel = " + value("warn") +
+         "\n[[origin]]\nuri = " + value("https://a.test") + "\n[origin.pool]\nsize = " + value("7") +
+         "\n[origin.request.headers]\nX-Key = " + secret + "\nX-Other = " + value("k") + "\n";
+}
+
+Verdict overlaid(const std::string& text) {
+  Json own = pod();
+  own["metadata"]["annotations"]["carpool.io/config-overlay"] = text;
+  return ask(own).verdict;
+}
+
+TEST(AReview, TakesVariablesByTheirDefaultsAndLeavesTheOthersToThePod) {
+  const std::pair<const char*, bool> cases[] = {{":-", true}, {"", false}, {":-", false}, {":?", false}};
+  for (const auto& [mark, defaults] : cases) {
+    const std::string text = with_variables(mark, defaults);
+    EXPECT_EQ(overlaid(text).outcome, Outcome::injected) << text << overlaid(text).why;
+    const Json injection{{"initContainers", Json::array({{{"name", "c"}}})}, {"config", text}};
+    EXPECT_TRUE(Reviewer::make(injection.dump())) << text;
+  }
+  EXPECT_TRUE(overlaid("request.timeout = \"${NAME:-30}\"\n").why.find("request.timeout") != std::string::npos);
+  EXPECT_TRUE(overlaid("request.timeout = \"${NAME:30s}\"\n").why.find("is not understood") != std::string::npos);
+  EXPECT_TRUE(overlaid("request.timeout = \"${NAME\"\n").why.find("has no closing brace") != std::string::npos);
+}
+
 TEST(AReview, RefusesAPodOfTheNodesNetwork) {
   Json host = pod();
   host["spec"]["hostNetwork"] = true;

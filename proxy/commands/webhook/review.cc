@@ -35,9 +35,9 @@ std::string text(const Json& node) {
 // Returns the errors of a configuration, one per line; empty if it is valid. Environment variables and files are known
 // only in the pod.
 std::string errors_of(const std::string& config) {
-  const config::Env any = [](std::string_view) { return std::optional<std::string>("1"); };
+  const config::Env none = [](std::string_view) { return std::optional<std::string>(); };
   std::string all;
-  for (const config::ConfigError& error : config::read_text(config, "", any, config::Machine::another).errors) {
+  for (const config::ConfigError& error : config::read_text(config, "", none, config::Machine::another).errors) {
     all.append(all.empty() ? "" : "\n").append(error.key).append(": ").append(error.text);
   }
   return all;
