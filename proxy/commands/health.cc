@@ -10,10 +10,14 @@ namespace carpool::proxy {
 namespace {
 constexpr int kTimeoutSeconds = 2;
 
-// Returns the [metrics] listener if the admin endpoint would require a certificate of this command.
+// Returns true if this command cannot ask the admin endpoint, which is off or would require a certificate.
+bool asks_metrics(const config::Admin& admin) {
+  return !admin.enabled || !admin.client_ca_file.empty();
+}
+
 cli::Instance instance_of(const config::Config& config) {
   cli::Instance instance{config.admin.address, {}, kTimeoutSeconds};
-  if (!config.admin.client_ca_file.empty() && !config.metrics.address.empty()) {
+  if (asks_metrics(config.admin)) {
     instance.address = config.metrics.address;
   } else if (!config.admin.cert_file.empty()) {
     instance.trust.emplace().any = true;
@@ -23,12 +27,10 @@ cli::Instance instance_of(const config::Config& config) {
 }  // namespace
 
 int run_health_command(const config::Config& config) {
-  if (!config.admin.enabled) {
-    std::fputs("carpool: --health needs [admin] enabled = true\n", stderr);
-    return 1;
-  }
-  if (!config.admin.client_ca_file.empty() && config.metrics.address.empty()) {
-    std::fputs("carpool: --health has no certificate for [admin] client_ca_file: it needs a [metrics] address\n",
+  if (asks_metrics(config.admin) && config.metrics.address.empty()) {
+    std::fputs(config.admin.enabled
+                   ? "carpool: --health has no certificate for [admin] client_ca_file: it needs a [metrics] address\n"
+                   : "carpool: --health needs [admin] enabled = true, or a [metrics] address\n",
                stderr);
     return 1;
   }

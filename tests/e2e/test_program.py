@@ -9,6 +9,7 @@ import tomllib
 import pytest
 from harness.carpool import PROGRAM, ROOT
 from harness.h2_client import H2Client
+from harness.ports import free_port
 
 LOCATED = re.compile(r"^(.+):(\d+):(\d+): ([\w.\[\]\"-]+): .+")
 
@@ -198,6 +199,16 @@ def test_health_asks_the_running_instance(carpool):
     assert run("--config", c.config, "--health").returncode == 0
     c.stop()
     assert run("--config", c.config, "--health").returncode != 0
+
+
+def test_health_asks_at_the_address_of_metrics_where_there_is_no_admin_endpoint(carpool):
+    c = carpool(admin={"enabled": False}, metrics={"address": "127.0.0.1:%d" % free_port()})
+    assert run("--config", c.config, "--health").returncode == 0
+    c.stop()
+    assert run("--config", c.config, "--health").returncode == 1
+    c.config.write_text("[admin]\nenabled = false\n")
+    nowhere = run("--config", c.config, "--health")
+    assert nowhere.returncode == 1 and "or a [metrics] address" in nowhere.stderr, nowhere
 
 
 def test_ready_names_the_addresses_that_port_zero_became(origin, carpool):
