@@ -141,6 +141,7 @@ inline constexpr std::uint32_t kAutomatic = UINT32_MAX;
 // [pool], or that of one origin with its overrides.
 struct PoolSettings {
   std::uint32_t size = 64;  // kAutomatic: it follows the load, from min_size to max_size
+  bool size_given = false;  // the size is written; otherwise tunnels to a tcp origin may be more
   std::uint32_t min_size = 4, max_size = 256;
   std::uint32_t min_idle = 0;
   std::uint32_t max_streams = 100;

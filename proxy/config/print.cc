@@ -46,6 +46,7 @@ void print_values(std::string& out, const Section& section, const void* values, 
   for (const Setting& setting : section.settings) {
     const std::string text = toml(setting.get(values));
     if (origin != nullptr && inherited_alone(*origin, below + std::string(setting.key))) continue;
+    if (setting.given != nullptr && !setting.given(values)) out += "# ";
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');
   }
 }
@@ -84,7 +85,8 @@ std::string assignment(const Section& section, const Setting& setting, bool comm
   const Value value = default_of(section, setting);
   const bool silent = empty(value);
   const std::string text(silent ? std::string(setting.example) : toml(value));
-  return std::string(silent || commented ? "# " : "").append(setting.key).append(" = ").append(text);
+  const bool as_comment = silent || commented || setting.given != nullptr;
+  return std::string(as_comment ? "# " : "").append(setting.key).append(" = ").append(text);
 }
 
 void print_default_section(std::string& out, const Section& section) {

@@ -14,6 +14,11 @@ const config::OriginSettings* find(const config::Config& config, const std::stri
   return found == config.origins.end() ? nullptr : &*found;
 }
 
+pool::Limits declared_limits(const config::OriginSettings& settings, const config::Config& config) {
+  const pool::Scheme scheme = settings.origin.scheme;
+  return limits_of(settings.pool, scheme, protocols_of(settings.upstream, scheme), config);
+}
+
 }  // namespace
 
 std::optional<admin::PoolInfo> declared_pool(const config::Config& config, const std::string& label) {
@@ -21,16 +26,15 @@ std::optional<admin::PoolInfo> declared_pool(const config::Config& config, const
   if (settings == nullptr) return std::nullopt;
   admin::PoolInfo info;
   info.origin = label;
-  info.snapshot.size = settings->pool.first_size();
+  info.snapshot.size = declared_limits(*settings, config).size;
   return info;
 }
 
 std::optional<admin::PoolAnalysis> declared_study(const config::Config& config, const std::string& label) {
   const config::OriginSettings* const settings = find(config, label);
   if (settings == nullptr) return std::nullopt;
-  const pool::Scheme scheme = settings->origin.scheme;
   admin::PoolAnalysis study;
-  study.limits = limits_of(settings->pool, scheme, protocols_of(settings->upstream, scheme), config);
+  study.limits = declared_limits(*settings, config);
   study.wait_timeout = settings->pool.wait_timeout;
   return study;
 }

@@ -1,6 +1,8 @@
 """CONNECT: bytes both ways until both sides have closed; the slot is held meanwhile, and the same rules guard the target."""
+import contextlib
 import socket
 import threading
+from urllib.parse import quote
 
 import pytest
 from harness.ports import free_port
@@ -88,6 +90,27 @@ def test_a_client_may_have_more_tunnels_to_one_host_than_an_origin_has_connectio
     assert c.metric("carpool_pool_size", origin="tcp://127.0.0.1:%d" % port) > 150
     for client in clients:
         client.close()
+
+
+def test_a_size_that_is_written_limits_tunnels_also_if_it_is_the_default(peer, carpool):
+    port = peer(echo)
+    label = "tcp://127.0.0.1:%d" % port
+    c = carpool(origin=[{"uri": label, "pool": {"size": 64, "wait_timeout": "200ms"}}])
+    declared = c.get_json("/pools/" + quote(label, safe=""))["size"]
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(c.client()) for _ in range(65)]
+        assert [tunnel(client, port).status for client in clients] == [200] * 64 + [503]
+        assert (declared, c.pool(label)["size"]) == (64, 64)
+
+
+def test_a_declared_tcp_origin_shows_the_limit_that_it_will_have(peer, carpool):
+    port = peer(echo)
+    label = "tcp://127.0.0.1:%d" % port
+    c = carpool(origin=[{"uri": label}])
+    declared = c.get_json("/pools/" + quote(label, safe=""))["size"]
+    with c.client() as client:
+        assert tunnel(client, port).status == 200
+        assert c.pool(label)["size"] == declared > 64
 
 
 def test_a_tunnel_beyond_the_limit_waits_in_line_for_the_next_one_that_ends(peer, carpool):

@@ -119,6 +119,13 @@ TEST(PrintConfig, ReadsBackAsTheSame) {
   }
 }
 
+TEST(PrintConfig, ShowsADefaultThatMeansMoreThanItsValueAsAComment) {
+  EXPECT_NE(print_config(Config{}).find("\n# size = 64\n"), std::string::npos);
+  EXPECT_NE(print_default_config().find("\n# size = 64 "), std::string::npos);
+  const std::string given = print_config(good("pool.size = 64\n[[origin]]\nuri = \"tcp://a:1\"\n"));
+  EXPECT_EQ(given.find("# size"), std::string::npos) << given;
+}
+
 TEST(PrintConfig, FillsInEveryDefault) {
   const std::string text = print_config(good("workers = 2"));
   for (const auto line : {"workers = 2\n", "[pool.warm_up]\nenabled = false\n", "idle_timeout = \"60s\"\n",
