@@ -108,7 +108,10 @@ std::string bounds_text(const Setting& setting, const Value& value) {
   const bool unbounded = setting.most >= std::numeric_limits<std::uint32_t>::max();
   if (setting.form != nullptr) return std::string(setting.form->expected);
   if (setting.or_unlimited) return R"(a duration or "unlimited")";
-  if (std::holds_alternative<Duration>(value)) return setting.least > 0 ? "more than 0s" : "";
+  if (std::holds_alternative<Duration>(value) && unbounded) {
+    if (setting.least > 1) return "at least " + show(setting.least);
+    return setting.least > 0 ? "more than 0s" : "";
+  }
   if (std::holds_alternative<Ports>(value) || !unbounded) return show(setting.least) + " to " + show(setting.most);
   return "";
 }

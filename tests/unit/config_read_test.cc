@@ -280,6 +280,9 @@ TEST(Errors, NameTheTypeThatIsExpected) {
   expect_error("drain_delay = \"5\"", "1:15: drain_delay:", "is \"5\", expected a duration");
   expect_error("drain_delay = []", "1:15: drain_delay:", "is a list, expected a duration");
   expect_error("pool.wait_timeout = \"0s\"", "1:21: pool.wait_timeout:", "more than 0s");
+  for (const char* const wrong : {"\"99ms\"", "\"2h\""}) {
+    expect_error(std::string("otlp.interval = ") + wrong, "1:17: otlp.interval:", "expected 100ms to 1h");
+  }
   expect_error("request.replay_buffer = 65536", "1:25: request.replay_buffer:", "write \"64KiB\"");
   expect_error("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
   expect_error("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
