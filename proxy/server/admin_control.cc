@@ -7,6 +7,7 @@
 
 #include "exec/posted_function.h"
 #include "pool/directory/directory.h"
+#include "proxy/config/text.h"
 #include "proxy/server/admin/handlers/pool_commands.h"
 #include "proxy/server/admin/handlers/reload.h"
 #include "proxy/server/admin/handlers/warm_up.h"
@@ -166,8 +167,7 @@ std::string_view name(admin::PoolAction action) {
 
 std::unique_ptr<admin::PendingResponse> ServerAdminControl::apply(const std::string& origin,
                                                                   admin::PoolCommand command) {
-  const std::string ends =
-      command.lasts ? std::to_string(*command.lasts / std::chrono::seconds(1)) + " s" : "by resume";
+  const std::string ends = command.lasts ? "in " + config::duration_text(*command.lasts) : "by resume";
   const bool pauses = command.action == admin::PoolAction::pause || command.action == admin::PoolAction::drain;
   log::warn(
       "admin", "command to a pool",

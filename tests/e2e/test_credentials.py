@@ -10,6 +10,7 @@ from harness.h2_client import H2Client
 from harness.h2_origin import H2Origin
 from harness.wait import until
 from harness.wire import Client
+from test_log import SAMPLES, documented, rows
 
 FILES = "carpool_credential_files_total"
 STALE = "carpool_credential_files_stale"
@@ -139,6 +140,10 @@ def test_a_file_is_followed_through_the_exchange_of_its_folder(origin, carpool, 
     (mounted.folder / "..data").unlink()
     until(lambda: c.metric(STALE) == 1 and c.metric(FILES, result="failed") == 1, what="the metric of the vanished file")
     until(lambda: any("the last good value stays" in line and str(mounted.file) in line for line in c.output), what="the line of the log")
+    unusable = "a file cannot be used; the last good value stays"
+    reason, shown = ([row["error"] for row in found if row.get("message") == unusable][0] for found in (rows(c), SAMPLES))
+    assert reason.rpartition(":")[0] == str(mounted.file) + " cannot be read" and " cannot be read: " in shown
+    documented(c, "a file has a new value", "a file cannot be used; the last good value stays")
     assert sent() == ["Bearer second"]
     mounted.write("third\nwith a line end")
     until(lambda: c.metric(FILES, result="failed") == 2, what="the refusal of a value that is no field value")

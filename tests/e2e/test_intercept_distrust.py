@@ -1,9 +1,11 @@
 """Clients that do not accept the certificate of an intercepted origin: what they send, how it is counted, and the tunnels they get."""
+import json
 import ssl
 
 import pytest
 from harness.intercept import CONNECTS, NAME, authority, connected, inside, scene, trusting  # noqa: F401
 from harness.wait import until
+from test_log import documented
 
 REFUSALS = "carpool_intercept_refusals_total"
 
@@ -40,6 +42,7 @@ def test_clients_that_refuse_are_told_apart_by_address_and_agent_even_without_an
     until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
     warning = next(line for line in c.output if "does not accept carpool's certificate" in line)
     assert '"client":"127.0.0.1 test"' in warning, warning
+    documented(c, json.loads(warning)["message"])
 
 
 def test_clients_behind_a_balancer_are_told_apart_by_the_announced_address(scene, pki, authority):

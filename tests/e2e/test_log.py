@@ -130,7 +130,8 @@ LOG = (ROOT / "docs/log.md").read_text()
 SAMPLES = [json.loads(line) for line in re.findall(r'^(\{"(?:time|level)":.*\})$', LOG, re.M)]
 VARIES = {"time", "pid", "version", "file", "client", "target", "origin", "address", "connection", "request", "user", "error",
           "wait_seconds", "upstream_seconds", "total_seconds", "memory_bytes", "descriptors", "connections", "trace_id", "fault", "bytes_in",
-          "bytes_out", "from", "to", "key", "origins", "sockets"}
+          "bytes_out", "from", "to", "key", "origins", "sockets", "uid", "age_seconds", "pools", "active", "idle", "borrows", "restores",
+          "created", "closed"}
 
 
 def shape(row):
@@ -255,6 +256,37 @@ def test_a_hand_over_is_told_by_both_processes(carpool, tmp_path):
                "the new process took over; completing running requests")
     documented(types.SimpleNamespace(output=first + rest.splitlines()), "sockets received from the old process",
                "ready: the old process is asked to stop accepting", "the old process has stopped accepting")
+
+
+def test_a_command_to_a_pool_a_denial_and_a_held_connection_are_told_as_documented(origin, carpool, gate):
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    o, c = origin(held), carpool(egress={"deny": ["10.0.0.0/8"]}, pool={"leak_timeout": "200ms"})
+    with c.client() as client, c.client() as other:
+        client.ask("GET", o.url + "/slow")
+        until(lambda: c.get_json("/leaks")["leaks"], what="the report")
+        assert other.get("http://10.0.0.1/").status == 403
+        path = "/pools/%s" % o.url.replace("/", "%2F")
+        assert c.admin("POST", path + "/pause?for=10m").status == 200
+        until(lambda: any(row.get("message") == "command to a pool" for row in rows(c)), what="the line of the command")
+        assert c.admin("POST", path + "/resume").status == 200
+        gate.open()
+        assert client.response().status == 200
+    until(lambda: any(row.get("message") == "denied" for row in rows(c)), what="the line of the denial")
+    documented(c, "command to a pool", "denied", "a connection is held longer than leak_timeout")
+
+
+def test_a_summary_is_told_as_documented(origin, carpool):
+    def of(row):
+        return {**row, "busiest": re.sub(r"=\d+", "=0", row["busiest"].partition(" ")[2])}
+    o, c = origin(), carpool(metrics={"summary_interval": "100ms"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    until(lambda: any(row.get("message") == "pools" and row["pools"] for row in rows(c)), what="a summary")
+    said, = [row for row in rows(c) if row.get("message") == "pools" and row["pools"]][:1]
+    sample, = [row for row in SAMPLES if row.get("message") == "pools"]
+    assert shape(of(said)) == shape(of(sample))
 
 
 # ---- every line of the source ----
