@@ -31,6 +31,18 @@ def resolve(tree):
                     yield Offence(path, number, "%s has no heading #%s" % (file, anchor))
 
 
+RUNBOOK = re.compile(r"""runbook: ["']([^:"']+): ([^"']+)["']""")
+
+
+def runbooks(tree):
+    """The runbook of each alert is a heading: "docs/operations.md: Is it leaking"."""
+    for path in tree.with_suffix(".yml"):
+        for number, line in enumerate(tree.lines(path), 1):
+            for page, heading in RUNBOOK.findall(line):
+                if page not in tree.files or anchor(heading) not in anchors(tree, page):
+                    yield Offence(path, number, "%s has no heading %s" % (page, heading))
+
+
 PAGE_LINES = 205
 
 

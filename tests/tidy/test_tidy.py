@@ -127,6 +127,11 @@ def test_links_lead_somewhere(tree):
     assert where(links.resolve(t)) == [("README.md", 1), ("README.md", 2)]
 
 
+def test_the_runbook_of_an_alert_is_a_heading(tree):
+    t = tree({"docs/a.md": "# The way\n", "deploy/alerts.yml": 'runbook: "docs/a.md: The way"\nrunbook: "docs/a.md: Gone"\nrunbook: "docs/b.md: The way"\n'})
+    assert where(links.runbooks(t)) == [("deploy/alerts.yml", 2), ("deploy/alerts.yml", 3)]
+
+
 def test_a_page_is_short_and_the_contents_name_it(tree):
     long = "## The one\n" + "\n" * links.PAGE_LINES + "## The other\n"
     t = tree({"docs/README.md": "[a](a.md#x) [c](c.md) [d](d.md)\n", "docs/a.md": "\n" * (links.PAGE_LINES + 1), "docs/b.md": "",

@@ -36,6 +36,7 @@ RULES = {
     "file-length": size.file_length,
     "function-length": size.function_length,
     "links": links.resolve,
+    "runbooks": links.runbooks,
     "pages": links.pages,
     "measured-figures": measured.figures,
     "mutant-texts": mutant_texts.occur_once,
