@@ -43,6 +43,7 @@ CASES = (
     Case("daemonset", "examples/daemonset"),
     Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
                                                     "carpool.daemonset.hostPort=0")),
+    Case("daemonset-grace", "examples/daemonset", ("carpool.config.shutdown_grace=2m", "carpool.config.drain_delay=1500ms")),
     Case("daemonset-credentials", "examples/daemonset", files=("examples/daemonset/credentials.yaml",)),
     Case("inject", "carpool", ("webhook.certificate.secret=made-elsewhere", "webhook.certificate.caBundle=Q0E="),
          files=("examples/inject/injector.yaml",)),

@@ -25,6 +25,17 @@
 {{- toYaml $config -}}
 {{- end -}}
 
+{{/* Whole seconds, rounded up, of a duration such as "1500ms", or of the one that a variable has as its default. */}}
+{{- define "carpool.seconds" -}}
+{{- $duration := regexFind "[0-9]+(ms|s|m|h)" (default "0s" . | toString) -}}
+{{- $number := int64 (regexFind "^[0-9]+" $duration) -}}
+{{- if hasSuffix "ms" $duration -}}
+{{ div (add $number 999) 1000 }}
+{{- else -}}
+{{ mul $number (get (dict "s" 1 "m" 60 "h" 3600) (regexFind "[smh]$" (default "0s" $duration))) }}
+{{- end -}}
+{{- end -}}
+
 {{- define "carpool.configFile" -}}
 {{- include "carpool.toml.table" (dict "path" "" "table" (include "carpool.config" . | fromYaml)) | trim -}}
 {{- end -}}
