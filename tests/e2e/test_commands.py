@@ -186,6 +186,9 @@ def test_a_unix_socket_and_a_token_are_used(carpool, tmp_path):
 def test_nobody_there_is_exit_code_two():
     done = run("pools", "--admin", "127.0.0.1:%d" % free_port())
     assert done.returncode == 2 and "no answer" in done.stderr
+    for command in ("pools", "top", "ready"):
+        as_json = run(command, "--json", "--admin", "127.0.0.1:%d" % free_port())
+        assert as_json.returncode == 2 and json.loads(as_json.stdout)["error"] == as_json.stderr.removeprefix("carpool: ").rstrip("\n")
 
 
 def test_wrong_use_is_exit_code_one(used):

@@ -80,6 +80,7 @@ class Session {
  private:
   int fail(int code, const std::string& why) const {
     err_ << "carpool: " << why << '\n';
+    if (json()) out_ << json_text(Json{{"error", why}}, 2) << '\n';
     return code;
   }
 
