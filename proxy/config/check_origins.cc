@@ -99,6 +99,7 @@ class OriginChecks final : private CheckRules {
     }
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
     attempts_are_limited(origin.request, key + ".request");
+    aliases_are_no_other_host(i);
     if (origin.intercept) may_be_intercepted(origin, key);
     credentials_are_sendable(origin, key);
   }
@@ -140,6 +141,20 @@ class OriginChecks final : private CheckRules {
       const auto [first, added] = seen.emplace(label, key);
       if (!added)
         error(key, in_quotes(label) + " is listed already (" + line_of(first->second) + "), expected each origin once");
+    }
+  }
+
+  // The origin whose host is the alias still gets its requests over https, or with its port.
+  void aliases_are_no_other_host(std::size_t i) {
+    const OriginSettings& one = config_.origins[i];
+    for (std::size_t j = 0; j < one.alias.size(); ++j) {
+      for (std::size_t k = 0; k < config_.origins.size(); ++k) {
+        if (one.alias[j] != config_.origins[k].origin.host || one.alias[j] == one.origin.host) continue;
+        warning(item_key(item_key("origin", i) + ".alias", j),
+                in_quotes(one.alias[j]) + " is the host of another origin (" + line_of(item_key("origin", k) + ".uri") +
+                    "), expected a name of its own");
+        break;
+      }
     }
   }
 

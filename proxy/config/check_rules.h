@@ -2,6 +2,7 @@
 // skip a key that is already reported, because the configuration holds its default instead of the written value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -25,6 +26,10 @@ class CheckRules {
 
   // Returns "line 12": the place of the other key in a conflict of two.
   std::string line_of(const std::string& key) const { return "line " + std::to_string(places_.of(key).line); }
+
+  bool any_wrong(const std::vector<std::string>& keys) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return places_.wrong(key); });
+  }
 
   // Reports `key` if its value is more than that of `other`.
   void at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most);

@@ -58,14 +58,18 @@ class ServerChecks final : private CheckRules {
   // An open proxy gives any client access to its network.
   void listener_is_not_open(std::size_t i) {
     const Listen& listen = config_.listen[i];
-    const std::string key = item_key("listen", i) + ".address";
-    if (places_.wrong(key) || unix_address(listen.address) || loopback_address(listen.address)) return;
+    const std::string prefix = item_key("listen", i) + '.', key = prefix + "address";
+    if (unix_address(listen.address) || loopback_address(listen.address)) return;
+    if (any_wrong({"egress.default", "egress.report_only"})) return;
+    if (any_wrong({key, prefix + "origin", prefix + "connect", prefix + "credentials_file", prefix + "open"})) return;
     const bool fixed = !listen.origin.empty() && !listen.connect;
-    const bool ruled = config_.egress.default_ == Verdict::deny && !config_.egress.report_only;
+    const bool denied = config_.egress.default_ == Verdict::deny;
+    const bool ruled = denied && !config_.egress.report_only;
     if (listen.open || fixed || ruled || !listen.credentials_file.empty()) return;
     error(key, in_quotes(listen.address) +
-                   R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
-                   "a fixed origin with connect = false, a credentials_file, or open = true");
+                   R"( is not loopback and would be an open proxy, expected one of egress.default = "deny")" +
+                   (denied ? " without report_only" : "") +
+                   ", a fixed origin with connect = false, a credentials_file, or open = true");
   }
 
   // check_fixed_origins() (proxy/net) checks whether the egress rules permit the origin.
@@ -82,6 +86,8 @@ class ServerChecks final : private CheckRules {
   void credentials_are_private(const Listen& listen, const std::string& key) {
     if (listen.credentials_file.empty() || places_.wrong(key)) return;
     reading_.credentials.push_back({listen.credentials_file, at(key, {})});
+    const std::string prefix = key.substr(0, key.rfind('.') + 1);
+    if (any_wrong({prefix + "address", prefix + "cert_file"})) return;
     const bool local = unix_address(listen.address) || loopback_address(listen.address);
     if (local || !listen.cert_file.empty()) return;
     warning(key, "is set without cert_file, so passwords and tokens travel in plain text to " +
@@ -90,7 +96,7 @@ class ServerChecks final : private CheckRules {
 
   // A peer that may announce a client chooses the address that logs and origins see.
   void peers_are_trusted(const Listen& listen, const std::string& prefix) {
-    if (places_.wrong(prefix + "address") || places_.wrong(prefix + "trusted")) return;
+    if (any_wrong({prefix + "address", prefix + "trusted", prefix + "proxy_protocol"})) return;
     if (listen.proxy_protocol && listen.trusted.empty() && !unix_address(listen.address)) {
       error(prefix + "proxy_protocol", "is set without trusted, expected the load balancer's addresses there");
     }
@@ -101,6 +107,7 @@ class ServerChecks final : private CheckRules {
 
   void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
     if (value.empty() || unix_address(listen.address)) return;
+    if (places_.wrong(key.substr(0, key.rfind('.')) + ".address")) return;
     error(key, "is set beside the address " + in_quotes(listen.address) + R"(, expected "unix:/path")");
   }
 
@@ -125,11 +132,13 @@ class ServerChecks final : private CheckRules {
   }
 
   void token_is_private(const Admin& admin, const std::string& key) {
-    if (admin.token_file.empty() || !admin.cert_file.empty()) return;
-    for (const char* const other : {"admin.address", "admin.token_file", "admin.cert_file"}) {
-      if (places_.wrong(other)) return;
+    if (!admin.enabled || admin.token_file.empty()) return;
+    if (any_wrong({"admin.address", "admin.token_file", "admin.cert_file"})) return;
+    if (!needs_token(admin)) {
+      return warning(key, "is set beside the address " + in_quotes(admin.address) +
+                              ", which needs no token, expected another address, or no token_file");
     }
-    if (!needs_token(admin)) return;
+    if (!admin.cert_file.empty()) return;
     warning(key, "is set without cert_file, so the token travels in plain text to " + in_quotes(admin.address) +
                      ", expected cert_file and key_file");
   }
@@ -138,7 +147,11 @@ class ServerChecks final : private CheckRules {
     const auto lists = [](const PoolSettings& pool, const std::string& name) {
       return std::find(pool.classes.begin(), pool.classes.end(), name) != pool.classes.end();
     };
-    for (std::size_t i = 0; i < config_.listen.size(); ++i) {
+    bool unknown = places_.wrong("pool.classes");
+    for (std::size_t i = 0; i < config_.origins.size(); ++i) {
+      unknown = unknown || places_.wrong(item_key("origin", i) + ".pool.classes");
+    }
+    for (std::size_t i = 0; i < config_.listen.size() && !unknown; ++i) {
       const std::string& name = config_.listen[i].class_name;
       const std::string key = item_key("listen", i) + ".class";
       if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;

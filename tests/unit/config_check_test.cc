@@ -18,8 +18,28 @@ TEST(OpenListener, IsRefusedWhereItIsNotLoopback) {
     good(listen + "origin = \"http://a\"\nconnect = false\n");
     good(listen + "open = true\n");
     good(listen + "[egress]\ndefault = \"deny\"\n");
-    expect_error(listen + "[egress]\ndefault = \"deny\"\nreport_only = true\n", "2:11: listen.address:", "open proxy");
+    expect_error(listen + "[egress]\ndefault = \"deny\"\nreport_only = true\n",
+                 "2:11: listen.address:", "\"deny\" without report_only,");
   }
+}
+
+TEST(OpenListener, IsNoSecondErrorBesideAProtectionThatIsWrong) {
+  const std::string listen = "[[listen]]\naddress = \"0.0.0.0:3128\"\n";
+  expect_error(listen + "credentials_file = \"/nowhere\"\n", "3:20: listen.credentials_file:", "cannot be read");
+  expect_error(listen + "open = 1\n", "3:8: listen.open:", "expected true or false");
+  expect_error(listen + "connect = false\norigin = \"http://a/b\"\n", "4:10: listen.origin:", "no path");
+  expect_error(listen + "connect = 0\norigin = \"http://a\"\n", "3:11: listen.connect:", "expected true or false");
+  expect_error(listen + "[egress]\ndefault = \"denny\"\n", "4:11: egress.default:", "expected one of");
+  expect_error(listen + "[egress]\ndefault = \"deny\"\nreport_only = 0\n",
+               "5:15: egress.report_only:", "expected true or false");
+}
+
+TEST(AValueThatIsWrong, IsNoErrorOfTheKeysThatDependOnIt) {
+  const std::string listen = "[[listen]]\n";
+  expect_error(listen + "proxy_protocol = 1\ntrusted = [\"10.0.0.1\"]\n",
+               "2:18: listen.proxy_protocol:", "true or false");
+  expect_error(listen + "address = \"unix:x\"\nmode = \"0600\"\n", "2:11: listen.address:", "is not absolute");
+  expect_error("pool.classes = [\"a\", \"B\"]\n" + listen + "class = \"a\"\n", "1:22: pool.classes:", "item 2");
 }
 
 TEST(OpenListener, IsFineOnLoopbackAndUnixSockets) {
@@ -94,11 +114,25 @@ TEST(AdminToken, InPlainTextOffLoopbackIsAWarning) {
   EXPECT_EQ(plain.warnings[0].line_text(),
             "c.toml:3:14: admin.token_file: is set without cert_file, so the token travels in plain text to "
             "\"10.0.0.1:9901\", expected cert_file and key_file");
-  for (const char* const safe :
-       {"address = \"127.0.0.1:9901\"\n", "address = \"unix:/a\"\n", "address = \"10.0.0.1:9901\"\nenabled = false\n",
-        "address = \"10.0.0.1:9901\"\ncert_file = \"/c\"\nkey_file = \"/k\"\n"}) {
+  for (const char* const local : {"127.0.0.1:9901", "unix:/a"}) {
+    const Reading reading = read_toml("[admin]\naddress = \"" + std::string(local) + "\"\n" + rest);
+    ASSERT_EQ(reading.warnings.size(), 1U) << local;
+    EXPECT_TRUE(
+        reading.warnings[0].line_text().starts_with("c.toml:3:14: admin.token_file: is set beside the address"));
+  }
+  for (const char* const safe : {"address = \"10.0.0.1:9901\"\nenabled = false\n",
+                                 "address = \"10.0.0.1:9901\"\ncert_file = \"/c\"\nkey_file = \"/k\"\n"}) {
     EXPECT_TRUE(read_toml("[admin]\n" + std::string(safe) + rest).warnings.empty()) << safe;
   }
+}
+
+TEST(AnAlias, ThatIsTheHostOfAnotherOriginIsAWarning) {
+  const Reading reading =
+      read_toml("[[origin]]\nuri = \"https://a\"\nalias = [\"a\", \"b\"]\n[[origin]]\nuri = \"https://b\"\n");
+  EXPECT_EQ(errors_of(reading), "");
+  ASSERT_EQ(reading.warnings.size(), 1U);
+  EXPECT_EQ(reading.warnings[0].line_text(),
+            "c.toml:3:15: origin.alias: \"b\" is the host of another origin (line 5), expected a name of its own");
 }
 
 TEST(ListItems, HaveTheirErrorsWithNumberAndPlace) {
