@@ -152,6 +152,7 @@ class Reader {
     if (scope.origin != nullptr)
       return error(at, key, "is not allowed inside an origin, expected at the top level as " + header);
     const toml::array* const tables = node.as_array();
+    if (tables != nullptr && tables->empty()) return;  // like an omitted one
     if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
       return error(at, key, "is not a list of tables, expected each one under its own " + header);
     }

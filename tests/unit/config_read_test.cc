@@ -268,6 +268,10 @@ TEST(Errors, SayWhereASectionBelongs) {
   }
 }
 
+TEST(Read, TakesAnEmptyListOfTablesAsAnOmittedOne) {
+  EXPECT_EQ(good("origin = []\nlisten = []\n"), Config{});
+}
+
 TEST(Errors, NameTheTypeThatIsExpected) {
   expect_error("workers = \"many\"", "1:11: workers:", "is \"many\", expected an integer from 1 to 128, or \"auto\"");
   expect_error("workers = 1.5", "1:11: workers:", "is a number with a fraction");
