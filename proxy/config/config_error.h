@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "proxy/config/text.h"
 
 namespace carpool::proxy::config {
 
@@ -22,7 +23,7 @@ struct ConfigError {
 
   // Returns "FILE:LINE:COLUMN: KEY: error, expected value".
   std::string line_text() const {
-    return file + ':' + std::to_string(line) + ':' + std::to_string(column) + ": " + key + ": " + text;
+    return file + ':' + std::to_string(line) + ':' + std::to_string(column) + ": " + visible(key) + ": " + text;
   }
 };
 

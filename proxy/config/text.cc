@@ -62,17 +62,41 @@ std::string size_text(std::uint64_t bytes) {
   return std::to_string(bytes);
 }
 
-std::string in_quotes(std::string_view text) {
+namespace {
+bool control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7F;
+}
+
+void append_escaped(std::string& out, char c) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  out.append("\\u00").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+}
+}  // namespace
+
+std::string visible(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (control(c)) {
+      append_escaped(out, c);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
+    const char c = text[i];
     if (c == '"' || c == '\\') {
       out.append(1, '\\').append(1, text[i]);
     } else if (c == '$' && text.substr(i + 1, 1) == "{") {
       out += "$$";
-    } else if (c < 0x20 || c == 0x7F) {
-      out.append("\\u00").append(1, kHex[c >> 4]).append(1, kHex[c & 15]);
+    } else if (control(c)) {
+      append_escaped(out, c);
     } else {
       out += text[i];
     }

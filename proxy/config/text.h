@@ -17,6 +17,9 @@ std::optional<std::uint64_t> parse_size(std::string_view text);  // "0" "512" "5
 std::string duration_text(Duration duration);
 std::string size_text(std::uint64_t bytes);
 
+// Returns the text with each control character as the escape of TOML, so that a key ends no line of a message.
+std::string visible(std::string_view text);
+
 // Returns the text as a TOML basic string with its quotes. `${` is escaped, so that the string reads back unchanged.
 std::string in_quotes(std::string_view text);
 

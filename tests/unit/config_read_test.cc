@@ -268,6 +268,10 @@ TEST(Errors, SayWhereASectionBelongs) {
   }
 }
 
+TEST(Errors, ShowAKeyThatWouldEndTheirLineOrControlATerminal) {
+  expect_error("\"a\\nb\\u001b\" = 1\n", "1:", ": a\\u000Ab\\u001B: is not known");
+}
+
 TEST(Read, TakesAnEmptyListOfTablesAsAnOmittedOne) {
   EXPECT_EQ(good("origin = []\nlisten = []\n"), Config{});
 }

@@ -9,6 +9,7 @@
 #include "proxy/config/options.h"
 #include "proxy/config/read.h"
 #include "proxy/config/read_overlay.h"
+#include "proxy/config/text.h"
 #include "proxy/net/tls/digest.h"
 
 namespace carpool::proxy::webhook {
@@ -38,7 +39,7 @@ std::string errors_of(const std::string& config) {
   const config::Env none = [](std::string_view) { return std::optional<std::string>(); };
   std::string all;
   for (const config::ConfigError& error : config::read_text(config, "", none, config::Machine::another).errors) {
-    all.append(all.empty() ? "" : "\n").append(error.key).append(": ").append(error.text);
+    all.append(all.empty() ? "" : "\n").append(config::visible(error.key)).append(": ").append(error.text);
   }
   return all;
 }
