@@ -42,7 +42,7 @@ void write_max_forwards_reply(std::string& out, const http::RequestHead& request
                               bool close) {
   const bool trace = request.method == "TRACE";
   const std::string body = trace ? reflected(request) : std::string();
-  out.append("HTTP/1.1 200 OK\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n");
+  out.append("HTTP/1.1 200 OK\r\nProxy-Status: carpool\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n");
   out.append(trace ? "Content-Type: message/http\r\n"
                    : "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH\r\n");
   if (close) out.append("Connection: close\r\n");

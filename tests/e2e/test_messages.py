@@ -246,6 +246,8 @@ def test_max_forwards_counts_down_and_ends_here(origin, carpool):
             assert client.request("OPTIONS", o.url + "/", [("Max-Forwards", str(more))]).status == 200
             assert o.seen[-1].message.get("max-forwards") == "999"
         assert client.request("TRACE", o.url + "/", [("Max-Forwards", "0")]).status < 500
+        for method in ("OPTIONS", "TRACE"):
+            assert client.request(method, o.url + "/", [("Max-Forwards", "0")]).get("proxy-status") == "carpool"
     assert len(o.seen) == 3
 
 
