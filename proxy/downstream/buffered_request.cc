@@ -24,6 +24,7 @@ BufferedRequest::ReadStatus BufferedRequest::take(std::string_view bytes) {
     }
     bytes.remove_prefix(fed->taken);
     if (fed->progress == http::Progress::need_more) return ReadStatus::partial;
+    expected_ = fed->progress == http::Progress::head && head_.expect_continue && sink_ == nullptr;
     after_head_ = sink_ != nullptr && fed->progress == http::Progress::head;
     if (!after_head_ && fed->progress != http::Progress::message) continue;
     pending_.assign(bytes);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fault.h"
 #include "proxy/http/h1/codec.h"
@@ -35,6 +36,9 @@ class BufferedRequest final : private http::BodySink {
   const http::RequestHead& head() const { return head_; }
   const std::string& body() const { return body_; }
   bool too_long() const { return too_long_; }
+  // Returns true once for a request whose client waits for 100 before it sends the body (RFC 9110 §10.1.1). A sink's
+  // owner answers at the head itself.
+  bool take_expectation() { return std::exchange(expected_, false); }
   const Fault& fault() const { return fault_; }
   // Returns true if no byte of the next request has been read.
   bool at_rest() const { return pending_.empty() && reader_.at_boundary(); }
@@ -52,6 +56,7 @@ class BufferedRequest final : private http::BodySink {
   http::RequestHead head_;
   std::string body_, pending_;
   bool after_head_ = false;  // the reader may continue without another byte
+  bool expected_ = false;
   bool too_long_ = false;
   Fault fault_{FaultKind::malformed_request, Side::client};
 };

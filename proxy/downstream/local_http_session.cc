@@ -93,7 +93,10 @@ bool LocalHttpSession::read_some() {
     case BufferedRequest::ReadStatus::partial:
       break;
   }
-  return true;
+  if (!request_.take_expectation()) return true;
+  WriteBatch out;
+  out.text().append("HTTP/1.1 100 Continue\r\n\r\n");
+  return send(out);
 }
 
 bool LocalHttpSession::discard_input() {

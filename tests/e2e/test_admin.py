@@ -92,6 +92,23 @@ def check_operation(c, path, method, operation, schemas):
     return response
 
 
+def test_it_speaks_http_as_the_standard_demands(carpool):
+    """RFC 9110 10.1.1, RFC 9112 3.2 and 3.2.2."""
+    c = carpool()
+    authority = b"127.0.0.1:%d" % c.admin_address[1]
+    with Client(c.admin_address) as client:
+        client.send(b"GET http://%s/livez HTTP/1.1\r\nHost: other.test\r\n\r\n" % authority)
+        assert client.response().status == 200
+        client.send(b"PUT http://%s/log-level?level=debug HTTP/1.1\r\nHost: %s\r\n\r\n" % (authority, authority))
+        assert client.response().status == 200
+        client.send(b"PUT /log-level HTTP/1.1\r\nHost: %s\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n" % authority)
+        assert client.head().status == 100
+        client.send(b'{"level":"info"}')
+        assert client.response().status == 200
+        client.send(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert client.response().status == 400 and client.at_end()
+
+
 def test_the_document_describes_what_the_server_does(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:

@@ -273,6 +273,9 @@ TEST_F(Routes, StudiesOnePool) {
   EXPECT_TRUE(json(pool + "/advice").at("advice").is_null());
   EXPECT_EQ(json(pool + "/what-if?size=3").at("simulated").at("settings").at("size"), 3);
   EXPECT_EQ(ask(pool + "/what-if?size=none").status, 400);
+  EXPECT_EQ(ask(pool + "/what-if?sise=3").status, 400);
+  EXPECT_EQ(ask(pool + "/advice?sise=3").status, 400);
+  EXPECT_EQ(ask(pool + "/explain?sise=3").status, 200);
   EXPECT_EQ(ask("/pools/http%3A%2F%2Fc.example/explain").status, 404);
 }
 

@@ -54,12 +54,14 @@ LocalHttpSession::Next AdminSession::next() {
 }
 
 void AdminSession::on_request() {
-  if (request().head().fields.count(http::FieldName::host) > 1) {
+  const http::RequestHead& head = request().head();
+  const std::size_t hosts = head.fields.count(http::FieldName::host);
+  if (hosts > 1 || (hosts == 0 && head.version == http::Version::http11)) {  // RFC 9112 §3.2
     http_.close_when_sent();
-    return on_malformed({FaultKind::malformed_request, Side::client, "more than one Host"});
+    return on_malformed({FaultKind::malformed_request, Side::client, hosts > 1 ? "more than one Host" : "no Host"});
   }
   rules_ = asks_.rules.get();
-  const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
+  const admin::AdminRequest asked = admin::make_request(head, request().body());
   if (request().too_long() || !admin::may_block(asked)) {
     response_ = made_at_once();
     return respond();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,11 +46,12 @@ Response refused_method(const std::string& allow) {
   return response;
 }
 
-// Rejects unknown parameters of a command, because a misspelt one would do something other than intended. Reads ignore
-// unknown parameters.
+// Rejects unknown parameters of a command and of an analysis of one pool, because a misspelt one would do something
+// other than intended. Other reads ignore unknown parameters.
 template <class AnyRoute>
 std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
-  if (call.request.reads()) return std::nullopt;
+  const bool analysis = std::is_same_v<AnyRoute, PoolRoute> && !route.particulars.query.empty();
+  if (call.request.reads() && !analysis) return std::nullopt;
   const std::string_view unknown = unknown_parameter(call.request.target, [&](std::string_view name) {
     const auto& query = route.particulars.query;
     return std::any_of(query.begin(), query.end(), [name](const Parameter& one) { return one.name == name; });
