@@ -1,6 +1,8 @@
 // One function per rule, each with its own message: the order of the checks, and those of the whole program.
 #include "proxy/config/check.h"
 
+#include <sys/stat.h>
+
 #include "proxy/config/check_rules.h"
 #include "proxy/config/text.h"
 #include "proxy/config/text_format.h"
@@ -17,6 +19,7 @@ class ProgramChecks final : private CheckRules {
     ranges_are_in_order();
     watermarks_are_in_order();
     log_has_one_target();
+    syslog_is_there();
   }
 
  private:
@@ -60,6 +63,15 @@ class ProgramChecks final : private CheckRules {
       error("log.access_file", in_quotes(log.file) + " is also log.file (" + line_of("log.file") +
                                    "), expected a file of its own, or none");
     }
+  }
+
+  // No error: a start fails without the socket, but a reload must not fail while the daemon restarts.
+  void syslog_is_there() {
+    const std::string key = "log.syslog", &address = config_.log.syslog;
+    struct stat status {};
+    if (address.empty() || places_.wrong(key)) return;
+    if (stat(address.substr(address.find(':') + 1).c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) return;
+    warning(key, in_quotes(address) + " is no socket now, and a start fails without it, expected that of a daemon");
   }
 };
 

@@ -126,6 +126,14 @@ TEST(AdminToken, InPlainTextOffLoopbackIsAWarning) {
   }
 }
 
+TEST(ASyslogSocket, ThatIsNotThereIsAWarning) {
+  const Reading reading = read_toml("log.syslog = \"unix:/nowhere/log\"\n");
+  EXPECT_EQ(errors_of(reading), "");
+  ASSERT_EQ(reading.warnings.size(), 1U);
+  EXPECT_TRUE(
+      reading.warnings[0].line_text().starts_with("c.toml:1:14: log.syslog: \"unix:/nowhere/log\" is no socket"));
+}
+
 TEST(AnAlias, ThatIsTheHostOfAnotherOriginIsAWarning) {
   const Reading reading =
       read_toml("[[origin]]\nuri = \"https://a\"\nalias = [\"a\", \"b\"]\n[[origin]]\nuri = \"https://b\"\n");
