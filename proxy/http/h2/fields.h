@@ -22,6 +22,7 @@ class H2Fields {
   // Names may have any case; the encoder writes them in lower case. Pseudo-header fields must come first.
   void add(std::string_view name, std::string_view value, bool sensitive = false);
   std::size_t size() const { return spans_.size(); }
+  std::size_t bytes() const { return text_.size() + 64 * spans_.size(); }  // of a copy of them
   Field operator[](std::size_t i) const;
 
  private:

@@ -136,7 +136,9 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
   self.most_out = most;
   while (!self.failed && out.size() < most) {
     const std::uint8_t* data = nullptr;
+    self.submit_waiting();
     const ssize_t size = nghttp2_session_mem_send(self.session, &data);
+    if (size == 0 && out.size() < most && self.refuse_waiting()) continue;
     if (size < 0) {
       self.failed = true;
       if (self.abuse == H2Abuse::none) self.abuse = abuse_of(static_cast<int>(size));
@@ -150,19 +152,18 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
 }
 
 bool H2Session::wants_pull() const {
-  return !impl_->failed && nghttp2_session_want_write(impl_->session) != 0;
+  return !impl_->failed && (nghttp2_session_want_write(impl_->session) != 0 || !impl_->waiting.empty());
 }
 
 bool H2Session::over() const {
-  return impl_->failed ||
-         (nghttp2_session_want_read(impl_->session) == 0 && nghttp2_session_want_write(impl_->session) == 0);
+  return impl_->failed || (nghttp2_session_want_read(impl_->session) == 0 && !wants_pull());
 }
 
 // ---- messages ----
 
 Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request) {
   H2Impl& self = *impl_;
-  if (!self.room_for_heads()) {
+  if (!self.room_for(fields)) {
     return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent", Retry::always};
   }
   H2Stream& stream = self.open(0);
@@ -185,10 +186,8 @@ Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user,
 }
 
 void H2Session::inform(H2Stream& stream, const H2Fields& fields) {
-  if (stream.reset_ || stream.dead_ || stream.responded_ || !impl_->room_for_heads()) return;
-  const std::vector<nghttp2_nv>& all = impl_->list(fields);
-  impl_->note_head(stream, nghttp2_submit_headers(impl_->session, NGHTTP2_FLAG_NONE, stream.id_, nullptr, all.data(),
-                                                  all.size(), nullptr));
+  if (stream.reset_ || stream.dead_ || stream.responded_) return;
+  impl_->inform(stream, fields);
 }
 
 void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
@@ -196,11 +195,7 @@ void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
   CARPOOL_ASSERT(!stream.responded_);
   stream.responded_ = true;
   stream.ended_ = end;
-  if (!impl_->room_for_heads()) return impl_->submit_reset(stream, H2Error::internal_error);
-  const std::vector<nghttp2_nv>& all = impl_->list(fields);
-  const nghttp2_data_provider body = h2_body_of(stream);
-  impl_->note_head(stream,
-                   nghttp2_submit_response(impl_->session, stream.id_, all.data(), all.size(), end ? nullptr : &body));
+  impl_->respond(stream, fields);
 }
 
 void H2Session::body(H2Stream& stream, std::string_view bytes) {

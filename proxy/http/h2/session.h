@@ -65,8 +65,8 @@ class H2Session {
   // then.
   Result<H2Stream*> request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request);
   // Servers. `end`: no body follows.
-  void inform(H2Stream& stream, const H2Fields& fields);  // 1xx; dropped if half of the library's memory is in use
-  // Resets the stream (INTERNAL_ERROR) if half of the library's memory is in use: the peer reads no heads.
+  void inform(H2Stream& stream, const H2Fields& fields);  // 1xx; dropped if the library has no memory for it
+  // Resets the stream (INTERNAL_ERROR) if more heads wait than H2Options::memory admits: the peer does not read them.
   void respond(H2Stream& stream, const H2Fields& fields, bool end);
   void body(H2Stream& stream, std::string_view bytes);
   void end(H2Stream& stream);

@@ -32,10 +32,6 @@ struct H2Impl {
   void detach(H2Stream& stream);
   void note_dequeued(H2Stream& stream, std::size_t bytes);
   void drop_queue(H2Stream& stream);
-  // Heads wait in the library's memory without flow control. One half of it remains for packing them: a failure there
-  // ends the session, and a head that is not taken costs its stream alone.
-  bool room_for_heads() const { return memory.in_use() <= options.memory / 2; }
-  void note_head(H2Stream& stream, int submitted);
   void submit_reset(H2Stream& stream, H2Error error);
   void cut_if_drained(H2Stream& stream);
   void give_window(H2Stream& stream, std::size_t bytes);
@@ -43,6 +39,15 @@ struct H2Impl {
   void widen(H2Stream& stream);
   void tell_moved();
   void rest();
+
+  // ---- heads to send (session_heads.cc) ----
+  bool room_for(const H2Fields& head) const;
+  void inform(H2Stream& stream, const H2Fields& head);
+  void respond(H2Stream& stream, const H2Fields& head);
+  void submit_head(H2Stream& stream, const H2Fields& head);
+  void submit_waiting();
+  bool refuse_waiting();
+  std::unique_ptr<H2Fields> take_waiting(H2Stream& stream);
 
   // ---- receiving (session_receive.cc) ----
   void begin_block(const nghttp2_frame& frame);
@@ -108,6 +113,8 @@ struct H2Impl {
   List<H2Stream, H2StreamTag> spare;  // recycled
   std::size_t spares = 0;
   List<H2Stream, H2MovedTag> moved;
+  List<H2Stream, H2WaitingTag> waiting;  // their heads wait for the library's memory
+  std::size_t waiting_bytes = 0;
   std::vector<nghttp2_nv> nva;
   std::string* out = nullptr;  // the destination of pull() and its limit
   std::size_t most_out = 0;

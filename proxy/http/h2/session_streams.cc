@@ -110,15 +110,10 @@ void H2Impl::note_dequeued(H2Stream& stream, std::size_t bytes) {
 }
 
 void H2Impl::drop_queue(H2Stream& stream) {
+  static_cast<void>(take_waiting(stream));
   note_dequeued(stream, stream.backlog());
   stream.queue_.clear();
   stream.sent_ = 0;
-}
-
-// Counts a head, or resets its stream if the library did not take it: the peer would wait for it.
-void H2Impl::note_head(H2Stream& stream, int submitted) {
-  ++stream.heads_;
-  if (submitted != 0) submit_reset(stream, H2Error::internal_error);
 }
 
 void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
@@ -127,7 +122,7 @@ void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
   past.note_reset_by_us(stream.id_);
   drop_queue(stream);
   if (nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error)) == 0) return;
-  failed = true;  // the peer would wait for ever
+  failed = true;  // the peer would not learn of it
   if (abuse == H2Abuse::none) abuse = H2Abuse::memory;
 }
 

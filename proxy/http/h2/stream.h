@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +34,11 @@ class H2StreamUser {
   ~H2StreamUser() = default;
 };
 
-class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2MovedTag> {
+class H2Fields;
+
+class H2Stream : public ListHook<struct H2StreamTag>,
+                 public ListHook<struct H2MovedTag>,
+                 public ListHook<struct H2WaitingTag> {
  public:
   StreamId id() const { return id_; }
   // Returns the number of bytes that wait for the windows or the socket.
@@ -52,16 +57,17 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   H2StreamUser* user_ = nullptr;
   StreamId id_ = 0;
   std::string queue_;
-  std::size_t sent_ = 0;        // bytes of queue_
-  std::size_t moved_ = 0;       // bytes sent in this pull and not yet reported
-  std::size_t unconsumed_ = 0;  // bytes received and not yet returned to the window
-  std::uint32_t window_ = 0;    // clients: the receive window, as announced to the peer
-  std::uint32_t widen_to_ = 0;  // pending until the request's head is sent; the library has no window before
-  std::uint32_t returned_ = 0;  // bytes returned to the window and not yet announced
-  std::uint32_t heads_ = 0;     // servers: heads queued and not yet in frames
-  std::optional<H2Error> cut_;  // servers: the reset that follows the queue
-  Fields trailers_;             // sent once the queue is empty
-  MessageOrder incoming_;       // the peer's message
+  std::size_t sent_ = 0;            // bytes of queue_
+  std::size_t moved_ = 0;           // bytes sent in this pull and not yet reported
+  std::size_t unconsumed_ = 0;      // bytes received and not yet returned to the window
+  std::uint32_t window_ = 0;        // clients: the receive window, as announced to the peer
+  std::uint32_t widen_to_ = 0;      // pending until the request's head is sent; the library has no window before
+  std::uint32_t returned_ = 0;      // bytes returned to the window and not yet announced
+  std::uint32_t heads_ = 0;         // servers: heads queued and not yet in frames
+  std::unique_ptr<H2Fields> head_;  // servers: the response head, while it waits for the library's memory
+  std::optional<H2Error> cut_;      // servers: the reset that follows the queue
+  Fields trailers_;                 // sent once the queue is empty
+  MessageOrder incoming_;           // the peer's message
   Informational informational_;
   const char* wrong_ = nullptr;
   FaultKind wrong_kind_ = FaultKind::malformed_response;

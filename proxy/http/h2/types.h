@@ -47,13 +47,14 @@ std::string_view h2_abuse_name(H2Abuse abuse);
 
 // Options of our side of a session.
 struct H2Options {
-  Limits head;                                // for the peer's heads and trailers
-  std::uint32_t max_streams = 250;            // server: concurrent streams that the peer may open
-  std::uint32_t stream_window = 65535;        // initial receive window of a stream, in bytes
-  std::uint32_t window = 256 * 1024;          // receive window of the session
-  std::uint32_t header_table = 4096;          // size of the HPACK dynamic table, each way
-  std::size_t memory = std::size_t{4} << 20;  // limit of the library's allocations for this session
-  bool extended_connect = true;               // server: offers RFC 8441
+  Limits head;                          // for the peer's heads and trailers
+  std::uint32_t max_streams = 250;      // server: concurrent streams that the peer may open
+  std::uint32_t stream_window = 65535;  // initial receive window of a stream, in bytes
+  std::uint32_t window = 256 * 1024;    // receive window of the session
+  std::uint32_t header_table = 4096;    // size of the HPACK dynamic table, each way
+  // Limit of the library's allocations for this session, and server: of the response heads that wait for it.
+  std::size_t memory = std::size_t{4} << 20;
+  bool extended_connect = true;  // server: offers RFC 8441
   // Returns bytes to the session's window as they arrive; consume() opens only the stream's window, so that a slow
   // reader of one stream does not block the others.
   bool shared_window_is_free = false;

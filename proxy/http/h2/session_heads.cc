@@ -1,0 +1,63 @@
+// The heads that H2Impl sends. They are not flow-controlled, so those that the peer does not read fill the library's
+// memory. Response heads wait here for room in it, as many bytes as its limit; one beyond that costs its stream.
+#include <utility>
+
+#include "proxy/http/h2/session_impl.h"
+
+namespace carpool::proxy::http {
+
+// Leaves an eighth for packing heads and for control frames: if that fails, the session fails.
+bool H2Impl::room_for(const H2Fields& head) const {
+  return memory.in_use() + head.bytes() <= options.memory - options.memory / 8;
+}
+
+void H2Impl::inform(H2Stream& stream, const H2Fields& head) {
+  if (!room_for(head)) return;
+  ++stream.heads_;
+  const std::vector<nghttp2_nv>& all = list(head);
+  const int taken =
+      nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, stream.id_, nullptr, all.data(), all.size(), nullptr);
+  if (taken != 0) submit_reset(stream, H2Error::internal_error);
+}
+
+void H2Impl::respond(H2Stream& stream, const H2Fields& head) {
+  ++stream.heads_;
+  if (waiting.empty() && room_for(head)) return submit_head(stream, head);
+  if (waiting_bytes + head.bytes() > options.memory) return submit_reset(stream, H2Error::internal_error);
+  stream.head_ = std::make_unique<H2Fields>(head);
+  waiting_bytes += head.bytes();
+  waiting.push_back(stream);
+}
+
+// Without its head the peer would wait for the end of the stream.
+void H2Impl::submit_head(H2Stream& stream, const H2Fields& head) {
+  const bool bare = stream.ended_ && stream.backlog() == 0 && stream.trailers_.empty();
+  const std::vector<nghttp2_nv>& all = list(head);
+  const nghttp2_data_provider body = h2_body_of(stream);
+  const int taken = nghttp2_submit_response(session, stream.id_, all.data(), all.size(), bare ? nullptr : &body);
+  if (taken != 0) submit_reset(stream, H2Error::internal_error);
+}
+
+void H2Impl::submit_waiting() {
+  while (!waiting.empty() && room_for(*waiting.front().head_)) {
+    H2Stream& stream = waiting.front();
+    const std::unique_ptr<H2Fields> head = take_waiting(stream);
+    submit_head(stream, *head);
+  }
+}
+
+// Called when the library has nothing to send: no room will come. Returns false if no head waits.
+bool H2Impl::refuse_waiting() {
+  if (waiting.empty()) return false;
+  submit_reset(waiting.front(), H2Error::internal_error);
+  return true;
+}
+
+std::unique_ptr<H2Fields> H2Impl::take_waiting(H2Stream& stream) {
+  if (stream.head_ == nullptr) return nullptr;
+  stream.ListHook<H2WaitingTag>::unlink();
+  waiting_bytes -= stream.head_->bytes();
+  return std::move(stream.head_);
+}
+
+}  // namespace carpool::proxy::http
