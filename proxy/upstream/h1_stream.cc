@@ -201,6 +201,8 @@ std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
 }
 
 std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause, pool::Lease&) {
+  // The peer of a tunnel must not take its loss for the end of the client's bytes (RFC 9113 §8.5).
+  if (attempt_.tunnel && !attempt_.eof) transport().reset_on_close();
   leave();
   write_queue_.clear();
   return cause;

@@ -205,6 +205,7 @@ FLOW = [
     m("an unverified certificate is a proof", "proxy/net/dialed.cc", "tls->settings().verify", "true", STREAMS),
     m("a file's last good value goes with the file", U + "origin/credentials.cc", "      known.fault = value.fault().detail;", "      known.fault = value.fault().detail;\n      known.bytes.clear();", STREAMS),
     m("a refused token of a stream is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),
+    m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel && !attempt_.eof) transport().reset_on_close();", "", PLANE),
     m("the connection keeps its last user", U + "h1_stream.cc", "connection_->user = nullptr;", "", STREAMS),
     # ---- HTTP/2 to the origin ----
     m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());", "", SIM),

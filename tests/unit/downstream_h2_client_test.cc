@@ -40,11 +40,16 @@ TEST_F(AClientOfHttp2, ThatResetsARequestInTheReadOfItsHeadCausesNoWork) {
 TEST_F(AClientOfHttp2, BeginsNoMoreRequestsInATurnIfTheyHaveBodies) {
   test::MemoryWire& one = ready();
   std::string many;
-  for (unsigned n = 0; n < 40; ++n) many += http::headers(2 * n + 1, post(), false) + http::data(2 * n + 1, "x");
+  for (unsigned n = 0; n < 40; ++n) {
+    const std::string authority = "o" + std::to_string(n) + ".test";
+    http::List_ head = post();
+    head.at(2).second = authority;
+    many += http::headers(2 * n + 1, head, false) + http::data(2 * n + 1, "x");
+  }
   read(one, many);
-  EXPECT_GE(std::size_t{RequestPacer::kClientRequests}, dials());
+  EXPECT_EQ(std::size_t{RequestPacer::kClientRequests}, dials());
   plane_.turn();
-  EXPECT_LT(std::size_t{RequestPacer::kClientRequests}, dials());
+  EXPECT_EQ(40U, dials());
 }
 
 TEST_F(AClientOfHttp2, PassesOnWhatFollowsItsHeadInTheSameRead) {
@@ -73,6 +78,34 @@ TEST_F(AClientOfHttp2, GetsTheRoomOfABodyBackThatFollowsItsHead) {
   for (; sent < 40 && http::error_of(one.outgoing, 1) == -1; ++sent) send(one, http::data(1, piece, false));
   EXPECT_EQ(-1, http::error_of(one.outgoing, 0));
   EXPECT_EQ(40U, sent);
+}
+
+// The peer must not take an error of the client for the end of its bytes.
+TEST_F(AClientOfHttp2, ResetsThePeerOfATunnelThatItDoesNotEndInOrder) {
+  const http::List_ connect_head{{":method", "CONNECT"}, {":authority", "a.test:80"}};
+  for (const std::string& error : {reset(1), http::headers(1, {{"x-field", "1"}})}) {
+    test::MemoryWire& one = ready();
+    send(one, http::headers(1, connect_head, false) + http::data(1, "hello", false));
+    ASSERT_EQ(1U, dials());
+    test::MemoryWire& peer = connect();
+    EXPECT_EQ("hello", peer.outgoing);
+    send(one, error);
+    EXPECT_TRUE(peer.gone && peer.cut);
+    EXPECT_FALSE(peer.shut);
+  }
+}
+
+TEST_F(AClientOfHttp2, EndsATunnelInOrder) {
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  test::MemoryWire& peer = connect();
+  send(one, http::data(1, "bye"));
+  EXPECT_EQ("bye", peer.outgoing);
+  EXPECT_TRUE(peer.shut);
+  plane_.from_origin(0, "", true);
+  EXPECT_TRUE(peer.gone);
+  EXPECT_FALSE(peer.cut);
 }
 
 }  // namespace
