@@ -20,8 +20,8 @@ Fault system_fault(std::string what) {
           std::move(what) + ": " + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
 }
 
-// Removes a socket file that a crash left behind: connections to it are refused. The probe does not wait for room in
-// the accept queue of a live listener (EAGAIN).
+// Removes a socket file that a crash left behind: connections to it are refused, as they are to a regular file. The
+// probe does not wait for room in the accept queue of a live listener (EAGAIN).
 void remove_dead_socket(const Address& address) {
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!probe || ::connect(probe.get(), address.get(), address.length()) == 0 || errno != ECONNREFUSED) return;
@@ -34,7 +34,9 @@ SocketFile::~SocketFile() {
 }
 
 void remove_socket_file(const Address& address) {
-  ::unlink(reinterpret_cast<const sockaddr_un*>(address.get())->sun_path);
+  const char* path = reinterpret_cast<const sockaddr_un*>(address.get())->sun_path;
+  struct stat file {};
+  if (::lstat(path, &file) == 0 && S_ISSOCK(file.st_mode)) ::unlink(path);
 }
 
 Result<Bound> bind_and_listen(const std::string& text, int backlog, const SocketAccess& access) {

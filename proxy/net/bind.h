@@ -44,6 +44,7 @@ struct Bound {
 Result<Bound> bind_and_listen(const std::string& address, int backlog, const SocketAccess& access = {});
 // As bind_and_listen(); the file of a Unix socket has mode 0600.
 Result<Bound> bind_for_owner(const std::string& address, int backlog);
+// Removes the file of a Unix socket; another file at its path stays.
 void remove_socket_file(const Address& address);
 
 }  // namespace carpool::proxy::net

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "tests/unit/net_support.h"
@@ -46,6 +48,34 @@ TEST_F(ASocketFile, OfAListenerWithAFullAcceptQueueStaysAndDelaysNobody) {
   ASSERT_FALSE(bound);
   EXPECT_NE(bound.fault().detail.find("Address already in use"), std::string::npos) << bound.fault().detail;
   EXPECT_EQ(number(), before);
+}
+
+TEST_F(ASocketFile, DoesNotReplaceAFileOfAnotherKind) {
+  const std::string other = folder + "/other";
+  const auto contents = [](const std::string& file) {
+    std::string word;
+    std::ifstream(file) >> word;
+    return word;
+  };
+  for (const bool link : {false, true}) {
+    std::ofstream(link ? other : path()) << "text";
+    if (link) std::filesystem::create_symlink(other, path());
+    const Result<Bound> bound = bind_and_listen(text(), 4);
+    ASSERT_FALSE(bound);
+    EXPECT_NE(bound.fault().detail.find("Address already in use"), std::string::npos) << bound.fault().detail;
+    EXPECT_EQ(contents(path()), "text");
+    std::filesystem::remove(path());
+  }
+}
+
+TEST_F(ASocketFile, ThatAnotherFileHasReplacedIsNotRemoved) {
+  {
+    const Result<Bound> bound = bind_and_listen(text(), 4);
+    ASSERT_TRUE(bound) << bound.fault().detail;
+    std::filesystem::remove(path());
+    std::ofstream(path()) << "text";
+  }
+  EXPECT_NE(number(), 0U);
 }
 
 TEST_F(ASocketFile, IsRemovedWithABoundSocketThatNoAcceptorTook) {
