@@ -411,6 +411,18 @@ def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, car
     assert status == 400 and slow.path in json.dumps(said), "no certificate is in it"
 
 
+def test_a_stop_while_a_reload_reads_ends_in_order(carpool, pki, tmp_path):
+    socket_file = tmp_path / "admin.sock"
+    c, slow = carpool(admin={"address": "unix:%s" % socket_file}), HangingFile()
+    replace(c, c.config.read_text() + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow.path)
+    slow.wait_for_reader()
+    c.signal(signal.SIGTERM)
+    until(lambda: any("drained" in line for line in c.output), what="the end of the loops")
+    slow.end(pathlib.Path(pki.ca).read_bytes()[1:])
+    assert c.wait() == 0
+    assert not socket_file.exists() and not any("a task does not end" in line for line in c.output), c.tail()
+
+
 def test_a_fifo_without_a_writer_is_refused_at_once_wherever_a_file_is_named(carpool, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

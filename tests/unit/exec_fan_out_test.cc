@@ -69,6 +69,17 @@ TEST(AskLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
   parts.back()->loop->drain();  // its reply arrives too late and is dropped
 }
 
+TEST(Replies, SayWhetherOneIsMissingAndStay) {
+  const Parts parts = make_parts(2);
+  const auto replies = std::make_shared<Replies<int>>(parts.size());
+  fan_out(parts, replies, number_of);
+  parts.front()->loop->drain();
+  EXPECT_FALSE(replies->all_ended(1ms));
+  parts.back()->loop->drain();
+  EXPECT_TRUE(replies->all_ended(20s));
+  EXPECT_EQ((std::vector<int>{1, 2}), sorted(replies->take()));
+}
+
 TEST(AskLoops, DoesNotWaitForALoopThatIsGone) {
   Parts parts = make_parts(2);
   const auto replies = std::make_shared<Replies<int>>(parts.size());

@@ -36,10 +36,12 @@ class ReloadBarrier final : public std::enable_shared_from_this<ReloadBarrier> {
   bool addresses_forbidden = false;  // connections lead to addresses that the new rules forbid; they are retired, too
   AppliedListeners applied;          // valid once run() has returned true
 
-  // Must run in a blocking task. Returns false if a loop has not responded within `timeout`; it will respond later.
+  // Must run in a blocking task. Returns false if a loop has not responded within `timeout`, or before the loops are
+  // stopped; it may respond later.
   bool run(Duration timeout);
 
  private:
+  bool stopped() const { return parts_.drain.stage() == Drain::Stage::over; }
   void begin(const std::shared_ptr<exec::Replies<Done>>& replies) LOOP_ONLY;
   const Parts parts_;
 };

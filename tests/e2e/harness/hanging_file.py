@@ -17,7 +17,9 @@ class HangingFile:
         os.write(self._write, b"-")
         until(lambda: self._unread() == 0, what="someone who reads the file")
 
-    def end(self):
+    def end(self, rest=b""):
+        """Ends the file, after `rest`."""
+        os.write(self._write, rest)
         os.close(self._write)
         os.close(self._read)
 
