@@ -104,6 +104,21 @@ TEST_F(Wire, GivesUpOnOneThatSaysNothing) {
   EXPECT_FALSE(receive_fds(there_.get(), std::chrono::milliseconds(20)));
 }
 
+TEST_F(Wire, GivesUpOnOneThatReadsSlowly) {
+  FdMessage fd_message;
+  fd_message.text.assign(FdMessage::kMaxBytes, 'x');
+  std::thread reader([this] {
+    char byte = 0;
+    while (::recv(there_.get(), &byte, 1, 0) == 1) {  // takes some seconds for all of it
+    }
+  });
+  const Status sent = send_fds(here_.get(), fd_message, std::chrono::milliseconds(200));
+  ::shutdown(here_.get(), SHUT_RDWR);
+  reader.join();
+  ASSERT_FALSE(sent);
+  EXPECT_NE(sent.fault().detail.find("timed out"), std::string::npos) << sent.fault().detail;
+}
+
 TEST_F(Wire, TakesNoMoreThanItsBounds) {
   FdMessage fd_message;
   fd_message.text.assign(FdMessage::kMaxBytes + 1, 'x');

@@ -1,7 +1,7 @@
 #include "proxy/server/handover/fd_message.h"
 
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <array>
 #include <cerrno>
@@ -23,25 +23,35 @@ Fault failed(const char* what) {
   return {FaultKind::internal, Side::self, std::string("hand-over: ") + what + ": " + why};
 }
 
-void bound(int socket, int option, Duration timeout) {
-  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(timeout).count();
-  const timeval limit{whole / 1'000'000, whole % 1'000'000};
-  ::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit);
+// Repeats `transfer`, which must not block, until it succeeds or fails, or `until` has passed (ETIMEDOUT).
+template <class Transfer>
+ssize_t before(Instant until, int socket, short event, Transfer transfer) {
+  for (;;) {
+    errno = 0;
+    const ssize_t moved = repeat_interrupted(transfer);
+    if (moved >= 0 || errno != EAGAIN) return moved;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    pollfd waiting{socket, event, 0};
+    if (left.count() > 0 && ::poll(&waiting, 1, static_cast<int>(left.count())) != 0) continue;
+    errno = ETIMEDOUT;
+    return -1;
+  }
 }
 
-Status send_all(int socket, std::string_view bytes) {
+Status send_all(int socket, std::string_view bytes, Instant until) {
   while (!bytes.empty()) {
-    const ssize_t sent = repeat_interrupted([&] { return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
+    const auto send = [&] { return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT); };
+    const ssize_t sent = before(until, socket, POLLOUT, send);
     if (sent < 0) return failed("send");
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return Done{};
 }
 
-Status receive_all(int socket, std::span<char> bytes) {
+Status receive_all(int socket, std::span<char> bytes, Instant until) {
   while (!bytes.empty()) {
-    errno = 0;
-    const ssize_t received = repeat_interrupted([&] { return ::recv(socket, bytes.data(), bytes.size(), 0); });
+    const auto receive = [&] { return ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT); };
+    const ssize_t received = before(until, socket, POLLIN, receive);
     if (received <= 0) return failed("receive");
     bytes = bytes.subspan(static_cast<std::size_t>(received));
   }
@@ -64,7 +74,7 @@ void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
 }  // namespace
 
 Status send_fds(int socket, const FdMessage& fd_message, Duration timeout) {
-  bound(socket, SO_SNDTIMEO, timeout);
+  const Instant until = deadline_after(Clock::now(), timeout);
   Length length = fd_message.text.size();
   if (length > FdMessage::kMaxBytes || fd_message.descriptors.size() > FdMessage::kMaxDescriptors) {
     return Fault{FaultKind::internal, Side::self, "hand-over: too many sockets"};
@@ -86,13 +96,14 @@ Status send_fds(int socket, const FdMessage& fd_message, Duration timeout) {
       std::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
     }
   }
-  const ssize_t sent = repeat_interrupted([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
+  const auto send = [&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT); };
+  const ssize_t sent = before(until, socket, POLLOUT, send);
   if (sent != static_cast<ssize_t>(sizeof length)) return failed("send");
-  return send_all(socket, fd_message.text);
+  return send_all(socket, fd_message.text, until);
 }
 
 Result<FdMessage> receive_fds(int socket, Duration timeout) {
-  bound(socket, SO_RCVTIMEO, timeout);
+  const Instant until = deadline_after(Clock::now(), timeout);
   FdMessage fd_message;
   Length length = 0;
   iovec piece{&length, sizeof length};
@@ -102,15 +113,14 @@ Result<FdMessage> receive_fds(int socket, Duration timeout) {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  errno = 0;
-  const ssize_t received =
-      repeat_interrupted([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL); });
+  const auto receive = [&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); };
+  const ssize_t received = before(until, socket, POLLIN, receive);
   if (received > 0) take_descriptors(message, fd_message.descriptors);
   if (received != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0)
     return failed("receive");
   if (length > FdMessage::kMaxBytes) return Fault{FaultKind::internal, Side::self, "hand-over: the state is too long"};
   fd_message.text.resize(length);
-  if (Status whole = receive_all(socket, fd_message.text); !whole) return whole.take_fault();
+  if (Status whole = receive_all(socket, fd_message.text, until); !whole) return whole.take_fault();
   return fd_message;
 }
 

@@ -20,7 +20,8 @@ struct FdMessage {
   std::vector<Fd> descriptors;
 };
 
-// Sends a message. The sender keeps its descriptors.
+// Sends a message. The sender keeps its descriptors. `timeout` is that of the whole message, however slowly the other
+// side reads or writes.
 Status send_fds(int socket, const FdMessage& fd_message, Duration timeout);
 Result<FdMessage> receive_fds(int socket, Duration timeout);
 

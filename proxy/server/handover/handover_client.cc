@@ -1,6 +1,5 @@
 #include "proxy/server/handover/handover_client.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -59,7 +58,6 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
     if (errno == EAGAIN) return no_handover(*where, "the old process accepts no connections");
     return std::unique_ptr<HandoverClient>();
   }
-  ::fcntl(socket.get(), F_SETFL, 0);  // receive_fds() has a timeout
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
   Result<FdMessage> fd_message = receive_fds(socket.get(), kReceiveTimeout);
   if (!fd_message) return fd_message.take_fault();
@@ -195,13 +193,12 @@ void HandoverClient::send_ready() {
     last_word_ = now + kLastWord;
     log::info("handover", "ready: the old process is asked to stop accepting");
   }
-  ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);
-  ready_sent_ = go_.empty() || left || now >= last_word_;
   if (left) {
     on_old_left();
-    return tick();
+    return end();
   }
+  ready_sent_ = go_.empty() || now >= last_word_;
   timer_->arm(ready_sent_ ? now + kLastWord : now + kTick);
 }
 
@@ -224,7 +221,6 @@ void HandoverClient::on_ready(exec::Ready) {
   if (message == HandoverMessage::Received::other) {
     log::warn("handover", "the old process sent an unexpected message: it may still accept");
   } else {
-    log::info("handover", "the old process has stopped accepting");
     on_old_left();
   }
   end();
@@ -232,6 +228,7 @@ void HandoverClient::on_ready(exec::Ready) {
 
 // The files of the sockets that neither process uses now would remain.
 void HandoverClient::on_old_left() {
+  log::info("handover", "the old process has stopped accepting");
   alone_ = true;
   for (const net::Address& address : unused_) net::remove_socket_file(address);
   unused_.clear();

@@ -1,7 +1,5 @@
 #include "proxy/server/handover/handover_listener.h"
 
-#include <fcntl.h>
-
 #include <utility>
 
 #include "exec/fan_out.h"
@@ -87,11 +85,9 @@ void HandoverListener::give(Fd socket) {
   successor_.key = *key;
   successor_.socket = std::move(socket);
   successor_.word = HandoverMessage(HandoverMessage::kGo);
-  const int fd = successor_.socket.get();
-  ::fcntl(fd, F_SETFL, 0);  // blocking; send_fds() has a timeout
   Result<FdMessage> fd_message = build_message();
-  const Status sent = fd_message ? send_fds(fd, *fd_message, kLoopTimeout) : Status(fd_message.take_fault());
-  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  const Status sent =
+      fd_message ? send_fds(successor_.socket.get(), *fd_message, kLoopTimeout) : Status(fd_message.take_fault());
   if (!sent) {
     log::warn("handover", sent.fault().detail, {{"pid", successor_.pid}});
     keep_sockets();
@@ -101,13 +97,15 @@ void HandoverListener::give(Fd socket) {
 }
 
 Result<FdMessage> HandoverListener::build_message() {
-  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kLoopTimeout, [this] {
+  // A question that a loop answers too late may outlive this object.
+  const auto copy_all = [&listeners = parts_.listeners] {
     exec::assume_on_loop();
     std::vector<Copy> copies;
-    for (const auto& listener : parts_.listeners.open_ones())
+    for (const auto& listener : listeners.open_ones())
       copies.push_back({listener->settings().name(), listener->copy()});
     return copies;
-  });
+  };
+  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kLoopTimeout, copy_all);
   if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop does not respond"};
   FdMessage fd_message;
   HandoverState state;
@@ -146,11 +144,12 @@ void HandoverListener::on_message() {
 
 void HandoverListener::leave() {
   parts_.admin.close_listeners();
-  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kLoopTimeout, [this] {
+  const auto hand_over = [&drain = parts_.drain] {  // as in build_message()
     exec::assume_on_loop();
-    parts_.drain.hand_over();
+    drain.hand_over();
     return true;
-  });
+  };
+  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kLoopTimeout, hand_over);
   if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
   log::info("handover", "the new process took over; completing running requests", {{"pid", successor_.pid}});
   std::string_view word = HandoverMessage::kGone;
