@@ -1,5 +1,7 @@
 #include "proxy/http/message.h"
 
+#include <string.h>  // NOLINT(modernize-deprecated-headers): explicit_bzero
+
 #include "base/assert.h"
 #include "proxy/http/char_class.h"
 
@@ -23,6 +25,12 @@ void Fields::clear() {
   spans_.clear();
   seen_ = 0;
   open_value_ = 0;
+}
+
+void Fields::wipe(std::size_t bytes) {
+  ::explicit_bzero(arena_.data(), arena_.size());
+  clear();
+  arena_.reserve(bytes);
 }
 
 void Fields::add(std::string_view name, std::string_view value) {

@@ -26,6 +26,12 @@ class Fields {
     FieldName id = FieldName::other;
   };
   void clear();
+  // As clear(), but memory keeps no value: overwrites the bytes, and reserves memory that does not grow until fields of
+  // `bytes` bytes are added.
+  void wipe(std::size_t bytes);
+  static std::size_t bytes_of(std::string_view name, std::string_view value) {
+    return name.size() + kNameEnd + value.size() + kValueEnd;
+  }
   void add(std::string_view name, std::string_view value);
   std::size_t size() const { return spans_.size(); }
   bool empty() const { return spans_.empty(); }

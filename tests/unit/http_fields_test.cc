@@ -26,6 +26,19 @@ TEST(AHead, KnowsWhichNamesItHas) {
   EXPECT_FALSE(fields.may_have(FieldName::connection));
 }
 
+TEST(AHead, ThatIsWipedLeavesNoValueInMemory) {
+  const std::string secret(100, 's'), longer(5000, 'l');
+  Fields fields;
+  fields.wipe(Fields::bytes_of("a", secret) + Fields::bytes_of("b", longer));
+  fields.add("a", secret);
+  const std::string_view value = fields.get("a");
+  fields.add("b", longer);
+  EXPECT_EQ(fields.get("a").data(), value.data()) << "the memory did not grow, so no copy is left";
+  fields.wipe(0);
+  EXPECT_TRUE(fields.empty());
+  EXPECT_EQ(value, std::string(secret.size(), '\0'));
+}
+
 // Reads a head in pieces of this size.
 void read(std::string_view text, std::size_t piece, RequestHead& head) {
   RequestReader reader(Limits{});

@@ -2,15 +2,20 @@
 // change.
 #include "proxy/upstream/origin/credentials.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 #include "exec/role.h"
 #include "proxy/net/tls/client_context.h"
 #include "proxy/upstream/origin/oauth_token.h"
+#include "tests/unit/net_support.h"
 
 namespace carpool::proxy {
 namespace {
@@ -85,6 +90,32 @@ TEST_F(CredentialsOfFiles, FollowAChangeOnEveryLoop) {
   EXPECT_EQ(looks[0].fault, "");
   EXPECT_EQ(key(**made, 0), "two");
   EXPECT_EQ(key(**made, 1), "two");
+}
+
+// The first reading waits for the rest of a pipe with the former value; the second one finds the new file.
+TEST_F(CredentialsOfFiles, HaveTheValueThatWasReadLast) {
+  const auto made = Credentials::make(settings_, 1);
+  ASSERT_TRUE(made);
+  const std::filesystem::path fresh = path_.string() + "-fresh";
+  const auto replace_by = [&](const std::string& target) {
+    std::filesystem::create_symlink(target, fresh);
+    std::filesystem::rename(fresh, path_);
+  };
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  const Fd read_end(pipe[0]);
+  Fd write_end(pipe[1]);
+  replace_by("/proc/self/fd/" + std::to_string(read_end.get()));
+  auto first = std::async(std::launch::async, [&] { return (*made)->look(); });
+  ASSERT_EQ(::write(write_end.get(), "old", 3), 3);
+  for (int unread = 1; unread != 0;) ASSERT_EQ(::ioctl(read_end.get(), FIONREAD, &unread), 0);
+  const net::TemporaryFile file("new");
+  replace_by(file.path());
+  auto second = std::async(std::launch::async, [&] { return (*made)->look(); });
+  static_cast<void>(second.wait_for(std::chrono::milliseconds(50)));  // it could overtake the first one
+  write_end.reset();
+  EXPECT_EQ(first.get().size() + second.get().size(), 2U);
+  EXPECT_EQ(key(**made), "new");
 }
 
 TEST_F(CredentialsOfFiles, KeepTheLastGoodValueAndReportAFaultOnce) {

@@ -15,6 +15,7 @@
 #include "exec/role.h"
 #include "metrics/registry.h"
 #include "pool/directory/directory.h"
+#include "proxy/upstream/origin/credentials.h"
 #include "tests/sim/pool_world.h"
 #include "tests/unit/net_tls_support.h"
 
@@ -155,6 +156,31 @@ TEST_F(TheFilesOfAnOrigin, AreNoChangeOnceItIsRemoved) {
   ASSERT_TRUE(unused);
   EXPECT_TRUE(unused->files.empty());
   EXPECT_EQ(unused->renewed.size(), 1U) << "a request of its pool may still run";
+}
+
+TEST_F(TheFilesOfAnOrigin, OfCredentialsAreReadByAReloadOnlyIfNobodyElseReadsThem) {
+  const net::TemporaryFile secret("one");
+  const auto with_secret = [&]() -> config::Config& {
+    config::Config& settings = unnamed();
+    config::OriginSettings& origin = settings.origins.emplace_back();
+    origin.origin = *pool::parse_origin("https://a.test");
+    origin.headers = {{"X-Api-Key", {{}, secret.path(), {}}}};
+    return settings;
+  };
+  const auto reload = [&](config::Config& fresh) {
+    auto prepared = origins->prepare(fresh);
+    ASSERT_TRUE(prepared);
+    EXPECT_TRUE(origins->apply(fresh, std::move(*prepared)).empty());
+  };
+  reload(with_secret());
+  Credentials* const credentials = origins->all_credentials().at(0);
+  std::ofstream(secret.path()) << "two";
+  reload(with_secret());
+  EXPECT_EQ(credentials->look().size(), 1U) << "who follows the file reports the new value";
+  reload(unnamed());
+  std::ofstream(secret.path()) << "three";
+  reload(with_secret());
+  EXPECT_TRUE(credentials->look().empty());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 namespace carpool::proxy {
 
 namespace {
+constexpr std::string_view kAuthorization = "Authorization";
 constexpr std::string_view kClientSecret = "client_secret";
 
 std::vector<config::SetField> watched(const config::OriginSettings& origin) {
@@ -40,6 +41,7 @@ Credentials::Credentials(const config::OriginSettings& origin, unsigned loops)
 
 Credentials::~Credentials() {
   for (Value& value : values_) config::wipe(value.bytes);
+  for (InForce& copy : copies_) copy.fields.wipe(0);
 }
 
 Result<std::unique_ptr<Credentials>> Credentials::make(const config::OriginSettings& origin, unsigned loops) {
@@ -71,13 +73,14 @@ const Credentials::InForce& Credentials::in_force(const net::ProvenPeer&, exec::
   if (same && own.token == (token_ ? token_->serial() : 0)) return own;
   const Held lock(mutex_);
   own.version = version_.load(std::memory_order_acquire);
-  own.fields.clear();
+  std::string authorization;
+  if (token_) own.token = token_->read(authorization);
+  std::size_t bytes = http::Fields::bytes_of(kAuthorization, authorization);
+  for (std::size_t i = 0; i < fields_; ++i) bytes += http::Fields::bytes_of(settings_[i].name, values_[i].bytes);
+  own.fields.wipe(bytes);
   for (std::size_t i = 0; i < fields_; ++i) own.fields.add(settings_[i].name, values_[i].bytes);
-  if (!token_) return own;
-  std::string value;
-  own.token = token_->read(value);
-  if (own.token != 0) own.fields.add("Authorization", value);
-  config::wipe(value);
+  if (own.token != 0) own.fields.add(kAuthorization, authorization);
+  config::wipe(authorization);
   return own;
 }
 
@@ -98,6 +101,7 @@ bool Credentials::sets(std::string_view name) const {
 }
 
 std::vector<Credentials::Look> Credentials::look() {
+  const Held looking(looking_);
   std::vector<Look> looks;
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (settings_[i].value.file.empty()) continue;

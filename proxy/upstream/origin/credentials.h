@@ -43,7 +43,7 @@ class Credentials {
     std::string fault;  // empty: a new value is in force
   };
   // Reads the files again. Returns the fields whose value changed, and those whose file became unreadable or unusable
-  // since the last call. Blocks; must not be called concurrently.
+  // since the last call. Blocks; a call waits for the end of another one, so the value that was read last is in force.
   std::vector<Look> look();
   bool has_files() const;
   std::uint32_t stale() const;  // number of files that could not be read by the last look()
@@ -68,6 +68,7 @@ class Credentials {
   const std::unique_ptr<OAuthToken> token_;
   std::vector<InForce> copies_;  // one per loop
   std::atomic<std::uint64_t> version_{0};
+  Mutex looking_;  // held throughout look(); taken before mutex_
   mutable Mutex mutex_;
   std::vector<Value> values_ GUARDED_BY(mutex_);  // in the order of settings_
 };

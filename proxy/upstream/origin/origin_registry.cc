@@ -67,7 +67,8 @@ Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) 
 Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings& settings) {
   for (const std::unique_ptr<Credentials>& known : made_credentials_) {
     if (!known->made_of(settings)) continue;
-    static_cast<void>(known->look());  // its files were not read while it was not in force
+    // Files of credentials that were not in force have not been read. CredentialFiles reads and reports the others.
+    if (!in_force(*known)) static_cast<void>(known->look());
     return known.get();
   }
   if (made_credentials_.size() >= kMaxIdentities) {
@@ -77,6 +78,12 @@ Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings
   Result<std::unique_ptr<Credentials>> made = Credentials::make(settings, loops_);
   if (!made) return made.take_fault();
   return made_credentials_.emplace_back(std::move(*made)).get();
+}
+
+bool OriginRegistry::in_force(const Credentials& credentials) const {
+  const Held lock(mutex_);
+  const auto found = credentials_.find(credentials.label());
+  return found != credentials_.end() && found->second == &credentials;
 }
 
 std::vector<Credentials*> OriginRegistry::all_credentials() const {

@@ -108,6 +108,7 @@ class OriginRegistry {
   Status renew_identities(std::size_t known, const std::vector<bool>& used, Prepared& prepared);
   Status find_parents(const std::vector<bool>& used, Prepared& prepared);
   Result<Credentials*> credentials_of(const config::OriginSettings& settings);
+  bool in_force(const Credentials& credentials) const;
   bool is_place_of_rules(const pool::Origin& origin) const REQUIRES(mutex_);
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const REQUIRES(mutex_);
   Result<OriginRuntime*> version_of(pool::Origin origin) REQUIRES(mutex_);
