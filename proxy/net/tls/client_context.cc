@@ -9,10 +9,6 @@
 namespace carpool::proxy::tls {
 namespace {
 
-Fault bad_client_setting(const std::string& what) {
-  return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
-}
-
 Status apply_versions(SSL_CTX* context, const ClientSettings& settings) {
   const int version = version_number(settings.min_version);
   if (version == 0) {
@@ -23,11 +19,17 @@ Status apply_versions(SSL_CTX* context, const ClientSettings& settings) {
   return Done{};
 }
 
-void apply_alpn(SSL_CTX* context, const ClientSettings& settings) {
+// Returns false if there is no memory.
+bool apply_alpn(SSL_CTX* context, const ClientSettings& settings) {
   const std::string wire = alpn_wire(settings.alpn);
-  if (wire.empty()) return;
-  SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(wire.data()),
-                          static_cast<unsigned>(wire.size()));
+  if (wire.empty()) return true;
+  return SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(wire.data()),
+                                 static_cast<unsigned>(wire.size())) == 0;
+}
+
+Fault no_memory() {
+  ERR_clear_error();
+  return {FaultKind::budget, Side::self, "TLS: out of memory"};
 }
 
 }  // namespace
@@ -77,11 +79,11 @@ Result<std::unique_ptr<ClientContext>> make_of(const ClientSettings& settings, c
   impl->fingerprint = fingerprint_of(settings, material);
   impl->context.reset(SSL_CTX_new(TLS_client_method()));
   SSL_CTX* context = impl->context.get();
-  if (context == nullptr) return bad_client_setting("TLS");
+  if (context == nullptr) return no_memory();  // it depends on nothing else
   apply_tls_defaults(context);
   if (Status used = use_material(context, settings, material); !used) return used.take_fault();
   if (Status applied = apply_versions(context, settings); !applied) return applied.take_fault();
-  apply_alpn(context, settings);
+  if (!apply_alpn(context, settings)) return no_memory();
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   SSL_CTX_sess_set_new_cb(context, keep_session);
   return std::make_unique<ClientContext>(std::move(impl));

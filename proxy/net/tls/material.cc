@@ -25,10 +25,6 @@ using InfosPtr = std::unique_ptr<STACK_OF(X509_INFO), FreeInfos>;
 // Must change whenever the verification rules change, so that no session verified by the old rules is resumed.
 constexpr std::string_view kRules = "subjectAltName only, revocation lists of ca_file for the chain, end of trust";
 
-Fault bad_setting(const std::string& what) {
-  return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
-}
-
 BioPtr reader(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
@@ -62,18 +58,21 @@ Status use_ca_file(SSL_CTX* context, const std::string& path, const std::string&
   if (added.certificates == 0 && ERR_peek_error() == 0) {
     return Fault{FaultKind::tls_protocol, Side::self, "ca_file " + path + ": contains no certificate in PEM"};
   }
-  if (added.certificates == 0 || !added.whole) return bad_setting("ca_file " + path);
+  if (added.certificates == 0 || !added.whole) return take_setting_fault("ca_file " + path);
   if (added.lists != 0) obey_lists(store);
   return Done{};
 }
 
-// Unreadable parts of the system's store are skipped, as OpenSSL does.
+// Unreadable parts of the system's store are skipped, as OpenSSL does. A part for which there is no memory is a Fault.
 Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
   for (const std::string& text : material.authorities) {
     if (!settings.ca_file.empty()) {
       if (Status used = use_ca_file(context, settings.ca_file, text); !used) return used;
     } else {
-      add_authorities(SSL_CTX_get_cert_store(context), text);
+      const Added added = add_authorities(SSL_CTX_get_cert_store(context), text);
+      if (take_lack_of_memory() && !added.whole) {
+        return Fault{FaultKind::budget, Side::self, "the system's certificate authorities: out of memory"};
+      }
     }
     ERR_clear_error();
   }
@@ -107,9 +106,10 @@ const std::string& key_file_of(const ClientSettings& settings) {
 Status use_identity(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
   if (settings.cert_file.empty()) return Done{};
   const std::string& key_file = key_file_of(settings);
-  if (!use_chain(context, material.certificate)) return bad_setting("cert_file " + settings.cert_file);
-  if (!use_key(context, material.key)) return bad_setting("key_file " + key_file);
-  if (SSL_CTX_check_private_key(context) != 1) return bad_setting("key_file " + key_file + " does not fit cert_file");
+  if (!use_chain(context, material.certificate)) return take_setting_fault("cert_file " + settings.cert_file);
+  if (!use_key(context, material.key)) return take_setting_fault("key_file " + key_file);
+  if (SSL_CTX_check_private_key(context) != 1)
+    return take_setting_fault("key_file " + key_file + " does not fit cert_file");
   return Done{};
 }
 

@@ -4,12 +4,30 @@
 
 namespace carpool::proxy::tls {
 
-std::string_view take_reason() {
-  const unsigned long code = ERR_get_error();
-  ERR_clear_error();
+namespace {
+std::string_view text_of(unsigned long code) {
   if (code == 0) return "no reason given";
   const char* reason = ERR_reason_error_string(code);
   return reason != nullptr ? std::string_view(reason) : "unknown error";
+}
+}  // namespace
+
+std::string_view take_reason() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  return text_of(code);
+}
+
+bool take_lack_of_memory() {
+  bool lacked = false;
+  while (const unsigned long code = ERR_get_error()) lacked |= ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
+  return lacked;
+}
+
+Fault take_setting_fault(const std::string& what) {
+  const unsigned long first = ERR_peek_error();
+  const FaultKind kind = take_lack_of_memory() ? FaultKind::budget : FaultKind::tls_protocol;
+  return {kind, Side::self, what + ": " + std::string(text_of(first))};
 }
 
 std::string alpn_wire(const std::vector<std::string>& protocols) {

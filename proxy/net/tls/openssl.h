@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/result.h"
 
 namespace carpool::proxy::tls {
@@ -31,6 +32,10 @@ using BioPtr = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 
 // Returns the reason of the oldest error in this thread's queue and empties the queue. Static text.
 std::string_view take_reason();
+// Empties the queue and returns true if one of its errors is that OpenSSL had no memory.
+bool take_lack_of_memory();
+// Returns a Fault with `what` and take_reason(). Its kind is `budget` if OpenSSL had no memory, because that may pass.
+Fault take_setting_fault(const std::string& what);
 // Encodes ["h2", "http/1.1"] for ALPN: each name preceded by its length.
 std::string alpn_wire(const std::vector<std::string>& protocols);
 // Returns the protocol version of "1.2" or "1.3"; 0 for anything else.
