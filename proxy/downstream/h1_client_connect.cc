@@ -35,6 +35,8 @@ bool H1Client::ends_connect_here(std::size_t more) {
   return true;
 }
 
+// This client serves the CONNECT alone: a tunnel ends with the connection, and send_fault() cuts it. So no later
+// request of this client lacks its response because `connect_answered_` is set.
 Status H1Client::start(std::string head, metrics::Intercept why) {
   connect_answered_ = true;
   tunnel_ = why;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/exchange_context.h"
@@ -99,6 +100,7 @@ bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
 
 // `more`: number of bytes read after the head.
 bool H1Client::begin_request(std::size_t more) {
+  CARPOOL_ASSERT(!connect_answered_ || !(close_sent_ || close_is_end_));  // the first and only one: see start()
   http::RequestHead& request = exchange_->request();
   if (request.version == http::Version::http10 && !is_gateway()) request.keep_alive = false;
   const std::uint64_t body = request.framing == http::Framing::length ? request.length : 0;

@@ -37,7 +37,7 @@ class Intercepts {
   // Returns true if a new client would still be intercepted, under the same authority.
   bool in_force(const Interception& interception) const;
 
-  // First_refusal: the client's first at this origin.
+  // First_refusal: the first one at this origin, by any client.
   enum class Noted : std::uint8_t { suspicion, refusal, first_refusal };
   // Records that the client refused the certificate with `alert`. Without an alert it is a suspicion, because a client
   // may leave for many reasons; the next one makes it a refusal, unless note_trust() is called in between.

@@ -10,6 +10,7 @@
 
 #include "base/contents.h"
 #include "base/fd.h"
+#include "proxy/config/secret.h"
 
 namespace carpool::proxy {
 
@@ -43,6 +44,7 @@ FileSnapshot look_at_one(const std::string& path) {
     size += static_cast<std::size_t>(bytes_read);
   }
   look.digest = size == kMaxBytes ? look.stamp : digest_of({text.data(), size});
+  config::wipe(text);  // it may be a private key
   return look;
 }
 }  // namespace

@@ -141,7 +141,7 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
       all.push_back(file);
     }
   }
-  // The key is not watched, because its bytes would stay in memory: a new key is accompanied by a new certificate.
+  // The key is not read without need: a new key is accompanied by a new certificate.
   if (!config.intercept.ca_dir.empty()) all.push_back(config.intercept.ca_dir + "/ca.pem");
   std::erase(all, std::string());
   return all;
