@@ -42,9 +42,14 @@ MUTANTS = [
       "return not_watched(directory, errno);", SERVER),
     m("a directory that cannot be watched is reported once", R + "file_watch.cc", "if (!complete_) directories_.clear();", "", SERVER),
     m("a directory that is replaced is not watched", R + "file_watch.cc", "(event->mask & kOfSelf) != 0", "false", SERVER),
-    m("the directory of a link is not watched", R + "watched_directories.cc", "if (link || last) events", "if (last) events", SERVER),
+    m("the directory of a link is not watched", R + "watched_directories.cc", "link || last", "last", SERVER),
     m("a link to an absolute path leads below its directory", R + "watched_directories.cc", "if (target.is_absolute()) at = \"/\";", "", SERVER),
     m("the files of before are watched", R + "file_watch.cc", "files_ = files;", "if (files_.empty()) files_ = files;", SERVER),
+    # ---- a hand-over, sockets ----
+    m("a slow successor holds up the admin loop", S + "handover/fd_message.cc", "left.count() > 0", "true", SERVER),
+    m("the successor of a process that has left misses its confirmation", S + "handover/handover_client.cc", "on_old_left();\n    return end();",
+      "on_old_left();\n    ready_sent_ = true;\n    return tick();", SERVER),
+    m("the address of a listener deletes any file", N + "bind.cc", "S_ISSOCK(file.st_mode)", "true", NET),
     # ---- shedding of load ----
     m("the level follows the descriptors alone", X + "overload_state.cc",
       "std::max(use.percent(), static_cast<double>(memory_percent_.load(std::memory_order_relaxed)))", "use.percent()", SERVER),

@@ -20,6 +20,13 @@ MUTANTS = [
     m("the end of a fault is not reported", O + "credentials.cc", "news || again", "news", ORIGINS),
     m("a file that cannot be read empties its field", O + "credentials.cc", "known.fault = value.fault().detail;", "known.fault = value.fault().detail; known.bytes.clear();", ORIGINS),
     m("a value that ends a line is sent", O + "credentials.cc", "!value || http::sendable_value(*value)", "true", ORIGINS),
+    m("a reload takes the news of a file from those who follow it", O + "origin_registry.cc", "!in_force(*known)", "true", ORIGINS),
+    m("a reload reads no file of credentials that return", O + "origin_registry.cc", "!in_force(*known)", "false", ORIGINS),
+    # ---- the TLS files of origins ----
+    m("the files of a removed origin refuse a reload", O + "origin_identities.cc", "!renewed && used[i]", "!renewed", ORIGINS),
+    m("a file that is gone refuses no reload", O + "origin_identities.cc", "!renewed && used[i]", "false", ORIGINS),
+    m("the files of a removed origin count as changed", O + "origin_identities.cc", "if (!used[i]) continue;", "", ORIGINS),
+    m("a part of the system's authorities is taken for all", "proxy/net/tls/material.cc", "take_lack_of_memory() && !added.whole", "false", "net_tests"),
     # ---- tokens ----
     m("a token keeps the number of the one before", O + "oauth_token.cc", "serial_.store(++last_, std::memory_order_release);", "serial_.store(1, std::memory_order_release);", ORIGINS),
     m("a refused token is asked for again at once", O + "oauth_token.cc", "now < refusable_at_", "false", ORIGINS),
