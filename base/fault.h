@@ -52,19 +52,14 @@ enum class FaultKind : std::uint8_t {
 
 enum class Side : std::uint8_t { client, upstream, self };
 
-// Whether the request may be sent again. `if_reused`: only if the connection had served before.
-enum class Retry : std::uint8_t { never, if_reused, always };
-
 struct Fault {
   FaultKind kind = FaultKind::internal;
   Side side = Side::self;
-  Retry retry = Retry::never;
   std::string detail;             // for humans: the attempt and its result
   std::string_view challenge;     // of not_authenticated: header lines of the reply, a constant of the program
   std::uint32_t retry_after = 1;  // seconds, of the kinds whose reply has Retry-After
 
-  Fault(FaultKind k, Side s, std::string d = {}, Retry r = Retry::never)
-      : kind(k), side(s), retry(r), detail(std::move(d)) {}
+  Fault(FaultKind k, Side s, std::string d = {}) : kind(k), side(s), detail(std::move(d)) {}
 };
 
 }  // namespace carpool

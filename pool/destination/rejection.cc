@@ -17,9 +17,7 @@ Fault make_fault(FaultKind kind, Side side, const char* words) noexcept {
 }
 
 Fault copy_of(const Fault& fault) noexcept {
-  Fault copy = make_fault(fault.kind, fault.side, fault.detail.c_str());
-  copy.retry = fault.retry;
-  return copy;
+  return make_fault(fault.kind, fault.side, fault.detail.c_str());
 }
 
 void Rejection::arrive(Instant) {

@@ -138,14 +138,14 @@ TEST(ResponseReader, NeverTakesABrokenOffResponseForAWholeOne) {
   refused("HTTP/1.1 100 Continue\r\n\r\n", FaultKind::response_incomplete);
 }
 
-TEST(ResponseReader, OffersARetryOnlyBeforeAnyByte) {
+TEST(ResponseReader, TellsAnEndBeforeAnyByteFromOneInsideAResponse) {
   One none;
   EXPECT_FALSE(none.reader.any_byte());
-  EXPECT_EQ(none.reader.finish().fault().retry, Retry::if_reused);
+  EXPECT_EQ(none.reader.finish().fault().kind, FaultKind::connection_terminated);
   One some;
   ASSERT_TRUE(some.feed("H"));
   EXPECT_TRUE(some.reader.any_byte());
-  EXPECT_EQ(some.reader.finish().fault().retry, Retry::never);
+  EXPECT_EQ(some.reader.finish().fault().kind, FaultKind::response_incomplete);
 }
 
 TEST(ResponseReader, KnowsWhetherTheConnectionGoesOn) {

@@ -110,7 +110,7 @@ Result<Progress> ResponseReader::finish() {
   }
   if (!any_byte_) {
     return Fault{FaultKind::connection_terminated, Side::upstream,
-                 "the origin closed the connection without a response", Retry::if_reused};
+                 "the origin closed the connection without a response"};
   }
   return Fault{FaultKind::response_incomplete, Side::upstream, "the origin closed the connection inside its response"};
 }

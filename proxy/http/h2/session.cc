@@ -173,7 +173,7 @@ Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user,
       nghttp2_submit_request(self.session, nullptr, all.data(), all.size(), end ? nullptr : &body, &stream);
   if (id < 0) {
     self.free(stream);
-    return Fault{FaultKind::connection_terminated, Side::upstream, nghttp2_strerror(id), Retry::always};
+    return Fault{FaultKind::connection_terminated, Side::upstream, nghttp2_strerror(id)};
   }
   stream.id_ = id;
   stream.user_ = &user;
