@@ -11,7 +11,7 @@ namespace carpool {
 enum class FaultKind : std::uint8_t {
   // The client's request cannot be served as it is.
   malformed_request,
-  head_timeout,  // the message head arrived too slowly
+  head_timeout,  // the head or the body of the request arrived too slowly
   head_too_large,
   target_too_long,
   body_too_large,

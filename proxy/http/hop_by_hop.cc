@@ -8,10 +8,6 @@
 namespace carpool::proxy::http {
 
 namespace {
-bool listed(const ConnectionOptions& options, const Fields& fields, std::size_t i) {
-  return options.lists(fields[i].name);
-}
-
 // Scope: what a field applies to. A new field name is classified here.
 enum class Scope : std::uint8_t { hop, length, host, max_forwards, expect, message };
 
@@ -75,14 +71,14 @@ bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& opt
   if (rules.set != nullptr && rules.set->has(head.fields[i].name)) return false;
   if (hides_ours(head.fields[i], rules)) return false;
   if (!rules.traceparent.empty() && replaced_by_trace(head.fields[i], rules)) return false;
-  return !listed(options, head.fields, i);
+  return !options.lists(head.fields[i].name);
 }
 
 bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length) {
   const Scope scope = scope_of(fields.id(i));
   if (scope == Scope::hop) return false;
   if (scope == Scope::length) return length;
-  return !listed(options, fields, i);
+  return !options.lists(fields[i].name);
 }
 
 bool wants_trailers(const Fields& fields) {

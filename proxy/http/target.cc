@@ -127,7 +127,7 @@ Result<std::string_view> host_of(const RequestHead& head) {
 }
 
 // Returns true if both authorities name the same host and port; the default port may be omitted.
-bool same_place(std::string_view a, std::string_view b, pool::Scheme scheme) {
+bool same_authority(std::string_view a, std::string_view b, pool::Scheme scheme) {
   const std::string_view port = scheme == pool::Scheme::https ? ":443" : ":80";
   if (a.ends_with(port)) a.remove_suffix(port.size());
   if (b.ends_with(port)) b.remove_suffix(port.size());
@@ -149,7 +149,7 @@ Result<Target> of_http2(const RequestHead& head) {
   found.authority = head.authority.empty() ? host : std::string_view(head.authority);
   found.named = found.form == TargetForm::absolute || !head.authority.empty();
   if (const char* wrong = check_authority(found.authority)) return malformed_target(wrong);
-  if (!host.empty() && !head.authority.empty() && !same_place(head.authority, host, found.scheme)) {
+  if (!host.empty() && !head.authority.empty() && !same_authority(head.authority, host, found.scheme)) {
     return Fault{FaultKind::misdirected, Side::client, ":authority contradicts Host"};
   }
   if (head.target.find('#') != std::string::npos) return malformed_target("the request target has a fragment");

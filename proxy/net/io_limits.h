@@ -5,7 +5,8 @@
 
 namespace carpool::proxy {
 
-// Bytes that one connection may read per turn of its loop.
+// Bytes after which a connection gives the turn of its loop to the others; its last read may exceed them. A client of
+// HTTP/1.1 counts reads and requests instead (H1Client::advance()).
 inline constexpr std::size_t kTurnBytes = std::size_t{256} * 1024;
 // The source of a flow is paused while the sink's write queue holds more than this; one read may still exceed it.
 inline constexpr std::size_t kHighWatermark = std::size_t{64} * 1024;

@@ -111,7 +111,7 @@ HEADS = [
     m("CONNECT needs no port", H + "target.cc", "if (!port) return malformed_target(\"CONNECT without a port\");", "", HTTP),
     m("any method may have the target *", H + "target.cc", "if (target == \"*\" && head.method != \"OPTIONS\") return malformed_target(\"only OPTIONS may have the target *\");", "", HTTP),
     m("an authority beside Host is not checked", H + "target.cc", "!host.empty() && found.authority == host", "!host.empty()", HTTP),
-    m("an authority contradicts Host", H + "target.cc", "!host.empty() && !head.authority.empty() && !same_place(head.authority, host, found.scheme)", "false", HTTP),
+    m("an authority contradicts Host", H + "target.cc", "!host.empty() && !head.authority.empty() && !same_authority(head.authority, host, found.scheme)", "false", HTTP),
     m("OPTIONS without a path asks for a path", H + "target.cc", "head.method == \"OPTIONS\" ? \"*\" : \"/\"", "\"/\"", HTTP),
     m("HTTP/2 has two Hosts", H + "target.cc", "if (head.fields.count(FieldName::host) > 1) return malformed_target(\"more than one Host\");", "", HTTP),
     m("HTTP/1 has two Hosts", H + "target.cc", "if (hosts > 1) return malformed_target(\"more than one Host\");", "", HTTP),

@@ -1,5 +1,5 @@
 // BodyReader: reads a message body by the framing that its head announced. Chunk lines are parsed here, and strictly:
-// sizes up to 2^60, CRLF only, extensions skipped (RFC 9112 §7.1.1) and bounded in length.
+// sizes below 2^60, CRLF only, extensions skipped (RFC 9112 §7.1.1) and bounded in length.
 #pragma once
 
 #include <cstdint>

@@ -45,9 +45,10 @@ class RequestReader {
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // Faults: malformed_request, head_too_large, target_too_long, not_implemented (unknown transfer coding, another major
-  // version, an overlong method). After a fault the connection only permits a reply and a close. `head` must be the
-  // same object throughout a message; it is cleared at its first byte. `layouts`: those of the loop that reads, if any.
+  // Faults: malformed_request, head_too_large, target_too_long, not_implemented (unknown transfer coding, an overlong
+  // method), version_not_supported (another major version). After a fault the connection only permits a reply and a
+  // close. `head` must be the same object throughout a message; it is cleared at its first byte. `layouts`: those of
+  // the loop that reads, if any.
   Result<ParseResult> feed(std::string_view bytes, RequestHead& head, BodySink& sink, FieldLayouts* layouts = nullptr);
   // Called on the client's FIN. Returns true between messages, false inside one.
   bool at_boundary() const { return state_ <= State::second_start || state_ == State::done; }
