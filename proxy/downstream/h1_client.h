@@ -92,7 +92,7 @@ class H1Client final : public ClientConnection,
   bool flush_waiting() LOOP_ONLY;
   BatchLease& out() LOOP_ONLY;  // the batch that the next flush() sends
   http::ReplyRules reply_rules(bool close) const LOOP_ONLY;
-  std::uint32_t told_keep_alive() const LOOP_ONLY;
+  bool closes_after_reply() const LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;
   void notice_hangup() LOOP_ONLY;

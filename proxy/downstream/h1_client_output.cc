@@ -15,14 +15,8 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   rules.client_version = request.version;
   rules.close = close;
   rules.head_request = request.method == "HEAD";
-  rules.keep_alive = told_keep_alive();
+  rules.keep_alive = http::told_keep_alive(listen_.idle_timeout);
   return rules;
-}
-
-// Returns the keep-alive time to announce. Nothing is announced while load is shed, because idle clients may then be
-// closed earlier.
-std::uint32_t H1Client::told_keep_alive() const {
-  return http::told_keep_alive(listen_.idle_timeout);
 }
 
 BatchLease& H1Client::out() {
@@ -67,13 +61,18 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
     std::string unsent;
     return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);
   }
-  close_sent_ = !keep || draining_ || bond_ == Bond::lent || bond_ == Bond::broken;
+  close_sent_ = !keep || closes_after_reply();
   return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
-                                 context_.pseudonym, told_keep_alive());
+                                 context_.pseudonym, http::told_keep_alive(listen_.idle_timeout));
+}
+
+// Returns true if this client closes after a reply of carpool's own.
+bool H1Client::closes_after_reply() const {
+  return draining_ || bond_ == Bond::lent || bond_ == Bond::broken;
 }
 
 void H1Client::send_local_reply(bool keep) {
-  close_sent_ = !keep || draining_;
+  close_sent_ = !keep || closes_after_reply();
   write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, close_sent_);
 }
 

@@ -63,7 +63,7 @@ void append_status_line(TextWriter& out, const ResponseHead& head) {
   out.add("HTTP/1.1 ").add({status, sizeof status}).add(" ").add(head.reason).add("\r\n");
 }
 
-// `upgrade`: the head has an Upgrade field.
+// `upgrade`: the head has an Upgrade field. With `close`, as while load is shed, no idle time is announced.
 void append_persistence(TextWriter& out, Version client_version, bool close, std::uint32_t keep_alive, bool upgrade) {
   if (close) {
     out.add(upgrade ? "Connection: Upgrade, close\r\n" : "Connection: close\r\n");

@@ -257,9 +257,10 @@ FLOW = [
     m("a client's chunk has no head", C + "h1_client_output.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("a client's last chunk is not sent", C + "h1_client_output.cc", "if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
+    m("a reply says nothing of the close of a client whose own connection ended", C + "h1_client_output.cc", "bond_ == Bond::lent || bond_ == Bond::broken", "bond_ == Bond::lent", PLANE),
     m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
-      "close_sent_ = !keep || draining_ || bond_ == Bond::lent || bond_ == Bond::broken;\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == \"HEAD\",\n"
-      "                                 context_.pseudonym, told_keep_alive());",
+      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == \"HEAD\",\n"
+      "                                 context_.pseudonym, http::told_keep_alive(listen_.idle_timeout));",
       "return http::write_error_reply(out().text(), fault, request.version, false, request.method == \"HEAD\", context_.pseudonym);", PLANE),
 ]
 

@@ -27,6 +27,18 @@ TEST_F(AClient, HasTheWholeTimeForTheHeadThatFollowsOneInTheSameBytes) {
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
 }
 
+TEST_F(AClient, LearnsFromALocalReplyThatItsOwnConnectionToTheOriginHasEnded) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: NTLM abc\r\n\r\n");
+  plane_.from_origin(0, test::kEmpty);
+  one.outgoing.clear();
+  send(one, kBegun);
+  plane_.from_origin(0, "", true);
+  EXPECT_FALSE(one.shut || one.gone) << "a request has begun";
+  send(one, kLocal.substr(kBegun.size()));
+  EXPECT_TRUE(has(one.outgoing, "Connection: close\r\n")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
+}
+
 TEST_F(AClient, HasNoMoreThanTheTimeOfAHead) {
   test::MemoryWire& one = client();
   send(one, kBegun);
