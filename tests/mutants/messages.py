@@ -190,7 +190,7 @@ SESSIONS = [
     m("heads fill the memory that packs them", H2 + "session_heads.cc", "options.memory - options.memory / 8", "options.memory", HTTP),
     m("heads wait without limit", H2 + "session_heads.cc", "waiting_bytes + head.bytes() > options.memory", "false", HTTP),
     m("heads that were sent count as waiting", H2 + "session_heads.cc", "  waiting_bytes -= stream.head_->bytes();\n", "", HTTP),
-    m("fields end a tunnel", H2 + "session_receive.cc", "if (stream.connect_) return malformed", "if (false) return malformed", HTTP),
+    m("fields end a tunnel", H2 + "session_receive.cc", "if (stream.connect_) return malformed(stream, \"fields in a tunnel\");", "", HTTP),
     m("trailers are left out", H2 + "session_send.cc", "stream.trailers_.empty()", "true", HTTP),
     m("a request that never left is processed", H2 + "session_streams.cc", "if (stream.never_sent_) error = H2Error::refused_stream;", "", HTTP,
       "the library closes it with REFUSED_STREAM by itself"),
