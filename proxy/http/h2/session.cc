@@ -164,7 +164,7 @@ bool H2Session::over() const {
 Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request) {
   H2Impl& self = *impl_;
   if (!self.room_for(fields)) {
-    return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent", Retry::always};
+    return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent"};
   }
   H2Stream& stream = self.open(0);
   const std::vector<nghttp2_nv>& all = self.list(fields);
