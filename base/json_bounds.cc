@@ -19,7 +19,7 @@ std::string at_line(std::string_view json, std::size_t at) {
 }
 }  // namespace
 
-std::string beyond(std::string_view json, const JsonBounds& bounds) {
+std::string exceeded_bound(std::string_view json, const JsonBounds& bounds) {
   std::size_t depth = 0, values = 1;
   for (std::size_t at = 0; at < json.size(); ++at) {
     const char c = json[at];

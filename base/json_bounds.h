@@ -19,12 +19,12 @@ struct JsonBounds {
 
 // Returns which bound the text exceeds and in which line; empty if none. Counts at least what a parser finds before its
 // first error.
-std::string beyond(std::string_view json, const JsonBounds& bounds);
+std::string exceeded_bound(std::string_view json, const JsonBounds& bounds);
 
 // `Json` is a library's type (nlohmann's basic_json). A text above a bound is body_too_large.
 template <class Json>
 Result<Json> read_json(std::string_view text, const JsonBounds& bounds) {
-  if (std::string wrong = beyond(text, bounds); !wrong.empty()) {
+  if (std::string wrong = exceeded_bound(text, bounds); !wrong.empty()) {
     return Fault{FaultKind::body_too_large, Side::client, std::move(wrong)};
   }
   Json json = Json::parse(text, nullptr, false);

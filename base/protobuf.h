@@ -105,13 +105,13 @@ class ProtobufReader {
     std::uint64_t value = 0;  // of a varint or a fixed one
     std::string_view bytes;   // of a message, a text or packed numbers
   };
-  // Returns the next field, or nothing at the end and after an invalid field; see whole().
+  // Returns the next field, or nothing at the end and after an invalid field; see valid().
   std::optional<Field> next() {
-    if (rest_.empty() || broken_) return std::nullopt;
+    if (rest_.empty() || malformed_) return std::nullopt;
     Field field;
     const std::uint64_t tag = varint();
     field.number = static_cast<std::uint32_t>(tag >> 3U);
-    broken_ = broken_ || field.number == 0 || tag >> 3U > kMostFields;
+    malformed_ = malformed_ || field.number == 0 || tag >> 3U > kMostFields;
     switch (tag & 7U) {
       case ProtobufWriter::kVarint:
         field.value = varint();
@@ -126,20 +126,20 @@ class ProtobufReader {
         field.bytes = take(varint());
         break;
       default:
-        broken_ = true;
+        malformed_ = true;
     }
-    if (broken_) return std::nullopt;
+    if (malformed_) return std::nullopt;
     return field;
   }
   // False: the bytes are no message.
-  bool whole() const { return !broken_; }
+  bool valid() const { return !malformed_; }
 
  private:
   static constexpr std::uint64_t kMostFields = (std::uint64_t{1} << 29U) - 1;
 
   std::string_view take(std::uint64_t size) {
     if (size > rest_.size()) {
-      broken_ = true;
+      malformed_ = true;
       return {};
     }
     const std::string_view taken = rest_.substr(0, size);
@@ -164,12 +164,12 @@ class ProtobufReader {
       value |= std::uint64_t{bits & 0x7FU} << shift;
       if (bits < 0x80) return value;
     }
-    broken_ = true;
+    malformed_ = true;
     return 0;
   }
 
   std::string_view rest_;
-  bool broken_ = false;
+  bool malformed_ = false;
 };
 
 }  // namespace carpool

@@ -25,10 +25,10 @@ inline Loop& loop_of(Loop& loop) {
   return loop;
 }
 
-// Calls `tell(target)` on the loop of each target and does not report when that has happened.
-template <class Targets, class Tell>
-void tell_loops(const Targets& targets, Tell tell) {
-  for (const auto& target : targets) send(loop_of(*target), [&to = *target, tell]() LOOP_ONLY { tell(to); });
+// Calls `function(target)` on the loop of each target and does not report when that has happened.
+template <class Targets, class Function>
+void post_to_loops(const Targets& targets, Function function) {
+  for (const auto& target : targets) send(loop_of(*target), [&to = *target, function]() LOOP_ONLY { function(to); });
 }
 
 // The replies to one query, unordered. Shared by the side that waits and the loops that reply.
@@ -85,10 +85,10 @@ class RepliesToLoop {
 };
 
 // One target's part of a query: ends once, without a reply if it is destroyed before give().
-template <class Gathering>
+template <class Collector>
 class PendingReply {
  public:
-  explicit PendingReply(std::shared_ptr<Gathering> to) : to_(std::move(to)) {}
+  explicit PendingReply(std::shared_ptr<Collector> to) : to_(std::move(to)) {}
   PendingReply(PendingReply&&) noexcept = default;
   PendingReply& operator=(PendingReply&&) = delete;
   ~PendingReply() {
@@ -100,42 +100,42 @@ class PendingReply {
   }
 
  private:
-  std::shared_ptr<Gathering> to_;
+  std::shared_ptr<Collector> to_;
 };
 
-// Calls `ask(target)` on the loop of each target; `replies` collects the return values and counts the targets.
-template <class Gathering, class Targets, class Ask>
-void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& replies, Ask ask) {
+// Calls `query(target)` on the loop of each target; `replies` collects the return values and counts the targets.
+template <class Collector, class Targets, class Query>
+void fan_out(const Targets& targets, const std::shared_ptr<Collector>& replies, Query query) {
   for (const auto& target : targets) {
-    send(loop_of(*target), [&to = *target, pending = PendingReply<Gathering>(replies), ask]()
-                               LOOP_ONLY mutable { pending.give(ask(to)); });
+    send(loop_of(*target), [&to = *target, pending = PendingReply<Collector>(replies), query]()
+                               LOOP_ONLY mutable { pending.give(query(to)); });
   }
 }
 
 // Queries the loops and waits for their replies. Must be called on a thread that runs none of the loops. Replies that
 // do not arrive within `timeout` are left out; those queries still run.
-template <class Reply, class Targets, class Ask>
-std::vector<Reply> ask_loops(const Targets& targets, Duration timeout, Ask ask) {
+template <class Reply, class Targets, class Query>
+std::vector<Reply> query_loops(const Targets& targets, Duration timeout, Query query) {
   const auto replies = std::make_shared<Replies<Reply>>(std::size(targets));
-  fan_out(targets, replies, std::move(ask));
+  fan_out(targets, replies, std::move(query));
   return replies->wait(timeout);
 }
 
 // Queries one loop and waits. Returns nullopt if it did not reply in time.
-template <class Reply, class Ask>
-std::optional<Reply> ask_loop(Loop& loop, Duration timeout, Ask ask) {
+template <class Reply, class Query>
+std::optional<Reply> query_loop(Loop& loop, Duration timeout, Query query) {
   std::vector<Reply> replies =
-      ask_loops<Reply>(std::array{&loop}, timeout, [ask = std::move(ask)](Loop&) LOOP_ONLY { return ask(); });
+      query_loops<Reply>(std::array{&loop}, timeout, [query = std::move(query)](Loop&) LOOP_ONLY { return query(); });
   return replies.empty() ? std::nullopt : std::optional<Reply>(std::move(replies.front()));
 }
 
 // Queries without waiting: done(replies) is called on `home` when every target has ended its part, at once if there is
 // none. `home` must outlive the mailboxes of the targets, or those must be empty before it is destroyed.
-template <class Reply, class Targets, class Ask, class Done>
-void ask_loops_then(Loop& home, const Targets& targets, Ask ask, Done done) {
+template <class Reply, class Targets, class Query, class Done>
+void query_loops_then(Loop& home, const Targets& targets, Query query, Done done) {
   if (std::empty(targets)) return send(home, [done = std::move(done)]() LOOP_ONLY mutable { done({}); });
   const auto replies = std::make_shared<RepliesToLoop<Reply, Done>>(std::size(targets), home, std::move(done));
-  fan_out(targets, replies, std::move(ask));
+  fan_out(targets, replies, std::move(query));
 }
 
 }  // namespace carpool::exec

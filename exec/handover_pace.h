@@ -29,15 +29,15 @@ class HandoverPace {
   }
 
   // Returns true if hand-overs were late recently, so each is timed.
-  bool suspicious() const { return pause_ != Duration::zero(); }
+  bool recently_late() const { return pause_ != Duration::zero(); }
 
   // Notes that the role is released at `now`; kNever: the hand-over is not timed.
-  void role_released(Instant now) { alone_since_ = now; }
-  bool timed() const { return alone_since_ != kNever; }
+  void role_released(Instant now) { released_at_ = now; }
+  bool timed() const { return released_at_ != kNever; }
   // Notes that the role has a holder again, the same thread or another.
   void role_taken(Instant now) {
-    const bool late = now - alone_since_ >= kLate;
-    alone_since_ = kNever;
+    const bool late = now - released_at_ >= kLate;
+    released_at_ = kNever;
     in_time_ = late ? 0 : in_time_ + 1;
     if (late) {
       pause_ = std::clamp(pause_ * 2, kShortest, kLongest);
@@ -50,7 +50,7 @@ class HandoverPace {
  private:
   Duration pause_{};  // the last pause; zero: none recently
   Instant resumes_at_{};
-  Instant alone_since_ = kNever;
+  Instant released_at_ = kNever;
   unsigned in_time_ = 0;  // consecutive
 };
 

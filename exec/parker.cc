@@ -24,8 +24,8 @@ bool Parker::consume() {
   return state_.compare_exchange_strong(state, empty, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-bool Parker::park(Instant deadline, unsigned looks) {
-  for (unsigned i = 0; i < looks; ++i) {
+bool Parker::park(Instant deadline, unsigned spins) {
+  for (unsigned i = 0; i < spins; ++i) {
     if (state_.load(std::memory_order_relaxed) == woken) break;
     pause_briefly();
   }
@@ -36,13 +36,13 @@ bool Parker::park(Instant deadline, unsigned looks) {
     // Both this and unpark() are read-modify-writes of one word, so they are ordered: either unpark() sees `asleep` and
     // wakes, or this sees `woken` and does not sleep. relaxed: only consume() publishes anything.
     if (!state_.compare_exchange_strong(state, asleep, std::memory_order_relaxed)) continue;
-    fall_asleep(deadline);
+    wait_on_futex(deadline);
     state = asleep;
     state_.compare_exchange_strong(state, empty, std::memory_order_relaxed);
   }
 }
 
-void Parker::fall_asleep(Instant deadline) {
+void Parker::wait_on_futex(Instant deadline) {
   timespec left{};
   if (deadline != kNever) {
     const auto ns = std::max<Duration>(deadline - Clock::now(), Duration::zero());

@@ -12,15 +12,15 @@ namespace carpool::exec {
 
 class Parker {
  public:
-  // Own thread only. Returns true if woken, false at `deadline` without a wake-up. `looks`: checks before sleeping.
-  bool park(Instant deadline = kNever, unsigned looks = 0);
+  // Own thread only. Returns true if woken, false at `deadline` without a wake-up. `spins`: checks before sleeping.
+  bool park(Instant deadline = kNever, unsigned spins = 0);
   // Any thread. Writes before it are visible to the woken thread.
   void unpark();
 
  private:
   enum State : std::uint32_t { empty, asleep, woken };
   bool consume();
-  void fall_asleep(Instant deadline);
+  void wait_on_futex(Instant deadline);
   Atomic<std::uint32_t> state_{empty};
 };
 

@@ -75,9 +75,10 @@ class ReservedSlots {
   }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-  // Returns true if one more thread may be requested, counted as pending until came(). At most `most` at once and no
-  // more than there are slots, except for threads between came() and offer(), which then find no slot and return.
-  bool ask(unsigned most) {
+  // Returns true if one more thread may be requested, counted as pending until request_ended(). At most `most` at once
+  // and no more than there are slots, except for threads between request_ended() and offer(), which then find no slot
+  // and return.
+  bool try_request(unsigned most) {
     unsigned pending = pending_.load(std::memory_order_relaxed);
     do {
       if (pending >= most || pending + available_.load(std::memory_order_relaxed) >= capacity_) return false;
@@ -86,7 +87,7 @@ class ReservedSlots {
     return true;
   }
   // Must be called once per request: the thread has started, or it never will.
-  void came() { pending_.fetch_sub(1, std::memory_order_relaxed); }
+  void request_ended() { pending_.fetch_sub(1, std::memory_order_relaxed); }
 
   unsigned pending() const { return pending_.load(std::memory_order_relaxed); }
   // Returns the number of threads waiting in slots, for metrics and tests.

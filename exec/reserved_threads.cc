@@ -17,12 +17,12 @@ class ReservedThreads::Thread final : public Task {
 
  private:
   void run() override {
-    reserve_.places_.came();
+    reserve_.places_.request_ended();
     while (reserve_.stay(*this)) {
     }
     dispose();
   }
-  void close() override { reserve_.places_.came(); }
+  void close() override { reserve_.places_.request_ended(); }
   void dispose() override {
     ReservedThreads& reserve = reserve_;
     { const std::unique_ptr<Thread> dies(this); }
@@ -70,14 +70,15 @@ bool ReservedThreads::stay(Thread& thread) {
 bool ReservedThreads::wait(Thread& thread, Places::Place& place) {
   for (;;) {
     const Instant until = deadline_after(Clock::now(), options_.idle_timeout);
-    if (thread.parker.park(until, options_.looks)) return true;
+    if (thread.parker.park(until, options_.spins)) return true;
     if (places_.leave(place, thread)) return false;
   }
 }
 
 // Requests one more thread from the pool, within the number of slots and the pending limit.
 void ReservedThreads::refill() {
-  if (places_.stopped() || !places_.ask(options_.max_pending == 0 ? options_.capacity : options_.max_pending)) return;
+  if (places_.stopped() || !places_.try_request(options_.max_pending == 0 ? options_.capacity : options_.max_pending))
+    return;
   {
     const Held held(mutex_);
     ++alive_;
@@ -87,7 +88,7 @@ void ReservedThreads::refill() {
     // Rejected: the task is destroyed here and undoes its pending count.
     static_cast<void>(pool_.execute_leased(thread));
   } catch (const std::bad_alloc&) {
-    places_.came();
+    places_.request_ended();
     end();
   }
 }

@@ -23,7 +23,7 @@ struct ReserveOptions {
   unsigned min = 0;                                  // number of available threads that never leave for idleness
   unsigned max_pending = 0;                          // requested threads that have not started; 0: as many as capacity
   Duration idle_timeout = std::chrono::seconds(60);  // zero: threads never leave
-  unsigned looks = 0;                                // how often a thread checks for a task before it sleeps
+  unsigned spins = 0;                                // how often a thread checks for a task before it sleeps
   FailureSink* failures = nullptr;
 };
 

@@ -8,23 +8,23 @@ namespace carpool::exec {
 namespace {
 
 // A task of a strategy that this thread runs in place; strategies may be nested. A property of this thread's stack.
-struct Eating {
-  explicit Eating(const Strategy& s) : strategy(&s), outer(innermost) { innermost = this; }
-  ~Eating() { innermost = outer; }
-  Eating(const Eating&) = delete;
-  Eating& operator=(const Eating&) = delete;
+struct RunningTask {
+  explicit RunningTask(const Strategy& s) : strategy(&s), outer(innermost) { innermost = this; }
+  ~RunningTask() { innermost = outer; }
+  RunningTask(const RunningTask&) = delete;
+  RunningTask& operator=(const RunningTask&) = delete;
   static bool for_strategy(const Strategy& wanted) {
-    for (const Eating* one = innermost; one != nullptr; one = one->outer) {
+    for (const RunningTask* one = innermost; one != nullptr; one = one->outer) {
       if (one->strategy == &wanted) return true;
     }
     return false;
   }
 
   const Strategy* const strategy;
-  const Eating* const outer;
-  static thread_local const Eating* innermost;
+  const RunningTask* const outer;
+  static thread_local const RunningTask* innermost;
 };
-thread_local const Eating* Eating::innermost = nullptr;
+thread_local const RunningTask* RunningTask::innermost = nullptr;
 
 }  // namespace
 
@@ -36,14 +36,14 @@ StrategyCounts& StrategyCounts::operator+=(const StrategyCounts& other) {
 }
 
 Strategy::Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers,
-                   FailureSink* failures, Instant (*now)(), HelperCount* count)
+                   FailureSink* failures, Instant (*now)(), HelperObserver* observer)
     : mode_(mode),
       producer_(producer),
       executor_(executor),
       helpers_(helpers),
       failures_(failures),
       now_(now),
-      count_(count) {}
+      observer_(observer) {}
 
 Strategy::~Strategy() {
   CARPOOL_ASSERT(word_.is_idle());
@@ -54,8 +54,8 @@ void Strategy::produce() {
 }
 
 void Strategy::announce() {
-  if (Eating::for_strategy(*this)) {
-    word_.note();
+  if (RunningTask::for_strategy(*this)) {
+    word_.notify_producer();
   } else {
     produce();
   }
@@ -155,7 +155,7 @@ bool Strategy::lend(TaskPtr task) {
   }
   epc_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing
   run_here(std::move(task));
-  if (!word_.again()) return false;
+  if (!word_.rejoin()) return false;
   note_taken();
   return true;
 }
@@ -175,13 +175,13 @@ void Strategy::note_taken() {
 bool Strategy::hand_over() {
   if (!may_hand_over()) return false;
   // Normally times the call for a helper, not each task that runs while a helper is pending.
-  if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.role_released(now_());
+  if (pace_.recently_late() || !word_.awaits(StrategyWord::handed)) pace_.role_released(now_());
   if (!word_.release_role(StrategyWord::handed)) return true;
   call_helper();
   TaskPtr helper = exec::lend(handed_);
   if (helpers_->try_execute(helper)) return true;
   static_cast<void>(helper.release());  // the helper was neither run nor closed, so its bit in word_ is cleared here
-  if (count_ != nullptr) count_->helper_left();
+  if (observer_ != nullptr) observer_->helper_finished();
   missed_.fetch_add(1, std::memory_order_relaxed);
   if (!word_.reacquire_role(StrategyWord::handed)) return true;
   pace_.role_released(kNever);  // no thread was called, so none was late
@@ -193,7 +193,7 @@ bool Strategy::ask_for_helper() {
   call_helper();
   if (executor_.execute(exec::lend(queued_))) return true;
   missed_.fetch_add(1, std::memory_order_relaxed);
-  return !word_.again();  // its close() cleared the bit, and it may be called again by now
+  return !word_.rejoin();  // its close() cleared the bit, and it may be called again by now
 }
 
 void Strategy::execute(TaskPtr task) {
@@ -208,7 +208,7 @@ void Strategy::invoke(TaskPtr task) {
 }
 
 void Strategy::run_here(TaskPtr task) {
-  const Eating here(*this);
+  const RunningTask here(*this);
   if (!run_task(std::move(task), failures_)) failed_.fetch_add(1, std::memory_order_relaxed);
 }
 

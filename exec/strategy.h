@@ -50,15 +50,15 @@ struct StrategyCounts {
   StrategyCounts& operator+=(const StrategyCounts& other);
 };
 
-// HelperCount: notified of each helper that a strategy calls, for an owner that destroys its strategy while the threads
-// continue: the strategy must outlive its helpers.
-class HelperCount {
+// HelperObserver: notified of each helper that a strategy calls, for an owner that destroys its strategy while the
+// threads continue: the strategy must outlive its helpers.
+class HelperObserver {
  public:
   virtual void helper_called() = 0;
-  virtual void helper_left() = 0;  // the helper's last access to the strategy has been made
+  virtual void helper_finished() = 0;  // the helper's last access to the strategy has been made
 
  protected:
-  ~HelperCount() = default;
+  ~HelperObserver() = default;
 };
 
 // The threads and the limit that a program gives to all its strategies.
@@ -75,7 +75,7 @@ class Strategy {
   // `helpers` may be null if the mode does not need it. All must outlive the strategy, which must outlive every thread
   // that runs it or its helpers.
   Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers, FailureSink* failures,
-           Instant (*now)() = Clock::now, HelperCount* count = nullptr);
+           Instant (*now)() = Clock::now, HelperObserver* observer = nullptr);
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
   ~Strategy();
@@ -88,7 +88,7 @@ class Strategy {
   // competes for the role when the task has ended, and the current producer checks again.
   void announce();
   // Returns true if there is a producer, which will check again; otherwise nothing was done.
-  bool note() { return word_.note(); }
+  bool notify_producer() { return word_.notify_producer(); }
 
   StrategyMode mode() const { return mode_; }
   StrategyCounts counts() const;
@@ -102,13 +102,13 @@ class Strategy {
 
    private:
     void run() override {
-      HelperCount* const count = strategy_.count_;
+      HelperObserver* const observer = strategy_.observer_;
       strategy_.help(kind_);
-      if (count != nullptr) count->helper_left();
+      if (observer != nullptr) observer->helper_finished();
     }
     void close() override { strategy_.word_.drop(kind_); }
     void dispose() override {
-      if (strategy_.count_ != nullptr) strategy_.count_->helper_left();
+      if (strategy_.observer_ != nullptr) strategy_.observer_->helper_finished();
     }
     Strategy& strategy_;
     const StrategyWord::Helper kind_;
@@ -128,7 +128,7 @@ class Strategy {
   void invoke(TaskPtr task);
   void run_here(TaskPtr task);
   void call_helper() const {
-    if (count_ != nullptr) count_->helper_called();
+    if (observer_ != nullptr) observer_->helper_called();
   }
 
   const StrategyMode mode_;
@@ -137,7 +137,7 @@ class Strategy {
   TryExecutor* const helpers_;
   FailureSink* const failures_;
   Instant (*const now_)();
-  HelperCount* const count_;
+  HelperObserver* const observer_;
   HelperTask handed_{*this, StrategyWord::handed};
   HelperTask queued_{*this, StrategyWord::queued};
   alignas(64) StrategyWord word_;

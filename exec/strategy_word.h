@@ -37,12 +37,12 @@ class StrategyWord {
     return state(w) == idle ? Step{with(w, producing), true} : Step{with(w, reproducing), false};
   }
   // As begin(), for a thread that released the role and has no new reason to produce.
-  static constexpr Step again_step(Word w) {
+  static constexpr Step rejoin_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{w, false};
   }
   // There may be something to produce, and the caller does not produce it now. Yes: the current producer will check
   // again; no: there is none.
-  static constexpr Step note_step(Word w) {
+  static constexpr Step notify_step(Word w) {
     return state(w) == idle ? Step{w, false} : Step{with(w, reproducing), true};
   }
   // Nothing was produced. Yes: the role is free; no: produce once more.
@@ -50,11 +50,11 @@ class StrategyWord {
     return state(w) == reproducing ? Step{with(w, producing), false} : Step{with(w, idle), true};
   }
   // The producer releases the role. Yes: call the helper; no: a helper is pending already.
-  static constexpr Step let_go_step(Word w, Helper h) { return {with(w, idle) | h, (w & h) == 0}; }
+  static constexpr Step release_role_step(Word w, Helper h) { return {with(w, idle) | h, (w & h) == 0}; }
   // The helper was rejected. Yes: the caller has the role again; no: another thread took it.
-  static constexpr Step take_back_step(Word w, Helper h) { return again_step(w & ~h); }
+  static constexpr Step reacquire_role_step(Word w, Helper h) { return rejoin_step(w & ~h); }
   // The helper runs. Yes: it is the producer now; no: there is nothing for it to do.
-  static constexpr Step arrive_step(Word w, Helper h) { return again_step(w & ~h); }
+  static constexpr Step arrive_step(Word w, Helper h) { return rejoin_step(w & ~h); }
   // The helper will never run.
   static constexpr Step drop_step(Word w, Helper h) { return {w & ~h, true}; }
   // Another thread than the caller must produce. Yes: call the helper; no: one is pending, or the producer will check
@@ -65,14 +65,14 @@ class StrategyWord {
   }
 
   bool begin() { return change(begin_step); }
-  bool again() { return change(again_step); }
-  bool note() { return change(note_step); }
+  bool rejoin() { return change(rejoin_step); }
+  bool notify_producer() { return change(notify_step); }
   bool end() { return change(end_step); }
   bool release_role(Helper h) {
-    return change([h](Word w) { return let_go_step(w, h); });
+    return change([h](Word w) { return release_role_step(w, h); });
   }
   bool reacquire_role(Helper h) {
-    return change([h](Word w) { return take_back_step(w, h); });
+    return change([h](Word w) { return reacquire_role_step(w, h); });
   }
   bool arrive(Helper h) {
     return change([h](Word w) { return arrive_step(w, h); });

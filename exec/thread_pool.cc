@@ -27,7 +27,7 @@ Status ThreadPool::start() {
     const Held held(mutex_);
     wait_until_alone(kNever);  // they are idle
   }
-  join_all_gone();
+  join_all_exited();
   return Fault{FaultKind::internal, Side::self, "cannot start the first threads"};
 }
 

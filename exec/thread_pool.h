@@ -120,8 +120,8 @@ class ThreadPool {
   friend class TaskSource;
   struct Worker;
   enum class Phase : std::uint8_t { ready, running, stopping };
-  enum class Look : std::uint8_t { job, wait, leave };
-  using Gone = List<Worker, struct AllTag>;
+  enum class NextStep : std::uint8_t { job, wait, leave };
+  using Exited = List<Worker, struct AllTag>;
 
   bool execute(TaskPtr task, TaskSource& source);
   bool try_execute(TaskPtr& task, TaskSource& source);
@@ -133,12 +133,12 @@ class ThreadPool {
   static thread_local Worker* current;
   void work(Worker& me);
   bool next(Worker& me);
-  Look look(Worker& me, Instant& until, Gone& earlier);
-  Look idle(Worker& me, Instant& until, Gone& earlier) REQUIRES(mutex_);
+  NextStep next_step(Worker& me, Instant& until, Exited& earlier);
+  NextStep idle(Worker& me, Instant& until, Exited& earlier) REQUIRES(mutex_);
   void run_job(Worker& me);
-  void leave(Worker& me, Gone& earlier) REQUIRES(mutex_);
-  void join(Gone& gone);
-  void join_all_gone();
+  void leave(Worker& me, Exited& earlier) REQUIRES(mutex_);
+  void join(Exited& exited);
+  void join_all_exited();
 
   Worker* find_thread() REQUIRES(mutex_);  // idle or started; null: no thread can be started
   Worker* place_job() REQUIRES(mutex_);    // for the head of the queue, if there is capacity
@@ -162,8 +162,8 @@ class ThreadPool {
   TaskQueue queue_ GUARDED_BY(mutex_);
   List<Worker, struct IdleTag> idle_ GUARDED_BY(mutex_);  // the last one was busy most recently
   mutable List<Worker, struct AllTag> all_ GUARDED_BY(mutex_);
-  Gone gone_ GUARDED_BY(mutex_);   // to be joined
-  Gone spare_ GUARDED_BY(mutex_);  // joined, for reuse
+  Exited exited_ GUARDED_BY(mutex_);  // to be joined
+  Exited spare_ GUARDED_BY(mutex_);   // joined, for reuse
   unsigned threads_ GUARDED_BY(mutex_) = 0, busy_ GUARDED_BY(mutex_) = 0, leased_ GUARDED_BY(mutex_) = 0;
   unsigned idle_count_ GUARDED_BY(mutex_) = 0, starting_ GUARDED_BY(mutex_) = 0;  // of the idle ones: not running yet
   unsigned called_ GUARDED_BY(mutex_) = 0;                                        // given a queued job, not awake yet

@@ -24,7 +24,7 @@ std::unique_ptr<ThreadPool::Worker> ThreadPool::unused_worker() {
   }
   worker->number = numbers_ + 1;
   worker->starting = true;
-  worker->say("starting", Clock::now());
+  worker->set_activity("starting", Clock::now());
   return worker;
 }
 
@@ -74,7 +74,7 @@ void ThreadPool::run_job(Worker& me) {
   TaskPtr job = std::move(me.job);
   const Instant now = Clock::now();
   me.waited = now - job->asked_at_;
-  me.say(job->name(), now);
+  me.set_activity(job->name(), now);
   me.failed = !run_task(std::move(job), options_.failures);
 }
 
@@ -110,25 +110,25 @@ bool ThreadPool::next(Worker& me) {
     if (!me.busy && !queue_.empty() && busy_ < max_) take_job(me, pop_queue(), false);
     if (!me.busy) {
       me.idle_since = Clock::now();
-      me.say("idle", me.idle_since);
+      me.set_activity("idle", me.idle_since);
     }
   }
-  Gone earlier;
+  Exited earlier;
   for (;;) {
     Instant until = kNever;
-    switch (look(me, until, earlier)) {
-      case Look::job:
+    switch (next_step(me, until, earlier)) {
+      case NextStep::job:
         return true;
-      case Look::leave:
+      case NextStep::leave:
         join(earlier);
         return false;
-      case Look::wait:
+      case NextStep::wait:
         me.parker.park(until);
     }
   }
 }
 
-ThreadPool::Look ThreadPool::look(Worker& me, Instant& until, Gone& earlier) {
+ThreadPool::NextStep ThreadPool::next_step(Worker& me, Instant& until, Exited& earlier) {
   Worker* following = nullptr;
   {
     const Held held(mutex_);
@@ -140,22 +140,22 @@ ThreadPool::Look ThreadPool::look(Worker& me, Instant& until, Gone& earlier) {
     }
   }
   if (following != nullptr) following->parker.unpark();
-  return Look::job;
+  return NextStep::job;
 }
 
-ThreadPool::Look ThreadPool::idle(Worker& me, Instant& until, Gone& earlier) {
+ThreadPool::NextStep ThreadPool::idle(Worker& me, Instant& until, Exited& earlier) {
   const Instant now = Clock::now();
   const bool stopping = phase_ == Phase::stopping;
   if (stopping || (surplus() && eviction_.leave(now, me.idle_since))) {
     if (!stopping) ++evicted_;
     leave(me, earlier);
-    return Look::leave;
+    return NextStep::leave;
   }
   // Only the thread idle for longest uses a timeout; the others sleep.
   if (&idle_.front() == &me && options_.idle_timeout > Duration::zero()) {
     until = surplus() ? eviction_.earliest(me.idle_since) : now + options_.idle_timeout;
   }
-  return Look::wait;
+  return NextStep::wait;
 }
 
 bool ThreadPool::surplus() const {
@@ -164,32 +164,32 @@ bool ThreadPool::surplus() const {
 
 // A leaving thread joins those that left before it, so at most one ended thread waits to be joined. It never waits for
 // a later one, so there is no cycle.
-void ThreadPool::leave(Worker& me, Gone& earlier) {
+void ThreadPool::leave(Worker& me, Exited& earlier) {
   no_longer_idle(me);
   --threads_;
   static_cast<ListHook<AllTag>&>(me).unlink();
-  earlier.splice_back(gone_);
-  gone_.push_back(me);
+  earlier.splice_back(exited_);
+  exited_.push_back(me);
   if (!idle_.empty()) idle_.front().parker.unpark();  // it is now the one that uses the timeout
   left_.notify_all();
 }
 
-void ThreadPool::join(Gone& gone) {
-  while (!gone.empty()) {
-    Worker& worker = gone.pop_front();
+void ThreadPool::join(Exited& exited) {
+  while (!exited.empty()) {
+    Worker& worker = exited.pop_front();
     CARPOOL_ASSERT(::pthread_join(worker.thread, nullptr) == 0);
     const Held held(mutex_);
     spare_.push_back(worker);
   }
 }
 
-void ThreadPool::join_all_gone() {
-  Gone gone;
+void ThreadPool::join_all_exited() {
+  Exited exited;
   {
     const Held held(mutex_);
-    gone.splice_back(gone_);
+    exited.splice_back(exited_);
   }
-  join(gone);
+  join(exited);
 }
 
 bool ThreadPool::wait_until_alone(Instant deadline) {
@@ -221,7 +221,7 @@ bool ThreadPool::stop(Duration timeout) {
     const Held held(mutex_);
     alone = wait_until_alone(now + timeout);
   }
-  join_all_gone();
+  join_all_exited();
   return alone;
 }
 
@@ -233,7 +233,7 @@ ThreadPool::~ThreadPool() {
     wait_until_alone(kNever);
     CARPOOL_ASSERT(leases_ == 0 && queue_.empty());
   }
-  join_all_gone();
+  join_all_exited();
   const Held held(mutex_);
   while (!spare_.empty()) {
     const std::unique_ptr<Worker> dies(&spare_.pop_front());
@@ -260,11 +260,11 @@ ThreadPool::Doing::Doing(const char* what) : before_(nullptr) {
   if (current == nullptr) return;
   before_ = current->doing.load(std::memory_order_relaxed);
   since_ = current->since.load(std::memory_order_relaxed);
-  current->say(what, Clock::now());
+  current->set_activity(what, Clock::now());
 }
 
 ThreadPool::Doing::~Doing() {
-  if (before_ != nullptr) current->say(before_, since_);
+  if (before_ != nullptr) current->set_activity(before_, since_);
 }
 
 }  // namespace carpool::exec

@@ -8,7 +8,7 @@ namespace carpool::exec {
 struct ThreadPool::Worker final : ListHook<IdleTag>, ListHook<AllTag> {
   explicit Worker(ThreadPool& owner) : pool(owner) {}
 
-  void say(const char* what, Instant now) {
+  void set_activity(const char* what, Instant now) {
     // relaxed: a dump may see a new text with an old time; nothing else depends on them
     doing.store(what, std::memory_order_relaxed);
     since.store(now, std::memory_order_relaxed);

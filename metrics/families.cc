@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "metrics/adding.h"
+#include "metrics/point_merger.h"
 
 namespace carpool::metrics {
 
@@ -27,30 +27,30 @@ constexpr std::size_t kPart = 256;  // lines of text, approximately: some 20 KiB
 
 // ---- from a pool's snapshot ----
 template <auto Member>
-void number(Adding& points, const OriginSample& origin) {
+void number(PointMerger& points, const OriginSample& origin) {
   points.add({}, origin.*Member);
 }
 template <auto Member>
-void rare(Adding& points, const OriginSample& origin) {
+void rare(PointMerger& points, const OriginSample& origin) {
   if (origin.*Member != 0) points.add({}, origin.*Member);
 }
 template <auto Member, const auto& always>
-void parts(Adding& points, const OriginSample& origin) {
+void parts(PointMerger& points, const OriginSample& origin) {
   for (const Labelled& part : origin.*Member) {
     const bool sent = part.value != 0 || std::find(always.begin(), always.end(), part.label) != always.end();
     if (sent) points.add({part.label}, part.value);
   }
 }
 template <auto Member>
-void classes(Adding& points, const OriginSample& origin) {
+void classes(PointMerger& points, const OriginSample& origin) {
   for (const ClassSample& one : origin.classes) points.add({one.name}, one.*Member);
 }
 
 template <auto Member>
-void addresses(Adding& points, const OriginSample& origin) {
+void addresses(PointMerger& points, const OriginSample& origin) {
   for (const AddressSample& one : origin.each_address) points.add({one.address}, one.*Member);
 }
-void response_times(Adding& points, const OriginSample& origin) {
+void response_times(PointMerger& points, const OriginSample& origin) {
   for (const AddressSample& one : origin.each_address) {
     if (one.response_nanoseconds != 0) points.add_seconds({one.address}, one.response_nanoseconds);
   }
@@ -62,25 +62,25 @@ std::string code_label(std::uint16_t code) {
   if (code == kOtherCode) return "other";
   return std::to_string(code);
 }
-void requests(Adding& points, const OriginShard& shard) {
+void requests(PointMerger& points, const OriginShard& shard) {
   shard.requests.for_each([&](MethodId method, std::uint16_t code, std::uint64_t count) {
     points.add({kMethods[method], code_label(code)}, count);
   });
 }
 template <auto Member>
-void histogram(Adding& points, const OriginShard& shard) {
+void histogram(PointMerger& points, const OriginShard& shard) {
   points.add((shard.*Member).read());
 }
 template <auto Member>
-void cell(Adding& points, const OriginShard& shard) {
+void cell(PointMerger& points, const OriginShard& shard) {
   if (const std::uint64_t count = (shard.*Member).read(); count != 0) points.add({}, count);
 }
 template <auto Member>
-void seconds(Adding& points, const OriginShard& shard) {
+void seconds(PointMerger& points, const OriginShard& shard) {
   if (const std::uint64_t spent = (shard.*Member).read(); spent != 0) points.add_seconds({}, spent);
 }
 template <auto Member, const auto& names>
-void cells(Adding& points, const OriginShard& shard) {
+void cells(PointMerger& points, const OriginShard& shard) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (const std::uint64_t count = (shard.*Member)[i].read(); count != 0) points.add({names[i]}, count);
   }
@@ -88,113 +88,113 @@ void cells(Adding& points, const OriginShard& shard) {
 
 // ---- from the process ----
 template <auto Member>
-void total(Adding& points, const Registry&, const Sample& sample) {
+void total(PointMerger& points, const Registry&, const Sample& sample) {
   points.set({}, static_cast<double>(sample.*Member));
 }
-void clients(Adding& points, const Registry& registry, const Sample&) {
+void clients(PointMerger& points, const Registry& registry, const Sample&) {
   points.set({}, static_cast<double>(registry.client_count()));
 }
-void stale_credentials(Adding& points, const Registry& registry, const Sample&) {
+void stale_credentials(PointMerger& points, const Registry& registry, const Sample&) {
   points.set({}, static_cast<double>(registry.stale_credentials()));
 }
 template <auto Count, const auto& names>
-void counts(Adding& points, const Registry& registry, const Sample&) {
+void counts(PointMerger& points, const Registry& registry, const Sample&) {
   for (std::size_t i = 0; i < names.size(); ++i) points.add({names[i]}, (registry.*Count)(i));
 }
-void otlp_requests(Adding& points, const Registry& registry, const Sample&) {
+void otlp_requests(PointMerger& points, const Registry& registry, const Sample&) {
   registry.for_each_otlp_request([&](auto signal, auto end, auto count) { points.add({signal, end}, count); });
 }
 template <auto Member>
-void exec_parts(Adding& points, const Registry&, const Sample& sample) {
+void exec_parts(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.add_all((*sample.exec).*Member);
 }
 template <auto Member>
-void exec_number(Adding& points, const Registry&, const Sample& sample) {
+void exec_number(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.set({}, static_cast<double>((*sample.exec).*Member));
 }
-void queue_wait(Adding& points, const Registry&, const Sample& sample) {
+void queue_wait(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.add(sample.exec->queue_wait);
 }
 template <auto Member>
-void loop_times(Adding& points, const Registry&, const Sample& sample) {
+void loop_times(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.exec) return;
   for (const LoopSample& loop : sample.exec->loops) points.add(loop.*Member);
 }
-void loop_busy(Adding& points, const Registry&, const Sample& sample) {
+void loop_busy(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.exec) return;
   for (std::size_t i = 0; i < sample.exec->loops.size(); ++i) {
     points.add_seconds({std::to_string(i)}, sample.exec->loops[i].turns.nanoseconds);
   }
 }
 template <auto Member>
-void sample_parts(Adding& points, const Registry&, const Sample& sample) {
+void sample_parts(PointMerger& points, const Registry&, const Sample& sample) {
   points.add_all(sample.*Member);
 }
-void overload_stage(Adding& points, const Registry&, const Sample& sample) {
+void overload_stage(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
 }
-void overload_used(Adding& points, const Registry&, const Sample& sample) {
+void overload_used(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.overload) return;
   points.set({"memory"}, sample.overload->memory_ratio);
   points.set({"descriptors"}, sample.overload->descriptor_ratio);
 }
-void reserve_taken(Adding& points, const Registry&, const Sample& sample) {
+void reserve_taken(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.add({}, sample.overload->failed_allocations);
 }
-void memory_returned(Adding& points, const Registry&, const Sample& sample) {
+void memory_returned(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.add({}, sample.overload->memory_returned);
 }
-void reloads(Adding& points, const Registry&, const Sample& sample) {
+void reloads(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   points.add({"applied"}, sample.admin->reloads_applied);
   points.add({"refused"}, sample.admin->reloads_refused);
 }
-void certificate_ends(Adding& points, const Registry&, const Sample& sample) {
+void certificate_ends(PointMerger& points, const Registry&, const Sample& sample) {
   for (const CertificateSample& one : sample.certificates) points.set({one.use, one.file}, one.end);
 }
-void reload_limits(Adding& points, const Registry&, const Sample& sample) {
+void reload_limits(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.add_all(sample.admin->reload_limits);
 }
-void intercept_refusals(Adding& points, const Registry&, const Sample& sample) {
+void intercept_refusals(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.intercept) return;
   for (const RefusalSample& one : sample.intercept->refusals) {
     points.add({one.origin, one.offer, one.alert}, one.refusals);
   }
 }
-void intercept_leaves(Adding& points, const Registry&, const Sample& sample) {
+void intercept_leaves(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.intercept) points.set({}, static_cast<double>(sample.intercept->leaves));
 }
-void intercept_minted(Adding& points, const Registry&, const Sample& sample) {
+void intercept_minted(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.intercept) return;
   points.add({"minted"}, sample.intercept->minted);
   points.add({"failed"}, sample.intercept->failed);
 }
-void intercept_expiry(Adding& points, const Registry&, const Sample& sample) {
+void intercept_expiry(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.intercept && sample.intercept->authority_seconds) points.set({}, *sample.intercept->authority_seconds);
 }
-void admin_connections(Adding& points, const Registry&, const Sample& sample) {
+void admin_connections(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.set({}, static_cast<double>(sample.admin->connections));
 }
-void admin_shed(Adding& points, const Registry&, const Sample& sample) {
+void admin_shed(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   for (const AdminSample::Listener& listener : sample.admin->listeners) {
     points.add({listener.name, "idle"}, listener.ended_for_others);
     points.add({listener.name, "busy"}, listener.refused);
   }
 }
-void admin_abuse(Adding& points, const Registry&, const Sample& sample) {
+void admin_abuse(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   for (const auto& [listener, kind, count] : sample.admin->abuses) points.add({listener, kind}, count);
 }
-void admin_handshakes(Adding& points, const Registry&, const Sample& sample) {
+void admin_handshakes(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   for (const auto& [result, count] : sample.admin->handshakes) points.add({result}, count);
 }
-void build(Adding& points, const Registry&, const Sample& sample) {
+void build(PointMerger& points, const Registry&, const Sample& sample) {
   points.set({sample.build.version, sample.build.compiler, sample.build.build}, 1);
 }
 template <auto Member>
-void process(Adding& points, const Registry&, const Sample& sample) {
+void process(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.process) points.set({}, static_cast<double>((*sample.process).*Member));
 }
 
@@ -337,7 +337,7 @@ bool Families::next(Family& family) {
 }
 
 bool Families::add(OfOrigin of, Family& family) {
-  Adding points(family.points);
+  PointMerger points(family.points);
   const std::vector<OriginSample>& all = sample_.origins;
   while (origin_ < all.size() && !full(family)) {
     const std::string& label = all[origin_].label;
@@ -348,7 +348,7 @@ bool Families::add(OfOrigin of, Family& family) {
 }
 
 bool Families::add(OfShard of, Family& family) {
-  Adding points(family.points);
+  PointMerger points(family.points);
   while (!full(family)) {
     const std::string* last = nullptr;
     const bool there = registry_.visit_origin(static_cast<OriginSlot>(origin_),
@@ -364,7 +364,7 @@ bool Families::add(OfShard of, Family& family) {
 }
 
 bool Families::add(OfProgram of, Family& family) {
-  Adding points(family.points);
+  PointMerger points(family.points);
   of(points, registry_, sample_);
   return true;
 }

@@ -13,8 +13,8 @@
 
 namespace carpool::metrics {
 
-class Adding;   // adding.h
-struct Source;  // families.cc
+class PointMerger;  // point_merger.h
+struct Source;      // families.cc
 
 // Points of one family; a long one consists of several parts.
 struct Family {
@@ -31,9 +31,9 @@ class Families {
   bool next(Family& family);
 
  private:
-  using OfOrigin = void (*)(Adding&, const OriginSample&);
-  using OfShard = void (*)(Adding&, const OriginShard&);
-  using OfProgram = void (*)(Adding&, const Registry&, const Sample&);
+  using OfOrigin = void (*)(PointMerger&, const OriginSample&);
+  using OfShard = void (*)(PointMerger&, const OriginShard&);
+  using OfProgram = void (*)(PointMerger&, const Registry&, const Sample&);
   friend Source;
 
   // Continues the metric's points after the last part. Returns true if they are complete.

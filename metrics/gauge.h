@@ -14,9 +14,9 @@ class Gauge {
   void sub(LoopId loop, std::uint64_t n = 1) { down_.add(loop, n); }
   // A reader between another loop's `add` and this one's `sub` may see an older value: never below zero.
   std::uint64_t total() const {
-    const std::uint64_t gone = down_.total();
-    const std::uint64_t came = up_.total();
-    return came > gone ? came - gone : 0;
+    const std::uint64_t subtracted = down_.total();
+    const std::uint64_t added = up_.total();
+    return added > subtracted ? added - subtracted : 0;
   }
 
  private:

@@ -12,7 +12,7 @@ namespace carpool::metrics {
 
 // The number of values from which an origin's histogram has all its buckets: fewer show no distribution, and many
 // origins are rarely used. With fewer values it has its count, its sum and the bucket +Inf.
-inline constexpr std::uint64_t kFewestValues = 10;
+inline constexpr std::uint64_t kMinValues = 10;
 
 struct Point {
   std::vector<std::string> labels;  // values, in the order of the metric's label names

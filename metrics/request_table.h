@@ -43,7 +43,7 @@ class RequestTable {
       if (word != 0) visit(method_of(word), code_of(word), word & ((std::uint64_t{1} << kCountBits) - 1));
     }
     for (std::size_t m = 0; m < kMethods.size(); ++m) {
-      if (const std::uint64_t n = beyond_[m].read(); n != 0) visit(static_cast<MethodId>(m), kOtherCode, n);
+      if (const std::uint64_t n = overflow_[m].read(); n != 0) visit(static_cast<MethodId>(m), kOtherCode, n);
     }
   }
 
@@ -64,13 +64,13 @@ class RequestTable {
     return static_cast<std::uint16_t>(word >> kCountBits & 1023);
   }
   void insert(std::size_t i, std::uint64_t key, MethodId method) {
-    if (used_ == kMost) return beyond_[method].add();
+    if (used_ == kMost) return overflow_[method].add();
     ++used_;
     slots_[i].store(key << kCountBits | 1, std::memory_order_relaxed);
   }
 
   std::array<std::atomic<std::uint64_t>, kSlots> slots_{};
-  std::array<Cell, kMethods.size()> beyond_;
+  std::array<Cell, kMethods.size()> overflow_;
   std::uint8_t used_ = 0;  // used by the writer only
 };
 

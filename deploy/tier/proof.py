@@ -31,7 +31,7 @@ def explorer(log, full):
 
 def litmus(log, full):
     """Runs the same pair on this processor, ten million times."""
-    return verdict(log.run(TESTS / "pool_tests", "--gtest_filter=AReleaseAndAWish.*", limit=1800,
+    return verdict(log.run(TESTS / "pool_tests", "--gtest_filter=AReleaseAndABorrower.*", limit=1800,
                            env={"CARPOOL_LITMUS_ROUNDS": "10000000"}))
 
 

@@ -57,17 +57,17 @@ Ready ready_from(std::uint32_t events) {
 }  // namespace
 
 // While it exists, the calling thread is the loop's thread.
-class UvLoop::Presence {
+class UvLoop::LoopThreadScope {
  public:
-  explicit Presence(UvLoop& loop) : loop_(loop) {
+  explicit LoopThreadScope(UvLoop& loop) : loop_(loop) {
     // relaxed: it only answers "is it this thread?"; moving the loop between threads is ordered by the mover.
     std::thread::id nobody;
     CARPOOL_ASSERT(
         loop_.thread_.compare_exchange_strong(nobody, std::this_thread::get_id(), std::memory_order_relaxed));
   }
-  Presence(const Presence&) = delete;
-  Presence& operator=(const Presence&) = delete;
-  ~Presence() { loop_.thread_.store({}, std::memory_order_relaxed); }
+  LoopThreadScope(const LoopThreadScope&) = delete;
+  LoopThreadScope& operator=(const LoopThreadScope&) = delete;
+  ~LoopThreadScope() { loop_.thread_.store({}, std::memory_order_relaxed); }
 
  private:
   UvLoop& loop_;
@@ -90,7 +90,7 @@ Status UvLoop::open() {
   auto uv = std::make_unique<uv_loop_t>();
   if (const int error = uv_loop_init(uv.get()); error != 0) return system_fault("uv_loop_init", -error);
   uv_ = std::move(uv);
-  if (Status enrolled = enroll_libuv(); !enrolled) return enrolled;
+  if (Status enrolled = add_libuv(); !enrolled) return enrolled;
   auto anchor = std::make_unique<uv_async_t>();
   if (const int error = uv_async_init(uv_.get(), anchor.get(), nullptr); error != 0) {
     return system_fault("uv_async_init", -error);
@@ -106,7 +106,7 @@ Status UvLoop::open() {
 
 // libuv ends the process if the kernel refuses its descriptors. A descriptor that is in libuv's set before libuv adds
 // it is modified instead, which cannot fail.
-Status UvLoop::enroll_libuv() {
+Status UvLoop::add_libuv() {
   for (const int fd : {uv_->async_io_watcher.fd, uv_->signal_io_watcher.fd}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -127,7 +127,7 @@ UvLoop::~UvLoop() {
 }
 
 void UvLoop::run() {
-  const Presence here(*this);
+  const LoopThreadScope here(*this);
   enter();
   // acquire pairs with the release in stop(): writes before stop() are visible after run().
   while (!stop_.load(std::memory_order_acquire)) step(true);
@@ -145,13 +145,13 @@ void UvLoop::report_failures_to(FailureSink* failures) {
 }
 
 void UvLoop::turn(bool may_wait) {
-  const Presence here(*this);
+  const LoopThreadScope here(*this);
   enter();
   step(may_wait);
 }
 
 void UvLoop::drain() {
-  const Presence here(*this);
+  const LoopThreadScope here(*this);
   enter();
   // Bounded, because deferred work may defer itself forever.
   for (int rounds = 0; rounds < 1024 && (mailbox_.has_mail() || !deferred_.empty()); ++rounds) {

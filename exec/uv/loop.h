@@ -69,11 +69,11 @@ class UvLoop final : public Loop {
 
  private:
   friend uv_loop_s& libuv_of(Loop& loop);  // exec/uv/include.h
-  class Presence;
+  class LoopThreadScope;
 
   explicit UvLoop(LoopId id);
   Status open();
-  Status enroll_libuv();
+  Status add_libuv();
   Status add(int fd, std::uint32_t interest, EventName name);
   void step(bool may_wait) LOOP_ONLY;
   int wait_ms(Instant now) LOOP_ONLY;

@@ -195,8 +195,8 @@ class ObjectPool {
     return true;
   }
 
-  void take_back(Entry<T>& entry, bool fit) {
-    if (fit) {
+  void take_back(Entry<T>& entry, bool reusable) {
+    if (reusable) {
       if constexpr (requires(Hooks & hooks, T & object) { hooks.on_release(object); }) hooks_.on_release(entry.value);
       if constexpr (requires(Hooks & hooks) { hooks.returned(entry.place()); }) hooks_.returned(entry.place());
       const std::uint32_t most = max_usage_.load(std::memory_order_relaxed);

@@ -16,7 +16,7 @@ bool Destination::Impl::claimed(const SlotEntry& entry, Instant now) {
 }
 
 // Returns true if this session, which just lost a user, must accept no new one. The session's age counts from the
-// start of its dial: `born` is guarded by the mutex.
+// start of its dial: `established_at` is guarded by the mutex.
 bool Destination::Impl::session_claimed(const SlotEntry& entry, Instant now) {
   if (budget == nullptr || !budget->anyone_starved()) return false;
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();

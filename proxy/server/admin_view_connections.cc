@@ -57,7 +57,7 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
     return held;
   };
   std::map<std::uint64_t, std::string> all;
-  for (const Held& held : exec::ask_loops<Held>(workers, kTimeout, ask)) {
+  for (const Held& held : exec::query_loops<Held>(workers, kTimeout, ask)) {
     for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
   }
   return all;

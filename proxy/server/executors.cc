@@ -10,7 +10,7 @@ namespace carpool::proxy {
 namespace {
 constexpr unsigned kConnectionHelpers =
     64;                                  // queued helpers of connections (execute_produce); further ones are rejected
-constexpr unsigned kReserveLooks = 200;  // about a microsecond, within which a busy loop's next task often arrives
+constexpr unsigned kReserveSpins = 200;  // about a microsecond, within which a busy loop's next task often arrives
 
 exec::ThreadPoolOptions pool_options(const config::Threads& settings, exec::FailureSink& failures) {
   exec::ThreadPoolOptions options;
@@ -27,7 +27,7 @@ exec::ReserveOptions reserve_options(const config::Threads& settings, unsigned c
   exec::ReserveOptions options;
   options.capacity = exec::reserve_size(settings.reserved, cores, settings.max);
   options.idle_timeout = settings.idle_timeout;
-  options.looks = kReserveLooks;
+  options.spins = kReserveSpins;
   options.failures = &failures;
   return options;
 }

@@ -34,7 +34,7 @@ void IdlePoolReaper::sweep(Instant now) {
 
 void IdlePoolReaper::ask() {
   asking_ = true;
-  exec::ask_loops_then<std::vector<pool::Destination*>>(
+  exec::query_loops_then<std::vector<pool::Destination*>>(
       loop_of(*workers_.front()), workers_, [this](Worker& worker) LOOP_ONLY { return worker.forget(leaving_); },
       [this](const std::vector<std::vector<pool::Destination*>>& in_use) LOOP_ONLY { answered(in_use); });
 }

@@ -289,11 +289,11 @@ void Server::on_stopping() {
 }
 
 void Server::drain_clients() {
-  exec::tell_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.parts.clients.drain(); });
+  exec::post_to_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.parts.clients.drain(); });
 }
 
 void Server::start_graceful_close() {
-  exec::tell_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.parts.clients.start_graceful_close(); });
+  exec::post_to_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.parts.clients.start_graceful_close(); });
 }
 
 bool Server::clients_gone() const {

@@ -109,12 +109,12 @@ void Job::run() {
 }
 
 struct BenchFixture {
-  explicit BenchFixture(unsigned looks = 0) : pool(options()), source(pool, "bench", 1'000'000) {
+  explicit BenchFixture(unsigned spins = 0) : pool(options()), source(pool, "bench", 1'000'000) {
     if (!pool.start()) std::abort();
     ReserveOptions kept;
     kept.capacity = 8;
     kept.min = 8;
-    kept.looks = looks;
+    kept.spins = spins;
     reserve = std::make_unique<ReservedThreads>(pool, kept);
   }
   ~BenchFixture() {

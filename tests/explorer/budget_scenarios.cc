@@ -1,6 +1,6 @@
 // Scenarios of the connection budget: slots that are freed while origins become starved.
+#include "tests/explorer/destination_scenario.h"
 #include "tests/explorer/scenarios.h"
-#include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {
@@ -103,11 +103,11 @@ class DisposalMeetsHunger : public Stage {
 }  // namespace
 
 std::vector<Named> budget_scenarios() {
-  return {named<ReleaseMeetsHunger>("a release meets hunger for the total"),
-          named<EndMeetsHunger>("an end meets hunger for the total"),
-          named<OfferMeetsHunger>("an offer that is withdrawn meets hunger for the total"),
-          named<EndMeetsTwoHungers>("an end meets two hungers for the total"),
-          named<DisposalMeetsHunger>("a disposal meets hunger for the total")};
+  return {named<ReleaseMeetsHunger>("a release meets a starved destination"),
+          named<EndMeetsHunger>("an end meets a starved destination"),
+          named<OfferMeetsHunger>("an offer that is withdrawn meets a starved destination"),
+          named<EndMeetsTwoHungers>("an end meets two starved destinations"),
+          named<DisposalMeetsHunger>("a disposal meets a starved destination")};
 }
 
 }  // namespace carpool::explore

@@ -1,7 +1,7 @@
 // Scenarios of operator commands: drain(), reconnect() and a smaller size reach a connection that becomes idle at that
 // moment.
+#include "tests/explorer/destination_scenario.h"
 #include "tests/explorer/scenarios.h"
-#include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {

@@ -1,6 +1,6 @@
 // Scenarios of Destination: concurrent releases, borrows, takeovers, events, closes and mail.
+#include "tests/explorer/destination_scenario.h"
 #include "tests/explorer/scenarios.h"
-#include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {
@@ -459,14 +459,14 @@ class ScrapeBalances : public Stage {
 }  // namespace
 
 std::vector<Named> destination_scenarios() {
-  return {named<ReleaseMeetsWish>("a release meets a wish"),
-          named<ReleaseMeetsTwoWishes>("a release meets two wishes"),
+  return {named<ReleaseMeetsWish>("a release meets a borrower"),
+          named<ReleaseMeetsTwoWishes>("a release meets two borrowers"),
           named<ReturnMeetsSearches>("a release meets two that search for it"),
-          named<StreamMeetsWish>("a stream that comes back meets a taker and a wish"),
-          named<FullSessionMeetsWish>("two streams of a full session meet a taker and a wish"),
-          named<DiscardMeetsWish>("a discard meets a wish"),
-          named<FailedDialMeetsWish>("a failed dial meets a wish"),
-          named<InspectionMeetsWish>("an inspection that ends quietly meets a wish"),
+          named<StreamMeetsWish>("a stream that comes back meets a taker and a borrower"),
+          named<FullSessionMeetsWish>("two streams of a full session meet a taker and a borrower"),
+          named<DiscardMeetsWish>("a discard meets a borrower"),
+          named<FailedDialMeetsWish>("a failed dial meets a borrower"),
+          named<InspectionMeetsWish>("an inspection that ends quietly meets a borrower"),
           named<InspectionMeetsRoom>("an inspection that ends quietly beside room for a dial"),
           named<StaleEvent>("a stale event after takeover, release and taking back"),
           named<TakeoverAgainstEvent>("a takeover against an event that closes"),
@@ -474,10 +474,10 @@ std::vector<Named> destination_scenarios() {
           named<TakeoverAgainstEviction>("two takeovers against an eviction"),
           named<HandOffAgainstCancel>("a hand-off against a cancel and a third"),
           named<HandOffAgainstExpiry>("a hand-off against expiry"),
-          named<StopAgainstAll>("stop against a dial, a release and a wish"),
-          named<LimitFalls>("the limit falls against a release and a wish"),
+          named<StopAgainstAll>("stop against a dial, a release and a borrower"),
+          named<LimitFalls>("the limit falls against a release and a borrower"),
           named<NobodyBarges>("nobody barges past the line"),
-          named<LostInspectionMeetsWish>("an inspection that loses meets a wish"),
+          named<LostInspectionMeetsWish>("an inspection that loses meets a borrower"),
           named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
           named<SizeFollowsLoad>("a size begins to follow the load while a wait is noted"),
           named<ScrapeBalances>("a scrape against an end and a dial")};

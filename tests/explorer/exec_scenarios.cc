@@ -132,14 +132,14 @@ class StopMeetsTakeAndLeave : public Places {
 // Two misses request threads while one arrives: never are more pending than allowed, and the count ends at zero.
 class AskedForAtOnce : public Places {
  public:
-  AskedForAtOnce() : Places(3, 2) { places.ask(1); }
+  AskedForAtOnce() : Places(3, 2) { places.try_request(1); }
   void run(unsigned thread) override {
     if (thread == 0) {
-      places.came();
+      places.request_ended();
       offer(waiters[0]);
-    } else if (places.ask(1)) {
+    } else if (places.try_request(1)) {
       if (places.pending() > 1) wrong_ = "more are under way than may be";
-      places.came();
+      places.request_ended();
     }
   }
   std::string verdict() override {
@@ -220,7 +220,7 @@ class TheHelperComesAsItReturns : public Production {
   }
   void run(unsigned thread) override {
     const auto has_role = [&] {
-      if (thread == 0) return word.again();
+      if (thread == 0) return word.rejoin();
       if (thread == 1) return word.arrive(StrategyWord::handed);
       add_work();
       return word.begin();

@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGABRT, tell_schedule);
   for (const auto& list :
-       {pool_scenarios(), destination_scenarios(), recall_scenarios(), command_scenarios(), search_scenarios(),
+       {pool_scenarios(), destination_scenarios(), cancel_dial_scenarios(), command_scenarios(), search_scenarios(),
         budget_scenarios(), exec_scenarios(), mail_scenarios(), record_scenarios()}) {
     for (const Named& scenario : list) {
       if (std::strstr(scenario.name, only) != nullptr) run(scenario, bounds);

@@ -122,7 +122,7 @@ class WishMeetsAnEmptiedBlock : public Bench {
     }
   }
   std::string verdict() override {
-    return met_ || other_has_it_ ? std::string() : "what was given back is not found by who wishes for it";
+    return met_ || other_has_it_ ? std::string() : "what was given back is not found by who waits for it";
   }
 
  private:
@@ -350,7 +350,7 @@ std::vector<Named> pool_scenarios() {
           named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
           named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
           named<TakersInTurn>("two takers who go round all entries"),
-          named<WishMeetsAnEmptiedBlock>("a wish meets a block that empties"),
+          named<WishMeetsAnEmptiedBlock>("a borrower meets a block that empties"),
           named<HooksAndTheEnd>("hooks, a refusal and the end")};
 }
 

@@ -6,8 +6,8 @@
 #include "pool/core/entry_index.h"
 #include "pool/core/pool.h"
 #include "pool/policy/borrow_history.h"
+#include "tests/explorer/destination_scenario.h"
 #include "tests/explorer/scenarios.h"
-#include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {
@@ -108,7 +108,7 @@ class IndexFinds final : public Scenario {
   Numbered block_;
 };
 
-// A thread frees a place, then looks for a wish; another notes its wish, then looks for a place.
+// A thread frees a place, then looks for a borrower; another notes that it waits, then looks for a place.
 class WishMeetsAFreedPlace final : public Scenario {
  public:
   WishMeetsAFreedPlace() { pool_.enable(held_, 0, true); }
@@ -122,7 +122,7 @@ class WishMeetsAFreedPlace final : public Scenario {
       met_ |= pool_.reserve() != nullptr;
     }
   }
-  std::string verdict() override { return met_ ? "" : "a place that was freed is not found by who wishes for it"; }
+  std::string verdict() override { return met_ ? "" : "a place that was freed is not found by who waits for it"; }
 
  private:
   pool::Pool<int> pool_{1, 2};
@@ -139,7 +139,7 @@ std::vector<Named> record_scenarios() {
       named<HistoryIsRead>("the history is read while a record is replaced"),
       named<HistoryBegins>("the history is read while it begins"),
       named<IndexFinds>("the index finds a block that is published"),
-      named<WishMeetsAFreedPlace>("a wish meets a place that is freed"),
+      named<WishMeetsAFreedPlace>("a borrower meets a place that is freed"),
   };
 }
 

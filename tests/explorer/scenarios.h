@@ -16,7 +16,7 @@ struct Named {
 
 std::vector<Named> pool_scenarios();
 std::vector<Named> destination_scenarios();
-std::vector<Named> recall_scenarios();
+std::vector<Named> cancel_dial_scenarios();
 std::vector<Named> command_scenarios();
 std::vector<Named> search_scenarios();
 std::vector<Named> budget_scenarios();

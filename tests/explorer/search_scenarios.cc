@@ -1,6 +1,6 @@
 // Scenarios of searches in Destination: what they found has changed before they act on it.
+#include "tests/explorer/destination_scenario.h"
 #include "tests/explorer/scenarios.h"
-#include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {
@@ -73,7 +73,7 @@ class SearchMeetsSuccessor : public Stage {
 }  // namespace
 
 std::vector<Named> search_scenarios() {
-  return {named<ReleaseMeetsWishForFresh>("a release meets a wish for a connection in use a moment ago"),
+  return {named<ReleaseMeetsWishForFresh>("a release meets a borrower of a connection in use a moment ago"),
           named<SearchMeetsSuccessor>("a search that finds an expired session meets its successor")};
 }
 

@@ -34,9 +34,9 @@ EXECUTION = [
     m("a sleeper is not woken", "exec/parker.cc", "state_.exchange(woken, std::memory_order_release) != asleep", "(state_.store(woken), true)", EXEC),
     m("a sleep has no end", "exec/parker.cc", "deadline != kNever && Clock::now() >= deadline", "false", EXEC),
     # ---- the strategy ----
-    m("a task that announces more produces it inside itself", "exec/strategy.cc", "Eating::for_strategy(*this)", "false", EXEC),
+    m("a task that announces more produces it inside itself", "exec/strategy.cc", "RunningTask::for_strategy(*this)", "false", EXEC),
     m("what another thread announces is left", "exec/strategy.cc", "    produce();\n", "", EXEC),
-    m("a helper that was rejected counts for ever", "exec/strategy.cc", "if (count_ != nullptr) count_->helper_left();", "", "server_tests"),
+    m("a helper that was rejected counts for ever", "exec/strategy.cc", "if (observer_ != nullptr) observer_->helper_finished();", "", "server_tests"),
     # ---- an HTTP/2 connection to the admin endpoint as a producer ----
     m("a signal beside a task that was rejected is lost", "proxy/server/admin/h2_connection.cc",
       "  const exec::NonBlockingCall promise;\n  strategy_.produce();\n", "", "server_tests"),
@@ -76,7 +76,7 @@ EXECUTION = [
     m("the role is handed over without helpers", "exec/strategy.cc", "may_lend && helpers_ != nullptr ? Consumption::epc : stay", "stay", EXEC),
     m("a task that runs after the hand-over is lost", "exec/strategy.cc", "epc_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing\n  run_here(std::move(task));",
       "epc_.fetch_add(1, std::memory_order_relaxed);", EXEC),
-    m("a producer that handed its role over goes on without it", "exec/strategy.cc", "if (!word_.again()) return false;", "word_.again();", EXEC),
+    m("a producer that handed its role over goes on without it", "exec/strategy.cc", "if (!word_.rejoin()) return false;", "word_.rejoin();", EXEC),
     m("a missed helper is not counted", "exec/strategy.cc", "missed_.fetch_add(1, std::memory_order_relaxed);\n  if (!word_.reacquire_role(StrategyWord::handed)) return true;",
       "if (!word_.reacquire_role(StrategyWord::handed)) return true;", EXEC),
     m("a rejected task is not counted", "exec/strategy.cc", "if (!executor_.execute(std::move(task))) rejected_.add();", "executor_.execute(std::move(task));", EXEC),

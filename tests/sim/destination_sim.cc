@@ -89,7 +89,7 @@ class History {
     std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
     return **at;
   }
-  TestBorrower& any_asker() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
+  TestBorrower& any_borrower() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
 
   void step() {
     if (sessions_ && chance(15)) return change_session();
@@ -97,7 +97,7 @@ class History {
     world_.dials_are_past_tcp = chance(30);
     if (commanded_ && chance(8)) return command(pick(static_cast<std::uint32_t>(destinations_.size())));
     const std::uint32_t k = pick(16);
-    if (k < 5) return act(any_asker());
+    if (k < 5) return act(any_borrower());
     switch (k) {
       case 5:
       case 6:
@@ -158,12 +158,12 @@ class History {
     turns_.asked(asker, want);
     world_.attach_fails = false;
     if (state == State::leased) {
-      if (want.new_connection_only && !asker.wire().session()) world_.wrong = "a replay was given a connection at once";
+      if (want.new_connection_only && !asker.wire().session()) world_.wrong = "a retry got a connection at once";
       if (!accepts(want.kind, asker.wire().protocol())) world_.wrong = "lent to one who wanted the other kind";
-      if (asker.wire().session() && asker.wire().users > asker.wire().most) world_.wrong = "lent beyond its streams";
+      if (asker.wire().session() && asker.wire().users > asker.wire().most) world_.wrong = "over its streams";
       if (asker.wire().session() && asker.wire().retired) world_.wrong = "lent though it was retired";
-      if (destination.cooling(world_.now) && !asker.lease.trial()) world_.wrong = "lent during a pause of the origin";
-      if (plain_ && someone_waits_longer(asker)) world_.wrong = "barged past the line";
+      if (destination.cooling(world_.now) && !asker.lease.trial()) world_.wrong = "lent during a pause";
+      if (plain_ && someone_waits_longer(asker)) world_.wrong = "overtook a waiter";
     }
     if (want.tunnel && state == State::leased && chance(50)) asker.lease.become_tunnel();
   }

@@ -10,7 +10,7 @@
 #include "pool/core/audit_report.h"
 #include "pool/destination/snapshot.h"
 #include "tests/sim/histories.h"
-#include "tests/sim/session_asker.h"
+#include "tests/sim/session_borrower.h"
 
 namespace carpool::test {
 namespace {

@@ -15,20 +15,22 @@ namespace {
 constexpr JsonBounds kFew{3, 20};
 
 TEST(JsonBounds, CountStructureAndNotText) {
-  EXPECT_EQ(beyond(R"({"a": [{"b": "[[[[{{{{\"[[["}], "c\\": "{"})", kFew), "");
-  EXPECT_EQ(beyond("[[[1]],\n[[[[1", kFew), "nests deeper than 3 levels (line 2)");
-  EXPECT_EQ(beyond(R"({"a":{"b":{"c":{)", kFew), "nests deeper than 3 levels (line 1)");
-  EXPECT_EQ(beyond(std::string(3000000, '['), kFew), "nests deeper than 3 levels (line 1)");
+  EXPECT_EQ(exceeded_bound(R"({"a": [{"b": "[[[[{{{{\"[[["}], "c\\": "{"})", kFew), "");
+  EXPECT_EQ(exceeded_bound("[[[1]],\n[[[[1", kFew), "nests deeper than 3 levels (line 2)");
+  EXPECT_EQ(exceeded_bound(R"({"a":{"b":{"c":{)", kFew), "nests deeper than 3 levels (line 1)");
+  EXPECT_EQ(exceeded_bound(std::string(3000000, '['), kFew), "nests deeper than 3 levels (line 1)");
 }
 
 TEST(JsonBounds, CountValuesBesideEachOther) {
-  EXPECT_EQ(beyond("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]", kFew), "");
-  EXPECT_EQ(beyond("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]", kFew), "has more than 20 values (line 1)");
-  EXPECT_EQ(beyond("[][][][][][][][][][][][][][][][][][][][][]", kFew), "has more than 20 values (line 1)");
+  EXPECT_EQ(exceeded_bound("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]", kFew), "");
+  EXPECT_EQ(exceeded_bound("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]", kFew),
+            "has more than 20 values (line 1)");
+  EXPECT_EQ(exceeded_bound("[][][][][][][][][][][][][][][][][][][][][]", kFew), "has more than 20 values (line 1)");
 }
 
 TEST(JsonBounds, TakeWhatBreaksOff) {
-  for (const char* text : {"", "\"", "\"\\", "{\"a", "]]]]}}}}", "[\"\\\""}) EXPECT_EQ(beyond(text, kFew), "") << text;
+  for (const char* text : {"", "\"", "\"\\", "{\"a", "]]]]}}}}", "[\"\\\""})
+    EXPECT_EQ(exceeded_bound(text, kFew), "") << text;
 }
 
 TEST(Clipped, KeepsWholeCharacters) {

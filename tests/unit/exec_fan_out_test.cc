@@ -47,14 +47,14 @@ const auto number_of = [](Part& part) { return part.number; };
 TEST(AskLoops, GathersTheReplyOfEveryLoop) {
   const Parts parts = make_parts(3);
   const RunningParts running(parts);
-  EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(ask_loops<int>(parts, 20s, number_of)));
+  EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(query_loops<int>(parts, 20s, number_of)));
 }
 
 TEST(AskLoops, AsksEachOnItsOwnThread) {
   const Parts parts = make_parts(2);
   const RunningParts running(parts);
   std::vector<std::thread::id> threads{running.running[0]->thread.get_id(), running.running[1]->thread.get_id()};
-  EXPECT_EQ(sorted(threads), sorted(ask_loops<std::thread::id>(parts, 20s, [](Part& part) {
+  EXPECT_EQ(sorted(threads), sorted(query_loops<std::thread::id>(parts, 20s, [](Part& part) {
               static_cast<UvLoop&>(loop_of(part)).enter();
               return std::this_thread::get_id();
             })));
@@ -64,7 +64,7 @@ TEST(AskLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
   const Parts parts = make_parts(2);
   {
     const Running first(*parts.front()->loop);
-    EXPECT_EQ(std::vector<int>{1}, ask_loops<int>(parts, 50ms, number_of));
+    EXPECT_EQ(std::vector<int>{1}, query_loops<int>(parts, 50ms, number_of));
   }
   parts.back()->loop->drain();  // its reply arrives too late and is dropped
 }
@@ -102,15 +102,15 @@ TEST(AskLoops, DoesNotWaitForALoopOnWhichTheQuestionThrows) {
 }
 
 TEST(AskLoops, ReturnsAtOnceWhenNobodyIsAsked) {
-  EXPECT_TRUE(ask_loops<int>(Parts(), 20s, number_of).empty());
+  EXPECT_TRUE(query_loops<int>(Parts(), 20s, number_of).empty());
 }
 
 TEST(AskLoop, ReturnsTheReplyOrNothing) {
   auto loop = make_loop();
-  EXPECT_EQ(std::nullopt, ask_loop<int>(*loop, 1ms, [] { return 7; }));
+  EXPECT_EQ(std::nullopt, query_loop<int>(*loop, 1ms, [] { return 7; }));
   loop->drain();
   const Running running(*loop);
-  EXPECT_EQ(7, ask_loop<int>(*loop, 20s, [] { return 7; }));
+  EXPECT_EQ(7, query_loop<int>(*loop, 20s, [] { return 7; }));
 }
 
 TEST(AskLoopsThen, BringsAllRepliesHome) {
@@ -118,7 +118,7 @@ TEST(AskLoopsThen, BringsAllRepliesHome) {
   const Parts parts = make_parts(3);
   const RunningParts running(parts);
   std::vector<int> all;
-  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> replies) {
+  query_loops_then<int>(*home, parts, number_of, [&](std::vector<int> replies) {
     home->enter();
     all = std::move(replies);
   });
@@ -131,7 +131,7 @@ TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
   Parts parts = make_parts(3);
   int calls = 0;
   std::vector<int> all;
-  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> replies) {
+  query_loops_then<int>(*home, parts, number_of, [&](std::vector<int> replies) {
     ++calls;
     all = std::move(replies);
   });
@@ -148,8 +148,8 @@ TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
 TEST(AskLoopsThen, MayAskTheLoopThatItComesHomeTo) {
   const Parts parts = make_parts(1);
   int reply = 0;
-  ask_loops_then<int>(*parts[0]->loop, parts, number_of,
-                      [&](const std::vector<int>& replies) { reply = replies.front(); });
+  query_loops_then<int>(*parts[0]->loop, parts, number_of,
+                        [&](const std::vector<int>& replies) { reply = replies.front(); });
   parts[0]->loop->drain();
   EXPECT_EQ(1, reply);
 }
@@ -157,7 +157,7 @@ TEST(AskLoopsThen, MayAskTheLoopThatItComesHomeTo) {
 TEST(AskLoopsThen, ComesHomeWhenNobodyIsAsked) {
   auto home = make_loop();
   bool came = false;
-  ask_loops_then<int>(*home, Parts(), number_of, [&](const std::vector<int>& replies) { came = replies.empty(); });
+  query_loops_then<int>(*home, Parts(), number_of, [&](const std::vector<int>& replies) { came = replies.empty(); });
   home->drain();
   EXPECT_TRUE(came);
 }
@@ -165,7 +165,7 @@ TEST(AskLoopsThen, ComesHomeWhenNobodyIsAsked) {
 TEST(TellLoops, CallsEachOnItsLoop) {
   const Parts parts = make_parts(3);
   int told = 0;
-  tell_loops(parts, [&](Part& part) {
+  post_to_loops(parts, [&](Part& part) {
     static_cast<UvLoop&>(loop_of(part)).enter();
     told += part.number;
   });

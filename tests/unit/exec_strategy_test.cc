@@ -94,7 +94,7 @@ TEST(EveryStrategy, ProducesAtOnceWhatAnotherThreadAnnounces) {
     Scene scene(mode);
     Known task(Invocation::non_blocking);
     scene.add(task);
-    EXPECT_FALSE(scene.strategy.note()) << "there is no producer";
+    EXPECT_FALSE(scene.strategy.notify_producer()) << "there is no producer";
     EXPECT_EQ(0, task.runs);
     scene.strategy.announce();
     EXPECT_EQ(1, task.runs);
@@ -103,9 +103,9 @@ TEST(EveryStrategy, ProducesAtOnceWhatAnotherThreadAnnounces) {
 
 // The owner of a strategy destroys it when no helper of it exists.
 TEST(EveryStrategy, SaysWhichHelpersAreStillToCome) {
-  struct Count final : HelperCount {
+  struct Count final : HelperObserver {
     void helper_called() override { ++left; }
-    void helper_left() override { --left; }
+    void helper_finished() override { --left; }
     int left = 0;
   };
   for (const StrategyMode mode : {StrategyMode::execute_produce_consume, StrategyMode::adaptive}) {

@@ -134,7 +134,7 @@ class Search {
       case At::end:
         return go(world, i, Word::end_step(world.word), At::gone, At::look);
       case At::let_go:
-        return go(world, i, Word::let_go_step(world.word, Word::handed), At::call, At::task);
+        return go(world, i, Word::release_role_step(world.word, Word::handed), At::call, At::task);
       case At::call:
         // A thread is free or none is: both are explored.
         if (world.free > 0) {
@@ -146,7 +146,7 @@ class Search {
         return to(world, i, At::refused);
       case At::refused:
         if (!rules_.take_back) return go(world, i, Word::drop_step(world.word, Word::handed), At::gone, At::gone);
-        return go(world, i, Word::take_back_step(world.word, Word::handed), At::execute, At::task);
+        return go(world, i, Word::reacquire_role_step(world.word, Word::handed), At::execute, At::task);
       case At::execute:
         return to(world, i, At::look);
       case At::task:
@@ -159,10 +159,10 @@ class Search {
         }
         return to(world, i, At::again);
       case At::note:
-        if (rules_.note) world.word = Word::note_step(world.word).word;
+        if (rules_.note) world.word = Word::notify_step(world.word).word;
         return to(world, i, At::again);
       case At::again:
-        return go(world, i, Word::again_step(world.word), At::look, At::gone);
+        return go(world, i, Word::rejoin_step(world.word), At::look, At::gone);
       case At::gone:
         return;
     }
@@ -215,10 +215,10 @@ TEST(StrategyWord, IsSearchedDeepEnoughToFindATaskThatATaskMadeAndDidNotNote) {
 
 TEST(StrategyWord, NotesForAProducerAloneThatThereMayBeMore) {
   StrategyWord word;
-  EXPECT_FALSE(word.note());
+  EXPECT_FALSE(word.notify_producer());
   EXPECT_TRUE(word.is_idle());
   EXPECT_TRUE(word.begin());
-  EXPECT_TRUE(word.note());
+  EXPECT_TRUE(word.notify_producer());
   EXPECT_FALSE(word.end()) << "produce once more";
   EXPECT_TRUE(word.end());
 }
@@ -237,7 +237,7 @@ TEST(StrategyWord, HasOneHandOverOutstanding) {
   StrategyWord word;
   EXPECT_TRUE(word.begin());
   EXPECT_TRUE(word.release_role(StrategyWord::handed)) << "call it";
-  EXPECT_TRUE(word.again());
+  EXPECT_TRUE(word.rejoin());
   EXPECT_FALSE(word.release_role(StrategyWord::handed)) << "it is under way";
   EXPECT_TRUE(word.arrive(StrategyWord::handed));
   EXPECT_TRUE(word.end());

@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kHuge = 9'007'199'254'740'993;  // a double round
 
 inline void record_everything(Registry& registry, const std::string& origin) {
   const OriginSlot slot = registry.add_origin(origin);
-  for (std::uint64_t i = 0; i < kFewestValues; ++i) {
+  for (std::uint64_t i = 0; i < kMinValues; ++i) {
     registry.record_request(0, slot,
                             {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1), true,
                              std::chrono::milliseconds(3), std::chrono::microseconds(400)});

@@ -213,7 +213,7 @@ TEST(MetricsOfOtlp, HaveHistogramsWithAllTheirBounds) {
   }
   ASSERT_EQ(1U, histogram.count(1));
   const Fields point = fields_of(histogram.find(1)->second.bytes);
-  EXPECT_EQ(metrics::kFewestValues + 1, point.find(4)->second.value);
+  EXPECT_EQ(metrics::kMinValues + 1, point.find(4)->second.value);
   EXPECT_EQ(8 * metrics::kBuckets, point.find(6)->second.bytes.size());
   EXPECT_EQ(8 * metrics::kBounds.size(), point.find(7)->second.bytes.size());
   EXPECT_EQ("http://a", attributes_of(point, 9).at("origin"));

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "proxy/upstream/origin/tls_identity.h"
-#include "tests/sim/session_asker.h"
+#include "tests/sim/session_borrower.h"
 #include "tests/unit/heap_in_use.h"
 
 namespace carpool::test {

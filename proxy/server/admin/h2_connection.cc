@@ -74,7 +74,7 @@ void AdminH2Connection::on_ready(exec::Ready ready) {
 void AdminH2Connection::signal(std::uint32_t bits) {
   // release pairs with the acquire in take_signals(), and with the strategy's word, whose producer checks again.
   signals_.fetch_or(bits, std::memory_order_release);
-  if (strategy_.note()) return;
+  if (strategy_.notify_producer()) return;
   // acq_rel pairs with the exchange in run_task(): if that has begun, this call submits the task again; otherwise the
   // task sees the signals.
   if (scheduled_.exchange(true, std::memory_order_acq_rel)) return;

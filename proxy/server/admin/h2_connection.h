@@ -30,7 +30,7 @@ class AdminH2Connection final : public AdminConnection,
                                 public ListHook<struct AdminH2ConnectionTag>,
                                 private exec::Watcher,
                                 private exec::Producer,
-                                private exec::HelperCount,
+                                private exec::HelperObserver,
                                 private http::H2Sink,
                                 private AdminH2Stream::Owner {
  public:
@@ -122,7 +122,7 @@ class AdminH2Connection final : public AdminConnection,
   void enter() { users_.fetch_add(1, std::memory_order_relaxed); }
   void leave();
   void helper_called() override { enter(); }
-  void helper_left() override { leave(); }
+  void helper_finished() override { leave(); }
 
   // ---- the holder of the role (h2_connection_producer.cc) ----
   exec::TaskPtr produce() override;

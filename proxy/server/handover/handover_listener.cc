@@ -105,7 +105,7 @@ Result<FdMessage> HandoverListener::build_message() {
       copies.push_back({listener->settings().name(), listener->copy()});
     return copies;
   };
-  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kLoopTimeout, copy_all);
+  auto listeners = exec::query_loop<std::vector<Copy>>(parts_.first_loop, kLoopTimeout, copy_all);
   if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop does not respond"};
   FdMessage fd_message;
   HandoverState state;
@@ -149,7 +149,7 @@ void HandoverListener::leave() {
     drain.hand_over();
     return true;
   };
-  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kLoopTimeout, hand_over);
+  const auto closed = exec::query_loop<bool>(parts_.first_loop, kLoopTimeout, hand_over);
   if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
   log::info("handover", "the new process took over; completing running requests", {{"pid", successor_.pid}});
   std::string_view word = HandoverMessage::kGone;

@@ -39,7 +39,7 @@ void TokenKeepers::stop() {
 }
 
 void TokenKeepers::tell_waiters() {
-  exec::tell_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.on_token_news(); });
+  exec::post_to_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.on_token_news(); });
 }
 
 }  // namespace carpool::proxy

@@ -99,7 +99,7 @@ void OtlpExporter::on_half_full() {
 void OtlpExporter::collect() {
   const auto of_spans = [](const Collected& one) { return one.signal == Signal::traces; };
   if (std::any_of(batches_.begin(), batches_.end(), of_spans) || std::exchange(collecting_, true)) return;
-  exec::ask_loops_then<Collected>(
+  exec::query_loops_then<Collected>(
       loop_, workers_,
       [](Worker& worker) LOOP_ONLY {
         return Collected{Signal::traces, worker.parts.loop.id(), worker.parts.spans.take()};

@@ -1,4 +1,4 @@
-// Adding: merges the values of one metric into points by their labels.
+// PointMerger: merges the values of one metric into points by their labels.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace carpool::metrics {
 
 // Adds points to one metric. Points of one origin (all its loops, and others that share its label) are merged by their
 // other labels, so only those are searched.
-class Adding {
+class PointMerger {
  public:
   using Labels = std::initializer_list<std::string_view>;  // besides the origin's
 
-  explicit Adding(std::vector<Point>& points) : points_(points), own_(points.size()) {}
+  explicit PointMerger(std::vector<Point>& points) : points_(points), own_(points.size()) {}
   // Assigns the following points to this origin.
   void begin(const std::string& origin) {
     origin_ = &origin;
@@ -42,7 +42,7 @@ class Adding {
   // Must be called when the points of the origin are complete.
   void end() {
     const bool made = points_.size() > own_ && points_.back().histogram;
-    if (made) points_.back().with_bounds = points_.back().histogram->count() >= kFewestValues;
+    if (made) points_.back().with_bounds = points_.back().histogram->count() >= kMinValues;
   }
   void add_all(const std::vector<Labelled>& parts) {
     for (const Labelled& part : parts) add({part.label}, part.value);

@@ -1,7 +1,7 @@
 // Scenarios of dials that no borrower waits for: a cancelled one, by the message to its loop, against borrowers and
 // against its own end, and one for min_idle.
+#include "tests/explorer/destination_scenario.h"
 #include "tests/explorer/scenarios.h"
-#include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {
@@ -84,9 +84,9 @@ class DialMeetsMinIdle : public Stage {
 
 }  // namespace
 
-std::vector<Named> recall_scenarios() {
-  return {named<RecallMeetsWish>("a recall meets a wish"),
-          named<RecallMeetsNextDial>("a recall meets the next dial in its place"),
+std::vector<Named> cancel_dial_scenarios() {
+  return {named<RecallMeetsWish>("a cancelled dial meets a borrower"),
+          named<RecallMeetsNextDial>("a cancelled dial meets the next dial in its place"),
           named<DialMeetsMinIdle>("a dial for min_idle meets the sweep")};
 }
 
