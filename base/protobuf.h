@@ -111,7 +111,7 @@ class ProtobufReader {
     Field field;
     const std::uint64_t tag = varint();
     field.number = static_cast<std::uint32_t>(tag >> 3U);
-    malformed_ = malformed_ || field.number == 0 || tag >> 3U > kMostFields;
+    malformed_ = malformed_ || field.number == 0 || tag >> 3U > kMaxFields;
     switch (tag & 7U) {
       case ProtobufWriter::kVarint:
         field.value = varint();
@@ -135,7 +135,7 @@ class ProtobufReader {
   bool valid() const { return !malformed_; }
 
  private:
-  static constexpr std::uint64_t kMostFields = (std::uint64_t{1} << 29U) - 1;
+  static constexpr std::uint64_t kMaxFields = (std::uint64_t{1} << 29U) - 1;
 
   std::string_view take(std::uint64_t size) {
     if (size > rest_.size()) {

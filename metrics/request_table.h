@@ -2,7 +2,7 @@
 // pair.
 //
 // An open-addressed table of single words (key and count together), one writer, any number of readers. Origins usually
-// cause a dozen pairs; once an origin has filled the table to kMost, further codes count as code="other".
+// cause a dozen pairs; once an origin has filled the table to kMax, further codes count as code="other".
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ class RequestTable {
 
  private:
   static constexpr std::size_t kSlots = 64;
-  static constexpr std::size_t kMost = 48;    // keeps probe sequences short and a free slot available
+  static constexpr std::size_t kMax = 48;     // keeps probe sequences short and a free slot available
   static constexpr unsigned kCountBits = 48;  // 140 years at 60,000 per second
 
   static constexpr std::uint64_t key_of(MethodId method, std::uint16_t status) {
@@ -64,7 +64,7 @@ class RequestTable {
     return static_cast<std::uint16_t>(word >> kCountBits & 1023);
   }
   void insert(std::size_t i, std::uint64_t key, MethodId method) {
-    if (used_ == kMost) return overflow_[method].add();
+    if (used_ == kMax) return overflow_[method].add();
     ++used_;
     slots_[i].store(key << kCountBits | 1, std::memory_order_relaxed);
   }

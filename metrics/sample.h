@@ -39,8 +39,8 @@ struct OriginSample {
   std::vector<Labelled> size_changes;    // by reason
   std::vector<Labelled> connections;     // by state
   std::vector<Labelled> addresses;       // by state
-  static constexpr std::size_t kMostAddresses = 16;
-  std::vector<AddressSample> each_address;  // of an origin with several, at most kMostAddresses
+  static constexpr std::size_t kMaxShownAddresses = 16;
+  std::vector<AddressSample> each_address;  // of an origin with several, at most kMaxShownAddresses
   std::uint64_t peak = 0, size = 0, waiting = 0;
   std::uint64_t probing = 0, undialed = 0, paused = 0, cooling_down = 0, cool_downs = 0;
   std::vector<ClassSample> classes;

@@ -90,7 +90,7 @@ class Blocks {
       report.expect(vacant == 0 || (open(number).read() & bit(number)) != 0, "a block with vacant entries is not open");
       report.equal("the first place of a block", block.first_place(), number * kBlockEntries);
       for (std::uint64_t bits = vacant; bits != 0; bits &= bits - 1) {
-        const EntryWord word(block.entry(FirstPlace::pick(bits)).word.load(std::memory_order_relaxed));
+        const EntryWord word(block.entry(SearchOrder::pick(bits)).word.load(std::memory_order_relaxed));
         report.expect(word.vacant() && !word.reserved(), "an entry in use is marked vacant");
       }
     }

@@ -27,7 +27,7 @@ struct Multiplexing {
   static constexpr Multiplexing of(std::uint32_t bits) { return {bits & ~kPinned, (bits & kPinned) != 0}; }
 };
 
-struct EntryCore {
+struct EntryBase {
   AtomicWord word{0};
   Atomic<std::uint32_t> multiplexing_bits{1};
   std::uint32_t index = 0;  // process-wide, or within the pool when the entry is in no EntryIndex
@@ -38,22 +38,22 @@ struct EntryCore {
 };
 
 // The part of a block that does not depend on the type of its objects.
-class BlockCore {
+class BlockBase {
  public:
-  virtual EntryCore& at(unsigned place) = 0;
+  virtual EntryBase& at(unsigned place) = 0;
 
  protected:
-  BlockCore() = default;
-  BlockCore(const BlockCore&) = delete;
-  BlockCore& operator=(const BlockCore&) = delete;
-  ~BlockCore() = default;
+  BlockBase() = default;
+  BlockBase(const BlockBase&) = delete;
+  BlockBase& operator=(const BlockBase&) = delete;
+  ~BlockBase() = default;
 };
 
 template <class T>
 class Block;
 
 template <class T>
-struct alignas(kCacheLine) Entry : EntryCore {
+struct alignas(kCacheLine) Entry : EntryBase {
   Block<T>* block = nullptr;
   T value{};
 
@@ -74,7 +74,7 @@ struct alignas(kCacheLine) Bitmap {
 };
 
 template <class T>
-class Block final : public BlockCore {
+class Block final : public BlockBase {
  public:
   // `leads`: the block keeps the maps of itself and the 63 blocks after it.
   explicit Block(unsigned loops, bool leads = false)
@@ -94,7 +94,7 @@ class Block final : public BlockCore {
     vacant_.bits.store(~std::uint64_t{0}, std::memory_order_relaxed);
   }
 
-  EntryCore& at(unsigned place) override { return entries_[place]; }
+  EntryBase& at(unsigned place) override { return entries_[place]; }
   Entry<T>& entry(unsigned place) { return entries_[place]; }
   Bitmap& idle(LoopId loop) { return idle_[loop]; }
   Bitmap& vacant() { return vacant_; }

@@ -28,15 +28,15 @@ bool EntryIndex::full() const {
   return used_ == kBlocks && free_.empty();
 }
 
-void EntryIndex::publish(const Place& place, BlockCore& block) {
+void EntryIndex::publish(const Place& place, BlockBase& block) {
   // release: pairs with the acquire in find().
   blocks_[place.first_index / kBlockEntries].store(&block, std::memory_order_release);
 }
 
 void EntryIndex::withdraw(std::uint32_t first_index) {
   const Held lock(mutex_);
-  Atomic<BlockCore*>& slot = blocks_[first_index / kBlockEntries];
-  BlockCore& block = *slot.load(std::memory_order_relaxed);
+  Atomic<BlockBase*>& slot = blocks_[first_index / kBlockEntries];
+  BlockBase& block = *slot.load(std::memory_order_relaxed);
   std::uint32_t highest = 0;
   for (unsigned place = 0; place < kBlockEntries; ++place) {
     highest = std::max(highest, EntryWord(block.at(place).word.load(std::memory_order_relaxed)).generation());

@@ -19,11 +19,11 @@ class EntryIndex {
   static EntryIndex& process();
 
   // Returns the entry, or null if its pool is gone. The pointer is valid as long as its destination lives.
-  EntryCore* find(std::uint32_t index) const {
+  EntryBase* find(std::uint32_t index) const {
     const std::uint32_t number = index / kBlockEntries;
     if (number >= kBlocks) return nullptr;
     // acquire: pairs with publish(); the block is complete.
-    BlockCore* block = blocks_[number].load(std::memory_order_acquire);
+    BlockBase* block = blocks_[number].load(std::memory_order_acquire);
     return block == nullptr ? nullptr : &block->at(index % kBlockEntries);
   }
 
@@ -36,12 +36,12 @@ class EntryIndex {
   Place reserve() EXCLUDES(mutex_);
   // Returns true while every number is in use: a pool without a block cannot open its first connection.
   bool full() const EXCLUDES(mutex_);
-  void publish(const Place& place, BlockCore& block);
+  void publish(const Place& place, BlockBase& block);
   // Removes the block. No thread may look up its numbers any more.
   void withdraw(std::uint32_t first_index) EXCLUDES(mutex_);
 
  private:
-  std::array<Atomic<BlockCore*>, kBlocks> blocks_{};
+  std::array<Atomic<BlockBase*>, kBlocks> blocks_{};
   mutable Mutex mutex_;
   std::vector<Place> free_ GUARDED_BY(mutex_);
   std::uint32_t used_ GUARDED_BY(mutex_) = 0;

@@ -177,7 +177,7 @@ inline Change try_release(AtomicWord& word, bool used = true) {
 
 // Hands the entry from one borrower to the next without making it idle; `used`: it served the former one. acq_rel: the
 // next borrower, perhaps on another loop, reads what this one wrote.
-inline Change try_hand(AtomicWord& word, LoopId to, bool used = true) {
+inline Change try_hand_off(AtomicWord& word, LoopId to, bool used = true) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
     after = was.moved_to(to);
     if (used) after = after.used_once_more();

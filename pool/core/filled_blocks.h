@@ -47,7 +47,7 @@ class FilledBlocks {
       std::uint64_t bits = 0;
       for (unsigned loop = from; loop < to; ++loop) bits |= word(static_cast<LoopId>(loop), at).read();
       for (bits = from_place(bits, at % kBlocksOfAWord); bits != 0; bits &= bits - 1) {
-        const std::uint32_t number = first_of(at) + FirstPlace::pick(bits);
+        const std::uint32_t number = first_of(at) + SearchOrder::pick(bits);
         if (number >= end) return false;
         if (visit(number)) return true;
       }

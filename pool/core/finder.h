@@ -41,10 +41,11 @@ class Finder {
   };
 
   Finder(const Blocks<T>& blocks, unsigned loops, std::uint64_t seed)
-      : blocks_(blocks), loops_(loops), filled_(blocks, loops), memory_(std::make_unique<Memory[]>(loops)) {
+      : blocks_(blocks), loops_(loops), filled_(blocks, loops), search_states_(std::make_unique<SearchState[]>(loops)) {
     for (unsigned loop = 0; loop < loops; ++loop) {
-      memory_[loop].number.store(static_cast<std::uint32_t>(scatter(seed + loop)), std::memory_order_relaxed);
-      memory_[loop].dice.store(static_cast<std::uint32_t>(scatter(~seed + loop)), std::memory_order_relaxed);
+      search_states_[loop].number.store(static_cast<std::uint32_t>(splitmix64(seed + loop)), std::memory_order_relaxed);
+      search_states_[loop].random_state.store(static_cast<std::uint32_t>(splitmix64(~seed + loop)),
+                                              std::memory_order_relaxed);
     }
   }
 
@@ -54,13 +55,14 @@ class Finder {
   bool find(const SearchHint& where, std::uint32_t places, Judge& judge, Found& found) {
     switch (where.strategy) {
       case Strategy::first:
-        return hint(where, judge, found) || near(where, judge, found);
+        return try_last_released(where, judge, found) || own_loop_first(where, judge, found);
       case Strategy::thread_id:
-        return hint(where, judge, found) || near_from(where, places == 0 ? 0 : where.key % places, judge, found);
+        return try_last_released(where, judge, found) ||
+               own_loop_first_from(where, places == 0 ? 0 : where.key % places, judge, found);
       case Strategy::random:
         return at_random(where, judge, found);
       case Strategy::round_robin:
-        return in_turn(where, judge, found);
+        return by_round_robin(where, judge, found);
     }
     return false;
   }
@@ -69,16 +71,16 @@ class Finder {
   // Examines only a few entries and takes none.
   template <class Fits>
   Entry<T>* draw(LoopId loop, Fits&& fits) {
-    constexpr unsigned kMostLooks = 8;
-    const std::uint32_t known = blocks_.count(), widest = widest_.load(std::memory_order_relaxed);
-    if (known == 0 || widest == 0) return nullptr;
-    const std::uint32_t place = lot(drawn(loop), std::min(widest, known * kBlockEntries));
+    constexpr unsigned kMaxSamples = 8;
+    const std::uint32_t known = blocks_.count(), highest = highest_listed_.load(std::memory_order_relaxed);
+    if (known == 0 || highest == 0) return nullptr;
+    const std::uint32_t place = scaled_to(next_random(loop), std::min(highest, known * kBlockEntries));
     Block<T>& block = blocks_.at(place / kBlockEntries);
     const std::uint64_t listed = block.idle_anywhere();
     std::uint64_t bits = from_place(listed, place % kBlockEntries);
     if (bits == 0) bits = listed;
-    for (unsigned looks = 0; bits != 0 && looks < kMostLooks; ++looks, bits &= bits - 1) {
-      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+    for (unsigned samples = 0; bits != 0 && samples < kMaxSamples; ++samples, bits &= bits - 1) {
+      Entry<T>& entry = block.entry(SearchOrder::pick(bits));
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (word.lendable(entry.multiplexing().most) && fits(entry, word)) return &entry;
     }
@@ -90,16 +92,16 @@ class Finder {
     return attempt(entry, where, judge, found);
   }
   // Returns the next random number of a loop.
-  std::uint32_t drawn(LoopId loop) {
-    std::atomic<std::uint32_t>& dice = memory_[loop].dice;
-    const std::uint32_t next = drawn_after(dice.load(std::memory_order_relaxed));
-    dice.store(next, std::memory_order_relaxed);
+  std::uint32_t next_random(LoopId loop) {
+    std::atomic<std::uint32_t>& random_state = search_states_[loop].random_state;
+    const std::uint32_t next = next_in_sequence(random_state.load(std::memory_order_relaxed));
+    random_state.store(next, std::memory_order_relaxed);
     return next;
   }
 
   // Lists an idle entry and makes it its loop's first candidate. The caller must not touch it afterwards.
   void mark_idle(Entry<T>& entry, LoopId home) {
-    memory_[home].last.store(&entry, std::memory_order_release);
+    search_states_[home].last.store(&entry, std::memory_order_release);
     mark_available(entry, home);
   }
   // Lists an entry that can be lent (again). Returns true if its bit was missing. May be called on any thread. seq_cst:
@@ -108,7 +110,7 @@ class Finder {
     const bool missing = (entry.block->idle(home).read() & entry.bit()) == 0;
     if (missing) {
       entry.block->idle(home).set(entry.bit());
-      widen(entry.place() + 1);
+      note_highest(entry.place() + 1);
     }
     // The block is noted even if the bit was set: the thread that set it may not have reached this line yet.
     filled_.note(home, entry.block->first_place() / kBlockEntries);
@@ -122,7 +124,7 @@ class Finder {
     for (std::uint32_t number = 0; number < blocks_.count(); ++number) {
       Block<T>& block = blocks_.at(number);
       for (std::uint64_t bits = ~block.vacant().read(); bits != 0; bits &= bits - 1) {
-        const Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+        const Entry<T>& entry = block.entry(SearchOrder::pick(bits));
         const EntryWord word(entry.word.load(std::memory_order_relaxed));
         report.expect(word.home() < loops_, "the home loop of an entry does not exist");
         if (!word.idle() && !word.lendable(entry.multiplexing().most)) continue;
@@ -134,58 +136,58 @@ class Finder {
 
  private:
   // The search state of a loop.
-  struct alignas(kCacheLine) Memory {
+  struct alignas(kCacheLine) SearchState {
     // The last released entry; a stale one is harmless, the CAS decides. release/acquire: a reader sees a complete
     // block.
     Atomic<Entry<T>*> last{nullptr};
     // round_robin, random: where the last search ended; relaxed: only its spread matters.
     std::atomic<std::uint32_t> number{0};
-    // random: the number of entries at the last count, and widest_ then; relaxed: hints.
-    std::atomic<std::uint32_t> places{0}, widest{0};
-    std::atomic<std::uint32_t> dice{0};  // of draw(); relaxed: only its spread matters
+    // random: the number of entries at the last count, and highest_listed_ then; relaxed: hints.
+    std::atomic<std::uint32_t> places{0}, highest{0};
+    std::atomic<std::uint32_t> random_state{0};  // of draw(); relaxed: only its spread matters
   };
 
-  static constexpr std::uint32_t kLookAgain = 16;
+  static constexpr std::uint32_t kRecountInterval = 16;
 
   // Records that an entry beyond all earlier ones is listed: `random` counts again, so that its next draw can select
   // it.
-  void widen(std::uint32_t places) {
-    std::uint32_t widest = widest_.load(std::memory_order_relaxed);
-    while (widest < places && !widest_.compare_exchange_weak(widest, places, std::memory_order_relaxed)) {
+  void note_highest(std::uint32_t places) {
+    std::uint32_t highest = highest_listed_.load(std::memory_order_relaxed);
+    while (highest < places && !highest_listed_.compare_exchange_weak(highest, places, std::memory_order_relaxed)) {
     }
   }
 
   template <class Judge>
-  bool hint(const SearchHint& where, Judge& judge, Found& found) {
+  bool try_last_released(const SearchHint& where, Judge& judge, Found& found) {
     if (!where.on_loop) return false;
-    Entry<T>* last = memory_[where.loop].last.load(std::memory_order_acquire);
+    Entry<T>* last = search_states_[where.loop].last.load(std::memory_order_acquire);
     if (last == nullptr || EntryWord(last->word.load(std::memory_order_relaxed)).home() != where.loop) return false;
     return attempt(*last, where, judge, found);
   }
 
   // Searches the own loop's entries, then the other loops' in turn, each from the lowest position.
   template <class Judge>
-  bool near(const SearchHint& where, Judge& judge, Found& found) {
+  bool own_loop_first(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     for (unsigned n = 0; n < loops_; ++n) {
-      const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
+      const auto map = static_cast<LoopId>(SearchOrder::foreign_loop(where.loop, n, loops_));
       if (in_blocks(0, known, where, map, judge, found)) return true;
     }
     return false;
   }
 
-  // As near(), from position `start` on.
+  // As own_loop_first(), from position `start` on.
   template <class Judge>
-  bool near_from(const SearchHint& where, std::uint32_t start, Judge& judge, Found& found) {
+  bool own_loop_first_from(const SearchHint& where, std::uint32_t start, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count(), first = start / kBlockEntries < known ? start / kBlockEntries : 0;
     if (known == 0) return false;
     const unsigned within = start % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
     for (unsigned n = 0; n < loops_; ++n) {
-      const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
-      if (among(begin, from_place(begin.idle(map).read(), within), where, map, judge, found) ||
+      const auto map = static_cast<LoopId>(SearchOrder::foreign_loop(where.loop, n, loops_));
+      if (try_one_loop(begin, from_place(begin.idle(map).read(), within), where, map, judge, found) ||
           in_blocks(first + 1, known, where, map, judge, found) || in_blocks(0, first, where, map, judge, found) ||
-          among(begin, before_place(begin.idle(map).read(), within), where, map, judge, found)) {
+          try_one_loop(begin, before_place(begin.idle(map).read(), within), where, map, judge, found)) {
         return true;
       }
     }
@@ -203,7 +205,7 @@ class Finder {
         found.relisted = true;
         bits = block.idle(map).read();
       }
-      return among(block, bits, where, map, judge, found);
+      return try_one_loop(block, bits, where, map, judge, found);
     });
   }
   // As in_blocks(), for all loops.
@@ -217,7 +219,7 @@ class Finder {
         found.relisted = true;
         bits = block.idle_anywhere();
       }
-      return whosever(block, bits, where, judge, found);
+      return try_any_loop(block, bits, where, judge, found);
     });
   }
 
@@ -225,37 +227,38 @@ class Finder {
   bool at_random(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
-    Memory& memory = memory_[where.loop];
-    const std::uint32_t drawn = drawn_after(memory.number.load(std::memory_order_relaxed));
-    memory.number.store(drawn, std::memory_order_relaxed);
+    SearchState& search_state = search_states_[where.loop];
+    const std::uint32_t drawn = next_in_sequence(search_state.number.load(std::memory_order_relaxed));
+    search_state.number.store(drawn, std::memory_order_relaxed);
     // The number of entries to draw from is only refreshed now and then; blocks fill from the lowest position.
-    std::uint32_t places = memory.places.load(std::memory_order_relaxed);
-    const std::uint32_t widest = widest_.load(std::memory_order_relaxed);
-    if (widest != memory.widest.load(std::memory_order_relaxed) || places == 0 || drawn % kLookAgain == 0) {
-      memory.widest.store(widest, std::memory_order_relaxed);
+    std::uint32_t places = search_state.places.load(std::memory_order_relaxed);
+    const std::uint32_t highest = highest_listed_.load(std::memory_order_relaxed);
+    if (highest != search_state.highest.load(std::memory_order_relaxed) || places == 0 ||
+        drawn % kRecountInterval == 0) {
+      search_state.highest.store(highest, std::memory_order_relaxed);
       places = (known - 1) * kBlockEntries +
                static_cast<std::uint32_t>(std::bit_width(blocks_.at(known - 1).idle_anywhere() | 1));
-      memory.places.store(places, std::memory_order_relaxed);
+      search_state.places.store(places, std::memory_order_relaxed);
     }
-    // As in in_turn(): the drawn entry is tried before the maps.
-    const std::uint32_t place = lot(drawn, places), first = place / kBlockEntries, within = place % kBlockEntries;
+    // As in by_round_robin(): the drawn entry is tried before the maps.
+    const std::uint32_t place = scaled_to(drawn, places), first = place / kBlockEntries, within = place % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
     return attempt(begin.entry(within), where, judge, found) ||
-           round(where, first, within, begin.idle_anywhere(), judge, found);
+           full_cycle(where, first, within, begin.idle_anywhere(), judge, found);
   }
 
   // Each loop cycles through all entries on its own: no shared counter. The next entry is tried before the maps, which
   // are one cache line per loop: usually it is idle, and its word alone decides.
   template <class Judge>
-  bool in_turn(const SearchHint& where, Judge& judge, Found& found) {
+  bool by_round_robin(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
-    std::atomic<std::uint32_t>& number = memory_[where.loop].number;
+    std::atomic<std::uint32_t>& number = search_states_[where.loop].number;
     const std::uint32_t next = number.load(std::memory_order_relaxed) + 1;
     std::uint32_t first = next / kBlockEntries;
     if (first >= known) first = 0;
     if (!attempt(blocks_.at(first).entry(next % kBlockEntries), where, judge, found) &&
-        !round(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), judge, found)) {
+        !full_cycle(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), judge, found)) {
       return false;
     }
     number.store(found.entry->place(), std::memory_order_relaxed);
@@ -264,28 +267,29 @@ class Finder {
 
   // Tries all entries of all loops once, from `within` of block `first`; `bits` are the available ones of that block.
   template <class Judge>
-  bool round(const SearchHint& where, std::uint32_t first, unsigned within, std::uint64_t bits, Judge& judge,
-             Found& found) {
+  bool full_cycle(const SearchHint& where, std::uint32_t first, unsigned within, std::uint64_t bits, Judge& judge,
+                  Found& found) {
     Block<T>& begin = blocks_.at(first);
-    if (whosever(begin, from_place(bits, within), where, judge, found)) return true;
+    if (try_any_loop(begin, from_place(bits, within), where, judge, found)) return true;
     const std::uint32_t known = blocks_.count();
     if (in_any_of(first + 1, known, where, judge, found) || in_any_of(0, first, where, judge, found)) return true;
-    return whosever(begin, before_place(begin.idle_anywhere(), within), where, judge, found);
+    return try_any_loop(begin, before_place(begin.idle_anywhere(), within), where, judge, found);
   }
 
   template <class Judge>
-  bool whosever(Block<T>& block, std::uint64_t bits, const SearchHint& where, Judge& judge, Found& found) {
+  bool try_any_loop(Block<T>& block, std::uint64_t bits, const SearchHint& where, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
-      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+      Entry<T>& entry = block.entry(SearchOrder::pick(bits));
       if (attempt(entry, where, judge, found) || clear_stale_bit(entry, 0, loops_, where, judge, found)) return true;
     }
     return false;
   }
 
   template <class Judge>
-  bool among(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Judge& judge, Found& found) {
+  bool try_one_loop(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Judge& judge,
+                    Found& found) {
     for (; bits != 0; bits &= bits - 1) {
-      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+      Entry<T>& entry = block.entry(SearchOrder::pick(bits));
       // false: another map lists it
       const bool here = EntryWord(entry.word.load(std::memory_order_seq_cst)).home() == map;
       if (here && attempt(entry, where, judge, found)) return true;
@@ -301,7 +305,7 @@ class Finder {
     EntryWord word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
       const Multiplexing multiplexing = entry.multiplexing();
-      if (!word.lendable(multiplexing.most) && !(where.to_end && word.idle())) return false;
+      if (!word.lendable(multiplexing.most) && !(where.include_unlendable && word.idle())) return false;
       const Match verdict = judge(entry, word);
       if (verdict == Match::skip) return false;
       if (verdict == Match::take) {
@@ -342,8 +346,8 @@ class Finder {
   const Blocks<T>& blocks_;
   const unsigned loops_;
   FilledBlocks<T> filled_;
-  std::unique_ptr<Memory[]> memory_;
-  std::atomic<std::uint32_t> widest_{0};  // one above the last place ever listed; relaxed: a hint
+  std::unique_ptr<SearchState[]> search_states_;
+  std::atomic<std::uint32_t> highest_listed_{0};  // one above the last place ever listed; relaxed: a hint
 };
 
 }  // namespace carpool::pool

@@ -45,17 +45,17 @@ class ObjectPool {
    public:
     Handle() = default;
     Handle(Handle&& other) noexcept
-        : lender_(std::exchange(other.lender_, nullptr)), entry_(other.entry_), reusable_(other.reusable_) {}
+        : owner_(std::exchange(other.owner_, nullptr)), entry_(other.entry_), reusable_(other.reusable_) {}
     Handle& operator=(Handle&& other) noexcept {
       Handle dies(std::move(*this));
-      lender_ = std::exchange(other.lender_, nullptr);
+      owner_ = std::exchange(other.owner_, nullptr);
       entry_ = other.entry_;
       reusable_ = other.reusable_;
       return *this;
     }
     ~Handle() { give_back(); }
 
-    explicit operator bool() const { return lender_ != nullptr; }
+    explicit operator bool() const { return owner_ != nullptr; }
     T& operator*() const { return entry_->value; }
     T* operator->() const { return &entry_->value; }
     // The position in the pool, from 0, as reported to the tracker and in the dump.
@@ -64,7 +64,7 @@ class ObjectPool {
     std::uint32_t uses() const { return EntryWord(entry_->word.load(std::memory_order_relaxed)).uses(); }
 
     void give_back() {
-      if (lender_ != nullptr) std::exchange(lender_, nullptr)->take_back(*entry_, reusable_);
+      if (owner_ != nullptr) std::exchange(owner_, nullptr)->take_back(*entry_, reusable_);
     }
     // The object is never lent again and ends with its last user.
     void discard() {
@@ -74,8 +74,8 @@ class ObjectPool {
 
    private:
     friend class ObjectPool;
-    Handle(ObjectPool& lender, Entry<T>& entry) : lender_(&lender), entry_(&entry) {}
-    ObjectPool* lender_ = nullptr;
+    Handle(ObjectPool& owner, Entry<T>& entry) : owner_(&owner), entry_(&entry) {}
+    ObjectPool* owner_ = nullptr;
     Entry<T>* entry_ = nullptr;
     bool reusable_ = false;  // false until the on_acquire hook accepted it
   };
@@ -97,7 +97,7 @@ class ObjectPool {
       const auto found = pool_.acquire(where, Judge{max_usage_.load(std::memory_order_relaxed)});
       if (found.entry == nullptr) return {};
       if (found.taken) {
-        if (Handle loan(*this, *found.entry); admit(loan)) return loan;
+        if (Handle handle(*this, *found.entry); admit(handle)) return handle;
       } else if (pool_.close_idle(*found.entry, found.before)) {
         end(*found.entry);
       }
@@ -108,14 +108,14 @@ class ObjectPool {
   // reached, when make() returned nothing, or after terminate().
   template <class Make>
   Handle take_or_make(const SearchHint& where, Make&& make) {
-    if (Handle loan = take(where)) return loan;
+    if (Handle handle = take(where)) return handle;
     Entry<T>* entry = pool_.reserve();  // counts from here on, so that two threads cannot exceed the cap
     if (entry == nullptr) return {};
     Reserved place(*this, *entry);
     std::optional<T> made = make();
     if (!made || !place.fill(std::move(*made), where.loop, true)) return {};
-    Handle loan(*this, *entry);
-    return admit(loan) ? std::move(loan) : Handle();
+    Handle handle(*this, *entry);
+    return admit(handle) ? std::move(handle) : Handle();
   }
 
   // Adds an idle object that was made elsewhere. Returns false, with `object` unchanged, if the pool is full or
@@ -144,7 +144,7 @@ class ObjectPool {
   // more use.
   void max_usage(std::uint32_t most) { max_usage_.store(most, std::memory_order_relaxed); }
   // Sets how many may share the object of this handle; current users continue.
-  void share(const Handle& loan, std::uint32_t most) { pool_.share(*loan.entry_, most); }
+  void share(const Handle& handle, std::uint32_t most) { pool_.share(*handle.entry_, most); }
   Hooks& hooks() { return hooks_; }
 
   // One line per object, for humans. The objects themselves are not printed: they may be in use.
@@ -163,35 +163,35 @@ class ObjectPool {
   // A reservation that is undone unless it was filled.
   class Reserved {
    public:
-    Reserved(ObjectPool& lender, Entry<T>& entry) : lender_(lender), entry_(entry) {}
+    Reserved(ObjectPool& owner, Entry<T>& entry) : owner_(owner), entry_(entry) {}
     Reserved(const Reserved&) = delete;
     Reserved& operator=(const Reserved&) = delete;
     ~Reserved() {
       if (filled_) return;
       entry_.value = T{};
-      static_cast<void>(lender_.pool_.close(entry_));  // false: terminate() closed it first
-      lender_.pool_.vacate(entry_);
+      static_cast<void>(owner_.pool_.close(entry_));  // false: terminate() closed it first
+      owner_.pool_.vacate(entry_);
     }
     bool fill(T&& object, LoopId home, bool lent) {
       entry_.value = std::move(object);
-      return filled_ = lender_.pool_.enable(entry_, home, lent);
+      return filled_ = owner_.pool_.enable(entry_, home, lent);
     }
 
    private:
-    ObjectPool& lender_;
+    ObjectPool& owner_;
     Entry<T>& entry_;
     bool filled_ = false;
   };
 
   // On false or an exception the handle's destructor ends the object.
-  bool admit(Handle& loan) {
+  bool admit(Handle& handle) {
     if constexpr (requires(Hooks & hooks, T & object) {
                     { hooks.on_acquire(object) } -> std::convertible_to<bool>;
                   }) {
-      if (!hooks_.on_acquire(*loan)) return false;
+      if (!hooks_.on_acquire(*handle)) return false;
     }
-    loan.reusable_ = true;
-    if constexpr (requires(Hooks & hooks) { hooks.lent(loan.place()); }) hooks_.lent(loan.place());
+    handle.reusable_ = true;
+    if constexpr (requires(Hooks & hooks) { hooks.lent(handle.place()); }) hooks_.lent(handle.place());
     return true;
   }
 

@@ -100,7 +100,7 @@ class Pool {
   bool take(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
     return finder_.take(entry, where, judge, found);
   }
-  std::uint32_t drawn(LoopId loop) { return finder_.drawn(loop); }
+  std::uint32_t next_random(LoopId loop) { return finder_.next_random(loop); }
 
   // Removes one user. Returns false if the entry is closed or was not borrowed; the caller then calls close().
   bool release(Entry<T>& entry, bool used = true) {
@@ -177,7 +177,7 @@ class Pool {
     for (std::uint32_t n = 0; n < known; ++n) {
       Block<T>& block = blocks_.at((first + n) % known);
       for (std::uint64_t bits = block.idle_anywhere(); bits != 0; bits &= bits - 1) {
-        Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+        Entry<T>& entry = block.entry(SearchOrder::pick(bits));
         if (visit(entry)) return &entry;
       }
     }

@@ -30,7 +30,7 @@ AuditReport Destination::Impl::audit(const Outstanding* outstanding) const {
   const Recount counted = recount(report);
   audit_supply(counted, report);
   audit_slots(counted, report);
-  audit_line(report);
+  audit_queue(report);
   audit_waiters(report);
   audit_limits(report);
   if (outstanding != nullptr) audit_outstanding(counted, *outstanding, report);
@@ -120,13 +120,13 @@ void Destination::Impl::audit_slots(const Recount& counted, AuditReport& report)
     report.equal("sessions of a loop", counters[loop].sessions.load(std::memory_order_relaxed), counted.local[loop]);
 }
 
-void Destination::Impl::audit_line(AuditReport& report) const {
+void Destination::Impl::audit_queue(AuditReport& report) const {
   queue.audit(report);
   const std::uint32_t seen = attention.load(std::memory_order_relaxed);
   report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), queue.size());
   report.expect(cool_down.active() == ((seen & kCooling) != 0),
                 "the flag of a pause that the origin asked for is wrong");
-  const bool needed = active_pause.drains || replacement.in_progress() || beyond_the_cap() != 0;
+  const bool needed = active_pause.drains || replacement.in_progress() || above_cap() != 0;
   report.expect(needed == ((seen & kReview) != 0), "the flag that requests reviews of releases is wrong");
   report.expect(rejections.free() >= queue.size(), "a waiter has no memory for its rejection");
   static_cast<void>(rejections.audit(report));
@@ -171,7 +171,7 @@ void Destination::Impl::audit_limits(AuditReport& report) const {
   report.expect(probing.load(std::memory_order_relaxed) == circuit.last_failed(), "probing and the circuit disagree");
   ClassQuota wanted;
   wanted.set(limits.classes, std::uint64_t{limits.size} * supply.streams_a_dial());
-  for (unsigned level = 1; level < ClassQuota::kMostClasses; ++level)
+  for (unsigned level = 1; level < ClassQuota::kMaxClasses; ++level)
     report.equal("the share of a class", shares.most(level), wanted.most(level));
 }
 
@@ -190,7 +190,7 @@ void Destination::Impl::audit_outstanding(const Recount& counted, const Outstand
   report.equal("grants of streams in flight", grants.audit(counted_before), outstanding.stream_grants);
   report.equal("messages that cancel, in flight", supply.cancels(), outstanding.cancels);
   std::uint64_t held = 0;
-  for (unsigned level = ClassQuota::kMostClasses; --level > 0;) {
+  for (unsigned level = ClassQuota::kMaxClasses; --level > 0;) {
     held += outstanding.by_class[level];
     report.equal("the leases of a class and those below it", shares.held(level), held);
   }

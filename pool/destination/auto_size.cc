@@ -26,7 +26,7 @@ void Destination::Impl::adopt_auto_size(bool begins, Instant now) {
       auto_size = std::make_unique<AutoSize>(limits, loops);
     } catch (const std::bad_alloc&) {  // the next settings try again
     }
-    measured.store(auto_size.get(), std::memory_order_release);  // pairs with measures()
+    measured.store(auto_size.get(), std::memory_order_release);  // pairs with published_auto_size()
   }
   // Counts under a fixed size, possibly of days, are no measurement of this one.
   if (auto_size != nullptr && begins)
@@ -53,7 +53,7 @@ void Destination::restore_size(std::uint32_t size) {
 
 // Called by sweep(), which serves the waiters afterwards.
 void Destination::Impl::follow_load(Instant now) {
-  if (measures() == nullptr) return;
+  if (published_auto_size() == nullptr) return;
   std::optional<SizeChange> change;
   {
     const Held lock(mutex);
@@ -88,7 +88,7 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   seen.late += passed.late;
   if (!queue.empty() && now - queue.waiting_since(now) > own.controller.tolerable_wait()) seen.late += queue.size();
   seen.open = supply.held(Protocol::h1) + supply.held(Protocol::h2);
-  const std::optional<SizeChange> change = own.controller.look(seen, now);
+  const std::optional<SizeChange> change = own.controller.update(seen, now);
   own.tolerable_wait.store(own.controller.tolerable_wait().count(), std::memory_order_relaxed);
   if (change) own.history.add(*change);
   own.begin(refused, timeouts, now);
@@ -99,7 +99,7 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
 
 void Lease::note_response(std::uint16_t status, Duration took) {
   Destination::Impl& pool = *destination_->impl_;
-  AutoSize* const own = pool.measures();
+  AutoSize* const own = pool.published_auto_size();
   if (own == nullptr) return;
   ResponseTimes& times = own->times[pool.environment.here()];
   status == 429 || status == 503 ? times.refused() : times.answered(took);

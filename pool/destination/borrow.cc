@@ -210,11 +210,11 @@ SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
 bool Destination::Impl::queue_full(const DeferredActions& actions, Instant now) const {
   std::uint32_t coming_up = streams_coming() + pending.inspecting_since(actions.inspections_ended);
   // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming.
-  const bool more_to_come = supply.expected() == 0 || dial_room(now) != CircuitBreaker::kNoLimit;
+  const bool more_to_come = supply.expected() == 0 || allowed_dials(now) != CircuitBreaker::kNoLimit;
   if (more_to_come && (budget == nullptr || !budget->full())) {
     coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
   }
-  const std::uint32_t room = coming_up > queue.replays() ? coming_up - queue.replays() : 0;
+  const std::uint32_t room = coming_up > queue.retries() ? coming_up - queue.retries() : 0;
   return queue.others() > room + limits.max_waiting;
 }
 
@@ -245,7 +245,7 @@ void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Dur
   lease.pooled_ = entry.value.pooled;
   lease.waited_ = waited;
   if (waited != Duration::zero()) {
-    if (AutoSize* const own = measures()) own->note_wait(here, waited);
+    if (AutoSize* const own = published_auto_size()) own->note_wait(here, waited);
   }
   lease.leased_at_ = now;
   lease.index_ = entry.index;
@@ -264,7 +264,7 @@ void Destination::Impl::dial_one_more(Instant now) {
   DeferredActions actions;
   {
     const Held lock(mutex);
-    if (stopped() || !lends() || backoff.blocks(now) || dial_room(now) == 0) return;
+    if (stopped() || !lends() || backoff.blocks(now) || allowed_dials(now) == 0) return;
     SlotEntry* entry = reserve(actions);
     if (entry != nullptr) record_dial(*entry, ProtocolMask::any, OpenCause::all_busy, actions, now);
   }

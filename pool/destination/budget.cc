@@ -10,15 +10,15 @@ Instant Destination::Impl::last_use() const {
 
 // Returns true if this connection must be closed instead of being handed on.
 bool Destination::Impl::claimed(const SlotEntry& entry, Instant now) {
-  if (budget == nullptr || !budget->anyone_starved()) return false;
+  if (budget == nullptr || !budget->has_starved()) return false;
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  return budget->claim_hand_off(*this, uses, now - entry.value.born);
+  return budget->claim_hand_off(*this, uses, now - entry.value.established_at);
 }
 
 // Returns true if this session, which just lost a user, must accept no new one. The session's age counts from the
 // start of its dial: `established_at` is guarded by the mutex.
 bool Destination::Impl::session_claimed(const SlotEntry& entry, Instant now) {
-  if (budget == nullptr || !budget->anyone_starved()) return false;
+  if (budget == nullptr || !budget->has_starved()) return false;
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
   return budget->claim_session(*this, uses, now - entry.value.opened_at.get(), now);
 }
@@ -38,7 +38,7 @@ void Destination::Impl::offer_surplus_dials() {
 // Must be called after every event that may free a slot or starve a destination. Never called from
 // on_slot() or give_slot(), which the budget calls in its own loop.
 void Destination::Impl::serve_starved(Instant now) {
-  if (budget != nullptr && budget->anyone_starved()) budget->release_for_starved(now);
+  if (budget != nullptr && budget->has_starved()) budget->release_for_starved(now);
 }
 
 }  // namespace carpool::pool

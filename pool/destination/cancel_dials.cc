@@ -42,7 +42,7 @@ SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
   SlotEntry* youngest = nullptr;
   for (List<CancelDialMessage, DialTag>* list : {&waiter_dials_begun, &h1_dials_begun}) {
     std::uint32_t looked_at = 0;
-    for (CancelDialMessage* at = list->last(); at != nullptr && looked_at < DeferredActions::kMostSteps;
+    for (CancelDialMessage* at = list->last(); at != nullptr && looked_at < DeferredActions::kMaxSteps;
          at = list->previous(at)) {
       ++looked_at;
       const Instant begun = at->entry->value.opened_at.get();

@@ -25,7 +25,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
     const OpenCause cause = entry->value.opened.load(std::memory_order_relaxed);
     environment.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
   }
-  while (CancelDialMessage* recall = actions.cancels.pop()) environment.deliver(recall->to, *recall);
+  while (CancelDialMessage* message = actions.cancels.pop()) environment.deliver(message->to, *message);
   while (Rejection* rejection = actions.rejections.pop()) environment.deliver(rejection->to, *rejection);
   if (actions.wake_at != kNever) environment.wake_at(self, std::exchange(actions.wake_at, kNever));
   return freed;
@@ -134,7 +134,7 @@ void Destination::Impl::stop(Instant now) {
 // ---- readiness ----
 
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here) {
-  EntryCore* core = EntryIndex::process().find(index);
+  EntryBase* core = EntryIndex::process().find(index);
   if (core == nullptr) return {};
   SlotEntry& entry = static_cast<SlotEntry&>(*core);
   for (;;) {

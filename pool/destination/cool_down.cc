@@ -15,14 +15,14 @@ bool Destination::Impl::begin_cool_down(Duration wait, std::uint16_t status, Ins
     began = cool_down.begin(now, now + std::min(wait, limits.max_cool_down), status);
     if (began) ++ledger.cool_downs;
     attention.fetch_or(kCooling, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
-    ask_for_trial(actions, now);
+    wake_for_trial(actions, now);
   }
   static_cast<void>(run_actions(actions));
   return began;
 }
 
 // Requests a wake-up for the end of the pause, or of the period that is reserved for a trial.
-void Destination::Impl::ask_for_trial(DeferredActions& actions, Instant now) {
+void Destination::Impl::wake_for_trial(DeferredActions& actions, Instant now) {
   const Instant at = cool_down.next();
   if (at == kNever) return;
   if (trial_wake > now && trial_wake <= at) return;  // requested already; that wake-up requests the next one
@@ -52,7 +52,7 @@ bool Destination::Impl::pass_trial(std::uint32_t trial, Instant now) {
 }
 
 std::optional<Duration> Destination::Impl::cooling(Instant now) const {
-  if (!cools()) return std::nullopt;
+  if (!is_cooling_down()) return std::nullopt;
   const Held lock(mutex);
   if (!cool_down.active()) return std::nullopt;
   return std::max(Duration::zero(), cool_down.until() - now);

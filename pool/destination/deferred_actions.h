@@ -35,9 +35,9 @@ class SlotList {
 
 struct DeferredActions {
   // The maximum number of steps under one hold of the mutex; `more`: work is left for the next one.
-  static constexpr std::uint32_t kMostSteps = 1000;
+  static constexpr std::uint32_t kMaxSteps = 1000;
   bool step() {
-    if (steps == kMostSteps) more = true;
+    if (steps == kMaxSteps) more = true;
     return !more && ++steps != 0;
   }
 

@@ -79,7 +79,7 @@ struct Destination::Impl final : BudgetWaiter {
   Pool<Slot>::Found search(LoopId loop, bool on_loop, Instant now, Judge&& judge) {
     const SearchHint where{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7};
     Pool<Slot>::Found found;
-    if (endpoints.spreads() && take_of_two(pool, endpoints, address_of, where, now, judge, found)) return found;
+    if (endpoints.spreads() && take_less_loaded(pool, endpoints, address_of, where, now, judge, found)) return found;
     return pool.acquire(where, judge);
   }
 
@@ -93,7 +93,7 @@ struct Destination::Impl final : BudgetWaiter {
   void match_idle(DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool give_idle(Borrower& borrower, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void wake_after_quarantine(Instant since, Instant now, DeferredActions& actions) REQUIRES(mutex);
-  void ask_for_quarantined(DeferredActions& actions, Instant now) REQUIRES(mutex);
+  void wake_for_quarantined(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void arrive(Grant& grant, Instant now) EXCLUDES(mutex);
   void hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, std::uint32_t trial, Instant now)
       EXCLUDES(mutex);
@@ -122,8 +122,8 @@ struct Destination::Impl final : BudgetWaiter {
   void schedule(DeferredActions& actions, Instant now, OpenCause why) REQUIRES(mutex);
   void dial_for_demand(DeferredActions& actions, Instant now) REQUIRES(mutex);
   std::optional<ProtocolMask> missing_dial(std::uint32_t looked_at) REQUIRES(mutex);
-  std::uint32_t dial_room(Instant now) const REQUIRES(mutex) {
-    return circuit.room(supply.dials(), pool.in_use() > coming(), now);
+  std::uint32_t allowed_dials(Instant now) const REQUIRES(mutex) {
+    return circuit.allowed_dials(supply.dials(), pool.in_use() > coming(), now);
   }
   void hold_back(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void note_dial_failure(const Fault& fault, Instant now) REQUIRES(mutex);
@@ -158,7 +158,7 @@ struct Destination::Impl final : BudgetWaiter {
   void cancel_surplus_beside(const SlotEntry& came, DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool cancel_dial_for_slot(DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool cancel_one_dial(Instant now) EXCLUDES(mutex);
-  void arrive_cancel(CancelDialMessage& recall, Instant now) EXCLUDES(mutex);
+  void arrive_cancel(CancelDialMessage& message, Instant now) EXCLUDES(mutex);
   void given_up(const Reservation& reservation, Instant now) EXCLUDES(mutex);
   std::uint32_t lacking_idle() const;
   std::optional<std::uint32_t> lacking_idle(std::uint32_t most) const;
@@ -224,7 +224,7 @@ struct Destination::Impl final : BudgetWaiter {
   void end_all_expired(Instant now) EXCLUDES(mutex);
 
   // ---- auto_size.cc: a size that follows the load ----
-  AutoSize* measures() const { return measured.load(std::memory_order_acquire); }  // null: it is fixed
+  AutoSize* published_auto_size() const { return measured.load(std::memory_order_acquire); }  // null: it is fixed
   void adopt_auto_size(bool begins, Instant now) REQUIRES(mutex);
   void apply_size(std::uint32_t size) REQUIRES(mutex);
   void follow_load(Instant now) EXCLUDES(mutex);
@@ -238,7 +238,7 @@ struct Destination::Impl final : BudgetWaiter {
   void learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) REQUIRES(mutex);
   void learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) EXCLUDES(mutex);
   void learn_close_after_response(const SlotEntry& entry, Instant now) EXCLUDES(mutex);
-  void witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) REQUIRES(mutex);
+  void note_survivor(const SlotEntry& entry, std::uint32_t served, Duration limit, Instant now) REQUIRES(mutex);
   void publish_effective_limit() REQUIRES(mutex);
 
   // ---- operator_commands.cc: operator commands ----
@@ -249,7 +249,7 @@ struct Destination::Impl final : BudgetWaiter {
   void end_pause_in_time(Instant now) EXCLUDES(mutex);
   void resume(Instant now) EXCLUDES(mutex);
   std::optional<CloseCause> forced_close_cause(const SlotEntry& entry) const REQUIRES(mutex);
-  std::uint32_t beyond_the_cap() const REQUIRES(mutex);
+  std::uint32_t above_cap() const REQUIRES(mutex);
   void shrink() EXCLUDES(mutex);
   void review() REQUIRES(mutex);
 
@@ -264,7 +264,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- cool_down.cc: pauses that the origin requests ----
   bool begin_cool_down(Duration wait, std::uint16_t status, Instant now) EXCLUDES(mutex);
-  void ask_for_trial(DeferredActions& actions, Instant now) REQUIRES(mutex);
+  void wake_for_trial(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void end_cool_down() REQUIRES(mutex);
   void trial_over(std::uint32_t trial) EXCLUDES(mutex);
   bool pass_trial(std::uint32_t trial, Instant now) EXCLUDES(mutex);
@@ -310,7 +310,7 @@ struct Destination::Impl final : BudgetWaiter {
       REQUIRES(mutex);
   void audit_supply(const Recount& counted, AuditReport& report) const REQUIRES(mutex);
   void audit_slots(const Recount& counted, AuditReport& report) const REQUIRES(mutex);
-  void audit_line(AuditReport& report) const REQUIRES(mutex);
+  void audit_queue(AuditReport& report) const REQUIRES(mutex);
   void audit_waiters(AuditReport& report) const REQUIRES(mutex);
   bool suits(const Borrower& waiter, const SlotEntry& entry, Instant now) const REQUIRES(mutex);
   void audit_limits(AuditReport& report) const REQUIRES(mutex);
@@ -319,7 +319,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
   LoopCounters& count(LoopId loop) { return counters[loop]; }
-  bool cools() const { return (attention.load(std::memory_order_seq_cst) & kCooling) != 0; }
+  bool is_cooling_down() const { return (attention.load(std::memory_order_seq_cst) & kCooling) != 0; }
   bool paused() const { return (attention.load(std::memory_order_seq_cst) & kPaused) != 0; }
   bool stopped() const { return (attention.load(std::memory_order_seq_cst) & kStopped) != 0; }
   static SlotEntry& slot_entry(std::uint32_t index) {

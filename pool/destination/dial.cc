@@ -41,17 +41,17 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   actions.why = why;
   actions.inspections_ended = pending.inspections_ended();  // before match_idle() searches
   if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
-  cool_down.look(now);
-  ask_for_trial(actions, now);
+  cool_down.update(now);
+  wake_for_trial(actions, now);
   if (active_pause.drains) return end_some_idle(CloseCause::drained, actions);
   if (!lends()) return;
   redial_old(actions, now);
   match_idle(actions, now);
-  if (live.quarantine() > Duration::zero() && !queue.empty()) ask_for_quarantined(actions, now);
+  if (live.quarantine() > Duration::zero() && !queue.empty()) wake_for_quarantined(actions, now);
   dial_for_demand(actions, now);
   if (actions.shared) dial_ahead(OpenCause::streams_exhausted, actions, now);
-  cool_down.look(now);  // the trial's time begins if one of these leases is a trial
-  ask_for_trial(actions, now);
+  cool_down.update(now);  // the trial's time begins if one of these leases is a trial
+  wake_for_trial(actions, now);
 }
 
 void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
@@ -65,13 +65,13 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
   while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
     // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
     if (backoff.blocks(now) && (serving() != 0 || supply.dials() != 0)) {
-      if (backoff.ask_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
+      if (backoff.request_wake_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
       return;
     }
     if (!lends()) return;                                   // the trial has a connection
     if (cool_down.active() && supply.dials() != 0) return;  // the trial needs one
     if (!actions.step()) return;
-    if (dial_room(now) == 0) return hold_back(actions, now);
+    if (allowed_dials(now) == 0) return hold_back(actions, now);
     SlotEntry* entry = reserve(actions);
     if (entry == nullptr) {
       if (!evict_for(*kind, actions, now)) return;
@@ -170,7 +170,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
       const EntryWord word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
       // Not counted for a retry, nor where no waiter accepts the protocol.
-      if (queue.replays() < streams_coming() && queue.longest_accepted_idle(held_kind) != Duration::min()) ++made_room;
+      if (queue.retries() < streams_coming() && queue.longest_accepted_idle(held_kind) != Duration::min()) ++made_room;
       return true;
     }
   }
@@ -185,7 +185,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
 }
 
 OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& actions) {
-  if (queue.replays() > supply.dials()) return OpenCause::replay;
+  if (queue.retries() > supply.dials()) return OpenCause::replay;
   if (origin.scheme == Scheme::tcp) return OpenCause::tunnel;
   if (limits.single_use && ledger.created != 0) return OpenCause::policy;  // each borrower needs a new connection
   if (made_room != 0) {
@@ -196,8 +196,8 @@ OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& a
   if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // the pool is empty except for this entry
   if (kind != ProtocolMask::h1_only && supply.held(Protocol::h2) != 0) return OpenCause::streams_exhausted;
   // While the protocol is unknown, another loop's dial may result in a session, and this loop's then in its own.
-  const bool lonely = count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
-  if (kind != ProtocolMask::h1_only && supply.expected() == 0 && supply.wide_dials() != 0 && lonely)
+  const bool no_local_session = count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
+  if (kind != ProtocolMask::h1_only && supply.expected() == 0 && supply.wide_dials() != 0 && no_local_session)
     return OpenCause::loop_local;
   return actions.idle_refused ? OpenCause::policy : OpenCause::all_busy;
 }
@@ -211,7 +211,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
   PooledConnection* pooled = made.release();  // owned by the entry from here on; ends in Environment::dispose
   const bool clean = pooled->clean_for_reuse();
   DeferredActions actions;
-  bool rests = false;
+  bool becomes_idle = false;
   {
     const Held lock(mutex);
     if (multiplexing.pinned) multiplexing.most = first_streams.begin(entry.value.first_streams, multiplexing.most);
@@ -227,15 +227,15 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     entry.value.idle_probe.store(false, std::memory_order_relaxed);
     const Duration took = now - entry.value.opened_at.get();
     dial_time = dial_time == Duration::zero() ? took : dial_time + (took - dial_time) / 8;
-    entry.value.born = now;
+    entry.value.established_at = now;
     learn_streams(entry.value.asked, kind, multiplexing.most, actions);
-    rests = kind == Protocol::h2 ? enable_session(entry, multiplexing, clean, actions, now)
-                                 : enable_h1(entry, clean, actions);
+    becomes_idle = kind == Protocol::h2 ? enable_session(entry, multiplexing, clean, actions, now)
+                                        : enable_h1(entry, clean, actions);
     replaced(entry, actions);
     schedule(actions, now, OpenCause::all_busy);
     if (kind == Protocol::h2) cancel_surplus_beside(entry, actions, now);
   }
-  if (rests) offer_slots();
+  if (becomes_idle) offer_slots();
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
@@ -245,17 +245,17 @@ bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions&
   const LoopId here = environment.here();
   const std::optional<CloseCause> ends = forced_close_cause(entry);
   Borrower* borrower = ends || !lends() ? nullptr : next_borrower(Protocol::h1);
-  const bool rests = !ends && borrower == nullptr && clean;
-  CARPOOL_ASSERT(pool.enable(entry, here, !rests, Multiplexing{1, false}));
+  const bool becomes_idle = !ends && borrower == nullptr && clean;
+  CARPOOL_ASSERT(pool.enable(entry, here, !becomes_idle, Multiplexing{1, false}));
   if (ends) {
     end(entry, *ends, actions);
   } else if (borrower != nullptr) {
-    if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand(entry.word, borrower->loop_, false));
+    if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand_off(entry.word, borrower->loop_, false));
     grant(entry, *borrower, here, actions);
   } else if (!clean) {
     end(entry, CloseCause::peer_closed, actions);
   }
-  return rests;
+  return becomes_idle;
 }
 
 // Unregisters a dial that ended and returns its description for Supply.
@@ -282,7 +282,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 // HTTP/1.1 where there is none: these are refused by their own failed dial.
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
   if (!lends()) return;  // waiters wait for the end of the pause
-  if (queue.replays() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
+  if (queue.retries() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
   if (asked == ProtocolMask::h1_only && queue.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
     refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
   }
@@ -303,7 +303,7 @@ std::uint32_t Destination::Impl::serving() const {
 Instant Destination::Impl::expiry(const SlotEntry& entry, Instant now) const {
   if (limits.expire_time <= Duration::zero()) return kNever;
   const auto moment = static_cast<std::uint64_t>(now.time_since_epoch().count());
-  const auto per_mille = static_cast<Duration::rep>(scatter((std::uint64_t{entry.index} << 20) ^ moment) % 100);
+  const auto per_mille = static_cast<Duration::rep>(splitmix64((std::uint64_t{entry.index} << 20) ^ moment) % 100);
   return now + limits.expire_time - limits.expire_time / 1000 * per_mille;
 }
 

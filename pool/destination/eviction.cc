@@ -34,9 +34,9 @@ SlotEntry* Destination::Impl::find_idle(DeferredActions& actions, Accept&& accep
     }
     return compared == kCompared || ++looked_at == kMaxExamined ? Match::evict : Match::skip;
   };
-  const auto found = pool.acquire(
-      SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand, /*to_end=*/true},
-      judge);
+  const auto found = pool.acquire(SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id,
+                                             evict_hand, /*include_unlendable=*/true},
+                                  judge);
   actions.more |= found.relisted;  // pairs with enqueue(): a concurrent search missed the entry
   evict_hand = last + 1;
   return best;

@@ -7,7 +7,7 @@
 namespace carpool::pool {
 
 Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Instant now) {
-  EntryCore* core = EntryIndex::process().find(index);
+  EntryBase* core = EntryIndex::process().find(index);
   Lease lease;
   if (core == nullptr) return lease;
   SlotEntry& entry = static_cast<SlotEntry&>(*core);

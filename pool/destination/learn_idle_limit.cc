@@ -43,7 +43,7 @@ void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std
   if (in_order) {
     keep_alive.closed_by_origin(idle_for, entry.value.idle_probe.load(std::memory_order_relaxed), now);
   } else {
-    keep_alive.broken_off(idle_for, now);
+    keep_alive.reset_by_origin(idle_for, now);
   }
   publish_effective_limit();
 }
@@ -66,10 +66,10 @@ void Destination::Impl::learn_close_after_response(const SlotEntry& entry, Insta
   learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
 }
 
-// Counts an idle connection once, when it is first seen alive beyond doubt().
-void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
+// Counts an idle connection once, when it is first seen alive beyond refutation_limit().
+void Destination::Impl::note_survivor(const SlotEntry& entry, std::uint32_t served, Duration limit, Instant now) {
   const Duration idle_for = idle_time_at_origin(entry.value, now);
-  if (served != 0 && idle_for > doubt && idle_for - (now - swept_at) <= doubt) keep_alive.survived(idle_for);
+  if (served != 0 && idle_for > limit && idle_for - (now - swept_at) <= limit) keep_alive.survived(idle_for);
 }
 
 void Destination::Impl::publish_effective_limit() {

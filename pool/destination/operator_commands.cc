@@ -15,18 +15,18 @@ std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry&
   if (stopped()) return CloseCause::shutdown;
   if (active_pause.drains) return CloseCause::drained;
   if (entry.value.replace) return CloseCause::reconnect;
-  if (beyond_the_cap() != 0) return cause_of_shrinking(limits);
+  if (above_cap() != 0) return cause_of_shrinking(limits);
   return std::nullopt;
 }
 
 // Returns the number of connections above a reduced cap.
-std::uint32_t Destination::Impl::beyond_the_cap() const {
+std::uint32_t Destination::Impl::above_cap() const {
   return supply.alive() > pool.cap() ? supply.alive() - pool.cap() : 0;
 }
 
 // Raises kReview if a release must check forced_close_cause(), else clears it.
 void Destination::Impl::review() {
-  const bool needed = active_pause.drains || replacement.in_progress() || beyond_the_cap() != 0;
+  const bool needed = active_pause.drains || replacement.in_progress() || above_cap() != 0;
   const bool raised = (attention.load(std::memory_order_relaxed) & kReview) != 0;
   if (needed && !raised) attention.fetch_or(kReview, std::memory_order_seq_cst);
   if (!needed && raised) attention.fetch_and(~kReview, std::memory_order_seq_cst);
@@ -57,7 +57,7 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
 void Destination::Impl::shrink() {
   const auto surplus = [this] {
     mutex.assert_held();
-    return beyond_the_cap() != 0;
+    return above_cap() != 0;
   };
   CloseCause cause{};
   {
@@ -70,8 +70,7 @@ void Destination::Impl::shrink() {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
-      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() ||
-          beyond_the_cap() <= supply.draining())
+      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() || above_cap() <= supply.draining())
         return;
       drain(entry, cause, actions);
     });

@@ -59,7 +59,7 @@ void Destination::Impl::plan_missed() {
 // Dials successors of idle connections. At the cap one closes first to make a place.
 void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
   if (replacement.to_close != 0) end_replaced(actions);
-  while (replacement.to_dial != 0 && !backoff.blocks(now) && dial_room(now) != 0) {
+  while (replacement.to_dial != 0 && !backoff.blocks(now) && allowed_dials(now) != 0) {
     if (!actions.step()) return;
     SlotEntry* old = idle_to_replace(actions);
     if (old == nullptr && actions.more) return;

@@ -28,8 +28,8 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     }
     offer_slots();
     run_actions_and_serve(actions, now, OpenCause::all_busy);
-    if (shares.limited()) serve_waiters(now);  // a share was released too; another idle connection may serve it
-    if (cools()) serve_waiters(now);           // the trial may be over: nothing was dialed for the next one
+    if (shares.limited()) serve_waiters(now);   // a share was released too; another idle connection may serve it
+    if (is_cooling_down()) serve_waiters(now);  // the trial may be over: nothing was dialed for the next one
   } else {
     CARPOOL_ASSERT(pool.release(entry, used));  // published: another thread may own it from here on
     after_idle(&entry, now);
@@ -66,8 +66,8 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   if (claimed(entry, now)) return end(entry, CloseCause::budget, actions);
   const bool no_room = pool.full() || (budget != nullptr && budget->full());
   const bool slot_needed =
-      queue.replays() > streams_coming() || queue.lacks_kind(Protocol::h2, supply.held(), supply.wide_dials());
-  if (slot_needed && no_room && !backoff.blocks(now) && dial_room(now) != 0) {
+      queue.retries() > streams_coming() || queue.lacks_kind(Protocol::h2, supply.held(), supply.wide_dials());
+  if (slot_needed && no_room && !backoff.blocks(now) && allowed_dials(now) != 0) {
     return end(entry, CloseCause::surplus, actions);
   }
   if (!used) {  // its idle time continues, so a waiter may refuse it
@@ -83,7 +83,7 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
     shares.release(share_of(borrower->want_));
     return offer_to_waiters(entry, no_room, now, actions);
   }
-  const Change change = try_hand(entry.word, borrower->loop_);
+  const Change change = try_hand_off(entry.word, borrower->loop_);
   CARPOOL_ASSERT(change);
   grant(entry, *borrower, change.before.home(), actions);
 }
@@ -91,7 +91,7 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
 // The next waiter accepts no connection that has served. At the cap the connection closes for its
 // dial; otherwise that dial is in progress and the connection goes to a later waiter.
 void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool no_room, Instant now, DeferredActions& actions) {
-  if (no_room && !backoff.blocks(now) && dial_room(now) != 0) {
+  if (no_room && !backoff.blocks(now) && allowed_dials(now) != 0) {
     ++made_room;
     return end(entry, CloseCause::surplus, actions);
   }
@@ -101,7 +101,7 @@ void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool no_room, Instant
 
 // Returns the borrower for a connection that has never served; its share is taken.
 Borrower* Destination::Impl::next_borrower(Protocol kind) {
-  Borrower* replay = queue.first_replay(kind);
+  Borrower* replay = queue.first_retry(kind);
   return replay != nullptr ? replay : queue.first_other(kind, shares);
 }
 
@@ -135,7 +135,8 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
 }
 
 namespace {
-constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct values of max_idle are not expected
+// Per pass. More distinct values of max_idle are not expected.
+constexpr unsigned kMaxFailedSearches = 32;
 }  // namespace
 
 // Grants idle connections and spare streams to the waiters in order. A waiter that rejects a long-idle connection
@@ -144,14 +145,14 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   // If no session serves a retry, none serves the older retries after it.
   while (lends() && supply.held(Protocol::h2) != 0) {
-    Borrower* replay = queue.first_replay(Protocol::h2);
+    Borrower* replay = queue.first_retry(Protocol::h2);
     if (replay == nullptr || !give_idle(*replay, now, actions)) break;
   }
   // Indexed by ProtocolMask. The initial value is shorter than any idle time.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
-  unsigned classes = ClassQuota::kMostClasses, in_vain = 0;
+  unsigned classes = ClassQuota::kMaxClasses, failed_searches = 0;
   while (Borrower* at = lends() ? queue.first_willing(refused, classes) : nullptr) {
-    if (in_vain == kMostInVain || !actions.step()) return;
+    if (failed_searches == kMaxFailedSearches || !actions.step()) return;
     const BorrowRequest& want = at->want_;
     const std::uint8_t share = share_of(want);
     if (!shares.acquire(share)) {
@@ -165,7 +166,7 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
     if (give_idle(*at, now, actions)) continue;
     shares.release(share);
     if (!actions.saw_idle) return;  // no connection is available to any waiter
-    ++in_vain;
+    ++failed_searches;
     limit = most;
     for (Duration& other : refused) other = takes_all ? std::max(other, most) : other;
   }
@@ -179,7 +180,7 @@ void Destination::Impl::wake_after_quarantine(Instant since, Instant now, Deferr
   actions.wake_at = std::min(actions.wake_at, at);
 }
 
-void Destination::Impl::ask_for_quarantined(DeferredActions& actions, Instant now) {
+void Destination::Impl::wake_for_quarantined(DeferredActions& actions, Instant now) {
   if (quarantine_wake > now) return;  // that wake-up requests the next one
   Instant earliest = kNever;
   std::uint32_t looked_at = 0;
@@ -187,9 +188,9 @@ void Destination::Impl::ask_for_quarantined(DeferredActions& actions, Instant no
     const Instant since = entry.value.idle_since.get();
     const bool idle = EntryWord(entry.word.load(std::memory_order_acquire)).idle();
     if (idle && now - since < live.quarantine()) earliest = std::min(earliest, since);
-    return ++looked_at == DeferredActions::kMostSteps;
+    return ++looked_at == DeferredActions::kMaxSteps;
   }));
-  if (earliest == kNever && looked_at == DeferredActions::kMostSteps)
+  if (earliest == kNever && looked_at == DeferredActions::kMaxSteps)
     earliest = now;  // entries that were not examined end their quarantine by then
   if (earliest != kNever) wake_after_quarantine(earliest, now, actions);
 }

@@ -165,27 +165,27 @@ constexpr std::uint32_t nearly_full(std::uint32_t most) {
 // Called when a borrower of this loop got a stream. Dials ahead if this loop has no session of its own or spare streams
 // run out.
 void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId here, Instant now) {
-  const bool lonely = word.home() != here && count(here).sessions.load(std::memory_order_relaxed) == 0;
+  const bool no_local_session = word.home() != here && count(here).sessions.load(std::memory_order_relaxed) == 0;
   const bool filling = word.users() == nearly_full(most);
-  if (!lonely && !filling) return;
+  if (!no_local_session && !filling) return;
   if (pool.full() || (budget != nullptr && budget->full())) return;
   DeferredActions actions;
   {
     const Held lock(mutex);
-    dial_ahead(lonely ? OpenCause::loop_local : OpenCause::streams_exhausted, actions, now);
+    dial_ahead(no_local_session ? OpenCause::loop_local : OpenCause::streams_exhausted, actions, now);
   }
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
 // Dials without a waiter if a place is free and no limit or failure forbids it.
 void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) {
-  if (stopped() || !lends() || supply.expected() == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
-  const bool lonely =
+  if (stopped() || !lends() || supply.expected() == 1 || backoff.blocks(now) || allowed_dials(now) == 0) return;
+  const bool no_local_session =
       cause == OpenCause::loop_local && count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
-  if (!lonely && !lacks_streams()) return;
+  if (!no_local_session && !lacks_streams()) return;
   SlotEntry* entry = reserve(actions);
   if (entry != nullptr)
-    record_dial(*entry, ProtocolMask::any, lonely ? cause : OpenCause::streams_exhausted, actions, now);
+    record_dial(*entry, ProtocolMask::any, no_local_session ? cause : OpenCause::streams_exhausted, actions, now);
 }
 
 bool Destination::Impl::lacks_streams() const {
@@ -196,14 +196,14 @@ bool Destination::Impl::lacks_streams() const {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     const std::uint32_t most = entry.multiplexing().most;
     spare = protocol_of(entry) == Protocol::h2 && word.lendable(most) && word.users() < nearly_full(most);
-    return spare || ++looked_at == DeferredActions::kMostSteps;
+    return spare || ++looked_at == DeferredActions::kMaxSteps;
   }));
   return !spare;
 }
 
 // A retry accepts a session that cannot have gone stale while idle: newer than its request, or in use.
 bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, Instant since) {
-  return protocol_of(entry) == Protocol::h2 && (word.borrowed() || entry.value.born >= since);
+  return protocol_of(entry) == Protocol::h2 && (word.borrowed() || entry.value.established_at >= since);
 }
 
 // A waiter needs HTTP/1.1, and sessions hold every place of the pool, or the total is used up; none of them is idle.

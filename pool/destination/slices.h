@@ -13,7 +13,7 @@ namespace carpool::pool {
 // The caller serves waiters afterwards.
 template <class Step>
 void Destination::Impl::in_slices(Step&& step) {
-  constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
+  constexpr std::uint32_t kBlocks = DeferredActions::kMaxSteps / kBlockEntries;
   const std::uint32_t known = pool.blocks();
   for (std::uint32_t first = 0; first < known; first += kBlocks) {
     DeferredActions actions;

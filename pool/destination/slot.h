@@ -77,10 +77,10 @@ struct Slot {
   LoopId dialed_on = 0;
   bool counted_local = false;  // counted in its loop's LoopCounters::sessions
   LoopId local_to = 0;
-  bool replace = false;   // to be replaced: see Destination::reconnect
-  bool draining = false;  // a session that admits no new borrower
-  bool broken = false;    // and cannot serve grants in flight either
-  Instant born{};         // when its dial ended
+  bool replace = false;      // to be replaced: see Destination::reconnect
+  bool draining = false;     // a session that admits no new borrower
+  bool broken = false;       // and cannot serve grants in flight either
+  Instant established_at{};  // when its dial ended
   StreamLimitLearner::Session first_streams;
   DisposeMessage dispose_message;
   CancelDialMessage cancel_message;

@@ -156,7 +156,7 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
 
 // Connections cannot end under the mutex, so the visitor may read their immutable fields.
 void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
-  constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
+  constexpr std::uint32_t kBlocks = DeferredActions::kMaxSteps / kBlockEntries;
   for (std::uint32_t first = 0; first < pool.blocks(); first += kBlocks) {
     const Held lock(mutex);
     pool.for_each(first, kBlocks, [&](const SlotEntry& entry) { describe(entry, visitor, now); });

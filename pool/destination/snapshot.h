@@ -84,7 +84,7 @@ struct Destination::Snapshot {
     std::uint32_t waiting = 0;
     std::uint64_t leases = 0, most = 0;
   };
-  std::array<Class, ClassQuota::kMostClasses> classes{};
+  std::array<Class, ClassQuota::kMaxClasses> classes{};
   std::size_t class_count = 0;
 
   std::uint64_t of(ConnectionStatus state) const { return connections[static_cast<std::size_t>(state)]; }

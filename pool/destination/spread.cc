@@ -15,13 +15,13 @@ void Destination::Impl::spread_out(const SlotEntry& entry, EntryWord word, Insta
   const Duration idle_timeout = live.idle_timeout(), idle_for = now - entry.value.idle_since.get();
   // One more connection makes each of them idle longer. That time must stay well below idle_timeout, or it would close.
   if (word.users() < 2 && idle_timeout > Duration::zero() && idle_for > idle_timeout / 4) return;
-  if (pool.full()) return endpoints.ask_for_place();
+  if (pool.full()) return endpoints.request_rebalance();
   if (budget != nullptr && budget->full()) return;
   DeferredActions actions;
   {
     const Held lock(mutex);
     // A dial in progress leads there, whatever its cause.
-    if (stopped() || !lends() || supply.dials() != 0 || backoff.blocks(now) || dial_room(now) == 0) return;
+    if (stopped() || !lends() || supply.dials() != 0 || backoff.blocks(now) || allowed_dials(now) == 0) return;
     SlotEntry* next = reserve(actions);
     if (next != nullptr) record_dial(*next, ProtocolMask::any, OpenCause::spread, actions, now);
   }

@@ -6,7 +6,7 @@ namespace carpool::pool {
 
 namespace {
 // The cap of a pool has 31 bits: a greater count was decremented below 0.
-constexpr std::uint32_t kMost = UINT32_MAX >> 1;
+constexpr std::uint32_t kMax = UINT32_MAX >> 1;
 constexpr bool h1_only(const Supply::Dial& dial) {
   return dial.asked == ProtocolMask::h1_only;
 }
@@ -64,7 +64,7 @@ void Supply::cancel_arrived() {
 
 // The sums have 64 bits, so that a counter below 0 breaks them.
 void Supply::check() const {
-  CARPOOL_ASSERT(alive_ <= kMost && cancels_ <= kMost);
+  CARPOOL_ASSERT(alive_ <= kMax && cancels_ <= kMax);
   CARPOOL_ASSERT(std::uint64_t{dials_} + held_[0] + held_[1] + draining_ == alive_);
   CARPOOL_ASSERT(std::uint64_t{h1_dials_} + waiter_dials_ + redials_ <= dials_);
 }

@@ -71,7 +71,7 @@ void Destination::Impl::end_all_expired(Instant now) {
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
       mutex.assert_held();
-      witness(entry, word.uses(), keep_alive.doubt(), now);
+      note_survivor(entry, word.uses(), keep_alive.refutation_limit(), now);
       Reusability found = reusability_for(entry, word, BorrowRequest{}, now);
       if (surplus != 0 && found == Reusability::fit && past_idle_timeout(entry, now)) {
         found = Reusability::idle_too_long;

@@ -45,7 +45,8 @@ void Destination::Impl::keep_min_idle(std::uint32_t dials_before, DeferredAction
   if (limits.min_idle == 0 || stopped() || !lends() || backoff.blocks(now)) return;
   const std::uint32_t lacking = lacking_seen, dials = std::max(dials_before, supply.dials()),
                       coming_up = dials > queue.size() ? dials - queue.size() : 0;
-  if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
+  if (coming_up < lacking)
+    open_ahead(std::min(lacking - coming_up, allowed_dials(now)), OpenCause::min_idle, actions, now);
 }
 
 // Returns the number of idle connections missing for min_idle at this moment.
@@ -69,7 +70,7 @@ std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most)
 // Returns the same between two sweeps, with a bounded search.
 std::uint32_t Destination::Impl::lacking_idle_now() const {
   if (limits.min_idle == 0) return 0;
-  return lacking_idle(DeferredActions::kMostSteps).value_or(lacking_seen);
+  return lacking_idle(DeferredActions::kMaxSteps).value_or(lacking_seen);
 }
 
 }  // namespace carpool::pool

@@ -130,13 +130,13 @@ void Directory::take_out(Destination& destination, Instant now) {
 // A retired destination stays in the totals until unlink_idle(). Bounded number of attempts.
 bool Directory::make_room(Instant now) {
   constexpr int kTries = 16;
-  constexpr std::uint32_t kLeastLeaving = 128;  // some 3 MiB
+  constexpr std::uint32_t kMinLeaving = 128;  // some 3 MiB
   for (int n = 0; n < kTries; ++n) {
     Destination* candidate = nullptr;
     {
       const Held lock(mutex_);
       // Destinations that leave still occupy memory: a burst of names must not double it.
-      if (table_.leaving() + retired_.size() >= std::max(kLeastLeaving, max_origins_ / 2)) return false;
+      if (table_.leaving() + retired_.size() >= std::max(kMinLeaving, max_origins_ / 2)) return false;
       candidate = table_.least_recent(now);
     }
     if (candidate == nullptr) return false;

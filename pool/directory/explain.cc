@@ -27,12 +27,12 @@ Pronouns pronouns(std::uint64_t count) {
   return {false, "they", "their", "them", "were"};
 }
 
-std::string all_were_busy(const Circumstances& c) {
+std::string all_were_busy(const ExplainSettings& c) {
   return std::string("every open one that could serve the request was borrowed at that moment") +
          (c.maximize ? ", or for a later one, because of pool.maximize" : "");
 }
 
-std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::Snapshot& s, const ExplainSettings& c) {
   switch (cause) {
     case OpenCause::first:
       return "nothing was open";
@@ -73,7 +73,7 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
   return {};
 }
 
-std::string closed_idle(const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+std::string closed_idle(const Pronouns& of, const Destination::Snapshot& s, const ExplainSettings& c) {
   if (!s.effective_limit) return "had been idle for longer than idle_timeout (" + time(c.idle_timeout) + ")";
   return "had been idle for " + time(*s.effective_limit) + ", just less than the " + time(*s.learned_idle) +
          " after which the origin closes " + of.them + ", or idle_timeout";
@@ -96,7 +96,7 @@ std::string why_ordered(CloseCause cause, const Pronouns& of) {
 }
 
 // Returns the predicate after "they" or "it".
-std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const ExplainSettings& c) {
   switch (cause) {
     case CloseCause::expired:
       return "had reached " + of.their + " maximum age (" + setting("expire_time", c.expire_time) + ")";
@@ -187,7 +187,7 @@ std::string cool_down_of(const Destination::Snapshot::CoolingDown& cooling) {
   return line + "the response to the next request decides for the others.";
 }
 
-void causes(const Destination::Snapshot& s, const Circumstances& c, std::vector<std::string>& lines) {
+void causes(const Destination::Snapshot& s, const ExplainSettings& c, std::vector<std::string>& lines) {
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
                     why_opened(static_cast<OpenCause>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
@@ -221,7 +221,7 @@ void idle_limits(const Destination::Snapshot& s, std::vector<std::string>& lines
 }
 }  // namespace
 
-std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
+std::vector<std::string> explain(const Destination::Snapshot& s, const ExplainSettings& c) {
   std::vector<std::string> lines;
   if (s.paused) lines.push_back(pause_of(*s.paused));
   if (s.cooling_down) lines.push_back(cool_down_of(*s.cooling_down));

@@ -9,7 +9,7 @@
 
 namespace carpool::pool {
 
-struct Circumstances {
+struct ExplainSettings {
   Duration idle_timeout{};  // zero: none
   Duration expire_time{};
   std::uint32_t max_usage = 0;
@@ -19,6 +19,6 @@ struct Circumstances {
 };
 
 // Returns one sentence per element, the most important first; never empty.
-std::vector<std::string> explain(const Destination::Snapshot& snapshot, const Circumstances& circumstances);
+std::vector<std::string> explain(const Destination::Snapshot& snapshot, const ExplainSettings& explain_settings);
 
 }  // namespace carpool::pool

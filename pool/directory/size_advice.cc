@@ -75,7 +75,7 @@ std::uint32_t connections_for(std::uint32_t borrows, std::uint32_t streams) {
 std::pair<std::uint32_t, std::uint32_t> range_of(const Workload& load, const Limits& limits, Duration wait_timeout,
                                                  const SizeAdvice& advice, std::uint32_t largest) {
   std::pair<std::uint32_t, std::uint32_t> range{advice.size, advice.size};
-  if (load.borrows.size() < kParts * kFewestBorrows) return range;
+  if (load.borrows.size() < kParts * kMinBorrows) return range;
   std::vector<BorrowRecord> borrows = load.borrows;
   std::sort(borrows.begin(), borrows.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
   for (std::size_t part = 0; part < kParts; ++part) {

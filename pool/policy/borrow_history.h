@@ -26,7 +26,7 @@ struct BorrowRecord {
 class BorrowHistory {
  public:
   static constexpr std::size_t kChunk = 256, kChunks = 16;
-  static constexpr std::size_t kMost = kChunk * kChunks;
+  static constexpr std::size_t kMax = kChunk * kChunks;
   static constexpr Duration kSpan = std::chrono::seconds(10);
 
   BorrowHistory() = default;
@@ -79,7 +79,7 @@ class BorrowHistory {
   // Called at the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
   void turn_over(Instant now) {
     const Instant first = arrival(at(0)->when.load(std::memory_order_relaxed));  // this thread's
-    if (size_ < kMost && now - first < kSpan) {
+    if (size_ < kMax && now - first < kSpan) {
       size_ += kChunk;
     } else {
       next_ = 0;

@@ -25,7 +25,7 @@ class CircuitBreaker {
   static constexpr Duration kFresh = std::chrono::seconds(1);  // how long a success counts as an open connection
 
   // Returns how many more dials may start. `established`: a connection is open, whatever it is used for.
-  std::uint32_t room(std::uint32_t dials, bool established, Instant now) const {
+  std::uint32_t allowed_dials(std::uint32_t dials, bool established, Instant now) const {
     if (failed_) return now >= opens_at(dials) ? 1 : 0;
     if (established || now < known_until_) return kNoLimit;
     return dials < kAtOnce ? kAtOnce - dials : 0;

@@ -38,15 +38,15 @@ class CoolDown {
     phase_ = Phase::cooling;
     return !held;
   }
-  // Updates the phase. The time of a trial counts from the first look() after its begin: until then nothing waits for
+  // Updates the phase. The time of a trial counts from the first update() after its begin: until then nothing waits for
   // it.
-  void look(Instant now) {
+  void update(Instant now) {
     if (phase_ == Phase::cooling && now >= until_) phase_ = Phase::trial_due;
     if (phase_ != Phase::trial_out) return;
     if (trial_ends_ == kNever) trial_ends_ = now + kTrialTime;
     if (now >= trial_ends_) phase_ = Phase::trial_due;
   }
-  // Returns when look() has the next change to make without a call from outside; kNever: none.
+  // Returns when update() has the next change to make without a call from outside; kNever: none.
   Instant next() const { return phase_ == Phase::cooling ? until_ : phase_ == Phase::trial_out ? trial_ends_ : kNever; }
   // Begins a trial; must be called only while trial_due(). Returns its number, never 0.
   std::uint32_t begin_trial() {

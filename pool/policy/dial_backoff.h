@@ -21,20 +21,20 @@ class DialBackoff {
     if (blocks(now)) return;  // concurrent dials that fail together count as one step
     step_ = step_ == Duration::zero() ? kFirst : std::min(step_ * 2, kLongest);
     until_ = now + step_;
-    wake_asked_ = false;
+    wake_requested_ = false;
   }
   void succeeded() {
     step_ = Duration::zero();
     until_ = Instant::min();
   }
   // Returns true once per delay: the caller requests a wake-up.
-  bool ask_once() { return !std::exchange(wake_asked_, true); }
-  void woken() { wake_asked_ = false; }
+  bool request_wake_once() { return !std::exchange(wake_requested_, true); }
+  void woken() { wake_requested_ = false; }
 
  private:
   Duration step_{};
   Instant until_ = Instant::min();
-  bool wake_asked_ = false;
+  bool wake_requested_ = false;
 };
 
 }  // namespace carpool::pool

@@ -20,7 +20,7 @@ class Endpoint {
   static constexpr std::uint32_t kWhole = 1U << 16;
   static constexpr std::uint32_t kLeast = kWhole / 16;  // of its share, however slow or new it is
   // A difference that a busy processor can cause.
-  static constexpr Duration kUnnoticed = std::chrono::milliseconds(5);
+  static constexpr Duration kNegligible = std::chrono::milliseconds(5);
 
   void lent() {
     leases_.fetch_add(1, std::memory_order_relaxed);
@@ -43,7 +43,7 @@ class Endpoint {
   // Starts a new or recovered address at `when`: its share grows from then on. Instant{}: it has its whole share.
   void begin(Instant when) { began_.store(when.time_since_epoch().count(), std::memory_order_relaxed); }
   // Resets the object, whose memory serves another address.
-  void renew() {
+  void reset() {
     picks_.store(0, std::memory_order_relaxed);
     lent_.store(0, std::memory_order_relaxed);
     response_time_.store(0, std::memory_order_relaxed);
@@ -51,23 +51,23 @@ class Endpoint {
   }
 
   std::uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
-  std::uint64_t lent_in_all() const { return lent_.load(std::memory_order_relaxed); }
+  std::uint64_t total_leases() const { return lent_.load(std::memory_order_relaxed); }
   Duration response_time() const { return Duration(response_time_.load(std::memory_order_relaxed)); }  // zero: unknown
 
   // Returns the endpoint that gets the next request. `drawn`: a random number below kWhole.
   static Endpoint& choose(Endpoint& one, Endpoint& other, Duration slow_start, Instant now, std::uint32_t drawn) {
     Endpoint& best = other.before(one) ? other : one;
     Endpoint& rest = &best == &one ? other : one;
-    best.follow(rest);
-    if (drawn < best.share_beside(rest, slow_start, now)) return best;
+    best.limit_lag(rest);
+    if (drawn < best.share_against(rest, slow_start, now)) return best;
     best.passed_over();
     return rest;
   }
   // Returns the part of its turns, of kWhole, in which the address is used: less for an address that is more than twice
-  // as slow as the other one plus kUnnoticed, or new; never zero, so that a change is detected.
-  std::uint32_t share_beside(const Endpoint& other, Duration slow_start, Instant now) const {
+  // as slow as the other one plus kNegligible, or new; never zero, so that a change is detected.
+  std::uint32_t share_against(const Endpoint& other, Duration slow_start, Instant now) const {
     double share = 1;
-    const Duration mine = response_time(), theirs = other.response_time(), allowed = 2 * theirs + kUnnoticed;
+    const Duration mine = response_time(), theirs = other.response_time(), allowed = 2 * theirs + kNegligible;
     if (theirs > Duration::zero() && mine > allowed) {
       share = static_cast<double>(allowed.count()) / static_cast<double>(mine.count());
     }
@@ -78,17 +78,17 @@ class Endpoint {
   }
 
  private:
-  static constexpr std::uint64_t kArrears = 8;  // turns that one can be behind another: the most it gets at once
+  static constexpr std::uint64_t kMaxLag = 8;  // turns that one can be behind another: the most it gets at once
 
   bool before(const Endpoint& other) const {
     const std::uint32_t mine = leases(), theirs = other.leases();
     if (mine != theirs) return mine < theirs;
     return picks_.load(std::memory_order_relaxed) < other.picks_.load(std::memory_order_relaxed);
   }
-  void follow(const Endpoint& other) {
+  void limit_lag(const Endpoint& other) {
     const std::uint64_t ahead = other.picks_.load(std::memory_order_relaxed);
-    if (picks_.load(std::memory_order_relaxed) + kArrears < ahead) {
-      picks_.store(ahead - kArrears, std::memory_order_relaxed);
+    if (picks_.load(std::memory_order_relaxed) + kMaxLag < ahead) {
+      picks_.store(ahead - kMaxLag, std::memory_order_relaxed);
     }
   }
 
@@ -107,7 +107,7 @@ class Endpoints {
   void set(std::uint32_t count, Balance balance, Duration slow_start) {
     slow_start_.store(slow_start.count(), std::memory_order_relaxed);
     balance_.store(count < 2 ? Balance::even : balance, std::memory_order_relaxed);
-    if (count < 2 || balance != Balance::uneven) wants_place_.store(false, std::memory_order_relaxed);
+    if (count < 2 || balance != Balance::uneven) needs_rebalance_.store(false, std::memory_order_relaxed);
     count_.store(count, std::memory_order_relaxed);
   }
   std::uint32_t count() const { return count_.load(std::memory_order_relaxed); }
@@ -117,16 +117,16 @@ class Endpoints {
 
   // Called when the pool is full: a connection to an address that has too many should make room for another address.
   // set() withdraws the request when no address has too many any more.
-  void ask_for_place() {
-    if (balance() == Balance::uneven && !wants_place()) wants_place_.store(true, std::memory_order_relaxed);
+  void request_rebalance() {
+    if (balance() == Balance::uneven && !needs_rebalance()) needs_rebalance_.store(true, std::memory_order_relaxed);
   }
-  bool wants_place() const { return wants_place_.load(std::memory_order_relaxed); }
-  void place_made() { wants_place_.store(false, std::memory_order_relaxed); }
+  bool needs_rebalance() const { return needs_rebalance_.load(std::memory_order_relaxed); }
+  void rebalance_done() { needs_rebalance_.store(false, std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint32_t> count_{0};
   std::atomic<Balance> balance_{Balance::even};
-  std::atomic<bool> wants_place_{false};
+  std::atomic<bool> needs_rebalance_{false};
   std::atomic<Duration::rep> slow_start_{0};
 };
 

@@ -12,22 +12,22 @@ void IdleLimitLearner::closed_by_origin(Duration idle_for, bool left, Instant no
   note({idle_for, true}, now);
 }
 
-void IdleLimitLearner::broken_off(Duration idle_for, Instant now) {
+void IdleLimitLearner::reset_by_origin(Duration idle_for, Instant now) {
   evaluate(now);
   note({idle_for, false}, now);
 }
 
 void IdleLimitLearner::note(End end, Instant now) {
-  if (end.idle_for <= doubt()) survivors_ = 0;
+  if (end.idle_for <= refutation_limit()) survivors_ = 0;
   if (together_count_ == 0) together_since_ = now;
   if (together_count_ < kSamples) together_[together_count_++] = end;
 }
 
 void IdleLimitLearner::evaluate(Instant now) {
-  if (together_count_ != 0 && now - together_since_ > kOneEvent) take_in();
+  if (together_count_ != 0 && now - together_since_ > kOneEvent) accept_pending();
 }
 
-void IdleLimitLearner::take_in() {
+void IdleLimitLearner::accept_pending() {
   const auto begin = together_.begin();
   const auto end = begin + static_cast<std::ptrdiff_t>(std::exchange(together_count_, 0));
   const auto [shortest, longest] =
@@ -35,9 +35,9 @@ void IdleLimitLearner::take_in() {
   const bool differ = longest->idle_for - shortest->idle_for > std::max(kOneEvent, longest->idle_for / 10);
   if (static_cast<std::size_t>(end - begin) >= kAgree && differ) return;  // the origin closed everything at once
   std::for_each(begin, end, [this](const End& one) {
-    doubts_[next_doubt_] = one.idle_for;
-    next_doubt_ = (next_doubt_ + 1) % kDoubts;
-    doubt_count_ = std::min(doubt_count_ + 1, kDoubts);
+    closes_[next_close_] = one.idle_for;
+    next_close_ = (next_close_ + 1) % kRecentCloses;
+    close_count_ = std::min(close_count_ + 1, kRecentCloses);
     if (one.sample) add(one.idle_for);
   });
   judge();
@@ -58,7 +58,7 @@ void IdleLimitLearner::outlived(Duration idle_for) {
 
 // Discards the earlier samples, which `idle_for` refutes.
 void IdleLimitLearner::raise(Duration idle_for) {
-  count_ = next_ = doubt_count_ = next_doubt_ = 0;
+  count_ = next_ = close_count_ = next_close_ = 0;
   raised_ = idle_for;
   if (hint_ && *hint_ < idle_for) hint_.reset();
   judge();
@@ -74,19 +74,19 @@ std::size_t keep(IdleTimes& idle_times, std::size_t count, Kept kept) {
 }  // namespace
 
 void IdleLimitLearner::survived(Duration idle_for) {
-  if (idle_for <= doubt()) return;
+  if (idle_for <= refutation_limit()) return;
   least_survivor_ = survivors_ == 0 ? idle_for : std::min(least_survivor_, idle_for);
   if (++survivors_ < kRefute) return;
   survivors_ = 0;
   const auto stands = [this](Duration one) { return beyond(one) >= least_survivor_; };
-  doubt_count_ = keep(doubts_, doubt_count_, stands);
-  next_doubt_ = doubt_count_ % kDoubts;
+  close_count_ = keep(closes_, close_count_, stands);
+  next_close_ = close_count_ % kRecentCloses;
   count_ = keep(samples_, count_, stands);
   next_ = count_ % kSamples;
   judge();
 }
 
-Duration IdleLimitLearner::doubt() const {
+Duration IdleLimitLearner::refutation_limit() const {
   const std::optional<Duration> least = shortest();
   return least ? beyond(*least) : Duration::max();
 }
@@ -94,7 +94,7 @@ Duration IdleLimitLearner::doubt() const {
 // Includes ends that may yet turn out to be a restart.
 std::optional<Duration> IdleLimitLearner::shortest() const {
   std::optional<Duration> least;
-  for (std::size_t i = 0; i < doubt_count_; ++i) least = std::min(least.value_or(doubts_[i]), doubts_[i]);
+  for (std::size_t i = 0; i < close_count_; ++i) least = std::min(least.value_or(closes_[i]), closes_[i]);
   for (std::size_t i = 0; i < together_count_; ++i) {
     least = std::min(least.value_or(together_[i].idle_for), together_[i].idle_for);
   }
@@ -120,7 +120,7 @@ void IdleLimitLearner::restore(Duration limit) {
 void IdleLimitLearner::judge() {
   std::optional<Duration> limit = agreed();
   if (limit) raised_.reset();
-  no_keep_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kLeastMargin;
+  no_keep_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kMinMargin;
   if (!limit) limit = raised_;
   if (hint_ && (!limit || *hint_ < *limit)) limit = hint_;
   limit_ = limit;

@@ -28,12 +28,12 @@ class IdleLimitLearner {
  public:
   static constexpr std::size_t kSamples = 32;
   static constexpr std::size_t kAgree = 3;
-  static constexpr std::size_t kDoubts = 8;
+  static constexpr std::size_t kRecentCloses = 8;
   static constexpr std::uint32_t kLeaveEvery = 16;
   static constexpr std::uint32_t kRefute = 16;
   static constexpr Duration kOneEvent = std::chrono::milliseconds(100);
   static constexpr Duration kFloor = std::chrono::seconds(1);
-  static constexpr Duration kLeastMargin = std::chrono::milliseconds(100);
+  static constexpr Duration kMinMargin = std::chrono::milliseconds(100);
   static constexpr Duration kJitter = std::chrono::milliseconds(20);  // idle times that differ by less are equal
   // A close this soon after a response is no sample if the connection was reused several times before.
   static constexpr Duration kAtOnce = std::chrono::milliseconds(2);
@@ -43,10 +43,11 @@ class IdleLimitLearner {
   // left it to the origin.
   void closed_by_origin(Duration idle_for, bool left, Instant now);
   // Notes that the origin reset an idle connection: lowers the trust; not a sample of the limit.
-  void broken_off(Duration idle_for, Instant now);
+  void reset_by_origin(Duration idle_for, Instant now);
   // Notes that a connection left to the origin reached carpool's own idle timeout alive.
   void outlived(Duration idle_for);
-  // Notes that a connection idle for `idle_for` was alive. Only values beyond doubt() count, once per connection.
+  // Notes that a connection idle for `idle_for` was alive. Only values beyond refutation_limit() count, once per
+  // connection.
   void survived(Duration idle_for);
   // Notes the hint of a connection's first response; nullopt if it had none.
   void hint(std::optional<Duration> timeout);
@@ -67,7 +68,7 @@ class IdleLimitLearner {
   Duration trust() const;
   // Returns the idle time beyond which a surviving connection refutes the shortest idle time at which the origin closed
   // one; Duration::max(): no close to refute.
-  Duration doubt() const;
+  Duration refutation_limit() const;
   std::size_t samples() const { return count_; }
 
  private:
@@ -75,10 +76,10 @@ class IdleLimitLearner {
     Duration idle_for{};
     bool sample = false;
   };
-  static Duration before(Duration limit) { return limit - std::max(kLeastMargin, limit / 10); }
+  static Duration before(Duration limit) { return limit - std::max(kMinMargin, limit / 10); }
   static Duration beyond(Duration idle_for) { return idle_for + std::max(kJitter, idle_for / 10); }
   void note(End end, Instant now);
-  void take_in();
+  void accept_pending();
   void add(Duration idle_for);
   void raise(Duration idle_for);
   void judge();
@@ -87,9 +88,9 @@ class IdleLimitLearner {
 
   std::array<Duration, kSamples> samples_{};
   std::size_t count_ = 0, next_ = 0;
-  std::array<Duration, kDoubts> doubts_{};  // the last closes that were not refuted
-  std::size_t doubt_count_ = 0, next_doubt_ = 0;
-  std::uint32_t survivors_ = 0;  // consecutive, beyond doubt()
+  std::array<Duration, kRecentCloses> closes_{};  // the last closes that were not refuted
+  std::size_t close_count_ = 0, next_close_ = 0;
+  std::uint32_t survivors_ = 0;  // consecutive, beyond refutation_limit()
   Duration least_survivor_{};
   std::array<End, kSamples> together_{};  // closes within kOneEvent: samples, or a restart
   std::size_t together_count_ = 0;

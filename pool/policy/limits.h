@@ -34,7 +34,7 @@ struct Limits {
   Duration quarantine{};     // minimum idle time between a release and the next borrow
   Duration max_cool_down{};  // longest pause that the origin may request; zero: none is made
   Evict evict = Evict::last_use;
-  std::uint8_t classes = 0;  // priority classes, at most ClassQuota::kMostClasses; fewer than 2: none
+  std::uint8_t classes = 0;  // priority classes, at most ClassQuota::kMaxClasses; fewer than 2: none
 
   bool auto_size() const { return max_size != 0; }
 };

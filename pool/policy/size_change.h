@@ -18,7 +18,7 @@ constexpr std::string_view name(SizeReason reason) {
   return kSizeReasons[static_cast<std::size_t>(reason)];
 }
 
-// The measurements between two calls of look().
+// The measurements between two calls of update().
 struct LoadSample {
   std::uint64_t responses = 0;      // without those that count as refused
   Duration median{};                // of the times from the lease to the head of the response

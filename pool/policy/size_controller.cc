@@ -38,7 +38,7 @@ bool SizeController::enough(std::uint64_t responses, Instant begun, Instant now)
   return now - begun >= kLongest || (responses >= kEnough && now - begun >= kShortest);
 }
 
-std::optional<SizeChange> SizeController::look(const LoadSample& seen, Instant now) {
+std::optional<SizeChange> SizeController::update(const LoadSample& seen, Instant now) {
   if (growth_ && seen.refused * kLateOf >= seen.responses + seen.refused && seen.refused != 0)
     return judge_growth(seen, now);
   if (auto made = shrink_as_refused(seen, now)) return made;

@@ -1,5 +1,5 @@
 // SizeController: the size of a pool with size = "auto", within bounds, according to its origin's responses. Each
-// look() takes the measurements since the last one and may make one change:
+// update() takes the measurements since the last one and may make one change:
 //   waits      requests wait because of the size: it grows, by up to its double. The next measurement decides whether
 //              the growth stays: if the median time to a response rose by more than half of the growth, most of it only
 //              lengthened a queue in the origin, and the size returns. Each return halves the next growth and doubles
@@ -45,12 +45,12 @@ class SizeController {
   // Returns false until the requests that began before the last change have probably ended: measurements until then do
   // not count.
   bool settled(Instant now) const { return now >= settles_at_; }
-  // Returns true if measurements since `begun` suffice for look().
+  // Returns true if measurements since `begun` suffice for update().
   static bool enough(std::uint64_t responses, Instant begun, Instant now);
-  std::optional<SizeChange> look(const LoadSample& seen, Instant now);
+  std::optional<SizeChange> update(const LoadSample& seen, Instant now);
 
  private:
-  // A change whose effect the next look() measures.
+  // A change whose effect the next update() measures.
   struct Trial {
     std::uint32_t from = 0;  // the size to return to
     double ratio = 1;        // of the new size and what was in use

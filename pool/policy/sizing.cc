@@ -9,7 +9,7 @@ namespace carpool::pool {
 namespace {
 constexpr double kMayWait = 0.01;
 constexpr std::uint32_t kLargest = 100'000;
-constexpr Duration kStill = std::chrono::seconds(1);
+constexpr Duration kIdleGap = std::chrono::seconds(1);
 
 double seconds(Duration time) {
   return std::chrono::duration<double>(time).count();
@@ -23,13 +23,13 @@ struct Levels {
   std::uint32_t median = 0, p99 = 0, most = 0;  // weighted by time; without the times at which none was
 };
 
-void add_stay(std::vector<LevelChange>& steps, Instant begin, Duration lasted) {
+void add_interval(std::vector<LevelChange>& steps, Instant begin, Duration lasted) {
   if (lasted <= Duration::zero()) return;  // its end would sort before its beginning
   steps.emplace_back(begin, 1);
   steps.emplace_back(begin + lasted, -1);
 }
 
-// Periods at level 0 that are longer than kStill do not count.
+// Periods at level 0 that are longer than kIdleGap do not count.
 Levels levels_of(std::vector<LevelChange>& steps) {
   if (steps.empty()) return {0, 0, 1};
   std::sort(steps.begin(), steps.end());
@@ -42,7 +42,7 @@ Levels levels_of(std::vector<LevelChange>& steps) {
     const Duration time = steps[i + 1].first - steps[i].first;
     if (time == Duration::zero()) continue;
     levels.most = std::max(levels.most, static_cast<std::uint32_t>(now));
-    if (now == 0 && time >= kStill) continue;
+    if (now == 0 && time >= kIdleGap) continue;
     lasted[static_cast<std::size_t>(now)] += time;
     all += time;
   }
@@ -55,14 +55,14 @@ Levels levels_of(std::vector<LevelChange>& steps) {
   return levels;
 }
 
-// Returns the time from the first arrival to the last end, without gaps of kStill or longer.
+// Returns the time from the first arrival to the last end, without gaps of kIdleGap or longer.
 Duration time_in_use(std::vector<BorrowRecord> borrows) {
   std::sort(borrows.begin(), borrows.end(), [](const auto& a, const auto& b) { return a.arrived < b.arrived; });
   Duration sum{};
   Instant until = borrows.front().arrived;
   for (const BorrowRecord& borrow : borrows) {
     const Instant end = borrow.arrived + borrow.waited + borrow.held;
-    if (borrow.arrived - until < kStill)
+    if (borrow.arrived - until < kIdleGap)
       sum += std::max(end, until) - until;
     else
       sum += end - borrow.arrived;
@@ -74,8 +74,8 @@ Duration time_in_use(std::vector<BorrowRecord> borrows) {
 void count_levels(const std::vector<BorrowRecord>& borrows, MeasuredLoad& load) {
   std::vector<LevelChange> leases, asked;
   for (const BorrowRecord& borrow : borrows) {
-    add_stay(leases, borrow.arrived + borrow.waited, borrow.held);
-    add_stay(asked, borrow.arrived, borrow.waited + borrow.held);
+    add_interval(leases, borrow.arrived + borrow.waited, borrow.held);
+    add_interval(asked, borrow.arrived, borrow.waited + borrow.held);
   }
   const Levels busy = levels_of(leases);
   load.busy_median = busy.median;
@@ -111,7 +111,7 @@ std::uint32_t erlang_size(const MeasuredLoad& load) {
 }
 
 std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& borrows) {
-  if (borrows.size() < kFewestBorrows) return std::nullopt;
+  if (borrows.size() < kMinBorrows) return std::nullopt;
   MeasuredLoad load;
   load.borrows = borrows.size();
   Instant first = Instant::max(), last = Instant::min();

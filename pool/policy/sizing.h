@@ -28,7 +28,7 @@ struct MeasuredLoad {
 };
 
 // The minimum sample size.
-inline constexpr std::size_t kFewestBorrows = 20;
+inline constexpr std::size_t kMinBorrows = 20;
 
 // Returns nullopt if there are too few borrows.
 std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& borrows);

@@ -16,12 +16,12 @@ namespace carpool::pool {
 
 class ClassQuota {
  public:
-  static constexpr unsigned kMostClasses = 4;
+  static constexpr unsigned kMaxClasses = 4;
 
   // `whole`: the leases that the pool can give at once. Fewer than two classes: no limits.
   void set(unsigned classes, std::uint64_t whole) {
     std::uint64_t most = 0;
-    for (unsigned level = 1; level < kMostClasses; ++level) {
+    for (unsigned level = 1; level < kMaxClasses; ++level) {
       const bool limited = level < classes;
       const std::uint64_t least = whole > 1 ? 1 : 0;
       const std::uint64_t share =
@@ -54,10 +54,10 @@ class ClassQuota {
   std::uint64_t most(unsigned level) const { return field(most_.load(std::memory_order_relaxed), level); }
 
   // Returns how many of the waiters, by class, must wait for their share whatever is dialed for them.
-  std::uint32_t held_back(const std::array<std::uint32_t, kMostClasses>& waiting) const {
+  std::uint32_t held_back(const std::array<std::uint32_t, kMaxClasses>& waiting) const {
     const std::uint64_t held = held_.load(std::memory_order_seq_cst);
     std::uint64_t all = 0, served = 0;
-    for (unsigned level = kMostClasses - 1; level != 0; --level) {
+    for (unsigned level = kMaxClasses - 1; level != 0; --level) {
       all += waiting[level];
       served = std::min(served + waiting[level], left(held, level));
     }

@@ -4,7 +4,7 @@ namespace carpool::pool {
 
 bool ConnectionBudget::take(BudgetWaiter& waiter) {
   if (use_granted(waiter)) return true;
-  return !anyone_starved() && count_one();
+  return !has_starved() && count_one();
 }
 
 bool ConnectionBudget::count_one() {
@@ -54,7 +54,7 @@ void ConnectionBudget::leave_queue(BudgetWaiter& waiter) {
 }
 
 void ConnectionBudget::forget_starved(BudgetWaiter& waiter) {
-  if (!anyone_starved()) return;
+  if (!has_starved()) return;
   const Held lock(mutex_);
   if (static_cast<ListHook<StarvedTag>&>(waiter).linked()) leave_queue(waiter);
 }
@@ -83,7 +83,7 @@ void ConnectionBudget::return_unused(BudgetWaiter& waiter) {
 }
 
 void ConnectionBudget::release_for_starved(Instant now) {
-  while (anyone_starved()) {
+  while (has_starved()) {
     if (BudgetWaiter* next = grant_slot()) {
       next->on_slot(now);
       return_unused(*next);
@@ -111,8 +111,8 @@ bool ConnectionBudget::free_a_slot(Instant now) {
     if (taken_.load(std::memory_order_seq_cst) < cap_) return true;
     ++freeing_;
   }
-  while (BudgetWaiter* giver = next_offer_or_stop()) {
-    if (!giver->give_slot(now) && !withdraw(*giver, now)) continue;
+  while (BudgetWaiter* donor = next_offer_or_stop()) {
+    if (!donor->give_slot(now) && !withdraw(*donor, now)) continue;
     const Held lock(mutex_);
     --freeing_;
     return true;
@@ -123,9 +123,9 @@ bool ConnectionBudget::free_a_slot(Instant now) {
 bool ConnectionBudget::free_one(Instant now) {
   bool freed = false;
   while (!freed) {
-    BudgetWaiter* giver = next_offer();
-    if (giver == nullptr) break;
-    freed = giver->give_slot(now) || withdraw(*giver, now);
+    BudgetWaiter* donor = next_offer();
+    if (donor == nullptr) break;
+    freed = donor->give_slot(now) || withdraw(*donor, now);
   }
   // A thread that was freeing a slot may have missed an offer that was withdrawn for a moment.
   release_for_starved(now);
@@ -185,7 +185,7 @@ bool ConnectionBudget::withdraw(BudgetWaiter& waiter, Instant now) {
 
 bool ConnectionBudget::may_claim(std::uint32_t uses, Duration age) {
   const std::uint32_t hand_offs = hand_offs_.fetch_add(1, std::memory_order_relaxed) + 1;
-  return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMostHandOffs;
+  return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMaxHandOffs;
 }
 
 // Returns true if the head of the queue needs a slot of `waiter` more than `waiter` does. Otherwise the head's turn
@@ -200,7 +200,7 @@ bool ConnectionBudget::gains_from(const BudgetWaiter& waiter) {
 }
 
 bool ConnectionBudget::claim_hand_off(const BudgetWaiter& waiter, std::uint32_t uses, Duration age) {
-  if (!anyone_starved() || !may_claim(uses, age)) return false;
+  if (!has_starved() || !may_claim(uses, age)) return false;
   const Held lock(mutex_);
   if (!gains_from(waiter)) return false;
   hand_offs_.store(0, std::memory_order_relaxed);
@@ -208,7 +208,7 @@ bool ConnectionBudget::claim_hand_off(const BudgetWaiter& waiter, std::uint32_t 
 }
 
 bool ConnectionBudget::claim_session(const BudgetWaiter& waiter, std::uint32_t uses, Duration age, Instant now) {
-  if (!anyone_starved() || !may_claim(uses, age)) return false;
+  if (!has_starved() || !may_claim(uses, age)) return false;
   const Held lock(mutex_);
   if (now < session_claim_at_ || !gains_from(waiter)) return false;
   session_claim_at_ = now + kQuantum;

@@ -60,7 +60,7 @@ class ConnectionBudget {
   static constexpr Duration kQuantum = std::chrono::milliseconds(100);
   static constexpr std::uint32_t kQuantumUses = 32;
   // After this many hand-offs the next one is claimed, however little the connection served.
-  static constexpr std::uint32_t kMostHandOffs = 64;
+  static constexpr std::uint32_t kMaxHandOffs = 64;
   // One eviction skips at most this many destinations that were used since the clock hand passed them.
   static constexpr unsigned kSecondChances = 16;
 
@@ -78,10 +78,10 @@ class ConnectionBudget {
   }  // after put_back() if it was freed
 
   std::uint32_t taken() const { return taken_.load(std::memory_order_relaxed); }
-  bool full() const { return taken_.load(std::memory_order_seq_cst) >= cap_ || anyone_starved(); }
+  bool full() const { return taken_.load(std::memory_order_seq_cst) >= cap_ || has_starved(); }
   // seq_cst: pairs with register_starved(). A release publishes its slot or offer, then reads this; a starved
   // destination registers, then looks for slots and offers.
-  bool anyone_starved() const { return starved_size_.load(std::memory_order_seq_cst) != 0; }
+  bool has_starved() const { return starved_size_.load(std::memory_order_seq_cst) != 0; }
 
   // Enqueues `waiter`, which found no slot. Returns true if it was queued already. The caller then calls
   // release_for_starved().

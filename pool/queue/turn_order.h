@@ -16,7 +16,7 @@ namespace carpool::pool {
 // Returns the class whose share a request takes: 0 for a retry, which had its share before.
 inline std::uint8_t share_of(const BorrowRequest& want) {
   return want.new_connection_only ? std::uint8_t{0}
-                                  : std::min(want.priority_class, std::uint8_t{ClassQuota::kMostClasses - 1});
+                                  : std::min(want.priority_class, std::uint8_t{ClassQuota::kMaxClasses - 1});
 }
 
 // Orders by virtual finish time, equal ones by order of enqueueing. The summary of a set is its largest max_idle: the

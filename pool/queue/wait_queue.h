@@ -20,8 +20,8 @@ namespace carpool::pool {
 
 class WaitQueue {
  public:
-  std::uint32_t size() const { return replays_size_ + others_size_; }
-  std::uint32_t replays() const { return replays_size_; }
+  std::uint32_t size() const { return retries_size_ + others_size_; }
+  std::uint32_t retries() const { return retries_size_; }
   std::uint32_t others() const { return others_size_; }
   bool empty() const { return size() == 0; }
   // Returns true if a borrower waits for a protocol that is neither held nor being dialed.
@@ -30,7 +30,7 @@ class WaitQueue {
     return wanting(only) != 0 && dials == 0 && held[static_cast<std::size_t>(kind)] == 0;
   }
   // Returns the number of waiters that are no retries, by class.
-  const std::array<std::uint32_t, ClassQuota::kMostClasses>& by_class() const { return by_class_; }
+  const std::array<std::uint32_t, ClassQuota::kMaxClasses>& by_class() const { return by_class_; }
   std::uint32_t wanting(ProtocolMask kind) const { return by_kind_[number(kind)]; }
   static bool in(const Borrower& borrower) {
     return static_cast<const TreeHook<WaitersTag, Duration>&>(borrower).linked();
@@ -60,16 +60,16 @@ class WaitQueue {
   }
 
   // Returns the next borrower, or null if the queue is empty.
-  Borrower* first() const { return first_of(replays_size_ != 0); }
+  Borrower* first() const { return first_of(retries_size_ != 0); }
   // Returns the first retry that a new connection of `kind` would serve.
-  Borrower* first_replay(Protocol kind) const {
-    return least(kReplays, 1, [&](ProtocolMask kinds, const Queue& queue) {
+  Borrower* first_retry(Protocol kind) const {
+    return least(kRetries, 1, [&](ProtocolMask kinds, const Queue& queue) {
       return accepts(kinds, kind) ? queue.first() : nullptr;
     });
   }
   // Returns the first borrower that accepts `kind` and whose class has a share left; takes that share.
   Borrower* first_other(Protocol kind, ClassQuota& shares) const {
-    unsigned classes = ClassQuota::kMostClasses;  // a class without a share blocks the classes below it
+    unsigned classes = ClassQuota::kMaxClasses;  // a class without a share blocks the classes below it
     for (;;) {
       Borrower* at = least(kOthers, classes, [&](ProtocolMask kinds, const Queue& queue) {
         return accepts(kinds, kind) ? queue.first() : nullptr;
@@ -91,8 +91,8 @@ class WaitQueue {
       return kinds == kind ? queue.first() : nullptr;
     };
     if (wanting(kind) == 0) return nullptr;
-    Borrower* replay = least(kReplays, 1, of_kind);
-    return replay != nullptr ? replay : least(kOthers, ClassQuota::kMostClasses, of_kind);
+    Borrower* retry = least(kRetries, 1, of_kind);
+    return retry != nullptr ? retry : least(kOthers, ClassQuota::kMaxClasses, of_kind);
   }
   // Returns the longest idle time of a connection of `kind` that any waiter except retries accepts; Duration::min() if
   // none waits.
@@ -105,7 +105,7 @@ class WaitQueue {
     return most;
   }
   Instant waiting_since(Instant now) const {
-    if (replays_size_ != 0) now = std::min(now, first_of(true)->since_);
+    if (retries_size_ != 0) now = std::min(now, first_of(true)->since_);
     if (others_size_ != 0) now = std::min(now, first_of(false)->since_);
     return now;
   }
@@ -128,14 +128,14 @@ class WaitQueue {
   using Queue = Tree<Borrower, WaitersTag, TurnOrder>;
   static constexpr std::size_t kKindsWanted = 3;
   // the first row of each; a row has one queue per protocol mask
-  static constexpr std::size_t kReplays = 0, kOthers = 1;
+  static constexpr std::size_t kRetries = 0, kOthers = 1;
   static constexpr std::size_t number(ProtocolMask kind) { return static_cast<std::size_t>(kind); }
 
   // Self-clocked fair queueing (Golestani 1994): a request starts when the client's previous one finishes, or now, and
   // takes as long as its class weight. Equal requests are served first come, first served.
-  static constexpr unsigned kMostClasses = 8;
+  static constexpr unsigned kMaxClasses = 8;
   static std::uint64_t class_weight(const Borrower& borrower) {
-    return std::uint64_t{1} << (2 * std::min<unsigned>(borrower.want_.priority_class, kMostClasses - 1));
+    return std::uint64_t{1} << (2 * std::min<unsigned>(borrower.want_.priority_class, kMaxClasses - 1));
   }
   std::uint64_t turn_of(const Borrower& borrower) {
     const Borrower* former = borrower.want_.new_connection_only ? nullptr : latest(borrower.want_);
@@ -156,11 +156,11 @@ class WaitQueue {
   }
 
   Queue& queue_of(const Borrower& borrower) {
-    const std::size_t row = borrower.want_.new_connection_only ? kReplays : kOthers + share_of(borrower.want_);
+    const std::size_t row = borrower.want_.new_connection_only ? kRetries : kOthers + share_of(borrower.want_);
     return queues_[row * kKindsWanted + number(borrower.want_.kind)];
   }
-  Borrower* first_of(bool replays) const {
-    return least(replays ? kReplays : kOthers, replays ? 1 : ClassQuota::kMostClasses,
+  Borrower* first_of(bool retries) const {
+    return least(retries ? kRetries : kOthers, retries ? 1 : ClassQuota::kMaxClasses,
                  [](ProtocolMask, const Queue& queue) { return queue.first(); });
   }
   // Returns the first in turn of those that `pick` returns for each queue of the rows.
@@ -175,19 +175,19 @@ class WaitQueue {
     return first;
   }
   std::uint32_t& class_of(const Borrower& borrower) {
-    return borrower.want_.new_connection_only ? fresh_ : by_class_[share_of(borrower.want_)];
+    return borrower.want_.new_connection_only ? retry_class_ : by_class_[share_of(borrower.want_)];
   }
   std::uint32_t& size_of(const Borrower& borrower) {
-    return borrower.want_.new_connection_only ? replays_size_ : others_size_;
+    return borrower.want_.new_connection_only ? retries_size_ : others_size_;
   }
 
-  std::array<Queue, (kOthers + ClassQuota::kMostClasses) * kKindsWanted> queues_;
+  std::array<Queue, (kOthers + ClassQuota::kMaxClasses) * kKindsWanted> queues_;
   Tree<Borrower, ClientsTag, ClientOrder> clients_;
-  std::uint32_t replays_size_ = 0, others_size_ = 0;
+  std::uint32_t retries_size_ = 0, others_size_ = 0;
   std::uint64_t served_ = 0;                           // the virtual finish time of the last borrower served
   std::array<std::uint32_t, kKindsWanted> by_kind_{};  // by ProtocolMask
-  std::array<std::uint32_t, ClassQuota::kMostClasses> by_class_{};
-  std::uint32_t fresh_ = 0;  // retries, which have no share
+  std::array<std::uint32_t, ClassQuota::kMaxClasses> by_class_{};
+  std::uint32_t retry_class_ = 0;  // retries, which have no share
 };
 
 }  // namespace carpool::pool

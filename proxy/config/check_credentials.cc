@@ -57,9 +57,9 @@ using Errors = std::vector<std::pair<std::string, std::string>>;
 void check_fields(const OriginSettings& origin, Errors& errors) {
   const std::string table = "request.headers";
   if (std::string why = refused_origin(origin); !why.empty()) errors.emplace_back(table, std::move(why));
-  if (origin.headers.size() > kMostFields) {
+  if (origin.headers.size() > kMaxFields) {
     errors.emplace_back(table, "has " + std::to_string(origin.headers.size()) + " fields, expected at most " +
-                                   std::to_string(kMostFields));
+                                   std::to_string(kMaxFields));
     return;
   }
   std::size_t bytes = 0;

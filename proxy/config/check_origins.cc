@@ -9,7 +9,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kMostClasses = 4;  // the limit of pool::ClassQuota
+constexpr std::size_t kMaxClasses = 4;  // the limit of pool::ClassQuota
 
 class OriginChecks final : private CheckRules {
  public:
@@ -38,9 +38,9 @@ class OriginChecks final : private CheckRules {
 
   void classes_are_usable(const std::vector<std::string>& classes, const std::string& key) {
     if (places_.wrong(key) || classes.empty()) return;
-    if (classes.size() == 1 || classes.size() > kMostClasses) {
+    if (classes.size() == 1 || classes.size() > kMaxClasses) {
       return error(
-          key, "lists " + std::to_string(classes.size()) + ", expected none, or 2 to " + std::to_string(kMostClasses));
+          key, "lists " + std::to_string(classes.size()) + ", expected none, or 2 to " + std::to_string(kMaxClasses));
     }
     listed_once(classes, key, "class");
   }

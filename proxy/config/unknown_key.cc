@@ -10,7 +10,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kMostHomes = 4;
+constexpr std::size_t kMaxHomes = 4;
 
 // Returns the header of a section: `[pool]`, `[[listen]]`, `[origin.request]`.
 std::string table_header(const Section& section, bool in_origin) {
@@ -36,10 +36,10 @@ std::string home_text(const std::vector<const Section*>& homes, bool in_origin) 
   std::size_t named = 0;
   for (const Section* section : homes) {
     top |= section->path.empty();
-    if (section->path.empty() || ++named > kMostHomes) continue;
+    if (section->path.empty() || ++named > kMaxHomes) continue;
     tables.append(tables.empty() ? "" : ", ").append(table_header(*section, in_origin));
   }
-  if (named > kMostHomes) tables += " and others";
+  if (named > kMaxHomes) tables += " and others";
   if (top && tables.empty()) return "there is one at the top of the file, before the first [table]";
   return "there is one in " + tables + (top ? ", and at the top of the file, before the first [table]" : "");
 }

@@ -38,8 +38,8 @@ class BodyRate {
 
  private:
   Duration time_of(std::uint64_t bytes) const {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // 35 years in milliseconds: no sum overflows
-    const std::uint64_t ms = bytes > UINT64_MAX / 1000 ? kMost : std::min(bytes * 1000 / rate_, kMost);
+    constexpr std::uint64_t kMax = std::uint64_t{1} << 40;  // 35 years in milliseconds: no sum overflows
+    const std::uint64_t ms = bytes > UINT64_MAX / 1000 ? kMax : std::min(bytes * 1000 / rate_, kMax);
     return std::chrono::milliseconds(ms);
   }
   config::Size rate_ = 0;  // bytes per second

@@ -91,8 +91,9 @@ bool Exchange::retry_misdirected() {
 namespace {
 // Returns true for a response that is read to its end, so that its connection can serve the next request.
 bool ends_soon(const http::ResponseHead& head) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{16} * 1024;
-  return head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length <= kMostBytes);
+  constexpr std::uint64_t kMaxDroppedBytes = std::uint64_t{16} * 1024;
+  return head.framing == http::Framing::none ||
+         (head.framing == http::Framing::length && head.length <= kMaxDroppedBytes);
 }
 }  // namespace
 

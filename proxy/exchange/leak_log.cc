@@ -8,7 +8,7 @@ std::uint64_t LeakLog::add(LeakRecord leak) {
   const Held lock(mutex_);
   leak.id = ++last_;
   leaks_.push_front(std::move(leak));
-  if (leaks_.size() > kMost) leaks_.pop_back();
+  if (leaks_.size() > kMax) leaks_.pop_back();
   return last_;
 }
 

@@ -13,7 +13,7 @@ namespace carpool::proxy {
 
 class LeakLog {
  public:
-  static constexpr std::size_t kMost = 256;  // the oldest record is dropped; the metric still counts it
+  static constexpr std::size_t kMax = 256;  // the oldest record is dropped; the metric still counts it
 
   // Returns the leak's number, never 0.
   std::uint64_t add(LeakRecord leak);

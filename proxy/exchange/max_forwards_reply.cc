@@ -34,8 +34,8 @@ std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool too_large = error == std::errc::result_out_of_range;
   if ((error != std::errc() && !too_large) || end != text.data() + text.size()) return std::nullopt;
-  constexpr std::uint32_t kMost = 1000;  // more hops than any path has
-  return too_large ? kMost : std::min(value, kMost);
+  constexpr std::uint32_t kMax = 1000;  // more hops than any path has
+  return too_large ? kMax : std::min(value, kMax);
 }
 
 void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,

@@ -28,7 +28,7 @@ void ConnectionOptions::note(std::string_view option) {
     upgrade = true;
   } else if (iequals(option, "te")) {
     te = true;
-  } else if (count_ < kMost) {
+  } else if (count_ < kMax) {
     others_[count_++] = {option.data(), option.size()};
   } else {
     too_many_ = true;

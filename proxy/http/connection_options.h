@@ -37,7 +37,7 @@ class ConnectionOptions {
 
  private:
   ConnectionOptions() {}  // no option; others_ stays uninitialised
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMax = 64;
   static constexpr std::size_t kMaxBytes = 4096;
   struct Option {
     const char* at;
@@ -46,7 +46,7 @@ class ConnectionOptions {
   void parse(const Fields& fields);
   void note(std::string_view option);
   bool find(std::string_view name) const;
-  std::array<Option, kMost> others_;  // only the first `count_` are initialised
+  std::array<Option, kMax> others_;  // only the first `count_` are initialised
   std::size_t count_ = 0;
   bool too_many_ = false;
 };

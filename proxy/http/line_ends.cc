@@ -48,8 +48,8 @@ struct Look {
   }
 };
 
-constexpr std::size_t kBefore = 2;        // bytes that a block needs before it
-constexpr std::size_t kMostBlocks = 255;  // that a lane can count
+constexpr std::size_t kBefore = 2;       // bytes that a block needs before it
+constexpr std::size_t kMaxBlocks = 255;  // that a lane can count
 
 const Block kAll = ~Block{};
 const Block kLane{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -70,7 +70,7 @@ Look look_over(std::string_view part) {
 
 const char* LineEnds::check(std::string_view bytes) {
   while (bytes.size() >= kBefore + sizeof(Block)) {
-    const std::string_view part = bytes.substr(0, kBefore + kMostBlocks * sizeof(Block));
+    const std::string_view part = bytes.substr(0, kBefore + kMaxBlocks * sizeof(Block));
     if (const char* wrong = check(part.substr(0, kBefore))) return wrong;
     const Look look = look_over(part);
     if (look.any_suspect()) {  // checks line by line to find the error

@@ -9,8 +9,8 @@ namespace carpool::proxy::http {
 namespace {
 using std::chrono::seconds;
 
-constexpr std::size_t kLongest = 64;           // of a value: the longest date has 33 characters
-constexpr std::int64_t kMost = 2'147'483'648;  // larger numbers mean this one (RFC 9111 §1.2.2)
+constexpr std::size_t kLongest = 64;          // of a value: the longest date has 33 characters
+constexpr std::int64_t kMax = 2'147'483'648;  // larger numbers mean this one (RFC 9111 §1.2.2)
 
 // Reads a text from its front; after the first mismatch it consumes nothing more.
 class Scanner {
@@ -114,14 +114,14 @@ std::optional<Duration> retry_after(const Fields& fields, std::chrono::sys_secon
   std::int64_t left = 0;
   if (value.find_first_not_of("0123456789") == std::string_view::npos) {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), left);
-    if (error != std::errc()) left = kMost;  // more digits than the type holds
+    if (error != std::errc()) left = kMax;  // more digits than the type holds
   } else {
     const auto until = parse_date(value);
     if (!until) return std::nullopt;
     left = (*until - parse_date(fields.get("date")).value_or(wall)).count();
   }
   if (left <= 0) return std::nullopt;
-  return seconds(std::min(left, kMost));
+  return seconds(std::min(left, kMax));
 }
 
 }  // namespace carpool::proxy::http

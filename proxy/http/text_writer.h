@@ -26,8 +26,8 @@ class TextWriter {
     return *this;
   }
   TextWriter& add(std::uint64_t value) {
-    constexpr std::size_t kMostDigits = 20;
-    if (sizeof buffer_ - size_ < kMostDigits) flush();
+    constexpr std::size_t kUint64Digits = 20;
+    if (sizeof buffer_ - size_ < kUint64Digits) flush();
     size_ = static_cast<std::size_t>(std::to_chars(buffer_ + size_, buffer_ + sizeof buffer_, value).ptr - buffer_);
     return *this;
   }

@@ -22,12 +22,12 @@ AddressSet::Place* AddressSet::find(const Address& address) {
 
 AddressSet::Place& AddressSet::at(const Address& address) {
   if (Place* known = find(address)) return *known;
-  if (places_.size() >= kMost) drop_unneeded();
+  if (places_.size() >= kMax) drop_unneeded();
   if (spare_.empty()) spare_.push_back(endpoints_.emplace_back(std::make_unique<pool::Endpoint>()).get());
   Place& place = places_.emplace_back(Place{address});
   place.endpoint = spare_.back();
   spare_.pop_back();
-  place.endpoint->renew();
+  place.endpoint->reset();
   return place;
 }
 
@@ -97,13 +97,13 @@ bool AddressSet::has_too_many(const Address& address) const {
   });
 }
 
-bool AddressSet::gives_place(const Address& address, Instant now) {
+bool AddressSet::closes_for_rebalance(const Address& address, Instant now) {
   const Held lock(mutex_);
   const Place* place = find(address);
-  if (!wants_place() || place == nullptr || !too_many(*place)) return false;
+  if (!needs_rebalance() || place == nullptr || !too_many(*place)) return false;
   if (now < retired_last_ + rules_.retire_every) return false;
   retired_last_ = now;
-  pool_->place_made();
+  pool_->rebalance_done();
   return true;
 }
 
@@ -120,7 +120,7 @@ bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
   }
   drop_unneeded();
   for (const Address& address : addresses) {
-    if (places_.size() >= kMost || find(address) != nullptr) continue;
+    if (places_.size() >= kMax || find(address) != nullptr) continue;
     Place& place = at(address);
     place.named_at = now;
     if (!first) place.endpoint->begin(now);
@@ -153,7 +153,7 @@ bool AddressSet::anyone_forbidden() const {
 std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant now) {
   const Held lock(mutex_);
   if (addresses.empty()) return addresses;
-  if (addresses.size() > kMost) addresses.resize(kMost);
+  if (addresses.size() > kMax) addresses.resize(kMax);
   const auto usable = std::stable_partition(addresses.begin(), addresses.end(), [&](const Address& address) {
     mutex_.assert_held();
     return !at(address).ejected(now);
@@ -239,11 +239,11 @@ void AddressSet::eject(Place& place, Instant now) {
   place.failures = 0;
   in_trouble_.fetch_sub(1, std::memory_order_relaxed);
   // An address that worked for as long as the longest ejection starts over.
-  place.relapses = place.ejections != 0 && now < place.ejected_until + kEjectAtMost ? place.relapses + 1 : 0;
+  place.relapses = place.ejections != 0 && now < place.ejected_until + kMaxEjection ? place.relapses + 1 : 0;
   ++place.ejections;
   ejections_.fetch_add(1, std::memory_order_relaxed);
   const Duration longer = rules_.eject_time * static_cast<Duration::rep>(place.relapses + 1);
-  place.ejected_until = now + std::max(rules_.eject_time, std::min(kEjectAtMost, longer));
+  place.ejected_until = now + std::max(rules_.eject_time, std::min(kMaxEjection, longer));
   place.endpoint->begin(place.ejected_until);
   version_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -294,8 +294,8 @@ std::vector<AddressSet::Info> AddressSet::all(Instant now) const {
   for (const Place& place : places_) {
     const pool::Endpoint& used = *place.endpoint;
     all.push_back({place.address.text(), place.open, place.failures, place.ejections, place.ejected(now), !place.named,
-                   used.leases(), used.lent_in_all(), used.response_time(),
-                   static_cast<double>(used.share_beside(used, rules_.slow_start, now)) / pool::Endpoint::kWhole});
+                   used.leases(), used.total_leases(), used.response_time(),
+                   static_cast<double>(used.share_against(used, rules_.slow_start, now)) / pool::Endpoint::kWhole});
   }
   return all;
 }

@@ -42,8 +42,8 @@ struct AddressRules {
 class AddressSet {
  public:
   // The longest ejection; also the time without a new one after which an address starts over.
-  static constexpr Duration kEjectAtMost = std::chrono::minutes(5);
-  static constexpr std::size_t kMost = 64;
+  static constexpr Duration kMaxEjection = std::chrono::minutes(5);
+  static constexpr std::size_t kMax = 64;
 
   // `endpoints`: the pool's data about them, which must outlive every call; nullptr: there is no pool.
   explicit AddressSet(pool::Endpoints* endpoints = nullptr);
@@ -57,7 +57,7 @@ class AddressSet {
   // Takes the addresses that the name resolves to. Some name servers return a varying subset, so an address is gone
   // only after it has been missing for gone_after. Returns true if a known address became gone or came back.
   bool learn(const std::vector<Address>& addresses, Instant now);
-  // Returns at most kMost addresses for a dial, ejected ones last; if all are ejected, they keep their order. Counts
+  // Returns at most kMax addresses for a dial, ejected ones last; if all are ejected, they keep their order. Counts
   // the first as being dialed until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
   // Must be called after `policy` changed: connections to addresses that it does not permit any more are to be closed.
@@ -80,10 +80,10 @@ class AddressSet {
   // Returns true if an address that is forbidden, gone or ejected has a connection.
   bool anyone_to_go(Instant now) const;
   // Returns true if an address with too many connections should lose one, so that another address gets it.
-  bool wants_place() const { return pool_ != nullptr && pool_->wants_place(); }
+  bool needs_rebalance() const { return pool_ != nullptr && pool_->needs_rebalance(); }
   bool has_too_many(const Address& address) const;
   // Returns true if a connection to this address is the one that must close now: at most one every retire_every.
-  bool gives_place(const Address& address, Instant now);
+  bool closes_for_rebalance(const Address& address, Instant now);
   std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // total
   // Changes when an address becomes gone, comes back, is ejected or forbidden, so that connections are checked again.
   // Relaxed: a thread that sees it late checks late.
@@ -114,7 +114,7 @@ class AddressSet {
     std::uint32_t open = 0, dialing = 0;
     std::uint32_t failures = 0;   // consecutive
     std::uint32_t ejections = 0;  // total
-    std::uint32_t relapses = 0;   // ejections that each began within kEjectAtMost of the end of the previous one
+    std::uint32_t relapses = 0;   // ejections that each began within kMaxEjection of the end of the previous one
     Instant ejected_until{};
     bool named = true;       // not gone
     bool forbidden = false;  // by the rules of the last obey()

@@ -15,19 +15,19 @@ inline constexpr Duration kLingerTime = std::chrono::seconds(2);  // the owner's
 
 class DiscardedInput {
  public:
-  // Returns would_block: more may follow; eof: the peer has sent everything; failed: an error, or more than kMost.
+  // Returns would_block: more may follow; eof: the peer has sent everything; failed: an error, or more than kMax.
   Io discard(Transport& transport, std::span<char> buffer) {
     while (transport.maybe_readable()) {
       const IoResult received = transport.read(buffer);
       if (received.io != Io::ok) return received.io;
       bytes_ += static_cast<std::uint32_t>(received.bytes);
-      if (bytes_ > kMost) return Io::failed;
+      if (bytes_ > kMax) return Io::failed;
     }
     return Io::would_block;
   }
 
  private:
-  static constexpr std::uint32_t kMost = 1024 * 1024;
+  static constexpr std::uint32_t kMax = 1024 * 1024;
   std::uint32_t bytes_ = 0;
 };
 

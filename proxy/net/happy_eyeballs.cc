@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kAttemptDelay = std::chrono::milliseconds(250);
 constexpr std::size_t kMaxAddresses = 16;
 constexpr Duration kFullQueueDelay = std::chrono::milliseconds(5);  // twice as long each time
-constexpr Duration kMostFullQueueDelay = std::chrono::milliseconds(80);
+constexpr Duration kMaxFullQueueDelay = std::chrono::milliseconds(80);
 
 void set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
@@ -148,7 +148,7 @@ void HappyEyeballs::on_delay() {
 void HappyEyeballs::try_full_queues_again() {
   addresses_ = std::exchange(full_, {});
   next_ = 0;
-  full_delay_ = std::min(2 * full_delay_, kMostFullQueueDelay);
+  full_delay_ = std::min(2 * full_delay_, kMaxFullQueueDelay);
 }
 
 // Starts the next attempt that is permitted and does not fail immediately; if no address and no attempt is left, the

@@ -16,9 +16,9 @@
 namespace carpool::proxy::net {
 namespace {
 
-constexpr Duration kLeastPause = std::chrono::milliseconds(20), kMostPause = std::chrono::seconds(10);
+constexpr Duration kMinPause = std::chrono::milliseconds(20), kMaxPause = std::chrono::seconds(10);
 constexpr int kShare = 20;  // at most one part in this many of a processor
-constexpr std::size_t kMostClients = 64, kMostUsers = 1024;
+constexpr std::size_t kMaxClients = 64, kMaxUsers = 1024;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
@@ -73,7 +73,7 @@ SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitte
       if (now < found->second.until) return {true, found->second.pid};
       known_.erase(found);
     }
-    if (wanted_.size() < kMostSockets) wanted_.insert(inode);
+    if (wanted_.size() < kMaxSockets) wanted_.insert(inode);
     read = !reads_ && now >= not_before_;
     reads_ = reads_ || read;
   }
@@ -84,7 +84,7 @@ SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitte
 bool SocketProcesses::first_of(std::uint64_t user, std::int64_t pid) {
   const Held lock(mutex_);
   if (const auto first = first_.find(user); first != first_.end()) return first->second == pid;
-  return first_.size() < kMostUsers && first_.emplace(user, pid).second;
+  return first_.size() < kMaxUsers && first_.emplace(user, pid).second;
 }
 
 void SocketProcesses::forget_ended(const std::vector<std::int64_t>& running) {
@@ -115,9 +115,9 @@ void SocketProcesses::read_now() {
     each_entry(folder, [&](std::string_view name) {
       const auto inode = socket_of(std::string(folder).append(name));
       if (inode && wanted.count(*inode) != 0) found.emplace(*inode, pid);
-      return ++links < kMostLinks && found.size() < wanted.size();
+      return ++links < kMaxLinks && found.size() < wanted.size();
     });
-    if (links >= kMostLinks || found.size() == wanted.size()) break;
+    if (links >= kMaxLinks || found.size() == wanted.size()) break;
   }
   for (const std::uint64_t inode : wanted) found.emplace(inode, 0);
   end_reading(found, thread_cpu() - before);
@@ -127,14 +127,14 @@ void SocketProcesses::end_reading(const Found& found, Duration cpu) {
   const Held lock(mutex_);
   reads_ = false;
   const Instant now = Clock::now();
-  not_before_ = now + std::clamp(cpu * kShare, kLeastPause, kMostPause);
+  not_before_ = now + std::clamp(cpu * kShare, kMinPause, kMaxPause);
   std::erase_if(known_, [now](const auto& one) { return one.second.until <= now; });
-  if (known_.size() + found.size() > kMostSockets) known_.clear();
+  if (known_.size() + found.size() > kMaxSockets) known_.clear();
   for (const auto& [inode, pid] : found) {
     wanted_.erase(inode);
     known_.insert_or_assign(inode, Known{pid, now + kKnownFor});
     if (pid == 0 || std::find(clients_.begin(), clients_.end(), pid) != clients_.end()) continue;
-    if (clients_.size() == kMostClients) clients_.erase(clients_.begin());
+    if (clients_.size() == kMaxClients) clients_.erase(clients_.begin());
     clients_.push_back(pid);
   }
 }

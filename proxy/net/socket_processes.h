@@ -19,8 +19,8 @@ namespace carpool::proxy::net {
 
 class SocketProcesses {
  public:
-  static constexpr std::size_t kMostSockets = 4096;   // sockets to find, and sockets with a known process
-  static constexpr std::size_t kMostLinks = 200'000;  // examined in one reading
+  static constexpr std::size_t kMaxSockets = 4096;   // sockets to find, and sockets with a known process
+  static constexpr std::size_t kMaxLinks = 200'000;  // examined in one reading
   // Older results are looked up again, because the kernel reuses the numbers of closed sockets.
   static constexpr Duration kKnownFor = std::chrono::minutes(10);
 
@@ -58,7 +58,7 @@ class SocketProcesses {
   };
   std::unordered_map<std::uint64_t, Known> known_ GUARDED_BY(mutex_);
   std::vector<std::int64_t> clients_ GUARDED_BY(mutex_);  // pids that had sockets of clients; read first
-  std::unordered_map<std::uint64_t, std::int64_t> first_ GUARDED_BY(mutex_);  // pid by user; at most kMostUsers
+  std::unordered_map<std::uint64_t, std::int64_t> first_ GUARDED_BY(mutex_);  // pid by user; at most kMaxUsers
   bool reads_ GUARDED_BY(mutex_) = false;
   Instant not_before_ GUARDED_BY(mutex_){};
 };

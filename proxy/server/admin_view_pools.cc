@@ -146,12 +146,12 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     if (context->destination->label() != origin) continue;
     admin::PoolAnalysis study;
     study.limits = context->destination->limits();
-    study.circumstances.idle_timeout = study.limits.idle_timeout;
-    study.circumstances.expire_time = study.limits.expire_time;
-    study.circumstances.max_usage = study.limits.max_usage;
-    study.circumstances.single_use = study.limits.single_use;
-    study.circumstances.min_idle = study.limits.min_idle;
-    study.circumstances.maximize = study.limits.maximize;
+    study.explain_settings.idle_timeout = study.limits.idle_timeout;
+    study.explain_settings.expire_time = study.limits.expire_time;
+    study.explain_settings.max_usage = study.limits.max_usage;
+    study.explain_settings.single_use = study.limits.single_use;
+    study.explain_settings.min_idle = study.limits.min_idle;
+    study.explain_settings.maximize = study.limits.maximize;
     study.wait_timeout = context->pool.wait_timeout;
     study.past = context->destination->history();
     study.intercepts = intercepts_of(parts_.metrics, origin);

@@ -73,7 +73,7 @@ Connection::AddressVerdict Connection::judge(Instant now) const {
 std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   if (certificates_replaced()) return pool::CloseCause::config_changed;
   if (address_set_ == nullptr) return std::nullopt;
-  if (gives_place(now)) return pool::CloseCause::rebalanced;
+  if (closes_for_rebalance(now)) return pool::CloseCause::rebalanced;
   if (address_set_->version() == seen_) return std::nullopt;
   const std::uint64_t version = address_set_->version();
   const AddressVerdict judged = judge(now);
@@ -139,11 +139,12 @@ void log_dial_cancelled(std::uint64_t id, std::string_view origin) {
               {"cause", pool::name(pool::CloseCause::surplus)}});
 }
 
-bool Connection::gives_place(Instant now) const {
-  return address_set_ != nullptr && address_set_->wants_place() && address_set_->gives_place(address_, now);
+bool Connection::closes_for_rebalance(Instant now) const {
+  return address_set_ != nullptr && address_set_->needs_rebalance() &&
+         address_set_->closes_for_rebalance(address_, now);
 }
 
-bool Connection::may_give_place() const {
+bool Connection::may_close_for_rebalance() const {
   return address_set_ != nullptr && address_set_->has_too_many(address_);
 }
 

@@ -59,8 +59,8 @@ class Connection : public pool::PooledConnection {
   bool certificates_replaced() const;
   // Returns true if it must close because its address has more connections than others, to make room for a connection
   // to another address.
-  bool gives_place(Instant now) const;
-  bool may_give_place() const;
+  bool closes_for_rebalance(Instant now) const;
+  bool may_close_for_rebalance() const;
   // Like judge(), for a connection that is returned. Checks the address only if something changed since the last check.
   std::optional<pool::CloseCause> close_cause(Instant now);
   // Reports the result of an exchange to the address.

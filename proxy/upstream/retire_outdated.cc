@@ -49,7 +49,7 @@ class LeastUseful final : public pool::ConnectionVisitor {
     if (!may_end(view, home_)) return;
     const auto& connection = static_cast<const Connection&>(*view.pooled);
     const bool session = connection.protocol() == pool::Protocol::h2;
-    if ((address && view.users >= users_) || !connection.may_give_place()) return;
+    if ((address && view.users >= users_) || !connection.may_close_for_rebalance()) return;
     address = connection.address();
     users_ = view.users;
     one = {view.index, view.generation, pool::CloseCause::rebalanced, session};
@@ -72,7 +72,7 @@ void end(pool::Destination& destination, const Outdated::One& one, pool::LoopId 
 void make_place(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) {
   LeastUseful found(home);
   destination.visit(found, now);
-  if (found.address && addresses.gives_place(*found.address, now)) end(destination, found.one, home, now);
+  if (found.address && addresses.closes_for_rebalance(*found.address, now)) end(destination, found.one, home, now);
 }
 
 bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant now) {

@@ -87,7 +87,7 @@ class IndexFinds final : public Scenario {
       block_.content.write();
       return pool::EntryIndex::process().publish(place_, block_);
     }
-    pool::EntryCore* entry = pool::EntryIndex::process().find(place_.first_index);
+    pool::EntryBase* entry = pool::EntryIndex::process().find(place_.first_index);
     if (entry != nullptr) block_.content.read();
   }
   std::string verdict() override {
@@ -96,13 +96,13 @@ class IndexFinds final : public Scenario {
   }
 
  private:
-  class Numbered final : public pool::BlockCore {
+  class Numbered final : public pool::BlockBase {
    public:
-    pool::EntryCore& at(unsigned) override { return entry_; }
+    pool::EntryBase& at(unsigned) override { return entry_; }
     Plain content;
 
    private:
-    pool::EntryCore entry_;
+    pool::EntryBase entry_;
   };
   pool::EntryIndex::Place place_ = pool::EntryIndex::process().reserve();
   Numbered block_;

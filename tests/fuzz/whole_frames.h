@@ -10,13 +10,13 @@
 namespace carpool::fuzz {
 
 inline void whole_frames(std::string_view said) {
-  constexpr std::size_t kHead = 9, kMost = 16384, kProtocols = 10;
+  constexpr std::size_t kHead = 9, kMax = 16384, kProtocols = 10;
   while (!said.empty()) {
     must(said.size() >= kHead, "a frame's head", said);
     std::size_t size = 0;
     for (std::size_t i = 0; i < 3; ++i) size = size << 8 | static_cast<unsigned char>(said[i]);
     must(static_cast<unsigned char>(said[3]) < kProtocols, "a known frame", said);
-    must(size <= kMost && kHead + size <= said.size(), "a frame's payload", said);
+    must(size <= kMax && kHead + size <= said.size(), "a frame's payload", said);
     said.remove_prefix(kHead + size);
   }
 }

@@ -87,9 +87,9 @@ MUTANTS = [
     m("infinity is a number of its own", M, "value < 0 ? \"-Inf\" : \"+Inf\"", "\"inf\"", METRICS),
     # ---- the measured load ----
     m("leases that touch overlap", "pool/policy/sizing.cc", "steps.emplace_back(begin + lasted, -1);", "steps.emplace_back(begin + lasted + Duration(1), -1);", "unit"),
-    m("a night without requests counts", "pool/policy/sizing.cc", "borrow.arrived - until < kStill", "true", "unit"),
+    m("a night without requests counts", "pool/policy/sizing.cc", "borrow.arrived - until < kIdleGap", "true", "unit"),
     m("the 99th percentile is the median", "pool/policy/sizing.cc", "(all.size() * 99 + 99) / 100 - 1", "all.size() / 2", "unit"),
-    m("two requests are a load", "pool/policy/sizing.cc", "borrows.size() < kFewestBorrows", "borrows.size() < 2", "unit"),
+    m("two requests are a load", "pool/policy/sizing.cc", "borrows.size() < kMinBorrows", "borrows.size() < 2", "unit"),
     m("the size follows the mean alone", "pool/policy/sizing.cc", "return std::max(size, load.busy_p99);", "return size;", "unit"),
     # ---- descriptors ----
     m("clients that may never come take all descriptors", "proxy/upstream/fd_budget.cc", "std::min(clients, limit / 2) + kOwn", "clients + kOwn", ORIGINS),

@@ -161,7 +161,7 @@ RULES = [
     m("every year of two digits is to come", H + "retry_after.cc", "at.year < 70 ? 2000 : 1900", "2000", HTTP),
     m("our clock is the origin's", H + "retry_after.cc", "parse_date(fields.get(\"date\")).value_or(wall)", "wall", HTTP),
     m("February has 31 days", H + "retry_after.cc", "!date.ok() || hour > 23", "hour > 23", HTTP),
-    m("a number that is too large is no pause", H + "retry_after.cc", "if (error != std::errc()) left = kMost;", "", HTTP),
+    m("a number that is too large is no pause", H + "retry_after.cc", "if (error != std::errc()) left = kMax;", "", HTTP),
     m("a pause may be past", H + "retry_after.cc", "if (left <= 0) return std::nullopt;", "", HTTP),
     # ---- rules of requests ----
     m("a path climbs", H + "request_rule.cc", "dots && (length == 1 || length == 2)", "false", HTTP),

@@ -67,8 +67,8 @@ MUTANTS = [
     # ---- the addresses of an origin ----
     m("every address may be ejected", N + "address_set.cc", "if (2 * (out + 1) > named) return;", "", NET),
     m("an address is ejected a failure late", N + "address_set.cc", "place.failures >= rules_.eject_after", "place.failures > rules_.eject_after", NET),
-    m("an ejection grows without end", N + "address_set.cc", "std::min(kEjectAtMost, longer)", "longer", NET),
-    m("an address never starts over", N + "address_set.cc", "place.ejections != 0 && now < place.ejected_until + kEjectAtMost", "place.ejections != 0", NET),
+    m("an ejection grows without end", N + "address_set.cc", "std::min(kMaxEjection, longer)", "longer", NET),
+    m("an address never starts over", N + "address_set.cc", "place.ejections != 0 && now < place.ejected_until + kMaxEjection", "place.ejections != 0", NET),
     m("the more loaded of two addresses is dialed", N + "address_set.cc", "load(addresses[other]) < load(addresses[one])", "load(addresses[other]) > load(addresses[one])", NET),
     m("an address that is back gets its whole share at once", N + "address_set.cc", "if (named && !place.named) place.endpoint->begin(now);", "", NET),
     m("a new address gets its whole share at once", N + "address_set.cc", "if (!first) place.endpoint->begin(now);", "", NET),
@@ -77,7 +77,7 @@ MUTANTS = [
     m("slow_start does nothing", "pool/policy/endpoint.h", "age < slow_start", "false", "unit"),
     m("a slow or new address gets nothing", "pool/policy/endpoint.h", "std::clamp(static_cast<std::uint32_t>(share * kWhole), kLeast, kWhole)",
       "static_cast<std::uint32_t>(share * kWhole)", "unit"),
-    m("a difference that a busy processor makes counts", "pool/policy/endpoint.h", "2 * theirs + kUnnoticed", "theirs", "unit"),
+    m("a difference that a busy processor makes counts", "pool/policy/endpoint.h", "2 * theirs + kNegligible", "theirs", "unit"),
     # ---- pauses ----
     m("a pause ends at once", "pool/policy/cool_down.h", "phase_ == Phase::cooling && now >= until_", "phase_ == Phase::cooling", "unit"),
     m("borrows go past a pause", "pool/destination/cool_down.cc", "attention.fetch_or(kCooling, std::memory_order_seq_cst);", "", "unit"),

@@ -48,7 +48,7 @@ class FakeAddresses {
     return true;
   }
   bool wants_place_of(const pool::Endpoint* address) {
-    return destination_->endpoints().wants_place() && !is_gone(address) && open_to(address) >= least() + 2;
+    return destination_->endpoints().needs_rebalance() && !is_gone(address) && open_to(address) >= least() + 2;
   }
   std::uint64_t leases() const {
     std::uint64_t sum = 0;

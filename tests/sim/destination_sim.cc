@@ -234,7 +234,7 @@ class History {
       world_.on(*wire->watched_on);
       const pool::EventClaim claim = pool::claim_event(wire->index, wire->generation, *wire->watched_on);
       if (claim.kind != pool::EventClaim::Kind::inspecting && claim.kind != pool::EventClaim::Kind::session) continue;
-      if (!gone) destinations_[0]->endpoints().place_made();
+      if (!gone) destinations_[0]->endpoints().rebalance_done();
       if (claim.kind == pool::EventClaim::Kind::session) {
         world_.retire(*claim.destination, *wire, cause);
       } else {
@@ -338,7 +338,7 @@ class History {
       const Destination::Snapshot now = destinations_[n]->snapshot(world_.now);
       std::uint64_t& since = starved_since_[n];
       if (now.waiting == 0 || now.alive() != 0) since = leases;
-      if (leases - since > (destinations_.size() + 1) * pool::ConnectionBudget::kMostHandOffs) return true;
+      if (leases - since > (destinations_.size() + 1) * pool::ConnectionBudget::kMaxHandOffs) return true;
     }
     return false;
   }
@@ -434,16 +434,16 @@ class History {
     const auto learned = [this] { return destinations_[0]->snapshot(world_.now).learned_idle.has_value(); };
     if (own.expire_time != Duration::zero() || learned()) return {};
     world_.addresses.have(*destinations_[0], count);
-    for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).renew();
+    for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).reset();
     constexpr std::uint32_t kEach = 100, kUntilEven = 64;
     std::vector<std::uint64_t> before;
     for (std::uint32_t n = 0; n < (kUntilEven + kEach) * count; ++n) {
       for (std::size_t a = 0; n == kUntilEven * count && a < count; ++a)
-        before.push_back(world_.addresses.at(a).lent_in_all());
+        before.push_back(world_.addresses.at(a).total_leases());
       if (!serve_one()) return "a request waits though nothing else is asked";
     }
     for (std::size_t n = 0; n < count && !learned(); ++n) {
-      const std::uint64_t share = world_.addresses.at(n).lent_in_all() - before[n];
+      const std::uint64_t share = world_.addresses.at(n).total_leases() - before[n];
       if (share < kEach * 8 / 10 || share > kEach * 12 / 10) return "the addresses do not share the requests evenly";
       if (world_.addresses.open(n) == 0) return "an address has no connection though requests come";
     }

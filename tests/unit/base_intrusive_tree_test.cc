@@ -116,7 +116,7 @@ TEST_F(ATree, FindsTheLastNodeThatIsNotBeyond) {
 // A queue of 20,000 into which borrowers are inserted at the front, at the end, or anywhere.
 TEST_F(ATree, OfTwentyThousandTakesAFewDozenComparisonsToJoin) {
   std::mt19937_64 random(2);
-  constexpr std::uint64_t kMany = 20'000, kMost = 64;  // log2 is 14.3, a random tree is about twice as deep
+  constexpr std::uint64_t kMany = 20'000, kMax = 64;  // log2 is 14.3, a random tree is about twice as deep
   std::uint64_t most = 0, all = 0;
   for (std::uint64_t n = 0; n < 3 * kMany; ++n) {
     const std::uint64_t kinds[] = {kMany - n / 3, kMany + n, random() % kMany};
@@ -125,7 +125,7 @@ TEST_F(ATree, OfTwentyThousandTakesAFewDozenComparisonsToJoin) {
     most = std::max(most, comparisons);
     all += comparisons;
   }
-  EXPECT_LE(most, kMost);
+  EXPECT_LE(most, kMax);
   EXPECT_LE(all, 3 * kMany * 32);
   comparisons = 0;
   for (std::uint64_t n = 0; n < kMany; ++n) tree.erase(nodes[n]);

@@ -93,12 +93,12 @@ TEST(Nesting, IsNeverCountedLessThanTheParserFinds) {
   for (int round = 0; round < 20000; ++round) {
     std::string text = random() % 2 == 0 ? "a = " : "";
     for (std::size_t i = random() % 24; i > 0; --i) text += pieces[random() % pieces.size()];
-    constexpr unsigned kMost = 3;
-    if (deeper_than(text, kMost)) continue;
+    constexpr unsigned kMax = 3;
+    if (deeper_than(text, kMax)) continue;
     try {
       const toml::table root = toml::parse(text);
       ++read;
-      ASSERT_LE(depth_of(root), 1 + 2 * kMost) << text;
+      ASSERT_LE(depth_of(root), 1 + 2 * kMax) << text;
     } catch (const toml::parse_error&) {
       continue;
     }

@@ -150,13 +150,13 @@ TEST(FieldLayouts, AreDroppedAfterASweepIntervalWithoutUse) {
 TEST(FieldLayouts, StayBoundedAndKeepWhatIsUsed) {
   FieldLayouts layouts;
   receive(layouts, kSection, 2);
-  for (std::size_t number = 0; number < 20 * FieldLayouts::kMost; ++number) {
+  for (std::size_t number = 0; number < 20 * FieldLayouts::kMax; ++number) {
     receive(layouts, of_number(number), 2);
     EXPECT_TRUE(knows(layouts, kSection)) << number;
   }
   std::size_t known = 0;
-  for (std::size_t number = 0; number < 20 * FieldLayouts::kMost; ++number) known += knows(layouts, of_number(number));
-  EXPECT_LE(known, FieldLayouts::kMost);
+  for (std::size_t number = 0; number < 20 * FieldLayouts::kMax; ++number) known += knows(layouts, of_number(number));
+  EXPECT_LE(known, FieldLayouts::kMax);
   EXPECT_GT(known, 0U);
 }
 

@@ -92,7 +92,7 @@ TEST_F(ABook, EjectsForNoLongerThanTheLongestTime) {
   for (int times = 0; times < 100; ++times) {
     fail(three[0], rules.eject_after);
     ASSERT_EQ(book.judge(three[0], now), AddressSet::Verdict::ejected) << times;
-    now += AddressSet::kEjectAtMost;
+    now += AddressSet::kMaxEjection;
     ASSERT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep) << times;
   }
 }
@@ -153,7 +153,7 @@ TEST_F(ABook, BeginsAnewWithWhoeverWentWellForLong) {
     fail(three[0], rules.eject_after);
     EXPECT_EQ(book.judge(three[0], now + rules.eject_time - Duration(1)), AddressSet::Verdict::ejected);
     EXPECT_EQ(book.judge(three[0], now + rules.eject_time), AddressSet::Verdict::keep);
-    now += rules.eject_time + AddressSet::kEjectAtMost;
+    now += rules.eject_time + AddressSet::kMaxEjection;
   }
   EXPECT_EQ(book.ejections(), 3U);
 }
@@ -187,8 +187,8 @@ TEST_F(ABook, KeepsTheNumberOfAddressesWithinItsBound) {
   for (int i = 0; i < 300; ++i)
     many.push_back(*Address::parse("10.1." + std::to_string(i / 200) + "." + std::to_string(i % 200) + ":80"));
   book.learn(many, now);
-  EXPECT_EQ(book.order(many, now).size(), AddressSet::kMost);
-  EXPECT_LE(book.all(now).size(), AddressSet::kMost);
+  EXPECT_EQ(book.order(many, now).size(), AddressSet::kMax);
+  EXPECT_LE(book.all(now).size(), AddressSet::kMax);
 }
 
 TEST_F(ABook, RemembersNoAddressThatNobodyNeeds) {
@@ -273,30 +273,30 @@ TEST_F(ABookOfAPool, GivesThePlaceOfOneConnectionToAnAddressThatHasFewer) {
   for (int i = 0; i < 3; ++i) open(three[0]);
   open(three[1]);
   open(three[2]);
-  EXPECT_FALSE(told.gives_place(three[0], now)) << "nobody asked";
-  endpoints.ask_for_place();
+  EXPECT_FALSE(told.closes_for_rebalance(three[0], now)) << "nobody asked";
+  endpoints.request_rebalance();
   EXPECT_TRUE(told.has_too_many(three[0]));
   EXPECT_FALSE(told.has_too_many(three[1]));
-  EXPECT_FALSE(told.gives_place(three[1], now));
-  EXPECT_TRUE(told.gives_place(three[0], now));
-  EXPECT_FALSE(told.gives_place(three[0], now)) << "one for each time that it was asked";
-  endpoints.ask_for_place();
-  EXPECT_FALSE(told.gives_place(three[0], now)) << "and one in retire_every";
+  EXPECT_FALSE(told.closes_for_rebalance(three[1], now));
+  EXPECT_TRUE(told.closes_for_rebalance(three[0], now));
+  EXPECT_FALSE(told.closes_for_rebalance(three[0], now)) << "one for each time that it was asked";
+  endpoints.request_rebalance();
+  EXPECT_FALSE(told.closes_for_rebalance(three[0], now)) << "and one in retire_every";
   now += rules.retire_every;
-  EXPECT_TRUE(told.gives_place(three[0], now));
+  EXPECT_TRUE(told.closes_for_rebalance(three[0], now));
 }
 
 TEST_F(ABookOfAPool, ForgetsARequestForAPlaceWhenNoAddressHasTooMany) {
   for (int i = 0; i < 3; ++i) open(three[0]);
   open(three[1]);
   open(three[2]);
-  endpoints.ask_for_place();
-  ASSERT_TRUE(endpoints.wants_place());
+  endpoints.request_rebalance();
+  ASSERT_TRUE(endpoints.needs_rebalance());
   open(three[1]);
   open(three[2]);
-  EXPECT_FALSE(endpoints.wants_place());
+  EXPECT_FALSE(endpoints.needs_rebalance());
   for (int i = 0; i < 2; ++i) open(three[0]);
-  EXPECT_FALSE(told.gives_place(three[0], now)) << "nobody asked since";
+  EXPECT_FALSE(told.closes_for_rebalance(three[0], now)) << "nobody asked since";
 }
 
 TEST_F(ABookOfAPool, LetsTheShareOfANewAddressGrow) {

@@ -222,7 +222,7 @@ TEST(SocketProcessesTest, LookForSocketsWithoutEndAndForgetTheFirst) {
   SocketProcesses processes("/proc/self/no such directory");
   RunAtOnce tasks;
   tasks.runs = false;
-  const std::uint64_t many = 2 * SocketProcesses::kMostSockets;
+  const std::uint64_t many = 2 * SocketProcesses::kMaxSockets;
   for (std::uint64_t inode = 1; inode <= many; ++inode) processes.find(inode, tasks, Clock::now());
   processes.read_now();
   EXPECT_TRUE(processes.find(1, tasks, Clock::now()).known);

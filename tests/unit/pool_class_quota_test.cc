@@ -29,7 +29,7 @@ TEST(ClassQuota, LeaveAPartToTheHigherClasses) {
 }
 
 TEST(ClassQuota, LeaveAPlaceToTheHigherClassesInASmallPoolToo) {
-  for (unsigned classes = 2; classes <= ClassQuota::kMostClasses; ++classes) {
+  for (unsigned classes = 2; classes <= ClassQuota::kMaxClasses; ++classes) {
     for (std::uint64_t whole = 2; whole < 20; ++whole) {
       ClassQuota shares;
       shares.set(classes, whole);
@@ -42,7 +42,7 @@ TEST(ClassQuota, LeaveAPlaceToTheHigherClassesInASmallPoolToo) {
 }
 
 TEST(ClassQuota, LeaveTheLowestClassSomethingHoweverSmallThePool) {
-  for (unsigned classes = 2; classes <= ClassQuota::kMostClasses; ++classes) {
+  for (unsigned classes = 2; classes <= ClassQuota::kMaxClasses; ++classes) {
     for (std::uint64_t whole = 1; whole < 20; ++whole) {
       ClassQuota shares;
       shares.set(classes, whole);

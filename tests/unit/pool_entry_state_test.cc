@@ -132,7 +132,7 @@ TEST_F(EntryState_, WhatWasGivenBackUnusedCountsNoUse) {
 TEST_F(EntryState_, HandingOnKeepsTheUserAndCountsAUse) {
   make_idle(1);
   ASSERT_TRUE(acquire(1));
-  const Change change = try_hand(word, 4);
+  const Change change = try_hand_off(word, 4);
   ASSERT_TRUE(change);
   EXPECT_EQ(change.after.users(), 1U);
   EXPECT_EQ(change.after.uses(), 2U);

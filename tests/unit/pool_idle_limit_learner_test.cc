@@ -61,7 +61,7 @@ TEST_F(AKeepAlive, TrustsNoRestNearTheShortestThatTheOriginEndedAtOnce) {
   learned.closed_by_origin(seconds(3), false, now);
   EXPECT_EQ(learned.trust(), milliseconds(2700)) << "one is enough, and nothing is waited for";
   EXPECT_EQ(learned.effective_limit(), Duration::max()) << "but not to retire connections";
-  learned.broken_off(milliseconds(800), now += seconds(1));
+  learned.reset_by_origin(milliseconds(800), now += seconds(1));
   EXPECT_EQ(learned.trust(), milliseconds(700)) << "whatever way it ended";
   ends({milliseconds(30)});
   EXPECT_EQ(learned.trust(), Duration::zero()) << "nothing that rested at all";

@@ -39,7 +39,7 @@ class Model {
         continue;
       }
       if (!SizeController::enough(seen_.responses + seen_.refused, begun_, now_)) continue;
-      note(controller.look(seen_, now_));
+      note(controller.update(seen_, now_));
       begin();
     }
   }
@@ -288,32 +288,32 @@ LoadSample waiting_for_more(std::uint64_t responses, Duration median) {
 
 TEST(SizeController, AnOriginThatIsDownSaysNothingAboutTheNumberOfConnections) {
   SizeController controller(4, 64);
-  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
-  ASSERT_FALSE(controller.look(waiting_for_more(0, {}), Instant(seconds(3)))) << "the growth is not judged yet";
+  ASSERT_TRUE(controller.update(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
+  ASSERT_FALSE(controller.update(waiting_for_more(0, {}), Instant(seconds(3)))) << "the growth is not judged yet";
   LoadSample down;
   down.dials_refused = 100;
   down.at_size = true;
   down.late = 50;
-  EXPECT_FALSE(controller.look(down, Instant(seconds(4))));
+  EXPECT_FALSE(controller.update(down, Instant(seconds(4))));
   down.responses = 10;
   down.at_size = false;
-  EXPECT_FALSE(controller.look(down, Instant(seconds(5)))) << "no connection is left";
+  EXPECT_FALSE(controller.update(down, Instant(seconds(5)))) << "no connection is left";
   EXPECT_EQ(controller.size(), 8U);
 }
 
 TEST(SizeController, LongResponsesWithoutAnEndLetItGrowAsNothingIsKnownOfThem) {
   SizeController controller(4, 64);
   for (int n = 0; n < 4; ++n) {
-    EXPECT_TRUE(controller.look(waiting_for_more(0, {}), Instant(seconds(10 * n + 1))));
+    EXPECT_TRUE(controller.update(waiting_for_more(0, {}), Instant(seconds(10 * n + 1))));
   }
   EXPECT_EQ(controller.size(), 64U);
 }
 
 TEST(SizeController, AnOriginThatAnsweredBeforeAndDoesNotNowIsGivenNoMore) {
   SizeController controller(4, 64);
-  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
-  ASSERT_FALSE(controller.look({}, Instant(seconds(3))));
-  EXPECT_FALSE(controller.look(waiting_for_more(0, {}), Instant(seconds(13))));
+  ASSERT_TRUE(controller.update(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
+  ASSERT_FALSE(controller.update({}, Instant(seconds(3))));
+  EXPECT_FALSE(controller.update(waiting_for_more(0, {}), Instant(seconds(13))));
   EXPECT_EQ(controller.size(), 8U);
 }
 
@@ -321,8 +321,8 @@ TEST(SizeController, AnOriginWhoseLastGrowthIsJudgedAndThatDoesNotAnswerNowIsGiv
   SizeController controller(4, 64);
   LoadSample calm = waiting_for_more(100, milliseconds(10));
   calm.late = 0;
-  ASSERT_FALSE(controller.look(calm, Instant(seconds(1))));
-  EXPECT_FALSE(controller.look(waiting_for_more(0, {}), Instant(seconds(3))));
+  ASSERT_FALSE(controller.update(calm, Instant(seconds(1))));
+  EXPECT_FALSE(controller.update(waiting_for_more(0, {}), Instant(seconds(3))));
   EXPECT_EQ(controller.size(), 4U);
 }
 
@@ -330,24 +330,24 @@ TEST(SizeController, AnOriginThatIsSlowWithTheLeastSizeIsGivenNoMore) {
   SizeController controller(4, 64);
   LoadSample calm = waiting_for_more(100, milliseconds(10));
   calm.late = 0;
-  ASSERT_FALSE(controller.look(calm, Instant(seconds(1))));
-  EXPECT_FALSE(controller.look(waiting_for_more(100, milliseconds(20)), Instant(seconds(3))));
-  EXPECT_FALSE(controller.look(waiting_for_more(10, milliseconds(20)), Instant(seconds(20)))) << "too few to judge";
-  EXPECT_TRUE(controller.look(waiting_for_more(100, milliseconds(14)), Instant(seconds(40))));
+  ASSERT_FALSE(controller.update(calm, Instant(seconds(1))));
+  EXPECT_FALSE(controller.update(waiting_for_more(100, milliseconds(20)), Instant(seconds(3))));
+  EXPECT_FALSE(controller.update(waiting_for_more(10, milliseconds(20)), Instant(seconds(20)))) << "too few to judge";
+  EXPECT_TRUE(controller.update(waiting_for_more(100, milliseconds(14)), Instant(seconds(40))));
 }
 
 TEST(SizeController, AGrowthIsJudgedBeforeTheNextOneAndAShrinkToo) {
   SizeController controller(4, 64);
   controller.bounds(4, 64, 8);
-  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
-  EXPECT_FALSE(controller.look(waiting_for_more(10, milliseconds(10)), Instant(seconds(3)))) << "too few to judge";
-  EXPECT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), Instant(seconds(5))));
+  ASSERT_TRUE(controller.update(waiting_for_more(100, milliseconds(10)), Instant(seconds(1))));
+  EXPECT_FALSE(controller.update(waiting_for_more(10, milliseconds(10)), Instant(seconds(3)))) << "too few to judge";
+  EXPECT_TRUE(controller.update(waiting_for_more(100, milliseconds(10)), Instant(seconds(5))));
   ASSERT_EQ(controller.size(), 32U);
-  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(40)), Instant(seconds(7)))) << "it is taken back";
-  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(40)), Instant(seconds(9)))) << "it shrinks";
+  ASSERT_TRUE(controller.update(waiting_for_more(100, milliseconds(40)), Instant(seconds(7)))) << "it is taken back";
+  ASSERT_TRUE(controller.update(waiting_for_more(100, milliseconds(40)), Instant(seconds(9)))) << "it shrinks";
   const std::uint32_t shrunk = controller.size();
   ASSERT_LT(shrunk, 16U);
-  EXPECT_FALSE(controller.look(waiting_for_more(10, milliseconds(10)), Instant(seconds(200))));
+  EXPECT_FALSE(controller.update(waiting_for_more(10, milliseconds(10)), Instant(seconds(200))));
   EXPECT_EQ(controller.size(), shrunk);
 }
 
@@ -355,21 +355,21 @@ TEST(SizeController, AGrowthThatIsTakenBackHalvesTheNextOneAndOneThatStaysDouble
   SizeController controller(4, 256);
   controller.bounds(4, 256, 8);
   const auto look = [&controller](int second, int answer) {
-    controller.look(waiting_for_more(100, milliseconds(answer)), Instant(seconds(second)));
+    controller.update(waiting_for_more(100, milliseconds(answer)), Instant(seconds(second)));
     return controller.size();
   };
-  EXPECT_EQ(look(1, 10), 16U) << "its double";
-  EXPECT_EQ(look(3, 20), 8U);
-  EXPECT_EQ(look(10, 10), 12U) << "half of it more";
-  EXPECT_EQ(look(12, 10), 24U) << "that stayed: its double again";
+  EXPECT_EQ(update(1, 10), 16U) << "its double";
+  EXPECT_EQ(update(3, 20), 8U);
+  EXPECT_EQ(update(10, 10), 12U) << "half of it more";
+  EXPECT_EQ(update(12, 10), 24U) << "that stayed: its double again";
 }
 
 TEST(SizeController, OneLateRequestOfAHundredIsTheLeastThatCounts) {
   SizeController controller(4, 64);
   LoadSample seen = waiting_for_more(1001, milliseconds(10));
-  EXPECT_FALSE(controller.look(seen, Instant(seconds(1))));
+  EXPECT_FALSE(controller.update(seen, Instant(seconds(1))));
   seen.responses = 1000;
-  EXPECT_TRUE(controller.look(seen, Instant(seconds(2))));
+  EXPECT_TRUE(controller.update(seen, Instant(seconds(2))));
 }
 
 TEST(SizeController, OneRefusedRequestOfTwentyIsTheLeastThatShrinksAndOneAloneNever) {
@@ -379,25 +379,25 @@ TEST(SizeController, OneRefusedRequestOfTwentyIsTheLeastThatShrinksAndOneAloneNe
   seen.responses = 191;
   seen.refused = 10;
   seen.busy = 40;
-  EXPECT_FALSE(controller.look(seen, Instant(seconds(1))));
+  EXPECT_FALSE(controller.update(seen, Instant(seconds(1))));
   seen.responses = 190;
-  const std::optional<SizeChange> made = controller.look(seen, Instant(seconds(2)));
+  const std::optional<SizeChange> made = controller.update(seen, Instant(seconds(2)));
   ASSERT_TRUE(made);
   EXPECT_EQ(made->to, 30U) << "a quarter less than was in use";
   LoadSample one;
   one.refused = 1;
   one.busy = 10;
-  EXPECT_FALSE(controller.look(one, Instant(seconds(3))));
+  EXPECT_FALSE(controller.update(one, Instant(seconds(3))));
 }
 
 TEST(SizeController, AfterAChangeTwiceTheTimeToAResponsePassesBeforeItMeasuresAgain) {
   SizeController controller(4, 64);
   const Instant start{seconds(1)};
-  ASSERT_TRUE(controller.look(waiting_for_more(100, milliseconds(10)), start));
+  ASSERT_TRUE(controller.update(waiting_for_more(100, milliseconds(10)), start));
   EXPECT_FALSE(controller.settled(start + milliseconds(399)));
   EXPECT_TRUE(controller.settled(start + milliseconds(400)));
   SizeController slow(4, 64);
-  ASSERT_TRUE(slow.look(waiting_for_more(100, seconds(2)), start));
+  ASSERT_TRUE(slow.update(waiting_for_more(100, seconds(2)), start));
   EXPECT_FALSE(slow.settled(start + milliseconds(3999)));
   EXPECT_TRUE(slow.settled(start + seconds(4)));
 }

@@ -36,11 +36,11 @@ TEST(AHistory, KeepsTheLastBorrowsAndNoMore) {
   for (int i = 0; i < 5000; ++i) history.note(kStart + milliseconds(i), microseconds(7), milliseconds(i));
   std::vector<BorrowRecord> all;
   history.read(all);
-  ASSERT_EQ(all.size(), BorrowHistory::kMost);
+  ASSERT_EQ(all.size(), BorrowHistory::kMax);
   const auto oldest = std::min_element(all.begin(), all.end(), [](auto& a, auto& b) { return a.arrived < b.arrived; });
-  EXPECT_EQ(oldest->arrived, kStart + milliseconds(5000 - static_cast<int>(BorrowHistory::kMost)));
+  EXPECT_EQ(oldest->arrived, kStart + milliseconds(5000 - static_cast<int>(BorrowHistory::kMax)));
   EXPECT_EQ(oldest->waited, microseconds(7));
-  EXPECT_EQ(oldest->held, milliseconds(5000 - static_cast<int>(BorrowHistory::kMost)));
+  EXPECT_EQ(oldest->held, milliseconds(5000 - static_cast<int>(BorrowHistory::kMax)));
 }
 
 TEST(AHistory, StaysSmallWhereBorrowsAreFewAndGrowsWhenTheyComeFast) {
@@ -419,7 +419,7 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
   EXPECT_FALSE(says(lines, "had to wait")) << "it has reached its size, and that was enough";
   s.waited_at_size = 3;
   EXPECT_TRUE(says(explain(s, {}), "3 requests found the pool at its size and had to wait; /advice gives"));
-  Circumstances maximize;
+  ExplainSettings maximize;
   maximize.maximize = true;
   EXPECT_TRUE(says(explain(s, maximize), "at that moment, or for a later one, because of pool.maximize (cause"));
 }

@@ -21,7 +21,7 @@ class TwoAddresses : public testing::Test {
   int requests(int count, Instant now = kSpreadStart + std::chrono::hours(1)) {
     int first = 0;
     for (int n = 0; n < count; ++n) {
-      drawn_ = drawn_after(drawn_);
+      drawn_ = next_in_sequence(drawn_);
       Endpoint& chosen = n % 2 == 0 ? Endpoint::choose(one_, other_, kSlowStart, now, drawn_ >> 16)
                                     : Endpoint::choose(other_, one_, kSlowStart, now, drawn_ >> 16);
       chosen.lent();
@@ -102,7 +102,7 @@ class ThreeAddresses : public test::PoolScene {
   }
   std::vector<std::uint64_t> served(std::size_t count = 3) {
     std::vector<std::uint64_t> all;
-    for (std::size_t n = 0; n < count; ++n) all.push_back(world.addresses.at(n).lent_in_all());
+    for (std::size_t n = 0; n < count; ++n) all.push_back(world.addresses.at(n).total_leases());
     return all;
   }
   void expect_even(int requests, std::size_t count = 3) {
@@ -192,14 +192,14 @@ TEST_F(ThreeAddresses, MakeRoomForANewOneWhereThePoolIsFull) {
   for (TestBorrower* one : all) one->release();
   EXPECT_EQ(world.addresses.open(0), 3U);
   spread(3);
-  EXPECT_FALSE(destination().endpoints().wants_place());
+  EXPECT_FALSE(destination().endpoints().needs_rebalance());
   serve();
-  EXPECT_TRUE(destination().endpoints().wants_place());
+  EXPECT_TRUE(destination().endpoints().needs_rebalance());
   for (FakeConnection* wire : world.live) {
     if (!world.addresses.wants_place_of(wire->leads_to)) continue;
     world.on(*wire->watched_on);
     ASSERT_EQ(claim_event(wire->index, wire->generation, 0).kind, EventClaim::Kind::inspecting);
-    destination().endpoints().place_made();
+    destination().endpoints().rebalance_done();
     end_inspection(wire->index, false, CloseCause::rebalanced, world.now);
     break;
   }

@@ -47,7 +47,7 @@ std::vector<Verb> verbs() {
           {"acquire", acquire(0)},
           {"acquire by another loop", acquire(1)},
           {"release", [](AtomicWord& at, EntryWord) { return try_release(at); }},
-          {"hand on", [](AtomicWord& at, EntryWord) { return try_hand(at, 1); }},
+          {"hand on", [](AtomicWord& at, EntryWord) { return try_hand_off(at, 1); }},
           {"retire", [](AtomicWord& at, EntryWord) { return try_retire(at); }},
           {"close", [](AtomicWord& at, EntryWord) { return try_close(at); }},
           {"close idle", [](AtomicWord& at, EntryWord was) { return try_close_idle(at, was); }},

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 TEST(AnExportRetry, DoublesItsPausesAndGivesUp) {
   ExportRetry retry(1);
   Duration most = 1s;
-  for (std::uint32_t attempt = 1; attempt < ExportRetry::kMostAttempts; ++attempt, most *= 2) {
+  for (std::uint32_t attempt = 1; attempt < ExportRetry::kMaxAttempts; ++attempt, most *= 2) {
     const auto pause = retry.after_failure({});
     ASSERT_TRUE(pause);
     EXPECT_LE(*pause, most);

@@ -137,13 +137,13 @@ TEST(TheReserveDeathTest, ServesEachSliceOnceAndThenAllocationsFail) {
 
 TEST(TheReserveDeathTest, EndsTheProgramWithItsExitCodeWhereAFailureMustNotThrow) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto in_vain = [](auto&& fails) noexcept {
+  const auto failed_searches = [](auto&& fails) noexcept {
     memory_reserve::install();
     fails();
   };
-  const auto fails = [&in_vain] { in_vain([] { throw std::bad_alloc(); }); };
+  const auto fails = [&failed_searches] { failed_searches([] { throw std::bad_alloc(); }); };
   EXPECT_EXIT(fails(), ::testing::ExitedWithCode(3), "the reserve is used up");
-  const auto throws = [&in_vain] { in_vain([] { throw std::runtime_error("another one"); }); };
+  const auto throws = [&failed_searches] { failed_searches([] { throw std::runtime_error("another one"); }); };
   EXPECT_EXIT(throws(), ::testing::KilledBySignal(SIGABRT), "");
 }
 

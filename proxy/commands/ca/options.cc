@@ -12,7 +12,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr int kMostDays = 36'500;
+constexpr int kMaxDays = 36'500;
 
 std::string in_ticks(std::string_view word) {
   return "`" + std::string(word) + "`";
@@ -35,8 +35,8 @@ std::string add_host(CaOptions& options, const std::string& word) {
 std::string set_days(CaOptions& options, std::string_view word) {
   const char* const last = word.data() + word.size();
   const auto [end, error] = std::from_chars(word.data(), last, options.days);
-  if (error == std::errc() && end == last && options.days >= 1 && options.days <= kMostDays) return {};
-  return in_ticks(word) + " is not a number of days from 1 to " + std::to_string(kMostDays);
+  if (error == std::errc() && end == last && options.days >= 1 && options.days <= kMaxDays) return {};
+  return in_ticks(word) + " is not a number of days from 1 to " + std::to_string(kMaxDays);
 }
 
 std::string set_format(CaOptions& options, std::string_view word) {

@@ -20,7 +20,7 @@
 namespace carpool::proxy::cli {
 
 namespace {
-constexpr std::size_t kMostCertificates = std::size_t{1} << 20;  // maximum size of the file
+constexpr std::size_t kMaxCertificates = std::size_t{1} << 20;  // maximum size of the file
 
 Fault silent(const std::string& why) {
   return {FaultKind::connect_refused, Side::upstream, why};
@@ -116,7 +116,7 @@ Status AdminStream::begin_tls(Fd socket, const std::string& host, const Trust& t
     if (Status waited = wait(false, "the TLS handshake"); !waited) return waited;
   }
   if (trust.certificate.empty()) return Done{};
-  const Result<std::string> expected = contents(trust.certificate, kMostCertificates);
+  const Result<std::string> expected = contents(trust.certificate, kMaxCertificates);
   if (!expected) return silent("cannot read " + trust.certificate + ": " + expected.fault().detail);
   if (stream.peer_shows(*expected)) return Done{};
   return silent("its certificate is not the one in " + trust.certificate);

@@ -9,7 +9,7 @@
 namespace carpool::proxy::webhook {
 namespace {
 
-constexpr std::size_t kMostHosts = 256;  // each is a constraint of the authority and has a certificate
+constexpr std::size_t kMaxHosts = 256;  // each is a constraint of the authority and has a certificate
 constexpr std::size_t kLongestWord = 255 + 1 + 5;
 constexpr std::string_view kScheme = "https://";
 
@@ -60,8 +60,8 @@ Result<config::InterceptRequest> parse_intercept(std::string_view text) {
     Result<pool::Origin> origin = origin_of(word);
     if (!origin) return origin.take_fault();
     request.which = Which::listed;
-    if (request.origins.size() == kMostHosts)
-      return bad_annotation("lists more than " + std::to_string(kMostHosts) + " hosts");
+    if (request.origins.size() == kMaxHosts)
+      return bad_annotation("lists more than " + std::to_string(kMaxHosts) + " hosts");
     request.origins.push_back(std::move(*origin));
   }
   return request;

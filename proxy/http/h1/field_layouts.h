@@ -18,7 +18,7 @@ class FieldLayouts {
  public:
   static constexpr std::size_t kShortest = 34;  // bytes of a section that is kept
   static constexpr std::size_t kLongest = 1024;
-  static constexpr std::size_t kMost = 128;     // kept sections
+  static constexpr std::size_t kMax = 128;      // kept sections
   static constexpr std::size_t kEmptyLine = 2;  // bytes of CR LF at the end of a section
 
   // The result of find(). `size` includes the empty line at the end of the section; 0 if the section is not to be kept.
@@ -41,7 +41,7 @@ class FieldLayouts {
 
  private:
   static constexpr std::size_t kWays = 4;  // layouts whose hash selects the same set
-  static constexpr std::size_t kSets = kMost / kWays;
+  static constexpr std::size_t kSets = kMax / kWays;
   static constexpr std::size_t kSeen = 256;
   struct Entry {
     std::string text;  // empty: the entry is free

@@ -23,16 +23,16 @@ class ClosedStreams {
   }
 
  private:
-  // The last kMost stream numbers; older ones are overwritten.
-  template <std::size_t kMost>
+  // The last kMax stream numbers; older ones are overwritten.
+  template <std::size_t kMax>
   struct Ring {
-    void add(StreamId id) { ids[next++ % kMost] = id; }
+    void add(StreamId id) { ids[next++ % kMax] = id; }
     // An unused place holds no number: 0 is the connection.
     bool has(StreamId id) const {
-      const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(next, kMost));
+      const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(next, kMax));
       return std::find(ids.begin(), end, id) != end;
     }
-    std::array<StreamId, kMost> ids{};
+    std::array<StreamId, kMax> ids{};
     std::size_t next = 0;
   };
   Ring<16> remote_;

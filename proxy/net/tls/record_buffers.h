@@ -15,7 +15,7 @@ class RecordBuffers {
  public:
   static constexpr std::size_t kLeast = 16'385;  // more than a record's text
   static constexpr std::size_t kBlock = 17'408;  // and what OpenSSL 3.0 adds to it
-  static constexpr std::size_t kMost = 2;        // one to read, one to write
+  static constexpr std::size_t kMax = 2;         // one to read, one to write
 
   static bool fits(std::size_t size) { return size >= kLeast && size <= kBlock; }
   // Returns nullptr if none is kept.
@@ -34,8 +34,8 @@ class RecordBuffers {
 
  private:
   static bool is_buffer(std::size_t usable) { return usable >= kBlock && usable < kBlock + alignof(std::max_align_t); }
-  std::size_t count_ = 0, room_ = kMost;
-  std::array<void*, kMost> blocks_{};
+  std::size_t count_ = 0, room_ = kMax;
+  std::array<void*, kMax> blocks_{};
 };
 
 }  // namespace carpool::proxy::tls

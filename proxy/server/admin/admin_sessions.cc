@@ -40,7 +40,7 @@ AdminSessions::~AdminSessions() {
 bool AdminSessions::make_room() {
   if (!budget_.full()) return true;
   AdminConnection* longest = budget_.next_waiting(nullptr);
-  while (longest != nullptr && longest->busy()) longest = budget_.next_waiting(longest);  // at most kMostH2 times
+  while (longest != nullptr && longest->busy()) longest = budget_.next_waiting(longest);  // at most kMaxH2 times
   if (longest == nullptr) return false;
   longest->end();
   ended_.fetch_add(1, std::memory_order_relaxed);
@@ -49,7 +49,7 @@ bool AdminSessions::make_room() {
 
 // Like make_room(), among the HTTP/2 connections, each of which may hold more memory.
 bool AdminSessions::make_room_for_h2() {
-  if (h2_count_ < kMostH2) return true;
+  if (h2_count_ < kMaxH2) return true;
   for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr; one = h2_.next(one)) {
     if (one->busy()) continue;
     one->end();

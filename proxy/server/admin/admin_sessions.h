@@ -81,15 +81,15 @@ class AdminSessions final : private AdminListener::Owner,
   void add_h2(std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY;
 
   // /events listeners over HTTP/1.1 count as in progress, at most 16. An HTTP/2 connection with a response in progress
-  // cannot be ended either. All three limits together are less than kMost, so there is always a connection to end.
-  static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96, kMostH2 = 15, kMaxH2Responses = 96;
+  // cannot be ended either. All three limits together are less than kMax, so there is always a connection to end.
+  static constexpr std::size_t kMax = 128, kMaxWorkedFor = 96, kMaxH2 = 15, kMaxH2Responses = 96;
   exec::Loop& loop_;
   Host& host_;
   const admin::AdminView& view_;
   admin::AdminControl& control_;
   AdminListener listener_;
-  SessionBudget<AdminConnection> budget_{kMost, kMaxWorkedFor};  // owns its connections
-  List<AdminH2Connection, AdminH2ConnectionTag> h2_;             // those that use HTTP/2
+  SessionBudget<AdminConnection> budget_{kMax, kMaxWorkedFor};  // owns its connections
+  List<AdminH2Connection, AdminH2ConnectionTag> h2_;            // those that use HTTP/2
   std::size_t h2_count_ = 0;
   List<AdminH2Connection, SessionBudgetTag> closing_;  // owned; other threads may still use them
   exec::DeferredDeleter<AdminConnection, SessionBudgetTag> ended_sessions_;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kFirstLine = "carpool-handover 1";
 constexpr std::string_view kLastLine = "end";
 constexpr std::string_view kDigits = "0123456789abcdef";
-constexpr std::int64_t kMostMilliseconds = std::chrono::milliseconds(std::chrono::hours(24) * 3660).count();
+constexpr std::int64_t kMaxMilliseconds = std::chrono::milliseconds(std::chrono::hours(24) * 3660).count();
 
 void append_hex(std::string& out, std::string_view bytes) {
   for (const char c : bytes) {
@@ -63,8 +63,8 @@ bool take_size(std::istringstream& rest, HandoverState& state) {
 bool take_paused(std::istringstream& rest, HandoverState& state) {
   HandoverState::Paused paused;
   std::int64_t age = 0, left = 0;
-  if (!(rest >> paused.label >> paused.drains >> age >> left) || age < 0 || age > kMostMilliseconds ||
-      left > kMostMilliseconds)
+  if (!(rest >> paused.label >> paused.drains >> age >> left) || age < 0 || age > kMaxMilliseconds ||
+      left > kMaxMilliseconds)
     return false;
   paused.age = std::chrono::milliseconds(age);
   if (left >= 0) paused.left = std::chrono::milliseconds(left);

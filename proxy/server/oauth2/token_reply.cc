@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr JsonBounds kReplyBounds{8, 1000};
 constexpr Duration kUnknownLife = std::chrono::minutes(5);  // lifetime of a token whose response has no expires_in
-constexpr std::int64_t kMostSeconds = std::int64_t{30} * 24 * 3600;
+constexpr std::int64_t kMaxSeconds = std::int64_t{30} * 24 * 3600;
 constexpr std::array<std::string_view, 6> kErrors{"invalid_request",     "invalid_client",         "invalid_grant",
                                                   "unauthorized_client", "unsupported_grant_type", "invalid_scope"};
 
@@ -40,7 +40,7 @@ std::int64_t whole_seconds(std::string_view text) {
   const std::string_view whole = text.substr(0, point);
   if (!digits(whole) || (point != std::string_view::npos && !digits(text.substr(point + 1)))) return 0;
   std::int64_t seconds = 0;
-  for (const char c : whole) seconds = std::min(seconds * 10 + (c - '0'), kMostSeconds);
+  for (const char c : whole) seconds = std::min(seconds * 10 + (c - '0'), kMaxSeconds);
   return seconds;
 }
 
@@ -52,14 +52,14 @@ Duration lifetime_of(const Json& json) {
   if (found->is_number_integer()) seconds = found->get<std::int64_t>();
   if (found->is_number_unsigned()) {
     seconds = static_cast<std::int64_t>(
-        std::min<std::uint64_t>(found->get<std::uint64_t>(), static_cast<std::uint64_t>(kMostSeconds)));
+        std::min<std::uint64_t>(found->get<std::uint64_t>(), static_cast<std::uint64_t>(kMaxSeconds)));
   }
   if (found->is_number_float()) {
     const auto number = found->get<double>();
-    if (number >= 1) seconds = static_cast<std::int64_t>(std::min(number, static_cast<double>(kMostSeconds)));
+    if (number >= 1) seconds = static_cast<std::int64_t>(std::min(number, static_cast<double>(kMaxSeconds)));
   }
   if (found->is_string()) seconds = whole_seconds(found->get_ref<const std::string&>());
-  return seconds > 0 ? std::chrono::seconds(std::min(seconds, kMostSeconds)) : kUnknownLife;
+  return seconds > 0 ? std::chrono::seconds(std::min(seconds, kMaxSeconds)) : kUnknownLife;
 }
 
 std::string error_in(std::string_view body) {

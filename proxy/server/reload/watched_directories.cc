@@ -9,7 +9,7 @@ namespace carpool::proxy {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as in the kernel
+constexpr int kMaxLinks = 40;  // as in the kernel
 
 void follow(const fs::path& file, WatchedDirectories& all) {
   fs::path at = file.is_absolute() ? "/" : ".";
@@ -24,7 +24,7 @@ void follow(const fs::path& file, WatchedDirectories& all) {
     rest.pop_front();
     std::error_code error;
     const fs::file_status status = fs::symlink_status(next, error);
-    const bool link = fs::is_symlink(status) && ++links <= kMostLinks;
+    const bool link = fs::is_symlink(status) && ++links <= kMaxLinks;
     const bool last = rest.empty() || !fs::exists(status);
     DirectoryEvents& events = all.emplace(at.string(), DirectoryEvents::self).first->second;
     if (link || last) events = DirectoryEvents::entries;

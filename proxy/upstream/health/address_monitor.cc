@@ -122,7 +122,7 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
 
 // Returns true if connections remain to be closed.
 bool AddressMonitor::retire(const OriginRuntime& origin, Instant now) {
-  const bool unevenly = origin.address_set->wants_place();
+  const bool unevenly = origin.address_set->needs_rebalance();
   if (unevenly) make_place(*origin.destination, *origin.address_set, context_.loop.id(), now);
   if (!origin.address_set->anyone_to_go(now)) return unevenly;
   return retire_outdated(*origin.destination, context_.loop.id(), now) || unevenly;

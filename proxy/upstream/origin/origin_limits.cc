@@ -30,10 +30,10 @@ std::uint32_t expected_streams(const ProtocolSet& protocols, std::uint32_t max_s
 // waits in the queue. A client may open a hundred to one host at a time, so unless a setting overrides it, the limit is
 // a quarter of all connections that the descriptors permit.
 std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::Config& config) {
-  constexpr std::uint32_t kMost = 1024;
+  constexpr std::uint32_t kMax = 1024;
   const bool usual = settings.max_tunnels == 0 && !settings.size_given && settings.size == config::PoolSettings{}.size;
   const std::uint32_t chosen = settings.tunnels(pool::Scheme::tcp);
-  return usual ? std::max(chosen, std::min(permitted_total(config) / 4, kMost)) : chosen;
+  return usual ? std::max(chosen, std::min(permitted_total(config) / 4, kMax)) : chosen;
 }
 }  // namespace
 

@@ -220,7 +220,7 @@ class Account {
   std::string wrong;                             // the first complaint
   std::uint64_t hash = 14695981039346656037ULL;  // of everything that happened
   std::uint64_t dials = 0;
-  static constexpr std::size_t kMostAttempts = 9;  // max_retries and 8
+  static constexpr std::size_t kMaxAttempts = 9;  // max_retries and 8
 
  private:
   void check_replay(const RequestRecord& one);
@@ -239,7 +239,7 @@ inline bool Account::may_repeat(const AttemptRecord& last) {
 }
 
 inline void Account::check_replay(const RequestRecord& one) {
-  if (one.attempts.size() >= kMostAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
+  if (one.attempts.size() >= kMaxAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
   std::size_t refused = 0;
   for (const AttemptRecord& attempt : one.attempts) {
     // A session that failed may have lost it: the bytes that were read belong to other streams.
@@ -253,7 +253,8 @@ inline void Account::check_replay(const RequestRecord& one) {
   if (one.attempts.empty()) return;
   const AttemptRecord& last = one.attempts.back();
   const ResponsePlan& said = last.response;
-  if (last.owned && said.status == 421 && said.end == ResponseEnd::whole && last.wire->consumed > last.consumed && !late)
+  if (last.owned && said.status == 421 && said.end == ResponseEnd::whole && last.wire->consumed > last.consumed &&
+      !late)
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
   // A session counts as reused from its second lease on, which may open the first stream.

@@ -39,7 +39,7 @@ inline void refuse_always(Random& random, RequestPlan& one) {
   ResponsePlan refusal;
   refusal.status = chance(random, 50) ? 421 : 0;
   refusal.size = pick(random, 2);  // HTTP/2: HTTP_1_1_REQUIRED or REFUSED_STREAM
-  one.responses.assign(Account::kMostAttempts + 1, refusal);
+  one.responses.assign(Account::kMaxAttempts + 1, refusal);
 }
 
 inline void some_tunnel(Random& random, RequestPlan& one) {

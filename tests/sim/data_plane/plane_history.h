@@ -90,7 +90,7 @@ class PlaneHistory {
       if (link.connection != nullptr || link.place != nullptr) return "a connection survived the stop";
     }
     if (!world_.account.noisy_clients &&
-        world_.account.dials > 4 + world_.account.requests.size() * Account::kMostAttempts)
+        world_.account.dials > 4 + world_.account.requests.size() * Account::kMaxAttempts)
       return "too many dials";
     return world_.audit();
   }

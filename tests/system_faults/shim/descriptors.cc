@@ -7,7 +7,7 @@
 namespace system_faults {
 namespace {
 
-constexpr int kMost = 65536;
+constexpr int kMax = 65536;
 
 struct Descriptor {
   std::atomic<Made> made{Made::otherwise};
@@ -15,10 +15,10 @@ struct Descriptor {
   std::atomic<std::uint32_t> events{0};
   std::atomic<std::uint64_t> data{0};
 };
-Descriptor table[kMost];  // constant-initialized: calls come before any constructor
+Descriptor table[kMax];  // constant-initialized: calls come before any constructor
 
 bool known(int fd) {
-  return fd >= 0 && fd < kMost;
+  return fd >= 0 && fd < kMax;
 }
 
 struct Names {

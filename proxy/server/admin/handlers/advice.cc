@@ -98,7 +98,7 @@ Response advice_response(const PoolInfo& pool, const PoolAnalysis& study, std::s
   } else {
     json["advice"] = nullptr;
     json["reason"] = "only " + std::to_string(study.past.size()) + " borrows so far, " +
-                     std::to_string(pool::kFewestBorrows) + " are needed";
+                     std::to_string(pool::kMinBorrows) + " are needed";
     add_old_names(json, {{"reason", "why_not"}});
   }
   return json_response(200, json);

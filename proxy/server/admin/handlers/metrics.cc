@@ -62,7 +62,7 @@ metrics::OriginSample sample_of(const PoolInfo& info) {
   sample.addresses = {
       {"usable", info.addresses.usable}, {"ejected", info.addresses.ejected}, {"gone", info.addresses.gone}};
   for (const AddressInfo& one : info.each_address) {
-    if (sample.each_address.size() == metrics::OriginSample::kMostAddresses) break;
+    if (sample.each_address.size() == metrics::OriginSample::kMaxShownAddresses) break;
     const auto nanoseconds = static_cast<std::uint64_t>(one.response.count());
     sample.each_address.push_back({one.address, one.open, one.busy, one.requests, nanoseconds});
   }

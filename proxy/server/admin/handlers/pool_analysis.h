@@ -13,7 +13,7 @@ namespace carpool::proxy::admin {
 
 struct PoolAnalysis {
   pool::Limits limits;  // in force
-  pool::Circumstances circumstances;
+  pool::ExplainSettings explain_settings;
   Duration wait_timeout{};
   std::vector<pool::BorrowRecord> past;
   std::vector<metrics::Labelled> intercepts;  // CONNECTs by result, without zeros

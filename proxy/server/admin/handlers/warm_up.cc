@@ -10,15 +10,15 @@ namespace carpool::proxy::admin {
 
 namespace {
 constexpr std::uint32_t kDefault = 2;  // [pool.warm_up] size, SimplePool's poolWarmUpSize
-constexpr std::uint32_t kMost = 100'000;
+constexpr std::uint32_t kMax = 100'000;
 }  // namespace
 
 Response warm_up_route(const Call& call, const pool::Origin& origin) {
   std::uint32_t size = kDefault;
   if (const auto text = query_value(call.request.target, "size")) {
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), size);
-    if (error != std::errc{} || end != text->data() + text->size() || size < 1 || size > kMost) {
-      return error_response(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMost));
+    if (error != std::errc{} || end != text->data() + text->size() || size < 1 || size > kMax) {
+      return error_response(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMax));
     }
   }
   Result<std::unique_ptr<PendingResponse>> pending = call.control.warm_up(origin, size);
