@@ -360,9 +360,9 @@ struct Config {
 
 // Returns true if the addresses of clients may be sent to an origin (request.client_field).
 inline bool sends_client_addresses(const Config& config) {
-  bool tells = config.request.client_field != ClientField::off;
-  for (const OriginSettings& origin : config.origins) tells |= origin.request.client_field != ClientField::off;
-  return tells;
+  bool sends = config.request.client_field != ClientField::off;
+  for (const OriginSettings& origin : config.origins) sends |= origin.request.client_field != ClientField::off;
+  return sends;
 }
 
 }  // namespace carpool::proxy::config

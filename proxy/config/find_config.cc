@@ -23,23 +23,23 @@ bool of_another_program(const char* path) {
   return text && foreign(*text);
 }
 
-ConfigError remark(const char* text) {
+ConfigError warning(const char* text) {
   return {kShared, 1, 1, "file", text};
 }
 
 }  // namespace
 
-FoundConfig look_for_config(const std::string& given) {
+FoundConfig choose_config_file(const std::string& given) {
   if (!given.empty()) return {given, std::nullopt};
   if (exists(kOwn)) return {kOwn, std::nullopt};
   FoundConfig found{exists(kSystem) ? kSystem : "", std::nullopt};
   if (!exists(kShared)) return found;
   if (of_another_program(kShared)) {
-    found.remark = remark("is not read, because none of its keys is carpool's, expected carpool.toml or --config");
+    found.warning = warning("is not read, because none of its keys is carpool's, expected carpool.toml or --config");
     return found;
   }
-  return {kShared, remark("is read from the working directory, where other programs use the same name, expected "
-                          "carpool.toml or --config")};
+  return {kShared, warning("is read from the working directory, where other programs use the same name, expected "
+                           "carpool.toml or --config")};
 }
 
 }  // namespace carpool::proxy::config

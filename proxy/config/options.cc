@@ -107,15 +107,15 @@ std::span<const ProgramFlag> program_flags() {
 }
 
 std::string find_config(const Options& options) {
-  return look_for_config(options.config).path;
+  return choose_config_file(options.config).path;
 }
 
 Reading load(const Options& options, const Env& env, std::size_t* digest) {
-  const auto [path, remark] = look_for_config(options.config);
+  const auto [path, warning] = choose_config_file(options.config);
   Reading reading = path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
   if (options.judge != nullptr) options.judge(reading);
   sort_by_place(reading.errors);
-  if (remark) reading.warnings.insert(reading.warnings.begin(), *remark);
+  if (warning) reading.warnings.insert(reading.warnings.begin(), *warning);
   return reading;
 }
 

@@ -137,7 +137,7 @@ class Reader {
       if (known_there_alone(written, at, key)) continue;
       bool too_long = false;
       std::string wrong = expand_all(written, env_, too_long);
-      if (too_long) reading_.meet(ReadingLimit::variables);
+      if (too_long) reading_.mark_exceeded(ReadingLimit::variables);
       if (wrong.empty()) wrong = to_secret(std::move(written), field.value);
       find_secret(field.value);
       at.wrong = !wrong.empty();
@@ -243,7 +243,7 @@ class Reader {
     const bool variable = text != nullptr && has_variable(*text);
     bool too_long = false;
     std::string wrong = expand_all(written, env_, too_long);
-    if (too_long) reading_.meet(ReadingLimit::variables);
+    if (too_long) reading_.mark_exceeded(ReadingLimit::variables);
     if (variable && wrong.empty()) read_expanded(value, written);
     return wrong;
   }
@@ -295,9 +295,9 @@ class Reader {
 // Parses the file. A value that lacks its quotes is an error; it is read with them, so that other errors are found
 // too, up to a limit, because each takes another parse.
 std::optional<toml::table> parse(std::string_view written, const std::string& file, std::vector<ConfigError>& errors) {
-  constexpr std::size_t kMended = 20;
-  std::string mended;
-  for (std::string_view text = written;; text = mended) {
+  constexpr std::size_t kCorrected = 20;
+  std::string corrected;
+  for (std::string_view text = written;; text = corrected) {
     try {
       return toml::parse(text);
     } catch (const toml::parse_error& error) {
@@ -306,8 +306,8 @@ std::optional<toml::table> parse(std::string_view written, const std::string& fi
       const Place found = hint ? hint->place : at;
       errors.push_back({file, found.line, found.column, "syntax",
                         hint ? std::move(hint->text) : without_value(error.description())});
-      if (!hint || errors.size() == kMended) return std::nullopt;
-      mended = std::move(hint->mended);
+      if (!hint || errors.size() == kCorrected) return std::nullopt;
+      corrected = std::move(hint->corrected);
     }
   }
 }
@@ -328,7 +328,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
   Places places;
   if (const std::optional<Place> deep = deeper_than(text, kMaxLevels)) {
     reading.errors.push_back({file, deep->line, deep->column, "syntax", too_deep_text()});
-    reading.meet(ReadingLimit::depth);
+    reading.mark_exceeded(ReadingLimit::depth);
     return reading;
   }
   const std::optional<toml::table> root = parse(text, file, reading.errors);
@@ -340,7 +340,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
   keep_first_of_place(reading.errors, syntax);
   sort_by_place(reading.errors);
   sort_by_place(reading.warnings);
-  if (bound(reading.errors)) reading.meet(ReadingLimit::errors);
+  if (bound(reading.errors)) reading.mark_exceeded(ReadingLimit::errors);
   return reading;
 }
 
@@ -349,7 +349,7 @@ Reading read_file(const std::string& path, const Env& env, std::size_t* digest) 
   if (text && digest != nullptr) *digest = digest_of(*text);
   if (text) return read_text(*text, path, env);
   Reading reading;
-  if (text.fault().kind == FaultKind::body_too_large) reading.meet(ReadingLimit::file);
+  if (text.fault().kind == FaultKind::body_too_large) reading.mark_exceeded(ReadingLimit::file);
   reading.errors.push_back({path, 1, 1, "file", "cannot be read: " + text.fault().detail + ", expected a TOML file"});
   return reading;
 }

@@ -60,7 +60,7 @@ struct Reading {
   std::vector<FixedOrigin> fixed;
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit
 
-  void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }
+  void mark_exceeded(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }
   explicit operator bool() const { return errors.empty(); }
 };
 

@@ -68,8 +68,8 @@ std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) 
   if (found.what.empty()) return std::nullopt;
   Place place = at;
   place.column = static_cast<unsigned>(start + 1);
-  std::string mended(toml);
-  mended.replace(static_cast<std::size_t>(value.data() - toml.data()), value.size(), found.instead);
+  std::string corrected(toml);
+  corrected.replace(static_cast<std::size_t>(value.data() - toml.data()), value.size(), found.instead);
   // A text may be a secret, and the error reaches the log; a duration, a size or a flag is none.
   std::string text(kText);
   text += R"(: write "…")";
@@ -77,7 +77,7 @@ std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) 
     text = '`' + std::string(value) + "` ";
     text.append(found.what).append(": write ").append(found.instead);
   }
-  return SyntaxHint{place, std::move(text), std::move(mended)};
+  return SyntaxHint{place, std::move(text), std::move(corrected)};
 }
 
 std::string without_value(std::string_view description) {

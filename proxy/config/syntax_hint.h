@@ -13,7 +13,7 @@ namespace carpool::proxy::config {
 struct SyntaxHint {
   Place place;  // of the value
   std::string text;
-  std::string mended;  // the whole file with the corrected value
+  std::string corrected;  // the whole file with the corrected value
 };
 
 // `at`: where the parser stopped. Returns nullopt if its line is not `key = VALUE` with a value that needs quotes.

@@ -59,7 +59,7 @@ void check_certificates(config::Reading& reading) {
     if (added) known->second = load(named);
     if (known->second) reading.errors.push_back(error_of(named, known->second->detail));
   }
-  if (config::bound(reading.errors)) reading.meet(config::ReadingLimit::errors);
+  if (config::bound(reading.errors)) reading.mark_exceeded(config::ReadingLimit::errors);
 }
 
 }  // namespace carpool::proxy

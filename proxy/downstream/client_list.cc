@@ -62,8 +62,8 @@ exec::Submitter* ClientList::tasks_for_handshake() {
 }
 
 template <class Client>
-std::unique_ptr<Client> ClientList::successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                                              std::unique_ptr<net::Transport> transport, std::string peer) {
+std::unique_ptr<Client> ClientList::make_successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                                                   std::unique_ptr<net::Transport> transport, std::string peer) {
   const ListenPoint& used = point == nullptr ? listener.point() : *point;
   auto client = std::make_unique<Client>(context_, *this, listener, used, std::move(transport), std::move(peer));
   client->keep(std::move(point));
@@ -71,7 +71,7 @@ std::unique_ptr<Client> ClientList::successor(Listener& listener, std::unique_pt
 }
 
 template <class Client, class... Arguments>
-ClientConnection* ClientList::succeed(std::unique_ptr<Client> client, Arguments... arguments) {
+ClientConnection* ClientList::add_successor(std::unique_ptr<Client> client, Arguments... arguments) {
   Client& started = *client;
   clients_.push_back(*client.release());
   if (!started.start(std::move(arguments)...)) {
@@ -86,8 +86,9 @@ void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoi
   constexpr std::string_view kNone;  // nothing was read yet
   const bool h2 = transport->security().alpn == "h2";
   ClientConnection* const client =
-      h2 ? succeed(successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)), kNone, kNone)
-         : succeed(successor<H1Client>(listener, std::move(point), std::move(transport), std::move(peer)));
+      h2 ? add_successor(make_successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)),
+                         kNone, kNone)
+         : add_successor(make_successor<H1Client>(listener, std::move(point), std::move(transport), std::move(peer)));
   if (client != nullptr && !may_stay(*client)) client->start_graceful_close();
 }
 
@@ -100,33 +101,34 @@ bool ClientList::may_stay(const ClientConnection& client) const {
 void ClientList::announced(Listener& listener, Fd socket, std::string peer) {
   ListenerIdentity identity = listener.identity();
   ClientConnection* const client =
-      identity == nullptr
-          ? succeed(successor<H1Client>(listener, nullptr, net::make_accepted(std::move(socket)), std::move(peer)))
-          : succeed(std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), std::move(socket),
-                                                      std::move(peer)));
+      identity == nullptr ? add_successor(make_successor<H1Client>(
+                                listener, nullptr, net::make_accepted(std::move(socket)), std::move(peer)))
+                          : add_successor(std::make_unique<ClientHandshake>(
+                                context_, *this, listener, std::move(identity), std::move(socket), std::move(peer)));
   if (client != nullptr && context_.draining) client->start_graceful_close();
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
                                std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
                                bool drains) {
-  ClientConnection* const client = succeed(
-      successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)), http::kH2Preface, bytes);
+  ClientConnection* const client =
+      add_successor(make_successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)),
+                    http::kH2Preface, bytes);
   if (client != nullptr && (context_.draining || drains)) client->drain();
 }
 
 void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
                            std::string peer) {
-  static_cast<void>(succeed(std::make_unique<ClientHandshake>(context_, *this, listener, std::move(connect),
-                                                              std::move(socket), std::move(peer))));
+  static_cast<void>(add_successor(std::make_unique<ClientHandshake>(context_, *this, listener, std::move(connect),
+                                                                    std::move(socket), std::move(peer))));
 }
 
 void ClientList::tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
                         std::string peer) {
   auto point = std::make_unique<const ListenPoint>(listener.point(), std::move(connect.user));
-  static_cast<void>(
-      succeed(successor<H1Client>(listener, std::move(point), net::make_accepted(std::move(socket)), std::move(peer)),
-              std::move(connect.head), why));
+  static_cast<void>(add_successor(
+      make_successor<H1Client>(listener, std::move(point), net::make_accepted(std::move(socket)), std::move(peer)),
+      std::move(connect.head), why));
 }
 
 void ClientList::destroy_later(ClientConnection& client) {

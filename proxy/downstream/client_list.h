@@ -85,10 +85,10 @@ class ClientList final : public ClientAcceptor,
   // Adds a client that takes over the connection of a client of this list, and starts it with these arguments. Closes
   // the connection and returns nullptr if that fails.
   template <class Client, class... Arguments>
-  ClientConnection* succeed(std::unique_ptr<Client> client, Arguments... arguments) LOOP_ONLY;
+  ClientConnection* add_successor(std::unique_ptr<Client> client, Arguments... arguments) LOOP_ONLY;
   template <class Client>
-  std::unique_ptr<Client> successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                                    std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
+  std::unique_ptr<Client> make_successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                                         std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
   bool may_stay(const ClientConnection& client) const LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, Fd socket, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;

@@ -79,9 +79,9 @@ class H1Client final : public ClientConnection,
 
  private:
   enum class State : std::uint8_t { open, lingering, closed };
-  // Bond: the state of the connection that authenticated this client. `broken`: it has ended, and this connection ends
-  // with it.
-  enum class Bond : std::uint8_t { none, kept, lent, broken };
+  // PrivateState: the state of the connection that authenticated this client. `broken`: it has ended, and this
+  // connection ends with it.
+  enum class PrivateState : std::uint8_t { none, kept, lent, broken };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_private_end() override LOOP_ONLY;
@@ -100,7 +100,7 @@ class H1Client final : public ClientConnection,
   bool take_preface(std::string_view bytes) LOOP_ONLY;
   void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
-  bool on_fed(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
+  bool on_parse_result(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
   bool begin_request(std::size_t more) LOOP_ONLY;
   bool is_gateway() const LOOP_ONLY;
   bool ends_connect_here(std::size_t more) LOOP_ONLY;
@@ -117,7 +117,7 @@ class H1Client final : public ClientConnection,
   void end_soon() LOOP_ONLY;
   Instant last_request_until() const LOOP_ONLY;
   void cut_off() LOOP_ONLY;
-  void look_again() LOOP_ONLY;
+  void poll_acks() LOOP_ONLY;
   // Returns true if a part of a head was read.
   bool in_head() const {
     return (exchange_ != nullptr && !head_complete_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
@@ -146,7 +146,7 @@ class H1Client final : public ClientConnection,
   const ClientPeer peer_;
   mutable ClientIdentity identity_;
   std::unique_ptr<PrivateConnection> private_;
-  Bond bond_ = Bond::none;
+  PrivateState private_state_ = PrivateState::none;
   http::Framing reply_framing_ = http::Framing::none;
   static constexpr std::uint8_t kNoPreface = 255;
   std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface with which the connection began; 0 before the first byte
@@ -173,9 +173,9 @@ class H1Client final : public ClientConnection,
   bool close_is_end_ = false;  // the response is close-delimited, or a tunnel
   bool cut_ = false;           // the response is truncated: end with a reset
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};             // when a response last ended or the client last read bytes of one
-  std::uint32_t untaken_ = 0;      // in cut_off(): bytes that the client's kernel has not acknowledged
-  net::DiscardedInput discarded_;  // while lingering
+  Instant taken_at_{};               // when a response last ended or the client last read bytes of one
+  std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
+  net::DiscardedInput discarded_;    // while lingering
 };
 
 }  // namespace carpool::proxy

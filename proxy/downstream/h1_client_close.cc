@@ -25,7 +25,7 @@ constexpr Duration kLastRequestTime = std::chrono::seconds(1);
 // the end for at most this long, and never beyond the grace period.
 constexpr Duration kUnannouncedTime = std::chrono::seconds(12);
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
-constexpr Duration kLook = std::chrono::milliseconds(20);
+constexpr Duration kAckPoll = std::chrono::milliseconds(20);
 
 // Returns the number of bytes sent but not yet acknowledged.
 std::uint32_t unacknowledged(int fd) {
@@ -53,16 +53,16 @@ void H1Client::end_gracefully() {
 void H1Client::cut_off() {
   state_ = State::lingering;
   transport_->reset_on_close();
-  untaken_ = UINT32_MAX;
-  look_again();
+  unacked_bytes_ = UINT32_MAX;
+  poll_acks();
 }
 
-void H1Client::look_again() {
+void H1Client::poll_acks() {
   const Instant now = context_.loop.now();
   const std::uint32_t left = unacknowledged(transport_->fd());
-  if (left != std::exchange(untaken_, left)) taken_at_ = now;
+  if (left != std::exchange(unacked_bytes_, left)) taken_at_ = now;
   if (left == 0 || now >= deadline_after(taken_at_, listen_.idle_timeout)) return close();
-  timer_.arm(now + kLook);
+  timer_.arm(now + kAckPoll);
 }
 
 bool H1Client::discard_input() {
@@ -169,15 +169,15 @@ void H1Client::arm_timer() {
     return;
   }
   head_timed_ = false;
-  const bool rests = !head_complete_ && write_queue_.empty() && !close_when_sent_;
+  const bool idle = !head_complete_ && write_queue_.empty() && !close_when_sent_;
   const bool unread = exchange_ == nullptr && !write_queue_.empty();
   const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
-  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? last_request_until() : kNever}));
+  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && idle ? last_request_until() : kNever}));
 }
 
 void H1Client::on_timer() {
   exec::assume_on_loop();
-  if (state_ == State::lingering) return cut_ ? look_again() : close();
+  if (state_ == State::lingering) return cut_ ? poll_acks() : close();
   // The exchange ended in this turn. advance() follows and ends the connection (with a reset after a truncated
   // response) or arms the timer again.
   if (exec::Deferred::linked()) return;
@@ -221,20 +221,20 @@ H1Client::PrivateLease H1Client::take_private(const OriginRuntime& origin) {
   if (!private_ || private_->destination() != origin.destination) return {};
   PrivateLease own{private_->take()};
   own.gone = private_->ended_by_origin();
-  bond_ = own.lease ? Bond::lent : Bond::broken;
+  private_state_ = own.lease ? PrivateState::lent : PrivateState::broken;
   private_.reset();
   return own;
 }
 
 bool H1Client::keep_private(const OriginRuntime& origin, pool::Lease& lease) {
-  bond_ = Bond::kept;
+  private_state_ = PrivateState::kept;
   PrivateConnection::Owner& owner = *this;
   private_ = std::make_unique<PrivateConnection>(context_.loop, owner, *origin.destination, std::move(lease));
   return true;
 }
 
 void H1Client::on_private_end() {
-  bond_ = Bond::broken;
+  private_state_ = PrivateState::broken;
   static_cast<void>(end_if_idle());
 }
 

@@ -77,12 +77,12 @@ std::size_t H1Client::feed(std::string_view bytes) {
       return used;
     }
     used += fed->taken;
-    if (!on_fed(*fed, bytes.size() - used)) return used + static_cast<std::size_t>(std::exchange(skipped_, 0));
+    if (!on_parse_result(*fed, bytes.size() - used)) return used + static_cast<std::size_t>(std::exchange(skipped_, 0));
   }
 }
 
 // Handles the parser's result. Returns true to continue parsing. `more`: number of bytes read after the parsed part.
-bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
+bool H1Client::on_parse_result(const http::ParseResult& fed, std::size_t more) {
   switch (fed.progress) {
     case http::Progress::need_more:
     case http::Progress::upgraded:
@@ -174,10 +174,10 @@ void H1Client::on_exchange_end(AfterExchange next) {
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
   taken_at_ = context_.loop.now();
-  if (bond_ == Bond::lent) bond_ = Bond::broken;  // the exchange did not return it
+  if (private_state_ == PrivateState::lent) private_state_ = PrivateState::broken;  // the exchange did not return it
   switch (end_batch(next)) {
     case AfterExchange::keep:
-      if (close_sent_ || bond_ == Bond::broken) close_when_sent_ = true;
+      if (close_sent_ || private_state_ == PrivateState::broken) close_when_sent_ = true;
       if (!request_complete_) reader_.reset();  // the reply came with the head
       request_complete_ = true;
       break;
@@ -185,8 +185,8 @@ void H1Client::on_exchange_end(AfterExchange next) {
       close_when_sent_ = true;
       break;
     case AfterExchange::cut:
-    case AfterExchange::spoilt:
-      cut_ = close_is_end_ || next == AfterExchange::spoilt;
+    case AfterExchange::malformed_end:
+      cut_ = close_is_end_ || next == AfterExchange::malformed_end;
       close_when_sent_ = true;
       break;
     case AfterExchange::gone:

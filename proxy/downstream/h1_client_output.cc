@@ -15,7 +15,7 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   rules.client_version = request.version;
   rules.close = close;
   rules.head_request = request.method == "HEAD";
-  rules.keep_alive = http::told_keep_alive(listen_.idle_timeout);
+  rules.keep_alive = http::announced_keep_alive(listen_.idle_timeout);
   return rules;
 }
 
@@ -32,7 +32,7 @@ bool H1Client::send_informational(const http::ResponseHead& head) {
 }
 
 bool H1Client::send_head(const http::ResponseHead& head, bool close) {
-  http::ReplyRules rules = reply_rules(close || draining_ || bond_ == Bond::broken);
+  http::ReplyRules rules = reply_rules(close || draining_ || private_state_ == PrivateState::broken);
   reply_framing_ = http::reply_framing(head, rules);
   close_is_end_ = reply_framing_ == http::Framing::until_close;
   if (close_is_end_) rules.close = true;
@@ -63,12 +63,12 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   }
   close_sent_ = !keep || closes_after_reply();
   return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
-                                 context_.pseudonym, http::told_keep_alive(listen_.idle_timeout));
+                                 context_.pseudonym, http::announced_keep_alive(listen_.idle_timeout));
 }
 
 // Returns true if this client closes after a reply of carpool's own.
 bool H1Client::closes_after_reply() const {
-  return draining_ || bond_ == Bond::lent || bond_ == Bond::broken;
+  return draining_ || private_state_ == PrivateState::lent || private_state_ == PrivateState::broken;
 }
 
 void H1Client::send_local_reply(bool keep) {

@@ -130,13 +130,13 @@ void H2Client::read_and_write() {
       note_use(true);
       close();
     }
-  } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_catch_up()));
-  if (!may_read() && !may_catch_up()) return;
+  } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_continue()));
+  if (!may_read() && !may_continue()) return;
   if (turn_requests_ == 0) return pacer_.wait(*this);
   if (!exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
-bool H2Client::may_catch_up() const {
+bool H2Client::may_continue() const {
   return state_ == State::open && !todo_.empty();
 }
 
@@ -154,7 +154,7 @@ void H2Client::read_all(std::size_t& budget) {
     return close();
   }
   // Dispatches the requests that began in this turn and were not reset within it.
-  catch_up();
+  continue_streams();
 }
 
 // Reports that the client has sent bytes, or with `left` that it has closed the connection.
@@ -166,14 +166,14 @@ void H2Client::note_use(bool left) {
 void H2Client::parse(std::string_view bytes) {
   note_use(false);
   static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true after its GOAWAY
-  catch_up();
+  continue_streams();
   if (!session_.in_head()) head_since_ = {};
   if (session_.in_head() && head_since_ == Instant{}) head_since_ = context_.loop.now();
 }
 
-void H2Client::catch_up() {
+void H2Client::continue_streams() {
   for (; turn_requests_ != 0 && !todo_.empty(); --turn_requests_) {
-    todo_.pop_front().catch_up();
+    todo_.pop_front().continue_stream();
     pacer_.note_begun();
   }
   pump_all();

@@ -56,7 +56,7 @@ class H2Client final : public ClientConnection,
   // Schedules pump() for `request`, whose exchange collects body data while a read is parsed and sends it afterwards.
   void pump_soon(H2ClientStream& request) LOOP_ONLY;
   void forget_pump(H2ClientStream& request) LOOP_ONLY;
-  void later(H2ClientStream& request) LOOP_ONLY;  // schedules catch_up() for this turn or the next one
+  void later(H2ClientStream& request) LOOP_ONLY;  // schedules continue_stream() for this turn or the next one
   void flush_soon() LOOP_ONLY;
   std::uint64_t pulls() const { return pulls_; }  // identifies the frames that wait for the socket
   int socket() const { return transport_->fd(); }
@@ -80,12 +80,12 @@ class H2Client final : public ClientConnection,
   void continue_requests() override LOOP_ONLY;  // PacedClient
   void advance(std::uint32_t requests) LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
-  bool may_catch_up() const LOOP_ONLY;
+  bool may_continue() const LOOP_ONLY;
   void read_and_write() LOOP_ONLY;
   void read_all(std::size_t& budget) LOOP_ONLY;
   void note_use(bool left) LOOP_ONLY;
   void parse(std::string_view bytes) LOOP_ONLY;
-  void catch_up() LOOP_ONLY;
+  void continue_streams() LOOP_ONLY;
   void pump_all() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   bool flush_waiting() LOOP_ONLY;

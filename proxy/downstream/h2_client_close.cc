@@ -16,7 +16,7 @@ constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that
 constexpr std::uint64_t kDrainPing = 0x647261696e;
 constexpr std::size_t kFewRequests = 4;  // request objects that an idle connection keeps
 // A client that sends requests in bursts has no open stream between them, so it counts as idle only after this time.
-constexpr Duration kRest = std::chrono::seconds(1);
+constexpr Duration kSpareTime = std::chrono::seconds(1);
 }  // namespace
 
 // RFC 9113 §6.8: the first GOAWAY refuses no stream. The final one follows when the client must have received the
@@ -77,7 +77,7 @@ void H2Client::discard_input() {
 void H2Client::end() {
   if (state_ == State::open) {
     turn_requests_ = UINT32_MAX;
-    catch_up();
+    continue_streams();
     for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
     if (!std::exchange(goaway_sent_, true)) session_.goaway(http::H2Error::no_error);
     std::size_t budget = SIZE_MAX;  // no turn follows
@@ -111,7 +111,7 @@ Instant H2Client::head_deadline() const {
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
   Instant deadline = std::min({drain_until_, head_deadline(), idle_deadline()});
-  if (holds_spares()) deadline = std::min(deadline, since_ + kRest);
+  if (holds_spares()) deadline = std::min(deadline, since_ + kSpareTime);
   timer_.arm(deadline);
 }
 
@@ -138,7 +138,7 @@ void H2Client::on_timer() {
     close();
     return;
   }
-  if (holds_spares() && now >= since_ + kRest) free_idle_streams();
+  if (holds_spares() && now >= since_ + kSpareTime) free_idle_streams();
   if (now >= head_deadline()) {
     if (!write_queue_.empty()) return close();  // no GOAWAY can be sent
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);

@@ -63,7 +63,7 @@ void H2ClientStream::deliver_trailers(const http::Fields& fields) {
   }
 }
 
-void H2ClientStream::catch_up() {
+void H2ClientStream::continue_stream() {
   if (exchange_ == nullptr) return;
   begun_ ? empty_inbox() : begin();
 }
@@ -221,7 +221,7 @@ void H2ClientStream::note_taken(std::uint64_t pull) {
 void H2ClientStream::on_exchange_end(AfterExchange next) {
   client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
-    if ((next == AfterExchange::cut || next == AfterExchange::spoilt) && !ended_) {
+    if ((next == AfterExchange::cut || next == AfterExchange::malformed_end) && !ended_) {
       client_.session().cut(*stream, tunnel_ ? http::H2Error::connect_error : http::H2Error::internal_error);
     } else if (next == AfterExchange::gone) {
       client_.session().reset(*stream, http::H2Error::cancel);

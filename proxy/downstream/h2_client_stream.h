@@ -27,7 +27,7 @@ class H2ClientStream final : public ClientStream,
 
   void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its request head
   void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // without an exchange: the head exceeds a limit
-  void catch_up() LOOP_ONLY;                   // dispatches the request, or delivers tunnel bytes that arrived early
+  void continue_stream() LOOP_ONLY;            // dispatches the request, or delivers tunnel bytes that arrived early
   void pump() LOOP_ONLY;                       // sends collected body data upstream
   void abandon() LOOP_ONLY;                    // the connection is gone
   void give_up(const Fault& fault) LOOP_ONLY;  // replies with `fault` if no byte of a response was sent

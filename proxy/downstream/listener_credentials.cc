@@ -25,7 +25,7 @@ void check_credentials(config::Reading& reading) {
       reading.errors.back().text = std::move(text);
     }
   }
-  if (config::bound(reading.errors)) reading.meet(config::ReadingLimit::errors);
+  if (config::bound(reading.errors)) reading.mark_exceeded(config::ReadingLimit::errors);
 }
 
 }  // namespace carpool::proxy

@@ -48,7 +48,7 @@ void LocalHttpSession::on_timer() {
 }
 
 void LocalHttpSession::advance() {
-  for (int steps = 0; !over_ && shake() && flush(); ++steps) {
+  for (int steps = 0; !over_ && step_handshake() && flush(); ++steps) {
     if (steps == kStepsPerTurn) return loop_.defer(*this);
     const Next next = handler_.next();
     if (next == Next::wait) return;
@@ -60,7 +60,7 @@ void LocalHttpSession::advance() {
   }
 }
 
-bool LocalHttpSession::shake() {
+bool LocalHttpSession::step_handshake() {
   if (established()) return true;
   const Result<bool> done = handshake_->handshake();
   if (!done) end();

@@ -83,7 +83,7 @@ class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void run() override LOOP_ONLY { advance(); }  // in another turn
   void on_timer();
-  bool shake() LOOP_ONLY;
+  bool step_handshake() LOOP_ONLY;
   bool read_some() LOOP_ONLY;
 
   exec::Loop& loop_;

@@ -41,8 +41,8 @@ std::optional<Seen> authenticate(const ListenPoint& listener, const http::Fields
   return credentials == nullptr ? std::nullopt : std::optional(judge(*credentials, fields, user));
 }
 
-std::optional<Fault> refuse_stranger(const ExchangeContext& context, const ListenPoint& listener,
-                                     const http::Fields& fields, std::string& user) {
+std::optional<Fault> check_authentication(const ExchangeContext& context, const ListenPoint& listener,
+                                          const http::Fields& fields, std::string& user) {
   // Loads the list once, because a reload on another loop may store another one at any moment.
   const ClientCredentials* const credentials = listener.credentials();
   if (credentials == nullptr) return std::nullopt;

@@ -20,7 +20,7 @@ std::optional<metrics::Authentication> authenticate(const ListenPoint& listener,
                                                     std::string& user);
 
 // Counts the result. Returns a fault unless the request may continue.
-std::optional<Fault> refuse_stranger(const ExchangeContext& context, const ListenPoint& listener,
-                                     const http::Fields& fields, std::string& user) LOOP_ONLY;
+std::optional<Fault> check_authentication(const ExchangeContext& context, const ListenPoint& listener,
+                                          const http::Fields& fields, std::string& user) LOOP_ONLY;
 
 }  // namespace carpool::proxy

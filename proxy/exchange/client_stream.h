@@ -23,11 +23,11 @@ struct OriginRuntime;
 
 // AfterExchange: how the client's connection continues after an exchange.
 enum class AfterExchange : std::uint8_t {
-  keep,    // the next request may be read
-  close,   // the response is complete, but the last one: close gracefully (HTTP/2: only this stream ends)
-  cut,     // the response is truncated: the client gets the received part and must notice the truncation
-  gone,    // the client's socket failed, or it cancelled the request
-  spoilt,  // like cut, for a response that violates the protocol: its end must not look orderly
+  keep,           // the next request may be read
+  close,          // the response is complete, but the last one: close gracefully (HTTP/2: only this stream ends)
+  cut,            // the response is truncated: the client gets the received part and must notice the truncation
+  gone,           // the client's socket failed, or it cancelled the request
+  malformed_end,  // like cut, for a response that violates the protocol: its end must not look orderly
 };
 
 class ClientStream {

@@ -14,13 +14,13 @@
 namespace carpool::proxy {
 
 enum class DeadlineAction : std::uint8_t {
-  look_at_body,  // the body may be sent now
-  await_dial,    // waits longer, because the dial's own deadline reports the cause
-  go_on,         // no effect: the next deadline is armed
-  try_again,     // on another connection if that is allowed; otherwise like fail
-  slow_body,     // like fail, and counted
-  fail,          // the request ends with the row's fault and is not sent again
-  client_left,   // like a disconnect of the client
+  check_body,   // the body may be sent now
+  await_dial,   // waits longer, because the dial's own deadline reports the cause
+  rearm,        // no effect: the next deadline is armed
+  try_again,    // on another connection if that is allowed; otherwise like fail
+  slow_body,    // like fail, and counted
+  fail,         // the request ends with the row's fault and is not sent again
+  client_left,  // like a disconnect of the client
 };
 
 struct DeadlineRow {
@@ -54,7 +54,7 @@ inline constexpr auto kDeadlineTable = [] {
   using namespace detail;
   return std::array{
       DeadlineRow{collecting, total,         fail,         request_timeout,     Side::self,     kTotal},
-      DeadlineRow{collecting, body_look,     look_at_body},
+      DeadlineRow{collecting, body_check,    check_body},
       DeadlineRow{collecting, body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
       DeadlineRow{collecting, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
       DeadlineRow{authorizing, total,        fail,         request_timeout,     Side::self,     kTotal},
@@ -70,9 +70,9 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{forwarding, origin_reads,  fail,         response_timeout,    Side::upstream, kUnread},
       DeadlineRow{forwarding, response_head, fail,         response_timeout,    Side::upstream, kNoHead},
       DeadlineRow{forwarding, attempt,       try_again,    response_timeout,    Side::upstream, kLate},
-      DeadlineRow{forwarding, stream_idle,   go_on},
-      DeadlineRow{relaying,   stream_idle,   go_on},
-      DeadlineRow{tunnel,     stream_idle,   go_on},
+      DeadlineRow{forwarding, stream_idle,   rearm},
+      DeadlineRow{relaying,   stream_idle,   rearm},
+      DeadlineRow{tunnel,     stream_idle,   rearm},
       DeadlineRow{relaying,   total,         fail,         request_timeout,     Side::self,     kTotal},
       DeadlineRow{relaying,   origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
       DeadlineRow{relaying,   client_reads,  client_left,  client_gone,         Side::client,   kLeft},

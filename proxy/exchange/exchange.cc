@@ -21,7 +21,8 @@ namespace carpool::proxy {
 
 Exchange::Exchange(const ExchangeContext& context)
     : context_(context),
-      streams_(std::make_unique<UpstreamStreams>(context.remote_streams, static_cast<UpstreamStreamHandler&>(*this))),
+      streams_(
+          std::make_unique<UpstreamStreams>(context.cross_loop_streams, static_cast<UpstreamStreamHandler&>(*this))),
       response_(&streams_->response()),
       timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)) {}
 
@@ -65,11 +66,11 @@ void Exchange::begin(ClientStream& client_stream) {
   }
   info_.origin->retries.deposit();
   if (waits_for_body()) {
-    if (!request_body_.fits()) request_values_->deadlines.look_at_body(now + RequestBody::kStreams);
+    if (!request_body_.fits()) request_values_->deadlines.check_body(now + RequestBody::kStreams);
     enter(ExchangeEvent::collect);
     return touch();
   }
-  static_cast<void>(travel());  // the client calls pump() for the bytes that arrived with the head
+  static_cast<void>(await_token_or_borrow());  // the client calls pump() for the bytes that arrived with the head
 }
 
 bool Exchange::forwards_upgrade() const {
@@ -114,7 +115,7 @@ bool Exchange::may_forward(const http::Target& target) {
     return false;
   }
   if (const std::optional<Fault> fault =
-          refuse_stranger(context_, client_stream_->listener(), request_.fields, user_)) {
+          check_authentication(context_, client_stream_->listener(), request_.fields, user_)) {
     reply(*fault);
     return false;
   }

@@ -42,7 +42,7 @@ class UpstreamStreams;
 // clients that are sending a head have one each.
 struct ExchangeInfo {
   OriginRuntime* origin = nullptr;
-  Instant began{}, leased{}, head_back{};
+  Instant began{}, leased{}, head_received{};
   std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies
   std::uint64_t connection = 0;
   Duration waited{};  // time spent waiting for a connection, granted or not
@@ -127,13 +127,13 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
 
   // ---- borrowing (exchange_borrow.cc); returns `over` if the body is not complete, the exchange waits for a
   // connection, or the request was answered ----
-  AttemptState ask_when_body_may_travel() LOOP_ONLY;
-  AttemptState travel() LOOP_ONLY;
+  AttemptState borrow_when_body_may_be_sent() LOOP_ONLY;
+  AttemptState await_token_or_borrow() LOOP_ONLY;
   AttemptState borrow(bool fresh) LOOP_ONLY;
   pool::BorrowRequest borrow_request(bool fresh) LOOP_ONLY;
   AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
   void leave_replaced(pool::Lease lease) LOOP_ONLY;
-  void go_on() LOOP_ONLY;
+  void continue_attempt() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
   void leave_queue() LOOP_ONLY;  // cancels the place in the wait queue
 
@@ -209,7 +209,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void record_response_in_pool(pool::Lease& lease, const http::ResponseHead& head, Instant leased) LOOP_ONLY;
   void follow_cool_down(pool::Lease& lease, const http::ResponseHead& head) LOOP_ONLY;
   void pass_trial(pool::Lease& lease) LOOP_ONLY;
-  void tell_cool_down(Fault& fault) const LOOP_ONLY;
+  void add_retry_after(Fault& fault) const LOOP_ONLY;
 
   // ---- the timer (exchange_timeout.cc) ----
   void touch() LOOP_ONLY;  // must be called when a byte moved or the phase changed
@@ -226,7 +226,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void fail(Fault fault) LOOP_ONLY;
   void reply(const Fault& fault) LOOP_ONLY;
   AttemptState close_without_response() LOOP_ONLY;
-  void break_off(Fault fault) LOOP_ONLY;
+  void abort_response(Fault fault) LOOP_ONLY;
   void end_lease(pool::CloseCause cause) LOOP_ONLY;
   void end_attempt() LOOP_ONLY;
   void finish(AfterExchange next) LOOP_ONLY;

@@ -32,17 +32,17 @@ std::uint16_t caller_tag(const ClientStream* stream) {
 // ---- collecting: the body is read before a connection is borrowed ----
 
 // Returns `alive` if the exchange has a connection.
-AttemptState Exchange::ask_when_body_may_travel() {
+AttemptState Exchange::borrow_when_body_may_be_sent() {
   const Duration since = context_.loop.now() - info_.began;
-  if (!request_body_.may_travel(since, client_stream_->listen().body_min_rate)) {
+  if (!request_body_.may_be_sent(since, client_stream_->listen().body_min_rate)) {
     touch();
     return AttemptState::over;
   }
-  request_values_->deadlines.body_may_travel();
-  return travel();
+  request_values_->deadlines.body_may_be_sent();
+  return await_token_or_borrow();
 }
 
-AttemptState Exchange::travel() {
+AttemptState Exchange::await_token_or_borrow() {
   if (!finds_token()) return await_token();
   enter(ExchangeEvent::begin);
   return borrow(false);
@@ -63,7 +63,7 @@ AttemptState Exchange::borrow(bool fresh) {
   if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&result)) {
     if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
-    if (fault->kind == FaultKind::queue_full) tell_cool_down(*fault);
+    if (fault->kind == FaultKind::queue_full) add_retry_after(*fault);
     reply(*fault);
     return AttemptState::over;
   }
@@ -114,19 +114,19 @@ void Exchange::on_lease(pool::Lease lease) {
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += lease.waited();
   if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));
-  if (take(std::move(lease), false) == AttemptState::alive) go_on();
+  if (take(std::move(lease), false) == AttemptState::alive) continue_attempt();
 }
 
 // Called if a reload changed how the origin is verified while the request waited. The request must not use an earlier
 // connection.
 void Exchange::leave_replaced(pool::Lease lease) {
   if (lease) lease.release(context_.loop.now());
-  if (borrow_from_new_destination(info_.retries != 0) == AttemptState::alive) go_on();
+  if (borrow_from_new_destination(info_.retries != 0) == AttemptState::alive) continue_attempt();
 }
 
 // Called when the exchange has a connection after a wait or a retry. Sends the collected bytes and reads the client
 // again.
-void Exchange::go_on() {
+void Exchange::continue_attempt() {
   pump();
   resume_client();
 }

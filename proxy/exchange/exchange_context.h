@@ -29,7 +29,7 @@ class SpanBuffer;
 struct ExchangeContext {
   exec::Loop& loop;
   LoopBuffers& buffers;
-  CrossLoopStreams& remote_streams;
+  CrossLoopStreams& cross_loop_streams;
   ExchangePool& exchanges;
   Router& router;
   OriginRegistry& origins;

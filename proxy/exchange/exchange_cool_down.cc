@@ -44,7 +44,7 @@ void Exchange::pass_trial(pool::Lease& lease) {
 }
 
 // Completes the fault of a request that waited. The reply gives the remaining time of the origin's pause (Retry-After).
-void Exchange::tell_cool_down(Fault& fault) const {
+void Exchange::add_retry_after(Fault& fault) const {
   const pool::Destination& destination = *info_.origin->destination;
   const std::optional<Duration> left = destination.cooling(context_.loop.now());
   if (!left || destination.paused()) return;

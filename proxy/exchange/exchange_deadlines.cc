@@ -6,7 +6,7 @@ namespace carpool::proxy {
 
 Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Awaited& awaited) const {
   if (now >= total_at_) return Deadline::total;
-  if (now >= look_at_ && state == ExchangeState::collecting) return Deadline::body_look;
+  if (now >= body_check_at_ && state == ExchangeState::collecting) return Deadline::body_check;
   if (now >= rate_at_ && measurable(state)) return Deadline::body_rate;
   switch (state) {
     case ExchangeState::idle:

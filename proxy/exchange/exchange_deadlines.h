@@ -16,7 +16,7 @@ namespace carpool::proxy {
 
 enum class Deadline : std::uint8_t {
   total,          // request.timeout, from the head to the end
-  body_look,      // time to check whether a body that is too large to be collected is streamed
+  body_check,     // time to check whether a body that is too large to be collected is streamed
   body_rate,      // listen.body_min_rate
   token_wait,     // oauth2.timeout
   pool_wait,      // pool.wait_timeout
@@ -48,8 +48,8 @@ class ExchangeDeadlines final {
   // Must be called when another destination serves the request. request.timeout stays.
   void use(const config::Request& limits) { limits_ = &limits; }
   void measure_body(Instant now, const config::Listen& listen) { rate_.begin(now, listen); }
-  void look_at_body(Instant at) { look_at_ = at; }
-  void body_may_travel() { look_at_ = kNever; }
+  void check_body(Instant at) { body_check_at_ = at; }
+  void body_may_be_sent() { body_check_at_ = kNever; }
   void wait(Instant now, const config::PoolSettings& limits) {
     waiting_since_ = now;
     wait_at_ = now + limits.wait_timeout;
@@ -68,7 +68,7 @@ class ExchangeDeadlines final {
   // One attempt is in progress, and has request.per_try_timeout from now on.
   void hedge_ended(Instant now) {
     hedged_ = false;
-    alone_since_ = now;
+    sole_attempt_since_ = now;
   }
   void sent(Instant now) { sent_at_ = now; }
   // Must be called when the client could not be read until now.
@@ -115,7 +115,7 @@ class ExchangeDeadlines final {
       case ExchangeState::idle:
         break;
       case ExchangeState::collecting:
-        return std::min(deadline_after(now, limits_->idle_timeout), look_at_);
+        return std::min(deadline_after(now, limits_->idle_timeout), body_check_at_);
       case ExchangeState::authorizing:
         return token_at_;
       case ExchangeState::borrowing:
@@ -133,7 +133,7 @@ class ExchangeDeadlines final {
   // failure.
   Instant attempt_at(bool body_ended) const {
     if (!body_ended || hedged_) return kNever;
-    return deadline_after(std::max(sent_at_, alone_since_), limits_->per_try_timeout);
+    return deadline_after(std::max(sent_at_, sole_attempt_since_), limits_->per_try_timeout);
   }
   // Bytes of a head do not extend its deadline, otherwise an origin that sends one byte at a time would never time out.
   // A complete 1xx head does, to at most twice the limit in total.
@@ -141,15 +141,15 @@ class ExchangeDeadlines final {
 
   const config::Request* limits_ = nullptr;
   Instant total_at_ = kNever;
-  Instant look_at_ = kNever;  // collecting: when to check whether the body streams
+  Instant body_check_at_ = kNever;  // collecting: when to check whether the body streams
   Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};
-  Instant dial_at_{};      // time by which a dial in progress has ended
-  Instant sent_at_{};      // when bytes of the request were last sent in this attempt
-  Instant informed_at_{};  // time of the last 1xx
-  Instant alone_since_{};  // since then this attempt is the only one
+  Instant dial_at_{};             // time by which a dial in progress has ended
+  Instant sent_at_{};             // when bytes of the request were last sent in this attempt
+  Instant informed_at_{};         // time of the last 1xx
+  Instant sole_attempt_since_{};  // since then this attempt is the only one
   BodyRate rate_;
   bool silent_ = false;
   bool hedged_ = false;

@@ -28,7 +28,7 @@ void Exchange::fail(Fault fault) {
       return reply(fault);
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
-      return break_off(std::move(fault));
+      return abort_response(std::move(fault));
   }
 }
 
@@ -59,14 +59,14 @@ AttemptState Exchange::close_without_response() {
 }
 
 // Ends a response of which a part was sent, so that it does not look complete.
-void Exchange::break_off(Fault fault) {
+void Exchange::abort_response(Fault fault) {
   if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);
-  const bool spoilt = fault.kind == FaultKind::malformed_response;
+  const bool malformed_end = fault.kind == FaultKind::malformed_response;
   info_.fault = std::move(fault);
   static_cast<void>(client_stream_->flush());  // the part that was received
   end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   enter(ExchangeEvent::broken);
-  finish(spoilt ? AfterExchange::spoilt : AfterExchange::cut);
+  finish(malformed_end ? AfterExchange::malformed_end : AfterExchange::cut);
 }
 
 void Exchange::on_client_gone() {

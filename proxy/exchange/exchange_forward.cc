@@ -15,8 +15,8 @@ namespace carpool::proxy {
 
 namespace {
 // Sets the field of request.client_field. `text` holds its value.
-void tell_of_client(http::ForwardRules& rules, config::ClientField field, const ClientStream& client,
-                    http::ClientFieldText& text) {
+void set_client_field(http::ForwardRules& rules, config::ClientField field, const ClientStream& client,
+                      http::ClientFieldText& text) {
   switch (field) {
     case config::ClientField::off:
       return;
@@ -67,7 +67,7 @@ StreamFailure Exchange::why_not_usable() {
   failure.any_byte_sent = false;
   if (dialed && attempt_->upstream_stream->spoke_first()) {
     failure.fault = {FaultKind::malformed_response, Side::upstream, "the origin sent bytes before the request"};
-    failure.any_byte_back = true;
+    failure.any_byte_received = true;
     return failure;
   }
   failure.fault.detail = "the connection ended before it was used";
@@ -92,7 +92,7 @@ void Exchange::note_lease(Instant leased) {
 
 UpstreamStream& Exchange::begin_on(UpstreamStreams& streams, const pool::Lease& lease) {
   return streams.begin(lease, {request_.method, request_values_->tunnel.upgrade(), info_.origin->protocols.bare_lf},
-                       context_.remote_streams);
+                       context_.cross_loop_streams);
 }
 
 // Returns the fault if the request has credentials that the connection must not carry.
@@ -114,7 +114,7 @@ std::optional<Fault> Exchange::send_request_head(AttemptValues& attempt) {
     rules.begins_trace = trace.begins_trace();
   }
   http::ClientFieldText client;
-  tell_of_client(rules, info_.origin->request.client_field, *client_stream_, client);
+  set_client_field(rules, info_.origin->request.client_field, *client_stream_, client);
   attempt.upstream_stream->send_head(request_, rules);
   return std::nullopt;
 }
@@ -141,7 +141,7 @@ void Exchange::on_request_end() {
 
 void Exchange::pump() {
   if (request_body_.over_limit()) return fail({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
-  if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
+  if (state_ == ExchangeState::collecting && borrow_when_body_may_be_sent() != AttemptState::alive) return;
   if (!attempt_) return touch();
   if (!attempt_->upstream_stream->flush()) return;
   request_values_->deadlines.sent(context_.loop.now());

@@ -23,7 +23,8 @@ bool Exchange::may_hedge() {
 void Exchange::hedge(RetryReason reason) {
   count_retry(reason);
   if (!hedge_)
-    hedge_ = std::make_unique<HedgedAttempt>(context_.loop, context_.remote_streams, static_cast<HedgeOwner&>(*this));
+    hedge_ =
+        std::make_unique<HedgedAttempt>(context_.loop, context_.cross_loop_streams, static_cast<HedgeOwner&>(*this));
   request_values_->deadlines.hedge();
   pool::BorrowRequest want = borrow_request(false);
   want.client = client();
@@ -50,7 +51,7 @@ void Exchange::borrow_for_hedge() {
   cancel_hedge();
   end_lease(pool::CloseCause::error);
   enter(ExchangeEvent::retry);
-  if (borrow(false) == AttemptState::alive) go_on();
+  if (borrow(false) == AttemptState::alive) continue_attempt();
 }
 
 // The request's own attempt has the head of a final response. Returns true if the hedged attempt, which may get a

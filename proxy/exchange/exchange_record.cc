@@ -53,7 +53,7 @@ log::AccessEntry entry_of(const ExchangeInfo& info) {
   entry.upstream_protocol = info.upstream_h2 ? "HTTP/2.0" : "HTTP/1.1";
   entry.upstream_tls = info.upstream_tls;
   if (info.asked_pool) entry.waited = info.waited;
-  if (info.head_back != Instant{}) entry.upstream = info.head_back - info.leased;
+  if (info.head_received != Instant{}) entry.upstream = info.head_received - info.leased;
   if (info.opened) entry.opened = pool::name(*info.opened);
   entry.retries = info.retries;
   if (info.retried) entry.retried = name(*info.retried);

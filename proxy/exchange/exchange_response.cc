@@ -26,7 +26,7 @@ bool Exchange::in_order(bool followed) {
   if (followed && !attempt_->response_order.violated()) return true;
   StreamFailure failure;
   failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->response_order.wrong()};
-  failure.any_byte_back = true;
+  failure.any_byte_received = true;
   static_cast<void>(on_failure(std::move(failure)));
   return false;
 }
@@ -69,10 +69,10 @@ AttemptState Exchange::on_response_head() {
     return did_not_switch("the origin did not switch protocols");
   if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
   if (info_.origin->streaming && is_event_stream(*response_)) request_values_->deadlines.allow_silence();
-  info_.head_back = context_.loop.now();
+  info_.head_received = context_.loop.now();
   info_.status = response_->status;
   static_cast<Connection&>(*attempt_->lease)
-      .note_response(response_->status, info_.head_back - info_.leased, info_.head_back);
+      .note_response(response_->status, info_.head_received - info_.leased, info_.head_received);
   if (request_values_->retries.idempotent() != 0 && response_->status < 500)
     info_.origin->retries.refund(request_values_->retries.idempotent());
   if (!attempt_->lease.reused() && response_->fields.has(http::FieldName::keep_alive)) {

@@ -25,10 +25,10 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     return AttemptState::over;
   }
   if (response_incomplete()) {
-    break_off(std::move(failure.fault));
+    abort_response(std::move(failure.fault));
     return AttemptState::over;
   }
-  if (attempt_->authenticated && failure.connection_ended && !failure.any_byte_back) {
+  if (attempt_->authenticated && failure.connection_ended && !failure.any_byte_received) {
     note_failed_attempt(failure, RetryOutcome::unsafe);
     end_lease(pool::CloseCause::private_);
     return close_without_response();
@@ -164,7 +164,7 @@ bool Exchange::retry_connect(const Fault& fault) {
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return false;
   count_retry(decision.reason);
-  if (borrow(false) == AttemptState::alive) go_on();
+  if (borrow(false) == AttemptState::alive) continue_attempt();
   return true;
 }
 
@@ -186,7 +186,7 @@ void Exchange::retry(RetryReason reason) {
   }
   enter(ExchangeEvent::retry);
   const bool answered = unauthorized || reason == RetryReason::status || reason == RetryReason::per_try_timeout;
-  if (borrow(!answered) == AttemptState::alive) go_on();
+  if (borrow(!answered) == AttemptState::alive) continue_attempt();
 }
 
 }  // namespace carpool::proxy

@@ -28,13 +28,13 @@ void Exchange::on_deadline() {
   CARPOOL_ASSERT(index != kNoDeadlineRow);
   const DeadlineRow& row = kDeadlineTable[index];
   switch (row.action) {
-    case DeadlineAction::look_at_body:
-      request_values_->deadlines.body_may_travel();
-      return go_on();
+    case DeadlineAction::check_body:
+      request_values_->deadlines.body_may_be_sent();
+      return continue_attempt();
     case DeadlineAction::await_dial:
       request_values_->deadlines.await_dial();
       return touch();
-    case DeadlineAction::go_on:
+    case DeadlineAction::rearm:
       return touch();
     case DeadlineAction::try_again:
       return on_late_attempt(fault_of(row));
@@ -65,7 +65,7 @@ Awaited Exchange::awaited() const {
 Fault Exchange::fault_of(const DeadlineRow& row) const {
   Fault fault{row.kind, row.side, std::string(row.detail)};
   if (row.deadline == Deadline::total) fault.detail.append(phase());
-  if (row.deadline == Deadline::pool_wait) tell_cool_down(fault);
+  if (row.deadline == Deadline::pool_wait) add_retry_after(fault);
   if (row.deadline == Deadline::pool_wait && info_.origin->destination->paused())
     fault.detail = pool::kPausedByOperator;
   return fault;

@@ -54,7 +54,7 @@ Span span_of(const ExchangeInfo& info) {
   span.to_origin = info.origin != nullptr;
   span.began = info.began;
   span.send = info.leased;
-  span.first_byte = info.head_back;
+  span.first_byte = info.head_received;
   span.status = info.status;
   span.bytes_in = info.bytes_in;
   span.bytes_out = info.bytes_out;

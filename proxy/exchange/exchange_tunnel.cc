@@ -21,7 +21,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   if (const std::string_view why = client_stream_->why_not_switched(*response_); !why.empty())
     return did_not_switch(why);
   info_.status = 101;
-  info_.head_back = context_.loop.now();
+  info_.head_received = context_.loop.now();
   enter_tunnel();
   client_stream_->send_tunnel(response_);
   client_stream_->send_body(rest);

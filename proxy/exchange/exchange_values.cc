@@ -11,7 +11,7 @@ void AttemptValues::abandon(pool::CloseCause cause, Instant now) {
 }
 
 void AttemptValues::note_failure(const StreamFailure& failure, Instant now) {
-  const bool unanswered = failure.connection_ended && !failure.any_byte_back;
+  const bool unanswered = failure.connection_ended && !failure.any_byte_received;
   if (unanswered && lease.reused() && !lease.shared()) lease.note_no_response(now);
   // An origin may close an idle connection at any time, so only the failure of a new connection counts.
   if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);

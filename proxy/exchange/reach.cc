@@ -96,13 +96,13 @@ Result<pool::Origin> InsideConnect::origin_of(const http::Target& target, const 
   return Fault{FaultKind::misdirected, Side::client, asked->label() + ' ' + inside};
 }
 
-Result<Reach> reach_of(const ListenPoint& point, bool secured) {
-  if (point.interception() != nullptr) return Reach(InsideConnect(*point.interception()));
+Result<RoutingMode> routing_mode_of(const ListenPoint& point, bool secured) {
+  if (point.interception() != nullptr) return RoutingMode(InsideConnect(*point.interception()));
   const config::Listen& settings = point.settings();
-  if (settings.origin.empty()) return Reach(ForwardProxy(settings.route_by_host, secured));
+  if (settings.origin.empty()) return RoutingMode(ForwardProxy(settings.route_by_host, secured));
   Result<pool::Origin> origin = pool::parse_origin(settings.origin);
   if (!origin) return origin.take_fault();  // validated with the configuration
-  return Reach(Gateway(std::move(*origin), point.address(), secured));
+  return RoutingMode(Gateway(std::move(*origin), point.address(), secured));
 }
 
 }  // namespace carpool::proxy

@@ -1,6 +1,6 @@
-// Reach: the origins that requests of one listener may reach (docs/configuration.md has the table). A listener with a
-// fixed origin is a gateway: it accepts or rejects a request and takes the origin from the configuration alone. Every
-// other listener is a forward proxy: the request names its origin.
+// RoutingMode: the origins that requests of one listener may reach (docs/configuration.md has the table). A listener
+// with a fixed origin is a gateway: it accepts or rejects a request and takes the origin from the configuration alone.
+// Every other listener is a forward proxy: the request names its origin.
 #pragma once
 
 #include <variant>
@@ -55,8 +55,8 @@ class InsideConnect {
   const Interception& interception_;
 };
 
-using Reach = std::variant<ForwardProxy, Gateway, InsideConnect>;
+using RoutingMode = std::variant<ForwardProxy, Gateway, InsideConnect>;
 // `secured`: the request arrived over TLS.
-Result<Reach> reach_of(const ListenPoint& listener, bool secured);
+Result<RoutingMode> routing_mode_of(const ListenPoint& listener, bool secured);
 
 }  // namespace carpool::proxy

@@ -17,7 +17,7 @@ void RequestBody::begin(const http::RequestHead& head, std::uint64_t replay_limi
   ended_ = false;
 }
 
-bool RequestBody::may_travel(Duration since, std::uint64_t min_rate) const {
+bool RequestBody::may_be_sent(Duration since, std::uint64_t min_rate) const {
   if (ended_ || full()) return true;
   return !fits() && since >= kStreams && BodyRate::keeps(min_rate, received_, since);
 }

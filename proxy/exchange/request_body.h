@@ -20,7 +20,7 @@ class RequestBody {
   void begin(const http::RequestHead& head, std::uint64_t replay_limit, std::uint64_t max_body = 0);
   // Returns true if the body may be sent. A body that fits into the buffer is collected first. A larger one waits until
   // the buffer is full, or until it has arrived at `min_rate` for kStreams, `since` its head.
-  bool may_travel(Duration since, std::uint64_t min_rate) const;
+  bool may_be_sent(Duration since, std::uint64_t min_rate) const;
   bool fits() const { return length_ <= replay_limit_; }
   static constexpr Duration kStreams = std::chrono::milliseconds(200);
   // Adds bytes of the body: sends them to `to`, or holds them if it is null because there is no connection. Drops bytes

@@ -46,9 +46,9 @@ void Router::write_key(const ListenPoint& listener, bool secured, const http::Ta
 
 Result<Route> Router::resolve(const ListenPoint& listener, bool secured, const http::Target& target) {
   const config::Listen& listen = listener.settings();
-  const Result<Reach> reach = reach_of(listener, secured);
-  if (!reach) return reach.fault();
-  Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
+  const Result<RoutingMode> mode = routing_mode_of(listener, secured);
+  if (!mode) return mode.fault();
+  Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *mode);
   if (!origin) return origin.take_fault();
   std::optional<Fault> reported;
   const bool resolved = !origins_.through_parent(*origin);

@@ -85,10 +85,10 @@ bool separator(char c) {
 
 }  // namespace
 
-std::uint32_t told_keep_alive(Duration idle_timeout) {
-  constexpr Duration kTravel = std::chrono::seconds(1);
+std::uint32_t announced_keep_alive(Duration idle_timeout) {
+  constexpr Duration kMaxTransit = std::chrono::seconds(1);
   if (idle_timeout <= Duration::zero()) return 0;
-  const Duration announced = idle_timeout - std::max(kTravel, idle_timeout / 10);
+  const Duration announced = idle_timeout - std::max(kMaxTransit, idle_timeout / 10);
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(announced / std::chrono::seconds(1), 0, 86'400));
 }
 

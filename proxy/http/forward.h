@@ -67,7 +67,7 @@ struct ReplyRules {
 };
 // Returns the idle time in seconds that is announced to a client if carpool closes after `idle_timeout`: a request sent
 // at its end still arrives in time. 0: it is too short, or there is no limit.
-std::uint32_t told_keep_alive(Duration idle_timeout);
+std::uint32_t announced_keep_alive(Duration idle_timeout);
 // Appends Connection, and Keep-Alive if `keep_alive` is not 0.
 void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive);
 // Returns the framing of the body towards this client, whatever framing the origin chose: chunked, or until_close, if

@@ -8,8 +8,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kModestBytes = 4096;
-constexpr std::size_t kModestFields = 64;
+constexpr std::size_t kKeptBytes = 4096;
+constexpr std::size_t kKeptFields = 64;
 
 std::uint32_t offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
@@ -17,7 +17,7 @@ std::uint32_t offset(std::size_t at) {
 }  // namespace
 
 void shrink_text(std::string& text) {
-  if (text.capacity() > kModestBytes) text.shrink_to_fit();
+  if (text.capacity() > kKeptBytes) text.shrink_to_fit();
 }
 
 void Fields::clear() {
@@ -140,7 +140,7 @@ std::string_view Fields::lines(std::size_t first, std::size_t last) const {
 
 void Fields::shrink() {
   shrink_text(arena_);
-  if (spans_.capacity() > kModestFields) spans_.shrink_to_fit();
+  if (spans_.capacity() > kKeptFields) spans_.shrink_to_fit();
 }
 
 void RequestHead::clear() {

@@ -35,7 +35,7 @@ void AddressSet::drop_unneeded() {
   std::erase_if(places_, [this](const Place& place) {
     mutex_.assert_held();
     if (place.needed()) return false;
-    if (place.failures != 0) in_trouble_.fetch_sub(1, std::memory_order_relaxed);
+    if (place.failures != 0) failing_.fetch_sub(1, std::memory_order_relaxed);
     spare_.push_back(place.endpoint);
     return true;
   });
@@ -131,7 +131,7 @@ bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
   return other;
 }
 
-bool AddressSet::obey(const AddressPolicy& policy, const pool::Origin& origin) {
+bool AddressSet::apply_policy(const AddressPolicy& policy, const pool::Origin& origin) {
   const Held lock(mutex_);
   bool found = false, changed = false;
   for (Place& place : places_) {
@@ -144,7 +144,7 @@ bool AddressSet::obey(const AddressPolicy& policy, const pool::Origin& origin) {
   return found;
 }
 
-bool AddressSet::anyone_forbidden() const {
+bool AddressSet::has_forbidden() const {
   const Held lock(mutex_);
   return std::any_of(places_.begin(), places_.end(),
                      [](const Place& place) { return place.forbidden && place.open != 0; });
@@ -221,7 +221,7 @@ void AddressSet::closed(const Address& address) {
 void AddressSet::failed(const Address& address, Instant now) {
   const Held lock(mutex_);
   Place& place = at(address);
-  if (place.failures++ == 0) in_trouble_.fetch_add(1, std::memory_order_relaxed);
+  if (place.failures++ == 0) failing_.fetch_add(1, std::memory_order_relaxed);
   place.missed_at = now;
   if (rules_.eject_after != 0 && place.failures >= rules_.eject_after && !place.ejected(now)) eject(place, now);
   publish(now);
@@ -237,22 +237,23 @@ void AddressSet::eject(Place& place, Instant now) {
   }
   if (2 * (out + 1) > named) return;
   place.failures = 0;
-  in_trouble_.fetch_sub(1, std::memory_order_relaxed);
+  failing_.fetch_sub(1, std::memory_order_relaxed);
   // An address that worked for as long as the longest ejection starts over.
-  place.relapses = place.ejections != 0 && now < place.ejected_until + kMaxEjection ? place.relapses + 1 : 0;
+  place.repeated_ejections =
+      place.ejections != 0 && now < place.ejected_until + kMaxEjection ? place.repeated_ejections + 1 : 0;
   ++place.ejections;
   ejections_.fetch_add(1, std::memory_order_relaxed);
-  const Duration longer = rules_.eject_time * static_cast<Duration::rep>(place.relapses + 1);
+  const Duration longer = rules_.eject_time * static_cast<Duration::rep>(place.repeated_ejections + 1);
   place.ejected_until = now + std::max(rules_.eject_time, std::min(kMaxEjection, longer));
   place.endpoint->begin(place.ejected_until);
   version_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void AddressSet::forgive(const Address& address) {
+void AddressSet::clear_failures(const Address& address) {
   const Held lock(mutex_);
   Place* place = find(address);
   if (place == nullptr || std::exchange(place->failures, 0) == 0) return;
-  in_trouble_.fetch_sub(1, std::memory_order_relaxed);
+  failing_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 AddressSet::Verdict AddressSet::judge(const Address& address, Instant now) {
@@ -272,7 +273,7 @@ bool AddressSet::in_use() const {
   return std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.open != 0; });
 }
 
-bool AddressSet::anyone_to_go(Instant now) const {
+bool AddressSet::has_retiring(Instant now) const {
   const Held lock(mutex_);
   return std::any_of(places_.begin(), places_.end(), [now](const Place& place) {
     return place.open != 0 && (place.forbidden || !place.named || place.ejected(now));

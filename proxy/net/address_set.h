@@ -62,8 +62,8 @@ class AddressSet {
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
   // Must be called after `policy` changed: connections to addresses that it does not permit any more are to be closed.
   // Returns true if there are some.
-  bool obey(const AddressPolicy& policy, const pool::Origin& origin);
-  bool anyone_forbidden() const;  // returns true if there are some
+  bool apply_policy(const AddressPolicy& policy, const pool::Origin& origin);
+  bool has_forbidden() const;  // returns true if there are some
   // `reached`: the dial did not end at another address or in a failure.
   void dial_ended(const Address& first, bool reached, Instant now);
 
@@ -73,12 +73,12 @@ class AddressSet {
   // Reports that a dial to the address, or an exchange on a connection to it, failed or succeeded.
   void failed(const Address& address, Instant now);
   void answered(const Address& address) {
-    if (in_trouble_.load(std::memory_order_relaxed) != 0) forgive(address);
+    if (failing_.load(std::memory_order_relaxed) != 0) clear_failures(address);
   }
 
   bool in_use() const;  // returns true if any address has a connection
   // Returns true if an address that is forbidden, gone or ejected has a connection.
-  bool anyone_to_go(Instant now) const;
+  bool has_retiring(Instant now) const;
   // Returns true if an address with too many connections should lose one, so that another address gets it.
   bool needs_rebalance() const { return pool_ != nullptr && pool_->needs_rebalance(); }
   bool has_too_many(const Address& address) const;
@@ -114,10 +114,11 @@ class AddressSet {
     std::uint32_t open = 0, dialing = 0;
     std::uint32_t failures = 0;   // consecutive
     std::uint32_t ejections = 0;  // total
-    std::uint32_t relapses = 0;   // ejections that each began within kMaxEjection of the end of the previous one
+    // ejections that each began within kMaxEjection of the end of the previous one
+    std::uint32_t repeated_ejections = 0;
     Instant ejected_until{};
     bool named = true;       // not gone
-    bool forbidden = false;  // by the rules of the last obey()
+    bool forbidden = false;  // by the rules of the last apply_policy()
     Instant named_at{};      // when DNS last listed it
     Instant missed_at{};     // when a dial that tried it first ended elsewhere, or it failed; Instant{}: it was reached
     pool::Endpoint* endpoint = nullptr;
@@ -128,7 +129,7 @@ class AddressSet {
   Place* find(const Address& address) REQUIRES(mutex_);
   bool too_many(const Place& place) const REQUIRES(mutex_);
   void drop_unneeded() REQUIRES(mutex_);
-  void forgive(const Address& address);
+  void clear_failures(const Address& address);
   void eject(Place& place, Instant now) REQUIRES(mutex_);
   bool shares_requests(const Place& place) const REQUIRES(mutex_);
   bool worth_a_dial(const Place& place) const REQUIRES(mutex_);
@@ -147,7 +148,7 @@ class AddressSet {
   int family_ GUARDED_BY(mutex_) = 0;                                          // the preferred one
   // Connections and dials of the address that shares the requests and has the fewest.
   std::uint32_t least_ GUARDED_BY(mutex_) = 0;
-  std::atomic<std::uint32_t> in_trouble_{0};  // places with failures; relaxed, no partner: a hint
+  std::atomic<std::uint32_t> failing_{0};  // places with failures; relaxed, no partner: a hint
   std::atomic<std::uint64_t> version_{0}, ejections_{0};
 };
 

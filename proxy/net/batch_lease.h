@@ -26,7 +26,7 @@ class BatchStore {
  private:
   friend class BatchLease;
   // A spare batch may have a larger text only if the store keeps no other spare.
-  static constexpr std::size_t kModest = std::size_t{32} * 1024;
+  static constexpr std::size_t kKeptCapacity = std::size_t{32} * 1024;
   std::unique_ptr<WriteBatch> take() {
     leases_.lend();
     return spares_.take();
@@ -34,7 +34,7 @@ class BatchStore {
   void give_back(std::unique_ptr<WriteBatch> batch) {
     CARPOOL_ASSERT(batch->empty());
     leases_.give_back();
-    if (batch->capacity() <= kModest || spares_.empty()) spares_.give_back(std::move(batch));
+    if (batch->capacity() <= kKeptCapacity || spares_.empty()) spares_.give_back(std::move(batch));
   }
 
   exec::EventLeases& leases_;

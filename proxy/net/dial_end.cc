@@ -19,11 +19,11 @@ void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
   handshake.late = handshake.away;
   if (handshake.away) return;
-  if (phase == Phase::asking || (phase == Phase::handshaking && plan.parent == nullptr)) blame(made.peer);
+  if (phase == Phase::asking || (phase == Phase::handshaking && plan.parent == nullptr)) record_failure(made.peer);
   if (phase == Phase::connecting) {
-    for (const Address& address : race->waiting_for()) blame(address);
+    for (const Address& address : race->waiting_for()) record_failure(address);
   }
-  if (phase == Phase::connecting && asked_dns) resolver.distrust(place.host);
+  if (phase == Phase::connecting && asked_dns) resolver.mark_stale(place.host);
   finish(late());
 }
 

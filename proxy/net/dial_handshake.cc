@@ -58,11 +58,11 @@ void Dial::Impl::handshake_returned() {
 
 void Dial::Impl::on_handshake_step(Result<bool> done) {
   if (!done) {
-    if (done.fault().side == Side::upstream && plan.parent == nullptr) blame(made.peer);
+    if (done.fault().side == Side::upstream && plan.parent == nullptr) record_failure(made.peer);
     return finish(done.take_fault());
   }
   if (!*done) return;
-  made.tls = lap();
+  made.tls = end_phase();
   unwatch();
   made.transport = std::move(stream);
   made.proven_peer = ProvenPeer::of(made.peer, plan.tls);

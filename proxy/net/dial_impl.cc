@@ -10,7 +10,7 @@
 namespace carpool::proxy::net {
 
 void Dial::Impl::start() {
-  lap_began = loop.now();
+  phase_began = loop.now();
   ends = deadline_after(loop.now(), plan.timeout);
   limit_phase(plan.dns_timeout);
   // Resolution may take long, so start it at once; everything else continues from the loop, because the owner is not
@@ -37,7 +37,7 @@ void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
 }
 
 void Dial::Impl::connect(std::vector<Address> addresses) {
-  made.dns = lap();
+  made.dns = end_phase();
   phase = Phase::connecting;
   limit_phase({});
   addresses = with_default_port(std::move(addresses), place.port);
@@ -52,11 +52,11 @@ void Dial::Impl::connect(std::vector<Address> addresses) {
 }
 
 void Dial::Impl::on_race(Result<Winner> result) {
-  made.tcp = lap();
+  made.tcp = end_phase();
   if (!result) {
     const auto kind = result.fault().kind;
     const bool silent = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;
-    if (asked_dns && silent) resolver.distrust(place.host);
+    if (asked_dns && silent) resolver.mark_stale(place.host);
     return finish(result.take_fault());
   }
   made.peer = result->peer;
@@ -83,7 +83,7 @@ void Dial::Impl::step_tunnel(bool hangup) {
   }
   if (!open) return finish(open.take_fault());
   if (!*open) return;
-  made.tcp += lap();
+  made.tcp += end_phase();
   unwatch();
   proceed(std::move(socket));
 }
@@ -97,9 +97,9 @@ void Dial::Impl::proceed(Fd connected) {
   finish(std::move(made));
 }
 
-Duration Dial::Impl::lap() {
-  const Instant before = std::exchange(lap_began, loop.now());
-  return lap_began - before;
+Duration Dial::Impl::end_phase() {
+  const Instant before = std::exchange(phase_began, loop.now());
+  return phase_began - before;
 }
 
 Dial::Dial(exec::Loop& loop, dns::Resolver& resolver, DialPlan plan, DialOwner& owner)

@@ -52,8 +52,8 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_addresses(Result<std::vector<Address>> addresses) override LOOP_ONLY;
   void connect(std::vector<Address> addresses) LOOP_ONLY;
   void on_race(Result<Winner> result) override LOOP_ONLY;
-  void on_attempt_failed(const Address& address) override LOOP_ONLY { blame(address); }
-  void blame(const Address& address) LOOP_ONLY {
+  void on_attempt_failed(const Address& address) override LOOP_ONLY { record_failure(address); }
+  void record_failure(const Address& address) LOOP_ONLY {
     if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
   }
   // Ends the counting of the dial for the address that it tried first.
@@ -99,7 +99,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void unwatch() LOOP_ONLY;
   void finish(Result<Dialed> result) LOOP_ONLY;
   // Returns the time since the last call: the duration of a phase.
-  Duration lap();
+  Duration end_phase();
 
   exec::Loop& loop;
   dns::Resolver& resolver;
@@ -112,7 +112,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   Duration allowed{};     // of the phase, or of the whole dial
   Phase phase = Phase::resolving;
   bool asked_dns = false;
-  Instant lap_began{};
+  Instant phase_began{};
   std::unique_ptr<HappyEyeballs> race;
   std::optional<Address> counted;  // counted as being dialed in the AddressSet
   Fd socket;                       // during the CONNECT of a parent proxy

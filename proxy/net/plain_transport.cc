@@ -61,9 +61,9 @@ class PlainTransport final : public Transport {
 
   bool no_data_pending() override {
     if (hangup_) return false;
-    const Glance seen = glance(fd());
-    if (seen == Glance::silent) readable_ = false;
-    return seen == Glance::silent;
+    const PeekResult seen = peek(fd());
+    if (seen == PeekResult::silent) readable_ = false;
+    return seen == PeekResult::silent;
   }
 
   bool ended_in_order() override {
@@ -88,13 +88,13 @@ class PlainTransport final : public Transport {
 
 }  // namespace
 
-Glance glance(int fd) {
+PeekResult peek(int fd) {
   char byte = 0;
   ssize_t received = 0;
   do received = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   while (received < 0 && errno == EINTR);
-  if (received > 0) return Glance::data;
-  return received < 0 && again(errno) ? Glance::silent : Glance::ended;
+  if (received > 0) return PeekResult::data;
+  return received < 0 && again(errno) ? PeekResult::silent : PeekResult::ended;
 }
 
 void prepare_socket(int fd) {

@@ -19,7 +19,7 @@ std::unique_ptr<Transport> make_accepted(Fd socket);
 void prepare_socket(int fd);
 
 // Peeks at the socket without consuming data.
-enum class Glance { silent, data, ended };
-Glance glance(int fd);
+enum class PeekResult { silent, data, ended };
+PeekResult peek(int fd);
 
 }  // namespace carpool::proxy::net

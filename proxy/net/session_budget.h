@@ -27,7 +27,7 @@ class SessionBudget {
 
   std::size_t size() const { return size_; }
   bool full() const { return size_ >= most_; }
-  bool room_to_work() const { return worked_for_ < most_worked_for_; }
+  bool may_start_work() const { return worked_for_ < most_worked_for_; }
 
   void join(Session& session) {
     waiting_.push_back(session);
@@ -39,12 +39,12 @@ class SessionBudget {
     --size_;
   }
   // Marks the session as waiting for its peer, behind all others.
-  void waits(Session& session) {
+  void mark_waiting(Session& session) {
     set_worked_for(session, false);
     session.unlink();
     waiting_.push_back(session);
   }
-  void works(Session& session) {
+  void mark_working(Session& session) {
     set_worked_for(session, true);
     session.unlink();
     working_.push_back(session);

@@ -132,10 +132,10 @@ void tell(pool::Destination& destination, const admin::PoolCommand& command, Ins
   }
 }
 
-// GivenCommand: runs on the first worker's loop, because every call of the pool must come from a loop.
-class GivenCommand final : public admin::PendingResponse {
+// PendingCommand: runs on the first worker's loop, because every call of the pool must come from a loop.
+class PendingCommand final : public admin::PendingResponse {
  public:
-  GivenCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command)
+  PendingCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command)
       : given_(std::make_shared<std::atomic<bool>>(false)), command_(command) {
     exec::send(parts.first_loop, [&parts, origin = std::move(origin), command, given = given_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
@@ -172,7 +172,7 @@ std::unique_ptr<admin::PendingResponse> ServerAdminControl::apply(const std::str
   log::warn(
       "admin", "command to a pool",
       {{"origin", origin}, {"order", name(command.action)}, {"ends", pauses ? std::string_view(ends) : "at once"}});
-  return std::make_unique<GivenCommand>(parts_, origin, command);
+  return std::make_unique<PendingCommand>(parts_, origin, command);
 }
 
 }  // namespace carpool::proxy

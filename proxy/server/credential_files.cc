@@ -27,7 +27,7 @@ Duration CredentialFiles::postpone() {
 void CredentialFiles::work() {
   std::uint64_t stale = 0;
   for (Credentials* const credentials : origins_.all_credentials()) {
-    for (const Credentials::Look& look : credentials->look()) {
+    for (const Credentials::FileEvent& look : credentials->check_files()) {
       metrics_.record_credential_file(look.fault.empty() ? metrics::CredentialFile::renewed
                                                          : metrics::CredentialFile::failed);
       if (look.fault.empty()) {

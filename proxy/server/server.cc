@@ -40,7 +40,7 @@ Server::Server(const config::Config& config)
 Result<std::unique_ptr<Server>> Server::build(const config::Config& config, std::optional<config::Options> source) {
   raise_descriptor_limit();
   std::unique_ptr<Server> server(new Server(config));
-  std::vector<FileSnapshot> before = look_at(Reloader::files(source, config));
+  std::vector<FileSnapshot> before = take_snapshots(Reloader::files(source, config));
   if (Status opened = server->open(); !opened) return opened.take_fault();
   server->make_reloader(std::move(source), std::move(before));
   return server;
@@ -72,7 +72,7 @@ Status Server::open() {
   tokens_ = std::make_unique<TokenKeepers>(*origins_, workers_);
   drain_ = std::make_unique<Drain>(first_loop(), static_cast<Drain::Host&>(*this));
   warm_up_ = std::make_unique<WarmUp>(first_loop(), *origins_, config_, static_cast<WarmUp::Host&>(*this));
-  reclaimer_ = std::make_unique<IdlePoolReaper>(*origins_, workers_, config_);
+  idle_pool_reaper_ = std::make_unique<IdlePoolReaper>(*origins_, workers_, config_);
   if (Status opened = open_listeners(); !opened) return opened;
   if (Status opened = open_admin(); !opened) return opened;
   return open_handover();
@@ -80,12 +80,12 @@ Status Server::open() {
 
 Status Server::make_workers() {
   const config::Config& config = config_.get();
-  const WorkerParts parts{config,      *executors_, *origins_, *policy_,   *metrics_,  overload_,     leaks_,
-                          intercepts_, *this,       *this,     pseudonym_, processes_, session_hosts_};
+  const WorkerParts parts{config,      *executors_, *origins_, *policy_,   *metrics_,  overload_,   leaks_,
+                          intercepts_, *this,       *this,     pseudonym_, processes_, h2_contexts_};
   for (std::uint32_t i = 0; i < config.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
     if (!worker) return worker.take_fault();
-    session_hosts_.push_back(&(*worker)->parts.sessions);
+    h2_contexts_.push_back(&(*worker)->parts.sessions);
     workers_.push_back(std::move(*worker));
   }
   return Done{};
@@ -231,7 +231,7 @@ void Server::sweep() {
   exec::assume_on_loop();
   const Instant now = first_loop().now();
   origins_->directory().sweep(now);
-  reclaimer_->sweep(now);
+  idle_pool_reaper_->sweep(now);
   tokens_->sweep();
   warm_up_->sweep();
   sweeper_->arm(now + kSweepEvery);
@@ -262,7 +262,7 @@ void Server::on_warm() {
 // The old process may stop only for a process whose loops all run and that does not stop itself.
 void Server::become_ready() {
   if (!loops_started_ || !warm_ || !drain_->serving()) return;
-  if (!handover_client_) return tell_ready();
+  if (!handover_client_) return report_ready();
   handover_client_->begin(first_loop(), config_.get().handover.warm_rate,
                           exec::Bound::to<&Server::on_handed_over>(*this));
 }
@@ -276,7 +276,7 @@ void Server::on_handed_over() {
       if (handover_) handover_->on_left(net::SocketUser::predecessor);
     });
   }
-  if (drain_->serving()) tell_ready();
+  if (drain_->serving()) report_ready();
 }
 
 void Server::on_clients_gone() {

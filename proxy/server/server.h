@@ -83,7 +83,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   Status open_handover();
   void make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before);
   std::optional<net::Bound> inherited(std::string_view role, const std::string& address);
-  void tell_ready() { ready_(*this); }
+  void report_ready() { ready_(*this); }
   void watch_files();  // watches the files of the configuration in force; on the admin thread
   void try_files_again();
   Status start_loops();
@@ -116,7 +116,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   Intercepts intercepts_;
   InterceptLeaves intercept_leaves_{intercepts_};
   net::SocketProcesses processes_;
-  std::vector<H2LoopContext*> session_hosts_;  // of the workers
+  std::vector<H2LoopContext*> h2_contexts_;  // of the workers
   Workers workers_;
   WorkerPoolEnvironment pool_environment_{workers_, leaks_};
   std::unique_ptr<metrics::Registry> metrics_;
@@ -138,7 +138,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<FileWatch> files_;
   std::unique_ptr<exec::Timer> sweeper_;
-  std::unique_ptr<IdlePoolReaper> reclaimer_;
+  std::unique_ptr<IdlePoolReaper> idle_pool_reaper_;
   std::unique_ptr<LogSync> log_sync_;  // null: not configured
   std::unique_ptr<HeapTrim> heap_trim_;
   std::unique_ptr<UntrackedWatch> untracked_;

@@ -17,7 +17,7 @@ UntrackedWatch::UntrackedWatch(exec::Loop& loop, exec::Executor& background, con
 
 void UntrackedWatch::work() {
   const Instant now = Clock::now();
-  for (LiveConnection::Info& one : connections_.look(directory_, now)) {
+  for (LiveConnection::Info& one : connections_.find_untracked(directory_, now)) {
     log::error("leak", "a connection exists that is in no pool",
                {{"origin", one.origin},
                 {"connection", one.id},

@@ -71,27 +71,27 @@ Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::Loo
 }
 
 Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop, std::unique_ptr<SpanBuffer> spans)
-    : parts{*loop, clients_, exchanges_, context_, dialer_, recorder_, streams_, inbox_, *spans},
+    : parts{*loop, clients_, exchanges_, context_, dialer_, stats_, streams_, inbox_, *spans},
       loop_(std::move(loop)),
       driver_(all.executors.make_driver(*loop_, *this, name_of(loop_->id()))),
       origins_(all.origins),
-      recorder_(all.metrics, format_of(all.config.log), *loop_),
+      stats_(all.metrics, format_of(all.config.log), *loop_),
       inbox_(*loop_),
       spans_(std::move(spans)),
-      dns_stats_(recorder_, *loop_),
+      dns_stats_(stats_, *loop_),
       resolver_(*loop_, dns_settings(all.config.dns, dns_stats_)),
       router_(all.origins, all.policy),
-      streams_(*loop_, recorder_, all.session_hosts),
-      upstream_{*loop_,        *driver_,        streams_,    recorder_,
+      streams_(*loop_, stats_, all.h2_contexts),
+      upstream_{*loop_,        *driver_,        streams_,    stats_,
                 all.origins,   all.policy,      all.warm_up, all.config.threads.inline_handshakes,
                 all.pseudonym, loop_->id() == 0},
       dialer_(upstream_, resolver_),
       health_check_(upstream_),
-      address_watch_(upstream_, resolver_),
+      address_monitor_(upstream_, resolver_),
       exchanges_(context_),
-      context_{*loop_,    streams_.buffers(), streams_,     exchanges_,    router_,        all.origins,   dialer_,
-               recorder_, all.leaks,          all.overload, all.pseudonym, &all.processes, driver_.get(), spans_.get()},
-      leak_watch_(*loop_, exchanges_, all.leaks),
+      context_{*loop_, streams_.buffers(), streams_,     exchanges_,    router_,        all.origins,   dialer_,
+               stats_, all.leaks,          all.overload, all.pseudonym, &all.processes, driver_.get(), spans_.get()},
+      leak_detector_(*loop_, exchanges_, all.leaks),
       clients_(context_, all.owner, handshakes_of(all.config, *driver_), &all.intercepts) {
   loop_->set_shared_watcher(this);
 }
@@ -115,8 +115,8 @@ void Worker::leave() {
 bool Worker::start() {
   enter();  // no thread runs the loop yet
   health_check_.start();
-  address_watch_.start();
-  leak_watch_.start();
+  address_monitor_.start();
+  leak_detector_.start();
   leave();
   return driver_->start();
 }
@@ -139,7 +139,7 @@ std::vector<pool::Destination*> Worker::forget(const std::vector<pool::Destinati
   router_.forget();
   inbox_.forget(leaving);
   health_check_.forget(leaving);
-  address_watch_.forget(leaving);
+  address_monitor_.forget(leaving);
   std::vector<pool::Destination*> in_use;
   exchanges_.for_each([&](const Exchange& exchange) {
     exec::assume_on_loop();
@@ -155,7 +155,7 @@ void Worker::tear_down() {
   enter();
   clients_.close_all();
   health_check_.stop();
-  address_watch_.stop();
+  address_monitor_.stop();
   dialer_.stop_waiting();
   loop_->drain();
   dialer_.cancel_all();

@@ -42,8 +42,8 @@ struct WorkerParts {
   WarmUpListener& warm_up;
   ClientList::Owner& owner;  // notified when the last client has closed
   std::string_view pseudonym;
-  net::SocketProcesses& processes;                   // of clients on loopback
-  const std::vector<H2LoopContext*>& session_hosts;  // of all workers; complete before one runs
+  net::SocketProcesses& processes;                 // of clients on loopback
+  const std::vector<H2LoopContext*>& h2_contexts;  // of all workers; complete before one runs
 };
 
 class Worker final : private exec::SharedWatcher, private exec::TurnHost {
@@ -101,7 +101,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<exec::Driver> driver_;  // destroyed first, because its tasks may refer to the members below
   OriginRegistry& origins_;
-  LoopStats recorder_ LOOP_LOCAL;
+  LoopStats stats_ LOOP_LOCAL;
   DeliveryInbox inbox_;
   const std::unique_ptr<SpanBuffer> spans_;
   DnsStats dns_stats_ LOOP_LOCAL;
@@ -111,10 +111,10 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   const UpstreamContext upstream_;
   Dialer dialer_ LOOP_LOCAL;
   HealthCheck health_check_ LOOP_LOCAL;
-  AddressMonitor address_watch_ LOOP_LOCAL;
+  AddressMonitor address_monitor_ LOOP_LOCAL;
   ExchangePool exchanges_ LOOP_LOCAL;
   ExchangeContext context_;
-  LeakDetector leak_watch_ LOOP_LOCAL;
+  LeakDetector leak_detector_ LOOP_LOCAL;
   ClientList clients_ LOOP_LOCAL;
 };
 

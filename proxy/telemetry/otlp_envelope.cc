@@ -76,9 +76,9 @@ Result<ExportResponse> read_response(std::string_view body) {
       if (part->number == kRejected) response.rejected = part->value;
       if (part->number == kErrorMessage) response.message = printable(part->bytes);
     }
-    if (!partial.whole()) return wrong;
+    if (!partial.valid()) return wrong;
   }
-  if (!message.whole()) return wrong;
+  if (!message.valid()) return wrong;
   return response;
 }
 

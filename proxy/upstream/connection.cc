@@ -52,7 +52,7 @@ void Connection::track_address(net::AddressSet& address_set, const net::Address&
   endpoint_ = &address_set.opened(address);
 }
 
-Connection::AddressVerdict Connection::judge(Instant now) const {
+Connection::Retirement Connection::judge(Instant now) const {
   if (certificates_replaced()) return {pool::CloseCause::config_changed, false};
   if (address_set_ == nullptr) return {};
   switch (address_set_->judge(address_, now)) {
@@ -76,7 +76,7 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   if (closes_for_rebalance(now)) return pool::CloseCause::rebalanced;
   if (address_set_->version() == seen_) return std::nullopt;
   const std::uint64_t version = address_set_->version();
-  const AddressVerdict judged = judge(now);
+  const Retirement judged = judge(now);
   if (!judged.later) seen_ = version;
   return judged.cause;
 }

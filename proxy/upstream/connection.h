@@ -48,13 +48,13 @@ class Connection : public pool::PooledConnection {
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
   // Proof that the connection leads to the origin; empty if it must carry no credentials.
   const std::optional<net::ProvenPeer>& proven_peer() const { return proven_peer_; }
-  // AddressVerdict: why the connection must serve no further request (certificates replaced, address removed from
+  // Retirement: why the connection must serve no further request (certificates replaced, address removed from
   // DNS, failing or forbidden), or that it is to be closed a little later.
-  struct AddressVerdict {
+  struct Retirement {
     std::optional<pool::CloseCause> cause;
     bool later = false;
   };
-  AddressVerdict judge(Instant now) const;
+  Retirement judge(Instant now) const;
   // Returns true if its certificates are no longer in force, so that no request may be sent on it.
   bool certificates_replaced() const;
   // Returns true if it must close because its address has more connections than others, to make room for a connection

@@ -60,7 +60,7 @@ void H1UpstreamStream::send_body(std::string_view bytes) {
 }
 
 void H1UpstreamStream::send_end(const http::Fields& trailers) {
-  attempt_.asked_whole = true;
+  attempt_.end_sent = true;
   if (attempt_.framing == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
 }
 
@@ -175,7 +175,7 @@ AttemptState H1UpstreamStream::fail(Fault fault, bool connection_ended) {
   failure.fault = std::move(fault);
   failure.connection_ended = connection_ended;
   failure.any_byte_sent = write_queue_.bytes_written() > 0;
-  failure.any_byte_back = reader_.any_byte();
+  failure.any_byte_received = reader_.any_byte();
   return user_.on_failure(std::move(failure));
 }
 
@@ -192,7 +192,7 @@ void H1UpstreamStream::leave() {
 // sides keep it alive.
 std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
   const bool whole =
-      attempt_.asked_whole && write_queue_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
+      attempt_.end_sent && write_queue_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
   leave();
   write_queue_.clear();
   if (!whole) return pool::CloseCause::error;

@@ -66,7 +66,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   // Attempt: reconstructed by begin(), so that no state of one attempt leaks into the next.
   struct Attempt {
     http::Framing framing = http::Framing::none;
-    bool asked_whole = false;   // send_end() was called
+    bool end_sent = false;      // send_end() was called
     bool head_done = false;     // the final response head was received
     bool leftover = false;      // bytes after the response: the connection is not clean
     bool write_failed = false;  // the origin stopped reading

@@ -18,7 +18,7 @@ PrivateConnection::~PrivateConnection() {
 }
 
 pool::Lease PrivateConnection::take() {
-  if (lease_ && look()) {
+  if (lease_ && check_open()) {
     const auto close_cause = static_cast<Connection&>(*lease_).close_cause(loop_.now());
     if (close_cause) end(*close_cause);
   }
@@ -27,11 +27,11 @@ pool::Lease PrivateConnection::take() {
 }
 
 void PrivateConnection::on_upstream_ready() {
-  if (!look()) owner_.on_private_end();
+  if (!check_open()) owner_.on_private_end();
 }
 
 // Returns false if the origin has closed the connection.
-bool PrivateConnection::look() {
+bool PrivateConnection::check_open() {
   net::Transport& transport = static_cast<Connection&>(*lease_).transport();
   const bool silent = !transport.hangup_seen() && (!transport.maybe_readable() || transport.no_data_pending());
   if (silent) return true;

@@ -33,7 +33,7 @@ class PrivateConnection final : private ConnectionEvents {
  private:
   void on_upstream_ready() override LOOP_ONLY;
   void end(pool::CloseCause cause = pool::CloseCause::private_) LOOP_ONLY;
-  bool look() LOOP_ONLY;
+  bool check_open() LOOP_ONLY;
   exec::Loop& loop_;
   Owner& owner_;
   const pool::Destination* const destination_;

@@ -24,7 +24,7 @@ class Outdated final : public pool::ConnectionVisitor {
     if (!may_end(view, home_)) return;
     const auto& connection = static_cast<const Connection&>(*view.pooled);
     const bool session = connection.protocol() == pool::Protocol::h2;
-    const Connection::AddressVerdict judged = connection.judge(now_);
+    const Connection::Retirement judged = connection.judge(now_);
     more |= judged.later;
     if (judged.cause) found.push_back({view.index, view.generation, *judged.cause, session});
   }
@@ -69,7 +69,7 @@ void end(pool::Destination& destination, const Outdated::One& one, pool::LoopId 
 }
 }  // namespace
 
-void make_place(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) {
+void rebalance(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) {
   LeastUseful found(home);
   destination.visit(found, now);
   if (found.address && addresses.closes_for_rebalance(*found.address, now)) end(destination, found.one, home, now);

@@ -18,6 +18,6 @@ bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant 
 
 // Closes the least useful connection of loop `home` to an address that has too many, if another address needs the place
 // (AddressSet::closes_for_rebalance()).
-void make_place(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) LOOP_ONLY;
+void rebalance(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) LOOP_ONLY;
 
 }  // namespace carpool::proxy

@@ -29,7 +29,7 @@ bool has(const std::vector<std::uint64_t>& sorted, std::uint64_t id) {
 }
 }  // namespace
 
-std::vector<LiveConnection::Info> UntrackedConnections::look(const pool::Directory& directory, Instant now) {
+std::vector<LiveConnection::Info> UntrackedConnections::find_untracked(const pool::Directory& directory, Instant now) {
   std::vector<LiveConnection::Info> seen = LiveConnections::process().others(tracked_by(directory, now));
   std::vector<std::uint64_t> suspected, found;
   std::vector<LiveConnection::Info> fresh;

@@ -20,8 +20,8 @@ class UntrackedConnections {
   // Returns the connections that are in no entry of `directory`, were in none at the previous call, and were not
   // returned before. A connection that is about to enter its entry, or has just left it, is seen at one call at most.
   // One thread at a time.
-  std::vector<LiveConnection::Info> look(const pool::Directory& directory, Instant now);
-  // Returns the number found by the last look(). Any thread.
+  std::vector<LiveConnection::Info> find_untracked(const pool::Directory& directory, Instant now);
+  // Returns the number found by the last find_untracked(). Any thread.
   std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }  // relaxed: publishes nothing
 
  private:

@@ -132,7 +132,7 @@ RULES = [
     m("* is a path in an absolute target", H + "forward.cc", "rules.absolute.empty() || rules.path != \"*\"", "true", HTTP),
     m("a query follows no path", H + "forward.cc", "rules.path.starts_with('?') ? \"/\" : \"\"", "\"\"", HTTP),
     m("a connection that closes has a timeout", H + "forward.cc", "!close && keep_alive != 0", "keep_alive != 0", HTTP),
-    m("a client is told the time to the last moment", H + "forward.cc", "std::max(kTravel, idle_timeout / 10)", "Duration::zero()", HTTP),
+    m("a client is told the time to the last moment", H + "forward.cc", "std::max(kMaxTransit, idle_timeout / 10)", "Duration::zero()", HTTP),
     m("a client is told of years", H + "forward.cc", "std::clamp<std::int64_t>(announced / std::chrono::seconds(1), 0, 86'400)", "announced / std::chrono::seconds(1)", HTTP),
     m("an HTTP/1.0 client gets chunks", H + "forward.cc", "rules.client_version == Version::http10 ? Framing::until_close : Framing::chunked", "Framing::chunked", HTTP),
     m("the length of a HEAD response is left out", H + "forward.cc", "head.status == 304 || (rules.head_request && head.status != 204)", "head.status == 304", HTTP),
@@ -218,7 +218,7 @@ SESSIONS = [
       "the library allows no request then"),
     m("a flood is no abuse", H2 + "session.cc", "self.abuse == H2Abuse::none ? H2Error::protocol_error : H2Error::enhance_your_calm", "H2Error::protocol_error", HTTP),
     m("GOAWAY names a stream that did not come", H2 + "session.cc", "nghttp2_session_get_last_proc_stream_id(impl_->session)", "0x7FFFFFFF", HTTP),
-    m("a stream that is left waits for its rest", H2 + "session.cc", "impl_->stop_asking(stream);", ";", HTTP),
+    m("a stream that is left waits for its rest", H2 + "session.cc", "impl_->stop_upload(stream);", ";", HTTP),
     m("a stream without a response is left open", H2 + "session.cc", "if (!stream.responded_) return impl_->submit_reset(stream, H2Error::internal_error);", "", HTTP),
 ]
 

@@ -7,7 +7,7 @@ T, N, U, X = "proxy/net/tls/", "proxy/net/", "proxy/upstream/", "proxy/exchange/
 
 MUTANTS = [
     # ---- the end of trust ----
-    m("a revocation list ends no session", T + "trust_end.cc", "!obeys_lists(context) || !has_list(context, issuer)", "true", NET),
+    m("a revocation list ends no session", T + "trust_end.cc", "!passes_revocation_lists(context) || !has_list(context, issuer)", "true", NET),
     m("the end of a list does not count", T + "trust_end.cc", "if (next != nullptr) end = std::min(end, seconds_of(next));", "", NET),
     m("no list in force is no end", T + "trust_end.cc", "in_force ? end : 0", "end", NET,
       "OpenSSL refuses the chain then; only a list that ends between its look and ours reaches this"),
@@ -92,8 +92,8 @@ MUTANTS = [
     m("a closed new connection is asked again unasked", U + "stream_failure.cc", "ended && on_reset", "ended", ORIGINS),
     m("a stream that was reset is not asked again", U + "stream_failure.cc", "(known == RequestFate::violated && stream_reset)", "false", ORIGINS),
     m("a violation is asked again", U + "stream_failure.cc", "(known == RequestFate::violated && stream_reset)", "known == RequestFate::violated", ORIGINS),
-    m("an origin that requires HTTP/1.1 is asked again over HTTP/2", U + "stream_failure.cc", "if (ask_h1 && !speaks_h1) return RequestFate::violated;", "", ORIGINS),
-    m("no origin is asked again over HTTP/1.1", U + "stream_failure.cc", "ask_h1 && !speaks_h1", "ask_h1", ORIGINS),
+    m("an origin that requires HTTP/1.1 is asked again over HTTP/2", U + "stream_failure.cc", "if (ask_h1 && !allows_h1) return RequestFate::violated;", "", ORIGINS),
+    m("no origin is asked again over HTTP/1.1", U + "stream_failure.cc", "ask_h1 && !allows_h1", "ask_h1", ORIGINS),
     m("a status is asked again over an authenticated connection", X + "exchange_retry.cc",
       "attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())", "info_.origin->destination->cooling(context_.loop.now()).has_value()", PLANE),
     m("a status is asked again within the origin's pause", X + "exchange_retry.cc",

@@ -34,7 +34,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   void begin(std::uint64_t number) {
     exec::assume_on_loop();
     number_ = number;
-    told_ = 0;
+    logged_ = 0;
     untaken_ = 0;
     retries_ = {};
     ended_ = false;
@@ -171,8 +171,8 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   void on_body(std::string_view bytes) override {
     check("a body");
     if (state_ != State::relaying) world_.errands.complain("a body without a head");
-    if (!is_body(number_, told_, bytes, true)) world_.errands.complain("a body of another, or out of order");
-    told_ += bytes.size();
+    if (!is_body(number_, logged_, bytes, true)) world_.errands.complain("a body of another, or out of order");
+    logged_ += bytes.size();
     untaken_ += bytes.size();
   }
   void on_trailer(std::string_view name, std::string_view value) override {
@@ -189,7 +189,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     check("an end");
     if (state_ != State::relaying) world_.errands.complain("an end without a head");
     const Response response = response_told();
-    if (!response.whole || told_ != response.bytes) world_.errands.complain("a cut answer was taken for whole");
+    if (!response.whole || logged_ != response.bytes) world_.errands.complain("a cut answer was taken for whole");
     const auto unclean = std::exchange(upstream_stream_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();
@@ -242,7 +242,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   proxy::RequestBody upload_;
   pool::Lease lease_;
   std::string path_;
-  std::uint64_t number_ = 0, told_ = 0, said_ = 0, next_ = 0;
+  std::uint64_t number_ = 0, logged_ = 0, said_ = 0, next_ = 0;
   std::size_t left_ = 0;     // of the request body
   std::size_t untaken_ = 0;  // of the response, by the client
   proxy::RetryState retries_;

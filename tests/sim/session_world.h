@@ -79,7 +79,7 @@ class SimHost final : public proxy::H2LoopContext {
   std::uint64_t resets = 0;
 
  private:
-  using Free = List<proxy::CrossLoopStream, proxy::RemoteStreamTag>;
+  using Free = List<proxy::CrossLoopStream, proxy::CrossLoopStreamTag>;
   SimLoop loop_;
   proxy::LoopBuffers buffers_{loop_};
   std::vector<std::unique_ptr<proxy::CrossLoopStream>> remotes_;

@@ -76,13 +76,13 @@ TEST(AProtobufReader, FindsWhatAWriterWroteInMessagesThatNest) {
   ASSERT_TRUE(first);
   EXPECT_EQ(1U, first->number);
   EXPECT_FALSE(reader.next());
-  EXPECT_TRUE(reader.whole());
+  EXPECT_TRUE(reader.valid());
   ProtobufReader fields(first->bytes);
   EXPECT_EQ(UINT64_MAX, fields.next()->value);
   const auto nested = fields.next();
   EXPECT_EQ(2U, nested->number);
   EXPECT_EQ(std::string(300, 'x'), ProtobufReader(nested->bytes).next()->bytes);
-  EXPECT_TRUE(fields.whole());
+  EXPECT_TRUE(fields.valid());
 }
 
 TEST(AProtobufReader, RefusesWhatIsNoMessage) {
@@ -94,14 +94,14 @@ TEST(AProtobufReader, RefusesWhatIsNoMessage) {
     ProtobufReader reader(bytes);
     while (reader.next()) {
     }
-    EXPECT_FALSE(reader.whole()) << hex(bytes);
+    EXPECT_FALSE(reader.valid()) << hex(bytes);
   }
 }
 
 TEST(AProtobufReader, FindsAnEmptyMessageWhole) {
   ProtobufReader reader({});
   EXPECT_FALSE(reader.next());
-  EXPECT_TRUE(reader.whole());
+  EXPECT_TRUE(reader.valid());
 }
 
 }  // namespace

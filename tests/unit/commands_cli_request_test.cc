@@ -91,14 +91,14 @@ TEST(AnOrigin, IsNamedByItsAliasItsHostOrAnyPartThatIsItsOwn) {
   EXPECT_EQ(find_origin("a", origins).origin, "http://a") << "a whole host before a part of others";
   EXPECT_EQ(find_origin("b", origins).origin, "https://orders") << "an alias before a part";
   EXPECT_EQ(find_origin("81", origins).origin, "http://a.b:81");
-  const OriginWord both = find_origin("http", origins);
-  EXPECT_TRUE(both.unclear);
+  const OriginMatch both = find_origin("http", origins);
+  EXPECT_TRUE(both.ambiguous);
   EXPECT_EQ(both.wrong, "\"http\" is part of 3 origins' URIs:\n  http://a\n  http://a.b:81\n  https://orders");
   EXPECT_EQ(find_origin("ordres", origins).wrong,
             "no origin has the alias \"ordres\" or a URI that contains it; did you mean `orders`?");
   EXPECT_EQ(find_origin("nowhere", Json::array()).wrong,
             "no origin has the alias \"nowhere\" or a URI that contains it; `carpool origins` lists them");
-  EXPECT_EQ(origin_words(origins), "http://a\nhttp://a.b:81\nhttps://orders\npay\napi\nb\n");
+  EXPECT_EQ(origin_names(origins), "http://a\nhttp://a.b:81\nhttps://orders\npay\napi\nb\n");
 }
 
 TEST(TheTables, NameOnlyEachOther) {

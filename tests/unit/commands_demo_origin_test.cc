@@ -208,7 +208,7 @@ TEST(DemoOrigin, ProvesToBeWhoItsNamesSay) {
     EXPECT_EQ(served.secure(name).get("/")->head.status, 200) << name;
   }
   Caller stranger(served.origin().secure(), served.trust(), "elsewhere");
-  const auto done = stranger.shake();
+  const auto done = stranger.step_handshake();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.fault().kind, FaultKind::tls_certificate);
 }
@@ -218,7 +218,7 @@ TEST(DemoOrigin, IsTrustedByNobodyWhoWasNotTold) {
   auto context = tls::ClientContext::make({});
   ASSERT_TRUE(context);
   Caller caller(served.origin().secure(), **context, "demo-tls");
-  EXPECT_FALSE(caller.shake());
+  EXPECT_FALSE(caller.step_handshake());
 }
 
 TEST(DemoOrigin, SurvivesClientsThatDoNotSpeakTls) {

@@ -51,7 +51,7 @@ class Caller {
   }
 
   // Returns true if established; a plain connection is from the start.
-  Result<bool> shake() {
+  Result<bool> step_handshake() {
     if (stream_ == nullptr) return true;
     for (;;) {
       Result<bool> done = stream_->handshake();
@@ -156,7 +156,7 @@ class Served {
   Caller plain() { return Caller(origin_->plain()); }
   Caller secure(const std::string& host = DemoOrigin::kTlsName) {
     Caller caller(origin_->secure(), *context_, host);
-    const auto done = caller.shake();
+    const auto done = caller.step_handshake();
     EXPECT_TRUE(done && *done) << (done ? "no answer" : done.fault().detail);
     return caller;
   }

@@ -50,21 +50,21 @@ class PooledExchanges : public test::ExchangeFixture {
     ask_all(host, above, below);
     return (test::heap_in_use() - before) / static_cast<std::int64_t>(kClients);
   }
-  static constexpr std::int64_t kModest = 8192;
+  static constexpr std::int64_t kKeptCapacity = 8192;
 };
 
 constexpr std::size_t kLarge = 60'000;
 
 TEST_F(PooledExchanges, KeepNoTrailersOfRequests) {
-  EXPECT_LT(kept(1, kLarge, 1), kModest);
+  EXPECT_LT(kept(1, kLarge, 1), kKeptCapacity);
 }
 
 TEST_F(PooledExchanges, KeepNoTrailersOfResponses) {
-  EXPECT_LT(kept(1, 1, kLarge), kModest);
+  EXPECT_LT(kept(1, 1, kLarge), kKeptCapacity);
 }
 
 TEST_F(PooledExchanges, KeepNoHost) {
-  EXPECT_LT(kept(kLarge, 1, 1), kModest);
+  EXPECT_LT(kept(kLarge, 1, 1), kKeptCapacity);
 }
 
 }  // namespace

@@ -60,10 +60,10 @@ TEST(ABodyThatFits, TravelsWhenItIsWhole) {
   RequestBody upload;
   upload.begin(head_of(10), 100);
   upload.add("123456789", nullptr);
-  EXPECT_FALSE(upload.may_travel(seconds(60), 0));
+  EXPECT_FALSE(upload.may_be_sent(seconds(60), 0));
   upload.add("0", nullptr);
   upload.end(nullptr);
-  EXPECT_TRUE(upload.may_travel(Duration::zero(), 500));
+  EXPECT_TRUE(upload.may_be_sent(Duration::zero(), 500));
 }
 
 TEST(ABodyOverItsLimit, IsNotHeld) {
@@ -84,11 +84,11 @@ TEST(ALargeBody, TravelsWhenTheBufferIsFullOrItStreams) {
   RequestBody upload;
   upload.begin(head_of(1000), 100);
   upload.add(std::string(99, 'x'), nullptr);
-  EXPECT_FALSE(upload.may_travel(milliseconds(199), 0));
-  EXPECT_TRUE(upload.may_travel(milliseconds(200), 495));
-  EXPECT_FALSE(upload.may_travel(milliseconds(200), 500));
+  EXPECT_FALSE(upload.may_be_sent(milliseconds(199), 0));
+  EXPECT_TRUE(upload.may_be_sent(milliseconds(200), 495));
+  EXPECT_FALSE(upload.may_be_sent(milliseconds(200), 500));
   upload.add("x", nullptr);
-  EXPECT_TRUE(upload.may_travel(Duration::zero(), 500));
+  EXPECT_TRUE(upload.may_be_sent(Duration::zero(), 500));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_F(TheDeadlines, BoundTheWaitForAToken) {
 
 TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
   const std::set<std::pair<ExchangeState, Deadline>> expected{
-      {collecting, Deadline::total},        {collecting, Deadline::body_look},
+      {collecting, Deadline::total},        {collecting, Deadline::body_check},
       {collecting, Deadline::body_rate},    {collecting, Deadline::client_sends},
       {authorizing, Deadline::total},       {authorizing, Deadline::body_rate},
       {authorizing, Deadline::token_wait},  {borrowing, Deadline::total},
@@ -99,7 +99,7 @@ TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
 
 // Whatever an earlier state left, the deadline that is named has a row: the exchange aborts the program otherwise.
 TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
-  deadlines_.look_at_body(now_);
+  deadlines_.check_body(now_);
   deadlines_.measure_body(now_, listen_);
   deadlines_.measure(now_, 0, true);
   deadlines_.wait(now_, pool_);
@@ -174,11 +174,11 @@ TEST_F(TheDeadlines, GiveAClientItsIdleTimeFromItsLastByteWhileTheBodyIsCollecte
 }
 
 TEST_F(TheDeadlines, LookAtALargeBodyOnceBeforeItsIdleTime) {
-  deadlines_.look_at_body(now_ + milliseconds(200));
+  deadlines_.check_body(now_ + milliseconds(200));
   EXPECT_EQ(next(collecting), now_ + milliseconds(200));
   pass(milliseconds(200));
-  EXPECT_EQ(passed(collecting), Deadline::body_look);
-  deadlines_.body_may_travel();
+  EXPECT_EQ(passed(collecting), Deadline::body_check);
+  deadlines_.body_may_be_sent();
   EXPECT_EQ(next(collecting), now_ + seconds(20));
 }
 

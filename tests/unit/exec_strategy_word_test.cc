@@ -48,9 +48,9 @@ struct World {
 
 // The rules that a mutant of the word omits.
 struct Rules {
-  bool look_again = true;  // begin() sets REPRODUCING
-  bool take_back = true;   // a rejected hand-over reacquires the role
-  bool note = true;        // a task that announced one more reports it
+  bool poll_acks = true;  // begin() sets REPRODUCING
+  bool take_back = true;  // a rejected hand-over reacquires the role
+  bool note = true;       // a task that announced one more reports it
 };
 
 struct Found {
@@ -124,7 +124,7 @@ class Search {
         return to(world, i, At::gone);
       case At::begin: {
         Word::Step begun = Word::begin_step(world.word);
-        if (!rules_.look_again && !begun.yes) begun.word = world.word;
+        if (!rules_.poll_acks && !begun.yes) begun.word = world.word;
         return go(world, i, begun, At::look, At::gone);
       }
       case At::look:
@@ -201,7 +201,7 @@ TEST(StrategyWord, NeverHasTwoProducersAndForgetsNoTaskInAnyInterleaving) {
 
 TEST(StrategyWord, IsSearchedDeepEnoughToFindAForgottenTask) {
   EXPECT_GT(search({At::announce, At::announce, At::announce}, 2).worlds, 500U);
-  EXPECT_TRUE(search({At::announce, At::announce, At::gone}, 0, {.look_again = false}).forgotten);
+  EXPECT_TRUE(search({At::announce, At::announce, At::gone}, 0, {.poll_acks = false}).forgotten);
 }
 
 TEST(StrategyWord, IsSearchedDeepEnoughToFindARoleThatWasNotTakenBack) {

@@ -143,7 +143,7 @@ TEST(TwoLoops, EndASharedRegistrationFromAnotherThread) {
 // One descriptor moves back and forth while its peer writes; every byte is read, whichever loop saw the readiness.
 TEST(TwoLoops, MoveADescriptorThatIsBeingWrittenTo) {
   auto first = make_loop(0), second = make_loop(1);
-  constexpr int kMoves = 2000;
+  constexpr int kChange = 2000;
   Pair pair;
   std::atomic<int> bytes{0};
   struct Reader final : SharedWatcher {
@@ -163,7 +163,7 @@ TEST(TwoLoops, MoveADescriptorThatIsBeingWrittenTo) {
       UvLoop& here = *loops[static_cast<std::size_t>(moves % 2)];
       loops[static_cast<std::size_t>((moves + 1) % 2)]->unwatch_shared(fd);
       ASSERT_TRUE(here.watch_shared(fd, 1, static_cast<std::uint32_t>(moves + 1)));
-      if (++moves < kMoves) return loops[static_cast<std::size_t>(moves % 2)]->post(*this);
+      if (++moves < kChange) return loops[static_cast<std::size_t>(moves % 2)]->post(*this);
       done.store(true, std::memory_order_release);
     }
     std::array<UvLoop*, 2> loops{};

@@ -120,12 +120,12 @@ TEST(WriteResponse, TellsHowLongAConnectionMayRest) {
 TEST(WriteResponse, TellsLessThanTheIdleTimeout) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
-  EXPECT_EQ(told_keep_alive(seconds(60)), 54U);
-  EXPECT_EQ(told_keep_alive(seconds(5)), 4U);
-  EXPECT_EQ(told_keep_alive(milliseconds(2500)), 1U);
-  EXPECT_EQ(told_keep_alive(milliseconds(1900)), 0U) << "too short to tell";
-  EXPECT_EQ(told_keep_alive(Duration::zero()), 0U) << "no limit";
-  EXPECT_EQ(told_keep_alive(std::chrono::hours(100)), 86'400U);
+  EXPECT_EQ(announced_keep_alive(seconds(60)), 54U);
+  EXPECT_EQ(announced_keep_alive(seconds(5)), 4U);
+  EXPECT_EQ(announced_keep_alive(milliseconds(2500)), 1U);
+  EXPECT_EQ(announced_keep_alive(milliseconds(1900)), 0U) << "too short to tell";
+  EXPECT_EQ(announced_keep_alive(Duration::zero()), 0U) << "no limit";
+  EXPECT_EQ(announced_keep_alive(std::chrono::hours(100)), 86'400U);
 }
 
 TEST(WriteRequest, SpeaksHttp11WhateverTheClientSpoke) {

@@ -170,16 +170,16 @@ TEST_F(ABook, EjectsNobodyWhereThatIsSwitchedOff) {
 TEST_F(ABook, SaysWhetherConnectionsAreStillToGo) {
   book.learn(three, now);
   book.opened(three[0]);
-  EXPECT_FALSE(book.anyone_to_go(now));
+  EXPECT_FALSE(book.has_retiring(now));
   fail(three[0], rules.eject_after);
-  EXPECT_TRUE(book.anyone_to_go(now));
-  EXPECT_FALSE(book.anyone_to_go(now + rules.eject_time));
+  EXPECT_TRUE(book.has_retiring(now));
+  EXPECT_FALSE(book.has_retiring(now + rules.eject_time));
   now += rules.gone_after;
   book.learn({three[1], three[2]}, now);
-  EXPECT_TRUE(book.anyone_to_go(now));
+  EXPECT_TRUE(book.has_retiring(now));
   EXPECT_EQ(book.count(now).gone, 1U);
   book.closed(three[0]);
-  EXPECT_FALSE(book.anyone_to_go(now));
+  EXPECT_FALSE(book.has_retiring(now));
 }
 
 TEST_F(ABook, KeepsTheNumberOfAddressesWithinItsBound) {

@@ -284,7 +284,7 @@ TEST_F(Dns, AsksAgainForADistrustedName) {
   Resolver resolver(*loop, lasting);
   EXPECT_EQ(resolve(resolver, "moved.test"), "127.0.0.1");
   server.table["moved.test"] = {{"127.0.0.2"}, 300, 0, {}};
-  resolver.distrust("moved.test");
+  resolver.mark_stale("moved.test");
   EXPECT_EQ(resolve(resolver, "moved.test"), "127.0.0.2");
 }
 

@@ -16,7 +16,7 @@ TEST(SessionBudget, GivesUpTheOneThatHasWaitedLongest) {
   for (One& one : all) budget.join(one);
   EXPECT_TRUE(budget.full());
   EXPECT_EQ(budget.longest_waiting(), &all.front());
-  budget.waits(all[0]);  // it has received its response
+  budget.mark_waiting(all[0]);  // it has received its response
   EXPECT_EQ(budget.longest_waiting(), &all[1]);
   budget.leave(all[1]);
   EXPECT_FALSE(budget.full());
@@ -27,15 +27,15 @@ TEST(SessionBudget, GivesUpNoneThatIsWorkedFor) {
   std::array<One, 3> all;
   SessionBudget<One> budget(3, 2);
   for (One& one : all) budget.join(one);
-  budget.works(all[0]);
-  budget.works(all[0]);
-  EXPECT_TRUE(budget.room_to_work());
-  budget.works(all[1]);
-  EXPECT_FALSE(budget.room_to_work());
+  budget.mark_working(all[0]);
+  budget.mark_working(all[0]);
+  EXPECT_TRUE(budget.may_start_work());
+  budget.mark_working(all[1]);
+  EXPECT_FALSE(budget.may_start_work());
   EXPECT_EQ(budget.longest_waiting(), &all[2]);
   budget.leave(all[1]);
-  EXPECT_TRUE(budget.room_to_work());
-  budget.waits(all[0]);
+  EXPECT_TRUE(budget.may_start_work());
+  budget.mark_waiting(all[0]);
   EXPECT_EQ(budget.next_worked_for(nullptr), nullptr);
   EXPECT_EQ(budget.longest_waiting(), &all[2]);
   EXPECT_EQ(budget.size(), 2U);

@@ -111,7 +111,7 @@ TEST(TlsTicket, IsWorthNothingAfterTheEndOfTrustOrWithoutOne) {
   ASSERT_EQ(all.size(), 1U);
   const SessionPtr session = session_of(all[0]);
   ASSERT_TRUE(session);
-  const auto judged = [&] { return judge_ticket(nullptr, session.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr); };
+  const auto judged = [&] { return check_ticket(nullptr, session.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr); };
   EXPECT_EQ(judged(), SSL_TICKET_RETURN_USE) << "it ends with the chain";
   ASSERT_TRUE(write_trust_end(session.get(), std::time(nullptr) - 1));
   EXPECT_EQ(judged(), SSL_TICKET_RETURN_IGNORE_RENEW);
@@ -138,7 +138,7 @@ TEST(TlsTicket, WhoseTrustEndsWhileItIsMadeLivesASecondAndIsWorthNothing) {
     const SessionPtr read = session_of(text);
     ASSERT_TRUE(read);
     EXPECT_EQ(SSL_SESSION_get_timeout(read.get()), life) << "a life that the client reads otherwise";
-    EXPECT_EQ(judge_ticket(nullptr, read.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr),
+    EXPECT_EQ(check_ticket(nullptr, read.get(), nullptr, 0, SSL_TICKET_SUCCESS, nullptr),
               left > 0 ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_IGNORE_RENEW);
   }
 }

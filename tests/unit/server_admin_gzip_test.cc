@@ -57,8 +57,8 @@ TEST(APackedResponse, IsForClientsThatAcceptIt) {
 TEST(APackedResponse, IsALargeOne) {
   AdminRequest request;
   request.accept_encoding = "gzip";
-  EXPECT_FALSE(worth_packing(request, text_response(200, "text/plain", std::string(4095, 'x'))));
-  EXPECT_TRUE(worth_packing(request, text_response(200, "text/plain", std::string(4096, 'x'))));
+  EXPECT_FALSE(should_compress(request, text_response(200, "text/plain", std::string(4095, 'x'))));
+  EXPECT_TRUE(should_compress(request, text_response(200, "text/plain", std::string(4096, 'x'))));
 }
 
 TEST(APackedResponse, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
@@ -78,9 +78,9 @@ TEST(APackedResponse, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
     });
   }
   threads.clear();
-  EXPECT_GE(packing_contexts(), 1U);
-  EXPECT_LE(packing_contexts(), 4U);
-  EXPECT_EQ(packing_contexts_lent(), 0U);
+  EXPECT_GE(gzip_contexts(), 1U);
+  EXPECT_LE(gzip_contexts(), 4U);
+  EXPECT_EQ(gzip_contexts_in_use(), 0U);
 }
 
 }  // namespace

@@ -54,8 +54,9 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
     far_.reset(ends[1]);
     const exec::StrategyParts parts{exec::StrategyMode::adaptive, threads_, &threads_, limit_, nullptr};
     AdminH2Connection::Owner& owner = *this;
-    connection_ = std::make_unique<AdminH2Connection>(loop_, owner, AdminConnection::Asks{rules_, program_, control_},
-                                                      parts, net::make_plain(Fd(ends[0])), clock_of_test);
+    connection_ =
+        std::make_unique<AdminH2Connection>(loop_, owner, AdminConnection::Backend{rules_, program_, control_}, parts,
+                                            net::make_plain(Fd(ends[0])), clock_of_test);
     EXPECT_TRUE(connection_->start(loop_.now() + std::chrono::seconds(30)));
   }
   ~AdminH2() override {
@@ -77,10 +78,10 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
     unused_ = true;
     connection_.reset();
   }
-  bool room_to_work() override { return true; }
-  void works(AdminConnection&) override {}
-  void waits(AdminConnection&) override {}
-  bool room_to_listen() const override { return listeners_ < 1; }
+  bool may_start_work() override { return true; }
+  void mark_working(AdminConnection&) override {}
+  void mark_waiting(AdminConnection&) override {}
+  bool may_subscribe() const override { return listeners_ < 1; }
   void subscribed() override {
     exec::assume_on_loop();
     ++listeners_;
@@ -92,7 +93,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
     return true;
   }
   void end_response() override { --responses_; }
-  void stops_listening() override { --listeners_; }
+  void unsubscribed() override { --listeners_; }
   // The loop is the thread that runs the connection.
   bool submit(exec::TaskPtr task) override {
     ++runs_;

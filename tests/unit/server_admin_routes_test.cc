@@ -372,7 +372,7 @@ TEST_F(Routes, DescribesEveryRouteForMachines) {
 
 TEST_F(Routes, TellsListenersOfEverythingAndThenOnlyOfWhatChanged) {
   EXPECT_TRUE(ask("/events").stream);
-  Feed feed;
+  EventFeed feed;
   feed.update(view);
   const auto data = [](const std::string& text) { return ParsedJson::parse(text.substr(text.find("data: ") + 6)); };
   EXPECT_TRUE(feed.whole().starts_with("event: state\n"));

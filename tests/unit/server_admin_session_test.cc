@@ -56,7 +56,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
     const int small = 4096;
     ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     far_.reset(ends[1]);
-    session_ = std::make_unique<AdminSession>(loop_, *this, AdminConnection::Asks{rules_, program_, control_},
+    session_ = std::make_unique<AdminSession>(loop_, *this, AdminConnection::Backend{rules_, program_, control_},
                                               net::make_plain(Fd(ends[0])));
     EXPECT_TRUE(session_->start(loop_.now() + 30s));
   }
@@ -66,12 +66,12 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
   }
 
   void ended(AdminConnection&) override { ++ended_; }
-  bool room_to_work() override { return room_; }
-  void works(AdminConnection&) override { works_ = true; }
-  void waits(AdminConnection&) override { works_ = false; }
-  bool room_to_listen() const override { return false; }
+  bool may_start_work() override { return room_; }
+  void mark_working(AdminConnection&) override { works_ = true; }
+  void mark_waiting(AdminConnection&) override { works_ = false; }
+  bool may_subscribe() const override { return false; }
   void subscribed() override {}
-  void stops_listening() override {}
+  void unsubscribed() override {}
   bool submit(exec::TaskPtr task) override {
     ++asked_;
     if (refuse_ > 0) {
@@ -199,12 +199,12 @@ TEST_F(AdminClient, WhoLeavesBetweenTwoStepsLeavesNothing) {
   say(kAskPacked);
   while (!tasks_.empty()) EXPECT_TRUE(run_task());
   EXPECT_EQ(ended_, 0) << "a step waits to be taken";
-  EXPECT_EQ(admin::packing_contexts_lent(), 1U);
+  EXPECT_EQ(admin::gzip_contexts_in_use(), 1U);
   far_.reset();
   loop_.turn();
   EXPECT_EQ(ended_, 1);
   session_.reset();
-  EXPECT_EQ(admin::packing_contexts_lent(), 0U);
+  EXPECT_EQ(admin::gzip_contexts_in_use(), 0U);
 }
 
 TEST_F(AdminClient, WhoLeavesWhileAStepIsMadeIsOutlivedByItsSession) {
@@ -220,7 +220,7 @@ TEST_F(AdminClient, WhoLeavesWhileAStepIsMadeIsOutlivedByItsSession) {
   EXPECT_EQ(ended_, 1);
   EXPECT_TRUE(tasks_.empty());
   session_.reset();
-  EXPECT_EQ(admin::packing_contexts_lent(), 0U);
+  EXPECT_EQ(admin::gzip_contexts_in_use(), 0U);
 }
 
 TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeResponse) {

@@ -71,7 +71,7 @@ TEST(AShortResponse, IsWholeAfterItsFirstStep) {
   EXPECT_EQ(Body::begin(asking("gzip"), response), nullptr);
   EXPECT_EQ(response.body, text_of_all(3));
   EXPECT_EQ(response.pieces, nullptr);
-  EXPECT_EQ(packing_contexts_lent(), 0U) << "whoever sends it decides about gzip";
+  EXPECT_EQ(gzip_contexts_in_use(), 0U) << "whoever sends it decides about gzip";
   Response plain = text_response(200, "text/plain", "as it is");
   EXPECT_EQ(Body::begin(asking("gzip"), plain), nullptr);
   EXPECT_EQ(plain.body, "as it is");
@@ -111,7 +111,7 @@ TEST(ALongResponse, CanBeUnpackedAsFarAsItHasCome) {
   }
   EXPECT_TRUE(unpacker.complete);
   EXPECT_EQ(all, text_of_all(3000));
-  EXPECT_EQ(packing_contexts_lent(), 0U) << "given back with the last step";
+  EXPECT_EQ(gzip_contexts_in_use(), 0U) << "given back with the last step";
 }
 
 TEST(ALongResponse, GoesUnpackedWhenAllContextsAreLentAndGivesItsOwnBackWhenItsReaderLeaves) {
@@ -120,13 +120,13 @@ TEST(ALongResponse, GoesUnpackedWhenAllContextsAreLentAndGivesItsOwnBackWhenItsR
     Response response = list_of(3000);
     under_way.push_back(Body::begin(asking("gzip"), response));
   }
-  EXPECT_EQ(packing_contexts_lent(), 4U);
+  EXPECT_EQ(gzip_contexts_in_use(), 4U);
   Response response = list_of(3000);
   const auto fifth = Body::begin(asking("gzip"), response);
   EXPECT_EQ(fifth->take().substr(0, 12), "{\n  \"things\"");
   EXPECT_EQ(whole(list_of(0)).headers.size(), response.headers.size()) << "nor does it say that it is packed";
   under_way.clear();
-  EXPECT_EQ(packing_contexts_lent(), 0U);
+  EXPECT_EQ(gzip_contexts_in_use(), 0U);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class AFile : public testing::Test {
   }
   ~AFile() override { std::filesystem::remove_all(folder_); }
   void write(const std::string& text) { std::ofstream(file_, std::ios::trunc) << text; }
-  FileSnapshot look() const { return look_at({file_}).front(); }
+  FileSnapshot look() const { return take_snapshots({file_}).front(); }
 
   const std::string folder_ = testing::TempDir() + "carpool-watch-" + std::to_string(::getpid());
   const std::string file_ = folder_ + "/file";
@@ -106,7 +106,7 @@ class AWatch : public AFile {
   void watch(const std::vector<std::string>& files) {
     exec::assume_on_loop();
     Digests digests;
-    for (const FileSnapshot& one : look_at(files)) digests.emplace_back(one.digest);
+    for (const FileSnapshot& one : take_snapshots(files)) digests.emplace_back(one.digest);
     const Status watched = watch_.watch(files, std::move(digests));
     fault_ = watched ? "" : watched.fault().detail;
     pass(10s);
@@ -218,7 +218,7 @@ TEST_F(AWatch, FollowsTheFilesThatAReloadNames) {
   const std::string other = folder_ + "/sub/other";
   std::filesystem::create_directories(folder_ + "/sub");
   exec::assume_on_loop();
-  ASSERT_TRUE(watch_.watch({other}, {look_at({other}).front().digest}));
+  ASSERT_TRUE(watch_.watch({other}, {take_snapshots({other}).front().digest}));
   pass(10s);
   write("second");
   tell();

@@ -128,7 +128,7 @@ TEST_F(Wire, TakesNoMoreThanItsBounds) {
 using Received = HandoverMessage::Received;
 
 bool say_all(int socket, std::string_view word) {
-  return say(socket, word);
+  return send_word(socket, word);
 }
 
 TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {

@@ -26,7 +26,7 @@ Fields fields_of(std::string_view message) {
   Fields found;
   ProtobufReader reader(message);
   while (const auto field = reader.next()) found.emplace(field->number, *field);
-  EXPECT_TRUE(reader.whole());
+  EXPECT_TRUE(reader.valid());
   return found;
 }
 

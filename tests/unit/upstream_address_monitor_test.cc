@@ -21,33 +21,33 @@ class AnEjection : public ::testing::Test {
   }
   static net::Address address(int n) { return *net::Address::literal("192.0.2." + std::to_string(n), 80); }
   void fail(int n) { addresses_.failed(address(n), now_); }
-  std::vector<std::string> told() {
+  std::vector<std::string> logged() {
     std::vector<std::string> names;
-    for (const ToldEjections::Ejection& one : told_.take_new(addresses_, now_)) names.push_back(one.address);
+    for (const LoggedEjections::Ejection& one : logged_.take_new(addresses_, now_)) names.push_back(one.address);
     return names;
   }
 
   Instant now_{std::chrono::hours(1)};
   net::AddressSet addresses_;
-  ToldEjections told_;
+  LoggedEjections logged_;
 };
 
 TEST_F(AnEjection, IsToldOnceThoughAnotherFollows) {
-  EXPECT_TRUE(told().empty());
+  EXPECT_TRUE(logged().empty());
   fail(1);
-  EXPECT_EQ(told(), std::vector<std::string>{"192.0.2.1:80"});
+  EXPECT_EQ(logged(), std::vector<std::string>{"192.0.2.1:80"});
   fail(2);
-  EXPECT_EQ(told(), std::vector<std::string>{"192.0.2.2:80"}) << "the first one lasts, and was told";
-  EXPECT_TRUE(told().empty());
+  EXPECT_EQ(logged(), std::vector<std::string>{"192.0.2.2:80"}) << "the first one lasts, and was told";
+  EXPECT_TRUE(logged().empty());
 }
 
 TEST_F(AnEjection, OfTheSameAddressIsToldAgain) {
   fail(1);
-  EXPECT_EQ(told().size(), 1U);
+  EXPECT_EQ(logged().size(), 1U);
   now_ += seconds(20);
-  EXPECT_TRUE(told().empty());
+  EXPECT_TRUE(logged().empty());
   fail(1);
-  EXPECT_EQ(told(), std::vector<std::string>{"192.0.2.1:80"});
+  EXPECT_EQ(logged(), std::vector<std::string>{"192.0.2.1:80"});
 }
 
 }  // namespace

@@ -81,10 +81,10 @@ TEST_F(CredentialsOfFiles, FollowAChangeOnEveryLoop) {
   const auto made = Credentials::make(settings_, 2);
   ASSERT_TRUE(made);
   EXPECT_EQ(key(**made, 0), "one");
-  EXPECT_TRUE((*made)->look().empty()) << "nothing changed";
+  EXPECT_TRUE((*made)->check_files().empty()) << "nothing changed";
   write("two");
   EXPECT_EQ(key(**made, 0), "one") << "until someone looks";
-  const auto looks = (*made)->look();
+  const auto looks = (*made)->check_files();
   ASSERT_EQ(looks.size(), 1U);
   EXPECT_EQ(looks[0].name, "X-Api-Key");
   EXPECT_EQ(looks[0].fault, "");
@@ -106,12 +106,12 @@ TEST_F(CredentialsOfFiles, HaveTheValueThatWasReadLast) {
   const Fd read_end(pipe[0]);
   Fd write_end(pipe[1]);
   replace_by("/proc/self/fd/" + std::to_string(read_end.get()));
-  auto first = std::async(std::launch::async, [&] { return (*made)->look(); });
+  auto first = std::async(std::launch::async, [&] { return (*made)->check_files(); });
   ASSERT_EQ(::write(write_end.get(), "old", 3), 3);
   for (int unread = 1; unread != 0;) ASSERT_EQ(::ioctl(read_end.get(), FIONREAD, &unread), 0);
   const net::TemporaryFile file("new");
   replace_by(file.path());
-  auto second = std::async(std::launch::async, [&] { return (*made)->look(); });
+  auto second = std::async(std::launch::async, [&] { return (*made)->check_files(); });
   static_cast<void>(second.wait_for(std::chrono::milliseconds(50)));  // it could overtake the first one
   write_end.reset();
   EXPECT_EQ(first.get().size() + second.get().size(), 2U);
@@ -123,16 +123,16 @@ TEST_F(CredentialsOfFiles, KeepTheLastGoodValueAndReportAFaultOnce) {
   ASSERT_TRUE(made);
   for (const char* bad : {"", "a\nb"}) {
     write(bad);
-    const auto looks = (*made)->look();
+    const auto looks = (*made)->check_files();
     ASSERT_EQ(looks.size(), 1U) << bad;
     EXPECT_NE(looks[0].fault, "");
     EXPECT_EQ(looks[0].fault.find(bad[0] == 0 ? "?" : bad), std::string::npos);
     EXPECT_EQ((*made)->stale(), 1U);
-    EXPECT_TRUE((*made)->look().empty()) << "it was reported";
+    EXPECT_TRUE((*made)->check_files().empty()) << "it was reported";
     EXPECT_EQ(key(**made), "one");
   }
   write("one");
-  EXPECT_EQ((*made)->look().size(), 1U) << "the file is usable again";
+  EXPECT_EQ((*made)->check_files().size(), 1U) << "the file is usable again";
   EXPECT_EQ((*made)->stale(), 0U);
   EXPECT_EQ(key(**made), "one");
 }

@@ -78,14 +78,14 @@ TEST(Sessions, ToAnAddressThatNewRulesForbidRetireAtOnce) {
   for (Holder* holder : {&first, &second}) {
     ASSERT_NO_FATAL_FAILURE(open_session(plane, destination, addresses, *net::Address::parse("10.0.0.1:80"), *holder));
   }
-  EXPECT_FALSE(addresses.obey(*plane.policy, destination.origin()));
-  EXPECT_FALSE(addresses.anyone_to_go(plane.now));
+  EXPECT_FALSE(addresses.apply_policy(*plane.policy, destination.origin()));
+  EXPECT_FALSE(addresses.has_retiring(plane.now));
   config::Egress rules;
   rules.deny = {"10.0.0.0/8"};
   const auto policy = net::EgressPolicy::make(rules);
   ASSERT_TRUE(policy);
-  EXPECT_TRUE(addresses.obey(**policy, destination.origin()));
-  EXPECT_TRUE(addresses.anyone_to_go(plane.now));
+  EXPECT_TRUE(addresses.apply_policy(**policy, destination.origin()));
+  EXPECT_TRUE(addresses.has_retiring(plane.now));
   EXPECT_FALSE(retire_outdated(destination, plane.loop.id(), plane.now));
   EXPECT_EQ(2U, destination.snapshot(plane.now).of(pool::ConnectionStatus::draining));
   for (Holder* holder : {&first, &second}) holder->lease.release(plane.now);
@@ -108,7 +108,7 @@ TEST(Connections, ToAnAddressThatNewRulesForbidServeNoFurtherRequest) {
   rules.deny = {"10.0.0.0/8"};
   const auto policy = net::EgressPolicy::make(rules);
   ASSERT_TRUE(policy);
-  addresses.obey(**policy, origin);
+  addresses.apply_policy(**policy, origin);
   EXPECT_EQ(connection.close_cause(now), pool::CloseCause::policy);
 }
 

@@ -93,7 +93,7 @@ TEST(TheConditions, AreThoseThatAreNamed) {
 
 TEST(AFailure, IsAResponseIfAByteCame) {
   StreamFailure failure = closed();
-  failure.any_byte_back = true;
+  failure.any_byte_received = true;
   failure.any_byte_sent = false;
   EXPECT_EQ(failure.fate(true), RequestFate::answered);
   failure.unprocessed = RetryReason::goaway;
@@ -135,7 +135,7 @@ TEST(AFailure, IsAResetWhereTheOperatorNamesItAndNoByteCame) {
     EXPECT_EQ(stream.fate(false, true, on_reset), RequestFate::violated) << "a malformed response";
     stream.stream_reset = true;
     EXPECT_EQ(stream.fate(true, true, on_reset), on_reset ? RequestFate::reset : RequestFate::violated);
-    stream.any_byte_back = true;
+    stream.any_byte_received = true;
     EXPECT_EQ(stream.fate(true, true, on_reset), RequestFate::answered);
   }
 }
@@ -149,7 +149,7 @@ TEST(AFailure, OfAnOriginThatRequiresHttp11IsFinalUnlessHttp11IsConfigured) {
     EXPECT_EQ(failure.fate(false, true, on_reset), RequestFate::refused_stream);
     EXPECT_EQ(failure.fate(false, false, on_reset), RequestFate::violated);
   }
-  failure.any_byte_back = true;
+  failure.any_byte_received = true;
   EXPECT_EQ(failure.fate(false, false, true), RequestFate::violated) << "after an interim response, too";
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 class Untracked : public ::testing::Test {
  protected:
-  std::vector<LiveConnection::Info> look() { return connections_.look(plane_.origins->directory(), plane_.now); }
+  std::vector<LiveConnection::Info> find_untracked() {
+    return connections_.find_untracked(plane_.origins->directory(), plane_.now);
+  }
   std::unique_ptr<Connection> stray() {
     net::Dialed dialed;
     dialed.transport = std::make_unique<test::MemoryTransport>(wire_);
@@ -32,33 +34,33 @@ TEST_F(Untracked, ConnectionsOfAPoolAreNone) {
   EXPECT_EQ((*origin)->destination->warm_up(1, 1, plane_.now), 1U);
   plane_.environment.connect();
   EXPECT_EQ((*origin)->destination->snapshot(plane_.now).of(pool::ConnectionStatus::idle), 1U);
-  EXPECT_TRUE(look().empty());
-  EXPECT_TRUE(look().empty());
+  EXPECT_TRUE(find_untracked().empty());
+  EXPECT_TRUE(find_untracked().empty());
   EXPECT_EQ(connections_.count(), 0U);
 }
 
 TEST_F(Untracked, AConnectionThatIsInNoPoolIsReportedOnceAtTheSecondLook) {
   std::unique_ptr<Connection> lost = stray();
-  EXPECT_TRUE(look().empty()) << "it may be on its way";
+  EXPECT_TRUE(find_untracked().empty()) << "it may be on its way";
   EXPECT_EQ(connections_.count(), 0U);
-  const std::vector<LiveConnection::Info> found = look();
+  const std::vector<LiveConnection::Info> found = find_untracked();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].id, lost->id());
   EXPECT_EQ(found[0].origin, "http://a.test");
   EXPECT_EQ(connections_.count(), 1U);
-  EXPECT_TRUE(look().empty()) << "it is known";
+  EXPECT_TRUE(find_untracked().empty()) << "it is known";
   EXPECT_EQ(connections_.count(), 1U);
   lost.reset();
-  EXPECT_TRUE(look().empty());
+  EXPECT_TRUE(find_untracked().empty());
   EXPECT_EQ(connections_.count(), 0U);
 }
 
 TEST_F(Untracked, AnotherOneIsReportedBesideTheFirst) {
   const std::unique_ptr<Connection> first = stray();
-  static_cast<void>(look());
+  static_cast<void>(find_untracked());
   const std::unique_ptr<Connection> second = stray();
-  EXPECT_EQ(look().size(), 1U);
-  const std::vector<LiveConnection::Info> found = look();
+  EXPECT_EQ(find_untracked().size(), 1U);
+  const std::vector<LiveConnection::Info> found = find_untracked();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].id, second->id());
   EXPECT_EQ(connections_.count(), 2U);

@@ -71,7 +71,7 @@ class AWarmUp : public ::testing::Test, private WarmUp::Host, private WarmUpList
     EXPECT_TRUE(plane_.origins->apply(settings, std::move(*prepared)).empty());
     replaced_.push_back(in_force_.replace(std::move(fresh)));
   }
-  void on_warm() override { ++told_; }
+  void on_warm() override { ++logged_; }
   std::uint64_t on_warm_dial_begun() override LOOP_ONLY { return warm_up_.dial_begun(); }
   void on_warm_dial_ended(std::uint64_t attempt, const Fault* fault) override LOOP_ONLY {
     warm_up_.dial_ended(attempt, fault);
@@ -82,7 +82,7 @@ class AWarmUp : public ::testing::Test, private WarmUp::Host, private WarmUpList
   test::DataPlane plane_;
   ConfigInForce in_force_;
   WarmUp warm_up_;
-  int told_ = 0;
+  int logged_ = 0;
 };
 
 class NoWarmUp : public AWarmUp {
@@ -92,25 +92,25 @@ class NoWarmUp : public AWarmUp {
 
 TEST_F(NoWarmUp, IsOverAtOnce) {
   start();
-  EXPECT_EQ(1, told_);
+  EXPECT_EQ(1, logged_);
 }
 
 TEST_F(AWarmUp, DialsOnceAloneAndThenWhatIsMissing) {
   start();
   EXPECT_EQ(1U, plane_.environment.dials.size());
-  EXPECT_EQ(0, told_);
+  EXPECT_EQ(0, logged_);
   dialed();
   EXPECT_EQ(2U, plane_.environment.dials.size());
   dialed();
   dialed();
-  EXPECT_EQ(1, told_);
+  EXPECT_EQ(1, logged_);
   EXPECT_TRUE(warm_up_.failed().empty());
 }
 
 TEST_F(AWarmUp, OfAnOriginThatRefusesCostsOneDialAndIsTriedAgainLater) {
   start();
   dialed(&refused_);
-  EXPECT_EQ(1, told_);
+  EXPECT_EQ(1, logged_);
   EXPECT_EQ(std::vector<std::string>{"http://warm.test: refused"}, warm_up_.failed());
   EXPECT_TRUE(plane_.environment.dials.empty());
   plane_.pass(2s);

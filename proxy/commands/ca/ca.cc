@@ -52,7 +52,7 @@ Outcome lock(const std::string& dir, Fd& folder) {
 }
 
 // Returns why the authority in the folder does not serve `hosts`, or an empty text if it does.
-Outcome unfit(const CaOptions& options, tls::Authority::WallTime& end) {
+Outcome why_unusable(const CaOptions& options, tls::Authority::WallTime& end) {
   const auto authority = tls::Authority::load(options.dir);
   if (!authority) return authority.fault().detail;
   for (const std::string& host : options.hosts) {
@@ -69,7 +69,7 @@ Outcome init(const CaOptions& options, std::ostream& out) {
   tls::Authority::WallTime end;
   const std::string certificate = options.dir + "/ca.pem";
   if (!options.replace && exists(certificate)) {
-    const Outcome why = unfit(options, end);
+    const Outcome why = why_unusable(options, end);
     if (why.empty()) {
       out << "kept " << certificate << ": it covers " << listed(options.hosts) << " until " << day_of(end) << '\n';
       return {};
@@ -78,7 +78,7 @@ Outcome init(const CaOptions& options, std::ostream& out) {
   }
   const Status made = tls::create_authority(options.dir, options.hosts, std::chrono::hours(24) * options.days);
   if (!made) return made.fault().detail;
-  if (Outcome why = unfit(options, end); !why.empty()) return why;
+  if (Outcome why = why_unusable(options, end); !why.empty()) return why;
   out << "made " << certificate << " and " << options.dir << "/ca.key: an authority for " << listed(options.hosts)
       << " until " << day_of(end) << '\n';
   return {};

@@ -137,9 +137,9 @@ std::string parse(CaOptions& options, std::span<const char* const> words) {
 std::optional<std::variant<CaOptions, std::string>> parse_ca(int argc, const char* const* argv) {
   if (argc < 2 || std::string_view(argv[1]) != "ca") return std::nullopt;
   const std::span words(argv + 2, static_cast<std::size_t>(argc - 2));
-  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
   CaOptions options;
-  if (std::any_of(words.begin(), words.end(), asks)) return options;
+  if (std::any_of(words.begin(), words.end(), is_help)) return options;
   if (std::string wrong = parse(options, words); !wrong.empty())
     return wrong.ends_with('?') ? wrong : wrong + "; see carpool ca --help";
   return options;

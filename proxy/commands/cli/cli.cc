@@ -164,12 +164,12 @@ class Session {
     if (origin.find("://") != std::string::npos) return kDone;
     Json response;
     if (const int code = ask_for("GET", "/origins", response); code != kDone) return code;
-    OriginWord found = cli::find_origin(origin, response.value("origins", Json::array()));
-    if (!found.wrong.empty() && !found.unclear && json()) {  // like a refusal by the admin endpoint
+    OriginMatch found = cli::find_origin(origin, response.value("origins", Json::array()));
+    if (!found.wrong.empty() && !found.ambiguous && json()) {  // like a refusal by the admin endpoint
       out_ << json_text(Json{{"status", 404}, {"error", found.wrong}}, 2) << '\n';
       return kRefused;
     }
-    if (!found.wrong.empty()) return fail(found.unclear ? kWrongUse : kRefused, found.wrong);
+    if (!found.wrong.empty()) return fail(found.ambiguous ? kWrongUse : kRefused, found.wrong);
     origin = std::move(found.origin);
     return kDone;
   }

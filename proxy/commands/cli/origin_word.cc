@@ -44,7 +44,7 @@ std::string no_match(const std::string& word, const std::vector<Known>& all) {
 
 }  // namespace
 
-OriginWord find_origin(const std::string& word, const Json& origins) {
+OriginMatch find_origin(const std::string& word, const Json& origins) {
   const std::vector<Known> all = read(origins);
   const auto aliased = [&](const Known& one) {
     return std::find(one.alias.begin(), one.alias.end(), word) != one.alias.end();
@@ -60,7 +60,7 @@ OriginWord find_origin(const std::string& word, const Json& origins) {
   return {{}, std::move(wrong), true};
 }
 
-std::string origin_words(const Json& origins) {
+std::string origin_names(const Json& origins) {
   const std::vector<Known> all = read(origins);
   std::string labels, aliases;
   for (const Known& one : all) {

@@ -8,15 +8,15 @@
 
 namespace carpool::proxy::cli {
 
-struct OriginWord {
-  std::string origin;    // empty if none or several match
-  std::string wrong;     // error text
-  bool unclear = false;  // several origins match
+struct OriginMatch {
+  std::string origin;      // empty if none or several match
+  std::string wrong;       // error text
+  bool ambiguous = false;  // several origins match
 };
 
 // `origins`: the list of GET /origins. An alias or a complete host takes precedence over a part of a URI.
-OriginWord find_origin(const std::string& word, const Json& origins);
+OriginMatch find_origin(const std::string& word, const Json& origins);
 // Returns each origin and then each alias, one per line.
-std::string origin_words(const Json& origins);
+std::string origin_names(const Json& origins);
 
 }  // namespace carpool::proxy::cli

@@ -126,7 +126,7 @@ std::string pool_text(const Json& whole) {
 std::string text_of(const Command& command, const Json& whole) {
   const Json response = without_old_names(whole);
   if (command.name == "pools") return pools_table(response.value("pools", Json::array()));
-  if (command.name == "origins") return origin_words(response.value("origins", Json::array()));
+  if (command.name == "origins") return origin_names(response.value("origins", Json::array()));
   if (command.name == "pool") return pool_text(response);
   if (command.name == "connections") return connections_table(response.value("connections", Json::array()));
   if (command.name == "history") return history_table(response);

@@ -18,12 +18,12 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kBetween{1};
 
-// Sight: the last response, and the rates since the one before.
-class Sight {
+// PoolsView: the last response, and the rates since the one before.
+class PoolsView {
  public:
-  explicit Sight(const Instance& instance) : instance_(instance) { instance_.timeout_seconds = 2; }
+  explicit PoolsView(const Instance& instance) : instance_(instance) { instance_.timeout_seconds = 2; }
 
-  void look() {
+  void poll() {
     const Result<Reply> reply = ask(instance_, "GET", "/pools");
     if (!reply) return lost(reply.fault().detail);
     const Result<Json> response = read_json<Json>(reply->body, kResponseBounds);
@@ -51,12 +51,12 @@ class Sight {
     pools_ = busiest_first(pools_);
     borrows_ = std::move(borrows);
     seen_at_ = now;
-    trouble_.clear();
+    error_.clear();
   }
 
   std::vector<Screen::Line> lines(std::size_t columns) const {
     std::vector<Screen::Line> lines{{heading(), Screen::Style::plain}};
-    lines.push_back({trouble_, trouble_.empty() ? Screen::Style::plain : Screen::Style::reverse});
+    lines.push_back({error_, error_.empty() ? Screen::Style::plain : Screen::Style::reverse});
     const std::string table = top_table(shortened(columns / 2));
     for (std::size_t at = 0; at < table.size();) {
       const std::size_t end = table.find('\n', at);
@@ -69,7 +69,7 @@ class Sight {
  private:
   void lost(const std::string& why) {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(SteadyClock::now() - seen_at_).count();
-    trouble_ = why + "; the data is " + std::to_string(since) + " s old, retrying each second";
+    error_ = why + "; the data is " + std::to_string(since) + " s old, retrying each second";
   }
 
   std::string heading() const {
@@ -98,7 +98,7 @@ class Sight {
   Json pools_ = Json::array();
   std::map<std::string, double> borrows_;
   SteadyClock::time_point seen_at_;
-  std::string trouble_;
+  std::string error_;
 };
 
 }  // namespace
@@ -113,17 +113,17 @@ Json busiest_first(const Json& pools) {
 }
 
 void watch(const Instance& instance, const Json& first) {
-  Sight sight(instance);
-  sight.take(first);
+  PoolsView view(instance);
+  view.take(first);
   Screen screen(STDIN_FILENO, STDOUT_FILENO);
   SteadyClock::time_point next = SteadyClock::now() + kBetween;
   for (;;) {
-    screen.draw(sight.lines(screen.size().columns));
+    screen.draw(view.lines(screen.size().columns));
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - SteadyClock::now());
     const Screen::Event event = screen.wait(std::max(left, std::chrono::milliseconds(0)));
     if (event == Screen::Event::leave) return;
     if (event != Screen::Event::time) continue;
-    sight.look();
+    view.poll();
     next = SteadyClock::now() + kBetween;
   }
 }

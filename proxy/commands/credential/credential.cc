@@ -22,19 +22,19 @@ namespace {
 constexpr std::size_t kMaxSecret = http::kMaxProxyAuthorization / 4 * 3 - config::kMaxCredentialName - 16;
 constexpr std::size_t kShort = 16;
 
-// Silence: turns off the echo of the terminal until it is destroyed.
-class Silence {
+// EchoOff: turns off the echo of the terminal until it is destroyed.
+class EchoOff {
  public:
-  Silence(int terminal, std::ostream& err) : terminal_(terminal), err_(err) {
+  EchoOff(int terminal, std::ostream& err) : terminal_(terminal), err_(err) {
     if (::tcgetattr(terminal_, &before_) != 0) return;
     termios silent = before_;
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     silenced_ = ::tcsetattr(terminal_, TCSAFLUSH, &silent) == 0;
     err_ << "secret: " << std::flush;
   }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-  ~Silence() {
+  EchoOff(const EchoOff&) = delete;
+  EchoOff& operator=(const EchoOff&) = delete;
+  ~EchoOff() {
     if (!silenced_) return;
     ::tcsetattr(terminal_, TCSAFLUSH, &before_);
     err_ << '\n';
@@ -108,9 +108,9 @@ int credential_help(std::ostream& out, std::ostream& err) {
 std::optional<std::variant<CredentialOptions, std::string>> parse_credential(int argc, const char* const* argv) {
   if (argc < 2 || std::string_view(argv[1]) != "credential") return std::nullopt;
   const std::span words(argv + 2, static_cast<std::size_t>(argc - 2));
-  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
   CredentialOptions options;
-  options.help = std::any_of(words.begin(), words.end(), asks);
+  options.help = std::any_of(words.begin(), words.end(), is_help);
   if (options.help) return options;
   if (std::string wrong = parse(options, words); !wrong.empty()) return wrong + "; see carpool credential --help";
   return options;
@@ -121,7 +121,7 @@ int run_credential(const CredentialOptions& options, int input, std::ostream& ou
   std::string secret;
   std::string wrong;
   {
-    const Silence silence(input, err);
+    const EchoOff echo_off(input, err);
     wrong = read_secret(input, secret);
   }
   if (wrong.empty()) wrong = judge(options.scheme, secret);

@@ -133,7 +133,7 @@ void DemoH2Session::on_timer() {
 
 // May destroy this session, so it must be the last call.
 void DemoH2Session::advance() {
-  if (!closed_ && (established_ || shake())) {
+  if (!closed_ && (established_ || step_handshake())) {
     read_some();
     flush();
   }
@@ -142,7 +142,7 @@ void DemoH2Session::advance() {
   arm();
 }
 
-bool DemoH2Session::shake() {
+bool DemoH2Session::step_handshake() {
   const Result<bool> done = stream_->handshake();
   closed_ = !done || (*done && stream_->security().alpn != "h2");
   established_ = !closed_ && *done;

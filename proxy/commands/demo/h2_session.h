@@ -69,7 +69,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
   void run() override LOOP_ONLY;  // exec::Deferred: continues in another turn
   void on_timer();
   void advance() LOOP_ONLY;
-  bool shake();
+  bool step_handshake();
   void read_some() LOOP_ONLY;
   void flush() LOOP_ONLY;
   void arm() LOOP_ONLY;

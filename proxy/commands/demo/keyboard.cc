@@ -65,26 +65,26 @@ bool Keyboard::read_some() {
   if (received <= 0) return false;
   line_.append(bytes.data(), static_cast<std::size_t>(received));
   for (std::size_t end = 0; (end = line_.find('\n')) != std::string::npos; line_.erase(0, end + 1)) {
-    obey(trimmed(std::string_view(line_).substr(0, end)));
+    execute(trimmed(std::string_view(line_).substr(0, end)));
   }
   if (line_.size() > kMaxLine) line_.erase(0, line_.size() - kMaxLine);
   return true;
 }
 
-void Keyboard::obey(std::string_view word) {
+void Keyboard::execute(std::string_view word) {
   if (word.empty()) return;
   if (word == "kill") {
     origin_.kill();
-    return say("the origin is dead: its requests fail with 502; `start` brings it back");
+    return print("the origin is dead: its requests fail with 502; `start` brings it back");
   }
   if (word == "start") {
     origin_.revive();
-    return say("the origin is back: the next requests open new connections");
+    return print("the origin is back: the next requests open new connections");
   }
   for (const std::string_view known : {"pause", "resume", "drain", "reconnect"}) {
     if (word == known) return command_pools(word);
   }
-  say("`" + std::string(word) + "` is none of kill, start, pause, resume, drain, reconnect; Ctrl-C ends the demo");
+  print("`" + std::string(word) + "` is none of kill, start, pause, resume, drain, reconnect; Ctrl-C ends the demo");
 }
 
 void Keyboard::command_pools(std::string_view word) {
@@ -94,13 +94,13 @@ void Keyboard::command_pools(std::string_view word) {
   for (const std::string& path : paths) {
     const Result<cli::Reply> reply =
         cli::ask(cli::Instance{admin_, {}, 3}, "POST", "/pools/" + path + "/" + std::string(word));
-    if (!reply) return say(std::string(word) + ": " + reply.fault().detail);
-    if (reply->status >= 400) return say(std::string(word) + ": " + reply->body);
+    if (!reply) return print(std::string(word) + ": " + reply.fault().detail);
+    if (reply->status >= 400) return print(std::string(word) + ": " + reply->body);
   }
-  say(std::string(word) + ": done for all three origins");
+  print(std::string(word) + ": done for all three origins");
 }
 
-void Keyboard::say(const std::string& text) {
+void Keyboard::print(const std::string& text) {
   std::fprintf(out_, "> %s\n", text.c_str());
   std::fflush(out_);
 }

@@ -27,9 +27,9 @@ class Keyboard {
  private:
   void run();
   bool read_some();  // returns false at the end of the input
-  void obey(std::string_view word);
+  void execute(std::string_view word);
   void command_pools(std::string_view word);
-  void say(const std::string& text);
+  void print(const std::string& text);
 
   const StopSignal stop_;
   const int fd_;

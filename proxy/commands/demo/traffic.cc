@@ -31,8 +31,8 @@ constexpr std::array kLoadRequests = {LoadRequest{kPlain, "/"},
 constexpr std::uint64_t kRoundsPerClose = 8;
 constexpr LoadRequest kClose{kPlain, "/close"};
 // All clients send together, rarely enough that the extra connections become idle and are closed in between.
-constexpr std::uint64_t kTurnsPerRush = 200;
-constexpr LoadRequest kRush{kPlain, "/delay/100"};
+constexpr std::uint64_t kTurnsPerBurst = 200;
+constexpr LoadRequest kBurst{kPlain, "/delay/100"};
 
 }  // namespace
 
@@ -79,9 +79,9 @@ void DemoTraffic::run() {
 
 // Sends nothing while all clients are busy, so that requests never pile up behind a slow proxy.
 void DemoTraffic::send_next() {
-  if (turn_ % kTurnsPerRush == kTurnsPerRush - 1) {
+  if (turn_ % kTurnsPerBurst == kTurnsPerBurst - 1) {
     ++turn_;
-    for (LoadClient& client : clients_) send(client, kRush);
+    for (LoadClient& client : clients_) send(client, kBurst);
     return;
   }
   const std::size_t place = turn_ % kLoadRequests.size();

@@ -31,9 +31,10 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions&
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(0);
   if (!loop) return loop.take_fault();
   auto server = std::make_unique<WebhookServer>(options, std::move(*loop));
-  const std::vector<FileSnapshot> before = look_at(server->files());
+  const std::vector<FileSnapshot> before = take_snapshots(server->files());
   if (Status loaded = server->load(); !loaded) return loaded.take_fault();
-  if (Status opened = server->open(read_between(before, look_at(server->files()))); !opened) return opened.take_fault();
+  if (Status opened = server->open(read_between(before, take_snapshots(server->files()))); !opened)
+    return opened.take_fault();
   return server;
 }
 
@@ -102,13 +103,13 @@ void WebhookServer::run() {
 // Reads a few small files, a few times a year, so reviews wait only for milliseconds.
 void WebhookServer::reload() {
   exec::assume_on_loop();
-  const std::vector<FileSnapshot> before = look_at(files());
+  const std::vector<FileSnapshot> before = take_snapshots(files());
   if (const Status loaded = load(); !loaded) {
     log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
     return watch_.try_again();  // a certificate without its key yet, no descriptor
   }
   log::info("webhook", "reloaded");
-  watch(read_between(before, look_at(files())));
+  watch(read_between(before, take_snapshots(files())));
 }
 
 std::vector<std::string> WebhookServer::files() const {

@@ -44,7 +44,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   WebhookSession::Response review(const std::string& body);
   std::string metrics() const;
   void on_handshake_done(WebhookSession& session) override LOOP_ONLY;
-  void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
+  void mark_waiting(WebhookSession& session) override LOOP_ONLY { sessions_.mark_waiting(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void stop_if_empty();
   void reload();

@@ -27,7 +27,7 @@ void WebhookSession::on_request() {
   if (!sent) return;
   http_.done_with_request();
   http_.restart_timer();
-  owner_.waits(*this);
+  owner_.mark_waiting(*this);
 }
 
 void WebhookSession::on_malformed(const Fault& fault) {

@@ -23,7 +23,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
    public:
     virtual Response respond(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
     virtual void on_handshake_done(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
-    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;              // the session waits for its next request
+    virtual void mark_waiting(WebhookSession& session) LOOP_ONLY = 0;       // the session waits for its next request
     virtual void ended(WebhookSession& session) LOOP_ONLY = 0;              // the owner destroys the session later
 
    protected:

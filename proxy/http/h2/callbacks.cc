@@ -39,7 +39,7 @@ int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* hd, voi
       if (hd->length == 0 && (hd->flags & NGHTTP2_FLAG_END_STREAM) == 0) self.note(H2Guard::Frame::empty);
       break;
     case NGHTTP2_HEADERS:
-      self.judge_late(hd->stream_id);
+      self.check_late_frame(hd->stream_id);
       [[fallthrough]];
     case NGHTTP2_CONTINUATION:
       if (hd->length == 0) self.note(H2Guard::Frame::empty);

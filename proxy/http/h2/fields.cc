@@ -10,7 +10,7 @@ namespace carpool::proxy::http {
 
 namespace {
 
-constexpr std::size_t kModestFields = 64;
+constexpr std::size_t kKeptFields = 64;
 
 std::uint32_t text_offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
@@ -54,7 +54,7 @@ void H2Fields::clear() {
 
 void H2Fields::shrink() {
   shrink_text(text_);
-  if (spans_.capacity() > kModestFields) spans_.shrink_to_fit();
+  if (spans_.capacity() > kKeptFields) spans_.shrink_to_fit();
 }
 
 void H2Fields::add(std::string_view name, std::string_view value, bool sensitive) {
@@ -70,13 +70,13 @@ H2Fields::Field H2Fields::operator[](std::size_t i) const {
           span.sensitive};
 }
 
-void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2Asking& asking) {
+void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2PseudoFields& pseudo) {
   out.clear();
   const Fields& fields = head.fields;
   const ConnectionOptions options(fields);
-  out.add(":method", asking.protocol.empty() ? std::string_view(head.method) : "CONNECT");
-  if (!asking.protocol.empty()) out.add(":protocol", asking.protocol);
-  out.add(":scheme", asking.scheme);
+  out.add(":method", pseudo.protocol.empty() ? std::string_view(head.method) : "CONNECT");
+  if (!pseudo.protocol.empty()) out.add(":protocol", pseudo.protocol);
+  out.add(":scheme", pseudo.scheme);
   out.add(":authority", rules.host);
   if (rules.path.starts_with('?')) {
     out.add(":path", std::string("/").append(rules.path));

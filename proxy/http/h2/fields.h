@@ -36,11 +36,11 @@ class H2Fields {
 
 // The rules of forward.h for an HTTP/2 peer (RFC 9113 §8.2.2, §8.3); rules about the framing and persistence of
 // HTTP/1.1 do not apply. Each function clears `out` first.
-struct H2Asking {
+struct H2PseudoFields {
   std::string_view scheme;    // "http", "https"
   std::string_view protocol;  // :protocol of an extended CONNECT (RFC 8441); else empty
 };
-void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2Asking& asking);
+void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2PseudoFields& pseudo);
 void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rules);
 void h2_informational(H2Fields& out, const ResponseHead& head, std::string_view via_pseudonym);
 

@@ -1,4 +1,4 @@
-// FrameWatch: reports frames that the library does not report: DATA and RST_STREAM on closed streams, and PRIORITY,
+// FrameTracker: reports frames that the library does not report: DATA and RST_STREAM on closed streams, and PRIORITY,
 // which is otherwise ignored but must not make a stream depend on itself (RFC 9113 §5.1, §5.3.2).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace carpool::proxy::http {
 
-class FrameWatch {
+class FrameTracker {
  public:
   // Parses the bytes after the preface, in any split. Calls visit(type, stream) for each frame, and visit(type, 0) for
   // a PRIORITY that makes its stream depend on itself.

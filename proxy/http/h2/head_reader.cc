@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint8_t kMethod = 1, kScheme = 2, kAuthority = 4, kPath = 8, kProtocol = 16, kStatus = 32;
 constexpr std::size_t kEntryOverhead = 32;  // RFC 9113 §6.5.2
 constexpr std::size_t kLongestWord = 256;   // scheme, protocol
-constexpr std::size_t kModest = 512;
+constexpr std::size_t kKeptCapacity = 512;
 
 // Field names are tokens in lower case.
 constexpr CharTable kName = [] {
@@ -171,7 +171,7 @@ void H2HeadReader::join_cookies() {
   if (cookie_.empty()) return;
   fields_->add("cookie", cookie_);
   if (cookie_sensitive_) fields_->mark_sensitive();
-  if (cookie_.capacity() > kModest) std::string().swap(cookie_);
+  if (cookie_.capacity() > kKeptCapacity) std::string().swap(cookie_);
 }
 
 // RFC 9113 §8.3.1, §8.5, RFC 8441 §4.

@@ -147,7 +147,7 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
     out.append(reinterpret_cast<const char*>(data), static_cast<std::size_t>(size));
   }
   self.out = nullptr;
-  self.tell_moved();
+  self.report_sent();
   return !self.failed;
 }
 
@@ -217,7 +217,7 @@ void H2Session::end(H2Stream& stream, const Fields& trailers) {
 void H2Session::leave(H2Stream& stream) {
   impl_->detach(stream);
   if (!stream.responded_) return impl_->submit_reset(stream, H2Error::internal_error);
-  impl_->stop_asking(stream);
+  impl_->stop_upload(stream);
 }
 
 void H2Session::reset(H2Stream& stream, H2Error error) {

@@ -37,7 +37,7 @@ struct H2Impl {
   void give_window(H2Stream& stream, std::size_t bytes);
   void return_window(H2Stream& stream, std::size_t bytes);
   void widen(H2Stream& stream);
-  void tell_moved();
+  void report_sent();
   void rest();
 
   // ---- heads to send (session_heads.cc) ----
@@ -67,7 +67,7 @@ struct H2Impl {
   void malformed(H2Stream& stream, const char* why, FaultKind kind = FaultKind::malformed_response);
   void out_of_order(H2Stream& stream);
   void note(H2Guard::Frame frame);
-  void judge_late(StreamId id);
+  void check_late_frame(StreamId id);
   void watch_frames(std::string_view bytes);
   ssize_t feed(std::string_view bytes);  // passes bytes to the library; a negative result is its error
   void stop(H2Error error, H2Abuse why);
@@ -76,7 +76,7 @@ struct H2Impl {
   ssize_t next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags);
   int write_frame(H2Stream& stream, std::string_view head, std::size_t size);
   void on_sent(const nghttp2_frame& frame);
-  void stop_asking(H2Stream& stream);
+  void stop_upload(H2Stream& stream);
   void on_reset_sent(H2Error error);
   void on_never_sent(StreamId id);
   void on_head_dropped(StreamId id);
@@ -88,8 +88,8 @@ struct H2Impl {
   H2Sink& sink;
   H2Memory memory;
   H2Guard guard;
-  ClosedStreams past;  // servers
-  FrameWatch frames;   // servers
+  ClosedStreams past;   // servers
+  FrameTracker frames;  // servers
   GoawayFilter goaways;
   std::size_t preface_left = kH2Preface.size();
   H2HeadReader reader;
@@ -112,7 +112,7 @@ struct H2Impl {
   List<H2Stream, H2StreamTag> streams;
   List<H2Stream, H2StreamTag> spare;  // recycled
   std::size_t spares = 0;
-  List<H2Stream, H2MovedTag> moved;
+  List<H2Stream, H2SentTag> moved;
   List<H2Stream, H2WaitingTag> waiting;  // their heads wait for the library's memory
   std::size_t waiting_bytes = 0;
   std::vector<nghttp2_nv> nva;

@@ -30,7 +30,7 @@ void H2Impl::note(H2Guard::Frame frame) {
 }
 
 // Judges HEADERS on a stream that the library has released.
-void H2Impl::judge_late(StreamId id) {
+void H2Impl::check_late_frame(StreamId id) {
   if (role != H2Role::server || find(id) != nullptr) return;
   const H2Error error = past.judge_headers(id);
   if (error != H2Error::no_error) stop(error, H2Abuse::none);

@@ -38,7 +38,7 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
     stream.queue_.clear();
     if (stream.queue_.capacity() > kLargeQueue) std::string().swap(stream.queue_);
   }
-  if (!stream.ListHook<H2MovedTag>::linked()) moved.push_back(stream);
+  if (!stream.ListHook<H2SentTag>::linked()) moved.push_back(stream);
   return 0;
 }
 
@@ -66,11 +66,11 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
   H2Stream* stream = find(frame.hd.stream_id);
   if (stream == nullptr) return;
   stream->end_sent_ = true;
-  if (stream->left_alone_) stop_asking(*stream);
+  if (stream->detached_) stop_upload(*stream);
 }
 
 // Resets the stream if the response is complete and the request is not: its rest is not needed (RFC 9113 §8.1).
-void H2Impl::stop_asking(H2Stream& stream) {
+void H2Impl::stop_upload(H2Stream& stream) {
   if (stream.end_sent_ && !stream.peer_ended_) submit_reset(stream, H2Error::no_error);
 }
 

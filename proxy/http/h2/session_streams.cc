@@ -8,8 +8,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kSpares = 64;         // as many as a busy session has at once; freed when it is idle
-constexpr std::size_t kModestQueue = 4096;  // the capacity that a recycled record keeps
+constexpr std::size_t kSpares = 64;       // as many as a busy session has at once; freed when it is idle
+constexpr std::size_t kKeptQueue = 4096;  // the capacity that a recycled record keeps
 }  // namespace
 
 H2Impl::~H2Impl() {
@@ -40,7 +40,7 @@ void H2Impl::free(H2Stream& stream) {
   drop_queue(stream);
   if (block == &stream) block = nullptr;
   stream.ListHook<H2StreamTag>::unlink();
-  stream.ListHook<H2MovedTag>::unlink();
+  stream.ListHook<H2SentTag>::unlink();
   --stream_count;
   std::unique_ptr<H2Stream> owned(&stream);
   if (spares >= kSpares) return;
@@ -48,7 +48,7 @@ void H2Impl::free(H2Stream& stream) {
   Fields fields = std::move(stream.trailers_);
   std::destroy_at(&stream);
   std::construct_at(&stream);
-  if (queue.capacity() <= kModestQueue) {
+  if (queue.capacity() <= kKeptQueue) {
     queue.clear();
     stream.queue_ = std::move(queue);
   }
@@ -88,7 +88,7 @@ void H2Impl::resume(H2Stream& stream) {
 void H2Impl::queue(H2Stream& stream, std::string_view bytes) {
   if (bytes.empty() || stream.reset_ || stream.dead_) return;
   CARPOOL_ASSERT(!stream.ended_);
-  if (stream.sent_ > kModestQueue && stream.sent_ > stream.queue_.size() / 2) {
+  if (stream.sent_ > kKeptQueue && stream.sent_ > stream.queue_.size() / 2) {
     stream.queue_.erase(0, stream.sent_);
     stream.sent_ = 0;
   }
@@ -100,13 +100,13 @@ void H2Impl::queue(H2Stream& stream, std::string_view bytes) {
 // The owner leaves the stream; its queue remains.
 void H2Impl::detach(H2Stream& stream) {
   stream.user_ = nullptr;
-  if (!std::exchange(stream.left_alone_, true)) left_backlog += stream.backlog();
+  if (!std::exchange(stream.detached_, true)) left_backlog += stream.backlog();
   give_window(stream, stream.unconsumed_);
 }
 
 void H2Impl::note_dequeued(H2Stream& stream, std::size_t bytes) {
   backlog -= bytes;
-  if (stream.left_alone_) left_backlog -= bytes;
+  if (stream.detached_) left_backlog -= bytes;
 }
 
 void H2Impl::drop_queue(H2Stream& stream) {
@@ -164,7 +164,7 @@ void H2Impl::widen(H2Stream& stream) {
   nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
 }
 
-void H2Impl::tell_moved() {
+void H2Impl::report_sent() {
   while (!moved.empty()) {
     H2Stream& stream = moved.pop_front();
     const std::size_t bytes = std::exchange(stream.moved_, 0);

@@ -37,7 +37,7 @@ class H2StreamUser {
 class H2Fields;
 
 class H2Stream : public ListHook<struct H2StreamTag>,
-                 public ListHook<struct H2MovedTag>,
+                 public ListHook<struct H2SentTag>,
                  public ListHook<struct H2WaitingTag> {
  public:
   StreamId id() const { return id_; }
@@ -81,7 +81,7 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   bool reset_ = false;      // by this side
   bool head_sent_ = false;
   bool never_sent_ = false;  // no byte of it was sent
-  bool left_alone_ = false;  // detached by its owner
+  bool detached_ = false;    // detached by its owner
   bool dead_ = false;        // the library has released it
 };
 

@@ -23,7 +23,7 @@ constexpr Duration kFailing = std::chrono::seconds(30);
 constexpr Instant kPast = Instant::min();
 // If no name server is reachable: retries after 50, 100, ..., 800 ms, as far as the deadline of the dial permits.
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
-constexpr int kReasks = 5;
+constexpr int kMaxRequeries = 5;
 
 Fault fault_of(const std::string& host, const LookupResult& result) {
   const bool late = result.kind == LookupResult::Kind::timed_out;
@@ -89,7 +89,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Instant refused_until = kPast;
   Instant failing_until = kPast;
   bool asking = false;
-  int reasks = 0;  // of the current lookup
+  int requeries = 0;  // of the current lookup
   List<Question, QuestionTag> waiting;
   exec::Timer timeout, pause;
 };
@@ -134,7 +134,7 @@ void Resolver::Impl::make_room() {
 void Resolver::Impl::refresh(Name& name, Instant now) {
   if (name.asking || now < name.refused_until) return;
   name.asking = true;
-  name.reasks = 0;
+  name.requeries = 0;
   channel.look_up(name.host, name);
 }
 
@@ -176,8 +176,8 @@ void Resolver::Impl::report(metrics::Dns what, std::uint64_t n, const Name& name
 // follows.
 bool Resolver::Impl::ask_again(Name& name) {
   const Instant now = loop.now();
-  if (name.waiting.empty() || name.stale_usable(now) || name.reasks == kReasks) return false;
-  name.pause.arm(now + kFirstPause * (1 << name.reasks++));
+  if (name.waiting.empty() || name.stale_usable(now) || name.requeries == kMaxRequeries) return false;
+  name.pause.arm(now + kFirstPause * (1 << name.requeries++));
   return true;
 }
 
@@ -224,7 +224,7 @@ void Resolver::ask(std::string_view host, Question& question) {
   impl_->ask(host, question);
 }
 
-void Resolver::distrust(std::string_view host) {
+void Resolver::mark_stale(std::string_view host) {
   const auto found = impl_->names.find(host);
   if (found != impl_->names.end()) found->second->fresh_until = kPast;
 }

@@ -50,7 +50,7 @@ class Resolver {
   void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for, Duration negative_ttl) LOOP_ONLY;
   // Must be called if no address of `host` was reachable: its cached result counts as stale and the next question
   // starts a lookup.
-  void distrust(std::string_view host) LOOP_ONLY;
+  void mark_stale(std::string_view host) LOOP_ONLY;
 
  private:
   struct Impl;

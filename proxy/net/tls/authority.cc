@@ -36,7 +36,7 @@ Authority::WallTime time_of(const ASN1_TIME* time) {
 }
 
 // Returns the reason why this certificate must not sign leaves; nullptr if it may.
-const char* unfit(X509* certificate) {
+const char* why_unusable(X509* certificate) {
   if (X509_check_ca(certificate) != 1) return "not the certificate of an authority (basicConstraints CA:TRUE)";
   if ((X509_get_key_usage(certificate) & X509v3_KU_KEY_CERT_SIGN) == 0) return "its keyUsage lacks keyCertSign";
   if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) return "has expired";
@@ -57,7 +57,7 @@ Status read_chain(Authority::Impl& made, const std::string& path) {
   }
   ERR_clear_error();
   if (made.issuer.chain.empty()) return refused(path, "contains no certificate in PEM");
-  if (const char* why = unfit(made.issuer.certificate())) return refused(path, why);
+  if (const char* why = why_unusable(made.issuer.certificate())) return refused(path, why);
   return Done{};
 }
 

@@ -59,7 +59,7 @@ Status use_ca_file(SSL_CTX* context, const std::string& path, const std::string&
     return Fault{FaultKind::tls_protocol, Side::self, "ca_file " + path + ": contains no certificate in PEM"};
   }
   if (added.certificates == 0 || !added.whole) return take_setting_fault("ca_file " + path);
-  if (added.lists != 0) obey_lists(store);
+  if (added.lists != 0) apply_revocation_lists(store);
   return Done{};
 }
 

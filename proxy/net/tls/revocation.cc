@@ -5,11 +5,11 @@ namespace {
 using ObjectPtr = std::unique_ptr<X509_OBJECT, FreeWith<X509_OBJECT_free>>;
 }
 
-void obey_lists(X509_STORE* store) {
+void apply_revocation_lists(X509_STORE* store) {
   X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 }
 
-bool obeys_lists(X509_STORE_CTX* context) {
+bool passes_revocation_lists(X509_STORE_CTX* context) {
   return (X509_VERIFY_PARAM_get_flags(X509_STORE_CTX_get0_param(context)) & X509_V_FLAG_CRL_CHECK) != 0;
 }
 

@@ -9,8 +9,8 @@
 namespace carpool::proxy::tls {
 
 // Makes verification look up each certificate of a chain. It then needs pass_without_list().
-void obey_lists(X509_STORE* store);
-bool obeys_lists(X509_STORE_CTX* context);
+void apply_revocation_lists(X509_STORE* store);
+bool passes_revocation_lists(X509_STORE_CTX* context);
 // Returns true if there is a list of `issuer`. Issuers are distinguished by their names.
 bool has_list(X509_STORE_CTX* context, const X509_NAME* issuer);
 // Called by the verify callback about the error that it reports. Returns true, and clears the error, if that is only

@@ -51,7 +51,7 @@ bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {
   if (authority.empty()) return true;
   const CertPtr trusted = certificate_of(authority);
   if (!trusted || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), trusted.get()) != 1) return false;
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_certificate);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, check_certificate);
   return true;
 }
 
@@ -86,7 +86,7 @@ Status use_files(ServerContext::Impl& impl, const ServerSettings& settings, cons
   impl.fingerprint = fingerprint_of(files, material);
   if (!files.verify) return Done{};
   name_authorities(context);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_certificate);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, check_certificate);
   return Done{};
 }
 
@@ -164,7 +164,7 @@ struct Source {
 };
 
 bool set_tickets(ServerContext::Impl& impl) {
-  SSL_CTX_set_session_ticket_cb(impl.context.get(), mark_ticket, judge_ticket, nullptr);
+  SSL_CTX_set_session_ticket_cb(impl.context.get(), mark_ticket, check_ticket, nullptr);
   return impl.ticket_keys.install(impl.context.get());
 }
 

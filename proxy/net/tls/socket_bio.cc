@@ -10,17 +10,17 @@
 
 namespace carpool::proxy::tls {
 
-BIO* StreamBio::make(TlsTransport& stream) {
+BIO* SocketBio::make(TlsTransport& stream) {
   BIO* bio = BIO_new(method());
   if (bio != nullptr) BIO_set_data(bio, &stream);
   return bio;
 }
 
-TlsTransport& StreamBio::stream_of(BIO* bio) {
+TlsTransport& SocketBio::stream_of(BIO* bio) {
   return *static_cast<TlsTransport*>(BIO_get_data(bio));
 }
 
-int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_read) {
+int SocketBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_read) {
   TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
   *bytes_read = 0;
@@ -47,7 +47,7 @@ int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_r
   return 0;
 }
 
-int StreamBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* sent) {
+int SocketBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* sent) {
   TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
   *sent = 0;
@@ -72,18 +72,18 @@ int StreamBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* 
   return 0;
 }
 
-long StreamBio::control(BIO* bio, int command, long, void*) {
+long SocketBio::control(BIO* bio, int command, long, void*) {
   if (command == BIO_CTRL_FLUSH) return 1;
   if (command == BIO_CTRL_EOF) return stream_of(bio).fin_ ? 1 : 0;
   return 0;
 }
 
-int StreamBio::create(BIO* bio) {
+int SocketBio::create(BIO* bio) {
   BIO_set_init(bio, 1);
   return 1;
 }
 
-const BIO_METHOD* StreamBio::method() {
+const BIO_METHOD* SocketBio::method() {
   static BIO_METHOD* const made = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carpool stream");
     if (m == nullptr) throw std::bad_alloc();  // the next call tries again

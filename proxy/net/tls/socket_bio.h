@@ -1,4 +1,4 @@
-// StreamBio: the BIO between SSL and the socket. Calls recv and send directly on the descriptor and maintains the
+// SocketBio: the BIO between SSL and the socket. Calls recv and send directly on the descriptor and maintains the
 // sticky readiness bits like PlainTransport. Included by this directory's .cc files only.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace carpool::proxy::tls {
 
 class TlsTransport;
 
-struct StreamBio {
+struct SocketBio {
   static BIO* make(TlsTransport& stream);  // owned by the SSL that it is given to
 
  private:

@@ -27,7 +27,7 @@ int mark_ticket(SSL* ssl, void*) {
   return 1;
 }
 
-SSL_TICKET_RETURN judge_ticket(SSL*, SSL_SESSION* session, const unsigned char*, std::size_t, SSL_TICKET_STATUS status,
+SSL_TICKET_RETURN check_ticket(SSL*, SSL_SESSION* session, const unsigned char*, std::size_t, SSL_TICKET_STATUS status,
                                void*) {
   if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
   if (has_ended(session)) return SSL_TICKET_RETURN_IGNORE_RENEW;

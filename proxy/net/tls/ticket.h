@@ -11,7 +11,7 @@ namespace carpool::proxy::tls {
 // handshake follows. A change of the authorities creates another SSL_CTX, whose keys decrypt no earlier ticket.
 int mark_ticket(SSL* ssl, void* unused);
 // Called for a ticket that was decrypted, or could not be.
-SSL_TICKET_RETURN judge_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char* name, std::size_t size,
+SSL_TICKET_RETURN check_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char* name, std::size_t size,
                                SSL_TICKET_STATUS status, void* unused);
 
 }  // namespace carpool::proxy::tls

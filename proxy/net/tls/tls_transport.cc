@@ -64,7 +64,7 @@ TlsTransport::~TlsTransport() {
 bool TlsTransport::attach(ssl_ctx_st* context) {
   ERR_clear_error();
   ssl_.reset(SSL_new(context));
-  BIO* bio = ssl_ == nullptr ? nullptr : StreamBio::make(*this);
+  BIO* bio = ssl_ == nullptr ? nullptr : SocketBio::make(*this);
   if (bio == nullptr) return false;
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_info_callback(ssl_.get(), on_step);
@@ -78,20 +78,20 @@ std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, Fd&& 
   stream->store_ = home.store;
   stream->peer_ = peer_name(host, port);
   const std::string& wanted = home.settings.server_name.empty() ? host : home.settings.server_name;
-  stream->handshake_ = std::make_unique<HandshakeTask>(HandshakeTask{stream->peer_, wanted, {}});
+  stream->handshake_ = std::make_unique<HandshakeState>(HandshakeState{stream->peer_, wanted, {}});
   if (!stream->attach(home.context.get()) || !ask_for(stream->ssl_.get(), wanted)) {
     stream->failed_ = true;
     return stream;
   }
   SSL* ssl = stream->ssl_.get();
-  SSL_set_verify(ssl, home.settings.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, judge_certificate);
+  SSL_set_verify(ssl, home.settings.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, check_certificate);
   SSL_set_connect_state(ssl);
   if (const auto session = home.store->take(stream->peer_)) SSL_set_session(ssl, session.get());
   return stream;
 }
 
 std::unique_ptr<TlsTransport> TlsTransport::server(ssl_ctx_st* context, Fd&& socket) {
-  auto handshake = std::make_unique<HandshakeTask>();
+  auto handshake = std::make_unique<HandshakeState>();
   auto stream = std::make_unique<TlsTransport>(std::move(socket));
   stream->handshake_ = std::move(handshake);
   stream->failed_ = !stream->attach(context);

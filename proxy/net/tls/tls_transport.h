@@ -23,7 +23,7 @@ namespace carpool::proxy::tls {
 
 class ClientContext;
 class SessionStore;
-struct StreamBio;
+struct SocketBio;
 
 // Returns the result of a handshake step for which no thread is free. Throws nothing.
 Fault rejected_handshake();
@@ -78,12 +78,12 @@ class TlsTransport final : public net::Transport {
   void note_finished_sent() { finished_sent_ = true; }
 
  private:
-  friend struct StreamBio;
+  friend struct SocketBio;
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
   };
   // State that only a handshake needs.
-  struct HandshakeTask {
+  struct HandshakeState {
     std::string name;     // the peer for messages, "host:port"
     std::string wanted;   // the name or address that its certificate must have
     std::string refusal;  // why its certificate was rejected
@@ -100,7 +100,7 @@ class TlsTransport final : public net::Transport {
   bool drained() const;
 
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
-  std::unique_ptr<HandshakeTask> handshake_;
+  std::unique_ptr<HandshakeState> handshake_;
   std::shared_ptr<SessionStore> store_;        // nullptr for servers
   std::string peer_;                           // key in the store
   int wire_error_ = 0;                         // errno of the BIO's last call

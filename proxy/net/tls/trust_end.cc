@@ -24,7 +24,7 @@ TrustEnd seconds_of(const ASN1_TIME* time) {
 // Returns the first end among the lists in force of this issuer. OpenSSL selects one of them; an end that is too early
 // costs a full handshake only. If none is in force, the one that OpenSSL selected has just expired.
 TrustEnd end_of_lists(X509_STORE_CTX* context, const X509_NAME* issuer) {
-  if (!obeys_lists(context) || !has_list(context, issuer)) return kNoTrustEnd;
+  if (!passes_revocation_lists(context) || !has_list(context, issuer)) return kNoTrustEnd;
   const ListsPtr lists(X509_STORE_CTX_get1_crls(context, issuer));
   if (!lists) return 0;  // out of memory
   TrustEnd end = kNoTrustEnd;

@@ -112,7 +112,7 @@ void note_refusal(X509_STORE_CTX* context) {
 
 }  // namespace
 
-int judge_certificate(int verdict, X509_STORE_CTX* context) {
+int check_certificate(int verdict, X509_STORE_CTX* context) {
   if (verdict == 1) {
     stream_of(context).trust_until(end_of_current(context));
     return 1;

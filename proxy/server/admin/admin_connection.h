@@ -28,14 +28,14 @@ class AdminConnection : public BudgetedSession {
     virtual void ended(AdminConnection& connection) LOOP_ONLY = 0;  // the owner destroys the connection later
     // Must be called before a slow response is started. The response counts as in progress until the client has read it
     // and may send the next request. Returns false if too many are in progress.
-    virtual bool room_to_work() LOOP_ONLY = 0;
-    virtual void works(AdminConnection& connection) LOOP_ONLY = 0;
-    virtual void waits(AdminConnection& connection) LOOP_ONLY = 0;
-    virtual bool room_to_listen() const LOOP_ONLY = 0;
+    virtual bool may_start_work() LOOP_ONLY = 0;
+    virtual void mark_working(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual void mark_waiting(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual bool may_subscribe() const LOOP_ONLY = 0;
     // Called when the connection is listening(): it receives send_event() from now on, for the first time during this
     // call.
     virtual void subscribed() LOOP_ONLY = 0;
-    virtual void stops_listening() LOOP_ONLY = 0;  // one subscription has ended
+    virtual void unsubscribed() LOOP_ONLY = 0;  // one subscription has ended
     // Submits work that may block; a rejected task is closed. in_background() may be called on any thread, for work
     // that never touches a loop.
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
@@ -44,7 +44,7 @@ class AdminConnection : public BudgetedSession {
    protected:
     ~Owner() = default;
   };
-  struct Asks {
+  struct Backend {
     const admin::SharedRules& rules;  // the listener's; a reload may change them
     const admin::AdminView& view;
     admin::AdminControl& control;

@@ -35,7 +35,7 @@ Status AdminOpening::start() {
 
 // Readiness is edge-triggered: further bytes of an incomplete preface cause another event.
 void AdminOpening::on_ready(exec::Ready ready) {
-  if (handshake_ != nullptr) return shake(ready);
+  if (handshake_ != nullptr) return step_handshake(ready);
   std::array<char, http::kH2Preface.size()> bytes;
   const ssize_t received = ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -47,7 +47,7 @@ void AdminOpening::on_ready(exec::Ready ready) {
 }
 
 // Runs each step on the admin loop, which serves no requests of applications.
-void AdminOpening::shake(exec::Ready ready) {
+void AdminOpening::step_handshake(exec::Ready ready) {
   using End = metrics::ClientHandshake;
   handshake_->on_readiness(ready);
   const Result<bool> done = handshake_->handshake();

@@ -35,7 +35,7 @@ class AdminOpening final : public AdminConnection, private exec::Watcher {
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_deadline();
-  void shake(exec::Ready ready) LOOP_ONLY;
+  void step_handshake(exec::Ready ready) LOOP_ONLY;
   void pass_on(Protocol protocol) LOOP_ONLY;
   bool stop_watching() LOOP_ONLY;
 

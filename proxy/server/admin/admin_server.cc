@@ -9,7 +9,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr exec::LoopId kAdminLoop = 254;  // no worker has this id
-constexpr Duration kTellEvery = std::chrono::seconds(1);
+constexpr Duration kEventInterval = std::chrono::seconds(1);
 }  // namespace
 
 AdminServer::AdminServer(Executors& executors, const ConfigInForce& config, const admin::AdminView& view,
@@ -30,7 +30,7 @@ Status AdminServer::open(Inherited inherited) {
   loop_ = std::move(*loop);
   driver_ = executors_.make_driver(*loop_, *this, "admin loop");
   sampler_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::sample_history>(*this));
-  teller_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::broadcast>(*this));
+  event_timer_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::broadcast>(*this));
   const config::Config& config = config_.get();
   AdminSessions::Host& host = *this;
   if (config.admin.enabled) {
@@ -121,8 +121,8 @@ metrics::AdminSample AdminServer::sample() const {
 // The new listener receives the whole state, the others what has changed, so that the next event contains only later
 // changes.
 void AdminServer::subscribed() {
-  if (listeners_++ == 0) teller_->arm(loop_->now() + kTellEvery);
-  tell();
+  if (listeners_++ == 0) event_timer_->arm(loop_->now() + kEventInterval);
+  send_events();
 }
 
 void AdminServer::sample_history() {
@@ -134,7 +134,7 @@ void AdminServer::sample_history() {
 
 // Renders the event once for all listeners. A listener that has not read the last message is skipped and later receives
 // a full snapshot, so at most one message waits per listener.
-void AdminServer::tell() {
+void AdminServer::send_events() {
   feed_.update(view_);
   main_->send_event(feed_.whole(), feed_.changes());  // the metrics listener has no /events
 }
@@ -142,8 +142,8 @@ void AdminServer::tell() {
 void AdminServer::broadcast() {
   exec::assume_on_loop();
   if (listeners_ == 0) return;
-  tell();
-  teller_->arm(loop_->now() + kTellEvery);
+  send_events();
+  event_timer_->arm(loop_->now() + kEventInterval);
 }
 
 }  // namespace carpool::proxy

@@ -58,13 +58,13 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void in_background(exec::TaskPtr task) override;
   void enter() override {}
   void leave() override {}
-  bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMaxListeners; }
+  bool may_subscribe() const override LOOP_ONLY { return listeners_ < kMaxListeners; }
   void subscribed() override LOOP_ONLY;
   exec::StrategyParts strategy_parts() const override LOOP_ONLY;
   void add_strategy(const exec::Strategy& strategy) override LOOP_ONLY;
   void remove_strategy(const exec::Strategy& strategy) override;
-  void stops_listening() override LOOP_ONLY { --listeners_; }
-  void tell() LOOP_ONLY;
+  void unsubscribed() override LOOP_ONLY { --listeners_; }
+  void send_events() LOOP_ONLY;
   void broadcast();
   void sample_history();
 
@@ -76,10 +76,10 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<AdminSessions> main_, metrics_;
   std::size_t listeners_ = 0;  // clients of /events, which are sessions too
-  admin::Feed feed_;
+  admin::EventFeed feed_;
   admin::History history_;
-  std::unique_ptr<exec::Timer> sampler_;  // runs while there is a page
-  std::unique_ptr<exec::Timer> teller_;   // runs while /events has listeners
+  std::unique_ptr<exec::Timer> sampler_;      // runs while there is a page
+  std::unique_ptr<exec::Timer> event_timer_;  // runs while /events has listeners
   std::unique_ptr<exec::Driver> driver_;
   bool started_ = false;
   bool ended_ = false;  // set and read by the thread that stopped the loop and drains its mail

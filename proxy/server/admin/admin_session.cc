@@ -26,8 +26,9 @@ void write_head(const admin::Response& response, http::Framing framing, bool clo
 }
 }  // namespace
 
-AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport)
-    : loop_(loop), owner_(owner), asks_(asks), http_(loop, *this, std::move(transport), kAdminBounds) {}
+AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Backend& backend,
+                           std::unique_ptr<net::Transport> transport)
+    : loop_(loop), owner_(owner), backend_(backend), http_(loop, *this, std::move(transport), kAdminBounds) {}
 
 // Closes with a reset if the response is truncated: without chunks the close delimits it, so an orderly close would
 // make it look complete.
@@ -60,17 +61,17 @@ void AdminSession::on_request() {
     http_.close_when_sent();
     return on_malformed({FaultKind::malformed_request, Side::client, hosts > 1 ? "more than one Host" : "no Host"});
   }
-  rules_ = asks_.rules.get();
+  rules_ = backend_.rules.get();
   const admin::AdminRequest asked = admin::make_request(head, request().body());
   if (request().too_long() || !admin::may_block(asked)) {
     response_ = made_at_once();
     return respond();
   }
-  if (!owner_.room_to_work()) {
+  if (!owner_.may_start_work()) {
     response_ = admin::busy_response("too many responses are being produced", "1");
     return respond();
   }
-  owner_.works(*this);
+  owner_.mark_working(*this);
   producing_ = true;
   http_.stop_waiting();
   making_.kind = admin::takes_long(asked) ? exec::Invocation::blocking : exec::Invocation::either;
@@ -85,9 +86,9 @@ void AdminSession::respond() {
 
 // Polls the pending response periodically until it is known.
 void AdminSession::poll_pending() {
-  constexpr Duration kNowAndThen = std::chrono::milliseconds(5);
+  constexpr Duration kPollPending = std::chrono::milliseconds(5);
   std::optional<admin::Response> response = later_->poll_pending();
-  if (!response) return http_.wait_until(loop_.now() + kNowAndThen);
+  if (!response) return http_.wait_until(loop_.now() + kPollPending);
   later_.reset();
   send(*response);
 }
@@ -116,9 +117,9 @@ void AdminSession::send(const admin::Response& response) {
   }
   send_out(out);
   if (http_.over()) return;
-  if (!subscribed) return owner_.waits(*this);
+  if (!subscribed) return owner_.mark_waiting(*this);
   listening_ = true;
-  owner_.works(*this);
+  owner_.mark_working(*this);
   owner_.subscribed();
 }
 
@@ -127,7 +128,7 @@ void AdminSession::send_step() {
   WriteBatch out;
   add_step(out, step);
   send_out(out);
-  if (!http_.over()) owner_.waits(*this);
+  if (!http_.over()) owner_.mark_waiting(*this);
 }
 
 // Only the chunk framing is copied to the batch; the step itself is sent from its own memory.
@@ -178,7 +179,7 @@ void AdminSession::on_timeout() {
 }
 
 void AdminSession::on_end() {
-  if (listening_) owner_.stops_listening();
+  if (listening_) owner_.unsubscribed();
   if (!producing_) owner_.ended(*this);  // otherwise called when the response is ready
 }
 

@@ -18,7 +18,7 @@ namespace carpool::proxy {
 
 class AdminSession final : public AdminConnection, private LocalHttpSession::Handler {
  public:
-  AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport);
+  AdminSession(exec::Loop& loop, Owner& owner, const Backend& backend, std::unique_ptr<net::Transport> transport);
   ~AdminSession() override;
   // The first request must arrive before `deadline`.
   Status start(Instant deadline) LOOP_ONLY;
@@ -78,7 +78,7 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
 
   exec::Loop& loop_;
   Owner& owner_;
-  const Asks asks_;
+  const Backend backend_;
   admin::Rules rules_;  // copied when the request arrived
   LocalHttpSession http_;
   std::unique_ptr<admin::PendingResponse> later_;  // the response for which this request waits
@@ -92,7 +92,7 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   bool chunked_ = false;               // otherwise the close delimits the response
   Instant deadline_;                   // time by which the client must have read the whole response
   ResponseTask making_{*this};
-  CompressTask packing_{*this};
+  CompressTask compressing_{*this};
   ResultMail home_{*this};
 };
 

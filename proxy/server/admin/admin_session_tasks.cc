@@ -13,7 +13,7 @@ constexpr Duration kAgain = std::chrono::milliseconds(5);  // pause before a rej
 
 // Called when the client has read the previous step. The response's deadline is not extended.
 void AdminSession::make_step() {
-  owner_.works(*this);
+  owner_.mark_working(*this);
   producing_ = true;
   made_ = TaskResult::well;
   http_.wait_until(deadline_);
@@ -23,29 +23,29 @@ void AdminSession::make_step() {
 admin::Response AdminSession::made_at_once() {
   if (request().too_long()) return admin::error_response(413, "the body is too long");
   admin::Response response =
-      admin::handle(admin::make_request(request().head(), request().body()), rules_, asks_.view, asks_.control);
-  if (response.stream && !owner_.room_to_listen()) return admin::busy_response("too many clients of /events", "10");
+      admin::handle(admin::make_request(request().head(), request().body()), rules_, backend_.view, backend_.control);
+  if (response.stream && !owner_.may_subscribe()) return admin::busy_response("too many clients of /events", "10");
   return response;
 }
 
 // Runs on the task's thread. The session may be destroyed as soon as the result is posted.
 void AdminSession::make() {
-  bool packs = false;
+  bool compresses = false;
   try {
     if (streaming_) {
       body_->step();
     } else {
       const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
-      response_ = admin::handle(asked, rules_, asks_.view, asks_.control);
+      response_ = admin::handle(asked, rules_, backend_.view, backend_.control);
       body_ = admin::Body::begin(asked, response_);
-      packs = !body_ && admin::worth_packing(asked, response_);
+      compresses = !body_ && admin::should_compress(asked, response_);
     }
   } catch (...) {
     post_result(TaskResult::failed);
     throw;
   }
-  if (!packs) return post_result(TaskResult::well);
-  owner_.in_background(exec::lend(packing_));
+  if (!compresses) return post_result(TaskResult::well);
+  owner_.in_background(exec::lend(compressing_));
 }
 
 void AdminSession::not_made() {

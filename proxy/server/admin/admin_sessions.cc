@@ -59,8 +59,8 @@ bool AdminSessions::make_room_for_h2() {
   return false;
 }
 
-bool AdminSessions::room_to_work() {
-  if (budget_.room_to_work()) return true;
+bool AdminSessions::may_start_work() {
+  if (budget_.may_start_work()) return true;
   refused_.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
@@ -93,9 +93,9 @@ void AdminSessions::opened(AdminOpening& opening, AdminConnection::Protocol prot
                            std::unique_ptr<net::Transport> transport, Instant deadline) {
   ended(opening);
   if (protocol == AdminConnection::Protocol::h2) return add_h2(std::move(transport), deadline);
-  const AdminConnection::Asks asks{listener_.rules(), view_, control_};
+  const AdminConnection::Backend backend{listener_.rules(), view_, control_};
   AdminConnection::Owner& owner = *this;
-  auto session = std::make_unique<AdminSession>(loop_, owner, asks, std::move(transport));
+  auto session = std::make_unique<AdminSession>(loop_, owner, backend, std::move(transport));
   if (session->start(deadline)) join(std::move(session));
 }
 
@@ -104,10 +104,10 @@ void AdminSessions::add_h2(std::unique_ptr<net::Transport> transport, Instant de
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const AdminConnection::Asks asks{listener_.rules(), view_, control_};
+  const AdminConnection::Backend backend{listener_.rules(), view_, control_};
   AdminH2Connection::Owner& owner = *this;
   auto connection =
-      std::make_unique<AdminH2Connection>(loop_, owner, asks, host_.strategy_parts(), std::move(transport));
+      std::make_unique<AdminH2Connection>(loop_, owner, backend, host_.strategy_parts(), std::move(transport));
   if (!connection->start(deadline)) return;
   host_.add_strategy(connection->strategy());
   h2_.push_back(*connection);

@@ -24,9 +24,9 @@ class AdminSessions final : private AdminListener::Owner,
   // Host: the services that all listeners share.
   class Host {
    public:
-    virtual bool room_to_listen() const LOOP_ONLY = 0;
+    virtual bool may_subscribe() const LOOP_ONLY = 0;
     virtual void subscribed() LOOP_ONLY = 0;
-    virtual void stops_listening() LOOP_ONLY = 0;
+    virtual void unsubscribed() LOOP_ONLY = 0;
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
     // For the strategies of connections.
@@ -67,12 +67,12 @@ class AdminSessions final : private AdminListener::Owner,
   void unused(AdminH2Connection& connection) override LOOP_ONLY;
   bool begin_response() override;
   void end_response() override { h2_responses_.fetch_sub(1, std::memory_order_relaxed); }
-  bool room_to_work() override LOOP_ONLY;
-  void works(AdminConnection& connection) override LOOP_ONLY { budget_.works(connection); }
-  void waits(AdminConnection& connection) override LOOP_ONLY { budget_.waits(connection); }
-  bool room_to_listen() const override LOOP_ONLY { return host_.room_to_listen(); }
+  bool may_start_work() override LOOP_ONLY;
+  void mark_working(AdminConnection& connection) override LOOP_ONLY { budget_.mark_working(connection); }
+  void mark_waiting(AdminConnection& connection) override LOOP_ONLY { budget_.mark_waiting(connection); }
+  bool may_subscribe() const override LOOP_ONLY { return host_.may_subscribe(); }
   void subscribed() override LOOP_ONLY { host_.subscribed(); }
-  void stops_listening() override LOOP_ONLY { host_.stops_listening(); }
+  void unsubscribed() override LOOP_ONLY { host_.unsubscribed(); }
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return host_.submit(std::move(task)); }
   void in_background(exec::TaskPtr task) override { host_.in_background(std::move(task)); }
   void join(std::unique_ptr<AdminConnection> connection) LOOP_ONLY;

@@ -13,12 +13,12 @@ namespace carpool::proxy::admin {
 namespace {
 
 constexpr std::size_t kMaxCells = 2000;  // per pool; further connections are only counted
-constexpr Duration kGrain = std::chrono::milliseconds(10);
+constexpr Duration kResolution = std::chrono::milliseconds(10);
 constexpr std::array<std::pair<const char*, Duration>, 2> kRecent{
     {{"last_15_seconds", std::chrono::seconds(15)}, {"last_minute", std::chrono::minutes(1)}}};
 
 std::int64_t milliseconds(Instant when) {
-  return when.time_since_epoch() / kGrain * (kGrain / std::chrono::milliseconds(1));
+  return when.time_since_epoch() / kResolution * (kResolution / std::chrono::milliseconds(1));
 }
 
 // Returns [id, state, opened at, idle since or null, uses, protocol, loop] as an array, because member names would be
@@ -93,7 +93,7 @@ Response events_response(const Call&) {
   return response;
 }
 
-void Feed::update(const AdminView& view) {
+void EventFeed::update(const AdminView& view) {
   const Instant now = Clock::now();
   std::unordered_map<std::string, std::string> sent_now;
   std::vector<std::string*> all, changed;

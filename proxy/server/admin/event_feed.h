@@ -1,4 +1,4 @@
-// Feed: the server-sent events of /events. Once a second it renders the state, pool by pool, for all listeners
+// EventFeed: the server-sent events of /events. Once a second it renders the state, pool by pool, for all listeners
 // together: a new listener receives all of it ("state"), the others only the pools that changed within the second
 // ("change"). Times are absolute, not ages, so that idle connections cause no changes.
 #pragma once
@@ -13,7 +13,7 @@ namespace carpool::proxy::admin {
 // Returns the head of the stream; the server sends the events.
 Response events_response(const Call& call);
 
-class Feed {
+class EventFeed {
  public:
   void update(const AdminView& view);
   const std::string& whole() const { return whole_; }

@@ -55,21 +55,21 @@ class Deflater {
 
   // Returns all output: with Z_SYNC_FLUSH up to the last byte of `text`, with Z_FINISH to the end of the gzip stream.
   std::string compress(std::string_view text, int flush) {
-    std::string packed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
+    std::string compressed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
     stream_.avail_in = static_cast<uInt>(text.size());
     std::size_t made = 0;
     for (;;) {
-      stream_.next_out = reinterpret_cast<Bytef*>(packed.data() + made);
-      stream_.avail_out = static_cast<uInt>(packed.size() - made);
+      stream_.next_out = reinterpret_cast<Bytef*>(compressed.data() + made);
+      stream_.avail_out = static_cast<uInt>(compressed.size() - made);
       const int said = deflate(&stream_, flush);
       CARPOOL_ASSERT(said != Z_STREAM_ERROR);
-      made = packed.size() - stream_.avail_out;
+      made = compressed.size() - stream_.avail_out;
       if (stream_.avail_out != 0) break;  // otherwise more output may be pending
-      packed.resize(2 * packed.size());
+      compressed.resize(2 * compressed.size());
     }
-    packed.resize(made);
-    return packed;
+    compressed.resize(made);
+    return compressed;
   }
 
  private:
@@ -88,9 +88,9 @@ Contexts& contexts() {
   return all;
 }
 
-class LentPacker final : public Packer {
+class PooledCompressor final : public Compressor {
  public:
-  explicit LentPacker(Contexts::Handle context) : context_(std::move(context)) {}
+  explicit PooledCompressor(Contexts::Handle context) : context_(std::move(context)) {}
   std::string compress(std::string_view piece, bool last) override {
     return (*context_)->compress(piece, last ? Z_FINISH : Z_SYNC_FLUSH);
   }
@@ -101,11 +101,11 @@ class LentPacker final : public Packer {
 
 }  // namespace
 
-std::uint32_t packing_contexts() {
+std::uint32_t gzip_contexts() {
   return contexts().in_use();
 }
 
-std::uint32_t packing_contexts_lent() {
+std::uint32_t gzip_contexts_in_use() {
   return contexts().counts().lent;
 }
 
@@ -113,25 +113,25 @@ bool accepts_gzip(const AdminRequest& request) {
   return names_gzip(request.accept_encoding);
 }
 
-bool worth_packing(const AdminRequest& request, const Response& response) {
+bool should_compress(const AdminRequest& request, const Response& response) {
   return response.body.size() >= kWorthIt && accepts_gzip(request);
 }
 
-std::unique_ptr<Packer> make_packer() {
+std::unique_ptr<Compressor> make_compressor() {
   Contexts::Handle context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
-  return context ? std::make_unique<LentPacker>(std::move(context)) : nullptr;
+  return context ? std::make_unique<PooledCompressor>(std::move(context)) : nullptr;
 }
 
-void say_packed(Response& response) {
+void set_gzip_headers(Response& response) {
   response.headers.emplace_back("Content-Encoding", "gzip");
   response.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
 void compress(Response& response) {
-  const std::unique_ptr<Packer> packer = make_packer();
-  if (!packer) return;
-  response.body = packer->compress(response.body, true);
-  say_packed(response);
+  const std::unique_ptr<Compressor> compressor = make_compressor();
+  if (!compressor) return;
+  response.body = compressor->compress(response.body, true);
+  set_gzip_headers(response);
 }
 
 }  // namespace carpool::proxy::admin

@@ -21,11 +21,12 @@ http::H2Options admin_h2_options() {
 }
 }  // namespace
 
-AdminH2Connection::AdminH2Connection(exec::Loop& loop, Owner& owner, const Asks& asks, const exec::StrategyParts& parts,
-                                     std::unique_ptr<net::Transport> transport, Instant (*clock)())
+AdminH2Connection::AdminH2Connection(exec::Loop& loop, Owner& owner, const Backend& backend,
+                                     const exec::StrategyParts& parts, std::unique_ptr<net::Transport> transport,
+                                     Instant (*clock)())
     : loop_(loop),
       owner_(owner),
-      asks_(asks),
+      backend_(backend),
       parts_(parts),
       clock_(clock),
       timer_(exec::Timer::bind<&AdminH2Connection::on_timer>(loop, *this)),
@@ -62,7 +63,8 @@ Status AdminH2Connection::start(Instant deadline) {
 }
 
 void AdminH2Connection::on_ready(exec::Ready ready) {
-  owner_.waits(*this);  // of the connections that wait, the one without events for the longest time is ended first
+  // The waiting connection without events for the longest time is ended first.
+  owner_.mark_waiting(*this);
   const std::uint32_t bits = (ready.readable ? Signal::readable : 0U) | (ready.writable ? Signal::writable : 0U) |
                              (ready.hangup ? Signal::hangup : 0U);
   signal(bits);
@@ -110,7 +112,7 @@ void AdminH2Connection::on_timer() {
   signal(Signal::deadline_passed);
 }
 
-void AdminH2Connection::on_wishes() {
+void AdminH2Connection::on_loop_requests() {
   // acq_rel pairs with the one in request_loop(), which posts the mail again for bits that are set later.
   const std::uint32_t bits = loop_requests_.exchange(0, std::memory_order_acq_rel);
   if (!over_) {
@@ -128,7 +130,7 @@ void AdminH2Connection::on_wishes() {
 void AdminH2Connection::forget_subscriptions() {
   const std::uint32_t gone = unlistened_.load(std::memory_order_relaxed);
   for (; unlistened_seen_ != gone && subscriptions_ != 0; ++unlistened_seen_, --subscriptions_) {
-    owner_.stops_listening();
+    owner_.unsubscribed();
   }
 }
 
@@ -137,7 +139,7 @@ void AdminH2Connection::end() {
   timer_.disarm();
   poll_timer_.disarm();
   loop_.unwatch(fd_, key_);
-  for (; subscriptions_ != 0; --subscriptions_) owner_.stops_listening();
+  for (; subscriptions_ != 0; --subscriptions_) owner_.unsubscribed();
   while (!awaited_.empty()) {
     AdminH2Stream& stream = awaited_.pop_front();
     stream.awaited.reset();
@@ -157,7 +159,7 @@ void AdminH2Connection::respond_on_loop(AdminH2Stream& stream) {
   if (!over_) {
     const admin::AdminRequest asked = stream.request();
     stream.response = handle(asked);
-    if (stream.response.stream && !owner_.room_to_listen()) {
+    if (stream.response.stream && !owner_.may_subscribe()) {
       stream.response = admin::busy_response("too many clients of /events", "10");
     }
     stream.awaited = std::move(stream.response.later);
@@ -210,7 +212,7 @@ void AdminH2Connection::send_event(const std::string& whole, const std::string& 
 }
 
 admin::Response AdminH2Connection::handle(const admin::AdminRequest& request) const {
-  return admin::handle(request, asks_.rules.get(), asks_.view, asks_.control);
+  return admin::handle(request, backend_.rules.get(), backend_.view, backend_.control);
 }
 
 }  // namespace carpool::proxy

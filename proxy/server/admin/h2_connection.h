@@ -47,7 +47,7 @@ class AdminH2Connection final : public AdminConnection,
    protected:
     ~Owner() = default;
   };
-  AdminH2Connection(exec::Loop& loop, Owner& owner, const Asks& asks, const exec::StrategyParts& parts,
+  AdminH2Connection(exec::Loop& loop, Owner& owner, const Backend& backend, const exec::StrategyParts& parts,
                     std::unique_ptr<net::Transport> transport, Instant (*clock)() = Clock::now);
   // No thread may use it any more: unused() was called, or the threads have ended. Sends a GOAWAY on an open
   // connection.
@@ -80,7 +80,7 @@ class AdminH2Connection final : public AdminConnection,
   };
   struct LoopRequestMail final : exec::Mail {
     explicit LoopRequestMail(AdminH2Connection& c) : connection(c) {}
-    void arrive() override LOOP_ONLY { connection.on_wishes(); }
+    void arrive() override LOOP_ONLY { connection.on_loop_requests(); }
     AdminH2Connection& connection;
   };
   struct UnusedMail final : exec::Mail {
@@ -99,7 +99,7 @@ class AdminH2Connection final : public AdminConnection,
   // ---- AdminH2Stream::Owner ----
   admin::Response handle(const admin::AdminRequest& request) const override;
   void consume(AdminH2Stream& stream, std::size_t bytes) override;
-  bool room_to_hold(std::size_t bytes) override;
+  bool may_hold(std::size_t bytes) override;
   void release_held(std::size_t bytes) override { held_ -= bytes; }
   void on_complete(AdminH2Stream& stream) override;
   void on_sent(AdminH2Stream& stream) override;
@@ -114,7 +114,7 @@ class AdminH2Connection final : public AdminConnection,
   void run_task();
   void refuse_task();
   void on_timer();
-  void on_wishes() LOOP_ONLY;
+  void on_loop_requests() LOOP_ONLY;
   void forget_subscriptions() LOOP_ONLY;
   void poll_awaited();
   void return_from_loop(AdminH2Stream& stream) LOOP_ONLY;
@@ -166,7 +166,7 @@ class AdminH2Connection final : public AdminConnection,
 
   exec::Loop& loop_;
   Owner& owner_;
-  const Asks asks_;
+  const Backend backend_;
   const exec::StrategyParts parts_;
   Instant (*const clock_)();
 

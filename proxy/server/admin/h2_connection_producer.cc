@@ -193,7 +193,7 @@ void AdminH2Connection::expire(Streams& streams) {
   }
 }
 
-// release: on_wishes() acquires the bits and what was written before them.
+// release: on_loop_requests() acquires the bits and what was written before them.
 void AdminH2Connection::request_loop(std::uint32_t bits) {
   if (loop_requests_.fetch_or(bits, std::memory_order_acq_rel) != 0) return;
   enter();
@@ -221,7 +221,7 @@ void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) 
   move(request, complete_);
 }
 
-bool AdminH2Connection::room_to_hold(std::size_t bytes) {
+bool AdminH2Connection::may_hold(std::size_t bytes) {
   if (held_ + bytes > kMaxHeld) return false;
   held_ += bytes;
   return true;

@@ -10,7 +10,7 @@ AdminH2Stream::AdminH2Stream(Owner& connection, http::H2Stream& of, http::Reques
     : stream(&of), deadline(until), connection_(connection) {
   std::swap(head_, head);
   head_bytes_ = head_.fields.bytes() + head_.target.size() + head_.authority.size();
-  if (connection_.room_to_hold(head_bytes_)) return;
+  if (connection_.may_hold(head_bytes_)) return;
   no_room = true;
   std::string method = std::move(head_.method);  // kept, because a response to HEAD has no body
   head_ = {};
@@ -40,7 +40,7 @@ std::optional<admin::Response> AdminH2Stream::refusal() const {
 void AdminH2Stream::on_body(std::string_view bytes) {
   connection_.consume(*this, bytes.size());
   too_long = too_long || body_.size() + bytes.size() > kMaxBody;
-  no_room = no_room || (!too_long && !connection_.room_to_hold(bytes.size()));
+  no_room = no_room || (!too_long && !connection_.may_hold(bytes.size()));
   if (!too_long && !no_room) {
     body_.append(bytes);
     return;
@@ -92,7 +92,7 @@ void AdminH2Stream::produce_response() {
   const admin::AdminRequest asked = request();
   response = connection_.handle(asked);
   body = admin::Body::begin(asked, response);
-  if (body || !admin::worth_packing(asked, response)) return;
+  if (body || !admin::should_compress(asked, response)) return;
   to_compress = exec::NonBlockingCall::active();
   if (!to_compress) admin::compress(response);
 }

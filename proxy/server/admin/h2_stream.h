@@ -26,7 +26,7 @@ class AdminH2Stream final : public ListHook<struct AdminH2StreamTag>, public htt
    public:
     // ---- for the holder of the role ----
     virtual void consume(AdminH2Stream& stream, std::size_t bytes) = 0;
-    virtual bool room_to_hold(std::size_t bytes) = 0;
+    virtual bool may_hold(std::size_t bytes) = 0;
     virtual void release_held(std::size_t bytes) = 0;
     virtual void on_complete(AdminH2Stream& stream) = 0;
     virtual void on_sent(AdminH2Stream& stream) = 0;

@@ -63,7 +63,7 @@ Json operation(const Any& route, bool of_pool) {
   Json json{{"summary", std::string(route.doc)}};
   Json parameters = Json::array();
   if (of_pool) parameters.push_back(origin_parameter());
-  const Particulars& more = route.particulars;
+  const RouteOptions& more = route.options;
   for (const Parameter& p : more.query) parameters.push_back(parameter(p));
   if (!parameters.empty()) json["parameters"] = std::move(parameters);
   if (!more.body.empty()) json["requestBody"] = {{"required", false}, {"content", content(more.body)}};

@@ -29,8 +29,8 @@ struct Parameter {
 inline constexpr std::string_view kOriginSchema =
     R"({"type": "string", "format": "origin", "example": "https://api.example.com"})";
 
-// Particulars: the optional parts of a route.
-struct Particulars {
+// RouteOptions: the optional parts of a route.
+struct RouteOptions {
   std::span<const Parameter> query{};
   std::uint16_t status = 200;      // status of success
   std::string_view body{};         // schema of the accepted JSON body
@@ -42,7 +42,7 @@ struct Route {
   std::string_view path, method;
   Response (*handler)(const Call&);
   std::string_view doc, content;
-  Particulars particulars{};
+  RouteOptions options{};
 };
 
 // PoolRoute: /pools/{origin}/NAME, for an existing pool, or for an origin that may have none yet.
@@ -52,7 +52,7 @@ struct PoolRoute {
   std::string_view name, method;
   std::variant<OfPool, OfOrigin> handler;
   std::string_view doc, content;
-  Particulars particulars{};
+  RouteOptions options{};
 };
 
 std::span<const Route> routes();

@@ -50,10 +50,10 @@ Response refused_method(const std::string& allow) {
 // other than intended. Other reads ignore unknown parameters.
 template <class AnyRoute>
 std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
-  const bool analysis = std::is_same_v<AnyRoute, PoolRoute> && !route.particulars.query.empty();
+  const bool analysis = std::is_same_v<AnyRoute, PoolRoute> && !route.options.query.empty();
   if (call.request.reads() && !analysis) return std::nullopt;
   const std::string_view unknown = unknown_parameter(call.request.target, [&](std::string_view name) {
-    const auto& query = route.particulars.query;
+    const auto& query = route.options.query;
     return std::any_of(query.begin(), query.end(), [name](const Parameter& one) { return one.name == name; });
   });
   if (unknown.empty()) return std::nullopt;
@@ -81,9 +81,10 @@ Response pool_route(const Call& call, const std::vector<std::string>& segments) 
 }  // namespace
 
 bool may_block(const AdminRequest& request) {
-  constexpr std::array<std::string_view, 7> kLight{"/livez",  "/readyz",    "/version", "/threads",
-                                                   "/events", "/log-level", "/overload"};
-  return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
+  constexpr std::array<std::string_view, 7> kAnsweredAtOnce{"/livez",  "/readyz",    "/version", "/threads",
+                                                            "/events", "/log-level", "/overload"};
+  return request.reads() &&
+         std::find(kAnsweredAtOnce.begin(), kAnsweredAtOnce.end(), path_of(request.target)) == kAnsweredAtOnce.end();
 }
 
 bool needs_loop(const AdminRequest& request) {

@@ -10,18 +10,18 @@ std::unique_ptr<Body> Body::begin(const AdminRequest& request, Response& respons
     response.body = std::move(body->made_);
     return nullptr;
   }
-  if (accepts_gzip(request)) body->packer_ = make_packer();
-  if (!body->packer_) return body;
-  say_packed(response);
-  body->made_ = body->packer_->compress(body->made_, false);
+  if (accepts_gzip(request)) body->compressor_ = make_compressor();
+  if (!body->compressor_) return body;
+  set_gzip_headers(response);
+  body->made_ = body->compressor_->compress(body->made_, false);
   return body;
 }
 
 void Body::step() {
   gather();
-  if (!packer_) return;
-  made_ = packer_->compress(made_, complete());
-  if (complete()) packer_.reset();  // frees the context for another response
+  if (!compressor_) return;
+  made_ = compressor_->compress(made_, complete());
+  if (complete()) compressor_.reset();  // frees the context for another response
 }
 
 std::string Body::take() {

@@ -32,7 +32,7 @@ class Body {
   void gather();
 
   std::unique_ptr<Pieces> pieces_;
-  std::unique_ptr<Packer> packer_;  // null: uncompressed
+  std::unique_ptr<Compressor> compressor_;  // null: uncompressed
   std::string made_;
 };
 

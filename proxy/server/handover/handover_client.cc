@@ -22,7 +22,7 @@ constexpr Duration kReceiveTimeout = std::chrono::seconds(5);  // timeout of the
 constexpr Duration kTick = std::chrono::milliseconds(50);      // interval between batches of dials
 // After this time the hand-over proceeds with fewer connections.
 constexpr Duration kWarmFor = std::chrono::seconds(10);
-constexpr Duration kLastWord = std::chrono::seconds(5);  // timeout for the old process to close its listeners
+constexpr Duration kConfirmTimeout = std::chrono::seconds(5);  // timeout for the old process to close its listeners
 
 Fault no_handover(const net::Address& where, const std::string& why) {
   return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
@@ -189,21 +189,21 @@ void HandoverClient::dial_some(std::uint32_t most, Instant now) {
 
 void HandoverClient::send_ready() {
   const Instant now = loop_->now();
-  if (last_word_ == Instant{}) {
-    last_word_ = now + kLastWord;
+  if (go_deadline_ == Instant{}) {
+    go_deadline_ = now + kConfirmTimeout;
     log::info("handover", "ready: the old process is asked to stop accepting");
   }
-  const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);
+  const bool left = !send_go() && (errno == EPIPE || errno == ECONNRESET);
   if (left) {
     on_old_left();
     return end();
   }
-  ready_sent_ = go_.empty() || now >= last_word_;
-  timer_->arm(ready_sent_ ? now + kLastWord : now + kTick);
+  ready_sent_ = go_.empty() || now >= go_deadline_;
+  timer_->arm(ready_sent_ ? now + kConfirmTimeout : now + kTick);
 }
 
 // Returns false if the message is not completely sent (errno).
-bool HandoverClient::tell_go() {
+bool HandoverClient::send_go() {
   if (!watched_) {
     Result<exec::WatchKey> key = loop_->watch(socket_.get(), *this);
     errno = ENOMEM;
@@ -211,7 +211,7 @@ bool HandoverClient::tell_go() {
     key_ = *key;
     watched_ = true;
   }
-  return say(socket_.get(), go_);
+  return send_word(socket_.get(), go_);
 }
 
 // The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning.

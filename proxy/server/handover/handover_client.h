@@ -60,7 +60,7 @@ class HandoverClient final : private exec::Watcher {
   void tick();
   void dial_some(std::uint32_t most, Instant now) LOOP_ONLY;
   void send_ready() LOOP_ONLY;
-  bool tell_go() LOOP_ONLY;
+  bool send_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end() LOOP_ONLY;
   void leave_socket() LOOP_ONLY;
@@ -79,7 +79,7 @@ class HandoverClient final : private exec::Watcher {
   exec::WatchKey key_;
   HandoverMessage word_{HandoverMessage::kGone};
   Instant give_up_{};
-  Instant last_word_{};                         // until then sending "go" is tried; unset before the first try
+  Instant go_deadline_{};                       // until then sending "go" is tried; unset before the first try
   std::string_view go_ = HandoverMessage::kGo;  // the unsent part of "go"
   bool watched_ = false;
   bool alone_ = false;

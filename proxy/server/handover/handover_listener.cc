@@ -29,7 +29,7 @@ struct Copy {
   Fd fd;
 };
 
-void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& secrets, Instant now) {
+void append_learned_state(const OriginRuntime& context, HandoverState& state, std::size_t& secrets, Instant now) {
   const pool::Destination::Snapshot snapshot = context.destination->snapshot(now);
   HandoverState::Origin one;
   one.label = context.destination->label();
@@ -123,7 +123,8 @@ Result<FdMessage> HandoverListener::build_message() {
   add("handover", configured_, acceptor_.copy());
   std::size_t secrets = 0;
   const auto held = parts_.origins.directory().hold();  // destroying a pool does not wait for this loop
-  for (const OriginRuntime* context : parts_.origins.all()) tell_of(*context, state, secrets, Clock::now());
+  for (const OriginRuntime* context : parts_.origins.all())
+    append_learned_state(*context, state, secrets, Clock::now());
   fd_message.text = encode(state);
   return fd_message;
 }
@@ -153,17 +154,17 @@ void HandoverListener::leave() {
   if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
   log::info("handover", "the new process took over; completing running requests", {{"pid", successor_.pid}});
   std::string_view word = HandoverMessage::kGone;
-  static_cast<void>(say(successor_.socket.get(), word));
+  static_cast<void>(send_word(successor_.socket.get(), word));
   acceptor_.stop();
   drop_successor();
 }
 
 // The successor has not taken over: the files of Unix sockets are this process's again.
 void HandoverListener::keep_sockets() {
-  constexpr auto kWho = net::SocketUser::successor;
-  acceptor_.on_left(kWho);
-  parts_.admin.on_left(kWho);
-  exec::send(parts_.first_loop, [&listeners = parts_.listeners]() LOOP_ONLY { listeners.on_left(kWho); });
+  constexpr auto kSuccessor = net::SocketUser::successor;
+  acceptor_.on_left(kSuccessor);
+  parts_.admin.on_left(kSuccessor);
+  exec::send(parts_.first_loop, [&listeners = parts_.listeners]() LOOP_ONLY { listeners.on_left(kSuccessor); });
 }
 
 void HandoverListener::drop_successor() {

@@ -20,7 +20,7 @@ HandoverMessage::Received HandoverMessage::receive(int socket) {
   return received_.size() == expected_.size() ? Received::word : Received::nothing;
 }
 
-bool say(int socket, std::string_view& word) {
+bool send_word(int socket, std::string_view& word) {
   while (!word.empty()) {
     const ssize_t sent = repeat_interrupted([&] { return ::send(socket, word.data(), word.size(), MSG_NOSIGNAL); });
     if (sent < 0) return false;

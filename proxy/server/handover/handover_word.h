@@ -30,6 +30,6 @@ class HandoverMessage {
 };
 
 // Sends a word. Returns false if the socket did not accept all of it (errno); `word` is then the unsent part.
-bool say(int socket, std::string_view& word);
+bool send_word(int socket, std::string_view& word);
 
 }  // namespace carpool::proxy

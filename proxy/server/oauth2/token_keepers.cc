@@ -20,7 +20,7 @@ void TokenKeepers::sweep() {
       point_.set(settings_);
       const ExchangeContext& context = workers_.front()->parts.exchange_context;
       keepers_.push_back(
-          std::make_unique<TokenKeeper>(context, point_, *one, exec::Bound::to<&TokenKeepers::tell_waiters>(*this)));
+          std::make_unique<TokenKeeper>(context, point_, *one, exec::Bound::to<&TokenKeepers::notify_waiters>(*this)));
       known = keepers_.end() - 1;
     }
     (*known)->start();
@@ -31,14 +31,14 @@ void TokenKeepers::sweep() {
         std::any_of(wanted.begin(), wanted.end(), [&](const auto* one) { return keeps(*keeper, one); });
     if (!in_force) stopped |= keeper->stop();
   }
-  if (stopped) tell_waiters();  // they then use the credentials in force
+  if (stopped) notify_waiters();  // they then use the credentials in force
 }
 
 void TokenKeepers::stop() {
   for (const std::unique_ptr<TokenKeeper>& keeper : keepers_) static_cast<void>(keeper->stop());
 }
 
-void TokenKeepers::tell_waiters() {
+void TokenKeepers::notify_waiters() {
   exec::post_to_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.on_token_news(); });
 }
 

@@ -22,7 +22,7 @@ class TokenKeepers final {
   void stop() LOOP_ONLY;
 
  private:
-  void tell_waiters();
+  void notify_waiters();
 
   OriginRegistry& origins_;
   const Workers& workers_;

@@ -24,7 +24,7 @@ Duration HeapTrim::postpone() {
   const HeapUse use = heap_use();
   const Duration took = thread_cpu() - before;
   show(use);
-  const bool trims = rule_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), Clock::now());
+  const bool trims = policy_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), Clock::now());
   return trims ? Duration::zero() : TrimPolicy::pause_after(took);
 }
 
@@ -40,7 +40,7 @@ void HeapTrim::work() {
 // A trim that did not happen leaves the policy unchanged.
 void HeapTrim::ended(bool done) {
   if (!done) return;
-  rule_.done(after_.unused());
+  policy_.done(after_.unused());
   show(after_);
 }
 

@@ -38,7 +38,7 @@ class HeapTrim final : private exec::PeriodicTask::Work {
   void show(const HeapUse& use);
 
   const OverloadState& overload_;
-  TrimPolicy rule_;
+  TrimPolicy policy_;
   HeapUse after_;                                                 // result of work()
   std::atomic<std::uint64_t> used_{0}, unused_{0}, returned_{0};  // independent of each other: relaxed
   exec::PeriodicTask cycle_;

@@ -14,8 +14,8 @@ namespace carpool::proxy {
 
 class TrimPolicy {
  public:
-  static constexpr std::uint64_t kKiB = 1024, kMuch = 4096 * kKiB, kLittle = 256 * kKiB, kMoves = 64 * kKiB;  // bytes
-  static constexpr Duration kIdle = std::chrono::seconds(3), kStill = std::chrono::seconds(5);
+  static constexpr std::uint64_t kKiB = 1024, kLarge = 4096 * kKiB, kSmall = 256 * kKiB, kChange = 64 * kKiB;  // bytes
+  static constexpr Duration kIdle = std::chrono::seconds(3), kStable = std::chrono::seconds(5);
 
   // The pause after a sample that took `cpu` of processor time. A busy machine makes a sample late, not costly, so
   // waiting for a processor must not be part of `cpu`.
@@ -29,25 +29,25 @@ class TrimPolicy {
   bool sample(std::uint64_t unused, bool memory_is_short, Instant now) {
     kept_ = std::min(kept_, unused);
     const std::uint64_t worth = unused - kept_;
-    much_since_ = worth < kMuch ? kNever : std::min(much_since_, now);
-    if (unused > last_ + kMoves || last_ > unused + kMoves || still_since_ == kNever) {
+    large_since_ = worth < kLarge ? kNever : std::min(large_since_, now);
+    if (unused > last_ + kChange || last_ > unused + kChange || stable_since_ == kNever) {
       last_ = unused;
-      still_since_ = now;
+      stable_since_ = now;
     }
-    if (worth >= kMuch && (memory_is_short || now - much_since_ >= kIdle)) return true;
-    return worth >= kLittle && now - still_since_ >= kStill;
+    if (worth >= kLarge && (memory_is_short || now - large_since_ >= kIdle)) return true;
+    return worth >= kSmall && now - stable_since_ >= kStable;
   }
   // Must be called after a trim; `unused` bytes are left.
   void done(std::uint64_t unused) {
     kept_ = unused;
-    much_since_ = still_since_ = kNever;
+    large_since_ = stable_since_ = kNever;
   }
 
  private:
   std::uint64_t kept_ = UINT64_MAX;  // lowest value since the last trim, which cannot be returned
   std::uint64_t last_ = 0;           // `unused` when it last changed
-  Instant much_since_ = kNever;      // every sample since then was large
-  Instant still_since_ = kNever;     // no change since then
+  Instant large_since_ = kNever;     // every sample since then was large
+  Instant stable_since_ = kNever;    // no change since then
 };
 
 }  // namespace carpool::proxy

@@ -8,7 +8,7 @@
 
 namespace carpool::proxy {
 
-void CertificateEnds::look(const config::Config& config) {
+void CertificateEnds::read(const config::Config& config) {
   std::set<std::pair<std::string, std::string>> named;  // use, file
   for (const config::Listen& listen : config.listen) named.emplace("listener", listen.cert_file);
   if (config.admin.enabled) named.emplace("admin", config.admin.cert_file);

@@ -15,7 +15,7 @@ class CertificateEnds {
  public:
   // Reads the certificates of the listeners, of the admin endpoint, of carpool as a client of origins, and of the
   // authority. Blocks.
-  void look(const config::Config& config);
+  void read(const config::Config& config);
   std::vector<metrics::CertificateSample> sample() const;  // any thread
 
  private:

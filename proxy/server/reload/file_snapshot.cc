@@ -29,7 +29,7 @@ std::size_t stamp_of(const struct stat& status) {
   return hash;
 }
 
-FileSnapshot look_at_one(const std::string& path) {
+FileSnapshot take_snapshot(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) return {mixed(1, errno), 0};
@@ -49,10 +49,10 @@ FileSnapshot look_at_one(const std::string& path) {
 }
 }  // namespace
 
-std::vector<FileSnapshot> look_at(const std::vector<std::string>& files) {
+std::vector<FileSnapshot> take_snapshots(const std::vector<std::string>& files) {
   std::vector<FileSnapshot> looks;
   looks.reserve(files.size());
-  for (const std::string& path : files) looks.push_back(look_at_one(path));
+  for (const std::string& path : files) looks.push_back(take_snapshot(path));
   return looks;
 }
 

@@ -15,7 +15,7 @@ struct FileSnapshot {
 };
 
 // Returns snapshots in the order of `files`. Reads regular files only, so that it never waits for a writer.
-std::vector<FileSnapshot> look_at(const std::vector<std::string>& files);
+std::vector<FileSnapshot> take_snapshots(const std::vector<std::string>& files);
 
 // Returns, per file, the digest that a reader between the two snapshots must have seen, or nothing if the file changed
 // in between.

@@ -36,7 +36,7 @@ FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
 
 Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
-  judged_ = in_force_;
+  handled_ = in_force_;
   pause_.disarm();
   next_pause_ = kFirstPause;
   // The event for a change made after the files were read may have been compared with older contents, or may never have
@@ -101,22 +101,22 @@ void FileWatch::on_debounced() {
   exec::assume_on_loop();
   if (const Status followed = follow_paths(); !followed) log::warn("reload", followed.fault().detail);
   Digests now;
-  for (const FileSnapshot& look : look_at(files_)) now.emplace_back(look.digest);
-  const bool still_changing = now != looked_ && now != judged_;
-  looked_ = now;
+  for (const FileSnapshot& look : take_snapshots(files_)) now.emplace_back(look.digest);
+  const bool still_changing = now != checked_ && now != handled_;
+  checked_ = now;
   if (still_changing && loop_.now() < *until_)
     return debounce();  // two equal digests in a row: no write in
                         // progress
   until_.reset();
-  if (now == judged_) return;
-  judged_ = std::move(now);
+  if (now == handled_) return;
+  handled_ = std::move(now);
   pause_.disarm();
   next_pause_ = kFirstPause;
-  if (judged_ != in_force_) changed_();
+  if (handled_ != in_force_) changed_();
 }
 
 void FileWatch::try_again() {
-  if (judged_ == in_force_ || pause_.armed()) return;
+  if (handled_ == in_force_ || pause_.armed()) return;
   pause_.arm(loop_.now() + next_pause_);
   next_pause_ = std::min(2 * next_pause_, kLongestPause);
 }

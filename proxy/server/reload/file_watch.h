@@ -44,8 +44,8 @@ class FileWatch final : private exec::Watcher {
   Duration next_pause_;
   std::vector<std::string> files_;
   Digests in_force_;
-  Digests judged_;                  // last contents acted on, or in force since
-  Digests looked_;                  // contents at the last check
+  Digests handled_;                 // last contents acted on, or in force since
+  Digests checked_;                 // contents at the last check
   std::optional<Instant> until_;    // latest time to check during a burst of events
   WatchedDirectories directories_;  // empty if they must be watched again
   bool complete_ = true;            // all of them are watched

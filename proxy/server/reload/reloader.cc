@@ -117,8 +117,8 @@ void Reloader::started(std::vector<FileSnapshot> before) {
 // A file that changed while it was read counts as unknown and is read again, except after a reload that found no
 // change, because the file may differ at every snapshot.
 void Reloader::read_them(Outcome outcome) {
-  parts_.certificates.look(parts_.config.get());
-  read_ = read_between(before_, look_at(files(source_, parts_.config.get())));
+  parts_.certificates.read(parts_.config.get());
+  read_ = read_between(before_, take_snapshots(files(source_, parts_.config.get())));
   for (std::size_t i = 0; i < read_.size() && outcome == Outcome::unchanged; ++i) read_[i] = before_[i].digest;
   if (!read_.empty()) read_.front() = digest_;
 }
@@ -188,7 +188,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   config::keep_what_needs_restart(parts_.config.get(), *fresh);
   Plan plan;
   plan.config = std::make_unique<config::Config>(std::move(*fresh));
-  std::vector<FileSnapshot> before = look_at(files(source_, *plan.config));
+  std::vector<FileSnapshot> before = take_snapshots(files(source_, *plan.config));
   if (Status prepared = prepare(plan); !prepared) {
     report.errors.push_back(prepared.fault().detail);
     report.passing = true;  // an address in use, a file that was replaced only in part
@@ -270,7 +270,7 @@ void Reloader::apply(Plan& plan, Report& report) {
   for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
     report.warnings.push_back("settings not applied: " + one);
   }
-  plan.round->addresses_forbidden = parts_.round.origins.obey(parts_.policy);
+  plan.round->addresses_forbidden = parts_.round.origins.apply_policy(parts_.policy);
   parts_.intercept_leaves.apply(std::move(plan.leaves));
   admin_identity_ = std::move(plan.admin_identity);
   for (auto& [name, bound] : bound_) old_credentials_.push_back(std::move(bound.credentials));

@@ -23,7 +23,7 @@ constexpr Duration kPingAfter = std::chrono::seconds(5);
 constexpr Duration kPingTimeout = std::chrono::seconds(3);  // timeout of the acknowledgement
 // A stream that is abandoned after this time without a byte makes the connection suspect. The acknowledgement of a PING
 // then has this timeout, too.
-constexpr Duration kDoubt = std::chrono::seconds(1);
+constexpr Duration kSuspectAfter = std::chrono::seconds(1);
 constexpr unsigned kUserTimeoutMs = 10000;  // limit of the time that sent data stays unacknowledged
 
 http::H2Options session_options() {
@@ -64,8 +64,9 @@ Result<bool> H2Connection::handshake(exec::Ready ready) {
   read_some();
   flush();
   if (!dead_ && !retired_) return settings_received_ && acked_;
-  return Fault{FaultKind::connection_terminated, Side::upstream,
-               "no HTTP/2 session with the origin: " + (!works() ? why_ : std::string("the origin sent GOAWAY"))};
+  return Fault{
+      FaultKind::connection_terminated, Side::upstream,
+      "no HTTP/2 session with the origin: " + (!works() ? failure_reason_ : std::string("the origin sent GOAWAY"))};
 }
 
 void H2Connection::assign_slot(std::uint32_t index, std::uint32_t generation) {
@@ -82,7 +83,7 @@ void H2Connection::schedule_flush() {
 void H2Connection::run() {
   if (transport().maybe_readable()) read_some();
   flush();
-  tell_broken();
+  report_failures();
 }
 
 // ---- receiving ----
@@ -110,7 +111,7 @@ void H2Connection::read_some() {
 bool H2Connection::take(std::string_view bytes) {
   const Instant now = host_.loop().now();
   last_read_ = now;
-  asked_ = {};
+  ping_sent_at_ = {};
   suspect_ = false;
   if (std::exchange(awaiting_ping_ack_, false)) schedule_flush();
   Status received = session_.receive(bytes, now);
@@ -123,7 +124,7 @@ bool H2Connection::take(std::string_view bytes) {
 
 // Fails the session if it ended by protocol: all streams finished after GOAWAY, or the peer reported a connection
 // error.
-void H2Connection::look_for_the_end() {
+void H2Connection::fail_if_over() {
   if (!works() || !session_.over()) return;
   fail(pool::CloseCause::error,
        {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session ended with this stream open"});
@@ -206,11 +207,11 @@ void H2Connection::flush() {
   if (writes && write_queue_.flush(transport()) == WriteQueue::Sent::failed) on_write_failed();
   if (write_failed_) {
     if (transport().maybe_readable()) return schedule_flush();
-    return fail(pool::CloseCause::error, {FaultKind::connection_terminated, Side::upstream, why_});
+    return fail(pool::CloseCause::error, {FaultKind::connection_terminated, Side::upstream, failure_reason_});
   }
   if (awaiting_ping_ack_) return;  // the PING may be among the unsent bytes; nothing may follow it
   send_pulled();
-  look_for_the_end();
+  fail_if_over();
 }
 
 void H2Connection::send_pulled() {
@@ -230,7 +231,7 @@ void H2Connection::send_pulled() {
 void H2Connection::on_write_failed() {
   write_failed_ = true;
   awaiting_ping_ack_ = false;
-  why_ = write_queue_.failure();
+  failure_reason_ = write_queue_.failure();
   write_queue_.clear();
   transport().on_readiness({.readable = true, .writable = false, .hangup = true});
   retire(pool::CloseCause::error);
@@ -249,26 +250,26 @@ void H2Connection::fail(pool::CloseCause cause, const Fault& fault) {
   timer_.disarm();
   write_queue_.clear();
   flush_to_handler();
-  why_ = fault.detail;
+  failure_reason_ = fault.detail;
   while (!open_.empty()) open_.front().connection_ended(fault);
   schedule_flush();
   retire(cause);
 }
 
-void H2Connection::tell_later(H2UpstreamStream& upstream_stream) {
+void H2Connection::schedule_failure_report(H2UpstreamStream& upstream_stream) {
   upstream_stream.ListHook<H2OpenTag>::unlink();
   broken_.push_back(upstream_stream);
   schedule_flush();
 }
 
-void H2Connection::tell_broken() {
+void H2Connection::report_failures() {
   while (!broken_.empty()) broken_.pop_front().report_failure();
 }
 
 // ---- liveness ----
 
 Duration H2Connection::ping_timeout() const {
-  return suspect_ ? kDoubt : kPingTimeout;
+  return suspect_ ? kSuspectAfter : kPingTimeout;
 }
 
 void H2Connection::note_size(std::size_t bytes) {
@@ -280,39 +281,39 @@ void H2Connection::note_size(std::size_t bytes) {
   }
 }
 
-void H2Connection::given_up_on(Instant asked) {
-  suspect_ = suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kDoubt;
+void H2Connection::on_stream_abandoned(Instant asked) {
+  suspect_ = suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kSuspectAfter;
 }
 
 // Sends a PING, or joins the one in progress. With `hold`, requests that are not sent yet wait for its acknowledgement.
 void H2Connection::send_liveness_ping(bool hold) {
-  if (asked_ != Instant{}) {
+  if (ping_sent_at_ != Instant{}) {
     awaiting_ping_ack_ = hold;
     return;
   }
-  asked_ = host_.loop().now();
-  session_.ping(static_cast<std::uint64_t>(asked_.time_since_epoch().count()));
+  ping_sent_at_ = host_.loop().now();
+  session_.ping(static_cast<std::uint64_t>(ping_sent_at_.time_since_epoch().count()));
   send_pulled();
   awaiting_ping_ack_ = hold;
 }
 
 // Arms the one timer for all streams. It checks periodically, and sends a PING if nothing was received.
 void H2Connection::arm_timer() {
-  if (timer_.armed() && asked_ == Instant{}) return;
-  timer_.arm(asked_ != Instant{} ? asked_ + ping_timeout() : host_.loop().now() + kPingAfter);
+  if (timer_.armed() && ping_sent_at_ == Instant{}) return;
+  timer_.arm(ping_sent_at_ != Instant{} ? ping_sent_at_ + ping_timeout() : host_.loop().now() + kPingAfter);
 }
 
 void H2Connection::on_timer() {
   exec::assume_on_loop();
   if (dead_) return;
   const Instant now = host_.loop().now();
-  if (asked_ != Instant{} && now >= asked_ + ping_timeout()) {
+  if (ping_sent_at_ != Instant{} && now >= ping_sent_at_ + ping_timeout()) {
     fail(pool::CloseCause::unhealthy,
          {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;
   }
   if (open_.empty()) return session_.rest();  // releases memory while idle
-  if (asked_ == Instant{} && now - last_read_ >= kPingAfter) send_liveness_ping(false);
+  if (ping_sent_at_ == Instant{} && now - last_read_ >= kPingAfter) send_liveness_ping(false);
   arm_timer();
 }
 

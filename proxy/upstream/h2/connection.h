@@ -52,17 +52,17 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // processed.
   void begin_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void end_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
-  void note_reset(http::H2Error error) LOOP_ONLY;  // a stream was reset: by the origin, or because of its response
-  void answered() LOOP_ONLY;                       // a response head was received
-  void given_up_on(Instant asked) LOOP_ONLY;       // a stream begun at `asked` was abandoned without a response
-  void note_size(std::size_t bytes) LOOP_ONLY;     // bytes of a response
+  void note_reset(http::H2Error error) LOOP_ONLY;     // a stream was reset: by the origin, or because of its response
+  void answered() LOOP_ONLY;                          // a response head was received
+  void on_stream_abandoned(Instant asked) LOOP_ONLY;  // a stream begun at `asked` was abandoned without a response
+  void note_size(std::size_t bytes) LOOP_ONLY;        // bytes of a response
   // Returns true if a recent response exceeded the initial window of a stream. The window of the next stream is then
   // widened together with its request.
   bool recent_large_responses() const LOOP_ONLY { return large_ != 0; }
-  void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // reports the failure of the stream later
+  void schedule_failure_report(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // reports the failure of the stream later
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Returns true if the peer's GOAWAY excluded this stream from processing.
-  bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
+  bool excluded_by_goaway(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
 
  private:
   bool works() const LOOP_ONLY { return !dead_ && !write_failed_; }
@@ -73,10 +73,10 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void flush() LOOP_ONLY;
   void send_pulled() LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
-  void look_for_the_end() LOOP_ONLY;
+  void fail_if_over() LOOP_ONLY;
   void fail(pool::CloseCause cause, const Fault& fault) LOOP_ONLY;
   void retire(pool::CloseCause cause) LOOP_ONLY;
-  void tell_broken() LOOP_ONLY;
+  void report_failures() LOOP_ONLY;
   Duration ping_timeout() const;
   void send_liveness_ping(bool hold) LOOP_ONLY;
   void on_timer();
@@ -101,9 +101,9 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::optional<http::StreamId> goaway_last_;
-  std::string why_;  // reason of the failure
+  std::string failure_reason_;  // reason of the failure
   Instant last_read_;
-  Instant asked_{};  // when the unacknowledged PING was sent
+  Instant ping_sent_at_{};  // when the unacknowledged PING was sent
   std::uint8_t large_ = 0;
   bool awaiting_ping_ack_ = false;  // only the PING is sent until a byte is received
   bool suspect_ = false;  // a stream was abandoned while nothing was received; the next request waits for input

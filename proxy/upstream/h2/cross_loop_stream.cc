@@ -41,13 +41,13 @@ CrossLoopStream::CrossLoopStream(H2LoopContext& near, H2LoopContext& far)
 // ---- near: calls of the exchange ----
 
 void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) {
-  CARPOOL_ASSERT(user_ == nullptr && request_part_.home && response_part_.home && cancel_.home && !carrying_);
+  CARPOOL_ASSERT(user_ == nullptr && request_part_.home && response_part_.home && cancel_.home && !stream_begun_);
   connection_ = &connection;
   user_ = &user;
   response_ = &response;
   // No message is in flight, so this side may write the state of both halves.
-  far_done_ = report_kept_ = order_kept_ = far_finished_ = false;
-  travelling_ = 0;
+  far_done_ = response_part_held_ = request_part_held_ = far_finished_ = false;
+  in_flight_ = 0;
 }
 
 void CrossLoopStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
@@ -68,7 +68,7 @@ bool CrossLoopStream::flush() {
   if (!request_part_.home || next_request_part_.empty()) return !next_request_part_.empty();
   std::swap(request_part_.content, next_request_part_);
   next_request_part_.clear();
-  travelling_ = request_part_.content.body.size();
+  in_flight_ = request_part_.content.body.size();
   request_part_.home = false;
   request_part_.outward = true;
   far_.loop().post(request_part_);
@@ -79,7 +79,7 @@ void CrossLoopStream::arrived(Message<RequestPart>& message) {
   exec::assume_on_loop();
   if (message.outward) return apply(message.content);
   message.home = true;
-  travelling_ = 0;
+  in_flight_ = 0;
   if (far_done_) return recycle_if_done();
   flush();
   if (user_ != nullptr) static_cast<void>(user_->on_writable());
@@ -89,12 +89,12 @@ void CrossLoopStream::arrived(Message<RequestPart>& message) {
 
 void CrossLoopStream::arrived(Message<ResponsePart>& message) {
   exec::assume_on_loop();
-  if (message.outward) return read_report();
+  if (message.outward) return read_response_part();
   message.home = true;
   may_buffer_more_ = message.content.may_buffer_more;
-  if (carrying_)
+  if (stream_begun_)
     static_cast<void>(upstream_stream_.resume_reading());  // reopens the withheld window before the next part is sent
-  send_report();
+  send_response_part();
 }
 
 AttemptState CrossLoopStream::deliver(ResponsePart& response_part) {
@@ -110,14 +110,14 @@ AttemptState CrossLoopStream::deliver(ResponsePart& response_part) {
   return response_part.end ? user_->on_response_end() : user_->on_read_complete();
 }
 
-void CrossLoopStream::read_report() {
+void CrossLoopStream::read_response_part() {
   ResponsePart& response_part = response_part_.content;
   far_done_ = response_part.done;
-  report_kept_ = true;
+  response_part_held_ = true;
   // The stream is not reused before recycle_if_done(), which this function calls last, so it still belongs to the ended
   // attempt.
   const bool over = user_ == nullptr || deliver(response_part) == AttemptState::over;
-  if (!report_kept_) return;
+  if (!response_part_held_) return;
   if (far_done_) return recycle_if_done();
   if (over || user_->wants_response()) return give_response_part_back();
   response_part.body.clear();  // already delivered; the message may be kept for long
@@ -125,7 +125,7 @@ void CrossLoopStream::read_report() {
 }
 
 void CrossLoopStream::give_response_part_back() {
-  if (!std::exchange(report_kept_, false)) return;
+  if (!std::exchange(response_part_held_, false)) return;
   response_part_.content.clear();
   response_part_.content.may_buffer_more = user_ != nullptr && user_->may_buffer_more();
   response_part_.outward = false;
@@ -146,7 +146,7 @@ std::optional<pool::CloseCause> CrossLoopStream::finish(pool::Lease& lease) {
 std::optional<pool::CloseCause> CrossLoopStream::abandon(pool::CloseCause, pool::Lease& lease) {
   user_ = nullptr;
   response_ = nullptr;
-  if (far_done_) return std::nullopt;  // read_report() recycles the stream later
+  if (far_done_) return std::nullopt;  // read_response_part() recycles the stream later
   lease_ = std::move(lease);
   next_request_part_.clear();
   cancel_.home = false;
@@ -166,14 +166,14 @@ void CrossLoopStream::arrived(Message<Cancel>& message) {
 // Recycles the stream if all messages are back and the far half has finished.
 void CrossLoopStream::recycle_if_done() {
   if (!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
-  report_kept_ = false;
+  response_part_held_ = false;
   response_part_.content.clear();
   response_part_.home = true;
   next_request_part_.clear();
   next_request_part_.shrink();
   request_part_.content.shrink();
   response_part_.content.shrink();
-  next_report_.shrink();
+  next_response_part_.shrink();
   if (lease_) lease_.release(near_.loop().now());
   near_.recycle(*this, far_.loop().id());
 }

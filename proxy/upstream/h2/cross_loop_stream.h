@@ -25,7 +25,7 @@ class H2Connection;
 
 class CrossLoopStream final : public UpstreamStream,
                               private UpstreamStreamHandler,
-                              public ListHook<struct RemoteStreamTag> {
+                              public ListHook<struct CrossLoopStreamTag> {
  public:
   CrossLoopStream(H2LoopContext& near, H2LoopContext& far);
 
@@ -36,7 +36,7 @@ class CrossLoopStream final : public UpstreamStream,
   void send_body(std::string_view bytes) override LOOP_ONLY { next_request_part_.body.append(bytes); }
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
-  std::size_t backlog() const override LOOP_ONLY { return next_request_part_.body.size() + travelling_; }
+  std::size_t backlog() const override LOOP_ONLY { return next_request_part_.body.size() + in_flight_; }
   AttemptState resume_reading() override LOOP_ONLY;
   std::optional<pool::CloseCause> finish(pool::Lease& lease) override LOOP_ONLY;
   std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) override LOOP_ONLY;
@@ -82,22 +82,24 @@ class CrossLoopStream final : public UpstreamStream,
   void arrived(Message<Cancel>& message) LOOP_ONLY;
 
   // near half
-  void read_report() LOOP_ONLY;
+  void read_response_part() LOOP_ONLY;
   AttemptState deliver(ResponsePart& response_part) LOOP_ONLY;
   void give_response_part_back() LOOP_ONLY;
   void recycle_if_done() LOOP_ONLY;
 
   // far half, on the session's loop
   void apply(RequestPart& request_part) LOOP_ONLY;
-  void give_order_back() LOOP_ONLY;
-  void send_report() LOOP_ONLY;
+  void give_request_part_back() LOOP_ONLY;
+  void send_response_part() LOOP_ONLY;
   void done() LOOP_ONLY;
   void on_cancel() LOOP_ONLY;
   bool wants_response() const override LOOP_ONLY;
   bool may_buffer_more() const override LOOP_ONLY { return may_buffer_more_; }
   AttemptState on_response_head() override LOOP_ONLY;
-  void on_body(std::string_view bytes) override { next_report_.body.append(bytes); }
-  void on_trailer(std::string_view name, std::string_view value) override { next_report_.trailers.add(name, value); }
+  void on_body(std::string_view bytes) override { next_response_part_.body.append(bytes); }
+  void on_trailer(std::string_view name, std::string_view value) override {
+    next_response_part_.trailers.add(name, value);
+  }
   AttemptState on_read_complete() override LOOP_ONLY;
   AttemptState on_response_end() override LOOP_ONLY;
   AttemptState on_failure(StreamFailure failure) override LOOP_ONLY;
@@ -117,18 +119,18 @@ class CrossLoopStream final : public UpstreamStream,
   http::ResponseHead* response_ = nullptr;
   pool::Lease lease_;  // lease of an exchange that left before the far half was done
   RequestPart next_request_part_;
-  std::size_t travelling_ = 0;  // body bytes in the message that is in flight
-  bool report_kept_ = false;    // the report was read but not returned, because the client has no room
+  std::size_t in_flight_ = 0;        // body bytes in the message that is in flight
+  bool response_part_held_ = false;  // the report was read but not returned, because the client has no room
   bool far_done_ = false;
 
   // far half
   http::ResponseHead head_;
   H2UpstreamStream upstream_stream_;
-  ResponsePart next_report_;
-  bool order_kept_ = false;       // applied but not returned, because the session has no room
-  bool carrying_ = false;         // upstream_stream_ has begun
-  bool may_buffer_more_ = false;  // last value received from the client
-  bool far_finished_ = false;     // the stream has ended, or will never begin
+  ResponsePart next_response_part_;
+  bool request_part_held_ = false;  // applied but not returned, because the session has no room
+  bool stream_begun_ = false;       // upstream_stream_ has begun
+  bool may_buffer_more_ = false;    // last value received from the client
+  bool far_finished_ = false;       // the stream has ended, or will never begin
 };
 
 }  // namespace carpool::proxy

@@ -14,75 +14,75 @@ constexpr std::size_t kGathered = std::size_t{16} * 1024;
 }  // namespace
 
 void CrossLoopStream::apply(RequestPart& request_part) {
-  order_kept_ = true;
+  request_part_held_ = true;
   if (request_part.has_head && !far_finished_) {
-    carrying_ = true;
+    stream_begun_ = true;
     may_buffer_more_ = request_part.may_buffer_more;
     upstream_stream_.begin(*connection_);
     upstream_stream_.send_fields(request_part.head, request_part.bodyless, request_part.head_request);
   }
-  if (carrying_) {
+  if (stream_begun_) {
     upstream_stream_.send_body(request_part.body);
     if (request_part.end) upstream_stream_.send_end(request_part.trailers);
     upstream_stream_.flush();
     if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() returns the message
   }
-  give_order_back();
+  give_request_part_back();
 }
 
 void CrossLoopStream::on_cancel() {
   if (!far_finished_) {
     pool::Lease none;
-    if (carrying_) upstream_stream_.abandon(pool::CloseCause::error, none);
-    next_report_.clear();
+    if (stream_begun_) upstream_stream_.abandon(pool::CloseCause::error, none);
+    next_response_part_.clear();
     done();
   }
   cancel_.outward = false;
   near_.loop().post(cancel_);
 }
 
-void CrossLoopStream::give_order_back() {
-  if (!std::exchange(order_kept_, false)) return;
+void CrossLoopStream::give_request_part_back() {
+  if (!std::exchange(request_part_held_, false)) return;
   request_part_.content.clear();
   request_part_.outward = false;
   near_.loop().post(request_part_);
 }
 
-void CrossLoopStream::send_report() {
-  if (!response_part_.home || next_report_.empty()) return;
-  std::swap(response_part_.content, next_report_);
-  next_report_.clear();
+void CrossLoopStream::send_response_part() {
+  if (!response_part_.home || next_response_part_.empty()) return;
+  std::swap(response_part_.content, next_response_part_);
+  next_response_part_.clear();
   response_part_.home = false;
   response_part_.outward = true;
   near_.loop().post(response_part_);
 }
 
 void CrossLoopStream::done() {
-  carrying_ = false;
+  stream_begun_ = false;
   far_finished_ = true;
-  next_report_.done = true;
-  give_order_back();
-  send_report();
+  next_response_part_.done = true;
+  give_request_part_back();
+  send_response_part();
 }
 
 bool CrossLoopStream::wants_response() const {
-  return response_part_.home || (may_buffer_more_ && next_report_.body.size() < kGathered);
+  return response_part_.home || (may_buffer_more_ && next_response_part_.body.size() < kGathered);
 }
 
 AttemptState CrossLoopStream::on_response_head() {
-  next_report_.heads.push_back(std::exchange(head_, {}));
+  next_response_part_.heads.push_back(std::exchange(head_, {}));
   return AttemptState::alive;
 }
 
 AttemptState CrossLoopStream::on_read_complete() {
-  send_report();
+  send_response_part();
   return AttemptState::alive;
 }
 
 AttemptState CrossLoopStream::on_response_end() {
   pool::Lease none;
   upstream_stream_.finish(none);
-  next_report_.end = true;
+  next_response_part_.end = true;
   done();
   return AttemptState::over;
 }
@@ -90,13 +90,13 @@ AttemptState CrossLoopStream::on_response_end() {
 AttemptState CrossLoopStream::on_failure(StreamFailure failure) {
   pool::Lease none;
   upstream_stream_.abandon(pool::CloseCause::error, none);
-  next_report_.failure = std::move(failure);
+  next_response_part_.failure = std::move(failure);
   done();
   return AttemptState::over;
 }
 
 AttemptState CrossLoopStream::on_writable() {
-  if (upstream_stream_.backlog() < kHighWatermark) give_order_back();
+  if (upstream_stream_.backlog() < kHighWatermark) give_request_part_back();
   return AttemptState::alive;
 }
 

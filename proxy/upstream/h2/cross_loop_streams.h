@@ -28,7 +28,7 @@ class CrossLoopStreams final : public H2LoopContext {
   void recycle(CrossLoopStream& stream, exec::LoopId far) override LOOP_ONLY;
 
  private:
-  using FreeList = List<CrossLoopStream, RemoteStreamTag>;
+  using FreeList = List<CrossLoopStream, CrossLoopStreamTag>;
 
   exec::Loop& loop_;
   LoopStats& stats_;

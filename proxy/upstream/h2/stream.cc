@@ -13,7 +13,7 @@ namespace {
 // A client that has accepted more than this of a response keeps reading, because so much cannot wait between this side
 // and its socket. Only such a client gets a wide window, so a client that sends a hundred requests and reads nothing
 // holds little memory.
-constexpr std::size_t kKeepsUp = std::size_t{256} * 1024;
+constexpr std::size_t kWideAfter = std::size_t{256} * 1024;
 constexpr std::uint32_t kWideWindow = 256 * 1024;
 // Window for a client with little buffered data. A larger response stalls for one round trip after its first bytes,
 // except where recent responses were large.
@@ -24,8 +24,8 @@ void H2UpstreamStream::begin(H2Connection& connection) {
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   stream_ = nullptr;
-  untaken_ = taken_ = 0;
-  ended_ = any_byte_back_ = false;
+  unreturned_ = taken_ = 0;
+  ended_ = any_byte_received_ = false;
 }
 
 bool H2UpstreamStream::usable() {
@@ -85,7 +85,7 @@ void H2UpstreamStream::on_head(http::ResponseHead& head) {
   exec::assume_on_loop();
   connection_->begin_delivery(*this);
   connection_->answered();
-  any_byte_back_ = true;
+  any_byte_received_ = true;
   std::swap(response_, head);
   // A missing body becomes a length of zero, as HTTP/1.1 requires where a body is possible.
   const bool bodiless = head_request_ || response_.status < 200 || response_.status == 204 || response_.status == 304;
@@ -99,7 +99,7 @@ void H2UpstreamStream::on_head(http::ResponseHead& head) {
 void H2UpstreamStream::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   connection_->begin_delivery(*this);
-  untaken_ += bytes.size();
+  unreturned_ += bytes.size();
   user_.on_body(bytes);
 }
 
@@ -122,11 +122,11 @@ void H2UpstreamStream::flush_to_handler() {
 
 // Data that the client has not accepted stays in the stream's window, so that the origin stops sending.
 AttemptState H2UpstreamStream::resume_reading() {
-  if (stream_ == nullptr || untaken_ == 0 || !user_.wants_response()) return AttemptState::alive;
-  const std::size_t bytes = std::exchange(untaken_, 0);
-  if (taken_ < kKeepsUp) {
+  if (stream_ == nullptr || unreturned_ == 0 || !user_.wants_response()) return AttemptState::alive;
+  const std::size_t bytes = std::exchange(unreturned_, 0);
+  if (taken_ < kWideAfter) {
     taken_ += bytes;
-    if (taken_ >= kKeepsUp) {
+    if (taken_ >= kWideAfter) {
       connection_->session().widen(*stream_, kWideWindow);
     } else if (taken_ >= kNarrowWindow / 2 && user_.may_buffer_more()) {
       connection_->session().widen(*stream_, kUsualWindow);
@@ -142,7 +142,7 @@ AttemptState H2UpstreamStream::resume_reading() {
 void H2UpstreamStream::on_closed(http::H2Error error) {
   exec::assume_on_loop();
   StreamFailure failure;
-  failure.any_byte_back = any_byte_back_;
+  failure.any_byte_received = any_byte_received_;
   if (stream_->never_sent()) {
     failure.unprocessed = RetryReason::not_sent;
     failure.any_byte_sent = false;
@@ -155,7 +155,7 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
   const char* const wrong = stream_->wrong();
   failure.fault.kind = wrong != nullptr                         ? stream_->wrong_kind()
                        : error == http::H2Error::protocol_error ? FaultKind::malformed_response
-                       : any_byte_back_                         ? FaultKind::response_incomplete
+                       : any_byte_received_                     ? FaultKind::response_incomplete
                                                                 : FaultKind::connection_terminated;
   if (wrong != nullptr) {
     failure.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
@@ -163,7 +163,7 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
     failure.stream_reset = error != http::H2Error::protocol_error;
     failure.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
   }
-  if (failure.unprocessed && connection_->given_up(stream_->id())) failure.unprocessed = RetryReason::goaway;
+  if (failure.unprocessed && connection_->excluded_by_goaway(stream_->id())) failure.unprocessed = RetryReason::goaway;
   if (failure.unprocessed != RetryReason::not_sent) connection_->note_reset(error);
   fail(std::move(failure));
 }
@@ -171,9 +171,9 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
 void H2UpstreamStream::connection_ended(const Fault& fault) {
   StreamFailure failure;
   failure.fault = fault;
-  if (any_byte_back_) failure.fault.kind = FaultKind::response_incomplete;
+  if (any_byte_received_) failure.fault.kind = FaultKind::response_incomplete;
   failure.connection_ended = true;
-  failure.any_byte_back = any_byte_back_;
+  failure.any_byte_received = any_byte_received_;
   failure.any_byte_sent = stream_->head_sent();
   stream_->set_user(nullptr);
   fail(std::move(failure));
@@ -184,7 +184,7 @@ void H2UpstreamStream::give_up_unsent() {
   StreamFailure failure;
   failure.fault.detail = "the HTTP/2 session ended before the request was sent";
   failure.any_byte_sent = false;
-  failure.unprocessed = connection_->given_up(stream_->id()) ? RetryReason::goaway : RetryReason::not_sent;
+  failure.unprocessed = connection_->excluded_by_goaway(stream_->id()) ? RetryReason::goaway : RetryReason::not_sent;
   connection_->session().reset(*stream_, http::H2Error::cancel);
   fail(std::move(failure));
 }
@@ -192,7 +192,7 @@ void H2UpstreamStream::give_up_unsent() {
 void H2UpstreamStream::fail(StreamFailure failure) {
   stream_ = nullptr;
   failure_ = std::move(failure);
-  connection_->tell_later(*this);
+  connection_->schedule_failure_report(*this);
 }
 
 void H2UpstreamStream::leave() {
@@ -205,7 +205,7 @@ void H2UpstreamStream::leave() {
 
 // Returns no cause, because the session continues however one stream ended.
 std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
-  connection_->note_size(taken_ + untaken_);
+  connection_->note_size(taken_ + unreturned_);
   if (stream_ != nullptr) {
     // The origin may never open the window for the rest of a request that it has answered: without a reset the stream
     // would count against its limit until the session ends.
@@ -219,7 +219,7 @@ std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
 
 std::optional<pool::CloseCause> H2UpstreamStream::abandon(pool::CloseCause, pool::Lease&) {
   if (stream_ != nullptr) {
-    connection_->given_up_on(began_);
+    connection_->on_stream_abandoned(began_);
     connection_->session().reset(*stream_, http::H2Error::cancel);
     connection_->schedule_flush();
   }

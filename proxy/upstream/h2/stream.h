@@ -64,12 +64,12 @@ class H2UpstreamStream final : public UpstreamStream,
   H2Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   http::H2Stream* stream_ = nullptr;
   std::optional<StreamFailure> failure_;
-  Instant began_{};          // when the stream began
-  std::size_t untaken_ = 0;  // bytes not yet returned to the stream's window
-  std::size_t taken_ = 0;    // bytes returned to the window before it became wide
+  Instant began_{};             // when the stream began
+  std::size_t unreturned_ = 0;  // bytes not yet returned to the stream's window
+  std::size_t taken_ = 0;       // bytes returned to the window before it became wide
   bool head_request_ = false;
   bool ended_ = false;  // END_STREAM is queued
-  bool any_byte_back_ = false;
+  bool any_byte_received_ = false;
 };
 
 }  // namespace carpool::proxy

@@ -26,10 +26,10 @@ const pool::Origin& dialed_place(const OriginRuntime& origin) {
 }
 }  // namespace
 
-// Look: the periodic DNS query for one origin.
-class AddressMonitor::Look final : public dns::Question {
+// Query: the periodic DNS query for one origin.
+class AddressMonitor::Query final : public dns::Question {
  public:
-  Look(const OriginRuntime& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
+  Query(const OriginRuntime& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
   void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
     if (!addresses || addresses->empty()) return;  // no result: the addresses stay
     const std::uint16_t port = dialed_place(origin_).port;
@@ -44,16 +44,16 @@ class AddressMonitor::Look final : public dns::Question {
   const exec::Loop& loop_;
 };
 
-std::vector<ToldEjections::Ejection> ToldEjections::take_new(const net::AddressSet& addresses, Instant now) {
+std::vector<LoggedEjections::Ejection> LoggedEjections::take_new(const net::AddressSet& addresses, Instant now) {
   std::vector<Ejection> fresh;
-  std::unordered_map<std::string, std::uint32_t> told;
+  std::unordered_map<std::string, std::uint32_t> logged;
   for (net::AddressSet::Info& one : addresses.all(now)) {
-    const auto before = told_.find(one.address);
-    const std::uint32_t known = before == told_.end() ? 0 : before->second;
-    told.emplace(one.address, one.ejections);
+    const auto before = logged_.find(one.address);
+    const std::uint32_t known = before == logged_.end() ? 0 : before->second;
+    logged.emplace(one.address, one.ejections);
     if (one.ejected && one.ejections != known) fresh.push_back({std::move(one.address), one.ejections});
   }
-  told_ = std::move(told);  // an address that the set has dropped starts over
+  logged_ = std::move(logged);  // an address that the set has dropped starts over
   return fresh;
 }
 
@@ -93,7 +93,7 @@ void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
   watched.destination = origin.destination;
   origin.address_set->review(now);
   ask(origin, watched, now);
-  tell_ejections(origin, watched, now);
+  log_ejections(origin, watched, now);
 }
 
 void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant now) {
@@ -104,17 +104,17 @@ void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant 
     return;
   }
   if (net::Address::literal(name.host, 0)) return;
-  if (watched.look && watched.look->linked()) return;  // the query is still pending
-  watched.look = std::make_unique<Look>(origin, context_.loop);
-  resolver_.ask(name.host, *watched.look);
+  if (watched.query && watched.query->linked()) return;  // the query is still pending
+  watched.query = std::make_unique<Query>(origin, context_.loop);
+  resolver_.ask(name.host, *watched.query);
 }
 
-void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watched, Instant now) {
+void AddressMonitor::log_ejections(const OriginRuntime& origin, Watched& watched, Instant now) {
   const std::uint64_t more = origin.address_set->ejections() - watched.ejections;
   if (more == 0) return;
   watched.ejections += more;
   context_.stats.count_ejections(origin.slot, more);
-  for (const ToldEjections::Ejection& one : watched.told.take_new(*origin.address_set, now)) {
+  for (const LoggedEjections::Ejection& one : watched.logged.take_new(*origin.address_set, now)) {
     log::warn("net", "an address keeps failing and is ejected",
               {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.number}});
   }
@@ -123,8 +123,8 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
 // Returns true if connections remain to be closed.
 bool AddressMonitor::retire(const OriginRuntime& origin, Instant now) {
   const bool unevenly = origin.address_set->needs_rebalance();
-  if (unevenly) make_place(*origin.destination, *origin.address_set, context_.loop.id(), now);
-  if (!origin.address_set->anyone_to_go(now)) return unevenly;
+  if (unevenly) rebalance(*origin.destination, *origin.address_set, context_.loop.id(), now);
+  if (!origin.address_set->has_retiring(now)) return unevenly;
   return retire_outdated(*origin.destination, context_.loop.id(), now) || unevenly;
 }
 

@@ -19,8 +19,8 @@ namespace carpool::proxy {
 
 struct UpstreamContext;
 
-// ToldEjections: remembers which ejections of the addresses of one origin were logged, so that each is logged once.
-class ToldEjections {
+// LoggedEjections: remembers which ejections of the addresses of one origin were logged, so that each is logged once.
+class LoggedEjections {
  public:
   struct Ejection {
     std::string address;
@@ -30,7 +30,7 @@ class ToldEjections {
   std::vector<Ejection> take_new(const net::AddressSet& addresses, Instant now);
 
  private:
-  std::unordered_map<std::string, std::uint32_t> told_;  // the ejections of each address
+  std::unordered_map<std::string, std::uint32_t> logged_;  // the ejections of each address
 };
 
 class AddressMonitor {
@@ -43,17 +43,17 @@ class AddressMonitor {
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
-  class Look;
+  class Query;
   struct Watched {
     const pool::Destination* destination = nullptr;
-    std::unique_ptr<Look> look;
+    std::unique_ptr<Query> query;
     std::uint64_t ejections = 0;  // already counted
-    ToldEjections told;
+    LoggedEjections logged;
   };
   void tick();
   void follow(const OriginRuntime& origin, Instant now) LOOP_ONLY;
   void ask(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
-  void tell_ejections(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
+  void log_ejections(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
   bool retire(const OriginRuntime& origin, Instant now) LOOP_ONLY;
 
   const UpstreamContext& context_;

@@ -99,12 +99,12 @@ void HealthCheck::check(OriginRuntime& origin, Instant now) {
     if (ask) {
       to_ask_.push_back({&origin, index, generation});
     } else {
-      look({&origin, index, generation}, now);
+      check_one({&origin, index, generation}, now);
     }
   }
 }
 
-void HealthCheck::look(const Candidate& candidate, Instant now) {
+void HealthCheck::check_one(const Candidate& candidate, Instant now) {
   const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
   if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // borrowed or closed meanwhile
   net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();

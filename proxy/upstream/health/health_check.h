@@ -34,7 +34,7 @@ class HealthCheck final : public Probe::Owner {
   };
   void tick();
   void check(OriginRuntime& origin, Instant now) LOOP_ONLY;
-  void look(const Candidate& candidate, Instant now) LOOP_ONLY;
+  void check_one(const Candidate& candidate, Instant now) LOOP_ONLY;
   void ask_some(Instant now) LOOP_ONLY;
   void probed(Probe& probe, std::string_view why) override LOOP_ONLY;
   Duration jittered(Duration interval) LOOP_ONLY;

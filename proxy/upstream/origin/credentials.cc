@@ -100,9 +100,9 @@ bool Credentials::sets(std::string_view name) const {
                      [&](const config::SetField& field) { return http::iequals(field.name, name); });
 }
 
-std::vector<Credentials::Look> Credentials::look() {
+std::vector<Credentials::FileEvent> Credentials::check_files() {
   const Held looking(looking_);
-  std::vector<Look> looks;
+  std::vector<FileEvent> looks;
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (settings_[i].value.file.empty()) continue;
     Result<std::string> value = usable_value(settings_[i].value);

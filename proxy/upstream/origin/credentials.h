@@ -37,16 +37,16 @@ class Credentials {
   const InForce& in_force(const net::ProvenPeer&, exec::LoopId loop) LOOP_ONLY;
   bool sets(std::string_view name) const;  // any thread, because the names never change
 
-  // Look: the event for a file that was checked.
-  struct Look {
+  // FileEvent: the event for a file that was checked.
+  struct FileEvent {
     std::string name;   // name of the field
     std::string fault;  // empty: a new value is in force
   };
   // Reads the files again. Returns the fields whose value changed, and those whose file became unreadable or unusable
   // since the last call. Blocks; a call waits for the end of another one, so the value that was read last is in force.
-  std::vector<Look> look();
+  std::vector<FileEvent> check_files();
   bool has_files() const;
-  std::uint32_t stale() const;  // number of files that could not be read by the last look()
+  std::uint32_t stale() const;  // number of files that could not be read by the last check_files()
 
   // nullptr without [origin.oauth2].
   OAuthToken* token() const { return token_.get(); }
@@ -57,7 +57,7 @@ class Credentials {
  private:
   struct Value {
     std::string bytes;
-    std::string fault;  // fault of its file at the last look()
+    std::string fault;  // fault of its file at the last check_files()
   };
   Credentials(const config::OriginSettings& origin, unsigned loops);
   void publish();
@@ -68,7 +68,7 @@ class Credentials {
   const std::unique_ptr<OAuthToken> token_;
   std::vector<InForce> copies_;  // one per loop
   std::atomic<std::uint64_t> version_{0};
-  Mutex looking_;  // held throughout look(); taken before mutex_
+  Mutex looking_;  // held throughout check_files(); taken before mutex_
   mutable Mutex mutex_;
   std::vector<Value> values_ GUARDED_BY(mutex_);  // in the order of settings_
 };

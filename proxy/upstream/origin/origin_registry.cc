@@ -68,7 +68,7 @@ Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings
   for (const std::unique_ptr<Credentials>& known : made_credentials_) {
     if (!known->made_of(settings)) continue;
     // Files of credentials that were not in force have not been read. CredentialFiles reads and reports the others.
-    if (!in_force(*known)) static_cast<void>(known->look());
+    if (!in_force(*known)) static_cast<void>(known->check_files());
     return known.get();
   }
   if (made_credentials_.size() >= kMaxIdentities) {
@@ -298,11 +298,11 @@ std::vector<OriginRuntime*> OriginRegistry::all() const {
   return all;
 }
 
-bool OriginRegistry::obey(const net::AddressPolicy& policy) {
+bool OriginRegistry::apply_policy(const net::AddressPolicy& policy) {
   const Held lock(mutex_);
   bool found = false;
   for (const auto& [destination, context] : by_destination_) {
-    if (context->parent == nullptr) found |= context->address_set->obey(policy, destination->origin());
+    if (context->parent == nullptr) found |= context->address_set->apply_policy(policy, destination->origin());
   }
   return found;
 }
@@ -315,7 +315,7 @@ std::vector<OriginRuntime*> OriginRegistry::outdated(const std::vector<const Tls
         context->tls != nullptr && std::find(renewed.begin(), renewed.end(), context->tls) != renewed.end();
     // A reclaimed destination may be destroyed before this loop has finished with it; the others wait for this loop.
     if (destination->reclaimed()) continue;
-    if (listed || context->address_set->anyone_forbidden()) found.push_back(context);
+    if (listed || context->address_set->has_forbidden()) found.push_back(context);
   }
   return found;
 }

@@ -48,7 +48,7 @@ class OriginRegistry {
   std::vector<OriginRuntime*> all() const;
   // Must be called after the rules for addresses changed. Returns true if a connection leads to an address that they
   // do not permit any more. A parent proxy is no destination of the rules.
-  bool obey(const net::AddressPolicy& policy);
+  bool apply_policy(const net::AddressPolicy& policy);
   // Returns the runtimes with one of these TLS identities or with connections to forbidden addresses, including those
   // of pools that a reload has replaced.
   std::vector<OriginRuntime*> outdated(const std::vector<const TlsIdentity*>& renewed) const;

@@ -21,7 +21,7 @@ class RateLimiter {
   void open(std::uint32_t rate, std::uint32_t burst) {
     if (rate == 0) return;
     interval_ = Duration(std::chrono::seconds(1)).count() / rate;
-    ahead_ = interval_ * ((burst == 0 ? rate : burst) - 1);
+    tolerance_ = interval_ * ((burst == 0 ? rate : burst) - 1);
   }
 
   // Reserves an admission and returns the delay until it is due, or nullopt if that exceeds `timeout`. The clocks of
@@ -29,19 +29,20 @@ class RateLimiter {
   std::optional<Duration> delay_until_allowed(Instant now, Duration timeout) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();
-    std::int64_t paid = paid_.load(std::memory_order_relaxed);
+    std::int64_t arrival = theoretical_arrival_.load(std::memory_order_relaxed);
     for (;;) {
-      const std::int64_t from = std::max(paid, at);
-      const std::int64_t wait = std::max<std::int64_t>(0, from - at - ahead_);
+      const std::int64_t from = std::max(arrival, at);
+      const std::int64_t wait = std::max<std::int64_t>(0, from - at - tolerance_);
       if (wait > timeout.count()) return std::nullopt;
-      if (paid_.compare_exchange_weak(paid, from + interval_, std::memory_order_relaxed)) return Duration(wait);
+      if (theoretical_arrival_.compare_exchange_weak(arrival, from + interval_, std::memory_order_relaxed))
+        return Duration(wait);
     }
   }
   bool take(Instant now) { return delay_until_allowed(now, Duration::zero()).has_value(); }
 
  private:
-  std::int64_t interval_ = 0, ahead_ = 0;  // nanoseconds; interval_ 0: no limit
-  std::atomic<std::int64_t> paid_{0};
+  std::int64_t interval_ = 0, tolerance_ = 0;  // nanoseconds; interval_ 0: no limit
+  std::atomic<std::int64_t> theoretical_arrival_{0};
 };
 static_assert(std::is_same_v<Duration::period, std::nano>);
 

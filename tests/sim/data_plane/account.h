@@ -160,7 +160,7 @@ class Account {
   void check_cut(const RequestRecord& one) {
     if (!one.answered || one.attempt >= one.attempts.size()) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
-    if (attempt.wire->broken || attempt.wire->spoilt) return;
+    if (attempt.wire->broken || attempt.wire->malformed_end) return;
     const ResponsePlan& response = attempt.response;
     const bool short_of_one = response.end == ResponseEnd::fin || response.end == ResponseEnd::silent;
     if (short_of_one && response.framing == 0 && one.received + 1 < response.size) {
@@ -235,7 +235,7 @@ inline bool Account::may_repeat(const AttemptRecord& last) {
   const ResponsePlan& response = last.response;
   const bool cut = response.end == ResponseEnd::reset || (response.end == ResponseEnd::fin && response.size == 0);
   return response.status == 503 || response.status == 409 || response.status == 0 || response.rogue != 0 || cut ||
-         last.wire->broken || last.wire->spoilt;
+         last.wire->broken || last.wire->malformed_end;
 }
 
 inline void Account::check_replay(const RequestRecord& one) {
@@ -244,7 +244,7 @@ inline void Account::check_replay(const RequestRecord& one) {
   for (const AttemptRecord& attempt : one.attempts) {
     // A session that failed may have lost it: the bytes that were read belong to other streams.
     const bool read = attempt.wire->consumed > attempt.consumed;
-    const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
+    const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->malformed_end);
     const bool whole = attempt.response.end != ResponseEnd::silent;  // otherwise the end of its head may be missing
     refused += attempt.response.status == 421 && read && whole && !unsure ? 1 : 0;
   }
@@ -258,8 +258,8 @@ inline void Account::check_replay(const RequestRecord& one) {
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
   // A session counts as reused from its second lease on, which may open the first stream.
-  const bool unanswered =
-      last.session ? last.wire->broken || last.wire->spoilt : last.reused && last.wire->consumed == last.consumed;
+  const bool unanswered = last.session ? last.wire->broken || last.wire->malformed_end
+                                       : last.reused && last.wire->consumed == last.consumed;
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {
     complain(one, one.token + " was repeated without proof that it was not processed: attempt " +

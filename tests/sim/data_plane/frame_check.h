@@ -73,7 +73,7 @@ class FrameCheck final : public WireObserver {
     std::uint64_t data = 0;
   };
 
-  bool unreliable() const { return wire_.noisy() || wire_.spoilt; }
+  bool unreliable() const { return wire_.noisy() || wire_.malformed_end; }
   void complain(const WireFrame& frame, const char* what) {
     const char* const to = of_client_ ? "a client's" : "an origin's";
     account_.complain("a frame of type " + std::to_string(frame.type) + " on stream " + std::to_string(frame.stream) +

@@ -111,7 +111,7 @@ class ScriptedH2Origin {
       // More of them count as abuse, for which the proxy ends the session with all its streams.
       constexpr std::size_t kMostContinuations = 8;
       const std::string_view frame(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-      wire_.spoilt |= append_split(wire_.flying, frame, pieces_) > kMostContinuations;
+      wire_.malformed_end |= append_split(wire_.flying, frame, pieces_) > kMostContinuations;
     }
   }
   void begin(std::int32_t id, Stream& stream) {
@@ -136,7 +136,7 @@ class ScriptedH2Origin {
     attempt.session = true;
     attempt.consumed = wire_.consumed;
     account_.check_pad(one, one.plan.fields, stream.pad);
-    if (attempt.response.stops_reading != 0 && one.plan.body_follows()) stopped_reading_ = wire_.spoilt = true;
+    if (attempt.response.stops_reading != 0 && one.plan.body_follows()) stopped_reading_ = wire_.malformed_end = true;
     if (window_ != 0 && id % 8 == 5) set_window(1000 + window_ * static_cast<std::uint32_t>(id) % 59'000);
     if (attempt.response.asks != 0 || one.plan.expect == Expecting::strict)
       inform(id, "100", one.token + "/" + std::to_string(stream.attempt));
@@ -179,7 +179,7 @@ class ScriptedH2Origin {
   // DATA instead of a head: the request fails, and no byte of it reaches a client.
   void send_rogue(std::int32_t id, std::uint32_t size) {
     send();
-    wire_.spoilt = true;
+    wire_.malformed_end = true;
     const auto stream = static_cast<std::uint32_t>(id);
     const char head[] = {0,
                          0,

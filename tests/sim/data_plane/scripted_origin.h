@@ -63,7 +63,7 @@ class ScriptedOrigin {
     tail_ = false;
     credentials_ = head.field("authorization").starts_with("Negotiate");
     account_.check_pad(*current_, current_->plan.fields, head.field(kPadField));
-    stopped_reading_ = wire_.spoilt = attempt.response.stops_reading != 0 && current_->plan.body_follows();
+    stopped_reading_ = wire_.malformed_end = attempt.response.stops_reading != 0 && current_->plan.body_follows();
     if (!rest_.empty()) account_.complain(*current_, "a connection was used again before its response was whole");
     if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {

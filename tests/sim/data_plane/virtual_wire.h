@@ -97,15 +97,15 @@ struct VirtualWire {
   std::vector<Noise> noise;    // in what the peer sends
   std::uint64_t landed = 0;
   std::uint32_t dropped = 0;
-  bool ended = false;     // the peer sends nothing after the bytes in flight
-  bool end_told = false;  // its FIN arrived
-  bool broken = false;    // the peer reset it
-  bool spoilt = false;    // the peer violated the protocol, so the proxy may close the connection
-  bool full = false;      // the proxy could not write everything
-  bool event = false;     // readiness that the proxy's loop has not handled
-  bool shut = false;      // the proxy sent FIN
-  bool gone = false;      // the proxy closed it
-  bool cut = false;       // by a reset
+  bool ended = false;          // the peer sends nothing after the bytes in flight
+  bool end_told = false;       // its FIN arrived
+  bool broken = false;         // the peer reset it
+  bool malformed_end = false;  // the peer violated the protocol, so the proxy may close the connection
+  bool full = false;           // the proxy could not write everything
+  bool event = false;          // readiness that the proxy's loop has not handled
+  bool shut = false;           // the proxy sent FIN
+  bool gone = false;           // the proxy closed it
+  bool cut = false;            // by a reset
   WireObserver* observer = nullptr;
 };
 

@@ -8,7 +8,7 @@
 
 namespace carpool::proxy::admin {
 
-Response give_command(const Call& call, const PoolInfo& pool, PoolAction action) {
+Response apply_command(const Call& call, const PoolInfo& pool, PoolAction action) {
   PoolCommand command{action, std::nullopt};
   if (const auto text = query_value(call.request.target, "for")) {
     if (action != PoolAction::pause && action != PoolAction::drain) {

@@ -7,11 +7,11 @@
 namespace carpool::proxy::admin {
 
 // Applies `action` to the pool, with the query's `for`. Returns 400 if that is not a duration.
-Response give_command(const Call& call, const PoolInfo& pool, PoolAction action);
+Response apply_command(const Call& call, const PoolInfo& pool, PoolAction action);
 
 template <PoolAction action>
 Response command_route(const Call& call, const PoolInfo& pool) {
-  return give_command(call, pool, action);
+  return apply_command(call, pool, action);
 }
 // Returns 200 and the pool's new state.
 Response pool_command_response(const PoolCommand& command);
