@@ -84,9 +84,9 @@ using ThreadId = Ours<true>;
 
 // One entry is idle and all others are borrowed: the idle one is the first or the last.
 template <bool kHint, bool kLast>
-class Lonely : public Ours<kHint> {
+class OneIdle : public Ours<kHint> {
  public:
-  Lonely(std::uint32_t size, std::uint32_t multiplex, unsigned threads) : Ours<kHint>(size, multiplex, threads) {
+  OneIdle(std::uint32_t size, std::uint32_t multiplex, unsigned threads) : Ours<kHint>(size, multiplex, threads) {
     Entry<int>* rests = nullptr;
     while (Entry<int>* one = this->take(0)) {
       if (one->place() == (kLast ? size - 1 : 0)) rests = one;
@@ -94,10 +94,10 @@ class Lonely : public Ours<kHint> {
     this->give(*rests);
   }
 };
-using Entry0 = Lonely<true, false>;
-using Entry999 = Lonely<true, true>;
-using Entry0Searched = Lonely<false, false>;
-using Entry999Searched = Lonely<false, true>;
+using Entry0 = OneIdle<true, false>;
+using Entry999 = OneIdle<true, true>;
+using Entry0Searched = OneIdle<false, false>;
+using Entry999Searched = OneIdle<false, true>;
 
 // Over all entries, whichever loop they belong to: includes the takeover.
 template <Strategy kStrategy>

@@ -7,15 +7,15 @@ namespace {
 
 // One slot of the connection budget. The destinations exist before the run: the directory's lock is not part of the
 // model.
-class OneSlot : public Stage {
+class OneSlot : public DestinationScenario {
  protected:
-  explicit OneSlot(unsigned threads) : Stage(threads, cap(1), 1) { destination(threads - 1); }
+  explicit OneSlot(unsigned threads) : DestinationScenario(threads, cap(1), 1) { destination(threads - 1); }
 };
 
 // Two origins share the slot: the starved one is woken when the other's connection becomes idle or is closed.
-class ReleaseMeetsHunger : public OneSlot {
+class ReleaseMeetsStarved : public OneSlot {
  public:
-  ReleaseMeetsHunger() : OneSlot(2) {}
+  ReleaseMeetsStarved() : OneSlot(2) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
     starved_.borrow(destination(1));
@@ -24,11 +24,11 @@ class ReleaseMeetsHunger : public OneSlot {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& starved_ = asker(1);
+  TestBorrower& starved_ = borrower_on(1);
 };
-class EndMeetsHunger : public OneSlot {
+class EndMeetsStarved : public OneSlot {
  public:
-  EndMeetsHunger() : OneSlot(2) {}
+  EndMeetsStarved() : OneSlot(2) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
     starved_.borrow(destination(1));
@@ -37,14 +37,14 @@ class EndMeetsHunger : public OneSlot {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& starved_ = asker(1);
+  TestBorrower& starved_ = borrower_on(1);
 };
 
 // The same when the origin was listed as having an idle connection: the searcher finds none and removes it from the
 // list while a connection becomes idle there.
-class OfferMeetsHunger : public OneSlot {
+class OfferMeetsStarved : public OneSlot {
  public:
-  OfferMeetsHunger() : OneSlot(2) {
+  OfferMeetsStarved() : OneSlot(2) {
     holder_.release();
     holder_.borrow(destination());
   }
@@ -56,12 +56,12 @@ class OfferMeetsHunger : public OneSlot {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& starved_ = asker(1);
+  TestBorrower& starved_ = borrower_on(1);
 };
 // Two origins are starved when the only slot is freed.
-class EndMeetsTwoHungers : public OneSlot {
+class EndMeetsTwoStarved : public OneSlot {
  public:
-  EndMeetsTwoHungers() : OneSlot(3) {}
+  EndMeetsTwoStarved() : OneSlot(3) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
     starved_[thread - 1]->borrow(destination(thread));
@@ -70,14 +70,14 @@ class EndMeetsTwoHungers : public OneSlot {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower* const starved_[2] = {&asker(1), &asker(2)};
+  TestBorrower* const starved_[2] = {&borrower_on(1), &borrower_on(2)};
 };
 
 // A session is being disposed of, beside an idle connection, when another origin becomes starved: the place of the
 // session suffices.
-class DisposalMeetsHunger : public Stage {
+class DisposalMeetsHunger : public DestinationScenario {
  public:
-  DisposalMeetsHunger() : Stage(2, cap(2), 2) {
+  DisposalMeetsHunger() : DestinationScenario(2, cap(2), 2) {
     destination(1);
     world.next_streams = 2;
     TestBorrower& on_session = leased(0);
@@ -97,16 +97,16 @@ class DisposalMeetsHunger : public Stage {
 
  private:
   TestBorrower& idle_ = leased(0);
-  TestBorrower& starved_ = asker(1);
+  TestBorrower& starved_ = borrower_on(1);
 };
 
 }  // namespace
 
 std::vector<Named> budget_scenarios() {
-  return {named<ReleaseMeetsHunger>("a release meets a starved destination"),
-          named<EndMeetsHunger>("an end meets a starved destination"),
-          named<OfferMeetsHunger>("an offer that is withdrawn meets a starved destination"),
-          named<EndMeetsTwoHungers>("an end meets two starved destinations"),
+  return {named<ReleaseMeetsStarved>("a release meets a starved destination"),
+          named<EndMeetsStarved>("an end meets a starved destination"),
+          named<OfferMeetsStarved>("an offer that is withdrawn meets a starved destination"),
+          named<EndMeetsTwoStarved>("an end meets two starved destinations"),
           named<DisposalMeetsHunger>("a disposal meets a starved destination")};
 }
 

@@ -7,9 +7,9 @@ namespace carpool::explore {
 namespace {
 
 // Two unneeded dials of loop 0, which a sweep has seen.
-class SurplusDials : public Stage {
+class SurplusDials : public DestinationScenario {
  protected:
-  explicit SurplusDials(unsigned loops) : Stage(loops, cap(2)) {
+  explicit SurplusDials(unsigned loops) : DestinationScenario(loops, cap(2)) {
     TestBorrower& one = waiting(0);
     TestBorrower& other = waiting(0);
     one.cancel();
@@ -21,25 +21,25 @@ class SurplusDials : public Stage {
 };
 
 // An unneeded dial is cancelled on its loop while a borrower of another loop begins to need it.
-class RecallMeetsWish : public SurplusDials {
+class CancelMeetsBorrower : public SurplusDials {
  public:
-  RecallMeetsWish() : SurplusDials(2) {
+  CancelMeetsBorrower() : SurplusDials(2) {
     destination().sweep(world.now);
     if (world.mail[0].empty()) world.wrong = "the stage was not set";
   }
   void run(unsigned thread) override {
-    if (thread == 1) wishing_.borrow(destination());
+    if (thread == 1) waiting_.borrow(destination());
     pump();
   }
 
  private:
-  TestBorrower& wishing_ = asker(1);
+  TestBorrower& waiting_ = borrower_on(1);
 };
 
 // A sweep cancels a dial that ends at that moment, and a borrower of a third loop dials into its place.
-class RecallMeetsNextDial : public SurplusDials {
+class CancelMeetsNextDial : public SurplusDials {
  public:
-  RecallMeetsNextDial() : SurplusDials(3) {}
+  CancelMeetsNextDial() : SurplusDials(3) {}
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
@@ -56,15 +56,15 @@ class RecallMeetsNextDial : public SurplusDials {
   }
 
  private:
-  TestBorrower& taker_ = asker(0);
-  TestBorrower& first_ = asker(1);
-  TestBorrower& second_ = asker(1);
+  TestBorrower& taker_ = borrower_on(0);
+  TestBorrower& first_ = borrower_on(1);
+  TestBorrower& second_ = borrower_on(1);
 };
 
 // A sweep looks for what min_idle lacks while the dial for it succeeds.
-class DialMeetsMinIdle : public Stage {
+class DialMeetsMinIdle : public DestinationScenario {
  public:
-  DialMeetsMinIdle() : Stage(2, ready()) { destination().sweep(world.now); }
+  DialMeetsMinIdle() : DestinationScenario(2, ready()) { destination().sweep(world.now); }
   void run(unsigned thread) override {
     if (thread == 0) return world.dialed();
     destination().sweep(world.now);
@@ -85,8 +85,8 @@ class DialMeetsMinIdle : public Stage {
 }  // namespace
 
 std::vector<Named> cancel_dial_scenarios() {
-  return {named<RecallMeetsWish>("a cancelled dial meets a borrower"),
-          named<RecallMeetsNextDial>("a cancelled dial meets the next dial in its place"),
+  return {named<CancelMeetsBorrower>("a cancelled dial meets a borrower"),
+          named<CancelMeetsNextDial>("a cancelled dial meets the next dial in its place"),
           named<DialMeetsMinIdle>("a dial for min_idle meets the sweep")};
 }
 

@@ -7,7 +7,7 @@ namespace carpool::explore {
 namespace {
 
 // The connection closes once, because of the command.
-class CommandStage : public Stage {
+class CommandStage : public DestinationScenario {
  public:
   std::string verdict() override {
     std::string wrong = run_to_completion();
@@ -16,7 +16,7 @@ class CommandStage : public Stage {
   }
 
  protected:
-  explicit CommandStage(pool::CloseCause expected) : Stage(2, cap(1)), expected_(expected) {}
+  explicit CommandStage(pool::CloseCause expected) : DestinationScenario(2, cap(1)), expected_(expected) {}
 
  private:
   const pool::CloseCause expected_;
@@ -59,9 +59,9 @@ class ReleaseMeetsReconnect : public CommandStage {
 };
 
 // One of two borrowed connections is released while the size becomes one: it closes although the other is in use.
-class ReleaseMeetsSmallerSize : public Stage {
+class ReleaseMeetsSmallerSize : public DestinationScenario {
  public:
-  ReleaseMeetsSmallerSize() : Stage(2, cap(2)) {}
+  ReleaseMeetsSmallerSize() : DestinationScenario(2, cap(2)) {}
   void run(unsigned thread) override {
     if (thread == 0) return first_.release();
     destination().set_limits(cap(1), world.now);

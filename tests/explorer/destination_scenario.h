@@ -1,5 +1,6 @@
-// Stage: the base of the destination's scenarios: the simulation's world, in which each model thread is a loop. Mail
-// is visible to its receiver at once, and with it all that its sender wrote, as in a mailbox with release and acquire.
+// DestinationScenario: the base of the destination's scenarios: the simulation's world, in which each model thread is a
+// loop. Mail is visible to its receiver at once, and with it all that its sender wrote, as in a mailbox with release
+// and acquire.
 #pragma once
 
 #include <deque>
@@ -18,9 +19,9 @@ using test::FakeConnection;
 using test::TestBorrower;
 using State = TestBorrower::State;
 
-class StageWorld final : public test::FakeEnvironment {
+class ScenarioEnvironment final : public test::FakeEnvironment {
  public:
-  explicit StageWorld(unsigned loops) : FakeEnvironment(loops), boxes_(loops) {}
+  explicit ScenarioEnvironment(unsigned loops) : FakeEnvironment(loops), boxes_(loops) {}
   LoopId here() const override {
     const Machine& machine = Machine::the();
     return machine.running() ? static_cast<LoopId>(machine.thread()) : FakeEnvironment::here();
@@ -47,12 +48,12 @@ class StageWorld final : public test::FakeEnvironment {
   std::vector<Sync> boxes_;
 };
 
-class Stage : public Scenario {
+class DestinationScenario : public Scenario {
  public:
   unsigned threads() const override { return loops_; }
 
  protected:
-  Stage(unsigned loops, pool::Limits limits, std::uint32_t total = 1000)
+  DestinationScenario(unsigned loops, pool::Limits limits, std::uint32_t total = 1000)
       : world(loops), loops_(loops), limits_(limits), directory_({8, total}, world, loops) {}
 
   static pool::Limits cap(std::uint32_t size) {
@@ -72,9 +73,9 @@ class Stage : public Scenario {
   pool::Directory& directory() { return directory_; }
 
   // ---- before the run ----
-  TestBorrower& asker(LoopId loop) { return askers_.emplace_back(world, loop); }
+  TestBorrower& borrower_on(LoopId loop) { return borrowers_.emplace_back(world, loop); }
   TestBorrower& leased(LoopId loop, unsigned of = 0) {
-    TestBorrower& one = asker(loop);
+    TestBorrower& one = borrower_on(loop);
     if (one.borrow(destination(of)) == State::waiting) {
       world.dialed();
       world.deliver_all();
@@ -83,7 +84,7 @@ class Stage : public Scenario {
     return one;
   }
   TestBorrower& waiting(LoopId loop) {
-    TestBorrower& one = asker(loop);
+    TestBorrower& one = borrower_on(loop);
     if (one.borrow(destination()) != State::waiting) world.wrong = "the stage was not set";
     return one;
   }
@@ -119,7 +120,7 @@ class Stage : public Scenario {
     for (bool more = true; more && world.wrong.empty();) {
       more = world.deliver_all();
       for (; !world.dials.empty(); more = true) world.dialed();
-      for (TestBorrower& one : askers_) {
+      for (TestBorrower& one : borrowers_) {
         if (one.state != State::leased) continue;
         one.release();
         more = true;
@@ -136,7 +137,7 @@ class Stage : public Scenario {
     }
     if (alive != world.live.size()) return "the pool counts other connections than there are";
     if (alive != directory_.connections()) return "the total counts other connections than there are";
-    for (const TestBorrower& one : askers_) {
+    for (const TestBorrower& one : borrowers_) {
       if (one.state == State::waiting) return "a waiter was forgotten";
     }
     return {};
@@ -144,14 +145,14 @@ class Stage : public Scenario {
   std::string verdict() override { return run_to_completion(); }
   std::uint64_t opened() { return destination().snapshot(world.now).opened_total(); }
 
-  StageWorld world;
+  ScenarioEnvironment world;
 
  private:
   const unsigned loops_;
   const pool::Limits limits_;
   pool::Directory directory_;
   std::vector<pool::Destination*> destinations_;
-  std::deque<TestBorrower> askers_;
+  std::deque<TestBorrower> borrowers_;
 };
 
 }  // namespace carpool::explore

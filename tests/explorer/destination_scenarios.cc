@@ -8,14 +8,14 @@ namespace {
 using std::chrono::milliseconds;
 
 // The lost wake-up: the only connection is released while a borrower asks for one.
-class ReleaseMeetsWish : public Stage {
+class ReleaseMeetsBorrower : public DestinationScenario {
  public:
-  explicit ReleaseMeetsWish(unsigned wishes = 1) : Stage(1 + wishes, cap(1)) {
-    for (unsigned n = 0; n < wishes; ++n) wishing_.push_back(&asker(static_cast<LoopId>(n + 1)));
+  explicit ReleaseMeetsBorrower(unsigned borrowers = 1) : DestinationScenario(1 + borrowers, cap(1)) {
+    for (unsigned n = 0; n < borrowers; ++n) waiting_.push_back(&borrower_on(static_cast<LoopId>(n + 1)));
   }
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
-    wishing_[thread - 1]->borrow(destination());
+    waiting_[thread - 1]->borrow(destination());
     pump();
   }
   std::string verdict() override {
@@ -27,15 +27,15 @@ class ReleaseMeetsWish : public Stage {
   TestBorrower& holder_ = leased(0);
 
  private:
-  std::vector<TestBorrower*> wishing_;
+  std::vector<TestBorrower*> waiting_;
 };
-struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
-  ReleaseMeetsTwoWishes() : ReleaseMeetsWish(2) {}
+struct ReleaseMeetsTwoBorrowers : ReleaseMeetsBorrower {
+  ReleaseMeetsTwoBorrowers() : ReleaseMeetsBorrower(2) {}
 };
 
 // The same when the connection was borrowed before, so that its bitmap bit is still set: the borrower follows the bit
 // to a borrowed entry and clears it while the connection is released.
-struct ReturnMeetsSearches : ReleaseMeetsTwoWishes {
+struct ReturnMeetsSearches : ReleaseMeetsTwoBorrowers {
   ReturnMeetsSearches() {
     holder_.release();
     holder_.borrow(destination());
@@ -44,18 +44,18 @@ struct ReturnMeetsSearches : ReleaseMeetsTwoWishes {
 
 // One of a session's two streams is released while a borrower acquires the other and a third borrower asks: the
 // acquirer hides the session for a moment, and no borrower may wait beside the spare stream because of it.
-class StreamMeetsWish : public Stage {
+class StreamMeetsBorrower : public DestinationScenario {
  public:
-  StreamMeetsWish() : Stage(3, cap(1)) {}
+  StreamMeetsBorrower() : DestinationScenario(3, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
-    TestBorrower& one = thread == 1 ? taking_ : wishing_;
+    TestBorrower& one = thread == 1 ? taking_ : waiting_;
     one.borrow(destination());
     pump();
   }
   std::string verdict() override {
     world.deliver_all();
-    const bool both = taking_.state == State::leased && wishing_.state == State::leased;
+    const bool both = taking_.state == State::leased && waiting_.state == State::leased;
     const std::string wrong = run_to_completion();
     return wrong.empty() && !both ? "a waiter stood beside a spare stream" : wrong;
   }
@@ -66,26 +66,26 @@ class StreamMeetsWish : public Stage {
     return leased(0);
   }
   TestBorrower& holder_ = on_session();
-  TestBorrower& taking_ = asker(1);
-  TestBorrower& wishing_ = asker(2);
+  TestBorrower& taking_ = borrower_on(1);
+  TestBorrower& waiting_ = borrower_on(2);
 };
 
 // The same pair when the session was full, so that its bit may be stale: both streams come back, and both are lent.
-class FullSessionMeetsWish : public Stage {
+class FullSessionMeetsBorrower : public DestinationScenario {
  public:
-  FullSessionMeetsWish() : Stage(3, cap(1)) {}
+  FullSessionMeetsBorrower() : DestinationScenario(3, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) {
       holder_.release();
       return second_.release();
     }
-    TestBorrower& one = thread == 1 ? taking_ : wishing_;
+    TestBorrower& one = thread == 1 ? taking_ : waiting_;
     one.borrow(destination());
     pump();
   }
   std::string verdict() override {
     world.deliver_all();
-    const bool both = taking_.state == State::leased && wishing_.state == State::leased;
+    const bool both = taking_.state == State::leased && waiting_.state == State::leased;
     const std::string wrong = run_to_completion();
     return wrong.empty() && !both ? "a waiter stood beside a spare stream" : wrong;
   }
@@ -97,45 +97,45 @@ class FullSessionMeetsWish : public Stage {
   }
   TestBorrower& holder_ = on_session();
   TestBorrower& second_ = leased(0);
-  TestBorrower& taking_ = asker(1);
-  TestBorrower& wishing_ = asker(2);
+  TestBorrower& taking_ = borrower_on(1);
+  TestBorrower& waiting_ = borrower_on(2);
 };
 
 // The same pair when the slot itself becomes free.
-class DiscardMeetsWish : public Stage {
+class DiscardMeetsBorrower : public DestinationScenario {
  public:
-  DiscardMeetsWish() : Stage(2, cap(1)) {}
+  DiscardMeetsBorrower() : DestinationScenario(2, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
-    wishing_.borrow(destination());
+    waiting_.borrow(destination());
     pump();
   }
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& wishing_ = asker(1);
+  TestBorrower& waiting_ = borrower_on(1);
 };
 
-class FailedDialMeetsWish : public Stage {
+class FailedDialMeetsBorrower : public DestinationScenario {
  public:
-  FailedDialMeetsWish() : Stage(2, cap(1)) {}
+  FailedDialMeetsBorrower() : DestinationScenario(2, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return world.dial_failed();
-    wishing_.borrow(destination());
+    waiting_.borrow(destination());
     pump();
   }
 
  private:
   TestBorrower& first_ = waiting(0);
-  TestBorrower& wishing_ = asker(1);
+  TestBorrower& waiting_ = borrower_on(1);
 };
 
-class InspectionMeetsWish : public Stage {
+class InspectionMeetsBorrower : public DestinationScenario {
  public:
-  explicit InspectionMeetsWish(std::uint32_t size = 1) : Stage(2, cap(size)) {}
+  explicit InspectionMeetsBorrower(std::uint32_t size = 1) : DestinationScenario(2, cap(size)) {}
   void run(unsigned thread) override {
     if (thread == 0) return handle({wire_.index, wire_.generation, false}, true);
-    wishing_.borrow(destination());
+    waiting_.borrow(destination());
     pump();
   }
   std::string verdict() override {
@@ -145,22 +145,23 @@ class InspectionMeetsWish : public Stage {
 
  private:
   FakeConnection& wire_ = idle_connection(0);
-  TestBorrower& wishing_ = asker(1);
+  TestBorrower& waiting_ = borrower_on(1);
 };
 
 // The same pair with room for a dial: a search that misses the connection under inspection causes none.
-struct InspectionMeetsRoom : InspectionMeetsWish {
-  InspectionMeetsRoom() : InspectionMeetsWish(2) {}
+struct InspectionMeetsRoom : InspectionMeetsBorrower {
+  InspectionMeetsRoom() : InspectionMeetsBorrower(2) {}
 };
 
 // An event of loop 0 was dequeued; loop 1 takes the connection over and releases it, loop 0 takes it over again, and
 // only then handles the event.
-class StaleEvent : public Stage {
+class StaleEvent : public DestinationScenario {
  public:
-  StaleEvent() : Stage(2, cap(1)) {}
+  StaleEvent() : DestinationScenario(2, cap(1)) {}
   void run(unsigned thread) override {
-    TestBorrower& one =
-        askers_[thread] == nullptr ? *(askers_[thread] = &asker(static_cast<LoopId>(thread))) : *askers_[thread];
+    TestBorrower& one = borrowers_[thread] == nullptr
+                            ? *(borrowers_[thread] = &borrower_on(static_cast<LoopId>(thread)))
+                            : *borrowers_[thread];
     if (one.borrow(destination()) == State::leased) one.release();
     if (thread == 0) handle(event_, false);
     pump();
@@ -169,12 +170,12 @@ class StaleEvent : public Stage {
  private:
   FakeConnection& wire_ = idle_connection(0);
   const test::Event event_{wire_.index, wire_.generation, true};
-  TestBorrower* askers_[2] = {};
+  TestBorrower* borrowers_[2] = {};
 };
 
-class TakeoverAgainstEvent : public Stage {
+class TakeoverAgainstEvent : public DestinationScenario {
  public:
-  TakeoverAgainstEvent() : Stage(2, cap(1)) {}
+  TakeoverAgainstEvent() : DestinationScenario(2, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return handle(event_, false);
     taker_.borrow(destination());
@@ -184,13 +185,13 @@ class TakeoverAgainstEvent : public Stage {
  private:
   FakeConnection& wire_ = idle_connection(0);
   const test::Event event_{wire_.index, wire_.generation, true};
-  TestBorrower& taker_ = asker(1);
+  TestBorrower& taker_ = borrower_on(1);
 };
 
 // Takeover against close: the sweep finds the connection expired while loop 1, whose clock is behind, acquires it.
-class TakeoverAgainstSweep : public Stage {
+class TakeoverAgainstSweep : public DestinationScenario {
  public:
-  TakeoverAgainstSweep() : Stage(2, idle(milliseconds(5))) {}
+  TakeoverAgainstSweep() : DestinationScenario(2, idle(milliseconds(5))) {}
   void run(unsigned thread) override {
     if (thread == 0) return destination().sweep(late_);
     if (taker_.borrow(destination()) == State::leased) {
@@ -212,14 +213,14 @@ class TakeoverAgainstSweep : public Stage {
     return limits;
   }
   FakeConnection& wire_ = idle_connection(0);
-  TestBorrower& taker_ = asker(1);
+  TestBorrower& taker_ = borrower_on(1);
   const Instant late_ = world.now + milliseconds(10);
   bool rested_again_ = false;
 };
 
-class TakeoverAgainstEviction : public Stage {
+class TakeoverAgainstEviction : public DestinationScenario {
  public:
-  TakeoverAgainstEviction() : Stage(3, cap(1)) {}
+  TakeoverAgainstEviction() : DestinationScenario(3, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return static_cast<void>(destination().evict(world.now));
     (thread == 1 ? one_ : other_).borrow(destination());
@@ -228,14 +229,14 @@ class TakeoverAgainstEviction : public Stage {
 
  private:
   FakeConnection& wire_ = idle_connection(0);
-  TestBorrower& one_ = asker(1);
-  TestBorrower& other_ = asker(2);
+  TestBorrower& one_ = borrower_on(1);
+  TestBorrower& other_ = borrower_on(2);
 };
 
 // A connection is handed off to a borrower that cancels while a third borrower asks.
-class HandOffAgainstCancel : public Stage {
+class HandOffAgainstCancel : public DestinationScenario {
  public:
-  HandOffAgainstCancel() : Stage(3, cap(1)) {}
+  HandOffAgainstCancel() : DestinationScenario(3, cap(1)) {}
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
@@ -252,13 +253,13 @@ class HandOffAgainstCancel : public Stage {
  private:
   TestBorrower& holder_ = leased(0);
   TestBorrower& waiter_ = waiting(1);
-  TestBorrower& third_ = asker(2);
+  TestBorrower& third_ = borrower_on(2);
 };
 
 // A connection is handed off while it is valid and expires before it is delivered.
-class HandOffAgainstExpiry : public Stage {
+class HandOffAgainstExpiry : public DestinationScenario {
  public:
-  HandOffAgainstExpiry() : Stage(2, life(milliseconds(100))) {}
+  HandOffAgainstExpiry() : DestinationScenario(2, life(milliseconds(100))) {}
   void run(unsigned thread) override {
     if (thread == 0) {
       holder_.release();
@@ -278,13 +279,13 @@ class HandOffAgainstExpiry : public Stage {
   }
   TestBorrower& holder_ = leased(0);
   TestBorrower& waiter_ = waiting(1);
-  TestBorrower& second_ = asker(1);
+  TestBorrower& second_ = borrower_on(1);
 };
 
 // stop() while a dial ends, a borrower asks and another one releases.
-class StopAgainstAll : public Stage {
+class StopAgainstAll : public DestinationScenario {
  public:
-  StopAgainstAll() : Stage(3, cap(2)) {}
+  StopAgainstAll() : DestinationScenario(3, cap(2)) {}
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
@@ -307,13 +308,13 @@ class StopAgainstAll : public Stage {
  private:
   TestBorrower& holder_ = leased(2);
   TestBorrower& waiter_ = waiting(1);
-  TestBorrower& asking_ = asker(2);
+  TestBorrower& asking_ = borrower_on(2);
 };
 
 // A new borrower does not overtake a waiting one, not even to a connection that was just published.
-class NobodyBarges : public Stage {
+class NoBorrowerOvertakesAWaiter : public DestinationScenario {
  public:
-  NobodyBarges() : Stage(3, cap(1)) {}
+  NoBorrowerOvertakesAWaiter() : DestinationScenario(3, cap(1)) {}
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
@@ -336,15 +337,15 @@ class NobodyBarges : public Stage {
   // The grant is posted or delivered.
   bool served() const { return !world.mail[1].empty() || first_.leases != 0; }
   TestBorrower& holder_ = leased(0);
-  TestBorrower& first_ = asker(1);
-  TestBorrower& later_ = asker(2);
+  TestBorrower& first_ = borrower_on(1);
+  TestBorrower& later_ = borrower_on(2);
   bool in_line_ = false;
 };
 
 // The limit falls below the number of open connections while one of them is released and a borrower asks.
-class LimitFalls : public Stage {
+class LimitFalls : public DestinationScenario {
  public:
-  LimitFalls() : Stage(3, cap(2)) {}
+  LimitFalls() : DestinationScenario(3, cap(2)) {}
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
@@ -365,22 +366,22 @@ class LimitFalls : public Stage {
  private:
   TestBorrower& holder_ = leased(1);
   TestBorrower& other_ = leased(2);
-  TestBorrower& asking_ = asker(2);
+  TestBorrower& asking_ = borrower_on(2);
 };
 
 // An inspection that is about to begin fails because of an acquirer, while a borrower asks that would have waited for
 // the inspection's end.
-class LostInspectionMeetsWish : public Stage {
+class LostInspectionMeetsBorrower : public DestinationScenario {
  public:
-  LostInspectionMeetsWish() : Stage(3, cap(2)) {}
+  LostInspectionMeetsBorrower() : DestinationScenario(3, cap(2)) {}
   void run(unsigned thread) override {
     if (thread == 0) return handle({wire_.index, wire_.generation, false}, true);
-    (thread == 1 ? taker_ : wishing_).borrow(destination());
+    (thread == 1 ? taker_ : waiting_).borrow(destination());
     pump();
   }
   std::string verdict() override {
     world.deliver_all();
-    const bool served = wishing_.state == State::leased && taker_.state == State::leased;
+    const bool served = waiting_.state == State::leased && taker_.state == State::leased;
     const bool stands = !served && world.dials.empty();
     std::string wrong = run_to_completion();
     return wrong.empty() && stands ? "a waiter stood beside room for a dial" : wrong;
@@ -388,14 +389,14 @@ class LostInspectionMeetsWish : public Stage {
 
  private:
   FakeConnection& wire_ = idle_connection(0);
-  TestBorrower& taker_ = asker(1);
-  TestBorrower& wishing_ = asker(2);
+  TestBorrower& taker_ = borrower_on(1);
+  TestBorrower& waiting_ = borrower_on(2);
 };
 
 // A reservation that the connection budget refuses was never opened: no scrape may count it.
-class ScrapeAgainstUndone : public Stage {
+class ScrapeAgainstUndone : public DestinationScenario {
  public:
-  ScrapeAgainstUndone() : Stage(2, cap(2), 1) { destination(1); }
+  ScrapeAgainstUndone() : DestinationScenario(2, cap(2), 1) { destination(1); }
   void run(unsigned thread) override {
     if (thread == 0) {
       asking_.borrow(destination(1));
@@ -407,13 +408,13 @@ class ScrapeAgainstUndone : public Stage {
 
  private:
   TestBorrower& holder_ = leased(1);
-  TestBorrower& asking_ = asker(0);
+  TestBorrower& asking_ = borrower_on(0);
 };
 
 // New settings let the size follow the load while a borrower of another loop notes how long it waited.
-class SizeFollowsLoad : public Stage {
+class SizeFollowsLoad : public DestinationScenario {
  public:
-  SizeFollowsLoad() : Stage(2, cap(1)) {
+  SizeFollowsLoad() : DestinationScenario(2, cap(1)) {
     world.now += milliseconds(10);
     holder_.release();
   }
@@ -434,9 +435,9 @@ class SizeFollowsLoad : public Stage {
 };
 
 // The counters of a scrape balance at any moment.
-class ScrapeBalances : public Stage {
+class ScrapeBalances : public DestinationScenario {
  public:
-  ScrapeBalances() : Stage(3, cap(2)) {}
+  ScrapeBalances() : DestinationScenario(3, cap(2)) {}
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
@@ -453,20 +454,20 @@ class ScrapeBalances : public Stage {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& asking_ = asker(1);
+  TestBorrower& asking_ = borrower_on(1);
 };
 
 }  // namespace
 
 std::vector<Named> destination_scenarios() {
-  return {named<ReleaseMeetsWish>("a release meets a borrower"),
-          named<ReleaseMeetsTwoWishes>("a release meets two borrowers"),
+  return {named<ReleaseMeetsBorrower>("a release meets a borrower"),
+          named<ReleaseMeetsTwoBorrowers>("a release meets two borrowers"),
           named<ReturnMeetsSearches>("a release meets two that search for it"),
-          named<StreamMeetsWish>("a stream that comes back meets a taker and a borrower"),
-          named<FullSessionMeetsWish>("two streams of a full session meet a taker and a borrower"),
-          named<DiscardMeetsWish>("a discard meets a borrower"),
-          named<FailedDialMeetsWish>("a failed dial meets a borrower"),
-          named<InspectionMeetsWish>("an inspection that ends quietly meets a borrower"),
+          named<StreamMeetsBorrower>("a stream that comes back meets a taker and a borrower"),
+          named<FullSessionMeetsBorrower>("two streams of a full session meet a taker and a borrower"),
+          named<DiscardMeetsBorrower>("a discard meets a borrower"),
+          named<FailedDialMeetsBorrower>("a failed dial meets a borrower"),
+          named<InspectionMeetsBorrower>("an inspection that ends quietly meets a borrower"),
           named<InspectionMeetsRoom>("an inspection that ends quietly beside room for a dial"),
           named<StaleEvent>("a stale event after takeover, release and taking back"),
           named<TakeoverAgainstEvent>("a takeover against an event that closes"),
@@ -476,8 +477,8 @@ std::vector<Named> destination_scenarios() {
           named<HandOffAgainstExpiry>("a hand-off against expiry"),
           named<StopAgainstAll>("stop against a dial, a release and a borrower"),
           named<LimitFalls>("the limit falls against a release and a borrower"),
-          named<NobodyBarges>("nobody barges past the line"),
-          named<LostInspectionMeetsWish>("an inspection that loses meets a borrower"),
+          named<NoBorrowerOvertakesAWaiter>("nobody barges past the line"),
+          named<LostInspectionMeetsBorrower>("an inspection that loses meets a borrower"),
           named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
           named<SizeFollowsLoad>("a size begins to follow the load while a wait is noted"),
           named<ScrapeBalances>("a scrape against an end and a dial")};

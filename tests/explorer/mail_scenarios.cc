@@ -53,7 +53,7 @@ class Receiver : public Scenario {
   exec::Parker parker_;
 };
 
-class Letter final : public exec::Mail {
+class CountedMail final : public exec::Mail {
  public:
   void arrive() override {
     content.read();
@@ -67,13 +67,13 @@ class TwoSendMail final : public Receiver {
  public:
   void run(unsigned thread) override {
     if (thread == 0) return receive_until([this] { return letters_[0].arrived + letters_[1].arrived == 2; });
-    Letter& letter = letters_[thread - 1];
+    CountedMail& letter = letters_[thread - 1];
     letter.content.write();
     send(letter);
   }
 
  private:
-  std::array<Letter, 2> letters_;
+  std::array<CountedMail, 2> letters_;
 };
 
 // The second mail of one sender arrives after its first.
@@ -87,7 +87,7 @@ class MailInOrder final : public Receiver {
         return letters_[0].arrived + letters_[1].arrived == 2;
       });
     }
-    for (Letter& letter : letters_) {
+    for (CountedMail& letter : letters_) {
       letter.content.write();
       send(letter);
     }
@@ -95,7 +95,7 @@ class MailInOrder final : public Receiver {
   std::string verdict() override { return out_of_order_ ? "mail arrived out of order" : Receiver::verdict(); }
 
  private:
-  std::array<Letter, 2> letters_;
+  std::array<CountedMail, 2> letters_;
   bool out_of_order_ = false;
 };
 
@@ -139,7 +139,7 @@ class WokenSeesWhatWasWritten final : public Scenario {
   exec::Parker parker_;
 };
 
-class Parcel final : public pool::Delivery {
+class CountedDelivery final : public pool::Delivery {
  public:
   void arrive(Instant) override {
     content.read();
@@ -155,7 +155,7 @@ class TwoDeliver final : public Receiver {
  public:
   void run(unsigned thread) override {
     if (thread == 0) return receive_until([this] { return parcels_[0].arrived + parcels_[1].arrived == 2; });
-    Parcel& parcel = parcels_[thread - 1];
+    CountedDelivery& parcel = parcels_[thread - 1];
     parcel.content.write();
     if (queue_.push(parcel)) send(wake_up_);
   }
@@ -172,7 +172,7 @@ class TwoDeliver final : public Receiver {
   };
   pool::DeliveryQueue queue_;
   WakeUp wake_up_{queue_};
-  std::array<Parcel, 2> parcels_;
+  std::array<CountedDelivery, 2> parcels_;
 };
 
 // A loop of which only post() is used.

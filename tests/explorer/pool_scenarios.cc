@@ -99,9 +99,9 @@ class SharedToItsLimit : public Bench {
 // In the second block, of which a bit says whether it has an idle entry. One thread releases, one borrows, and one
 // follows the bit without success: the borrower finds the entry, or one of the others sees the waiter and searches for
 // it.
-class WishMeetsAnEmptiedBlock : public Bench {
+class BorrowerMeetsAnEmptiedBlock : public Bench {
  public:
-  WishMeetsAnEmptiedBlock() : Bench(3, pool::kBlockEntries + 1) {
+  BorrowerMeetsAnEmptiedBlock() : Bench(3, pool::kBlockEntries + 1) {
     for (unsigned n = 0; n < pool::kBlockEntries; ++n) pool_.reserve();
     enabled(0);
     take(0);
@@ -109,15 +109,15 @@ class WishMeetsAnEmptiedBlock : public Bench {
   void run(unsigned thread) override {
     if (thread == 0) {
       pool_.release(pool_.entry(pool::kBlockEntries));
-      look_after_the_wish();
+      search_if_wanted();
     } else if (thread == 1) {
-      wish_.store(1, std::memory_order_seq_cst);
+      wanted_.store(1, std::memory_order_seq_cst);
       met_ |= search().taken;
     } else {
       for (int n = 0; n < 2 && !other_has_it_; ++n) {
         const auto found = search();
         other_has_it_ = found.taken;
-        if (found.relisted && !found.taken) look_after_the_wish();
+        if (found.relisted && !found.taken) search_if_wanted();
       }
     }
   }
@@ -129,10 +129,10 @@ class WishMeetsAnEmptiedBlock : public Bench {
   IntPool::Found search() {
     return pool_.acquire(LoopId{0}, false, [](const IntEntry&, EntryWord) { return Match::take; });
   }
-  void look_after_the_wish() {
-    if (wish_.load(std::memory_order_seq_cst) != 0) met_ |= search().taken;
+  void search_if_wanted() {
+    if (wanted_.load(std::memory_order_seq_cst) != 0) met_ |= search().taken;
   }
-  pool::Atomic<int> wish_{0};
+  pool::Atomic<int> wanted_{0};
   bool met_ = false, other_has_it_ = false;
 };
 
@@ -350,7 +350,7 @@ std::vector<Named> pool_scenarios() {
           named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
           named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
           named<TakersInTurn>("two takers who go round all entries"),
-          named<WishMeetsAnEmptiedBlock>("a borrower meets a block that empties"),
+          named<BorrowerMeetsAnEmptiedBlock>("a borrower meets a block that empties"),
           named<HooksAndTheEnd>("hooks, a refusal and the end")};
 }
 

@@ -15,9 +15,9 @@ namespace {
 using std::chrono::microseconds;
 
 // A scrape never counts more restores than borrows, whichever loop the connection served last.
-class ScrapeAgainstLeases final : public Stage {
+class ScrapeAgainstLeases final : public DestinationScenario {
  public:
-  ScrapeAgainstLeases() : Stage(3, cap(1)) {}
+  ScrapeAgainstLeases() : DestinationScenario(3, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
     if (thread == 1) {
@@ -30,7 +30,7 @@ class ScrapeAgainstLeases final : public Stage {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& asking_ = asker(1);
+  TestBorrower& asking_ = borrower_on(1);
 };
 
 // The last record of the ring is overwritten while it is read: the reader sees the old one, the new one, or none.
@@ -109,16 +109,16 @@ class IndexFinds final : public Scenario {
 };
 
 // A thread frees a place, then looks for a borrower; another notes that it waits, then looks for a place.
-class WishMeetsAFreedPlace final : public Scenario {
+class BorrowerMeetsAFreedPlace final : public Scenario {
  public:
-  WishMeetsAFreedPlace() { pool_.enable(held_, 0, true); }
+  BorrowerMeetsAFreedPlace() { pool_.enable(held_, 0, true); }
   unsigned threads() const override { return 2; }
   void run(unsigned thread) override {
     if (thread == 0) {
       if (pool_.close(held_)) pool_.vacate(held_);
-      met_ |= wish_.load(std::memory_order_seq_cst) != 0;
+      met_ |= wanted_.load(std::memory_order_seq_cst) != 0;
     } else {
-      wish_.store(1, std::memory_order_seq_cst);
+      wanted_.store(1, std::memory_order_seq_cst);
       met_ |= pool_.reserve() != nullptr;
     }
   }
@@ -127,7 +127,7 @@ class WishMeetsAFreedPlace final : public Scenario {
  private:
   pool::Pool<int> pool_{1, 2};
   pool::Entry<int>& held_ = *pool_.reserve();
-  pool::Atomic<int> wish_{0};
+  pool::Atomic<int> wanted_{0};
   bool met_ = false;
 };
 
@@ -139,7 +139,7 @@ std::vector<Named> record_scenarios() {
       named<HistoryIsRead>("the history is read while a record is replaced"),
       named<HistoryBegins>("the history is read while it begins"),
       named<IndexFinds>("the index finds a block that is published"),
-      named<WishMeetsAFreedPlace>("a borrower meets a place that is freed"),
+      named<BorrowerMeetsAFreedPlace>("a borrower meets a place that is freed"),
   };
 }
 

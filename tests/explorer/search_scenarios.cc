@@ -9,14 +9,14 @@ using std::chrono::milliseconds;
 
 // The only connection is released while a borrower asks that accepts only one in use a moment ago: the one that comes
 // back is no connection to close for its dial.
-class ReleaseMeetsWishForFresh : public Stage {
+class ReleaseMeetsBorrowerOfFresh : public DestinationScenario {
  public:
-  ReleaseMeetsWishForFresh() : Stage(2, cap(1)) {}
+  ReleaseMeetsBorrowerOfFresh() : DestinationScenario(2, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
     pool::BorrowRequest want;
     want.max_idle = milliseconds(5);
-    wishing_.borrow(destination(), want);
+    waiting_.borrow(destination(), want);
     pump();
   }
   std::string verdict() override {
@@ -26,13 +26,13 @@ class ReleaseMeetsWishForFresh : public Stage {
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& wishing_ = asker(1);
+  TestBorrower& waiting_ = borrower_on(1);
 };
 
 // A borrower finds that a session in use has expired, while the session ends and has a successor in its place.
-class SearchMeetsSuccessor : public Stage {
+class SearchMeetsSuccessor : public DestinationScenario {
  public:
-  SearchMeetsSuccessor() : Stage(2, life()) { world.now += milliseconds(150); }
+  SearchMeetsSuccessor() : DestinationScenario(2, life()) { world.now += milliseconds(150); }
   void run(unsigned thread) override {
     if (thread == 0) {
       asking_.borrow(destination());
@@ -66,14 +66,14 @@ class SearchMeetsSuccessor : public Stage {
     return leased(1);
   }
   TestBorrower& holder_ = on_session();
-  TestBorrower& asking_ = asker(0);
-  TestBorrower& next_ = asker(1);
+  TestBorrower& asking_ = borrower_on(0);
+  TestBorrower& next_ = borrower_on(1);
 };
 
 }  // namespace
 
 std::vector<Named> search_scenarios() {
-  return {named<ReleaseMeetsWishForFresh>("a release meets a borrower of a connection in use a moment ago"),
+  return {named<ReleaseMeetsBorrowerOfFresh>("a release meets a borrower of a connection in use a moment ago"),
           named<SearchMeetsSuccessor>("a search that finds an expired session meets its successor")};
 }
 

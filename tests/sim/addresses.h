@@ -47,7 +47,7 @@ class FakeAddresses {
     }
     return true;
   }
-  bool wants_place_of(const pool::Endpoint* address) {
+  bool needs_connection_of(const pool::Endpoint* address) {
     return destination_->endpoints().needs_rebalance() && !is_gone(address) && open_to(address) >= least() + 2;
   }
   std::uint64_t leases() const {

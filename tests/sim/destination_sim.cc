@@ -62,7 +62,7 @@ class History {
     }
     const std::uint32_t askers = 2 + pick(14) + (crowd_ ? 10 : 0);
     for (std::uint32_t n = 0; n < askers; ++n) {
-      askers_.push_back(std::make_unique<TestBorrower>(world_, static_cast<LoopId>(pick(loops))));
+      borrowers_.push_back(std::make_unique<TestBorrower>(world_, static_cast<LoopId>(pick(loops))));
     }
     failing_ = plain_ ? 0 : pick(40);
     spread_ = !plain_ && !tight && limits_[0].idle_timeout == Duration::zero() && chance(60);
@@ -89,7 +89,7 @@ class History {
     std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
     return **at;
   }
-  TestBorrower& any_borrower() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
+  TestBorrower& any_borrower() { return *borrowers_[pick(static_cast<std::uint32_t>(borrowers_.size()))]; }
 
   void step() {
     if (sessions_ && chance(15)) return change_session();
@@ -124,20 +124,20 @@ class History {
     }
   }
 
-  void act(TestBorrower& asker) {
-    switch (asker.state) {
+  void act(TestBorrower& borrower) {
+    switch (borrower.state) {
       case State::idle:
       case State::refused:
-        return borrow(asker);
+        return borrow(borrower);
       case State::waiting:
-        if (chance(15)) asker.cancel();
+        if (chance(15)) borrower.cancel();
         return;
       case State::leased:
-        return give_back(asker);
+        return give_back(borrower);
     }
   }
 
-  void borrow(TestBorrower& asker) {
+  void borrow(TestBorrower& borrower) {
     pool::BorrowRequest want;
     if (!plain_) {
       want.new_connection_only = chance(10);
@@ -151,34 +151,34 @@ class History {
     }
     world_.attach_fails = !plain_ && chance(3);
     Destination& destination = *destinations_[pick(static_cast<std::uint32_t>(destinations_.size()))];
-    asker.order = ++asked_;
-    asker.kind = want.kind;
-    asker.only_new = want.max_idle < Duration::zero();
-    const State state = asker.borrow(destination, want);
-    turns_.asked(asker, want);
+    borrower.order = ++asked_;
+    borrower.kind = want.kind;
+    borrower.only_new = want.max_idle < Duration::zero();
+    const State state = borrower.borrow(destination, want);
+    turns_.asked(borrower, want);
     world_.attach_fails = false;
     if (state == State::leased) {
-      if (want.new_connection_only && !asker.wire().session()) world_.wrong = "a retry got a connection at once";
-      if (!accepts(want.kind, asker.wire().protocol())) world_.wrong = "lent to one who wanted the other kind";
-      if (asker.wire().session() && asker.wire().users > asker.wire().most) world_.wrong = "over its streams";
-      if (asker.wire().session() && asker.wire().retired) world_.wrong = "lent though it was retired";
-      if (destination.cooling(world_.now) && !asker.lease.trial()) world_.wrong = "lent during a pause";
-      if (plain_ && someone_waits_longer(asker)) world_.wrong = "overtook a waiter";
+      if (want.new_connection_only && !borrower.wire().session()) world_.wrong = "a retry got a connection at once";
+      if (!accepts(want.kind, borrower.wire().protocol())) world_.wrong = "lent to one who wanted the other kind";
+      if (borrower.wire().session() && borrower.wire().users > borrower.wire().most) world_.wrong = "over its streams";
+      if (borrower.wire().session() && borrower.wire().retired) world_.wrong = "lent though it was retired";
+      if (destination.cooling(world_.now) && !borrower.lease.trial()) world_.wrong = "lent during a pause";
+      if (plain_ && someone_waits_longer(borrower)) world_.wrong = "overtook a waiter";
     }
-    if (want.tunnel && state == State::leased && chance(50)) asker.lease.become_tunnel();
+    if (want.tunnel && state == State::leased && chance(50)) borrower.lease.become_tunnel();
   }
 
-  void give_back(TestBorrower& asker) {
-    FakeConnection& wire = asker.wire();
-    world_.on(asker.loop());
-    if (cooled_ && chance(40)) static_cast<void>(asker.lease.pass_trial(world_.now));
-    if (cooled_ && chance(20)) asker.destination()->cool_down(milliseconds(pick(60)), 429, world_.now);
+  void give_back(TestBorrower& borrower) {
+    FakeConnection& wire = borrower.wire();
+    world_.on(borrower.loop());
+    if (cooled_ && chance(40)) static_cast<void>(borrower.lease.pass_trial(world_.now));
+    if (cooled_ && chance(20)) borrower.destination()->cool_down(milliseconds(pick(60)), 429, world_.now);
     if (plain_ || chance(75)) {
       wire.dirty = !plain_ && chance(3);
-      return asker.release();
+      return borrower.release();
     }
-    if (chance(5)) return asker.lose();
-    asker.discard(chance(50) ? pool::CloseCause::error : pool::CloseCause::private_);
+    if (chance(5)) return borrower.lose();
+    borrower.discard(chance(50) ? pool::CloseCause::error : pool::CloseCause::private_);
   }
 
   void command(std::uint32_t n) {
@@ -229,7 +229,7 @@ class History {
     for (FakeConnection* wire : world_.live) {
       const bool gone = world_.addresses.is_gone(wire->leads_to);
       if (!wire->watched_on || wire == looked_at_ || wire->retired) continue;
-      if (!gone && !world_.addresses.wants_place_of(wire->leads_to)) continue;
+      if (!gone && !world_.addresses.needs_connection_of(wire->leads_to)) continue;
       const pool::CloseCause cause = gone ? pool::CloseCause::dns_changed : pool::CloseCause::rebalanced;
       world_.on(*wire->watched_on);
       const pool::EventClaim claim = pool::claim_event(wire->index, wire->generation, *wire->watched_on);
@@ -290,9 +290,9 @@ class History {
   }
 
   bool someone_waits_longer(const TestBorrower& than) const {
-    for (const auto& asker : askers_) {
-      if (asker->destination() != than.destination()) continue;
-      if (asker->state == State::waiting && asker->order < than.order && world_.mail_empty()) return true;
+    for (const auto& borrower : borrowers_) {
+      if (borrower->destination() != than.destination()) continue;
+      if (borrower->state == State::waiting && borrower->order < than.order && world_.mail_empty()) return true;
     }
     return false;
   }
@@ -310,7 +310,7 @@ class History {
       if (std::string wrong = check_shares(now); !wrong.empty()) return wrong;
       all += now.alive();
     }
-    if (crowd_ && somebody_starves()) return "an origin starves while others are served";
+    if (crowd_ && is_any_starved()) return "an origin starves while others are served";
     if (plain_ && !crowd_ && !stopped_ && !world_.closed.empty())
       return "a connection was closed though nothing spoke against it";
     // A session that is closed in the counters remains until its loop disposes of it.
@@ -323,16 +323,16 @@ class History {
 
   std::string audit_all() const {
     for (const Destination* destination : destinations_) {
-      if (std::string wrong = audit(world_, *destination, askers_); !wrong.empty()) return wrong;
+      if (std::string wrong = audit(world_, *destination, borrowers_); !wrong.empty()) return wrong;
     }
     return directory_->audit().text();
   }
 
   // Returns true if a borrower waits at an origin that holds no connection, and each of the others has had more than
   // its share since then.
-  bool somebody_starves() {
+  bool is_any_starved() {
     std::uint64_t leases = 0;
-    for (const auto& asker : askers_) leases += static_cast<std::uint64_t>(asker->leases);
+    for (const auto& borrower : borrowers_) leases += static_cast<std::uint64_t>(borrower->leases);
     starved_since_.resize(destinations_.size());
     for (std::size_t n = 0; n < destinations_.size(); ++n) {
       const Destination::Snapshot now = destinations_[n]->snapshot(world_.now);
@@ -359,9 +359,9 @@ class History {
       const Destination::Snapshot now = destination->snapshot(world_.now);
       alive += now.borrows - now.restores, in_line += now.waiting;
     }
-    for (const auto& asker : askers_) {
-      leased += asker->state == State::leased ? 1 : 0;
-      waiting += asker->state == State::waiting ? 1 : 0;
+    for (const auto& borrower : borrowers_) {
+      leased += borrower->state == State::leased ? 1 : 0;
+      waiting += borrower->state == State::waiting ? 1 : 0;
     }
     if (alive != leased) return "borrows - restores are not the leases alive";
     if (in_line > waiting) return "somebody is in line who does not wait";
@@ -394,9 +394,9 @@ class History {
         world_.dialed();
         moved = true;
       }
-      for (const auto& asker : askers_) {
-        if (asker->state != State::leased) continue;
-        asker->release();
+      for (const auto& borrower : borrowers_) {
+        if (borrower->state != State::leased) continue;
+        borrower->release();
         moved = true;
       }
       moved |= wake(true);
@@ -405,8 +405,8 @@ class History {
       if (!wrong.empty()) return wrong + " while settling";
       if (!moved) break;
     }
-    const auto waits = [](const auto& asker) { return asker->state == State::waiting; };
-    if (std::any_of(askers_.begin(), askers_.end(), waits)) return "a waiter is left at the end";
+    const auto waits = [](const auto& borrower) { return borrower->state == State::waiting; };
+    if (std::any_of(borrowers_.begin(), borrowers_.end(), waits)) return "a waiter is left at the end";
     for (std::size_t n = 0; n < destinations_.size(); ++n) {
       if (destinations_[n]->snapshot(world_.now).alive() > limits_[n].size) return "a smaller size was not obeyed";
     }
@@ -450,16 +450,16 @@ class History {
     return check();
   }
   bool serve_one() {
-    TestBorrower& asker = *askers_[0];
-    asker.only_new = false, asker.kind = pool::ProtocolMask::any, world_.now += milliseconds(1);
-    static_cast<void>(asker.borrow(*destinations_[0]));
+    TestBorrower& borrower = *borrowers_[0];
+    borrower.only_new = false, borrower.kind = pool::ProtocolMask::any, world_.now += milliseconds(1);
+    static_cast<void>(borrower.borrow(*destinations_[0]));
     for (bool moved = true; moved;) {
       moved = world_.deliver_all();
       for (; !world_.dials.empty(); moved = true) world_.dialed();
-      if (!moved && asker.state == State::waiting) moved = wake(true);  // the pause after a failed dial has ended
+      if (!moved && borrower.state == State::waiting) moved = wake(true);  // the pause after a failed dial has ended
     }
-    if (asker.state == State::waiting) return false;
-    if (asker.state == State::leased) asker.release();
+    if (borrower.state == State::waiting) return false;
+    if (borrower.state == State::leased) borrower.release();
     leave_addresses();
     world_.deliver_all();
     for (std::size_t loop = 0; loop < world_.events.size(); ++loop) {
@@ -473,7 +473,7 @@ class History {
   std::unique_ptr<pool::Directory> directory_;
   std::vector<Destination*> destinations_;
   std::vector<std::uint32_t> sizes_;
-  std::vector<std::unique_ptr<TestBorrower>> askers_;
+  std::vector<std::unique_ptr<TestBorrower>> borrowers_;
   FairTurns turns_;
   std::uint64_t total_ = 0, asked_ = 0;
   std::uint32_t failing_ = 0;  // percent of dials

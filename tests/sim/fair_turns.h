@@ -14,30 +14,30 @@ namespace carpool::test {
 class FairTurns {
  public:
   // After each borrow().
-  void asked(const TestBorrower& asker, const pool::BorrowRequest& want) {
-    waits_.erase(&asker);
-    if (asker.state != TestBorrower::State::waiting || want.new_connection_only) return;
+  void asked(const TestBorrower& borrower, const pool::BorrowRequest& want) {
+    waits_.erase(&borrower);
+    if (borrower.state != TestBorrower::State::waiting || want.new_connection_only) return;
     Wait wait;
     wait.want = want;
-    wait.order = asker.order;
-    wait.depth = depth_of(*asker.destination(), want);
+    wait.order = borrower.order;
+    wait.depth = depth_of(*borrower.destination(), want);
     // A borrower that accepts no reused connection is passed over, and tunnels have a separate limit.
     wait.usual = want.max_idle == pool::BorrowRequest{}.max_idle && !want.tunnel;
-    waits_.emplace(&asker, std::move(wait));
+    waits_.emplace(&borrower, std::move(wait));
   }
   // After each step. Returns the complaint, or an empty string.
   std::string look() {
     std::string wrong;
     for (auto at = waits_.begin(); at != waits_.end();) {
-      auto& [asker, wait] = *at;
-      const bool in = pool::WaitQueue::in(*asker);
+      auto& [borrower, wait] = *at;
+      const bool in = pool::WaitQueue::in(*borrower);
       if (in && wait.left) wait.usual = false;  // a grant could not be used: others were served in the meantime
       wait.left = !in;
-      if (asker->state == TestBorrower::State::waiting) {
+      if (borrower->state == TestBorrower::State::waiting) {
         ++at;
         continue;
       }
-      if (asker->state == TestBorrower::State::leased && wait.usual && overtakes(*asker, wait))
+      if (borrower->state == TestBorrower::State::leased && wait.usual && overtakes(*borrower, wait))
         wrong = "a borrower waits while another client has turn after turn";
       at = waits_.erase(at);
     }
@@ -57,8 +57,8 @@ class FairTurns {
   }
   std::uint64_t depth_of(const Destination& destination, const pool::BorrowRequest& want) const {
     std::uint64_t depth = 0;
-    for (const auto& [asker, wait] : waits_) {
-      if (asker->destination() == &destination && !wait.left && same_client(wait.want, want))
+    for (const auto& [borrower, wait] : waits_) {
+      if (borrower->destination() == &destination && !wait.left && same_client(wait.want, want))
         depth = std::max(depth, wait.depth + 1);
     }
     return depth;
@@ -66,8 +66,8 @@ class FairTurns {
   // Counts one service against all that wait for longer. Returns true if it is one too many for one of them.
   bool overtakes(const TestBorrower& served, const Wait& turn) {
     bool wrong = false;
-    for (auto& [asker, wait] : waits_) {
-      if (asker->destination() != served.destination() || wait.left || !wait.usual || wait.order >= turn.order)
+    for (auto& [borrower, wait] : waits_) {
+      if (borrower->destination() != served.destination() || wait.left || !wait.usual || wait.order >= turn.order)
         continue;
       if (wait.want.priority_class != turn.want.priority_class || wait.want.kind != turn.want.kind) continue;
       if (wait.want.client != turn.want.client && ++wait.ahead[turn.want.client] > wait.depth) wrong = true;

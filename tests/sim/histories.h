@@ -33,19 +33,19 @@ inline Histories histories_of(const char* program, int argc, char** argv) {
 
 inline Histories running{};  // its seed is that of the running history
 
-inline void tell_replay(std::FILE* to) {
+inline void print_repetition(std::FILE* to) {
   std::fprintf(to, "replay: %s --histories 1 --seed %llu\n", running.program,
                static_cast<unsigned long long>(running.seed));
 }
-extern "C" inline void tell_seed(int) {
-  tell_replay(stderr);
+extern "C" inline void print_seed(int) {
+  print_repetition(stderr);
 }
 
 // Calls `after` for each history that ended; History(seed).run() returns the failure or an empty string. Returns the
 // number of histories.
 template <class History, class After>
 std::uint64_t run_histories(const Histories& asked, const After& after) {
-  std::signal(SIGABRT, tell_seed);  // an assert is an oracle too
+  std::signal(SIGABRT, print_seed);  // an assert is an oracle too
   const auto end = Clock::now() + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(asked.seconds));
   running = asked;
   std::uint64_t done = 0;
@@ -55,7 +55,7 @@ std::uint64_t run_histories(const Histories& asked, const After& after) {
     const std::string wrong = history.run();
     if (!wrong.empty()) {
       std::printf("FAILED: %s\n", wrong.c_str());
-      tell_replay(stdout);
+      print_repetition(stdout);
       std::fflush(stdout);
       std::_Exit(1);  // the remaining state is inconsistent: no destructors run
     }

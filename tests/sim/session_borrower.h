@@ -1,5 +1,5 @@
-// SessionAsker: an exchange without its client. It borrows from the real pool, uses the real upstream streams, lets the
-// real retry policy decide about retries, and checks every byte it receives.
+// SessionBorrower: an exchange without its client. It borrows from the real pool, uses the real upstream streams, lets
+// the real retry policy decide about retries, and checks every byte it receives.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@
 
 namespace carpool::test {
 
-class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamHandler {
+class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStreamHandler {
  public:
   enum class State : std::uint8_t { idle, borrowing, forwarding, relaying };
 
-  SessionAsker(SessionWorld& world, Random& random, exec::LoopId loop)
+  SessionBorrower(SessionWorld& world, Random& random, exec::LoopId loop)
       : world_(world), random_(random), loop_(loop), h2_(*world.hosts[loop], *this, response_) {}
 
   State state() const { return state_; }
   exec::LoopId loop() const { return loop_; }
   std::uint64_t number() const { return number_; }
-  void note_rest() {
+  void note_idle() {
     exec::assume_on_loop();
     if (state_ == State::idle) return;
-    errand().held = upstream_stream_ != nullptr ? upstream_stream_->backlog() : 0;
-    errand().takes = wants_response();
+    planned_one().held = upstream_stream_ != nullptr ? upstream_stream_->backlog() : 0;
+    planned_one().takes = wants_response();
   }
 
   void begin(std::uint64_t number) {
@@ -41,7 +41,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     const bool body = chance(random_, 40) || !padding.empty();
     left_ = body ? pick(random_, chance(random_, 30) ? 300000 : 3000) : 0;
     said_ = 0;
-    errand().upload = left_;
+    planned_one().upload = left_;
     head_.clear();
     head_.method = body ? "POST" : "GET";
     head_.target = "/" + std::to_string(number);
@@ -77,20 +77,20 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
 
   void on_lease(pool::Lease lease) override {
     exec::assume_on_loop();
-    if (state_ != State::borrowing || world_.here() != loop_) return world_.errands.complain("a lease for nobody");
+    if (state_ != State::borrowing || world_.here() != loop_) return world_.planned.complain("a lease for nobody");
     take(std::move(lease));
   }
   void on_refused(Fault) override {
-    if (state_ != State::borrowing) return world_.errands.complain("a refusal for nobody");
+    if (state_ != State::borrowing) return world_.planned.complain("a refusal for nobody");
     end();
   }
 
  private:
-  Errand& errand() { return world_.errands.all[number_]; }
+  PlannedResponse& planned_one() { return world_.planned.all[number_]; }
   // The response whose head arrived.
-  Response response_told() {
+  Response reported_response() {
     const std::size_t attempt = std::strtoul(std::string(response_.fields.get("x-attempt")).c_str(), nullptr, 10);
-    return attempt < errand().responses.size() ? errand().responses[attempt] : Response{};
+    return attempt < planned_one().responses.size() ? planned_one().responses[attempt] : Response{};
   }
 
   void borrow(bool fresh) LOOP_ONLY {
@@ -138,7 +138,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     const std::size_t size = std::min<std::size_t>(left_, 1 + pick(random_, 20000));
     upload_.add(body_piece(number_, said_, size, false), upstream_stream_);
     said_ += size;
-    errand().said = said_;
+    planned_one().said = said_;
     left_ -= size;
     if (left_ == 0) upload_.end(upstream_stream_);
     if (upstream_stream_ != nullptr) upstream_stream_->flush();
@@ -155,7 +155,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
   }
   void end() {
-    if (++errand().ends != 1 || std::exchange(ended_, true)) world_.errands.complain("a request ended twice");
+    if (++planned_one().ends != 1 || std::exchange(ended_, true)) world_.planned.complain("a request ended twice");
     state_ = State::idle;
     upload_.finish();
   }
@@ -164,20 +164,20 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   bool wants_response() const override { return untaken_ < proxy::kHighWatermark; }
   proxy::AttemptState on_response_head() override {
     check("a head");
-    if (response_.fields.get("x-number") != std::to_string(number_)) world_.errands.complain("a head of another");
+    if (response_.fields.get("x-number") != std::to_string(number_)) world_.planned.complain("a head of another");
     if (response_.status >= 200) state_ = State::relaying;
     return proxy::AttemptState::alive;
   }
   void on_body(std::string_view bytes) override {
     check("a body");
-    if (state_ != State::relaying) world_.errands.complain("a body without a head");
-    if (!is_body(number_, logged_, bytes, true)) world_.errands.complain("a body of another, or out of order");
+    if (state_ != State::relaying) world_.planned.complain("a body without a head");
+    if (!is_body(number_, logged_, bytes, true)) world_.planned.complain("a body of another, or out of order");
     logged_ += bytes.size();
     untaken_ += bytes.size();
   }
   void on_trailer(std::string_view name, std::string_view value) override {
     check("a trailer");
-    if (name == "x-number" && value != std::to_string(number_)) world_.errands.complain("a trailer of another");
+    if (name == "x-number" && value != std::to_string(number_)) world_.planned.complain("a trailer of another");
   }
   proxy::AttemptState on_read_complete() override LOOP_ONLY {
     check("a piece");
@@ -187,9 +187,9 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   }
   proxy::AttemptState on_response_end() override LOOP_ONLY {
     check("an end");
-    if (state_ != State::relaying) world_.errands.complain("an end without a head");
-    const Response response = response_told();
-    if (!response.whole || logged_ != response.bytes) world_.errands.complain("a cut answer was taken for whole");
+    if (state_ != State::relaying) world_.planned.complain("an end without a head");
+    const Response response = reported_response();
+    if (!response.whole || logged_ != response.bytes) world_.planned.complain("a cut answer was taken for whole");
     const auto unclean = std::exchange(upstream_stream_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();
@@ -209,9 +209,9 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
       return proxy::AttemptState::over;
     }
     if (decision.reason == proxy::RetryReason::idempotent_reused) {
-      ++errand().may_repeat;
+      ++planned_one().may_repeat;
     } else if (!proven) {
-      world_.errands.complain("replayed without a proof");
+      world_.planned.complain("replayed without a proof");
     }
     state_ = State::borrowing;
     borrow(true);
@@ -226,9 +226,9 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
 
   void check(const char* what) {
     if (state_ != State::forwarding && state_ != State::relaying) {
-      world_.errands.complain(std::string(what) + " was told to one who does not listen");
+      world_.planned.complain(std::string(what) + " was told to one who does not listen");
     }
-    if (world_.here() != loop_) world_.errands.complain(std::string(what) + " was told on another loop");
+    if (world_.here() != loop_) world_.planned.complain(std::string(what) + " was told on another loop");
   }
 
   SessionWorld& world_;

@@ -19,7 +19,7 @@ struct Response {
 };
 
 // The request and its responses with one number, over all connections.
-struct Errand {
+struct PlannedResponse {
   std::uint32_t may_repeat = 0;  // how often the client may be processed again, which some methods allow
   std::vector<Response>
       responses;             // of the origins that processed it; one may not know that its client has disconnected
@@ -31,8 +31,8 @@ struct Errand {
   std::uint32_t ends = 0;
 };
 
-struct Errands {
-  std::map<std::uint64_t, Errand> all;
+struct PlannedResponses {
+  std::map<std::uint64_t, PlannedResponse> all;
   std::string wrong;
   void complain(std::string what) {
     if (wrong.empty()) wrong = std::move(what);
@@ -57,16 +57,16 @@ inline bool is_body(std::uint64_t number, std::uint64_t from, std::string_view b
 
 class SimOrigin final : private proxy::http::H2Sink {
  public:
-  SimOrigin(Random& random, Errands& errands, Wire& wire)
+  SimOrigin(Random& random, PlannedResponses& planned, Wire& wire)
       : random_(random),
-        errands_(errands),
+        errands_(planned),
         wire_(wire),
         options_(options(random)),
         session_(proxy::http::H2Role::server, options_, *this) {}
 
   // Delivers up to `most` bytes to the origin.
   bool take(std::size_t most, Instant now) {
-    const std::string bytes = wire_.land_up(most);
+    const std::string bytes = wire_.deliver_up(most);
     if (bytes.empty()) return false;
     std::string passed;
     const std::size_t preface = std::min<std::size_t>(bytes.size(), 24 - std::min<std::size_t>(24, seen_));
@@ -116,10 +116,10 @@ class SimOrigin final : private proxy::http::H2Sink {
     for (auto& [id, one] : served_) {
       if (one.over || one.stream == nullptr) continue;
       const auto stream = static_cast<std::uint32_t>(id);
-      const Errand& errand = errands_.all[one.number];
-      if (wire_.up.allowance.open(stream) && one.uploaded < errand.said) return true;
-      if (one.uploaded == errand.said && errand.held != 0) return true;
-      if (one.stream->backlog() != 0 && (errand.takes || wire_.down.allowance.open(stream))) return true;
+      const PlannedResponse& planned_one = errands_.all[one.number];
+      if (wire_.up.allowance.open(stream) && one.uploaded < planned_one.said) return true;
+      if (one.uploaded == planned_one.said && planned_one.held != 0) return true;
+      if (one.stream->backlog() != 0 && (planned_one.takes || wire_.down.allowance.open(stream))) return true;
     }
     return false;
   }
@@ -193,7 +193,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     const std::uint64_t number = std::stoull(std::string(head.fields.get("x-number")));
     if (head.target != "/" + std::to_string(number)) errands_.complain("a request's head came mixed");
     if (gave_up_ && stream.id() > last_) return nullptr;  // promised: never processed
-    forget_the_gone();
+    forget_closed();
     Served& one = served_[stream.id()];
     one.origin = this;
     one.stream = &stream;
@@ -206,17 +206,18 @@ class SimOrigin final : private proxy::http::H2Sink {
   void on_goaway(proxy::http::StreamId, proxy::http::H2Error) override {}
   void on_ping_ack(std::uint64_t) override {}
 
-  void forget_the_gone() {
+  void forget_closed() {
     for (auto at = served_.begin(); at != served_.end();) at = at->second.over ? served_.erase(at) : std::next(at);
   }
 
   // From here on the request counts as processed.
   void work_on(Served& one) {
     one.working = true;
-    Errand& errand = errands_.all[one.number];
-    one.attempt = errand.responses.size();
-    errand.responses.emplace_back();
-    if (errand.responses.size() > 1 + errand.may_repeat) errands_.complain("replayed what an origin had worked on");
+    PlannedResponse& planned_one = errands_.all[one.number];
+    one.attempt = planned_one.responses.size();
+    planned_one.responses.emplace_back();
+    if (planned_one.responses.size() > 1 + planned_one.may_repeat)
+      errands_.complain("replayed what an origin had worked on");
     worked_ = std::max(worked_, one.stream->id());
   }
   void reset(Served& one, proxy::http::H2Error error) {
@@ -241,7 +242,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     chance(random_, 20) ? finish(one) : add(one);
   }
   void serve_well(Served& one) {
-    if (one.stream == nullptr) return forget_the_gone();
+    if (one.stream == nullptr) return forget_closed();
     give_room(one, SIZE_MAX);
     if (!one.working) work_on(one);
     if (!one.head) return respond(one);
@@ -360,7 +361,7 @@ class SimOrigin final : private proxy::http::H2Sink {
   }
 
   Random& random_;
-  Errands& errands_;
+  PlannedResponses& errands_;
   Wire& wire_;
   const proxy::http::H2Options options_;
   proxy::http::H2Session session_;

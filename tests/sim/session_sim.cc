@@ -16,7 +16,7 @@ namespace carpool::test {
 namespace {
 
 using std::chrono::milliseconds;
-using State = SessionAsker::State;
+using State = SessionBorrower::State;
 
 struct Tally {
   std::uint64_t requests = 0, bytes = 0, resets = 0, sessions = 0;
@@ -41,7 +41,7 @@ class SessionHistory {
     const std::uint32_t askers = 1 + pick(random_, 12);
     for (std::uint32_t n = 0; n < askers; ++n) {
       const auto loop = static_cast<exec::LoopId>(pick(random_, loops));
-      askers_.push_back(std::make_unique<SessionAsker>(world_, random_, loop));
+      borrowers_.push_back(std::make_unique<SessionBorrower>(world_, random_, loop));
     }
   }
 
@@ -55,9 +55,9 @@ class SessionHistory {
   }
   void add_to(Tally& tally) const {
     tally.requests += asked_;
-    for (const auto& [number, errand] : world_.errands.all) {
-      tally.bytes += errand.upload;
-      for (const Response& response : errand.responses) tally.bytes += response.bytes;
+    for (const auto& [number, planned_one] : world_.planned.all) {
+      tally.bytes += planned_one.upload;
+      for (const Response& response : planned_one.responses) tally.bytes += response.bytes;
     }
     for (const auto& host : world_.hosts) tally.resets += host->resets;
     tally.sessions += world_.destination->snapshot(world_.now).created;
@@ -70,7 +70,7 @@ class SessionHistory {
       case 0:
       case 1:
       case 2:
-        return act(*askers_[pick(random_, static_cast<std::uint32_t>(askers_.size()))]);
+        return act(*borrowers_[pick(random_, static_cast<std::uint32_t>(borrowers_.size()))]);
       case 3:
       case 4:
       case 5:
@@ -90,9 +90,9 @@ class SessionHistory {
         world_.wake();
     }
   }
-  void act(SessionAsker& asker) {
-    if (asker.state() != State::idle) return asker.act(false);
-    asker.begin(++asked_);
+  void act(SessionBorrower& borrower) {
+    if (borrower.state() != State::idle) return borrower.act(false);
+    borrower.begin(++asked_);
   }
   exec::LoopId any_loop() {
     return static_cast<exec::LoopId>(pick(random_, static_cast<std::uint32_t>(world_.hosts.size())));
@@ -107,7 +107,7 @@ class SessionHistory {
   // ---- oracles ----
 
   std::string check() {
-    if (!world_.errands.wrong.empty()) return world_.errands.wrong;
+    if (!world_.planned.wrong.empty()) return world_.planned.wrong;
     for (Link& link : world_.links) {
       if (link.wire.overdrawn()) return "a window was overdrawn";
     }
@@ -118,7 +118,7 @@ class SessionHistory {
   }
 
   // Delivers everything in flight without advancing time.
-  bool calm_down() {
+  bool become_idle() {
     for (std::uint32_t rounds = 0; rounds < 100000; ++rounds) {
       bool moved = false;
       for (std::size_t n = 0; n < world_.hosts.size(); ++n) moved |= world_.turn(static_cast<exec::LoopId>(n), true);
@@ -129,10 +129,10 @@ class SessionHistory {
   }
 
   void rest() {
-    if (!calm_down()) world_.errands.complain("it never came to rest");
-    for (const auto& asker : askers_) asker->note_rest();
+    if (!become_idle()) world_.planned.complain("it never came to rest");
+    for (const auto& borrower : borrowers_) borrower->note_idle();
     for (Link& link : world_.links) {
-      if (link.origin.stalled()) world_.errands.complain("a stream stands still though its window is open");
+      if (link.origin.stalled()) world_.planned.complain("a stream stands still though its window is open");
     }
   }
   // All actions from here on are harmless: every request must end, whatever happened before.
@@ -143,9 +143,9 @@ class SessionHistory {
       rest();
       if (std::string wrong = check(); !wrong.empty()) return wrong + " while it completes";
       bool busy = false;
-      for (const auto& asker : askers_) {
-        busy |= asker->state() != State::idle;
-        for (int times = 0; times < 4; ++times) asker->act(true);
+      for (const auto& borrower : borrowers_) {
+        busy |= borrower->state() != State::idle;
+        for (int times = 0; times < 4; ++times) borrower->act(true);
       }
       for (Link& link : world_.links) {
         busy |= link.origin.busy();
@@ -162,12 +162,12 @@ class SessionHistory {
     return look_at_the_end();
   }
   std::string look_at_the_end() {
-    if (!calm_down()) return "it never came to rest";
-    for (const auto& asker : askers_) {
-      if (asker->state() != State::idle) return "request " + std::to_string(asker->number()) + " never ended";
+    if (!become_idle()) return "it never came to rest";
+    for (const auto& borrower : borrowers_) {
+      if (borrower->state() != State::idle) return "request " + std::to_string(borrower->number()) + " never ended";
     }
-    for (const auto& [number, errand] : world_.errands.all) {
-      if (errand.ends != 1) return "request " + std::to_string(number) + " did not end once";
+    for (const auto& [number, planned_one] : world_.planned.all) {
+      if (planned_one.ends != 1) return "request " + std::to_string(number) + " did not end once";
     }
     for (const auto& host : world_.hosts) {
       if (host->remotes_out() != 0) return "a stream of another loop never came home";
@@ -179,7 +179,7 @@ class SessionHistory {
     }
     world_.on(0);
     directory_->stop(world_.now);
-    if (!calm_down()) return "it never came to rest";
+    if (!become_idle()) return "it never came to rest";
     for (const Link& link : world_.links) {
       if (link.connection != nullptr) return "a session survived the stop";
     }
@@ -189,7 +189,7 @@ class SessionHistory {
   Random random_;
   SessionWorld world_;
   std::unique_ptr<pool::Directory> directory_;
-  std::vector<std::unique_ptr<SessionAsker>> askers_;
+  std::vector<std::unique_ptr<SessionBorrower>> borrowers_;
   std::uint64_t asked_ = 0;
   std::uint64_t idle_rounds_ = 0;
 };

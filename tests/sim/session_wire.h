@@ -125,12 +125,12 @@ struct Wire {
     down.at_start.pass(bytes, [this](const WireFrame& frame) { down.allowance.sent(frame); });
   }
   // Delivers up to `most` bytes.
-  std::string land_up(std::size_t most) {
+  std::string deliver_up(std::size_t most) {
     std::string bytes = take(up.flying, most);
     up.at_end.pass(bytes, [this](const WireFrame& frame) { down.allowance.came(frame); });
     return bytes;
   }
-  bool land_down(std::size_t most) {
+  bool deliver_down(std::size_t most) {
     const std::string bytes = take(down.flying, most);
     here.append(bytes);
     return !bytes.empty();

@@ -88,7 +88,7 @@ class SimHost final : public proxy::H2LoopContext {
 
 // A connection, from its dial to its close.
 struct Link {
-  Link(Random& random, Errands& errands) : wire(random), origin(random, errands, wire) {}
+  Link(Random& random, PlannedResponses& planned) : wire(random), origin(random, planned, wire) {}
   Wire wire;
   SimOrigin origin;
   exec::LoopId loop = 0;
@@ -108,7 +108,7 @@ class SessionWorld : public pool::Environment {
 
   // ---- the pool's environment ----
   void dial(pool::Destination&, pool::Reservation reservation) override {
-    Link& link = links.emplace_back(random_, errands);
+    Link& link = links.emplace_back(random_, planned);
     link.loop = here_;
     link.index = reservation.index();
     link.generation = reservation.generation();
@@ -116,16 +116,16 @@ class SessionWorld : public pool::Environment {
   }
   void deliver(pool::LoopId to, pool::Delivery& delivery) override { hosts[to]->deliveries.push_back(&delivery); }
   void wake_at(pool::Destination&, Instant when) override { wakes.push_back(when); }
-  void detach(pool::PooledConnection&, pool::LoopId) override { errands.complain("a session was moved"); }
+  void detach(pool::PooledConnection&, pool::LoopId) override { planned.complain("a session was moved"); }
   bool attach(pool::PooledConnection&, std::uint32_t, std::uint32_t) override {
-    errands.complain("a session was moved");
+    planned.complain("a session was moved");
     return false;
   }
   void dispose(pool::PooledConnection* pooled, pool::CloseCause) override {
     const std::unique_ptr<pool::PooledConnection> dies(pooled);
     for (Link& link : links) {
       if (link.connection != pooled) continue;
-      if (link.loop != here_) errands.complain("a session was disposed of away from home");
+      if (link.loop != here_) planned.complain("a session was disposed of away from home");
       link.connection = nullptr;
     }
   }
@@ -136,7 +136,7 @@ class SessionWorld : public pool::Environment {
 
   // Delivers bytes of one link at either end.
   bool land(Link& link, std::size_t most) {
-    bool moved = link.wire.land_down(most);
+    bool moved = link.wire.deliver_down(most);
     const bool over = link.wire.broken || (link.wire.ended && link.wire.down.flying.empty());
     if (moved || (over && !std::exchange(link.wire.end_told, true))) link.wire.ready = true;
     moved |= link.origin.take(most, now);
@@ -186,7 +186,7 @@ class SessionWorld : public pool::Environment {
   }
 
   Instant now{std::chrono::hours(1)};
-  Errands errands;
+  PlannedResponses planned;
   proxy::OriginRuntime context;
   pool::Destination* destination = nullptr;
   std::vector<std::unique_ptr<SimHost>> hosts;

@@ -174,7 +174,7 @@ TEST_P(OriginOver, EndsAnEchoWhoseBodyIsBrokenWithoutItsLastChunk) {
   EXPECT_TRUE(caller.ended());
 }
 
-TEST_P(OriginOver, EndsConnectionsThatRest) {
+TEST_P(OriginOver, EndsConnectionsThatAreIdle) {
   DemoOrigin::Settings settings;
   settings.idle_timeout = 60ms;
   Served served(settings);

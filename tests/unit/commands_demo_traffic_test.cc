@@ -10,9 +10,9 @@ namespace carpool::proxy::demo_tests {
 namespace {
 
 // A proxy played by the test, which accepts, reads and responds, or omits one of these.
-class PlayedProxy {
+class ScriptedProxy {
  public:
-  PlayedProxy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  ScriptedProxy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const net::Address any_port = *net::Address::literal("127.0.0.1", 0);
     EXPECT_EQ(::bind(listener_.get(), any_port.get(), any_port.length()), 0);
     EXPECT_EQ(::listen(listener_.get(), 16), 0);
@@ -53,50 +53,50 @@ std::unique_ptr<DemoTraffic> started(const net::Address& proxy, const DemoTraffi
 }
 
 TEST(DemoTraffic, AsksAProxyForWholeUrisOnOneConnection) {
-  const PlayedProxy proxy;
+  const ScriptedProxy proxy;
   const auto traffic = started(proxy.address(), quick(1));
   const Fd client = proxy.accept();
-  EXPECT_TRUE(PlayedProxy::head(client).starts_with("GET http://demo/ HTTP/1.1\r\nHost: demo\r\n"));
-  PlayedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-  EXPECT_TRUE(PlayedProxy::head(client).starts_with("GET https://demo-tls/ HTTP/1.1\r\nHost: demo-tls\r\n"));
-  PlayedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-  EXPECT_TRUE(PlayedProxy::head(client).starts_with("GET http://demo/bytes/2000 HTTP/1.1\r\n"));
+  EXPECT_TRUE(ScriptedProxy::head(client).starts_with("GET http://demo/ HTTP/1.1\r\nHost: demo\r\n"));
+  ScriptedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  EXPECT_TRUE(ScriptedProxy::head(client).starts_with("GET https://demo-tls/ HTTP/1.1\r\nHost: demo-tls\r\n"));
+  ScriptedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  EXPECT_TRUE(ScriptedProxy::head(client).starts_with("GET http://demo/bytes/2000 HTTP/1.1\r\n"));
   EXPECT_EQ(traffic->counts().answered, 2U);
 }
 
 TEST(DemoTraffic, ComesBackOnANewConnectionWhenTheOldOneEnds) {
-  const PlayedProxy proxy;
+  const ScriptedProxy proxy;
   const auto traffic = started(proxy.address(), quick(1));
   {
     const Fd client = proxy.accept();
-    PlayedProxy::head(client);
-    PlayedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    EXPECT_EQ(PlayedProxy::head(client), "") << "it was told that the connection ends";
+    ScriptedProxy::head(client);
+    ScriptedProxy::respond(client, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(ScriptedProxy::head(client), "") << "it was told that the connection ends";
   }
   {
     const Fd client = proxy.accept();
-    EXPECT_NE(PlayedProxy::head(client), "");
+    EXPECT_NE(ScriptedProxy::head(client), "");
   }
   const Fd client = proxy.accept();
-  EXPECT_NE(PlayedProxy::head(client), "");
+  EXPECT_NE(ScriptedProxy::head(client), "");
   EXPECT_EQ(traffic->counts().answered, 1U);
   EXPECT_EQ(traffic->counts().failed, 1U);
 }
 
 TEST(DemoTraffic, CountsWhatWasNotAnsweredWellAsFailed) {
-  const PlayedProxy proxy;
+  const ScriptedProxy proxy;
   const auto traffic = started(proxy.address(), quick(1));
   const Fd client = proxy.accept();
-  PlayedProxy::head(client);
-  PlayedProxy::respond(client, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
-  PlayedProxy::head(client);
+  ScriptedProxy::head(client);
+  ScriptedProxy::respond(client, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+  ScriptedProxy::head(client);
   EXPECT_EQ(traffic->counts().failed, 1U);
 }
 
 TEST(DemoTraffic, StopsAtOnceWhileNobodyAnswers) {
-  const PlayedProxy proxy;
+  const ScriptedProxy proxy;
   auto traffic = started(proxy.address(), quick(4));
-  for (int i = 0; i < 4; ++i) PlayedProxy::head(proxy.accept());
+  for (int i = 0; i < 4; ++i) ScriptedProxy::head(proxy.accept());
   const Instant before = Clock::now();
   traffic.reset();
   EXPECT_LT(Clock::now() - before, 2s);
@@ -105,7 +105,7 @@ TEST(DemoTraffic, StopsAtOnceWhileNobodyAnswers) {
 TEST(DemoTraffic, GoesOnWhenNobodyListens) {
   net::Address gone;
   {
-    const PlayedProxy proxy;
+    const ScriptedProxy proxy;
     gone = proxy.address();
   }
   Served served;

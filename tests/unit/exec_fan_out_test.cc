@@ -44,13 +44,13 @@ struct RunningParts {
 
 const auto number_of = [](Part& part) { return part.number; };
 
-TEST(AskLoops, GathersTheReplyOfEveryLoop) {
+TEST(QueryLoops, GathersTheReplyOfEveryLoop) {
   const Parts parts = make_parts(3);
   const RunningParts running(parts);
   EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(query_loops<int>(parts, 20s, number_of)));
 }
 
-TEST(AskLoops, AsksEachOnItsOwnThread) {
+TEST(QueryLoops, AsksEachOnItsOwnThread) {
   const Parts parts = make_parts(2);
   const RunningParts running(parts);
   std::vector<std::thread::id> threads{running.running[0]->thread.get_id(), running.running[1]->thread.get_id()};
@@ -60,7 +60,7 @@ TEST(AskLoops, AsksEachOnItsOwnThread) {
             })));
 }
 
-TEST(AskLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
+TEST(QueryLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
   const Parts parts = make_parts(2);
   {
     const Running first(*parts.front()->loop);
@@ -80,7 +80,7 @@ TEST(Replies, SayWhetherOneIsMissingAndStay) {
   EXPECT_EQ((std::vector<int>{1, 2}), sorted(replies->take()));
 }
 
-TEST(AskLoops, DoesNotWaitForALoopThatIsGone) {
+TEST(QueryLoops, DoesNotWaitForALoopThatIsGone) {
   Parts parts = make_parts(2);
   const auto replies = std::make_shared<Replies<int>>(parts.size());
   fan_out(parts, replies, number_of);
@@ -89,7 +89,7 @@ TEST(AskLoops, DoesNotWaitForALoopThatIsGone) {
   EXPECT_EQ(std::vector<int>{1}, replies->wait(20s));
 }
 
-TEST(AskLoops, DoesNotWaitForALoopOnWhichTheQuestionThrows) {
+TEST(QueryLoops, DoesNotWaitForALoopOnWhichTheQuestionThrows) {
   const Parts parts = make_parts(2);
   const auto replies = std::make_shared<Replies<int>>(parts.size());
   fan_out(parts, replies, [](Part& part) {
@@ -101,11 +101,11 @@ TEST(AskLoops, DoesNotWaitForALoopOnWhichTheQuestionThrows) {
   EXPECT_EQ(std::vector<int>{1}, replies->wait(20s));
 }
 
-TEST(AskLoops, ReturnsAtOnceWhenNobodyIsAsked) {
+TEST(QueryLoops, ReturnsAtOnceWhenNobodyIsAsked) {
   EXPECT_TRUE(query_loops<int>(Parts(), 20s, number_of).empty());
 }
 
-TEST(AskLoop, ReturnsTheReplyOrNothing) {
+TEST(QueryLoop, ReturnsTheReplyOrNothing) {
   auto loop = make_loop();
   EXPECT_EQ(std::nullopt, query_loop<int>(*loop, 1ms, [] { return 7; }));
   loop->drain();
@@ -113,7 +113,7 @@ TEST(AskLoop, ReturnsTheReplyOrNothing) {
   EXPECT_EQ(7, query_loop<int>(*loop, 20s, [] { return 7; }));
 }
 
-TEST(AskLoopsThen, BringsAllRepliesHome) {
+TEST(QueryLoopsThen, BringsAllRepliesHome) {
   auto home = make_loop();
   const Parts parts = make_parts(3);
   const RunningParts running(parts);
@@ -126,7 +126,7 @@ TEST(AskLoopsThen, BringsAllRepliesHome) {
   EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(all));
 }
 
-TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
+TEST(QueryLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
   auto home = make_loop();
   Parts parts = make_parts(3);
   int calls = 0;
@@ -145,7 +145,7 @@ TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
   EXPECT_EQ((std::vector<int>{1, 3}), sorted(all));
 }
 
-TEST(AskLoopsThen, MayAskTheLoopThatItComesHomeTo) {
+TEST(QueryLoopsThen, MayAskTheLoopThatItComesHomeTo) {
   const Parts parts = make_parts(1);
   int reply = 0;
   query_loops_then<int>(*parts[0]->loop, parts, number_of,
@@ -154,7 +154,7 @@ TEST(AskLoopsThen, MayAskTheLoopThatItComesHomeTo) {
   EXPECT_EQ(1, reply);
 }
 
-TEST(AskLoopsThen, ComesHomeWhenNobodyIsAsked) {
+TEST(QueryLoopsThen, ComesHomeWhenNobodyIsAsked) {
   auto home = make_loop();
   bool came = false;
   query_loops_then<int>(*home, Parts(), number_of, [&](const std::vector<int>& replies) { came = replies.empty(); });
@@ -162,7 +162,7 @@ TEST(AskLoopsThen, ComesHomeWhenNobodyIsAsked) {
   EXPECT_TRUE(came);
 }
 
-TEST(TellLoops, CallsEachOnItsLoop) {
+TEST(PostToLoops, CallsEachOnItsLoop) {
   const Parts parts = make_parts(3);
   int told = 0;
   post_to_loops(parts, [&](Part& part) {

@@ -132,7 +132,7 @@ TEST(Mailbox, KeepsEachSendersOrderUnderContention) {
   for (const int count : next) EXPECT_EQ(kEach, count);
 }
 
-TEST(AnErrand, EndsWithWhatItOwnsWhenItHasArrived) {
+TEST(APostedFunction, EndsWithWhatItOwnsWhenItHasArrived) {
   assume_on_loop();
   auto owned = std::make_shared<int>(7);
   int seen = 0;
@@ -145,7 +145,7 @@ TEST(AnErrand, EndsWithWhatItOwnsWhenItHasArrived) {
   EXPECT_EQ(1, owned.use_count());
 }
 
-TEST(AnErrand, EndsUndoneWithTheMailboxThatItNeverLeft) {
+TEST(APostedFunction, EndsUndoneWithTheMailboxThatItNeverLeft) {
   auto owned = std::make_shared<int>(7);
   bool done = false;
   {

@@ -106,7 +106,7 @@ TEST(WriteRequest, NamesTheSpanOfThisProxyAsTheParent) {
   EXPECT_EQ(sent(fields, rules), around("baggage: k=v\r\ntraceparent: 00-a-c-01\r\n"));
 }
 
-TEST(WriteResponse, TellsHowLongAConnectionMayRest) {
+TEST(WriteResponse, TellsHowLongAConnectionMayBeIdle) {
   ReplyRules rules = back();
   rules.keep_alive = 54;
   EXPECT_EQ(

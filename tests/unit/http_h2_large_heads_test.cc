@@ -26,12 +26,12 @@ TEST(ALargeHead, ArrivesIfItsReceiverTakesIt) {
   for (const std::size_t size : {60000U, 65537U, 130000U}) {
     Pair pair(that_take(4U << 20));
     StreamRecord& asked = pair.ask();
-    pair.talk_on();
+    pair.exchange_more();
     H2Stream& stream = *pair.server.streams.at(1).stream;
     pair.server.session.respond(stream, fields_of(large(size)), false);
     pair.server.session.body(stream, "hello");
     pair.server.session.end(stream);
-    pair.talk_on();
+    pair.exchange_more();
     EXPECT_EQ(asked.response.status, 200) << size;
     EXPECT_EQ(asked.body, "hello") << size;
     EXPECT_EQ(asked.reason, H2Error::no_error) << size;
@@ -42,11 +42,11 @@ TEST(AHeadThatIsTooLargeToBeSent, ResetsItsStreamAndNoOther) {
   Pair pair(that_take(4U << 20));
   StreamRecord& asked = pair.ask();
   StreamRecord& other = pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of(large(2U << 20)), false);
   pair.server.session.respond(*pair.server.streams.at(3).stream, fields_of({{":status", "204"}}), true);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_TRUE(asked.closed && served.closed);
   EXPECT_EQ(asked.reason, H2Error::internal_error);
   EXPECT_EQ(other.response.status, 204);
@@ -59,7 +59,7 @@ class ManyLargeHeads : public ::testing::Test {
   ManyLargeHeads() : pair_(options()) {}
   void ask(std::size_t count) {
     for (std::size_t n = 0; n < count; ++n) pair_.ask();
-    pair_.talk_on();
+    pair_.exchange_more();
   }
   void respond(H2Stream* stream, std::size_t size, const Fields& trailers = {}) {
     pair_.server.session.respond(*stream, fields_of(large(size)), false);
@@ -73,7 +73,7 @@ class ManyLargeHeads : public ::testing::Test {
   }
   // Returns how many responses arrived; the streams of the others were reset.
   std::size_t whole() {
-    pair_.talk_on();
+    pair_.exchange_more();
     std::size_t count = 0;
     for (const StreamRecord& asked : pair_.asked) {
       EXPECT_TRUE(asked.closed);
@@ -132,7 +132,7 @@ TEST_F(ManyLargeHeads, OfResponsesWithoutABodyEndTheirStreams) {
   for (auto& [id, served] : pair_.server.streams) {
     pair_.server.session.respond(*served.stream, fields_of(large(60'000)), true);
   }
-  pair_.talk_on();
+  pair_.exchange_more();
   for (const StreamRecord& asked : pair_.asked) EXPECT_TRUE(asked.ended && asked.closed);
 }
 
@@ -143,7 +143,7 @@ TEST_F(ManyLargeHeads, AreForgottenWithTheirStreams) {
   for (; asked != pair_.asked.end(); ++asked) pair_.client.session.reset(*asked->stream, H2Error::cancel);
   pair_.server.receive(pair_.client.pull());
   EXPECT_EQ(pair_.server.session.streams(), 0U);
-  pair_.talk_on();
+  pair_.exchange_more();
   pair_.asked.clear();
   ask(60);
   respond_to_all(120'000);
@@ -157,7 +157,7 @@ TEST_F(ManyLargeHeads, PrecedeTheResetOfATruncatedResponse) {
   pair_.server.session.respond(*last, fields_of(large(100)), false);
   pair_.server.session.body(*last, "part");
   pair_.server.session.cut(*last, H2Error::internal_error);
-  pair_.talk_on();
+  pair_.exchange_more();
   EXPECT_EQ(pair_.asked.back().body, "part");
   EXPECT_EQ(pair_.asked.back().reason, H2Error::internal_error);
 }
@@ -167,7 +167,7 @@ TEST_F(ManyLargeHeads, LeaveNoRoomForInterimOnesOfARequestThatIsAnsweredLater) {
   H2Stream* const last = std::exchange(pair_.server.streams.at(121).stream, nullptr);
   respond_to_all(110'000);
   pair_.server.session.inform(*last, fields_of({{":status", "103"}, {"x-large", std::string_view(kInterim)}}));
-  pair_.talk_on();
+  pair_.exchange_more();
   respond(last, 100);
   EXPECT_EQ(whole(), 61U);
   EXPECT_TRUE(pair_.asked.back().interim.empty());
@@ -182,7 +182,7 @@ TEST_F(ManyLargeHeads, OfRequestsAreRefusedBeforeTheMemoryIsUsedUp) {
   while (asked < 200 && pair_.client.session.request(fields_of(list), record, true, false)) ++asked;
   EXPECT_GE(asked, 50U);
   EXPECT_LT(asked, 70U);
-  pair_.talk_on();
+  pair_.exchange_more();
   EXPECT_EQ(pair_.server.streams.size(), asked);
   EXPECT_EQ(pair_.client.session.abuse(), H2Abuse::none);
 }

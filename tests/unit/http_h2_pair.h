@@ -27,7 +27,7 @@ struct Pair {
     record.stream = *stream;
     return record;
   }
-  void talk_on() { talk(client, server); }
+  void exchange_more() { talk(client, server); }
   End client, server;
   std::list<StreamRecord> asked;
 };

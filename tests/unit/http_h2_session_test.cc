@@ -10,14 +10,14 @@ constexpr std::size_t kBig = 300000;
 TEST(AnH2Session, CarriesARequestAndItsResponse) {
   Pair pair;
   StreamRecord& asked = pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   EXPECT_EQ(served.request.target, "/");
   EXPECT_TRUE(served.ended);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}, {"x-a", "b"}}), false);
   pair.server.session.body(*served.stream, "hello");
   pair.server.session.end(*served.stream);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(asked.response.status, 200);
   EXPECT_EQ(asked.response.fields.get("x-a"), "b");
   EXPECT_EQ(asked.body, "hello");
@@ -31,7 +31,7 @@ TEST(AnH2Session, CarriesARequestAndItsResponse) {
 TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
   Pair pair;
   StreamRecord& asked = pair.ask(false);
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   EXPECT_FALSE(served.ended);
   pair.server.session.inform(*served.stream, fields_of({{":status", "103"}, {"link", "x"}}));
@@ -39,7 +39,7 @@ TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
   Fields sums;
   sums.add("X-Sum", "1");
   pair.client.session.end(*asked.stream, sums);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(served.body, "up");
   EXPECT_EQ(served.trailers.get("x-sum"), "1");
   EXPECT_TRUE(served.ended);
@@ -48,7 +48,7 @@ TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
   Fields status;
   status.add("grpc-status", "0");
   pair.server.session.end(*served.stream, status);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(asked.trailers.get("grpc-status"), "0");
   EXPECT_TRUE(asked.closed);
 }
@@ -56,13 +56,13 @@ TEST(AnH2Session, PassesInterimResponsesAndTrailers) {
 TEST(ABody, WaitsForTheWindowUntilItsReceiverGivesRoomBack) {
   Pair pair;
   StreamRecord& asked = pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   const std::string big(kBig, 'x');
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   pair.server.session.body(*served.stream, big);
   pair.server.session.end(*served.stream);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(asked.body.size(), 65535U) << "one stream's window";
   EXPECT_EQ(served.stream->backlog(), kBig - 65535);
   EXPECT_EQ(served.sent, 65535U);
@@ -71,7 +71,7 @@ TEST(ABody, WaitsForTheWindowUntilItsReceiverGivesRoomBack) {
     const std::size_t more = asked.body.size() - given;
     given += more;
     pair.client.session.consume(*asked.stream, more);
-    pair.talk_on();
+    pair.exchange_more();
   }
   EXPECT_EQ(asked.body, big);
   EXPECT_TRUE(asked.ended);
@@ -84,16 +84,16 @@ TEST(AStreamsWindow, IsWiderFromItsBeginningWhereThatWasAskedBehindTheRequest) {
   StreamRecord& narrow = pair.ask();
   StreamRecord& wide = pair.ask();
   pair.client.session.widen(*wide.stream, 32768);
-  pair.talk_on();
+  pair.exchange_more();
   for (auto& [id, served] : pair.server.streams) {
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
     pair.server.session.body(*served.stream, std::string(kBig, 'x'));
   }
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(narrow.body.size(), 8192U);
   EXPECT_EQ(wide.body.size(), 32768U);
   pair.client.session.widen(*narrow.stream, 32768);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(narrow.body.size(), 32768U);
 }
 
@@ -146,10 +146,10 @@ TEST(AStreamsWindow, IsGivenBackHoweverLateThePeerAcknowledgesOurSettings) {
 TEST(AReset, IsTheLastEventOfAStream) {
   Pair pair;
   StreamRecord& asked = pair.ask(false);
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   pair.client.session.reset(*asked.stream, H2Error::cancel);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_TRUE(served.closed);
   EXPECT_EQ(served.reason, H2Error::cancel);
   EXPECT_FALSE(asked.closed) << "who resets has forgotten it";
@@ -160,7 +160,7 @@ TEST(ARequest, TakenBackBeforeItLeftNeverExisted) {
   Pair pair;
   StreamRecord& asked = pair.ask();
   pair.client.session.reset(*asked.stream, H2Error::cancel);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_TRUE(pair.server.streams.empty());
   EXPECT_EQ(pair.client.session.streams(), 0U);
 }
@@ -168,11 +168,11 @@ TEST(ARequest, TakenBackBeforeItLeftNeverExisted) {
 TEST(AResponse, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
   Pair pair;
   StreamRecord& asked = pair.ask(false);
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "413"}}), true);
   pair.server.session.leave(*served.stream);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(asked.response.status, 413);
   EXPECT_TRUE(asked.ended);
   EXPECT_TRUE(asked.closed);
@@ -184,17 +184,17 @@ TEST(ACutResponse, IsDeliveredAsFarAsItCameAndThenReset) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{65535}, kMore}) {
     Pair pair;
     StreamRecord& asked = pair.ask();
-    pair.talk_on();
+    pair.exchange_more();
     StreamRecord& served = pair.server.streams.at(1);
     pair.server.session.inform(*served.stream, fields_of({{":status", "103"}}));
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
     pair.server.session.body(*served.stream, std::string(size, 'x'));
     pair.server.session.cut(*served.stream, H2Error::internal_error);
-    pair.talk_on();
+    pair.exchange_more();
     if (size == kMore) {
       EXPECT_FALSE(asked.closed);
       pair.client.session.consume(*asked.stream, asked.body.size());
-      pair.talk_on();
+      pair.exchange_more();
     }
     EXPECT_EQ(asked.response.status, 200) << size;
     EXPECT_EQ(asked.body.size(), size);
@@ -209,13 +209,13 @@ TEST(ACutResponse, IsDeliveredAsFarAsItCameAndThenReset) {
 TEST(ACutResponse, ThatHadAllBeenSentIsResetAtOnce) {
   Pair pair;
   StreamRecord& asked = pair.ask(false);
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   pair.server.session.body(*served.stream, std::string(65535, 'x'));  // the window is used up
-  pair.talk_on();
+  pair.exchange_more();
   pair.server.session.cut(*served.stream, H2Error::internal_error);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(asked.body.size(), 65535U);
   EXPECT_TRUE(asked.closed);
   EXPECT_EQ(asked.reason, H2Error::internal_error);
@@ -224,18 +224,18 @@ TEST(ACutResponse, ThatHadAllBeenSentIsResetAtOnce) {
 TEST(Goaway, RefusesLaterStreamsAndLetsTheOthersFinish) {
   Pair pair;
   StreamRecord& first = pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   pair.server.session.goaway(H2Error::no_error);
   StreamRecord& late = pair.ask();
   const std::string crossing = pair.client.pull();
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(pair.client.goaway.first, 1);
   EXPECT_TRUE(late.closed);
   EXPECT_EQ(late.reason, H2Error::refused_stream);
   EXPECT_FALSE(pair.client.session.accepts_requests());
   StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(first.response.status, 200);
   EXPECT_TRUE(pair.server.session.over());
 }
@@ -243,7 +243,7 @@ TEST(Goaway, RefusesLaterStreamsAndLetsTheOthersFinish) {
 TEST(AnAnnouncedShutdown, RefusesNothingYet) {
   Pair pair;
   pair.server.session.announce_shutdown();
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(pair.client.goaway.first, 0x7fffffff);
   EXPECT_FALSE(pair.server.session.over());
 }
@@ -251,7 +251,7 @@ TEST(AnAnnouncedShutdown, RefusesNothingYet) {
 TEST(APing, ComesBack) {
   Pair pair;
   pair.client.session.ping(42);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_EQ(pair.client.pong, 42U);
 }
 
@@ -270,7 +270,7 @@ TEST(StreamsOfOneSession, AreServedInTurn) {
   Pair pair(options);
   StreamRecord& first = pair.ask();
   StreamRecord& second = pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   const std::string big(kBig, 'x');
   for (auto& [id, served] : pair.server.streams) {
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
@@ -287,7 +287,7 @@ TEST(Pull, StopsAtTheSpaceOfItsOwner) {
   options.stream_window = 1 << 20;
   Pair pair(options);
   pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
   pair.server.session.body(*served.stream, std::string(kBig, 'x'));
@@ -305,7 +305,7 @@ TEST(AReset, TakesTheFrameAlongThatHadNoRoomYet) {
   Pair pair(options);
   StreamRecord& dropped = pair.ask(false);
   StreamRecord& kept = pair.ask(false);
-  pair.talk_on();
+  pair.exchange_more();
   pair.client.session.body(*dropped.stream, std::string(kBig, 'x'));
   pair.client.session.body(*kept.stream, std::string(kBig, 'y'));
   for (std::size_t most = 1; most < 100000; most += 16384) {
@@ -326,10 +326,10 @@ TEST(AnIdleSession, OwnsLittle) {
   Pair pair;
   for (int i = 0; i < 50; ++i) {
     pair.ask();
-    pair.talk_on();
+    pair.exchange_more();
     StreamRecord& served = pair.server.streams.at(1 + 2 * i);
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
-    pair.talk_on();
+    pair.exchange_more();
   }
   pair.server.session.rest();
   EXPECT_LT(pair.server.session.library_memory(), 32U * 1024);
@@ -349,13 +349,13 @@ TEST(ARequest, ThatGoawayForestalledWasNeverProcessed) {
 TEST(AResponse, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
   Pair pair;
   StreamRecord& asked = pair.ask(false);
-  pair.talk_on();
+  pair.exchange_more();
   StreamRecord& served = pair.server.streams.at(1);
   pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
-  pair.talk_on();
+  pair.exchange_more();
   ASSERT_FALSE(asked.closed);
   pair.server.session.leave(*served.stream);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_TRUE(asked.closed);
   EXPECT_EQ(asked.reason, H2Error::no_error);
 }
@@ -363,9 +363,9 @@ TEST(AResponse, ThatHasLeftBeforeItsOwnerClosesTheStreamWithoutAnError) {
 TEST(AStream, WhoseOwnerLeavesBeforeItsResponseIsReset) {
   Pair pair;
   StreamRecord& asked = pair.ask();
-  pair.talk_on();
+  pair.exchange_more();
   pair.server.session.leave(*pair.server.streams.at(1).stream);
-  pair.talk_on();
+  pair.exchange_more();
   EXPECT_TRUE(asked.closed);
   EXPECT_EQ(asked.reason, H2Error::internal_error);
 }
@@ -376,12 +376,12 @@ TEST(TrailersOfAStream, AreNotThoseOfALaterOne) {
   sums.add("x-sum", "1");
   for (const bool trailers : {true, false}) {
     StreamRecord& asked = pair.ask();
-    pair.talk_on();
+    pair.exchange_more();
     StreamRecord& served = std::prev(pair.server.streams.end())->second;
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
     pair.server.session.body(*served.stream, "x");
     trailers ? pair.server.session.end(*served.stream, sums) : pair.server.session.end(*served.stream);
-    pair.talk_on();
+    pair.exchange_more();
     ASSERT_TRUE(asked.closed);
     EXPECT_EQ(asked.trailers.get("x-sum"), trailers ? "1" : "");
   }

@@ -301,7 +301,7 @@ TEST(RequestReader, ReportsTheExpectationOfTheClient) {
   EXPECT_FALSE(head_of("POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expect_continue);
 }
 
-TEST(RequestReader, SeesAnUpgradeOnlyWhereItIsOneHopsWish) {
+TEST(RequestReader, SeesAnUpgradeOnlyWhereItIsOneHopsRequest) {
   EXPECT_TRUE(head_of(get("Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n")).upgrade);
   EXPECT_TRUE(head_of(get("Connection: upgrade\r\nUpgrade: h2c, foo\r\n")).upgrade);
   EXPECT_FALSE(head_of(get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n")).upgrade);

@@ -37,7 +37,7 @@ class NoMemory : public testing::Test {
   }
 };
 
-TEST_F(NoMemory, LeavesALenderAsItWasWhicheverAllocationFails) {
+TEST_F(NoMemory, LeavesAnObjectPoolAsItWasWhicheverAllocationFails) {
   std::uint64_t n = 1;
   for (bool failed = true; failed; ++n) {
     ASSERT_LT(n, 10000U);

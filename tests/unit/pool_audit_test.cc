@@ -31,7 +31,7 @@ TEST_F(AnAudit, AgreesWhileConnectionsAreDialedLentIdleAndClosed) {
   EXPECT_EQ(audited(), "") << "with a grant in flight";
   world.deliver_all();
   EXPECT_EQ(audited(), "");
-  asker(1).borrow(destination(), {.tunnel = true});
+  borrower_on(1).borrow(destination(), {.tunnel = true});
   EXPECT_EQ(audited(), "");
 }
 

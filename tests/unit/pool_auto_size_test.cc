@@ -38,7 +38,7 @@ class AutoSized : public test::PoolScene {
   std::vector<TestBorrower*> many(int count) {
     std::vector<TestBorrower*> all;
     for (int n = 0; n < count; ++n) {
-      all.push_back(&asker(static_cast<LoopId>(n % 2)));
+      all.push_back(&borrower_on(static_cast<LoopId>(n % 2)));
       static_cast<void>(all.back()->borrow(destination()));
     }
     open_all();
@@ -136,7 +136,7 @@ TEST_F(AutoSized, ShrinkingClosesIdleConnectionsAtOnceAndLentOnesOnReturn) {
   EXPECT_EQ(snapshot().alive(), 3U) << "the idle one closed, none that is lent";
   EXPECT_EQ(leases(all), 3);
   EXPECT_EQ(audited(), "");
-  TestBorrower& late = asker();
+  TestBorrower& late = borrower_on();
   EXPECT_EQ(late.borrow(destination()), State::waiting);
   all[0]->release();
   world.deliver_all();

@@ -27,17 +27,17 @@ class AtABoundary : public test::PoolScene {
 
 // ---- times ----
 
-TEST_F(AtABoundary, LendsWhatRestedExactlyAsLongAsItsBorrowerAccepts) {
+TEST_F(AtABoundary, LendsWhatWasIdleExactlyAsLongAsItsBorrowerAccepts) {
   idle_connection();
   rest(milliseconds(10));
-  EXPECT_EQ(asker().borrow(destination(), {.max_idle = milliseconds(10)}), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination(), {.max_idle = milliseconds(10)}), State::leased);
 }
 
-TEST_F(AtABoundary, LendsWhatRestedExactlyItsQuarantine) {
+TEST_F(AtABoundary, LendsWhatWasIdleExactlyItsQuarantine) {
   limits.quarantine = milliseconds(10);
   idle_connection();
   rest(milliseconds(10));
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
 }
 
 // ---- waiters ----

@@ -122,7 +122,7 @@ class Classes : public test::PoolScene {
   std::vector<TestBorrower*> ask(int count, std::uint8_t priority_class) {
     std::vector<TestBorrower*> all;
     for (int n = 0; n < count; ++n) {
-      all.push_back(&asker(static_cast<LoopId>(n % 2)));
+      all.push_back(&borrower_on(static_cast<LoopId>(n % 2)));
       all.back()->borrow(destination(), of(priority_class));
     }
     return all;
@@ -139,7 +139,7 @@ TEST_F(Classes, TheLowerOneLeavesAConnectionToTheHigher) {
   EXPECT_EQ(world.dials.size(), 3U) << "nobody dials for one who has no share";
   serve();
   EXPECT_EQ(served(low), 3);
-  TestBorrower& high = asker();
+  TestBorrower& high = borrower_on();
   EXPECT_EQ(high.borrow(destination(), of(0)), State::waiting);
   EXPECT_EQ(world.dials.size(), 1U);
   serve();
@@ -152,7 +152,7 @@ TEST_F(Classes, TheLowerOneLeavesAConnectionToTheHigher) {
   EXPECT_EQ(now.classes[0].leases, 1U);
 }
 
-TEST_F(Classes, WhatRestsForTheHigherOneIsNotLentToTheLower) {
+TEST_F(Classes, WhatIsIdleForTheHigherOneIsNotLentToTheLower) {
   const std::vector<TestBorrower*> high = ask(4, 0);
   serve();
   for (TestBorrower* one : high) one->release();
@@ -161,8 +161,8 @@ TEST_F(Classes, WhatRestsForTheHigherOneIsNotLentToTheLower) {
   world.deliver_all();
   EXPECT_EQ(served(low), 3);
   EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
-  EXPECT_EQ(asker().borrow(destination(), of(1)), State::waiting);
-  EXPECT_EQ(asker().borrow(destination(), of(0)), State::leased) << "past the one who waits for its share";
+  EXPECT_EQ(borrower_on().borrow(destination(), of(1)), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination(), of(0)), State::leased) << "past the one who waits for its share";
   EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 0U);
 }
 
@@ -187,13 +187,13 @@ TEST_F(Classes, AGrantThatFindsItsBorrowerGoneGivesItsShareBack) {
   EXPECT_EQ(low[3]->state, State::leased);
 }
 
-TEST_F(Classes, AHigherOneIsNotHeldUpByALineOfTheLower) {
+TEST_F(Classes, AHigherOneIsNotHeldUpByAQueueOfTheLower) {
   limits.size = 8;
   const std::vector<TestBorrower*> low = ask(40, 1);
   serve();
   EXPECT_EQ(served(low), 6);
   for (int round = 0; round < 20; ++round) {
-    TestBorrower& high = asker();
+    TestBorrower& high = borrower_on();
     if (high.borrow(destination(), of(0)) == State::waiting) serve();
     EXPECT_EQ(high.state, State::leased);
     high.release();
@@ -225,7 +225,7 @@ TEST_F(Classes, StarveNobodyWhateverComes) {
     own.classes = static_cast<std::uint8_t>(2 + pick(3));
     Destination pool(test::origin_named("origin"), own, here, 2);
     struct One {
-      std::unique_ptr<TestBorrower> asker;
+      std::unique_ptr<TestBorrower> borrower;
       BorrowRequest want;
       int served = 0;
     };
@@ -240,10 +240,10 @@ TEST_F(Classes, StarveNobodyWhateverComes) {
     // The highest class is served up to 64 times as often as the lowest, and a client shares with those of its class.
     for (int round = 0; round < 20'000; ++round) {
       One& one = all[pick(count)];
-      if (one.asker->state == State::idle) one.asker->borrow(pool, one.want);
-      if (one.asker->state == State::leased && pick(2) == 0) {
+      if (one.borrower->state == State::idle) one.borrower->borrow(pool, one.want);
+      if (one.borrower->state == State::leased && pick(2) == 0) {
         ++one.served;
-        one.asker->release();
+        one.borrower->release();
       }
       while (!here.dials.empty()) here.dialed();
       here.deliver_all();
@@ -253,8 +253,8 @@ TEST_F(Classes, StarveNobodyWhateverComes) {
                                << int{own.classes} << " size " << own.size << " of " << count;
     }
     for (One& one : all) {
-      if (one.asker->state == State::waiting) one.asker->cancel();
-      if (one.asker->state == State::leased) one.asker->release();
+      if (one.borrower->state == State::waiting) one.borrower->cancel();
+      if (one.borrower->state == State::leased) one.borrower->release();
       here.deliver_all();
     }
     EXPECT_EQ(here.wrong, "");

@@ -53,7 +53,7 @@ class UnderTheBudget : public testing::Test {
     own.max_waiting = 100'000;
     return own;
   }
-  TestBorrower& asker() { return askers_.emplace_back(world, LoopId{0}); }
+  TestBorrower& borrower_on() { return borrowers_.emplace_back(world, LoopId{0}); }
   void run_until_idle() {
     while (!world.dials.empty()) world.dialed();
     world.deliver_all();
@@ -67,7 +67,7 @@ class UnderTheBudget : public testing::Test {
     return all;
   }
   TestBorrower& wishing(Destination& destination) {
-    TestBorrower& one = asker();
+    TestBorrower& one = borrower_on();
     one.borrow(destination);
     return one;
   }
@@ -90,20 +90,20 @@ class UnderTheBudget : public testing::Test {
     for (int rounds = 0; rounds < 1000; ++rounds) {
       run_until_idle();
       bool more = false;
-      for (TestBorrower& one : askers_) {
+      for (TestBorrower& one : borrowers_) {
         if (one.state != State::leased) continue;
         one.release();
         more = true;
       }
       if (!more) break;
     }
-    for (TestBorrower& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
+    for (TestBorrower& one : borrowers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
     EXPECT_EQ(directory_->connections(), world.live.size());
   }
 
   FakeEnvironment world{2};
   DirectoryLimits limits;
-  std::deque<TestBorrower> askers_;
+  std::deque<TestBorrower> borrowers_;
   std::unique_ptr<Directory> directory_;
 };
 
@@ -216,7 +216,7 @@ TEST_F(UnderTheBudget, AnIdleSessionThatTakesNobodyMakesRoomForAStarvedOrigin) {
   EXPECT_EQ(world.most, 1U);
 }
 
-TEST_F(UnderTheBudget, ASessionThatComesToRestTakingNobodyMakesRoomForAStarvedOrigin) {
+TEST_F(UnderTheBudget, ASessionThatBecomesIdleTakingNobodyMakesRoomForAStarvedOrigin) {
   budget(1);
   Limits own = sized(1);
   own.expected_streams = 5;
@@ -313,8 +313,8 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
   EXPECT_LE(world.closed.size(), 4U) << "each half, and then nothing moves";
   for (int rounds = 0; rounds < 100; ++rounds) {
     for (std::deque<TestBorrower>* all : {&of_one, &of_two}) {
-      for (TestBorrower& asker : *all) {
-        if (asker.state == State::leased) asker.release();
+      for (TestBorrower& borrower : *all) {
+        if (borrower.state == State::leased) borrower.release();
       }
     }
     run_until_idle();
@@ -386,7 +386,7 @@ TEST_F(UnderTheBudget, AWaiterForHttp11IsServedWhereBusySessionsUseUpTheTotal) {
   ASSERT_EQ(world.live.size(), 2U);
   BorrowRequest want;
   want.kind = ProtocolMask::h1_only;
-  TestBorrower& plain = asker();
+  TestBorrower& plain = borrower_on();
   ASSERT_EQ(plain.borrow(mixed, want), State::waiting);
   for (int rounds = 0; rounds < 100 && plain.state == State::waiting; ++rounds) {
     hand_on(busy, mixed);

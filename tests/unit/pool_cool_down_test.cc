@@ -255,12 +255,12 @@ TEST_F(Cooled, AnOperatorEndsItWithResumeAndAPauseOutlastsIt) {
   EXPECT_FALSE(one.lease.trial());
 }
 
-TEST_F(Cooled, AFullLineSaysWhy) {
+TEST_F(Cooled, AFullQueueSaysWhy) {
   limits.max_waiting = 1;
   limits.size = 1;
   cool(seconds(5));
   waiting();
-  TestBorrower& refused = asker();
+  TestBorrower& refused = borrower_on();
   EXPECT_EQ(refused.borrow(destination()), State::refused);
   EXPECT_EQ(refused.fault->detail, kCoolingDown);
 }
@@ -328,7 +328,7 @@ TEST_F(Cooled, NoSessionIsDialedAheadForATrial) {
   world.next_streams = 4;
   cool(seconds(5));
   rest(seconds(6));
-  TestBorrower& trial = asker(1);
+  TestBorrower& trial = borrower_on(1);
   ASSERT_EQ(trial.borrow(destination()), State::leased);
   EXPECT_TRUE(trial.lease.trial());
   EXPECT_TRUE(world.dials.empty());

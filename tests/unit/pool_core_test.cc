@@ -418,7 +418,7 @@ class Twins {
 };
 
 // An idle entry that accepts no user is found by a search for an entry to close, and by no other search.
-TEST(Pool, ShowsWhatRestsAndTakesNobodyToWhoEndsIt) {
+TEST(Pool, ShowsWhatIsIdleAndTakesNobodyToWhoEndsIt) {
   Pool<int> pool(1, 1);
   Entry<int>& entry = *pool.reserve();
   ASSERT_TRUE(pool.enable(entry, 0, false, Multiplexing{0, true}));

@@ -18,7 +18,7 @@ class ADestination : public test::PoolScene {
 // ---- borrowing ----
 
 TEST_F(ADestination, DialsForTheFirstBorrowerAndLendsWhatWasMade) {
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
   ASSERT_EQ(world.dials.size(), 1U);
   world.dialed();
@@ -33,7 +33,7 @@ TEST_F(ADestination, DialsForTheFirstBorrowerAndLendsWhatWasMade) {
 
 TEST_F(ADestination, LendsAnIdleConnectionAtOnce) {
   FakeConnection& wire = idle_connection();
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &wire);
   EXPECT_TRUE(one.lease.reused());
@@ -43,7 +43,7 @@ TEST_F(ADestination, LendsAnIdleConnectionAtOnce) {
 
 TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
   FakeConnection& wire = idle_connection(0);
-  TestBorrower& one = asker(1);
+  TestBorrower& one = borrower_on(1);
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &wire);
   EXPECT_EQ(wire.watched_on, LoopId{1});
@@ -52,14 +52,14 @@ TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
 TEST_F(ADestination, DialsAnewWhenAConnectionCannotBeTakenOver) {
   idle_connection(0);
   world.attach_fails = true;
-  TestBorrower& one = asker(1);
+  TestBorrower& one = borrower_on(1);
   EXPECT_EQ(one.borrow(destination()), State::waiting);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::error});
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
 TEST_F(ADestination, ReportsHowLongItsBorrowerWaited) {
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(destination());
   rest(milliseconds(30));
   world.dialed();
@@ -73,7 +73,7 @@ TEST_F(ADestination, ClosesAnExpiredConnectionWhenItIsMetAndDialsForThatReason) 
   limits.expire_time = seconds(10);
   idle_connection();
   rest(seconds(11));
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::expired});
   EXPECT_EQ(world.opened.back(), OpenCause::expired);
@@ -117,7 +117,7 @@ TEST_F(ADestination, ClosesConnectionsIdleForLongerThanTheIdleTimeout) {
   limits.idle_timeout = seconds(5);
   idle_connection();
   rest(seconds(6));
-  asker().borrow(destination());
+  borrower_on().borrow(destination());
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
   EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
@@ -138,11 +138,11 @@ TEST_F(ADestination, LeavesAConnectionIdleForTooLongForThisBorrowerToOthers) {
   rest(seconds(1));
   BorrowRequest careful;
   careful.max_idle = milliseconds(500);
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   EXPECT_EQ(one.borrow(destination(), careful), State::waiting);
   EXPECT_EQ(world.opened.back(), OpenCause::policy);
   EXPECT_TRUE(world.closed.empty());
-  EXPECT_EQ(asker().borrow(destination()), State::leased) << "another borrower takes it, though somebody waits";
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased) << "another borrower takes it, though somebody waits";
 }
 
 TEST_F(ADestination, EvictsAtTheCapForABorrowerThatAcceptsNoIdleConnection) {
@@ -151,7 +151,7 @@ TEST_F(ADestination, EvictsAtTheCapForABorrowerThatAcceptsNoIdleConnection) {
   rest(seconds(1));
   BorrowRequest careful;
   careful.max_idle = milliseconds(500);
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   EXPECT_EQ(one.borrow(destination(), careful), State::waiting);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
   EXPECT_EQ(world.opened.back(), OpenCause::policy);
@@ -182,10 +182,10 @@ TEST_F(ADestination, DiscardsWithTheGivenCause) {
   EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::private_)], 1U);
 }
 
-TEST_F(ADestination, DialsForTheLineWhenAConnectionIsDiscarded) {
+TEST_F(ADestination, DialsForTheQueueWhenAConnectionIsDiscarded) {
   limits.size = 1;
   TestBorrower& holder = leased();
-  TestBorrower& next = asker();
+  TestBorrower& next = borrower_on();
   next.borrow(destination());
   holder.wire().peer_closed = true;
   holder.discard(CloseCause::peer_closed);
@@ -199,25 +199,25 @@ TEST_F(ADestination, ATunnelKeepsItsPlaceUntilItEnds) {
   limits.max_tunnels = 1;
   BorrowRequest tunnel;
   tunnel.tunnel = true;
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(destination(), tunnel);
   world.dialed();
   world.deliver_all();
   one.lease.become_tunnel();
   EXPECT_EQ(snapshot().of(ConnectionStatus::tunnel), 1U);
-  TestBorrower& two = asker();
+  TestBorrower& two = borrower_on();
   ASSERT_EQ(two.borrow(destination(), tunnel), State::refused);
   EXPECT_EQ(two.fault->detail, "too many tunnels");
   EXPECT_EQ(two.borrow(destination()), State::waiting) << "others have their share";
   one.discard(CloseCause::tunnel_ended);
-  EXPECT_EQ(asker().borrow(destination(), tunnel), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination(), tunnel), State::waiting);
 }
 
 TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {
   limits.max_tunnels = 1;
   BorrowRequest tunnel;
   tunnel.tunnel = true;
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(destination(), tunnel);
   one.cancel();
   for (int n = 0; n < 3; ++n) {
@@ -236,7 +236,7 @@ TEST_F(ADestination, ClosesIdleConnectionsAndRejectsWaitersWhenItStops) {
   TestBorrower& holder = leased(0);
   idle_connection(1);
   TestBorrower& last = leased(1);
-  TestBorrower& waiter = asker(1);
+  TestBorrower& waiter = borrower_on(1);
   waiter.borrow(destination());
   destination().stop(world.now);
   world.deliver_all();
@@ -245,11 +245,11 @@ TEST_F(ADestination, ClosesIdleConnectionsAndRejectsWaitersWhenItStops) {
   holder.release();
   last.release();
   EXPECT_TRUE(world.live.empty());
-  EXPECT_EQ(asker().borrow(destination()), State::refused);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused);
 }
 
 TEST_F(ADestination, ClosesADialThatEndsAfterTheStop) {
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(destination());
   destination().stop(world.now);
   world.dialed();
@@ -268,9 +268,9 @@ TEST_F(ADestination, ShowsEveryConnectionToAVisitor) {
   TestBorrower& one = leased();
   leased();
   one.release();
-  TestBorrower& two = asker();
+  TestBorrower& two = borrower_on();
   two.borrow(destination());
-  asker().borrow(destination());
+  borrower_on().borrow(destination());
   Seen seen;
   destination().visit(seen, world.now);
   EXPECT_EQ(seen.states[ConnectionStatus::borrowed], 2);

@@ -264,7 +264,7 @@ TEST_F(AColdOrigin, IsDialedForEverybodyAfterTheFirstSuccess) {
 TEST_F(AColdOrigin, CountsNobodyAsWaitingForWhomThereIsAPlace) {
   limits.max_waiting = 0;
   for (int n = 0; n < 64; ++n) waiting();
-  EXPECT_EQ(asker().borrow(destination()), State::refused) << "the sixty-fifth";
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused) << "the sixty-fifth";
 }
 
 TEST_F(AColdOrigin, IsKnownForASecondAfterASuccessThoughNothingIsOpen) {
@@ -319,7 +319,7 @@ TEST_F(Dialing, ServesOrRefusesEveryoneWhicheverDialFails) {
 
 // ---- retries ----
 
-TEST_F(Dialing, AReplayDialsThoughAConnectionRests) {
+TEST_F(Dialing, ARetryDialsThoughAConnectionIsIdle) {
   leased().release();
   TestBorrower& replay = waiting(fresh());
   ASSERT_EQ(world.dials.size(), 1U);
@@ -330,7 +330,7 @@ TEST_F(Dialing, AReplayDialsThoughAConnectionRests) {
   EXPECT_FALSE(replay.lease.reused());
 }
 
-TEST_F(Dialing, AReplayGoesAheadOfTheLine) {
+TEST_F(Dialing, ARetryGoesAheadOfTheQueue) {
   limits.size = 1;
   TestBorrower& one = waiting();
   TestBorrower& replay = waiting(fresh());
@@ -340,7 +340,7 @@ TEST_F(Dialing, AReplayGoesAheadOfTheLine) {
   EXPECT_EQ(one.state, State::waiting);
 }
 
-TEST_F(Dialing, AtTheCapARestingConnectionMakesRoomForAReplay) {
+TEST_F(Dialing, AtTheCapAnIdleConnectionMakesRoomForARetry) {
   limits.size = 1;
   leased().release();
   waiting(fresh());
@@ -349,7 +349,7 @@ TEST_F(Dialing, AtTheCapARestingConnectionMakesRoomForAReplay) {
   EXPECT_EQ(world.most, 1U);
 }
 
-TEST_F(Dialing, AtTheCapTheNextReleasedConnectionMakesRoomForAReplay) {
+TEST_F(Dialing, AtTheCapTheNextReleasedConnectionMakesRoomForARetry) {
   limits.size = 1;
   TestBorrower& holder = leased();
   TestBorrower& replay = waiting(fresh());
@@ -362,7 +362,7 @@ TEST_F(Dialing, AtTheCapTheNextReleasedConnectionMakesRoomForAReplay) {
   EXPECT_EQ(replay.state, State::leased);
 }
 
-TEST_F(Dialing, AFailedDialFailsTheReplayThatOnlyItCouldServe) {
+TEST_F(Dialing, AFailedDialFailsTheRetryThatOnlyItCouldServe) {
   leased();
   TestBorrower& replay = waiting(fresh());
   world.dial_failed();
@@ -370,7 +370,7 @@ TEST_F(Dialing, AFailedDialFailsTheReplayThatOnlyItCouldServe) {
   EXPECT_EQ(replay.state, State::refused);
 }
 
-TEST_F(Dialing, AReplayIsNotRefusedForAFullLine) {
+TEST_F(Dialing, ARetryIsNotRefusedForAFullQueue) {
   limits.size = 1;
   limits.max_waiting = 0;
   leased();

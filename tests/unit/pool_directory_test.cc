@@ -30,9 +30,9 @@ class ADirectory : public testing::Test {
     EXPECT_TRUE(found);
     return **found;
   }
-  TestBorrower& asker() { return askers_.emplace_back(world, LoopId{0}); }
+  TestBorrower& borrower_on() { return borrowers_.emplace_back(world, LoopId{0}); }
   TestBorrower& leased(Destination& destination) {
-    TestBorrower& one = asker();
+    TestBorrower& one = borrower_on();
     if (one.borrow(destination) == State::waiting) run_until_idle();
     EXPECT_EQ(one.state, State::leased);
     return one;
@@ -44,18 +44,18 @@ class ADirectory : public testing::Test {
   void TearDown() override {
     for (int rounds = 0; rounds < 20; ++rounds) {
       run_until_idle();
-      for (TestBorrower& one : askers_) {
+      for (TestBorrower& one : borrowers_) {
         if (one.state == State::leased) one.release();
       }
       EXPECT_EQ(directory().connections(), world.live.size() + world.dials.size());
     }
-    for (TestBorrower& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
+    for (TestBorrower& one : borrowers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
   }
   FakeEnvironment world;
   DirectoryLimits limits;
 
  private:
-  std::deque<TestBorrower> askers_;
+  std::deque<TestBorrower> borrowers_;
   std::unique_ptr<Directory> made_;
 };
 
@@ -110,7 +110,7 @@ TEST_F(ADirectory, AnswersWithAFaultWhenEveryNumberOfAConnectionIsTaken) {
     Result<Destination*> another = directory().at(origin_named("b"), {});
     ASSERT_FALSE(another);
     EXPECT_EQ(another.fault().kind, FaultKind::origins_exhausted);
-    TestBorrower& one = asker();
+    TestBorrower& one = borrower_on();
     ASSERT_EQ(one.borrow(without_a_connection), State::refused);
     EXPECT_EQ(one.fault->kind, FaultKind::overloaded);
     EXPECT_TRUE(world.dials.empty());
@@ -134,7 +134,7 @@ TEST_F(ADirectory, TakesAnIdleConnectionOfTheLeastRecentlyUsedDestinationWhenThe
 TEST_F(ADirectory, LetsABorrowerWaitForThePlaceThatAnotherDestinationGivesBack) {
   limits.max_connections = 1;
   TestBorrower& holder = leased(at("a"));
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   EXPECT_EQ(one.borrow(at("b")), State::waiting);
   EXPECT_TRUE(world.dials.empty());
   holder.discard(CloseCause::error);
@@ -145,7 +145,7 @@ TEST_F(ADirectory, LetsABorrowerWaitForThePlaceThatAnotherDestinationGivesBack) 
 TEST_F(ADirectory, EvictsAConnectionThatBecomesIdleWhileAnotherDestinationIsStarved) {
   limits.max_connections = 1;
   TestBorrower& holder = leased(at("a"));
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(at("b"));
   holder.release();
   run_until_idle();
@@ -156,9 +156,9 @@ TEST_F(ADirectory, EvictsAConnectionThatBecomesIdleWhileAnotherDestinationIsStar
 TEST_F(ADirectory, LeavesThePlaceToTheNextWhenTheOneThatWantedItIsGone) {
   limits.max_connections = 1;
   TestBorrower& holder = leased(at("a"));
-  TestBorrower& gone = asker();
+  TestBorrower& gone = borrower_on();
   gone.borrow(at("b"));
-  TestBorrower& next = asker();
+  TestBorrower& next = borrower_on();
   next.borrow(at("c"));
   gone.cancel();
   holder.discard(CloseCause::error);
@@ -171,7 +171,7 @@ TEST_F(ADirectory, RejectsWithTheBudgetWhenNoBorrowerMayWait) {
   leased(at("a"));
   Limits own;
   own.max_waiting = 0;
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   ASSERT_EQ(one.borrow(**directory().at(origin_named("b"), own)), State::refused);
   EXPECT_EQ(one.fault->kind, FaultKind::budget);
 }
@@ -229,7 +229,7 @@ TEST_F(AnIdlePool, MakesRoomForAnotherOrigin) {
 TEST_F(AnIdlePool, IsNotOneThatIsInUseOrWaitedForOrPausedOrKeptReady) {
   TestBorrower& held = leased(made("held.test"));
   Destination& waited = made("waited.test");
-  TestBorrower& waiting = asker();
+  TestBorrower& waiting = borrower_on();
   ASSERT_EQ(waiting.borrow(waited), State::waiting);
   made("paused.test").pause(world.now);
   Limits ready;
@@ -283,7 +283,7 @@ TEST_F(AFullDirectory, ReplacesAPoolThatNeverConnectedThenTheLeastRecentlyUsed) 
 TEST_F(AFullDirectory, EndsNoPoolThatIsUsedOrConfigured) {
   TestBorrower& held = leased(**look("held"));
   EXPECT_TRUE(look("configured", Listing::configured));
-  TestBorrower& waits = asker();
+  TestBorrower& waits = borrower_on();
   ASSERT_EQ(waits.borrow(**look("waits")), State::waiting);
   EXPECT_FALSE(make_room());
   EXPECT_EQ(directory().size(), 3U);
@@ -363,7 +363,7 @@ TEST_F(AnIdlePool, SendsALateBorrowerToItsSuccessor) {
   Destination& old = made("a.test");
   world.now += seconds(10);
   ASSERT_EQ(unlink_idle().size(), 1U);
-  TestBorrower& late = asker();
+  TestBorrower& late = borrower_on();
   EXPECT_EQ(late.borrow(old), State::refused);
   EXPECT_TRUE(old.reclaimed()) << "look again";
   Destination& successor = made("a.test");

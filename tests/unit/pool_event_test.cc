@@ -34,7 +34,7 @@ TEST_F(AnEvent, WithNothingBehindItLeavesTheConnectionIdle) {
   world.events[0].push_back({wire.index, wire.generation, false});
   world.event_one(0);
   EXPECT_TRUE(world.closed.empty());
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
 }
 
 TEST_F(AnEvent, OfABorrowedConnectionIsItsUsers) {
@@ -53,7 +53,7 @@ TEST_F(AnEvent, OfAConnectionInTheMailToItsOwnLoopIsRecordedNotDropped) {
 TEST_F(AnEvent, OfAConnectionThatMovedToAnotherLoopIsStale) {
   FakeConnection& wire = idle_connection(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
-  TestBorrower& taker = asker(1);
+  TestBorrower& taker = borrower_on(1);
   ASSERT_EQ(taker.borrow(destination()), State::leased);
   EXPECT_EQ(claim(index, generation, 0), Kind::stale);
   EXPECT_EQ(claim(index, generation, 1), Kind::stale);
@@ -63,7 +63,7 @@ TEST_F(AnEvent, OfAConnectionThatMovedToAnotherLoopIsStale) {
 TEST_F(AnEvent, OfAConnectionThatMovedAwayAndCameBackIsStale) {
   FakeConnection& wire = idle_connection(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
-  TestBorrower& taker = asker(1);
+  TestBorrower& taker = borrower_on(1);
   ASSERT_EQ(taker.borrow(destination()), State::leased);
   waiting({}, 0);
   taker.release();
@@ -76,7 +76,7 @@ TEST_F(AnEvent, OfAClosedConnectionDoesNotTouchTheNextOneInItsPlace) {
   FakeConnection& first = idle_connection();
   const std::uint32_t index = first.index;
   world.close_by_peer(first);  // The event is in flight ...
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   one.release();  // ... the release saw it as well, and closed the connection ...
   ASSERT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
@@ -115,7 +115,7 @@ TEST_F(AnEvent, KeepsBorrowersFromDialingWhileItIsLookedAt) {
   EXPECT_EQ(one.state, State::leased) << "idle again, it was offered to the line";
 }
 
-TEST_F(AnEvent, ThatFoundTheConnectionDeadLetsTheLineDial) {
+TEST_F(AnEvent, ThatFoundTheConnectionDeadLetsTheQueueDial) {
   FakeConnection& wire = idle_connection(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   waiting({}, 1);

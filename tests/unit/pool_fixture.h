@@ -30,14 +30,14 @@ class PoolScene : public testing::Test {
   }
   Destination::Snapshot snapshot() { return destination().snapshot(world.now); }
 
-  TestBorrower& asker(LoopId loop = 0) { return askers_.emplace_back(world, loop); }
+  TestBorrower& borrower_on(LoopId loop = 0) { return borrowers_.emplace_back(world, loop); }
   TestBorrower& waiting(const pool::BorrowRequest& want = {}, LoopId loop = 0) {
-    TestBorrower& one = asker(loop);
+    TestBorrower& one = borrower_on(loop);
     EXPECT_EQ(one.borrow(destination(), want), TestBorrower::State::waiting);
     return one;
   }
   TestBorrower& leased(LoopId loop = 0) {
-    TestBorrower& one = asker(loop);
+    TestBorrower& one = borrower_on(loop);
     if (one.borrow(destination()) == TestBorrower::State::waiting) {
       world.dialed();
       world.deliver_all();
@@ -65,7 +65,7 @@ class PoolScene : public testing::Test {
       destination().sweep(world.now);
       more |= !world.dials.empty() || !world.mail_empty();
     }
-    for (TestBorrower& one : askers_) EXPECT_NE(one.state, TestBorrower::State::waiting) << "forgotten";
+    for (TestBorrower& one : borrowers_) EXPECT_NE(one.state, TestBorrower::State::waiting) << "forgotten";
     const Destination::Snapshot end = snapshot();
     EXPECT_EQ(end.borrows, end.restores);
     EXPECT_EQ(end.opened_total() - end.closed_total(), end.alive());
@@ -73,10 +73,10 @@ class PoolScene : public testing::Test {
     EXPECT_EQ(world.wrong, "");
     EXPECT_EQ(audited(), "");
   }
-  // The recount, in which every borrower of the test is in askers_.
+  // The recount, in which every borrower of the test is in borrowers_.
   std::string audited() {
     std::vector<const TestBorrower*> borrowers;
-    for (const TestBorrower& one : askers_) borrowers.push_back(&one);
+    for (const TestBorrower& one : borrowers_) borrowers.push_back(&one);
     return audit(world, destination(), borrowers);
   }
 
@@ -92,14 +92,14 @@ class PoolScene : public testing::Test {
   }
   bool give_back() {
     bool any = false;
-    for (TestBorrower& one : askers_) {
+    for (TestBorrower& one : borrowers_) {
       if (one.state != TestBorrower::State::leased) continue;
       one.release();
       any = true;
     }
     return any;
   }
-  std::deque<TestBorrower> askers_;
+  std::deque<TestBorrower> borrowers_;
   std::unique_ptr<Destination> made_;
 };
 

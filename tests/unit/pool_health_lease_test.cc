@@ -25,7 +25,7 @@ TEST_F(AHealthCheck, LeasesTheConnectionItNamesAndNobodyElseGetsItMeanwhile) {
   Lease lease = lease_idle(wire);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease.get(), &wire);
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
   lease.return_unused(world.now);
   world.deliver_all();
 }
@@ -35,7 +35,7 @@ TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) 
   const std::uint32_t index = wire.index, generation = wire.generation;
   world.on(1);
   EXPECT_FALSE(destination().lease_idle(index, generation, world.now)) << "it rests on loop 0";
-  TestBorrower& one = asker(0);
+  TestBorrower& one = borrower_on(0);
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_FALSE(lease_idle(wire)) << "lent";
   one.discard(CloseCause::error);
@@ -44,7 +44,7 @@ TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) 
   EXPECT_FALSE(destination().lease_idle(0xFFFFFF, 1, world.now)) << "never was";
 }
 
-TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheRest) {
+TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheIdleTime) {
   limits.idle_timeout = seconds(10);
   const FakeConnection& wire = idle_connection();
   rest(seconds(6));
@@ -73,7 +73,7 @@ TEST_F(AHealthCheck, IsNoBorrowHoweverItEnds) {
 TEST_F(AHealthCheck, LeavesTheNumberOfUsesAsItWas) {
   const FakeConnection& wire = idle_connection();
   lease_idle(wire).return_unused(world.now);
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(one.lease.uses_before(), 1U);
 }

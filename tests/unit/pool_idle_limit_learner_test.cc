@@ -44,7 +44,7 @@ TEST_F(AKeepAlive, IsNotLearnedFromEndsThatDoNotAgree) {
   EXPECT_FALSE(learned.limit());
 }
 
-TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndRetiresNothingThatRestedLessThanASecond) {
+TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndRetiresNothingThatWasIdleLessThanASecond) {
   ends({milliseconds(300), milliseconds(300), milliseconds(300)});
   EXPECT_EQ(learned.limit(), milliseconds(300)) << "any age is learned";
   EXPECT_EQ(learned.effective_limit(), milliseconds(900));
@@ -53,11 +53,11 @@ TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndRetiresNothingThatRestedLe
 
 // ---- trust ----
 
-TEST_F(AKeepAlive, TrustsEveryRestUntilTheOriginEndsOne) {
+TEST_F(AKeepAlive, TrustsEveryIdleTimeUntilTheOriginEndsOne) {
   EXPECT_EQ(learned.trust(), Duration::max());
 }
 
-TEST_F(AKeepAlive, TrustsNoRestNearTheShortestThatTheOriginEndedAtOnce) {
+TEST_F(AKeepAlive, TrustsNoIdleTimeNearTheShortestThatTheOriginEndedAtOnce) {
   learned.closed_by_origin(seconds(3), false, now);
   EXPECT_EQ(learned.trust(), milliseconds(2700)) << "one is enough, and nothing is waited for";
   EXPECT_EQ(learned.effective_limit(), Duration::max()) << "but not to retire connections";
@@ -79,7 +79,7 @@ TEST_F(AKeepAlive, LendsNothingThatServedWhereTheOriginKeepsNothingAlive) {
   EXPECT_EQ(learned.trust(), BorrowRequest::kOnlyNew) << "or says so";
 }
 
-TEST_F(AKeepAlive, DoubtsNoRestBecauseOfARestart) {
+TEST_F(AKeepAlive, DoubtsNoIdleTimeBecauseOfARestart) {
   for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
   EXPECT_EQ(learned.trust(), milliseconds(900)) << "it could be more than that";
   learned.evaluate(now + seconds(1));
@@ -112,7 +112,7 @@ TEST_F(AKeepAlive, TakesManyEndsAtOnceForARestart) {
   EXPECT_EQ(learned.samples(), 0U);
 }
 
-TEST_F(AKeepAlive, TakesEndsAtOnceForSamplesWhenTheyRestedAlike) {
+TEST_F(AKeepAlive, TakesEndsAtOnceForSamplesWhenTheyWereIdleAlike) {
   for (int i = 0; i < 4; ++i) learned.closed_by_origin(seconds(5) + milliseconds(i), false, now += milliseconds(5));
   EXPECT_FALSE(learned.limit()) << "it could still be a restart";
   learned.evaluate(now + seconds(1));
@@ -193,7 +193,7 @@ class ALearningDestination : public test::PoolScene {
   }
 };
 
-TEST_F(ALearningDestination, RetiresWhatRestedAlmostAsLongAsTheOriginAllows) {
+TEST_F(ALearningDestination, RetiresWhatWasIdleAlmostAsLongAsTheOriginAllows) {
   learn();
   idle_connection();
   rest(milliseconds(4400));
@@ -209,7 +209,7 @@ TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
   learn();
   idle_connection();
   rest(milliseconds(4600));
-  EXPECT_EQ(asker().borrow(destination()), TestBorrower::State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), TestBorrower::State::waiting);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
   EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
@@ -296,7 +296,7 @@ TEST_F(AnOriginThatClosesEarly, LeavesNothingForThemThatServed) {
 TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
   idle_connection();
   rest(milliseconds(400));
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   rest(seconds(9));  // the duration of the request does not count
   world.on(0);
@@ -325,7 +325,7 @@ TEST_F(AnOriginThatClosesEarly, IsNotOneThatBreaksOffWhatItHadKeptAlive) {
   EXPECT_EQ(destination().trust(), Duration::max());
 }
 
-TEST_F(AnOriginThatClosesEarly, IsTrustedAgainBySixteenThatRestLonger) {
+TEST_F(AnOriginThatClosesEarly, IsTrustedAgainBySixteenThatAreIdleLonger) {
   closes_after(milliseconds(30));
   ASSERT_EQ(destination().trust(), Duration::zero());
   for (int i = 0; i < 16; ++i) {
@@ -356,7 +356,7 @@ TEST_F(AnOriginThatClosesEarly, GivesThemANewConnectionAtTheCapToo) {
   EXPECT_FALSE(post.lease.reused());
 }
 
-TEST_F(AnOriginThatClosesEarly, LeavesWhatServedToWhoComesNextInLine) {
+TEST_F(AnOriginThatClosesEarly, LeavesWhatServedToWhoComesNextInTheQueue) {
   BorrowRequest only_new;
   only_new.max_idle = BorrowRequest::kOnlyNew;
   TestBorrower& holder = leased();
@@ -382,7 +382,7 @@ TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionInUseOrFromWhatNeverS
   ASSERT_EQ(post.state, State::leased);
   EXPECT_EQ(next.state, State::leased);
   post.release();
-  EXPECT_EQ(asker().borrow(destination(), only_new), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination(), only_new), State::leased);
 }
 
 TEST_F(AnOriginThatClosesEarly, GivesThemAnIdleSessionWhichProvesItself) {
@@ -395,13 +395,13 @@ TEST_F(AnOriginThatClosesEarly, GivesThemAnIdleSessionWhichProvesItself) {
   ASSERT_EQ(get.state, State::leased);
   get.release();
   rest(milliseconds(500));  // below the least limit that is learned
-  TestBorrower& post = asker();
+  TestBorrower& post = borrower_on();
   EXPECT_EQ(post.borrow(destination(), {.max_idle = BorrowRequest::kOnlyNew}), State::leased);
   EXPECT_TRUE(post.lease.reused());
   EXPECT_TRUE(world.closed.empty());
 }
 
-TEST_F(ALearningDestination, CountsTheRestFromTheLastCheckThatTheOriginAnswered) {
+TEST_F(ALearningDestination, CountsTheIdleTimeFromTheLastCheckThatTheOriginAnswered) {
   learn();
   FakeConnection& wire = idle_connection();
   rest(seconds(3));

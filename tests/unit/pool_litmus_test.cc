@@ -126,11 +126,11 @@ std::uint64_t rounds() {
 #endif
 }
 
-TEST(AReleaseAndAWish, NeverMissEachOtherOnThisProcessor) {
+TEST(AReleaseAndABorrower, NeverMissEachOtherOnThisProcessor) {
   EXPECT_EQ(Litmus<AsThePool>().run(rounds(), false), 0U);
 }
 
-TEST(AReleaseAndAWish, WouldMissEachOtherIfThePublicationWereAPlainStore) {
+TEST(AReleaseAndABorrower, WouldMissEachOtherIfThePublicationWereAPlainStore) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor sees its own stores";
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "TSan puts its own barriers between";

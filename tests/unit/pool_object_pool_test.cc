@@ -26,7 +26,7 @@ auto taken(L& lender, LoopId loop = 0) {
   return lender.take_or_make({loop}, make);
 }
 
-TEST(ALender, MakesUpToItsCapAndLendsWhatIsGivenBack) {
+TEST(AnObjectPool, MakesUpToItsCapAndLendsWhatIsGivenBack) {
   Things things({.cap = 2});
   EXPECT_FALSE(things.take());
   auto one = taken(things), other = taken(things);
@@ -40,7 +40,7 @@ TEST(ALender, MakesUpToItsCapAndLendsWhatIsGivenBack) {
   EXPECT_EQ(again.uses(), 2U);
 }
 
-TEST(ALender, HasItBackWhenTheLoanDiesOrIsReplacedOrIsMovedFrom) {
+TEST(AnObjectPool, HasItBackWhenTheHandleDiesOrIsReplacedOrIsMovedFrom) {
   Things things({.cap = 1});
   { const auto loan = taken(things); }
   auto loan = things.take();
@@ -51,7 +51,7 @@ TEST(ALender, HasItBackWhenTheLoanDiesOrIsReplacedOrIsMovedFrom) {
   EXPECT_TRUE(things.take());
 }
 
-TEST(ALender, EndsWhatIsDiscarded) {
+TEST(AnObjectPool, EndsWhatIsDiscarded) {
   Things things({.cap = 1});
   auto loan = taken(things);
   loan.discard();
@@ -59,7 +59,7 @@ TEST(ALender, EndsWhatIsDiscarded) {
   EXPECT_FALSE(things.take());
 }
 
-TEST(ALender, KeepsNoPlaceForWhatCouldNotBeMade) {
+TEST(AnObjectPool, KeepsNoPlaceForWhatCouldNotBeMade) {
   Things things({.cap = 1});
   EXPECT_THROW(
       static_cast<void>(things.take_or_make({}, []() -> std::optional<Thing> { throw std::runtime_error("no"); })),
@@ -70,7 +70,7 @@ TEST(ALender, KeepsNoPlaceForWhatCouldNotBeMade) {
   EXPECT_TRUE(taken(things));
 }
 
-TEST(ALender, AdoptsAForeignObjectWhileThereIsRoom) {
+TEST(AnObjectPool, AdoptsAForeignObjectWhileThereIsRoom) {
   Things things({.cap = 1});
   auto mine = std::make_unique<int>(1), late = std::make_unique<int>(2);
   EXPECT_TRUE(things.insert(mine));
@@ -80,7 +80,7 @@ TEST(ALender, AdoptsAForeignObjectWhileThereIsRoom) {
   EXPECT_EQ(**things.take(), 1);
 }
 
-TEST(ALender, AfterTerminateEndsWhatComesBackAndLendsNothing) {
+TEST(AnObjectPool, AfterTerminateEndsWhatComesBackAndLendsNothing) {
   Things things({.cap = 3});
   auto out = taken(things);
   { const auto rests = taken(things); }
@@ -115,7 +115,7 @@ struct Telling {
   }
 };
 
-TEST(AHook, RunsOncePerLoanAndMakesWhatComesBackAnonymous) {
+TEST(AHook, RunsOncePerHandleAndMakesWhatComesBackAnonymous) {
   Log log;
   ObjectPool<Thing, Telling> things({.cap = 1}, {&log});
   { const auto loan = taken(things); }
@@ -162,7 +162,7 @@ TEST(AHook, ThatThrowsEndsTheObjectAndIsHeard) {
   EXPECT_EQ(things.in_use(), 0U);
 }
 
-TEST(AHook, RunsOncePerLoanHoweverManyRaceForTheObject) {
+TEST(AHook, RunsOncePerHandleHoweverManyRaceForTheObject) {
   struct Counting {
     std::atomic<int>*ready, *anonymous;
     bool on_acquire(Thing& thing) const {
@@ -209,7 +209,7 @@ struct Tracker {
   void terminated() const { ++seen->terminated; }
 };
 
-TEST(ATracker, KnowsWhoseLoanIsStillOut) {
+TEST(ATracker, KnowsWhoseHandleIsStillOut) {
   Tracker::Seen seen;
   ObjectPool<Thing, Tracker> things({.cap = 3}, {&seen});
   auto kept = taken(things), back = taken(things), gone = taken(things);
@@ -226,7 +226,7 @@ TEST(ATracker, KnowsWhoseLoanIsStillOut) {
 
 // ---- changes at run time ----
 
-TEST(ALender, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {
+TEST(AnObjectPool, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {
   Things things({.cap = 1, .max_usage = 2});
   int* first = taken(things)->get();
   auto second = things.take();
@@ -244,7 +244,7 @@ TEST(ALender, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {
   EXPECT_EQ(things.in_use(), 0U);
 }
 
-TEST(ALender, EndsASharedObjectThatIsUsedUpWithItsLastUser) {
+TEST(AnObjectPool, EndsASharedObjectThatIsUsedUpWithItsLastUser) {
   Things things({.cap = 1, .multiplex = 3, .max_usage = 2});
   auto one = taken(things);
   auto two = things.take();
@@ -257,7 +257,7 @@ TEST(ALender, EndsASharedObjectThatIsUsedUpWithItsLastUser) {
   EXPECT_EQ(things.in_use(), 0U);
 }
 
-TEST(ALender, FollowsTheNumberThatMayShare) {
+TEST(AnObjectPool, FollowsTheNumberThatMayShare) {
   Things things({.cap = 1, .multiplex = 2});
   const auto one = taken(things), two = things.take();
   EXPECT_FALSE(things.take());
@@ -269,7 +269,7 @@ TEST(ALender, FollowsTheNumberThatMayShare) {
   EXPECT_FALSE(things.take()) << "two use it, two may";
 }
 
-TEST(ALender, FollowsItsCap) {
+TEST(AnObjectPool, FollowsItsCap) {
   Things things({.cap = 1});
   const auto one = taken(things);
   things.cap(2);
@@ -282,7 +282,7 @@ TEST(ALender, FollowsItsCap) {
 
 // ---- affinity and statistics ----
 
-TEST(ALender, BeginsAtThePlaceThatTheKeyFallsOn) {
+TEST(AnObjectPool, BeginsAtThePlaceThatTheKeyFallsOn) {
   ObjectPool<int> things({.cap = 4});
   for (int n = 0; n < 4; ++n) {
     int value = n;
@@ -293,7 +293,7 @@ TEST(ALender, BeginsAtThePlaceThatTheKeyFallsOn) {
   }
 }
 
-TEST(ALender, GivesEachSideItsOwnBack) {
+TEST(AnObjectPool, GivesEachSideItsOwnBack) {
   ObjectPool<int> things({.cap = 2, .loops = 2});
   for (int value : {0, 1}) ASSERT_TRUE(things.insert(value, static_cast<LoopId>(value)));
   for (int n = 0; n < 3; ++n) {
@@ -302,7 +302,7 @@ TEST(ALender, GivesEachSideItsOwnBack) {
   }
 }
 
-TEST(ALender, SpreadsOverAllWhenThatIsAsked) {
+TEST(AnObjectPool, SpreadsOverAllWhenThatIsAsked) {
   ObjectPool<int> things({.cap = 200, .loops = 2});
   for (int n = 0; n < 200; ++n) {
     int value = n;
@@ -316,7 +316,7 @@ TEST(ALender, SpreadsOverAllWhenThatIsAsked) {
   EXPECT_GT(seen.size(), 190U) << "none is favoured";
 }
 
-TEST(ALender, ShowsWhatItHolds) {
+TEST(AnObjectPool, ShowsWhatItHolds) {
   Things things({.cap = 4, .multiplex = 2});
   const auto loan = taken(things);
   auto mine = std::make_unique<int>(1);

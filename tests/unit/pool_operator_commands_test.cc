@@ -31,7 +31,7 @@ class Commanded : public test::PoolScene {
 
 // ---- limits ----
 
-TEST_F(Commanded, ALargerSizeServesTheLine) {
+TEST_F(Commanded, ALargerSizeServesTheQueue) {
   limits.size = 1;
   leased();
   TestBorrower& waiter = waiting();
@@ -52,7 +52,7 @@ TEST_F(Commanded, ASmallerSizeClosesIdleSurplusAtOnceAndTheRestWhenItComesBack) 
   EXPECT_EQ(world.closed.size(), 2U);
   all[2]->release();
   EXPECT_EQ(world.closed.size(), 2U) << "two may stay";
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
 }
 
 TEST_F(Commanded, ASmallerSizeRefusesUntilUseFell) {
@@ -81,7 +81,7 @@ TEST_F(Commanded, OtherLimitsHoldForWhatIsThere) {
   rest(seconds(5));
   limits.idle_timeout = seconds(2);
   size(4);
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
 }
 
@@ -148,19 +148,19 @@ TEST_F(Commanded, ARestoredPauseIsAsIfItHadBeenOrderedHere) {
   EXPECT_EQ(one.state, State::waiting);
 }
 
-TEST_F(Commanded, AFullLineDuringAPauseSaysWhy) {
+TEST_F(Commanded, AFullQueueDuringAPauseSaysWhy) {
   limits.max_waiting = 0;
   size(1);
   destination().pause(world.now);
   waiting();
-  TestBorrower& refused = asker();
+  TestBorrower& refused = borrower_on();
   EXPECT_EQ(refused.borrow(destination()), State::refused);
   EXPECT_EQ(refused.fault->detail, kPausedByOperator);
   world.on(0);
   destination().resume(world.now);
 }
 
-TEST_F(Commanded, ADialThatEndsDuringAPauseRests) {
+TEST_F(Commanded, ADialThatEndsDuringAPauseBecomesIdle) {
   TestBorrower& one = waiting();
   destination().pause(world.now);
   world.dialed();
@@ -184,7 +184,7 @@ TEST_F(Commanded, ADialThatFailsDuringAPauseRefusesNobody) {
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
-TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
+TEST_F(Commanded, ADrainClosesWhatIsIdleAndWhatComesBack) {
   TestBorrower& holder = leased();
   idle_connection();
   destination().drain(world.now);
@@ -284,12 +284,12 @@ TEST_F(Commanded, AReconnectThatFailsKeepsWhatWorks) {
   destination().reconnect(world.now);
   world.dial_failed();
   EXPECT_EQ(world.live.size(), 1U);
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
 }
 
 // ---- quarantine ----
 
-TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
+TEST_F(Commanded, AQuarantinedConnectionIsIdleFirst) {
   limits.size = 1;
   limits.quarantine = milliseconds(50);
   TestBorrower& one = leased();
@@ -305,7 +305,7 @@ TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
   world.deliver_all();
   EXPECT_EQ(two.state, State::leased);
   two.release();
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
 }
 
 // A connection that is inspected when its quarantine ends cannot be borrowed, and the inspection may end on a loop
@@ -358,7 +358,7 @@ TEST_F(Commanded, RoundRobinUsesEveryConnectionInTurnWhosesoeverItIs) {
   for (TestBorrower* one : all) one->release();
   std::set<FakeConnection*> used;
   for (int n = 0; n < 4; ++n) {
-    TestBorrower& one = asker(1);
+    TestBorrower& one = borrower_on(1);
     ASSERT_EQ(one.borrow(destination()), State::leased);
     used.insert(&one.wire());
     one.release();
@@ -373,7 +373,7 @@ TEST_F(Commanded, RandomUsesThemAllSoonerOrLater) {
   for (TestBorrower* one : all) one->release();
   std::set<FakeConnection*> used;
   for (int n = 0; n < 100; ++n) {
-    TestBorrower& one = asker();
+    TestBorrower& one = borrower_on();
     ASSERT_EQ(one.borrow(destination()), State::leased);
     used.insert(&one.wire());
     one.release();
@@ -389,7 +389,7 @@ TEST_F(Commanded, ThreadIdTakesTheOwnLoopsFirst) {
   near.release();
   far.release();
   for (int n = 0; n < 5; ++n) {
-    TestBorrower& one = asker(0);
+    TestBorrower& one = borrower_on(0);
     ASSERT_EQ(one.borrow(destination()), State::leased);
     EXPECT_EQ(&one.wire(), &own);
     one.release();
@@ -401,7 +401,7 @@ TEST_F(Commanded, MaximizeOpensUpToTheSizeThoughOneWouldDo) {
   limits.maximize = true;
   idle_connection();
   for (int n = 0; n < 6; ++n) {
-    TestBorrower& one = asker();
+    TestBorrower& one = borrower_on();
     ASSERT_EQ(one.borrow(destination()), State::leased);
     one.release();
   }
@@ -416,7 +416,7 @@ TEST_F(Commanded, TheLeastUsedOneIsEvictedWhenThatIsAsked) {
   FakeConnection& used_once = lazy.wire();
   busy.release();
   for (int n = 0; n < 3; ++n) {
-    TestBorrower& again = asker();
+    TestBorrower& again = borrower_on();
     again.borrow(destination());
     again.release();
   }

@@ -35,7 +35,7 @@ TEST_F(PoolRegression, EveryQueuedRequestGetsAConnectionIfAnotherBorrowerTakesOn
   EXPECT_EQ(world.dials.size(), 3U);
   world.dialed(2);
   world.deliver_all();
-  TestBorrower& thief = asker();
+  TestBorrower& thief = borrower_on();
   thief.borrow(destination());
   while (!world.dials.empty()) world.dialed();
   world.deliver_all();
@@ -128,7 +128,7 @@ TEST_F(PoolRegression, AFailureOfAnyTakeoverLosesNoBorrower) {
   for (int nth = 1; nth <= 4; ++nth) {
     TestBorrower& holder = leased(0);
     std::vector<TestBorrower*> all;
-    for (int n = 0; n < 4; ++n) all.push_back(&asker(1));
+    for (int n = 0; n < 4; ++n) all.push_back(&borrower_on(1));
     holder.release();
     int taken = 0;
     for (TestBorrower* one : all) {
@@ -156,7 +156,7 @@ TEST_F(PoolRegression, AnAbortWhileQueuedReturnsTheConnection) {
   holder.release();  // in flight to the borrower that cancels
   gone.cancel();
   world.deliver_all();
-  TestBorrower& next = asker();
+  TestBorrower& next = borrower_on();
   EXPECT_EQ(next.borrow(destination()), State::leased);
 }
 
@@ -178,7 +178,7 @@ TEST_F(PoolRegression, ClosedConnectionsFreeTheirPlaces) {
 // L-B8: a connection that closes between the choice and the borrow throws at the caller.
 TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowIsReplaced) {
   idle_connection(0);
-  TestBorrower& taker = asker(1);
+  TestBorrower& taker = borrower_on(1);
   world.attach_fails = true;  // the kernel rejects a closed descriptor
   EXPECT_EQ(taker.borrow(destination()), State::waiting);
   world.dialed();
@@ -192,7 +192,7 @@ TEST_F(PoolRegression, ALateConnectionServesTheNextBorrower) {
   gone.cancel();
   world.dialed();
   EXPECT_EQ(snapshot().alive(), 1U);
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
 }
 
 // L-B5: expired connections stay open and count as borrowable while there is no traffic.
@@ -254,7 +254,7 @@ TEST_F(PoolRegression, EveryCounterCounts) {
 TEST_F(PoolRegression, AConnectionReturnsToItsOwnPool) {
   Destination other(origin_named("other"), limits, world, kLoops);
   TestBorrower& here = leased();
-  TestBorrower& there = asker();
+  TestBorrower& there = borrower_on();
   there.borrow(other);
   world.dialed();
   world.deliver_all();
@@ -278,7 +278,7 @@ TEST_F(PoolRegression, StopClosesConnectionsInUseWhenTheyAreReleased) {
   world.dialed();
   EXPECT_EQ(world.closed.size(), 2U);
   EXPECT_EQ(snapshot().alive(), 0U);
-  EXPECT_EQ(asker().borrow(destination()), State::refused);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused);
 }
 
 // Jetty today: a usage limit is checked at the release, not at the borrow.

@@ -32,31 +32,31 @@ class ASession : public test::PoolScene {
 
 TEST_F(ASession, IsLentToAsManyAsItsStreamsAllow) {
   TestBorrower& one = on_session();
-  TestBorrower& two = asker();
-  TestBorrower& three = asker();
+  TestBorrower& two = borrower_on();
+  TestBorrower& three = borrower_on();
   EXPECT_EQ(two.borrow(destination()), State::leased);
   EXPECT_EQ(three.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &three.wire());
   EXPECT_TRUE(one.lease.shared());
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
   EXPECT_EQ(leases(), 3U);
   EXPECT_EQ(snapshot().alive(), 1U) << "streams are no connections";
 }
 
-TEST_F(ASession, GivesAReleasedStreamToTheLine) {
+TEST_F(ASession, GivesAReleasedStreamToTheQueue) {
   TestBorrower& one = on_session();
-  asker().borrow(destination());
-  asker().borrow(destination());
+  borrower_on().borrow(destination());
+  borrower_on().borrow(destination());
   TestBorrower& waiter = waiting({}, 1);
   one.release();
-  EXPECT_EQ(asker().borrow(destination()), State::waiting) << "no barging";
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting) << "no barging";
   world.deliver_all();
   EXPECT_EQ(waiter.state, State::leased);
 }
 
 TEST_F(ASession, ServesOtherLoopsAndStaysAtHome) {
   TestBorrower& one = on_session(0);
-  TestBorrower& far = asker(1);
+  TestBorrower& far = borrower_on(1);
   ASSERT_EQ(far.borrow(destination()), State::leased);
   EXPECT_EQ(far.lease.home(), 0);
   EXPECT_EQ(&far.wire(), &one.wire());
@@ -68,12 +68,12 @@ TEST_F(ASession, ServesOtherLoopsAndStaysAtHome) {
 
 TEST_F(ASession, KeepsItsUsersWhenOneOfThemDiscardsIt) {
   TestBorrower& one = on_session();
-  TestBorrower& two = asker(1);
+  TestBorrower& two = borrower_on(1);
   two.borrow(destination());
   one.discard(CloseCause::error);
   EXPECT_EQ(world.live.size(), 1U);
   EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 1U);
-  EXPECT_EQ(asker().borrow(destination()), State::waiting) << "nobody new";
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting) << "nobody new";
   two.release();
   EXPECT_EQ(world.live.size(), 1U) << "disposed of by mail, on its home loop";
   world.deliver_all();
@@ -81,7 +81,7 @@ TEST_F(ASession, KeepsItsUsersWhenOneOfThemDiscardsIt) {
   EXPECT_EQ(world.dials.size(), 1U) << "and then there is a place for who waits";
 }
 
-TEST_F(ASession, IsClosedAtOnceWhenItIsRetiredAtRest) {
+TEST_F(ASession, IsClosedAtOnceWhenItIsRetiredWhileIdle) {
   FakeConnection& wire = idle_connection();
   world.retire(destination(), wire, CloseCause::goaway);
   EXPECT_EQ(snapshot().alive(), 0U);
@@ -91,7 +91,7 @@ TEST_F(ASession, IsClosedAtOnceWhenItIsRetiredAtRest) {
 
 TEST_F(ASession, FinishesWhatRunsWhenItIsRetired) {
   TestBorrower& one = on_session();
-  TestBorrower& two = asker(1);
+  TestBorrower& two = borrower_on(1);
   two.borrow(destination());
   world.retire(destination(), one.wire(), CloseCause::goaway);
   TestBorrower& next = waiting();
@@ -114,14 +114,14 @@ TEST_F(ASession, ThatIsGoneDoesNotHearWhatIsSaidOfIt) {
   world.on(0);
   destination().retire(index, generation, CloseCause::goaway, world.now);
   destination().set_streams(index, generation, 0, world.now);
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
 }
 
 TEST_F(ASession, ThatRetiresWhileItsGrantsAreInTheMailPutsTheBorrowersBack) {
   limits.size = 2;
   TestBorrower& one = on_session();
-  asker().borrow(destination());
-  asker().borrow(destination());
+  borrower_on().borrow(destination());
+  borrower_on().borrow(destination());
   TestBorrower& first = waiting({}, 1);
   TestBorrower& second = waiting({}, 1);
   world.set_streams(destination(), one.wire(), 5);
@@ -137,10 +137,10 @@ TEST_F(ASession, ThatRetiresWhileItsGrantsAreInTheMailPutsTheBorrowersBack) {
   EXPECT_EQ(second.state, State::leased);
 }
 
-TEST_F(ASession, ServesTheLineWhenItsLimitRises) {
+TEST_F(ASession, ServesTheQueueWhenItsLimitRises) {
   TestBorrower& one = on_session();
-  asker().borrow(destination());
-  asker().borrow(destination());
+  borrower_on().borrow(destination());
+  borrower_on().borrow(destination());
   TestBorrower& first = waiting();
   TestBorrower& second = waiting({}, 1);
   TestBorrower& third = waiting({}, 1);
@@ -153,7 +153,7 @@ TEST_F(ASession, ServesTheLineWhenItsLimitRises) {
 
 TEST_F(ASession, TakesNobodyNewWhileItsLimitIsZeroOrBelowItsUsers) {
   TestBorrower& one = on_session();
-  TestBorrower& two = asker();
+  TestBorrower& two = borrower_on();
   two.borrow(destination());
   world.set_streams(destination(), one.wire(), 1);
   two.release();
@@ -169,8 +169,8 @@ TEST_F(ASession, TakesNobodyNewWhileItsLimitIsZeroOrBelowItsUsers) {
 
 TEST_F(ASession, PassesAStreamOnWhenItsBorrowerLeft) {
   TestBorrower& one = on_session();
-  asker().borrow(destination());
-  asker().borrow(destination());
+  borrower_on().borrow(destination());
+  borrower_on().borrow(destination());
   TestBorrower& gone = waiting({}, 1);
   TestBorrower& also_gone = waiting({}, 1);
   TestBorrower& next = waiting();
@@ -185,7 +185,7 @@ TEST_F(ASession, PassesAStreamOnWhenItsBorrowerLeft) {
 TEST_F(ASession, ClosesWithItsLastUserWhenItExpires) {
   limits.expire_time = seconds(10);
   TestBorrower& one = on_session();
-  TestBorrower& two = asker();
+  TestBorrower& two = borrower_on();
   two.borrow(destination());
   rest(seconds(11));
   TestBorrower& three = waiting();
@@ -202,9 +202,9 @@ TEST_F(ASession, ClosesWithItsLastUserWhenItExpires) {
 TEST_F(ASession, CountsEveryStreamAgainstItsUses) {
   limits.max_usage = 2;
   TestBorrower& one = on_session();
-  TestBorrower& two = asker();
+  TestBorrower& two = borrower_on();
   ASSERT_EQ(two.borrow(destination()), State::leased);
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
   one.release();
   two.release();
   world.deliver_all();
@@ -227,7 +227,7 @@ TEST_F(ASession, GetsItsEventsWhateverItsUsers) {
 
 TEST_F(ASession, ThatDiesWithALostLeaseIsALeakAndServesItsOthers) {
   TestBorrower& one = on_session(0);
-  TestBorrower& two = asker(1);
+  TestBorrower& two = borrower_on(1);
   two.borrow(destination());
   two.lose();
   EXPECT_EQ(snapshot().leaks, 1U);
@@ -275,19 +275,19 @@ TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
   world.set_streams(destination(), one.wire(), 1);
   first_response(one, 1);
   world.set_streams(destination(), one.wire(), 3);
-  ASSERT_EQ(asker().borrow(destination()), State::leased);
-  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  ASSERT_EQ(borrower_on().borrow(destination()), State::leased);
+  ASSERT_EQ(borrower_on().borrow(destination()), State::leased);
   next();
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
 }
 
 TEST_F(ASessionThatCameDown, IsForgottenWhenAnotherKeepsItsPromise) {
   TestBorrower& one = next();
   first_response(one, 3);
-  ASSERT_EQ(asker().borrow(destination()), State::leased);
-  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  ASSERT_EQ(borrower_on().borrow(destination()), State::leased);
+  ASSERT_EQ(borrower_on().borrow(destination()), State::leased);
   TestBorrower& another = next();
-  TestBorrower& beside = asker();
+  TestBorrower& beside = borrower_on();
   EXPECT_EQ(beside.borrow(destination()), State::leased);
   EXPECT_EQ(&beside.wire(), &another.wire());
 }
@@ -341,28 +341,28 @@ TEST_F(ASession, DoesNotRefuseWhomTheCapHasRoomForWhileNothingIsKnown) {
   limits.max_waiting = 0;
   limits.expected_streams = 0;
   for (int n = 0; n < 8; ++n) waiting();
-  EXPECT_EQ(asker().borrow(destination()), State::refused);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused);
 }
 
 TEST_F(ASession, IsDialedByEachLoopOfItsOwnWhileTheCapAllowsIt) {
   limits.size = 2;
   on_session(0);
-  TestBorrower& far = asker(1);
+  TestBorrower& far = borrower_on(1);
   ASSERT_EQ(far.borrow(destination()), State::leased) << "served at once by the other loop's";
   EXPECT_EQ(far.lease.home(), 0);
   ASSERT_EQ(world.dials.size(), 1U);
   EXPECT_EQ(world.opened.back(), OpenCause::loop_local);
-  EXPECT_EQ(asker(1).borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on(1).borrow(destination()), State::leased);
   EXPECT_EQ(world.dials.size(), 1U) << "one is under way";
   world.dialed();
-  TestBorrower& near = asker(1);
+  TestBorrower& near = borrower_on(1);
   ASSERT_EQ(near.borrow(destination()), State::leased);
   EXPECT_EQ(near.lease.home(), 1);
 }
 
 TEST_F(ASession, IsNotDialedPastTheCapForALoopOfItsOwn) {
   on_session(0);
-  EXPECT_EQ(asker(1).borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on(1).borrow(destination()), State::leased);
   EXPECT_TRUE(world.dials.empty());
 }
 
@@ -370,13 +370,13 @@ TEST_F(ASession, IsDialedBeforeTheOneBeforeItIsFull) {
   limits.size = 2;
   world.next_streams = 8;
   on_session();
-  for (int n = 0; n < 5; ++n) asker().borrow(destination());
+  for (int n = 0; n < 5; ++n) borrower_on().borrow(destination());
   EXPECT_TRUE(world.dials.empty());
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
-  while (world.dials.empty()) ASSERT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
+  while (world.dials.empty()) ASSERT_EQ(borrower_on().borrow(destination()), State::leased);
   EXPECT_EQ(world.opened.back(), OpenCause::streams_exhausted);
   world.dialed();
-  for (int n = 0; n < 4; ++n) EXPECT_EQ(asker().borrow(destination()), State::leased);
+  for (int n = 0; n < 4; ++n) EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
   EXPECT_EQ(world.most, 2U) << "never past the cap";
 }
 
@@ -393,7 +393,7 @@ TEST_F(ASession, ThatBreaksBeforeItsFirstRequestFailsWhoWaits) {
 
 // ---- both kinds under one cap ----
 
-TEST_F(ASession, AtRestMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
+TEST_F(ASession, ThatIsIdleMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
   idle_connection();
   TestBorrower& socket = waiting(only(ProtocolMask::h1_only));
   world.deliver_all();
@@ -409,7 +409,7 @@ TEST_F(ASession, AtRestMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
 
 TEST_F(ASession, InUseTakesNobodyNewWhileSomebodyNeedsTheOtherKind) {
   TestBorrower& one = on_session();
-  TestBorrower& two = asker();
+  TestBorrower& two = borrower_on();
   two.borrow(destination());
   TestBorrower& socket = waiting(only(ProtocolMask::h1_only));
   two.release();
@@ -437,7 +437,7 @@ TEST_F(ASession, ServesThoseItWasGivenToThoughItsPlaceIsWanted) {
 TEST_F(ASession, DrainsAloneForThoseWhoNeedTheOtherKind) {
   limits.size = 2;
   for (int users = 0; users < 6; ++users) {
-    if (asker().borrow(destination()) == State::leased || world.dials.empty()) continue;
+    if (borrower_on().borrow(destination()) == State::leased || world.dials.empty()) continue;
     world.dialed();
     world.deliver_all();
   }
@@ -472,15 +472,15 @@ TEST_F(ASession, IsNotWaitedForWhenTheOriginSpeaksNoHttp2) {
 
 // ---- retries ----
 
-TEST_F(ASession, ServesAReplayWhileItIsInUse) {
+TEST_F(ASession, ServesARetryWhileItIsInUse) {
   on_session();
   BorrowRequest fresh;
   fresh.new_connection_only = true;
-  TestBorrower& replay = asker();
+  TestBorrower& replay = borrower_on();
   EXPECT_EQ(replay.borrow(destination(), fresh), State::leased) << "it cannot have gone stale at rest";
 }
 
-TEST_F(ASession, AtRestIsReplacedForAReplayAndTheNewOneServesAllOfThem) {
+TEST_F(ASession, ThatIsIdleIsReplacedForARetryAndTheNewOneServesAllOfThem) {
   limits.size = 2;
   limits.expected_streams = 3;
   idle_connection();

@@ -354,7 +354,7 @@ TEST(SizeController, AGrowthIsJudgedBeforeTheNextOneAndAShrinkToo) {
 TEST(SizeController, AGrowthThatIsTakenBackHalvesTheNextOneAndOneThatStaysDoublesItAgain) {
   SizeController controller(4, 256);
   controller.bounds(4, 256, 8);
-  const auto look = [&controller](int second, int answer) {
+  const auto update = [&controller](int second, int answer) {
     controller.update(waiting_for_more(100, milliseconds(answer)), Instant(seconds(second)));
     return controller.size();
   };

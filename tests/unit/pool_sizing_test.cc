@@ -296,7 +296,7 @@ Limits of_size(std::uint32_t size) {
   return limits;
 }
 
-TEST(AReplay, OpensOneConnectionForRequestsThatNeverOverlap) {
+TEST(ASimulation, OpensOneConnectionForRequestsThatNeverOverlap) {
   const Workload load{steady(100, milliseconds(100), milliseconds(10)), milliseconds(1), std::nullopt};
   const SimulationResult outcome = simulate(load, of_size(8), seconds(3));
   EXPECT_EQ(outcome.served, 100U);
@@ -306,7 +306,7 @@ TEST(AReplay, OpensOneConnectionForRequestsThatNeverOverlap) {
   EXPECT_EQ(outcome.longest_wait, milliseconds(1));
 }
 
-TEST(AReplay, BeginsWithEveryConnectionOfALargePool) {
+TEST(ASimulation, BeginsWithEveryConnectionOfALargePool) {
   Workload load{steady(4000, microseconds(50), milliseconds(100)), milliseconds(50), std::nullopt};
   load.warm = true;
   const SimulationResult outcome = simulate(load, of_size(2000), seconds(3));
@@ -314,7 +314,7 @@ TEST(AReplay, BeginsWithEveryConnectionOfALargePool) {
   EXPECT_EQ(outcome.opened, 2000U);
 }
 
-TEST(AReplay, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
+TEST(ASimulation, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
   std::vector<BorrowRecord> borrows;
   for (int burst = 0; burst < 10; ++burst) {
     for (int i = 0; i < 8; ++i) borrows.push_back({kStart + seconds(burst), {}, milliseconds(10)});
@@ -329,7 +329,7 @@ TEST(AReplay, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
   EXPECT_EQ(large.longest_wait, Duration::zero());
 }
 
-TEST(AReplay, TimesOutAndRefusesAsThePoolWould) {
+TEST(ASimulation, TimesOutAndRefusesAsThePoolWould) {
   Limits limits = of_size(1);
   limits.max_waiting = 2;
   const Workload load{steady(5, microseconds(1), seconds(10)), milliseconds(1), std::nullopt};
@@ -339,14 +339,14 @@ TEST(AReplay, TimesOutAndRefusesAsThePoolWould) {
   EXPECT_EQ(outcome.refused, 2U);
 }
 
-TEST(AReplay, LetsTheOriginCloseIdleConnections) {
+TEST(ASimulation, LetsTheOriginCloseIdleConnections) {
   const Workload load{steady(10, seconds(10), milliseconds(1)), milliseconds(1), seconds(5)};
   const SimulationResult outcome = simulate(load, of_size(4), seconds(3));
   EXPECT_EQ(outcome.opened, 10U) << "each comes five seconds too late";
   EXPECT_EQ(simulate({load.borrows, load.dial_time, std::nullopt}, of_size(4), seconds(3)).opened, 1U);
 }
 
-TEST(AReplay, IsTheSameEachTime) {
+TEST(ASimulation, IsTheSameEachTime) {
   std::vector<BorrowRecord> borrows;
   std::uint64_t random = 42;
   for (int i = 0; i < 2000; ++i) {
@@ -378,12 +378,12 @@ double cost_of_a_replay(std::uint32_t size) {
 
 // Eight times as many connections that close at once cost 13 to 20 times as much, because of the caches; a linear
 // search for each would make it a hundred.
-TEST(AReplay, OfTheLargestPoolCostsByItsSizeAndNotBySizeTimesSize) {
+TEST(ASimulation, OfTheLargestPoolCostsByItsSizeAndNotBySizeTimesSize) {
   const double small = std::max(cost_of_a_replay(8192), cost_of_a_replay(8192));
   EXPECT_LT(cost_of_a_replay(65536), 50 * small);
 }
 
-TEST(AReplay, OfNothingIsNothing) {
+TEST(ASimulation, OfNothingIsNothing) {
   EXPECT_EQ(simulate({}, of_size(1), seconds(1)).served, 0U);
 }
 

@@ -135,7 +135,7 @@ TEST_F(ThreeAddresses, GetASessionEachAndAnEvenShareOfTheStreams) {
   // After an idle time, also a request that must not be retried.
   rest(std::chrono::minutes(2));
   for (int n = 0; n < 90; ++n) {
-    TestBorrower& post = asker();
+    TestBorrower& post = borrower_on();
     ASSERT_EQ(post.borrow(destination(), {.max_idle = seconds(5)}), State::leased);
     EXPECT_EQ(world.addresses.leases(), 1U);
     post.release();
@@ -196,7 +196,7 @@ TEST_F(ThreeAddresses, MakeRoomForANewOneWhereThePoolIsFull) {
   serve();
   EXPECT_TRUE(destination().endpoints().needs_rebalance());
   for (FakeConnection* wire : world.live) {
-    if (!world.addresses.wants_place_of(wire->leads_to)) continue;
+    if (!world.addresses.needs_connection_of(wire->leads_to)) continue;
     world.on(*wire->watched_on);
     ASSERT_EQ(claim_event(wire->index, wire->generation, 0).kind, EventClaim::Kind::inspecting);
     destination().endpoints().rebalance_done();

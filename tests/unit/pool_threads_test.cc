@@ -276,7 +276,7 @@ class Round {
   std::atomic<unsigned> arrived_{0}, turn_{0};
 };
 
-TEST(Loops, NeverBothMissAReleaseAndAWish) {
+TEST(Loops, NeverBothMissAReleaseAndABorrower) {
   // A publication by a plain store survives 100,000 rounds two times in three; the long form runs ten million.
   const char* asked = std::getenv("CARPOOL_LITMUS_ROUNDS");
   const int rounds = asked != nullptr ? std::atoi(asked) : 100000;
@@ -336,7 +336,7 @@ TEST(Loops, TakeConnectionsFromEachOtherWhileOriginsClose) {
   run(plan);
 }
 
-TEST(Loops, KeepEveryPromiseUnderEveryWish) {
+TEST(Loops, KeepEveryPromiseUnderEveryRequest) {
   Plan plan;
   plan.loops = 3;
   run(plan);

@@ -51,7 +51,7 @@ TEST_F(PoolUserRegression, AConnectionGrantedToATimedOutWaiterIsReturned) {
   late.cancel();
   world.deliver_all();
   EXPECT_EQ(late.leases, 0);
-  EXPECT_EQ(asker(0).borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on(0).borrow(destination()), State::leased);
 }
 
 // J#13004: a bounded queue rejects before it is full.
@@ -60,7 +60,7 @@ TEST_F(PoolUserRegression, ABoundedQueueRejectsOnlyWhenItIsFull) {
   leased();
   leased();
   for (int n = 0; n < 5; ++n) waiting({}, static_cast<LoopId>(n % 2));
-  TestBorrower& refused = asker();
+  TestBorrower& refused = borrower_on();
   EXPECT_EQ(refused.borrow(destination()), State::refused);
   EXPECT_EQ(refused.fault->kind, FaultKind::queue_full);
 }
@@ -70,7 +70,7 @@ TEST_F(PoolUserRegression, ARejectedBorrowerLeaksNothing) {
   limits.size = 1;
   limits.max_waiting = 0;
   TestBorrower& careless = leased();
-  EXPECT_EQ(asker().borrow(destination()), State::refused);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused);
   careless.lose();
   EXPECT_EQ(snapshot().leaks, 1U) << "counted when it happens, not at the next borrow";
   EXPECT_EQ(snapshot().alive(), 0U);

@@ -18,9 +18,9 @@ using std::chrono::seconds;
 using test::TestBorrower;
 using State = TestBorrower::State;
 
-class TheLine : public test::PoolScene {
+class TheWaitQueue : public test::PoolScene {
  protected:
-  TheLine() : PoolScene(2) {}
+  TheWaitQueue() : PoolScene(2) {}
 
   static BorrowRequest of_client(char who) {
     BorrowRequest want;
@@ -72,12 +72,12 @@ class TheLine : public test::PoolScene {
   }
 };
 
-TEST_F(TheLine, ServesWaitersInOrderAcrossLoops) {
+TEST_F(TheWaitQueue, ServesWaitersInOrderAcrossLoops) {
   limits.size = 1;
   TestBorrower& holder = leased(0);
   std::vector<TestBorrower*> line;
   for (int n = 0; n < 6; ++n) {
-    line.push_back(&asker(static_cast<LoopId>(n % 2)));
+    line.push_back(&borrower_on(static_cast<LoopId>(n % 2)));
     EXPECT_EQ(line.back()->borrow(destination()), State::waiting);
   }
   TestBorrower* last = &holder;
@@ -90,10 +90,10 @@ TEST_F(TheLine, ServesWaitersInOrderAcrossLoops) {
   EXPECT_EQ(world.made, 1U);
 }
 
-TEST_F(TheLine, GivesAReleasedConnectionToTheLineNotToWhoComesNext) {
+TEST_F(TheWaitQueue, GivesAReleasedConnectionToTheQueueNotToWhoComesNext) {
   limits.size = 1;
   TestBorrower& holder = leased();
-  TestBorrower& first = asker();
+  TestBorrower& first = borrower_on();
   first.borrow(destination());
   holder.release();
   EXPECT_EQ(holder.borrow(destination()), State::waiting) << "no barging";
@@ -101,7 +101,7 @@ TEST_F(TheLine, GivesAReleasedConnectionToTheLineNotToWhoComesNext) {
   EXPECT_EQ(first.state, State::leased);
 }
 
-TEST_F(TheLine, GivesAConnectionThatNobodyUsedToNoWaiterThatRefusesItsIdleTime) {
+TEST_F(TheWaitQueue, GivesAConnectionThatNobodyUsedToNoWaiterThatRefusesItsIdleTime) {
   limits.size = 1;
   FakeConnection& old = idle_connection();
   rest(seconds(40));
@@ -120,7 +120,7 @@ TEST_F(TheLine, GivesAConnectionThatNobodyUsedToNoWaiterThatRefusesItsIdleTime) 
   EXPECT_EQ(careful.state, State::leased);
 }
 
-TEST_F(TheLine, HandsOnWithinALoopWithoutTouchingTheRegistration) {
+TEST_F(TheWaitQueue, HandsOnWithinALoopWithoutTouchingTheRegistration) {
   limits.size = 1;
   TestBorrower& holder = leased(1);
   TestBorrower& next = waiting({}, 1);
@@ -130,23 +130,23 @@ TEST_F(TheLine, HandsOnWithinALoopWithoutTouchingTheRegistration) {
   EXPECT_EQ(world.moves, 0U);
 }
 
-TEST_F(TheLine, RefusesMoreThanMayWait) {
+TEST_F(TheWaitQueue, RefusesMoreThanMayWait) {
   limits.size = 1;
   limits.max_waiting = 1;
   leased();
-  EXPECT_EQ(asker().borrow(destination()), State::waiting);
-  TestBorrower& third = asker();
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
+  TestBorrower& third = borrower_on();
   ASSERT_EQ(third.borrow(destination()), State::refused);
   EXPECT_EQ(third.fault->kind, FaultKind::queue_full);
   EXPECT_EQ(third.fault->detail, "wait queue full");
   EXPECT_EQ(snapshot().waiting, 1U);
 }
 
-TEST_F(TheLine, WithNoPlaceToWaitStillDialsForThoseItHasRoomFor) {
+TEST_F(TheWaitQueue, WithNoPlaceToWaitStillDialsForThoseItHasRoomFor) {
   limits.max_waiting = 0;
-  TestBorrower& one = asker();
-  TestBorrower& two = asker();
-  TestBorrower& three = asker();
+  TestBorrower& one = borrower_on();
+  TestBorrower& two = borrower_on();
+  TestBorrower& three = borrower_on();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
   EXPECT_EQ(two.borrow(destination()), State::waiting);
   EXPECT_EQ(three.borrow(destination()), State::refused);
@@ -156,11 +156,11 @@ TEST_F(TheLine, WithNoPlaceToWaitStillDialsForThoseItHasRoomFor) {
   EXPECT_EQ(two.state, State::leased);
 }
 
-TEST_F(TheLine, PassesAGrantOnWhenItsBorrowerLeftMeanwhile) {
+TEST_F(TheWaitQueue, PassesAGrantOnWhenItsBorrowerLeftMeanwhile) {
   limits.size = 1;
   TestBorrower& holder = leased(0);
-  TestBorrower& gone = asker(1);
-  TestBorrower& next = asker(0);
+  TestBorrower& gone = borrower_on(1);
+  TestBorrower& next = borrower_on(0);
   gone.borrow(destination());
   next.borrow(destination());
   holder.release();
@@ -171,22 +171,22 @@ TEST_F(TheLine, PassesAGrantOnWhenItsBorrowerLeftMeanwhile) {
   EXPECT_TRUE(world.closed.empty());
 }
 
-TEST_F(TheLine, RestsAGrantWhoseBorrowerLeftWhenNobodyElseWaits) {
-  TestBorrower& gone = asker();
+TEST_F(TheWaitQueue, MakesAGrantIdleWhoseBorrowerLeftWhenNobodyElseWaits) {
+  TestBorrower& gone = borrower_on();
   gone.borrow(destination());
   world.dialed();
   gone.cancel();
   world.deliver_all();
   EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
-  TestBorrower& next = asker();
+  TestBorrower& next = borrower_on();
   ASSERT_EQ(next.borrow(destination()), State::leased);
   EXPECT_FALSE(next.lease.reused()) << "nothing ever travelled on it";
 }
 
-TEST_F(TheLine, DoesNotTakeAGrantForTheSameBorrowersNextWish) {
+TEST_F(TheWaitQueue, DoesNotTakeAGrantForTheSameBorrowersNextRequest) {
   limits.size = 1;
   TestBorrower& holder = leased();
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(destination());
   holder.release();
   one.cancel();
@@ -196,12 +196,12 @@ TEST_F(TheLine, DoesNotTakeAGrantForTheSameBorrowersNextWish) {
   EXPECT_EQ(one.leases, 1);
 }
 
-TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
+TEST_F(TheWaitQueue, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
   limits.size = 1;
   limits.expire_time = seconds(10);
   TestBorrower& holder = leased();
-  TestBorrower& first = asker();
-  TestBorrower& second = asker();
+  TestBorrower& first = borrower_on();
+  TestBorrower& second = borrower_on();
   first.borrow(destination());
   second.borrow(destination());
   holder.release();
@@ -216,7 +216,7 @@ TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
   EXPECT_EQ(second.state, State::waiting);
 }
 
-TEST_F(TheLine, LetsClientsTakeTurns) {
+TEST_F(TheWaitQueue, LetsClientsTakeTurns) {
   limits.size = 1;
   TestBorrower& holder = leased();
   std::vector<std::pair<char, TestBorrower*>> line;
@@ -228,7 +228,7 @@ TEST_F(TheLine, LetsClientsTakeTurns) {
   EXPECT_EQ(served(holder, line), "abcabaaaa");
 }
 
-TEST_F(TheLine, ServesAHigherClassMoreOften) {
+TEST_F(TheWaitQueue, ServesAHigherClassMoreOften) {
   limits.size = 1;
   TestBorrower& holder = leased();
   std::vector<std::pair<char, TestBorrower*>> line;
@@ -240,7 +240,7 @@ TEST_F(TheLine, ServesAHigherClassMoreOften) {
   EXPECT_EQ(served(holder, line), "hhhlhhhhlhhhhlh");
 }
 
-TEST_F(TheLine, StarvesNoClassAndNoClient) {
+TEST_F(TheWaitQueue, StarvesNoClassAndNoClient) {
   limits.size = 1;
   std::vector<std::pair<BorrowRequest, TestBorrower*>> all;
   std::map<TestBorrower*, int> count;
@@ -266,7 +266,7 @@ TEST_F(TheLine, StarvesNoClassAndNoClient) {
   }
 }
 
-TEST_F(TheLine, ServesANewClientEarlyHoweverManyRetriesWereServed) {
+TEST_F(TheWaitQueue, ServesANewClientEarlyHoweverManyRetriesWereServed) {
   limits.size = 1;
   TestBorrower* holder = &leased();
   std::vector<std::pair<char, TestBorrower*>> line;
@@ -283,7 +283,7 @@ TEST_F(TheLine, ServesANewClientEarlyHoweverManyRetriesWereServed) {
   EXPECT_EQ(served(*holder, line), "abaa");
 }
 
-TEST_F(TheLine, ServesANewClientEarlyHoweverManyWaitersGaveUp) {
+TEST_F(TheWaitQueue, ServesANewClientEarlyHoweverManyWaitersGaveUp) {
   limits.size = 1;
   TestBorrower& holder = leased();
   std::vector<std::pair<char, TestBorrower*>> line;
@@ -298,7 +298,7 @@ TEST_F(TheLine, ServesANewClientEarlyHoweverManyWaitersGaveUp) {
 
 // 'b' asks again whenever it is served, all of 'a' wait from the beginning, and a connection is released again and
 // again.
-TEST_F(TheLine, LetsClientsTakeTurnsWhileTheFirstWaiterNeedsTheOtherProtocol) {
+TEST_F(TheWaitQueue, LetsClientsTakeTurnsWhileTheFirstWaiterNeedsTheOtherProtocol) {
   limits.size = 2;
   TestBorrower* last = &leased();
   BorrowRequest stream;
@@ -309,14 +309,14 @@ TEST_F(TheLine, LetsClientsTakeTurnsWhileTheFirstWaiterNeedsTheOtherProtocol) {
   EXPECT_EQ(first.state, State::waiting);
 }
 
-TEST_F(TheLine, LetsClientsTakeTurnsWhileTheFirstWaiterHasNoShare) {
+TEST_F(TheWaitQueue, LetsClientsTakeTurnsWhileTheFirstWaiterHasNoShare) {
   limits.size = 2;
   limits.classes = 2;
   TestBorrower* last = &leased();
   BorrowRequest low;
   low.priority_class = 1;
   low.client = 'l';
-  ASSERT_EQ(asker().borrow(destination(), low), State::waiting);
+  ASSERT_EQ(borrower_on().borrow(destination(), low), State::waiting);
   world.dialed();
   world.deliver_all();
   TestBorrower& first = waiting(low);  // the other connection is all that its class may have
@@ -324,10 +324,10 @@ TEST_F(TheLine, LetsClientsTakeTurnsWhileTheFirstWaiterHasNoShare) {
   EXPECT_EQ(first.state, State::waiting);
 }
 
-TEST_F(TheLine, CancelsWithoutATrace) {
+TEST_F(TheWaitQueue, CancelsWithoutATrace) {
   limits.size = 1;
   leased();
-  TestBorrower& one = asker();
+  TestBorrower& one = borrower_on();
   one.borrow(destination());
   one.cancel();
   one.cancel();
@@ -370,7 +370,7 @@ double cost_of_a_line_of(unsigned many) {
   return cost;
 }
 
-TEST(ALongLine, CostsEachWhoJoinsOrLeavesAboutAsMuchAsAShortOne) {
+TEST(ALongQueue, CostsEachWhoJoinsOrLeavesAboutAsMuchAsAShortOne) {
   const double few = cost_of_a_line_of(2000), many = cost_of_a_line_of(20'000);
   EXPECT_LT(many, 30 * few) << "ten times as many took " << many / few << " times as long";
 }

@@ -142,7 +142,7 @@ TEST_F(AWarmUp, KeepsWhatMinIdleNeedsOpenBeyondIdleTimeoutAndLendsIt) {
   EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 2U) << "the third was not needed";
   EXPECT_EQ(snapshot().opened_total(), 3U);
   EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::idle)], 1U);
-  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
   EXPECT_EQ(snapshot().closed_total(), 1U);
 }
 

@@ -64,9 +64,9 @@ TEST(Leaks, SayWhoItIsInOneLine) {
   EXPECT_EQ(borrower_text(who), "GET http://a.example/x of unix (pid 12, uid 1000), receiving the response body");
 }
 
-class AStudy : public testing::Test {
+class APoolAnalysis : public testing::Test {
  protected:
-  AStudy() {
+  APoolAnalysis() {
     info.origin = "http://a.example";
     info.snapshot.dial_time = milliseconds(2);
     study.limits.size = 8;
@@ -77,7 +77,7 @@ class AStudy : public testing::Test {
   PoolAnalysis study;
 };
 
-TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
+TEST_F(APoolAnalysis, AdvisesWithItsMethodAndInSentences) {
   const ParsedJson json = parsed(advice_response(info, study, "/x"));
   EXPECT_NE(json.at("method").get<std::string>().find("replayed"), std::string::npos);
   const ParsedJson& advice = json.at("advice");
@@ -88,7 +88,7 @@ TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
   EXPECT_GE(advice.at("explanation").size(), 3U);
 }
 
-TEST_F(AStudy, AdvisesForTheStatedWait) {
+TEST_F(APoolAnalysis, AdvisesForTheStatedWait) {
   const ParsedJson strict = parsed(advice_response(info, study, "/x?wait=5ms")).at("advice");
   EXPECT_EQ(strict.at("target_seconds"), 0.005);
   EXPECT_EQ(strict.at("recommended").at("size"), 4);
@@ -96,13 +96,13 @@ TEST_F(AStudy, AdvisesForTheStatedWait) {
   EXPECT_EQ(parsed(advice_response(info, study, "/x?wait=70ms")).at("advice").at("recommended").at("size"), 1);
 }
 
-TEST_F(AStudy, RefusesAWaitThatIsNone) {
+TEST_F(APoolAnalysis, RefusesAWaitThatIsNone) {
   for (const char* query : {"wait=0s", "wait=5", "wait=", "wait=soon"}) {
     EXPECT_EQ(advice_response(info, study, std::string("/x?") + query).status, 400) << query;
   }
 }
 
-TEST_F(AStudy, IsSentUnderTheNamesOfBeforeToo) {
+TEST_F(APoolAnalysis, IsSentUnderTheNamesOfBeforeToo) {
   const ParsedJson replay = parsed(what_if_response(info, study, "/x?size=1"));
   EXPECT_EQ(replay.at("present"), replay.at("current"));
   EXPECT_EQ(replay.at("what_if"), replay.at("simulated"));
@@ -112,14 +112,14 @@ TEST_F(AStudy, IsSentUnderTheNamesOfBeforeToo) {
   EXPECT_EQ(advice.at("busy").at("most"), advice.at("busy").at("max"));
 }
 
-TEST_F(AStudy, SaysWhyItCannotAdvise) {
+TEST_F(APoolAnalysis, SaysWhyItCannotAdvise) {
   study.past.resize(3);
   const ParsedJson json = parsed(advice_response(info, study, "/x"));
   EXPECT_TRUE(json.at("advice").is_null());
   EXPECT_EQ(json.at("reason"), "only 3 borrows so far, 20 are needed");
 }
 
-TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
+TEST_F(APoolAnalysis, ReplaysThePresentSettingsBesideTheOthers) {
   const ParsedJson json = parsed(what_if_response(info, study, "/x?size=1"));
   EXPECT_EQ(json.at("borrows"), 400);
   EXPECT_EQ(json.at("current").at("outcome").at("peak"), 4);
@@ -130,7 +130,7 @@ TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
   EXPECT_EQ(json.at("explanation").at(0), "1 connection instead of 4: 3 handshakes saved.");
 }
 
-TEST_F(AStudy, RefusesSettingsThatAreNone) {
+TEST_F(APoolAnalysis, RefusesSettingsThatAreNone) {
   for (const char* query : {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "size=2&min_idle=3",
                             "idle_timeout=5", "wait_timeout=soon"}) {
     const Response response = what_if_response(info, study, std::string("/x?") + query);
@@ -139,12 +139,12 @@ TEST_F(AStudy, RefusesSettingsThatAreNone) {
   EXPECT_EQ(what_if_response(info, study, "/x?idle_timeout=5s&max_waiting=0&expire_time=1m").status, 200);
 }
 
-TEST_F(AStudy, ExplainsInSentences) {
+TEST_F(APoolAnalysis, ExplainsInSentences) {
   EXPECT_EQ(parsed(explain_response(info, study)).at("explanation").at(0),
             "No connection has been opened yet, because there was no request.");
 }
 
-TEST_F(AStudy, ExplainsWhatBecameOfConnects) {
+TEST_F(APoolAnalysis, ExplainsWhatBecameOfConnects) {
   study.intercepts = {{"intercepted", 12}, {"distrusted", 1}, {"early", 3}};
   const ParsedJson lines = parsed(explain_response(info, study)).at("explanation");
   ASSERT_EQ(lines.size(), 4u);

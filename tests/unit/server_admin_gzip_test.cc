@@ -32,7 +32,7 @@ bool says_gzip(const Response& response) {
   return false;
 }
 
-TEST(APackedResponse, IsWhatItWasBefore) {
+TEST(ACompressedResponse, IsWhatItWasBefore) {
   const std::string text(50'000, 'x');
   Response response = text_response(200, "text/plain", text);
   compress(response);
@@ -41,7 +41,7 @@ TEST(APackedResponse, IsWhatItWasBefore) {
   EXPECT_EQ(unpacked(response.body), text);
 }
 
-TEST(APackedResponse, IsForClientsThatAcceptIt) {
+TEST(ACompressedResponse, IsForClientsThatAcceptIt) {
   const std::pair<std::string_view, bool> kFields[] = {
       {"", false},         {"gzip", true},         {"br, x-gzip", true},   {"*", true},
       {"gzip;q=0", false}, {"gzip; q=0.0", false}, {"gzip;q=0.1", true},   {"*;q=0", false},
@@ -54,14 +54,14 @@ TEST(APackedResponse, IsForClientsThatAcceptIt) {
   }
 }
 
-TEST(APackedResponse, IsALargeOne) {
+TEST(ACompressedResponse, IsALargeOne) {
   AdminRequest request;
   request.accept_encoding = "gzip";
   EXPECT_FALSE(should_compress(request, text_response(200, "text/plain", std::string(4095, 'x'))));
   EXPECT_TRUE(should_compress(request, text_response(200, "text/plain", std::string(4096, 'x'))));
 }
 
-TEST(APackedResponse, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
+TEST(ACompressedResponse, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([t] {

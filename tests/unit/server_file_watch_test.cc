@@ -28,27 +28,27 @@ class AFile : public testing::Test {
   }
   ~AFile() override { std::filesystem::remove_all(folder_); }
   void write(const std::string& text) { std::ofstream(file_, std::ios::trunc) << text; }
-  FileSnapshot look() const { return take_snapshots({file_}).front(); }
+  FileSnapshot snapshot() const { return take_snapshots({file_}).front(); }
 
   const std::string folder_ = testing::TempDir() + "carpool-watch-" + std::to_string(::getpid());
   const std::string file_ = folder_ + "/file";
 };
 
 TEST_F(AFile, IsTheSameIfItsTextIs) {
-  const FileSnapshot before = look();
+  const FileSnapshot before = snapshot();
   write("other");
-  EXPECT_NE(look().digest, before.digest) << "of the same length";
+  EXPECT_NE(snapshot().digest, before.digest) << "of the same length";
   std::filesystem::remove(file_);
-  EXPECT_NE(look().digest, before.digest);
+  EXPECT_NE(snapshot().digest, before.digest);
   write("first");
-  EXPECT_EQ(look().digest, before.digest) << "another file with the same text";
+  EXPECT_EQ(snapshot().digest, before.digest) << "another file with the same text";
 }
 
 TEST_F(AFile, ThatIsLargeIsComparedByItsAttributes) {
   write(std::string(17 << 20, 'a') + "b");
-  const FileSnapshot before = look();
+  const FileSnapshot before = snapshot();
   std::filesystem::resize_file(file_, (17 << 20) + 2);
-  EXPECT_NE(look().digest, before.digest) << "the difference is behind what is read";
+  EXPECT_NE(snapshot().digest, before.digest) << "the difference is behind what is read";
 }
 
 TEST(TheFilesOfTheAdminEndpoint, AreWatchedOnlyIfTheyAreRead) {
@@ -84,7 +84,7 @@ class AWatch : public AFile {
   }
   void watch() {
     exec::assume_on_loop();
-    ASSERT_TRUE(watch_.watch({file_}, {look().digest}));
+    ASSERT_TRUE(watch_.watch({file_}, {snapshot().digest}));
   }
   void on_changed() { ++changes_; }
   // An event of inotify.
@@ -201,7 +201,7 @@ TEST_F(AWatch, ReportsNoChangeThatWasTakenBack) {
 
 TEST_F(AWatch, ReportsAChangeThatCameBeforeTheWatchWithoutAnEvent) {
   pass(10s);
-  const std::size_t read = look().digest;
+  const std::size_t read = snapshot().digest;
   write("second");
   exec::assume_on_loop();
   ASSERT_TRUE(watch_.watch({file_}, {read}));

@@ -25,20 +25,20 @@ HandoverState sample() {
   return state;
 }
 
-TEST(AManifest, ComesBackAsItWas) {
+TEST(AHandoverState, ComesBackAsItWas) {
   const Result<HandoverState> back = decode_handover_state(encode(sample()));
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, sample());
 }
 
-TEST(AManifest, ThatBreaksOffAnywhereIsRefused) {
+TEST(AHandoverState, ThatBreaksOffAnywhereIsRefused) {
   const std::string whole = encode(sample());
   for (std::size_t length = 0; length + 1 < whole.size(); ++length) {
     EXPECT_FALSE(decode_handover_state(whole.substr(0, length))) << length;
   }
 }
 
-TEST(AManifest, OfALaterVersionMaySayMore) {
+TEST(AHandoverState, OfALaterVersionMaySayMore) {
   std::string text = encode(sample());
   text.insert(text.find("origin "), "weather fine\n");
   const Result<HandoverState> back = decode_handover_state(text);
@@ -46,7 +46,7 @@ TEST(AManifest, OfALaterVersionMaySayMore) {
   EXPECT_EQ(*back, sample());
 }
 
-TEST(AManifest, WithABrokenLineIsRefused) {
+TEST(AHandoverState, WithABrokenLineIsRefused) {
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test many 0 0\nend\n"));
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\nsession 00\nend\n"));
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test 1 0 0\nsession 0g\nend\n"));

@@ -35,7 +35,7 @@ ShedLevel after(std::initializer_list<double> uses, const Watermarks& marks = {}
   return stage;
 }
 
-TEST(TheStage, RisesWithTheUsage) {
+TEST(TheShedLevel, RisesWithTheUsage) {
   EXPECT_EQ(after({84.9}), ShedLevel::nothing);
   EXPECT_EQ(after({85}), ShedLevel::keep_alive);
   EXPECT_EQ(after({90}), ShedLevel::new_clients);
@@ -43,7 +43,7 @@ TEST(TheStage, RisesWithTheUsage) {
   EXPECT_EQ(after({120}), ShedLevel::idle);
 }
 
-TEST(TheStage, IsLeftOnlyWellBelowItsMark) {
+TEST(TheShedLevel, IsLeftOnlyWellBelowItsMark) {
   EXPECT_EQ(after({95, 93}), ShedLevel::idle);
   EXPECT_EQ(after({95, 91.9}), ShedLevel::new_clients);
   EXPECT_EQ(after({95, 86.9}), ShedLevel::keep_alive);
@@ -51,7 +51,7 @@ TEST(TheStage, IsLeftOnlyWellBelowItsMark) {
   EXPECT_EQ(after({85, 84.9, 84.9}), ShedLevel::keep_alive);
 }
 
-TEST(TheStage, NeverComesWhereItsMarkIsZero) {
+TEST(TheShedLevel, NeverComesWhereItsMarkIsZero) {
   EXPECT_EQ(after({100}, {0, 0, 0}), ShedLevel::nothing);
   EXPECT_EQ(after({100}, {85, 90, 0}), ShedLevel::new_clients);
   EXPECT_EQ(after({100}, {0, 0, 95}), ShedLevel::idle);

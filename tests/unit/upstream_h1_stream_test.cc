@@ -45,9 +45,9 @@ proxy::net::Dialed dialed(std::string response) {
 }
 
 // Retries once, on the next connection, after a 421.
-class TestRequester final : private proxy::UpstreamStreamHandler {
+class TestHandler final : private proxy::UpstreamStreamHandler {
  public:
-  explicit TestRequester(SimHost& host) : upstream_stream_(host, *this, response_) { request_.method = "GET"; }
+  explicit TestHandler(SimHost& host) : upstream_stream_(host, *this, response_) { request_.method = "GET"; }
 
   void ask(std::vector<proxy::Connection*> connections) {
     exec::assume_on_loop();
@@ -108,7 +108,7 @@ TEST(H1UpstreamStream, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLas
   SimHost host(0, now);
   proxy::Connection first(1, dialed("HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n"), now);
   proxy::Connection second(2, dialed("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), now);
-  TestRequester requester(host);
+  TestHandler requester(host);
   requester.ask({&first, &second});
   for (int turns = 0; turns < 4; ++turns) host.loop().deferred.run_turn(100);
   EXPECT_EQ(requester.broken, std::vector<std::string>{});

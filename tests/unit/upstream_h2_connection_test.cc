@@ -36,7 +36,7 @@ class ASession : public ::testing::Test {
         link.origin.act(world_.now, true);
       }
     }
-    EXPECT_EQ(world_.errands.wrong, "");
+    EXPECT_EQ(world_.planned.wrong, "");
   }
   // The same without the origin's responses.
   void travel() {
@@ -52,13 +52,13 @@ class ASession : public ::testing::Test {
     return world_.destination->snapshot(world_.now).closed[static_cast<std::size_t>(cause)];
   }
   bool answered() {
-    const Errand& errand = world_.errands.all[asked_];
-    return errand.ends == 1 && !errand.responses.empty() && errand.responses.back().whole;
+    const PlannedResponse& planned_one = world_.planned.all[asked_];
+    return planned_one.ends == 1 && !planned_one.responses.empty() && planned_one.responses.back().whole;
   }
   Random random_{1};
   SessionWorld world_{random_, 2};
   pool::Directory directory_{pool::DirectoryLimits{}, world_, 2};
-  SessionAsker asker_{world_, random_, 0};
+  SessionBorrower asker_{world_, random_, 0};
   std::uint64_t asked_ = 0;
 };
 
@@ -110,11 +110,11 @@ TEST_F(ASession, TakesARequestFromWithinTheEndOfAResponse) {
 // The same from another loop than the session's.
 class ASessionOfAnotherLoop : public ASession {
  protected:
-  void travel_from_afar(SessionAsker& asker) {
+  void travel_from_afar(SessionBorrower& borrower) {
     for (int rounds = 0; rounds < 100; ++rounds) {
       world_.turn(0, true);
       world_.turn(1, true);
-      asker.act(true);
+      borrower.act(true);
       for (Link& link : world_.links) world_.land(link, SIZE_MAX);
     }
   }
@@ -124,21 +124,21 @@ TEST_F(ASessionOfAnotherLoop, PassesTheEndOfEachRequestOn) {
   ask();
   go_on();
   ASSERT_TRUE(answered());
-  SessionAsker asker{world_, random_, 1};
+  SessionBorrower borrower{world_, random_, 1};
   for (std::uint64_t bodies = 0; bodies < 3;) {
     world_.on(1);
-    asker.begin(++asked_);
-    travel_from_afar(asker);
-    const Errand& errand = world_.errands.all[asked_];
-    if (errand.upload < 10'000) {
-      bodies += errand.upload != 0 ? 1 : 0;
-      EXPECT_TRUE(errand.asked_whole) << "request " << asked_ << " of " << errand.upload << " bytes";
+    borrower.begin(++asked_);
+    travel_from_afar(borrower);
+    const PlannedResponse& planned_one = world_.planned.all[asked_];
+    if (planned_one.upload < 10'000) {
+      bodies += planned_one.upload != 0 ? 1 : 0;
+      EXPECT_TRUE(planned_one.asked_whole) << "request " << asked_ << " of " << planned_one.upload << " bytes";
     }
-    for (int rounds = 0; rounds < 1000 && errand.ends == 0; ++rounds) {
+    for (int rounds = 0; rounds < 1000 && planned_one.ends == 0; ++rounds) {
       world_.links.front().origin.act(world_.now, true);
-      travel_from_afar(asker);
+      travel_from_afar(borrower);
     }
-    ASSERT_EQ(errand.ends, 1U);
+    ASSERT_EQ(planned_one.ends, 1U);
   }
   EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
 }
@@ -146,17 +146,17 @@ TEST_F(ASessionOfAnotherLoop, PassesTheEndOfEachRequestOn) {
 TEST_F(ASessionOfAnotherLoop, LeavesNoLargeHeadAndTrailersInMemory) {
   // A request from each loop, and the end of their session.
   const auto ask_twice = [&](std::size_t near, std::size_t far) {
-    SessionAsker remote{world_, random_, 1};
+    SessionBorrower remote{world_, random_, 1};
     asker_.padding.assign(near, 'x');
     remote.padding.assign(far, 'x');
-    for (SessionAsker* one : {&asker_, &remote}) {
+    for (SessionBorrower* one : {&asker_, &remote}) {
       world_.on(one->loop());
       one->begin(++asked_);
-      for (int rounds = 0; rounds < 1000 && world_.errands.all[asked_].ends == 0; ++rounds) {
+      for (int rounds = 0; rounds < 1000 && world_.planned.all[asked_].ends == 0; ++rounds) {
         travel_from_afar(*one);
         for (Link& link : world_.links) link.origin.act(world_.now, true);
       }
-      ASSERT_EQ(world_.errands.all[asked_].ends, 1U);
+      ASSERT_EQ(world_.planned.all[asked_].ends, 1U);
     }
     for (Link& link : world_.links) link.origin.cut();
     travel_from_afar(remote);
@@ -175,15 +175,15 @@ TEST_F(ASessionOfAnotherLoop, SendsNoRequestOnceItsCertificatesAreReplaced) {
   settings.verify = false;
   proxy::TlsIdentity identity(settings);
   ASSERT_TRUE(identity.load());
-  const auto finish = [&](SessionAsker& asker) {
-    for (int rounds = 0; rounds < 1000 && world_.errands.all[asked_].ends == 0; ++rounds) {
-      travel_from_afar(asker);
+  const auto finish = [&](SessionBorrower& borrower) {
+    for (int rounds = 0; rounds < 1000 && world_.planned.all[asked_].ends == 0; ++rounds) {
+      travel_from_afar(borrower);
       for (Link& link : world_.links) link.origin.act(world_.now, true);
     }
-    travel_from_afar(asker);
-    EXPECT_EQ(world_.errands.all[asked_].ends, 1U);
+    travel_from_afar(borrower);
+    EXPECT_EQ(world_.planned.all[asked_].ends, 1U);
   };
-  SessionAsker other{world_, random_, 1};
+  SessionBorrower other{world_, random_, 1};
   world_.on(1);
   other.begin(++asked_);
   finish(other);
@@ -224,7 +224,7 @@ TEST_F(ASession, ThatCannotWriteStillPassesOnWhatItsOriginSent) {
   world_.now += kLongRest;
   world_.turn(0, true);
   EXPECT_TRUE(answered());
-  EXPECT_EQ(world_.errands.all[asked_].responses.size(), 1U);
+  EXPECT_EQ(world_.planned.all[asked_].responses.size(), 1U);
   EXPECT_EQ(closed_for(pool::CloseCause::error), 1U);
 }
 
@@ -240,8 +240,8 @@ TEST_F(ASession, TakesNoRequestAfterAGoaway) {
 // The rest of the request waits for a window that the origin never opens.
 TEST_F(ASession, ClosesAStreamThatWasAnsweredBeforeItsRequestWasSent) {
   const auto waits = [this] {
-    const Errand& errand = world_.errands.all[asked_];
-    return errand.said == errand.upload && !errand.asked_whole;
+    const PlannedResponse& planned_one = world_.planned.all[asked_];
+    return planned_one.said == planned_one.upload && !planned_one.asked_whole;
   };
   for (ask(), travel(); !waits() && asked_ < 1000; ask(), travel()) go_on();
   ASSERT_TRUE(waits());
@@ -261,7 +261,7 @@ TEST_F(ASession, PassesARequestOnThatItsOriginRefuses) {
 
 // The origin lowers its limit while the second request is begun, and works on the first for longer.
 TEST_F(ASession, PassesARequestOnThatItMayNotSendWhenAGoawayComes) {
-  SessionAsker other{world_, random_, 0};
+  SessionBorrower other{world_, random_, 0};
   const auto travel_both = [&] {
     travel();
     other.act(true);
@@ -274,13 +274,13 @@ TEST_F(ASession, PassesARequestOnThatItMayNotSendWhenAGoawayComes) {
   world_.land(world_.links.front(), SIZE_MAX);
   world_.on(0);
   other.begin(++asked_);
-  ASSERT_EQ(other.state(), SessionAsker::State::forwarding);
+  ASSERT_EQ(other.state(), SessionBorrower::State::forwarding);
   travel_both();
-  EXPECT_EQ(other.state(), SessionAsker::State::forwarding);
+  EXPECT_EQ(other.state(), SessionBorrower::State::forwarding);
   origin().go_away(world_.now);
   travel_both();
-  EXPECT_EQ(other.state(), SessionAsker::State::borrowing) << "in another session";
-  for (int rounds = 0; rounds < 1000 && other.state() != SessionAsker::State::idle; ++rounds) {
+  EXPECT_EQ(other.state(), SessionBorrower::State::borrowing) << "in another session";
+  for (int rounds = 0; rounds < 1000 && other.state() != SessionBorrower::State::idle; ++rounds) {
     go_on();
     other.act(true);
   }

@@ -176,11 +176,11 @@ TEST_F(TheFilesOfAnOrigin, OfCredentialsAreReadByAReloadOnlyIfNobodyElseReadsThe
   Credentials* const credentials = origins->all_credentials().at(0);
   std::ofstream(secret.path()) << "two";
   reload(with_secret());
-  EXPECT_EQ(credentials->look().size(), 1U) << "who follows the file reports the new value";
+  EXPECT_EQ(credentials->check_files().size(), 1U) << "who follows the file reports the new value";
   reload(unnamed());
   std::ofstream(secret.path()) << "three";
   reload(with_secret());
-  EXPECT_TRUE(credentials->look().empty());
+  EXPECT_TRUE(credentials->check_files().empty());
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace carpool::test {
 namespace {
 
-void tell_script(const Plan& plan) {
+void print_script(const Plan& plan) {
   std::printf("script for --plan:\n%s", script_of(plan).c_str());
   std::fflush(stdout);
 }
@@ -25,7 +25,7 @@ bool shrinks = true;  // a plan that fails
 int replay(const char* file) {
   std::ifstream script(file);
   const Plan plan = plan_of(script);
-  if (shrinks && fails(plan)) tell_script(shrunk(plan));
+  if (shrinks && fails(plan)) print_script(shrunk(plan));
   PlaneHistory history(plan);
   const std::string wrong = history.run();
   std::printf("%s\n", wrong.empty() ? "no oracle complained" : wrong.c_str());
@@ -53,7 +53,7 @@ struct Seed {
     return wrong;
   }
   void shrink() const {
-    if (shrinks && fails(plan)) tell_script(shrunk(plan));
+    if (shrinks && fails(plan)) print_script(shrunk(plan));
   }
   const Plan plan;
   std::size_t requests = 0, whole = 0;
@@ -62,7 +62,7 @@ struct Seed {
 // A failed assert counts as a failure of an oracle.
 void on_assert(int) {
   std::signal(SIGABRT, SIG_DFL);
-  tell_replay(stdout);
+  print_repetition(stdout);
   Seed(running.seed).shrink();
   std::_Exit(1);
 }

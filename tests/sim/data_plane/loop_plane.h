@@ -80,14 +80,14 @@ class LoopPlane final : public proxy::ClientOwner,
       client->drain();
       client = after;
     }
-    bury();
+    destroy_ended();
   }
   void watch_addresses() LOOP_ONLY { addresses_.start(); }
   void stop_watching() LOOP_ONLY { addresses_.stop(); }
   void on_reload() LOOP_ONLY { router_.forget(); }
   void cancel_dials() LOOP_ONLY { dialer_.cancel_all(); }
   // Closed clients are destroyed when none of their code runs any more.
-  void bury() LOOP_ONLY {
+  void destroy_ended() LOOP_ONLY {
     while (!closed_.empty()) const std::unique_ptr<proxy::ClientConnection> dies(&closed_.pop_front());
   }
   bool idle() const LOOP_ONLY {

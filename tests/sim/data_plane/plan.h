@@ -104,7 +104,7 @@ struct Plan {
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
                 classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0, both = 0, alpn = 0,
                 addresses = 0, streams = 0, hedges = 0;
-  bool speaks_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
+  bool offers_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
 };

@@ -65,7 +65,7 @@ class PlaneHistory {
     world_.resume_all();
     // A client may send one request after another, and each origin may be silent until a limit ends its response.
     for (std::size_t rounds = 0; rounds < 400 * (1 + world_.account.requests.size() / 3); ++rounds) {
-      if (!world_.calm_down()) return "it never came to rest";
+      if (!world_.become_idle()) return "it never came to rest";
       if (std::string wrong = world_.overdue(); !wrong.empty()) return wrong;
       if (!world_.account.wrong.empty()) return world_.account.wrong;
       bool sent = false;

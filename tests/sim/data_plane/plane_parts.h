@@ -55,7 +55,7 @@ struct ClientSeat {
   exec::LoopId loop;
 };
 
-inline void set_patience(proxy::config::Config& config, std::uint32_t patience) {
+inline void set_timeouts(proxy::config::Config& config, std::uint32_t patience) {
   if (patience == 0) return;
   config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(patience);
   // An odd number leaves the request to the deadlines of the single steps.
@@ -73,14 +73,14 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   config.request.per_try_timeout = std::chrono::milliseconds(plan.tries);
   config.request.hedge = plan.hedges != 0;
   if (plan.repeats != 0) config.request.retry_on = {"503", "409", "reset", "connect-failure"};
-  set_patience(config, plan.patience);
+  set_timeouts(config, plan.patience);
   if (plan.addresses > 1) {
     config.pool.addresses.eject_after = 2;
     config.pool.addresses.eject_time = std::chrono::seconds(5);
     config.pool.addresses.gone_after = std::chrono::seconds(2);
   }
   for (std::uint32_t n = 0; n < plan.origins; ++n) {
-    const bool both = plan.speaks_both(n);
+    const bool both = plan.offers_both(n);
     if (n >= plan.h2 && !both && plan.addresses < 2 && plan.streams == 0) continue;
     proxy::config::OriginSettings& origin = config.origins.emplace_back();
     origin.origin = *pool::parse_origin((both ? "https://o" : "http://o") + std::to_string(n) + ".test");

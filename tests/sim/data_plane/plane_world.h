@@ -131,10 +131,10 @@ class PlaneWorld final : public pool::Environment {
     const HeldMemory::Proxy proxy;
     bool moved = false;
     for (ClientSeat& seat : seats) {
-      if (seat.loop == id && seat.client.wire.event && (all || chance(random, 70))) moved |= tell_client(plane, seat);
+      if (seat.loop == id && seat.client.wire.event && (all || chance(random, 70))) moved |= signal_client(plane, seat);
     }
     for (OriginLink& link : links) {
-      if (link.loop == id && (link.place || link.wire.event) && (all || chance(random, 70))) moved |= tell_link(link);
+      if (link.loop == id && (link.place || link.wire.event) && (all || chance(random, 70))) moved |= signal_link(link);
       plane.loop.leases().end_event();
     }
     moved |= plane.loop.mailbox.deliver(all ? SIZE_MAX : 1 + pick(random, 4)) != 0;
@@ -147,7 +147,7 @@ class PlaneWorld final : public pool::Environment {
     moved |= plane.loop.deferred.run_turn(1000) != 0;
     plane.loop.timers.run_due(now);
     plane.loop.leases().end_event();
-    plane.bury();
+    plane.destroy_ended();
     return moved;
   }
   // The oracles that inspect the proxy after each turn.
@@ -217,7 +217,7 @@ class PlaneWorld final : public pool::Environment {
     proxy::config::Config& fresh = reloads_.emplace_back(named(plane_config(plan_)));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
-    if (plan_.patience != 0) set_patience(fresh, plan_.patience + 2 * pick(random, plan_.patience));
+    if (plan_.patience != 0) set_timeouts(fresh, plan_.patience + 2 * pick(random, plan_.patience));
     longest_ = std::max(longest_, fresh.request.timeout);
     for (proxy::config::OriginSettings& origin : fresh.origins) {
       origin.pool = fresh.pool;
@@ -246,7 +246,7 @@ class PlaneWorld final : public pool::Environment {
   void toggle_address() { names_.toggle(random); }
 
   // Delivers everything in flight and runs every loop until nothing more happens, without advancing time.
-  bool calm_down() {
+  bool become_idle() {
     for (int rounds = 0; rounds < 5000; ++rounds) {
       bool moved = false;
       for (ClientSeat& seat : seats) {
@@ -325,7 +325,7 @@ class PlaneWorld final : public pool::Environment {
     return all;
   }
   static Noise noise_of(const NoisePlan& plan) { return {plan.at, plan.drop, plan.byte, plan.repeat}; }
-  bool tell_client(LoopPlane& plane, ClientSeat& seat) LOOP_ONLY {
+  bool signal_client(LoopPlane& plane, ClientSeat& seat) LOOP_ONLY {
     VirtualWire& wire = seat.client.wire;
     wire.event = false;
     const auto watcher = plane.loop.watchers.find(wire.fd);
@@ -335,7 +335,7 @@ class PlaneWorld final : public pool::Environment {
     return true;
   }
   // As Worker::on_shared_ready() does it.
-  bool tell_link(OriginLink& link) LOOP_ONLY {
+  bool signal_link(OriginLink& link) LOOP_ONLY {
     if (link.place) return end_dial(link);
     link.wire.event = false;
     if (link.connection == nullptr) return false;
@@ -364,7 +364,7 @@ class PlaneWorld final : public pool::Environment {
     return true;
   }
   // As the dialer does it: a session enters the pool once the origin's SETTINGS have arrived.
-  bool greet(OriginLink& link, proxy::OriginRuntime& origin) LOOP_ONLY {
+  bool handshake_h2(OriginLink& link, proxy::OriginRuntime& origin) LOOP_ONLY {
     const bool first = link.handshaking == nullptr;
     if (first) {
       proxy::net::Dialed dialed;
@@ -405,7 +405,7 @@ class PlaneWorld final : public pool::Environment {
       return fail_dial(link, {FaultKind::connect_refused, Side::upstream, "refused"});
     if (origin->protocols.h2) {
       if (!link.chose_h2) link.chose_h2 = choose_h2(link, *origin);
-      if (*link.chose_h2) return greet(link, *origin);
+      if (*link.chose_h2) return handshake_h2(link, *origin);
       if (link.place->kind() == pool::ProtocolMask::h2_only)
         return fail_dial(link, {FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2"});
     }

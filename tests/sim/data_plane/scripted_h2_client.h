@@ -172,7 +172,7 @@ class ScriptedH2Client final : public PlaneClient {
     return found == streams_.end() ? nullptr : &found->second;
   }
 
-  void hear_head(std::int32_t id, Stream& stream) {
+  void receive_head(std::int32_t id, Stream& stream) {
     RequestRecord& one = *stream.request;
     const std::uint32_t status = std::exchange(stream.status, 0);
     if (status == 100) let_go(id, stream);
@@ -198,7 +198,7 @@ class ScriptedH2Client final : public PlaneClient {
       account_.complain(one, one.token + ": a tunnel of nobody");
     one.answered = true;
   }
-  void hear_end(std::int32_t id, Stream& stream) {
+  void receive_end(std::int32_t id, Stream& stream) {
     RequestRecord& one = *stream.request;
     if (!stream.tunnel) {
       check_end(account_, one);
@@ -316,11 +316,11 @@ inline int ScriptedH2Client::on_frame(nghttp2_session*, const nghttp2_frame* fra
   auto& self = *static_cast<ScriptedH2Client*>(user);
   Stream* const stream = self.find(frame->hd.stream_id);
   if (stream == nullptr) return 0;
-  if (frame->hd.type == NGHTTP2_HEADERS && stream->status != 0) self.hear_head(frame->hd.stream_id, *stream);
+  if (frame->hd.type == NGHTTP2_HEADERS && stream->status != 0) self.receive_head(frame->hd.stream_id, *stream);
   if (!stream->tail.empty()) check_tail(self.account_, *stream->request, std::exchange(stream->tail, {}));
   const bool carries = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
   const bool last = carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  if (last) self.hear_end(frame->hd.stream_id, *stream);  // the stream may be gone
+  if (last) self.receive_end(frame->hd.stream_id, *stream);  // the stream may be gone
   return 0;
 }
 inline int ScriptedH2Client::on_invalid(nghttp2_session*, const nghttp2_frame* frame, int error, void* user) {

@@ -220,7 +220,7 @@ class ScriptedH2Origin {
     body.read_callback = read_body;
     nghttp2_submit_response(session_, id, head.data(), head.size(), bare ? nullptr : &body);
   }
-  void hear_tail(Stream& stream, std::string_view value) {
+  void receive_tail(Stream& stream, std::string_view value) {
     stream.tail = true;
     if (stream.request != nullptr && value != stream.request->token) {
       account_.complain(*stream.request,
@@ -270,7 +270,7 @@ class ScriptedH2Origin {
     if (key == kMarkField) stream.mark = text;
     if (key == kProofField) stream.proof = text;
     if (key == kPadField) stream.pad = text;
-    if (key == kTailField) static_cast<ScriptedH2Origin*>(self)->hear_tail(stream, text);
+    if (key == kTailField) static_cast<ScriptedH2Origin*>(self)->receive_tail(stream, text);
     return 0;
   }
   static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,

@@ -69,7 +69,7 @@ class ScriptedOrigin {
     if (owner_ != nullptr && owner_ != current_->client) {
       account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
     }
-    if (attempt.response.asks != 0 || current_->plan.expect == Expecting::strict) say_go_on();
+    if (attempt.response.asks != 0 || current_->plan.expect == Expecting::strict) send_continue();
     switching_ = current_->plan.method == kUpgrade && attempt.response.status == 200;
     if (attempt.response.early != 0) switching_ ? switch_protocol() : start_response();
     return true;
@@ -104,7 +104,7 @@ class ScriptedOrigin {
   std::string mark() const {
     return "X-Of: " + current_->token + "/" + std::to_string(current_->attempts.size() - 1) + "\r\n";
   }
-  void say_go_on() { wire_.flying += "HTTP/1.1 100 Continue\r\n" + mark() + "\r\n"; }
+  void send_continue() { wire_.flying += "HTTP/1.1 100 Continue\r\n" + mark() + "\r\n"; }
   // 101 and the first bytes of the tunnel arrive in any split, or together.
   void switch_protocol() {
     wire_.flying += "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: marks\r\n" + mark() + "\r\n";
