@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 
 from p99_scene import ask, end_with, free_port, until_open
 
@@ -89,7 +89,7 @@ def measure(args, folder, ends):
     tell("saturation, 8 clients of 8", admin, lambda: load(listen, "-c", 8, "-m", 8, "-D", args.seconds))
     tell("100 a second, after that", admin, lambda: load(listen, *at_rate))
     for idle in args.idle:
-        time.sleep(idle)
+        threading.Event().wait(idle)
         tell("100 a second, idle for %d s" % idle, admin, lambda: load(listen, *at_rate))
 
 

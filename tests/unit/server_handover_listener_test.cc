@@ -125,8 +125,10 @@ TEST_F(AHandover, MayEndBeforeALoopStopsAccepting) {
 }
 
 class ASuccessorOf : public ::testing::Test {
- protected:
+ public:
   void on_ready() { ++ready_; }
+
+ protected:
   int ready_ = 0;
 };
 
