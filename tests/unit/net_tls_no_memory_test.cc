@@ -3,6 +3,8 @@
 #include <openssl/crypto.h>
 
 #include <cstdlib>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "proxy/net/tls/client_context_impl.h"
@@ -30,6 +32,14 @@ void give_back(void* block, const char*, int) {
 // Before OpenSSL allocates for the first time.
 const bool kInstalled = CRYPTO_set_mem_functions(&allocate_or_fail, &reallocate_or_fail, &give_back) == 1;
 
+Result<std::unique_ptr<ClientContext>> make_or_fault(const ClientSettings& settings) {
+  try {
+    return ClientContext::make(settings);
+  } catch (const std::bad_alloc&) {
+    return Fault{FaultKind::budget, Side::self, "no memory"};
+  }
+}
+
 TEST(AClientContext, WithoutMemoryIsMadeLaterAndTrustsAllAuthoritiesOrIsNotMade) {
   ASSERT_TRUE(kInstalled);
   const net::TemporaryFile bundle(serve()->certificate_pem() + serve()->certificate_pem() + serve()->certificate_pem());
@@ -42,7 +52,7 @@ TEST(AClientContext, WithoutMemoryIsMadeLaterAndTrustsAllAuthoritiesOrIsNotMade)
   std::uint64_t faults = 0;
   for (std::uint64_t n = 1; failed; ++n) {
     allocations_left = n;
-    const auto made = ClientContext::make(settings);
+    const auto made = make_or_fault(settings);
     failed = allocations_left == 0;
     allocations_left = 0;
     faults += made ? 0 : 1;

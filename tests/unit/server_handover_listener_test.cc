@@ -136,6 +136,7 @@ TEST_F(ASuccessorOf, AProcessThatHasLeftIsReadyAtOnceAndMissesNoConfirmation) {
   exec::assume_on_loop();
   const net::TemporaryFile log("");
   const Fd out(::open(log.path().c_str(), O_WRONLY | O_CLOEXEC));
+  ::unlink(socket_path().c_str());
   Fd listener = net::listen_on("unix:" + socket_path());
   std::thread old([&listener] {
     EXPECT_TRUE(net::wait_readable(listener.get()));

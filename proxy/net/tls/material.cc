@@ -4,8 +4,11 @@
 #include <openssl/pem.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -63,7 +66,12 @@ Status use_ca_file(SSL_CTX* context, const std::string& path, const std::string&
   return Done{};
 }
 
-// Unreadable parts of the system's store are skipped, as OpenSSL does. A part for which there is no memory is a Fault.
+bool has_pem(const std::string& text) {
+  return text.find("-----BEGIN") != std::string::npos;
+}
+
+// Unreadable parts of the system's store are skipped, as OpenSSL does. A part for which there is no memory is a Fault,
+// and so is a store of which nothing was read: OpenSSL does not always say that it had no memory.
 Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
   for (const std::string& text : material.authorities) {
     if (!settings.ca_file.empty()) {
@@ -75,6 +83,10 @@ Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const M
       }
     }
     ERR_clear_error();
+  }
+  const bool empty = sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context))) <= 0;
+  if (empty && std::any_of(material.authorities.begin(), material.authorities.end(), has_pem)) {
+    return Fault{FaultKind::budget, Side::self, "the system's certificate authorities: none could be read"};
   }
   return Done{};
 }
@@ -120,10 +132,15 @@ Status take(const char* setting, const std::string& path, std::string& into) {
   return Done{};
 }
 
-// Hashes each part with its length, so that different lists of parts cannot collide.
+// Hashes each part with its length, so that different lists of parts cannot collide. The constructor throws
+// std::bad_alloc; the other functions allocate nothing.
 class Digest {
  public:
-  Digest() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
+  Digest() : context_(EVP_MD_CTX_new()) {
+    if (context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1) return;
+    ERR_clear_error();
+    throw std::bad_alloc();
+  }
   void part(std::string_view bytes) {
     const std::uint64_t size = bytes.size();
     EVP_DigestUpdate(context_.get(), &size, sizeof size);
