@@ -3,6 +3,7 @@ scripts of packages, and completes what dpkg is at after Ctrl-C."""
 import os
 import pathlib
 import pty
+import signal
 import subprocess
 
 import pytest
@@ -47,6 +48,7 @@ def test_ctrl_c_ends_it_once_dpkg_is_done_and_no_policy_stays(setup, tmp_path):
     command, environment = setup
     process, terminal = pty.fork()
     if process == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job of a shell ignores it
         os.execvpe(command[0], command, {**environment, "UNTIL_INT": "1"})
     seen = b""
     try:
