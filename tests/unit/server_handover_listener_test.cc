@@ -154,6 +154,7 @@ TEST_F(ASuccessorOf, AProcessThatHasLeftIsReadyAtOnceAndMissesNoConfirmation) {
   ASSERT_TRUE(log::start({.fd = out.get()}));
   (*client)->begin(loop, 1, exec::Bound::to<&ASuccessorOf::on_ready>(*this));
   log::stop();
+  (*client)->stop();
   EXPECT_EQ(ready_, 1);
   EXPECT_TRUE((*client)->alone());
   std::ifstream text(log.path());
