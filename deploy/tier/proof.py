@@ -19,7 +19,7 @@ def explorer(log, full):
             return verdict(1, (log.tail("FAILED") or [""])[0])
     explored = len(log.tail(" runs, ", 1000))
     # A control of the explorer: without seq_cst it must find the lost wake-up.
-    for control in ("a release meets a wish", "an offer meets the stop"):
+    for control in ("a release meets a borrower", "an offer meets the stop"):
         if log.run(program, "--weaken", "--only", control) != 1:
             return Outcome(explored, failed=1, note="the explorer does not detect the missing order in: " + control)
     # Weakens each memory order: the scenario of the table must fail. The long form also tests the orders that no scenario needs.

@@ -55,13 +55,17 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
   }
   std::signal(SIGABRT, tell_schedule);
+  bool found = false;
   for (const auto& list :
        {pool_scenarios(), destination_scenarios(), cancel_dial_scenarios(), command_scenarios(), search_scenarios(),
         budget_scenarios(), exec_scenarios(), mail_scenarios(), record_scenarios()}) {
     for (const Named& scenario : list) {
-      if (std::strstr(scenario.name, only) != nullptr) run(scenario, bounds);
+      if (std::strstr(scenario.name, only) == nullptr) continue;
+      found = true;
+      run(scenario, bounds);
     }
   }
   Machine::the().sites.print();
-  return 0;
+  if (!found) std::fprintf(stderr, "no scenario has these words in its name: %s\n", only);
+  return found ? 0 : 2;
 }
