@@ -78,7 +78,7 @@ class Endpoint {
   }
 
  private:
-  static constexpr std::uint64_t kMaxLag = 8;  // turns that one can be behind another: the most it gets at once
+  static constexpr std::uint64_t kMaxLag = 32;  // turns that one can be behind another: the most it gets at once
 
   bool before(const Endpoint& other) const {
     const std::uint32_t mine = leases(), theirs = other.leases();

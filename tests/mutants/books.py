@@ -172,7 +172,7 @@ MUTANTS = [
     m("reuse = never is counted as max_usage", D + "reusability.h", "single_use                      ? CloseCause::policy\n                                           : CloseCause::max_usage",
       "CloseCause::max_usage", "unit"),
     m("max_idle is exclusive", D + "borrow.cc", "idle > want.max_idle", "idle >= want.max_idle", "unit"),
-    m("the quarantine is inclusive", D + "borrow.cc", "idle_since.get() < quarantine", "idle_since.get() <= quarantine", "unit"),
+    m("the quarantine is inclusive", D + "borrow.cc", "now - entry.value.idle_since.get() < quarantine", "now - entry.value.idle_since.get() <= quarantine", "unit"),
     m("a connection of another protocol is refused for its idle time", D + "release.cc", "accepts(want.kind, protocol_of(entry)) && !in_quarantine(entry, word, now)", "true", "unit"),
     m("the wake-up after a quarantine is never earlier", D + "release.cc", "quarantine_wake > now && quarantine_wake <= at", "quarantine_wake > now", "sim",
       equivalent="a later release ends its quarantine no earlier, but for the difference of two loops' turns; a change of the limit resets it"),
