@@ -136,7 +136,7 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
   self.most_out = most;
   while (!self.failed && out.size() < most) {
     const std::uint8_t* data = nullptr;
-    self.submit_waiting();
+    if (!self.waiting.empty()) self.submit_waiting();
     const ssize_t size = nghttp2_session_mem_send(self.session, &data);
     if (size == 0 && out.size() < most && self.refuse_waiting()) continue;
     if (size < 0) {
