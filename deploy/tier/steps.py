@@ -25,6 +25,8 @@ ASAN_BUILD, TSAN_BUILD = "build/asan/build.ninja", "build/tsan/build.ninja"
 ASAN = ROOT / "build/asan/carpool"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 FEW = 8
+# Each step is a session of its own. Where the kernel schedules sessions as groups, nice counts only within one.
+YIELDS = ["sh", "-c", 'echo 19 > /proc/self/autogroup; exec nice -n 19 "$0" "$@"']
 
 
 def tidy(log, full):
@@ -36,7 +38,7 @@ def build(preset, targets=lambda full: [], beside=False):
     """Configures and builds these targets, else all; -k 0 shows every error at once. `beside`: yields the processors to the
     steps of its group."""
     def run(log, full):
-        yields = ["nice", "-n", "19"] if beside else []
+        yields = YIELDS if beside else []
         status = log.run("cmake", "--preset", preset)
         status = status or log.run(*yields, "cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets(full), limit=None)
         errors = log.tail(" error: ", 1)
