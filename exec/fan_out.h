@@ -48,10 +48,12 @@ class Replies {
   // Waits at most `timeout` for missing replies. Later ones are discarded. Must not be called on a queried loop.
   std::vector<Reply> wait(Duration timeout) {
     static_cast<void>(all_ended(timeout));
+    return take();
+  }
+  std::vector<Reply> take() {  // those that have arrived
     const Held lock(mutex_);
     return std::move(all_);
   }
-  std::vector<Reply> take() { return wait(Duration::zero()); }
   // Waits at most `timeout`; returns true if none is missing. The replies stay. Must not be called on a queried loop.
   bool all_ended(Duration timeout) {
     const Instant until = deadline_after(Clock::now(), timeout);
