@@ -125,7 +125,8 @@ def test_what_is_injected_can_be_changed(webhook):
 
 
 def test_a_reload_that_finds_no_descriptor_is_tried_again(webhook):
-    before = resource.prlimit(webhook.process.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    # Three, which are open, so that the log may poll its own.
+    before = resource.prlimit(webhook.process.pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     (webhook.folder / "injection.json").write_text(json.dumps({**INJECTION, "env": [{"name": "other", "value": "1"}]}))
     webhook.line("reload refused")
     resource.prlimit(webhook.process.pid, resource.RLIMIT_NOFILE, before)
