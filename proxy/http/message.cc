@@ -15,7 +15,7 @@ std::uint32_t offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
 }
 
-// Each request calls it several times, and nearly always in vain.
+// Each request calls it several times, and nearly always nothing is to be freed.
 [[gnu::always_inline]] inline void shrink_inline(std::string& text) {
   if (text.capacity() > kKeptBytes) [[unlikely]]
     text.shrink_to_fit();

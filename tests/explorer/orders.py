@@ -56,7 +56,7 @@ CAUGHT = {
 
 # name: (the controls, the scenario that notices all of them together)
 GROUPS = {
-    "attention": (r"pool/destination/\w+\.cc (enqueue|cancel|stop|refuse|grant|rejoin|review) rmw|destination_impl\.h (waiting|paused|stopped) ",
+    "attention": (r"pool/destination/\w+\.cc (enqueue|cancel|stop|refuse|grant|rejoin|review|begin_pause|end_pause) rmw|destination_impl\.h (waiting|paused|stopped) ",
                   "a release meets a borrower"),
     "word": (r"entry_state\.h \w+ \w+ (acq_rel|acquire)$", "a borrower meets a block that empties"),
     "capacity": (r"capacity\.h ", "a borrower meets a place that is freed"),
@@ -84,6 +84,7 @@ NEEDLESS = [
     (r"connection_budget\.(h|cc) ", "group budget: the starved destinations, the offers and the slots are changed under the mutex of the budget"),
     (r"destination_impl\.h is_cooling_down ", "the bit changes under the mutex, which its readers held before or take before they act on it"),
     (r"class_quota\.h held_back ", "an old count costs one dial more or less: the shares themselves are taken by read-modify-writes"),
+    (r"core/pool\.h has_idle ", "only audits and tests call it, when all threads have ended or hold the mutex"),
     (r"delivery_queue\.h empty ", "only tests call it, when all threads have ended"),
     (r"borrow_history\.h ", "group history: the sequence number before and after a record are both read with acquire"),
     (r"pool/destination/\w+\.cc \w+ load relaxed",
