@@ -433,6 +433,7 @@ class History {
     if (!spread_ || own.size < count || own.quarantine != Duration::zero() || own.max_usage != 0) return {};
     const auto learned = [this] { return destinations_[0]->snapshot(world_.now).learned_idle.has_value(); };
     if (own.expire_time != Duration::zero() || learned()) return {};
+    destinations_[0]->resume(world_.now);  // nothing is dialed ahead of demand during a pause that the origin requested
     world_.addresses.have(*destinations_[0], count);
     for (std::size_t n = 0; n < count; ++n) world_.addresses.at(n).reset();
     constexpr std::uint32_t kEach = 100, kUntilEven = 64;
