@@ -10,6 +10,14 @@
 #include "proxy/net/tls/client_context_impl.h"
 #include "tests/unit/net_tls_support.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define CARPOOL_COUNTS_LOST_MEMORY 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CARPOOL_COUNTS_LOST_MEMORY 1
+#endif
+#endif
+
 namespace carpool::proxy::tls {
 namespace {
 
@@ -41,6 +49,9 @@ Result<std::unique_ptr<ClientContext>> make_or_fault(const ClientSettings& setti
 }
 
 TEST(AClientContext, WithoutMemoryIsMadeLaterAndTrustsAllAuthoritiesOrIsNotMade) {
+#ifdef CARPOOL_COUNTS_LOST_MEMORY
+  GTEST_SKIP() << "OpenSSL does not free everything when an allocation fails";
+#endif
   ASSERT_TRUE(kInstalled);
   const net::TemporaryFile bundle(serve()->certificate_pem() + serve()->certificate_pem() + serve()->certificate_pem());
   ::setenv("SSL_CERT_FILE", bundle.path().c_str(), 1);
