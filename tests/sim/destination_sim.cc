@@ -11,6 +11,7 @@
 #include "tests/sim/fair_turns.h"
 #include "tests/sim/histories.h"
 #include "tests/sim/pool_world.h"
+#include "tests/sim/starvation.h"
 
 namespace carpool::test {
 namespace {
@@ -310,7 +311,8 @@ class History {
       if (std::string wrong = check_shares(now); !wrong.empty()) return wrong;
       all += now.alive();
     }
-    if (crowd_ && is_any_starved()) return "an origin starves while others are served";
+    if (crowd_ && starvation_.check(destinations_, borrowers_, world_.now))
+      return "an origin starves while others are served";
     if (plain_ && !crowd_ && !stopped_ && !world_.closed.empty())
       return "a connection was closed though nothing spoke against it";
     // A session that is closed in the counters remains until its loop disposes of it.
@@ -326,21 +328,6 @@ class History {
       if (std::string wrong = audit(world_, *destination, borrowers_); !wrong.empty()) return wrong;
     }
     return directory_->audit().text();
-  }
-
-  // Returns true if a borrower waits at an origin that holds no connection, and each of the others has had more than
-  // its share since then.
-  bool is_any_starved() {
-    std::uint64_t leases = 0;
-    for (const auto& borrower : borrowers_) leases += static_cast<std::uint64_t>(borrower->leases);
-    starved_since_.resize(destinations_.size());
-    for (std::size_t n = 0; n < destinations_.size(); ++n) {
-      const Destination::Snapshot now = destinations_[n]->snapshot(world_.now);
-      std::uint64_t& since = starved_since_[n];
-      if (now.waiting == 0 || now.alive() != 0) since = leases;
-      if (leases - since > (destinations_.size() + 1) * pool::ConnectionBudget::kMaxHandOffs) return true;
-    }
-    return false;
   }
 
   // Checks the leases of a class and those below it, unless an operator changes the size they are counted by.
@@ -476,16 +463,16 @@ class History {
   std::vector<std::uint32_t> sizes_;
   std::vector<std::unique_ptr<TestBorrower>> borrowers_;
   FairTurns turns_;
+  Starvation starvation_;
   std::uint64_t total_ = 0, asked_ = 0;
   std::uint32_t failing_ = 0;  // percent of dials
   FakeConnection* looked_at_ = nullptr;
   bool stopped_ = false, commanded_ = false, cooled_ = false;  // by commands of the operator; origins request pauses
   std::vector<pool::Limits> limits_;
-  bool sessions_ = false;                     // some connections are shared
-  bool spread_ = false;                       // the origin has several addresses
-  bool plain_ = false;                        // no failures and no special requests: the order must be exact
-  bool crowd_ = false;                        // and more origins than the budget has connections for
-  std::vector<std::uint64_t> starved_since_;  // by origin: all leases when it last held a connection or needed none
+  bool sessions_ = false;  // some connections are shared
+  bool spread_ = false;    // the origin has several addresses
+  bool plain_ = false;     // no failures and no special requests: the order must be exact
+  bool crowd_ = false;     // and more origins than the budget has connections for
 };
 
 }  // namespace
