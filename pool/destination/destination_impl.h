@@ -255,7 +255,7 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- reconnect.cc: the replacement of every connection ----
   void reconnect(Instant now) EXCLUDES(mutex);
-  bool to_be_replaced(const SlotEntry& entry) EXCLUDES(mutex);
+  bool needs_replacement(const SlotEntry& entry) EXCLUDES(mutex);
   void plan_missed() EXCLUDES(mutex);
   void redial_old(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void replaced(const SlotEntry& entry, DeferredActions& actions) REQUIRES(mutex);

@@ -31,7 +31,7 @@ void Destination::Impl::reconnect(Instant now) {
 
 // Returns true if an entry that became idle without the mutex is marked, and not borrowed again meanwhile: its next
 // release takes the mutex. Without this question each release and inspection would examine every entry.
-bool Destination::Impl::to_be_replaced(const SlotEntry& entry) {
+bool Destination::Impl::needs_replacement(const SlotEntry& entry) {
   const Held lock(mutex);
   return entry.value.replace && EntryWord(entry.word.load(std::memory_order_acquire)).idle();
 }

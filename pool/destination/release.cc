@@ -46,7 +46,7 @@ void Destination::Impl::after_idle(const SlotEntry* idle, Instant now) {
 
 void Destination::Impl::serve_from_idle(const SlotEntry* idle, Instant now) {
   if ((attention.load(std::memory_order_relaxed) & kReview) != 0) {  // relaxed: waiting() has read it
-    if (idle != nullptr && to_be_replaced(*idle)) plan_missed();
+    if (idle != nullptr && needs_replacement(*idle)) plan_missed();
     shrink();
   }
   serve_own_waiters(now, OpenCause::all_busy);

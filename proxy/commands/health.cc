@@ -11,13 +11,13 @@ namespace {
 constexpr int kTimeoutSeconds = 2;
 
 // Returns true if this command cannot ask the admin endpoint, which is off or would require a certificate.
-bool asks_metrics(const config::Admin& admin) {
+bool uses_metrics_address(const config::Admin& admin) {
   return !admin.enabled || !admin.client_ca_file.empty();
 }
 
 cli::Instance instance_of(const config::Config& config) {
   cli::Instance instance{config.admin.address, {}, kTimeoutSeconds};
-  if (asks_metrics(config.admin)) {
+  if (uses_metrics_address(config.admin)) {
     instance.address = config.metrics.address;
   } else if (!config.admin.cert_file.empty()) {
     instance.trust.emplace().any = true;
@@ -27,7 +27,7 @@ cli::Instance instance_of(const config::Config& config) {
 }  // namespace
 
 int run_health_command(const config::Config& config) {
-  if (asks_metrics(config.admin) && config.metrics.address.empty()) {
+  if (uses_metrics_address(config.admin) && config.metrics.address.empty()) {
     std::fputs(config.admin.enabled
                    ? "carpool: --health has no certificate for [admin] client_ca_file: it needs a [metrics] address\n"
                    : "carpool: --health needs [admin] enabled = true, or a [metrics] address\n",

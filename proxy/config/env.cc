@@ -21,9 +21,9 @@ struct Variable {
     name = inside.substr(0, end);
     rest = inside.substr(end);
   }
-  bool otherwise() const { return rest.starts_with(":-"); }
-  bool demanded() const { return rest.starts_with(":?"); }
-  bool understood() const { return !name.empty() && (rest.empty() || otherwise() || demanded()); }
+  bool has_default() const { return rest.starts_with(":-"); }
+  bool has_message() const { return rest.starts_with(":?"); }
+  bool valid() const { return !name.empty() && (rest.empty() || has_default() || has_message()); }
 
   std::string_view name, rest;
 };
@@ -32,21 +32,21 @@ struct Variable {
 std::string expand_one(std::string_view inside, const Env& env, std::string& out) {
   const Variable variable(inside);
   const std::string_view rest = variable.rest;
-  const bool otherwise = variable.otherwise(), demanded = variable.demanded();
-  if (!variable.understood()) {
+  const bool has_default = variable.has_default(), has_message = variable.has_message();
+  if (!variable.valid()) {
     return "`${" + std::string(inside) + "}` is not understood, expected ${NAME}, ${NAME:-default} or ${NAME:?message}";
   }
   const auto value = env(variable.name);
-  if (value && !(value->empty() && (otherwise || demanded))) {
+  if (value && !(value->empty() && (has_default || has_message))) {
     out += *value;
     return {};
   }
-  if (otherwise) {
+  if (has_default) {
     out += rest.substr(2);
     return {};
   }
   const std::string name(variable.name), subject = "the environment variable " + name;
-  if (!demanded) return subject + " is not set, expected a value, or a default as in ${" + name + ":-…}";
+  if (!has_message) return subject + " is not set, expected a value, or a default as in ${" + name + ":-…}";
   return subject + " is not set: " + std::string(rest.size() > 2 ? rest.substr(2) : "expected a value");
 }
 
@@ -57,7 +57,7 @@ bool depends_on_environment(std::string_view text) {
     const std::size_t close = text.find('}', at);
     if (close == std::string_view::npos || (at > 0 && text[at - 1] == '$')) continue;
     const Variable variable(text.substr(at + 2, close - at - 2));
-    if (variable.understood() && (!variable.otherwise() || variable.rest.size() == 2)) return true;
+    if (variable.valid() && (!variable.has_default() || variable.rest.size() == 2)) return true;
   }
   return false;
 }

@@ -31,7 +31,7 @@ void print_fields(std::string& out, const Section& section, const void* values) 
 }
 
 // A key of an origin that is refused if it is written there; its value is that of all origins.
-bool inherited_alone(const OriginSettings& origin, const std::string& key) {
+bool only_inherited(const OriginSettings& origin, const std::string& key) {
   if (key == "upstream.proxy_credentials") return origin.upstream.proxy.empty();
   const auto& refused = kRefusedForTcp;
   return origin.origin.scheme == pool::Scheme::tcp && std::find(refused.begin(), refused.end(), key) != refused.end();
@@ -45,7 +45,7 @@ void print_values(std::string& out, const Section& section, const void* values, 
   const std::string below = &section == find_section("origin") ? "" : std::string(section.path) + '.';
   for (const Setting& setting : section.settings) {
     const std::string text = toml(setting.get(values));
-    if (origin != nullptr && inherited_alone(*origin, below + std::string(setting.key))) continue;
+    if (origin != nullptr && only_inherited(*origin, below + std::string(setting.key))) continue;
     if (setting.given != nullptr && !setting.given(values)) out += "# ";
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');
   }

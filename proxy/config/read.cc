@@ -134,7 +134,7 @@ class Reader {
       Place at = place(node.source());
       SetField& field = fields.emplace_back(SetField{std::string(name.str()), {}});
       Raw written = raw(node);
-      if (known_there_alone(written, at, key)) continue;
+      if (known_elsewhere(written, at, key)) continue;
       bool too_long = false;
       std::string wrong = expand_all(written, env_, too_long);
       if (too_long) reading_.mark_exceeded(ReadingLimit::variables);
@@ -203,7 +203,7 @@ class Reader {
     }
     Place at = place(node.source());
     Raw written = raw(node);
-    if (known_there_alone(written, at, key)) return;
+    if (known_elsewhere(written, at, key)) return;
     std::string wrong = expand(written, value);
     if (row.form != nullptr && row.form->path) locate(written);
     if (wrong.empty()) wrong = convert(row, std::move(written), value);
@@ -222,7 +222,7 @@ class Reader {
     for (std::size_t i = 0; i < items.size() && reading_.errors.size() <= kMaxErrors; ++i) {
       Place at = place(items[i].source());
       Raw item = raw(items[i]);
-      if (known_there_alone(item, at, item_key(key, i))) {
+      if (known_elsewhere(item, at, item_key(key, i))) {
         whole.wrong = true;
         continue;
       }
@@ -249,16 +249,16 @@ class Reader {
   }
 
   // Returns true if only the machine that uses the text knows the value. The checks skip it like a wrong one.
-  bool known_there_alone(const Raw& written, Place at, const std::string& key) {
+  bool known_elsewhere(const Raw& written, Place at, const std::string& key) {
     if (machine_ == Machine::this_one) return false;
     const auto* text = std::get_if<std::string>(&written);
-    bool there = text != nullptr && depends_on_environment(*text);
+    bool unknown_here = text != nullptr && depends_on_environment(*text);
     if (const auto* table = std::get_if<RawTable>(&written)) {
-      for (const auto& [name, value] : table->texts) there = there || depends_on_environment(value);
+      for (const auto& [name, value] : table->texts) unknown_here = unknown_here || depends_on_environment(value);
     }
-    at.wrong = there;
-    if (there) places_.add(key, at);
-    return there;
+    at.wrong = unknown_here;
+    if (unknown_here) places_.add(key, at);
+    return unknown_here;
   }
 
   // A file of another machine stands for a value that it may hold.

@@ -15,7 +15,7 @@ void fit_warm_up(PoolSettings& pool, const Places& places, const std::string& pr
   pool.warm_up.size = std::min(pool.warm_up.size, pool.largest());
 }
 
-void number_twins(std::vector<Listen>& listeners) {
+void number_same_addresses(std::vector<Listen>& listeners) {
   std::unordered_map<std::string, std::uint32_t> seen;
   for (Listen& listen : listeners) listen.twin = any_port(listen.address) ? seen[listen.address]++ : 0;
 }
@@ -51,7 +51,7 @@ void resolve(Config& config, const Places& places) {
   for (std::size_t i = 0; i < config.origins.size(); ++i) {
     fit_warm_up(config.origins[i].pool, places, "origin[" + std::to_string(i) + "].");
   }
-  number_twins(config.listen);
+  number_same_addresses(config.listen);
   number_identities(config);
 }
 

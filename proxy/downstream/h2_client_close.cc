@@ -117,7 +117,7 @@ void H2Client::arm_timer() {
 
 // A running request has its own deadlines. Data that outlives it (END_STREAM) may wait for a window that never opens.
 Instant H2Client::idle_deadline() const {
-  if (running_ != 0 && session_.left_backlog() == 0 && write_queue_.empty()) return kNever;
+  if (running_ != 0 && session_.detached_backlog() == 0 && write_queue_.empty()) return kNever;
   return deadline_after(since_, listen_.idle_timeout);
 }
 

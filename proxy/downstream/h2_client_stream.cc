@@ -44,15 +44,15 @@ void H2ClientStream::begin() {
     stays_tunnel_ = client_.interceptor().accept(*this, exchange_->request(), metrics::Intercept::in_h2).tunnel;
   }
   exchange_->begin(*this);
-  tunnel_ ? pump() : deliver_early();
+  tunnel_ ? pump() : deliver_received();
 }
 
 // Delivers what arrived before the request was dispatched.
-void H2ClientStream::deliver_early() {
+void H2ClientStream::deliver_received() {
   const std::string bytes = inbox_.take_bytes();
   held_ += bytes.size();
   if (exchange_ != nullptr && !bytes.empty()) exchange_->on_request_body(bytes);
-  deliver_trailers(early_trailers_);
+  deliver_trailers(received_trailers_);
   if (exchange_ != nullptr && complete_) exchange_->on_request_end();
   pump();  // the upstream stream's batch refers to `bytes` until it is sent
 }
@@ -111,7 +111,7 @@ void H2ClientStream::on_body(std::string_view bytes) {
 void H2ClientStream::on_trailers(const http::Fields& fields) {
   exec::assume_on_loop();
   if (exchange_ != nullptr && !begun_) {
-    early_trailers_ = fields;
+    received_trailers_ = fields;
   } else {
     deliver_trailers(fields);
   }
@@ -236,7 +236,7 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
 
 void H2ClientStream::forget() {
   inbox_ = {};
-  early_trailers_.clear();
+  received_trailers_.clear();
   key_.clear();
   ListHook<H2TodoTag>::unlink();
   client_.forget_pump(*this);

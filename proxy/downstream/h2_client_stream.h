@@ -70,7 +70,7 @@ class H2ClientStream final : public ClientStream,
 
  private:
   void begin() LOOP_ONLY;
-  void deliver_early() LOOP_ONLY;
+  void deliver_received() LOOP_ONLY;
   void deliver_trailers(const http::Fields& fields) LOOP_ONLY;
   void give_room() LOOP_ONLY;
   void empty_inbox() LOOP_ONLY;
@@ -80,12 +80,12 @@ class H2ClientStream final : public ClientStream,
   H2Client& client_;
   http::H2Stream* stream_ = nullptr;
   Exchange* exchange_ = nullptr;
-  std::string key_;              // key of a WebSocket handshake
-  TunnelInbox inbox_;            // bytes that arrived before the request was dispatched or the tunnel established
-  http::Fields early_trailers_;  // that arrived before the request was dispatched
-  std::size_t taken_ = 0;        // bytes of the response that were framed
-  std::uint64_t last_pull_ = 0;  // the last pull with bytes of the response
-  std::size_t held_ = 0;         // bytes that the exchange received but cannot send yet
+  std::string key_;                 // key of a WebSocket handshake
+  TunnelInbox inbox_;               // bytes that arrived before the request was dispatched or the tunnel established
+  http::Fields received_trailers_;  // that arrived before the request was dispatched
+  std::size_t taken_ = 0;           // bytes of the response that were framed
+  std::uint64_t last_pull_ = 0;     // the last pull with bytes of the response
+  std::size_t held_ = 0;            // bytes that the exchange received but cannot send yet
   std::optional<metrics::Intercept> stays_tunnel_;  // why its CONNECT was not intercepted
   bool begun_ = false;                              // the request was dispatched
   bool tunnel_ = false;                             // CONNECT, plain or extended: raw bytes instead of a body

@@ -146,7 +146,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- sending the request (exchange_forward.cc) ----
   // `authenticated`: the connection authenticated this client earlier.
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
-  StreamFailure why_not_usable() LOOP_ONLY;
+  StreamFailure unusable_failure() LOOP_ONLY;
   void note_lease(Instant leased) LOOP_ONLY;
   UpstreamStream& begin_on(UpstreamStreams& streams, const pool::Lease& lease) LOOP_ONLY;
   std::optional<Fault> send_request_head(AttemptValues& attempt) LOOP_ONLY;

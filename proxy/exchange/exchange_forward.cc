@@ -42,7 +42,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   enter(ExchangeEvent::lease);
   // The client itself sees the origin's bytes and the end of the connection.
   if (request_values_->tunnel.connect()) return open_tunnel();
-  if (!attempt_->upstream_stream->usable()) return on_failure(why_not_usable());
+  if (!attempt_->upstream_stream->usable()) return on_failure(unusable_failure());
   if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
   if (const std::optional<Fault> fault = send_request_head(*attempt_)) {
     end_lease(pool::CloseCause::policy);
@@ -58,14 +58,14 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
 // Returns the failure of a connection that is not usable. A new one has ended, unless its origin sent bytes first:
 // another one would begin in the same way. A connection that rested in the pool may have received the 408 of an origin
 // that was about to close it, so only one that was dialed for this request counts as new.
-StreamFailure Exchange::why_not_usable() {
-  constexpr Duration kDialedFor = std::chrono::seconds(1);
+StreamFailure Exchange::unusable_failure() {
+  constexpr Duration kMaxNewAge = std::chrono::seconds(1);
   const pool::Lease& lease = attempt_->lease;
   const bool dialed =
-      !lease.reused() && context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kDialedFor;
+      !lease.reused() && context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kMaxNewAge;
   StreamFailure failure;
   failure.any_byte_sent = false;
-  if (dialed && attempt_->upstream_stream->spoke_first()) {
+  if (dialed && attempt_->upstream_stream->sent_before_request()) {
     failure.fault = {FaultKind::malformed_response, Side::upstream, "the origin sent bytes before the request"};
     failure.any_byte_received = true;
     return failure;

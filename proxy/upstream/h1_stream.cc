@@ -32,7 +32,7 @@ bool H1UpstreamStream::usable() {
   return !transport().hangup_seen() && (!transport().maybe_readable() || transport().no_data_pending());
 }
 
-bool H1UpstreamStream::spoke_first() {
+bool H1UpstreamStream::sent_before_request() {
   if (transport().hangup_seen() || !transport().maybe_readable()) return false;
   const exec::ReadBuffer buffer(host_.loop());
   return transport().read(buffer.span()).io == net::Io::ok;

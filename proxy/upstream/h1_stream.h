@@ -26,7 +26,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   void begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf = false) LOOP_ONLY;
 
   bool usable() override LOOP_ONLY;
-  bool spoke_first() override LOOP_ONLY;
+  bool sent_before_request() override LOOP_ONLY;
   void send_head(const http::RequestHead& head, const http::ForwardRules& rules) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;

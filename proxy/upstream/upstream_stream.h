@@ -72,7 +72,7 @@ class UpstreamStream {
   // Returns false if the connection ended before its first use, or if its certificates were replaced.
   virtual bool usable() LOOP_ONLY = 0;
   // After usable() returned false: returns true if the origin sent bytes before the request. Reads them.
-  virtual bool spoke_first() LOOP_ONLY { return false; }
+  virtual bool sent_before_request() LOOP_ONLY { return false; }
   // ---- the request; views must stay valid until flush() ----
   virtual void send_head(const http::RequestHead& head, const http::ForwardRules& rules) LOOP_ONLY = 0;
   virtual void send_body(std::string_view bytes) LOOP_ONLY = 0;

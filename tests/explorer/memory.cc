@@ -25,7 +25,7 @@ void View::see(std::uint32_t location, When when) {
 void View::join(const View& other) {
   if (other.least_.size() > least_.size()) least_.resize(other.least_.size());
   for (std::size_t n = 0; n < other.least_.size(); ++n) least_[n] = std::max(least_[n], other.least_[n]);
-  for (unsigned n = 0; n < kMostThreads; ++n) clock[n] = std::max(clock[n], other.clock[n]);
+  for (unsigned n = 0; n < kMaxThreads; ++n) clock[n] = std::max(clock[n], other.clock[n]);
 }
 
 void View::clear() {

@@ -14,7 +14,7 @@
 namespace carpool::explore {
 
 using When = std::uint64_t;  // a position in a location's modification order
-inline constexpr unsigned kMostThreads = 4;
+inline constexpr unsigned kMaxThreads = 4;
 
 // View: the past of a thread: stores that it may no longer miss, and the part of each thread that it has seen.
 class View {
@@ -24,7 +24,7 @@ class View {
   void join(const View& other);
   void clear();
 
-  std::array<std::uint32_t, kMostThreads> clock{};  // for plain memory (races.h)
+  std::array<std::uint32_t, kMaxThreads> clock{};  // for plain memory (races.h)
 
  private:
   std::vector<When> least_;

@@ -29,7 +29,7 @@ Races::Place* Races::find(std::uintptr_t at) {
 }
 
 const void* Races::one(Place& place, bool write, unsigned thread, const Clock& clock, const void* code) {
-  for (unsigned n = 0; n < kMostThreads; ++n) {
+  for (unsigned n = 0; n < kMaxThreads; ++n) {
     if (n == thread) continue;
     if (place.written[n] > clock[n]) return place.writer;
     if (write && place.read[n] > clock[n]) return place.reader;

@@ -15,7 +15,7 @@ namespace carpool::explore {
 
 class Races {
  public:
-  using Clock = std::array<std::uint32_t, kMostThreads>;
+  using Clock = std::array<std::uint32_t, kMaxThreads>;
 
   Races() : places_(kPlaces) {}
   void begin_run();

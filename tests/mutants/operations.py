@@ -41,7 +41,7 @@ MUTANTS = [
     m("a directory that cannot be watched hinders those after it", R + "file_watch.cc", "if (entries && watched) watched = not_watched(directory, errno);",
       "return not_watched(directory, errno);", SERVER),
     m("a directory that cannot be watched is reported once", R + "file_watch.cc", "if (!complete_) directories_.clear();", "", SERVER),
-    m("a directory that is replaced is not watched", R + "file_watch.cc", "(event->mask & kOfSelf) != 0", "false", SERVER),
+    m("a directory that is replaced is not watched", R + "file_watch.cc", "(event->mask & kDirectoryEvents) != 0", "false", SERVER),
     m("the directory of a link is not watched", R + "watched_directories.cc", "link || last", "last", SERVER),
     m("a link to an absolute path leads below its directory", R + "watched_directories.cc", "if (target.is_absolute()) at = \"/\";", "", SERVER),
     m("the files of before are watched", R + "file_watch.cc", "files_ = files;", "if (files_.empty()) files_ = files;", SERVER),

@@ -26,7 +26,7 @@ MUTANTS = [
     m("the files of a removed origin refuse a reload", O + "origin_identities.cc", "!renewed && used[i]", "!renewed", ORIGINS),
     m("a file that is gone refuses no reload", O + "origin_identities.cc", "!renewed && used[i]", "false", ORIGINS),
     m("the files of a removed origin count as changed", O + "origin_identities.cc", "if (!used[i]) continue;", "", ORIGINS),
-    m("a part of the system's authorities is taken for all", "proxy/net/tls/material.cc", "take_lack_of_memory() && !added.whole", "false", "net_tests"),
+    m("a part of the system's authorities is taken for all", "proxy/net/tls/material.cc", "take_out_of_memory_errors() && !added.whole", "false", "net_tests"),
     # ---- tokens ----
     m("a token keeps the number of the one before", O + "oauth_token.cc", "serial_.store(++last_, std::memory_order_release);", "serial_.store(1, std::memory_order_release);", ORIGINS),
     m("a refused token is asked for again at once", O + "oauth_token.cc", "now < refusable_at_", "false", ORIGINS),

@@ -163,7 +163,7 @@ bool H2Session::over() const {
 
 Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request) {
   H2Impl& self = *impl_;
-  if (!self.room_for(fields)) {
+  if (!self.has_memory_for(fields)) {
     return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent"};
   }
   H2Stream& stream = self.open(0);
@@ -278,8 +278,8 @@ std::size_t H2Session::streams() const {
 std::size_t H2Session::backlog() const {
   return impl_->backlog;
 }
-std::size_t H2Session::left_backlog() const {
-  return impl_->left_backlog;
+std::size_t H2Session::detached_backlog() const {
+  return impl_->detached_backlog;
 }
 std::uint64_t H2Session::messages_framed() const {
   return impl_->messages_framed;

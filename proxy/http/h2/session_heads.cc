@@ -7,12 +7,12 @@
 namespace carpool::proxy::http {
 
 // Leaves an eighth for packing heads and for control frames: if that fails, the session fails.
-bool H2Impl::room_for(const H2Fields& head) const {
+bool H2Impl::has_memory_for(const H2Fields& head) const {
   return memory.in_use() + head.bytes() <= options.memory - options.memory / 8;
 }
 
 void H2Impl::inform(H2Stream& stream, const H2Fields& head) {
-  if (!room_for(head)) return;
+  if (!has_memory_for(head)) return;
   ++stream.heads_;
   const std::vector<nghttp2_nv>& all = list(head);
   const int taken =
@@ -22,7 +22,7 @@ void H2Impl::inform(H2Stream& stream, const H2Fields& head) {
 
 void H2Impl::respond(H2Stream& stream, const H2Fields& head) {
   ++stream.heads_;
-  if (waiting.empty() && room_for(head)) return submit_head(stream, head);
+  if (waiting.empty() && has_memory_for(head)) return submit_head(stream, head);
   if (waiting_bytes + head.bytes() > options.memory) return submit_reset(stream, H2Error::internal_error);
   stream.head_ = std::make_unique<H2Fields>(head);
   waiting_bytes += head.bytes();
@@ -39,7 +39,7 @@ void H2Impl::submit_head(H2Stream& stream, const H2Fields& head) {
 }
 
 void H2Impl::submit_waiting() {
-  while (!waiting.empty() && room_for(*waiting.front().head_)) {
+  while (!waiting.empty() && has_memory_for(*waiting.front().head_)) {
     H2Stream& stream = waiting.front();
     const std::unique_ptr<H2Fields> head = take_waiting(stream);
     submit_head(stream, *head);

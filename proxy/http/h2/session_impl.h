@@ -41,7 +41,7 @@ struct H2Impl {
   void rest();
 
   // ---- heads to send (session_heads.cc) ----
-  bool room_for(const H2Fields& head) const;
+  bool has_memory_for(const H2Fields& head) const;
   void inform(H2Stream& stream, const H2Fields& head);
   void respond(H2Stream& stream, const H2Fields& head);
   void submit_head(H2Stream& stream, const H2Fields& head);
@@ -99,7 +99,7 @@ struct H2Impl {
   bool failed = false;
   bool receiving = false;  // within receive()
   bool terminating = false;
-  std::size_t backlog = 0, left_backlog = 0;
+  std::size_t backlog = 0, detached_backlog = 0;
   std::uint64_t messages_framed = 0;
   std::size_t stream_count = 0;
 

@@ -78,7 +78,7 @@ Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const M
       if (Status used = use_ca_file(context, settings.ca_file, text); !used) return used;
     } else {
       const Added added = add_authorities(SSL_CTX_get_cert_store(context), text);
-      if (take_lack_of_memory() && !added.whole) {
+      if (take_out_of_memory_errors() && !added.whole) {
         return Fault{FaultKind::budget, Side::self, "the system's certificate authorities: out of memory"};
       }
     }

@@ -18,7 +18,7 @@ std::string_view take_reason() {
   return text_of(code);
 }
 
-bool take_lack_of_memory() {
+bool take_out_of_memory_errors() {
   bool lacked = false;
   while (const unsigned long code = ERR_get_error()) lacked |= ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
   return lacked;
@@ -26,7 +26,7 @@ bool take_lack_of_memory() {
 
 Fault take_setting_fault(const std::string& what) {
   const unsigned long first = ERR_peek_error();
-  const FaultKind kind = take_lack_of_memory() ? FaultKind::budget : FaultKind::tls_protocol;
+  const FaultKind kind = take_out_of_memory_errors() ? FaultKind::budget : FaultKind::tls_protocol;
   return {kind, Side::self, what + ": " + std::string(text_of(first))};
 }
 

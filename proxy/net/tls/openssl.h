@@ -33,7 +33,7 @@ using BioPtr = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 // Returns the reason of the oldest error in this thread's queue and empties the queue. Static text.
 std::string_view take_reason();
 // Empties the queue and returns true if one of its errors is that OpenSSL had no memory.
-bool take_lack_of_memory();
+bool take_out_of_memory_errors();
 // Returns a Fault with `what` and take_reason(). Its kind is `budget` if OpenSSL had no memory, because that may pass.
 Fault take_setting_fault(const std::string& what);
 // Encodes ["h2", "http/1.1"] for ALPN: each name preceded by its length.

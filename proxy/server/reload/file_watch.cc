@@ -17,9 +17,9 @@ constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and k
 constexpr Duration kAtMost = std::chrono::seconds(2);           // limit for a directory that keeps changing
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(1);
-constexpr std::uint32_t kOfEntries = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
-constexpr std::uint32_t kOfSelf = IN_MOVE_SELF | IN_DELETE_SELF;
-constexpr int kMostPasses = 3;
+constexpr std::uint32_t kEntryEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
+constexpr std::uint32_t kDirectoryEvents = IN_MOVE_SELF | IN_DELETE_SELF;
+constexpr int kMaxPasses = 3;
 
 Fault not_watched(const std::string& what, int error) {
   return {FaultKind::internal, Side::self,
@@ -51,7 +51,7 @@ Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force)
 // the same.
 Status FileWatch::follow_paths() {
   Status watched = Done{};
-  for (int pass = 0; pass < kMostPasses; ++pass) {
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
     WatchedDirectories wanted = watched_directories(files_);
     if (wanted == directories_) break;
     directories_ = std::move(wanted);
@@ -73,7 +73,7 @@ Status FileWatch::watch_directories() {
   for (const auto& [directory, events] : directories_) {
     const bool entries = events == DirectoryEvents::entries;
     // Two names may lead to the same directory: its events are added.
-    const std::uint32_t mask = IN_MASK_ADD | kOfSelf | (entries ? kOfEntries : 0);
+    const std::uint32_t mask = IN_MASK_ADD | kDirectoryEvents | (entries ? kEntryEvents : 0);
     if (::inotify_add_watch(fd_.get(), directory.c_str(), mask) >= 0) continue;
     if (entries && watched) watched = not_watched(directory, errno);
   }
@@ -85,7 +85,7 @@ void FileWatch::on_ready(exec::Ready) {
   for (ssize_t size = 0; (size = ::read(fd_.get(), events.data(), events.size())) > 0;) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
       const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
-      if ((event->mask & kOfSelf) != 0) directories_.clear();  // another directory may have its name
+      if ((event->mask & kDirectoryEvents) != 0) directories_.clear();  // another directory may have its name
       at += sizeof(inotify_event) + event->len;
     }
   }

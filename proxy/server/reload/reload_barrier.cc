@@ -7,7 +7,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kLookEvery = std::chrono::milliseconds(50);
+constexpr Duration kCheckInterval = std::chrono::milliseconds(50);
 }  // namespace
 
 // The first worker changes the listeners. Then every worker receives the listeners whose clients to drain.
@@ -29,7 +29,7 @@ bool ReloadBarrier::run(Duration timeout) {
              [round = shared_from_this(), replies]() LOOP_ONLY { round->begin(replies); });
   // A loop that has been stopped handles no more mail, and the end of the process waits for this task.
   const Instant until = deadline_after(Clock::now(), timeout);
-  while (!replies->all_ended(kLookEvery) && !stopped() && Clock::now() < until) {
+  while (!replies->all_ended(kCheckInterval) && !stopped() && Clock::now() < until) {
   }
   return replies->take().size() == asked;
 }

@@ -29,8 +29,8 @@ void CrossLoopStream::ResponsePart::clear() {
 }
 
 void CrossLoopStream::ResponsePart::shrink() {
-  constexpr std::size_t kModestHeads = 4;
-  if (heads.capacity() > kModestHeads) heads.shrink_to_fit();
+  constexpr std::size_t kMaxKeptHeads = 4;
+  if (heads.capacity() > kMaxKeptHeads) heads.shrink_to_fit();
   http::shrink_text(body);
   trailers.shrink();
 }

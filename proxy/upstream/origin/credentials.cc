@@ -101,7 +101,7 @@ bool Credentials::sets(std::string_view name) const {
 }
 
 std::vector<Credentials::FileEvent> Credentials::check_files() {
-  const Held looking(looking_);
+  const Held checking(check_mutex_);
   std::vector<FileEvent> looks;
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (settings_[i].value.file.empty()) continue;

@@ -68,7 +68,7 @@ class Credentials {
   const std::unique_ptr<OAuthToken> token_;
   std::vector<InForce> copies_;  // one per loop
   std::atomic<std::uint64_t> version_{0};
-  Mutex looking_;  // held throughout check_files(); taken before mutex_
+  Mutex check_mutex_;  // held throughout check_files(); taken before mutex_
   mutable Mutex mutex_;
   std::vector<Value> values_ GUARDED_BY(mutex_);  // in the order of settings_
 };

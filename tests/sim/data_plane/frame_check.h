@@ -66,7 +66,7 @@ class FrameCheck final : public WireObserver {
  private:
   static constexpr unsigned kData = 0, kHeaders = 1, kReset = 3, kGoaway = 7, kWindowUpdate = 8, kContinuation = 9;
   static constexpr unsigned kEndStream = 1, kEndHeaders = 4;
-  static constexpr std::size_t kPreface = 24, kMostPayload = 16384;
+  static constexpr std::size_t kPreface = 24, kMaxPayload = 16384;
 
   struct Stream {
     bool head = false, over = false;
@@ -80,7 +80,7 @@ class FrameCheck final : public WireObserver {
                       " of " + to + " connection " + what);
   }
   void look_at(const WireFrame& frame) {
-    if (frame.payload.size() > kMostPayload) complain(frame, "is too long");
+    if (frame.payload.size() > kMaxPayload) complain(frame, "is too long");
     if ((block_ != 0 || frame.type == kContinuation) && (frame.type != kContinuation || frame.stream != block_))
       complain(frame, "interrupts a header block, or continues none");
     switch (frame.type) {
@@ -134,7 +134,7 @@ class FrameCheck final : public WireObserver {
   }
   static constexpr std::uint32_t kCalm = 11;  // ENHANCE_YOUR_CALM
   // The proxy may return to a window what it has read of an incomplete frame.
-  static constexpr std::int64_t kFrame = kMostPayload;
+  static constexpr std::int64_t kFrame = kMaxPayload;
 
   Account& account_;
   VirtualWire& wire_;

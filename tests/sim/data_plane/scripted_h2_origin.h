@@ -109,9 +109,9 @@ class ScriptedH2Origin {
       if (size <= 0) return moved;
       moved = true;
       // More of them count as abuse, for which the proxy ends the session with all its streams.
-      constexpr std::size_t kMostContinuations = 8;
+      constexpr std::size_t kMaxContinuations = 8;
       const std::string_view frame(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-      wire_.malformed_end |= append_split(wire_.flying, frame, pieces_) > kMostContinuations;
+      wire_.malformed_end |= append_split(wire_.flying, frame, pieces_) > kMaxContinuations;
     }
   }
   void begin(std::int32_t id, Stream& stream) {

@@ -33,7 +33,7 @@ class ShareCheck {
       const bool waits = relayed != relayed_.end() && relayed->second > sent && frames->open(id);
       const bool passed_over = waits && last.waits && last.sent == sent;
       last.others = passed_over ? last.others + (all - last.all) : 0;
-      if (last.others > kMostAtOnce + kMostOfOne * (1 + streams.size())) {
+      if (last.others > kMaxUnwritten + kMaxFrame * (1 + streams.size())) {
         account_.complain(*request, request->token + " waited while other streams of its client sent " +
                                         std::to_string(last.others) + " bytes");
       }
@@ -43,8 +43,8 @@ class ShareCheck {
   void end_turn() { relayed_.clear(); }
 
  private:
-  static constexpr std::uint64_t kMostOfOne = 16384;        // a frame
-  static constexpr std::uint64_t kMostAtOnce = 128 * 1024;  // in frames that wait for the client's socket
+  static constexpr std::uint64_t kMaxFrame = 16384;           // a frame
+  static constexpr std::uint64_t kMaxUnwritten = 128 * 1024;  // in frames that wait for the client's socket
   struct Turn {
     bool waits = false;
     std::uint64_t sent = 0, all = 0, others = 0;
