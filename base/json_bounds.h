@@ -24,8 +24,8 @@ std::string exceeded_bound(std::string_view json, const JsonBounds& bounds);
 // `Json` is a library's type (nlohmann's basic_json). A text above a bound is body_too_large.
 template <class Json>
 Result<Json> read_json(std::string_view text, const JsonBounds& bounds) {
-  if (std::string wrong = exceeded_bound(text, bounds); !wrong.empty()) {
-    return Fault{FaultKind::body_too_large, Side::client, std::move(wrong)};
+  if (std::string error = exceeded_bound(text, bounds); !error.empty()) {
+    return Fault{FaultKind::body_too_large, Side::client, std::move(error)};
   }
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Fault{FaultKind::malformed_request, Side::client, "is not valid JSON"};

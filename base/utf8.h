@@ -28,9 +28,9 @@ inline std::size_t first_character(std::string_view text) {
     if ((byte(at) & 0xC0U) != 0x80) return 0;
   }
   // Overlong forms, surrogates, and what is beyond U+10FFFF.
-  const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
-  return wrong ? 0 : size;
+  const bool invalid = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                       (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return invalid ? 0 : size;
 }
 
 // Returns the characters in the first `most` bytes of `text`, with '?' in place of each byte that is not UTF-8.

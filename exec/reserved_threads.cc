@@ -60,7 +60,7 @@ bool ReservedThreads::stay(Thread& thread) {
   Places::Place* place = places_.offer(thread);
   if (place == nullptr) return false;
   if (!wait(thread, *place) || thread.task == nullptr) return false;
-  const ThreadPool::Doing doing(thread.task->name());
+  const ThreadPool::ScopedActivity activity(thread.task->name());
   if (!run_task(std::move(thread.task), options_.failures)) failed_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

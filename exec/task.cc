@@ -28,7 +28,7 @@ void RejectTask::operator()(Task* task) const {
 namespace {
 
 void start_named(Task& task, const char* name) {
-  const ThreadPool::Doing doing(name);
+  const ThreadPool::ScopedActivity activity(name);
   start_task(task);
 }
 

@@ -11,8 +11,8 @@ class TaskExecutor::Runner final : public Task {
 
   TaskExecutor* of = nullptr;
   Runner* next_free = nullptr;
-  TaskPtr first;                // the task it was created with
-  const char* doing = nullptr;  // null: nothing; guarded by the lock
+  TaskPtr first;                   // the task it was created with
+  const char* activity = nullptr;  // null: nothing; guarded by the lock
   Instant since;
 
  private:
@@ -81,7 +81,7 @@ TaskExecutor::Runner* TaskExecutor::admit(TaskPtr& task, bool& taken) {
   Runner* runner = free_;
   free_ = runner->next_free;
   ++running_;
-  runner->doing = task->name();
+  runner->activity = task->name();
   runner->since = task->asked_at();
   runner->first = std::move(task);
   return runner;
@@ -90,7 +90,7 @@ TaskExecutor::Runner* TaskExecutor::admit(TaskPtr& task, bool& taken) {
 void TaskExecutor::run(Runner& runner) {
   TaskPtr task = std::move(runner.first);
   while (task != nullptr) {
-    const ThreadPool::Doing doing(task->name());
+    const ThreadPool::ScopedActivity activity(task->name());
     const bool ran = run_task(std::move(task), options_.failures);
     task = following(runner, !ran);
   }
@@ -104,7 +104,7 @@ TaskPtr TaskExecutor::following(Runner& runner, bool failed) {
   if (failed) ++failed_;
   TaskPtr task = queue_.pop();
   if (task != nullptr) {
-    runner.doing = task->name();
+    runner.activity = task->name();
     runner.since = Clock::now();
     queue_wait_.observe(runner.since - task->asked_at());
   } else {
@@ -114,7 +114,7 @@ TaskPtr TaskExecutor::following(Runner& runner, bool failed) {
 }
 
 void TaskExecutor::give_back(Runner& runner, TaskQueue& lost) {
-  runner.doing = nullptr;
+  runner.activity = nullptr;
   runner.next_free = free_;
   free_ = &runner;
   --running_;
@@ -161,7 +161,7 @@ std::vector<TaskInfo> TaskExecutor::dump() const {
   all.reserve(options_.max_tasks);
   const Held held(mutex_);
   for (unsigned i = 0; i < options_.max_running; ++i) {
-    if (runners_[i].doing != nullptr) all.push_back({runners_[i].doing, true, runners_[i].since});
+    if (runners_[i].activity != nullptr) all.push_back({runners_[i].activity, true, runners_[i].since});
   }
   queue_.visit([&all](const Task& task) { all.push_back({task.name(), false, task.asked_at()}); });
   return all;

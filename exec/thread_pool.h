@@ -41,12 +41,12 @@ struct ThreadPoolOptions {
   int (*start)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = ::pthread_create;
 };
 
-// The activity of one thread and its start. `doing` lives as long as the process.
+// The activity of one thread and its start. `activity` lives as long as the process.
 struct ThreadInfo {
   enum class State : std::uint8_t { starting, idle, busy, leased };
   unsigned number = 0;
   State state = State::idle;
-  const char* doing = "";
+  const char* activity = "";
   Instant since;
 };
 
@@ -104,12 +104,12 @@ class ThreadPool {
   std::vector<ThreadInfo> dump() const;
 
   // While it exists, dumps show `what` for the calling thread. No effect on a thread of no pool.
-  class Doing {
+  class ScopedActivity {
    public:
-    explicit Doing(const char* what);
-    Doing(const Doing&) = delete;
-    Doing& operator=(const Doing&) = delete;
-    ~Doing();
+    explicit ScopedActivity(const char* what);
+    ScopedActivity(const ScopedActivity&) = delete;
+    ScopedActivity& operator=(const ScopedActivity&) = delete;
+    ~ScopedActivity();
 
    private:
     const char* before_;

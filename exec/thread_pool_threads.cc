@@ -250,20 +250,20 @@ std::vector<ThreadInfo> ThreadPool::dump() const {
                         : !worker->busy  ? State::idle
                         : worker->leased ? State::leased
                                          : State::busy;
-    all.push_back({worker->number, state, worker->doing.load(std::memory_order_relaxed),
+    all.push_back({worker->number, state, worker->activity.load(std::memory_order_relaxed),
                    worker->since.load(std::memory_order_relaxed)});
   }
   return all;
 }
 
-ThreadPool::Doing::Doing(const char* what) : before_(nullptr) {
+ThreadPool::ScopedActivity::ScopedActivity(const char* what) : before_(nullptr) {
   if (current == nullptr) return;
-  before_ = current->doing.load(std::memory_order_relaxed);
+  before_ = current->activity.load(std::memory_order_relaxed);
   since_ = current->since.load(std::memory_order_relaxed);
   current->set_activity(what, Clock::now());
 }
 
-ThreadPool::Doing::~Doing() {
+ThreadPool::ScopedActivity::~ScopedActivity() {
   if (before_ != nullptr) current->set_activity(before_, since_);
 }
 

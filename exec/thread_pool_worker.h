@@ -10,7 +10,7 @@ struct ThreadPool::Worker final : ListHook<IdleTag>, ListHook<AllTag> {
 
   void set_activity(const char* what, Instant now) {
     // relaxed: a dump may see a new text with an old time; nothing else depends on them
-    doing.store(what, std::memory_order_relaxed);
+    activity.store(what, std::memory_order_relaxed);
     since.store(now, std::memory_order_relaxed);
   }
 
@@ -29,7 +29,7 @@ struct ThreadPool::Worker final : ListHook<IdleTag>, ListHook<AllTag> {
   Duration waited{};     // by its last job, for a thread
   Instant idle_since;
 
-  std::atomic<const char*> doing{"starting"};
+  std::atomic<const char*> activity{"starting"};
   std::atomic<Instant> since{Instant{}};
 };
 

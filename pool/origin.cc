@@ -21,8 +21,8 @@
 namespace carpool::pool {
 namespace {
 
-constexpr std::size_t kLongestName = 253;  // RFC 1035: 255 on the wire
-constexpr std::size_t kLongestLabel = 63;
+constexpr std::size_t kMaxName = 253;  // RFC 1035: 255 on the wire
+constexpr std::size_t kMaxLabel = 63;
 
 bool digit(char c) {
   return c >= '0' && c <= '9';
@@ -131,13 +131,13 @@ bool ipv6(std::string_view host, std::string& out) {
 // `host` is percent-decoded. Returns an empty string if it is valid, otherwise the error.
 std::string_view check_name(std::string_view host) {
   if (host.empty()) return "the host is empty";
-  if (host.size() > kLongestName) return "the host is longer than 253 bytes";
+  if (host.size() > kMaxName) return "the host is longer than 253 bytes";
   std::size_t start = 0;
   while (start <= host.size()) {
     std::size_t dot = host.find('.', start);
     if (dot == std::string_view::npos) dot = host.size();
     if (dot == start) return "the host has an empty label";
-    if (dot - start > kLongestLabel) return "the host has a label longer than 63 bytes";
+    if (dot - start > kMaxLabel) return "the host has a label longer than 63 bytes";
     start = dot + 1;
   }
   return {};
@@ -146,7 +146,7 @@ std::string_view check_name(std::string_view host) {
 // `host` is percent-decoded: a name or an IPv4 address.
 std::string_view finish(std::string_view host, std::string& out) {
   if (!host.empty() && host.back() == '.') host.remove_suffix(1);
-  if (const auto wrong = check_name(host); !wrong.empty()) return wrong;
+  if (const auto error = check_name(host); !error.empty()) return error;
   if (ends_in_number(host)) return ipv4(host, out) ? "" : "the host ends in a number but is not an IPv4 address";
   out = host;
   return {};
@@ -171,7 +171,7 @@ bool percent_decode(std::string_view host, std::string& out) {
 // UTS 46, for names that are not ASCII.
 bool to_ascii(std::string& host) {
   // libidn2 reads up to the first NUL; a longer host cannot be short enough in ASCII.
-  if (host.find('\0') != std::string::npos || host.size() > 4 * kLongestName) return false;
+  if (host.find('\0') != std::string::npos || host.size() > 4 * kMaxName) return false;
   char* made = nullptr;
   if (idn2_to_ascii_8z(host.c_str(), &made, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) != IDN2_OK) return false;
   const std::unique_ptr<char, decltype(&idn2_free)> owned(made, &idn2_free);
@@ -181,7 +181,7 @@ bool to_ascii(std::string& host) {
 
 std::string_view canonical_name(std::string_view host, std::string& out) {
   if (plain(host)) return finish(host, out);
-  if (host.size() > 12 * kLongestName) return "the host is longer than 253 bytes";
+  if (host.size() > 12 * kMaxName) return "the host is longer than 253 bytes";
   std::string decoded;
   decoded.reserve(host.size());
   if (!percent_decode(host, decoded)) return "the host has a broken percent-encoding";
@@ -229,11 +229,11 @@ std::string_view split(std::string_view authority, std::string& host, std::strin
 }
 
 // Userinfo is masked up to the last `@`, because a password may contain every other delimiter.
-Fault malformed(std::string_view wrong, std::string_view text) {
+Fault malformed(std::string_view error, std::string_view text) {
   constexpr std::size_t kShown = 80;
   const std::size_t at = text.rfind('@');
   const std::string what = at == std::string_view::npos ? std::string(text) : "***" + std::string(text.substr(at));
-  std::string detail(wrong);
+  std::string detail(error);
   detail.append(": `").append(clipped(what, kShown)).append(what.size() > kShown ? "…`" : "`");
   return {FaultKind::malformed_request, Side::client, std::move(detail)};
 }
@@ -277,8 +277,8 @@ Result<Origin> canonical_origin(Scheme scheme, std::string_view authority) {
   Origin origin;
   origin.scheme = scheme;
   std::string_view port;
-  if (const auto wrong = split(authority, origin.host, port); !wrong.empty()) return malformed(wrong, authority);
-  if (const auto wrong = canonical_port(port, scheme, origin.port); !wrong.empty()) return malformed(wrong, authority);
+  if (const auto error = split(authority, origin.host, port); !error.empty()) return malformed(error, authority);
+  if (const auto error = canonical_port(port, scheme, origin.port); !error.empty()) return malformed(error, authority);
   return origin;
 }
 

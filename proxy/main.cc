@@ -140,6 +140,6 @@ int main(int argc, char** argv) {
   carpool::proxy::config::Options known = std::get<carpool::proxy::config::Options>(options);
   // A health probe must not depend on files that only the proxy reads.
   using carpool::proxy::config::Command;
-  if (known.command != Command::health) known.judge = known.command == Command::run ? &check_loaded : &check_files;
+  if (known.command != Command::health) known.check = known.command == Command::run ? &check_loaded : &check_files;
   return dispatch(known);
 }

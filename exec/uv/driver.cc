@@ -25,7 +25,7 @@ bool Driver::start() {
 
 // The role may move to another thread between calls, so thread-local state is set on each call.
 TaskPtr Driver::produce() {
-  const ThreadPool::Doing doing(name_);
+  const ThreadPool::ScopedActivity activity(name_);
   host_.enter();
   TaskPtr task = producer_.produce();
   host_.leave();

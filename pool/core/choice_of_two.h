@@ -7,17 +7,17 @@
 
 namespace carpool::pool {
 
-// Draws entries until two that `judge` accepts lead to different addresses, and takes the one whose address is less
+// Draws entries until two that `matcher` accepts lead to different addresses, and takes the one whose address is less
 // loaded. Returns false if none was found or both were taken meanwhile. address_of(entry): its Endpoint, or null.
-template <class T, class AddressOf, class Judge>
+template <class T, class AddressOf, class Matcher>
 bool take_less_loaded(Pool<T>& pool, const Endpoints& endpoints, AddressOf&& address_of, const SearchHint& where,
-                      Instant now, Judge& judge, typename Pool<T>::Found& found) {
+                      Instant now, Matcher& matcher, typename Pool<T>::Found& found) {
   constexpr unsigned kMaxDraws = 8;
   Entry<T>* first = nullptr;
   Entry<T>* second = nullptr;
   Endpoint* one = nullptr;
   Endpoint* other = nullptr;
-  const auto fits = [&](const Entry<T>& entry, EntryWord word) { return judge(entry, word) == Match::take; };
+  const auto fits = [&](const Entry<T>& entry, EntryWord word) { return matcher(entry, word) == Match::take; };
   for (unsigned draws = 0; draws < kMaxDraws && second == nullptr; ++draws) {
     Entry<T>* drawn = pool.draw(where.loop, fits);
     Endpoint* endpoint = drawn == nullptr ? nullptr : address_of(*drawn);
@@ -31,12 +31,12 @@ bool take_less_loaded(Pool<T>& pool, const Endpoints& endpoints, AddressOf&& add
     }
   }
   if (first == nullptr) return false;
-  if (second == nullptr) return pool.take(*first, where, judge, found);
+  if (second == nullptr) return pool.take(*first, where, matcher, found);
   const Endpoint& chosen =
       Endpoint::choose(*one, *other, endpoints.slow_start(), now, pool.next_random(where.loop) >> 16);
   Entry<T>& best = &chosen == one ? *first : *second;
   Entry<T>& rest = &chosen == one ? *second : *first;
-  return pool.take(best, where, judge, found) || pool.take(rest, where, judge, found);
+  return pool.take(best, where, matcher, found) || pool.take(rest, where, matcher, found);
 }
 
 }  // namespace carpool::pool

@@ -1,4 +1,4 @@
-// Finder: searches a pool for an available entry and takes it. A search reads the bitmaps, calls the judge for each
+// Finder: searches a pool for an available entry and takes it. A search reads the bitmaps, calls the matcher for each
 // candidate and takes it by one compare-and-swap on its word. The word alone decides; the bits are hints.
 //
 // acquire() does not touch the bitmaps: a hit costs one CAS, and threads contend only on entries. A set bit may
@@ -22,7 +22,7 @@
 
 namespace carpool::pool {
 
-// The judge's decision on a candidate. `evict`: the entry must be closed; the search stops so that the caller can do
+// The matcher's decision on a candidate. `evict`: the entry must be closed; the search stops so that the caller can do
 // it.
 enum class Match : std::uint8_t { take, skip, evict };
 
@@ -49,20 +49,20 @@ class Finder {
     }
   }
 
-  // Returns true if the search ended with `found`. Calls judge(entry, word) before each attempt; `places` bounds the
+  // Returns true if the search ended with `found`. Calls matcher(entry, word) before each attempt; `places` bounds the
   // key.
-  template <class Judge>
-  bool find(const SearchHint& where, std::uint32_t places, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool find(const SearchHint& where, std::uint32_t places, Matcher& matcher, Found& found) {
     switch (where.strategy) {
       case Strategy::first:
-        return try_last_released(where, judge, found) || own_loop_first(where, judge, found);
+        return try_last_released(where, matcher, found) || own_loop_first(where, matcher, found);
       case Strategy::thread_id:
-        return try_last_released(where, judge, found) ||
-               own_loop_first_from(where, places == 0 ? 0 : where.key % places, judge, found);
+        return try_last_released(where, matcher, found) ||
+               own_loop_first_from(where, places == 0 ? 0 : where.key % places, matcher, found);
       case Strategy::random:
-        return at_random(where, judge, found);
+        return at_random(where, matcher, found);
       case Strategy::round_robin:
-        return by_round_robin(where, judge, found);
+        return by_round_robin(where, matcher, found);
     }
     return false;
   }
@@ -87,9 +87,9 @@ class Finder {
     return nullptr;
   }
   // Tries exactly this entry, as find() does.
-  template <class Judge>
-  bool take(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
-    return attempt(entry, where, judge, found);
+  template <class Matcher>
+  bool take(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
+    return attempt(entry, where, matcher, found);
   }
   // Returns the next random number of a loop.
   std::uint32_t next_random(LoopId loop) {
@@ -157,37 +157,37 @@ class Finder {
     }
   }
 
-  template <class Judge>
-  bool try_last_released(const SearchHint& where, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool try_last_released(const SearchHint& where, Matcher& matcher, Found& found) {
     if (!where.on_loop) return false;
     Entry<T>* last = search_states_[where.loop].last.load(std::memory_order_acquire);
     if (last == nullptr || EntryWord(last->word.load(std::memory_order_relaxed)).home() != where.loop) return false;
-    return attempt(*last, where, judge, found);
+    return attempt(*last, where, matcher, found);
   }
 
   // Searches the own loop's entries, then the other loops' in turn, each from the lowest position.
-  template <class Judge>
-  bool own_loop_first(const SearchHint& where, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool own_loop_first(const SearchHint& where, Matcher& matcher, Found& found) {
     const std::uint32_t known = blocks_.count();
     for (unsigned n = 0; n < loops_; ++n) {
       const auto map = static_cast<LoopId>(SearchOrder::foreign_loop(where.loop, n, loops_));
-      if (in_blocks(0, known, where, map, judge, found)) return true;
+      if (in_blocks(0, known, where, map, matcher, found)) return true;
     }
     return false;
   }
 
   // As own_loop_first(), from position `start` on.
-  template <class Judge>
-  bool own_loop_first_from(const SearchHint& where, std::uint32_t start, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool own_loop_first_from(const SearchHint& where, std::uint32_t start, Matcher& matcher, Found& found) {
     const std::uint32_t known = blocks_.count(), first = start / kBlockEntries < known ? start / kBlockEntries : 0;
     if (known == 0) return false;
     const unsigned within = start % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
     for (unsigned n = 0; n < loops_; ++n) {
       const auto map = static_cast<LoopId>(SearchOrder::foreign_loop(where.loop, n, loops_));
-      if (try_one_loop(begin, from_place(begin.idle(map).read(), within), where, map, judge, found) ||
-          in_blocks(first + 1, known, where, map, judge, found) || in_blocks(0, first, where, map, judge, found) ||
-          try_one_loop(begin, before_place(begin.idle(map).read(), within), where, map, judge, found)) {
+      if (try_one_loop(begin, from_place(begin.idle(map).read(), within), where, map, matcher, found) ||
+          in_blocks(first + 1, known, where, map, matcher, found) || in_blocks(0, first, where, map, matcher, found) ||
+          try_one_loop(begin, before_place(begin.idle(map).read(), within), where, map, matcher, found)) {
         return true;
       }
     }
@@ -195,8 +195,8 @@ class Finder {
   }
 
   // Searches the blocks [begin, end) for entries that the map of one loop lists.
-  template <class Judge>
-  bool in_blocks(std::uint32_t begin, std::uint32_t end, const SearchHint& where, LoopId map, Judge& judge,
+  template <class Matcher>
+  bool in_blocks(std::uint32_t begin, std::uint32_t end, const SearchHint& where, LoopId map, Matcher& matcher,
                  Found& found) {
     return filled_.visit(map, map + 1U, begin, end, [&](std::uint32_t number) {
       Block<T>& block = blocks_.at(number);
@@ -205,12 +205,12 @@ class Finder {
         found.relisted = true;
         bits = block.idle(map).read();
       }
-      return try_one_loop(block, bits, where, map, judge, found);
+      return try_one_loop(block, bits, where, map, matcher, found);
     });
   }
   // As in_blocks(), for all loops.
-  template <class Judge>
-  bool in_any_of(std::uint32_t begin, std::uint32_t end, const SearchHint& where, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool in_any_of(std::uint32_t begin, std::uint32_t end, const SearchHint& where, Matcher& matcher, Found& found) {
     return filled_.visit(0, loops_, begin, end, [&](std::uint32_t number) {
       Block<T>& block = blocks_.at(number);
       std::uint64_t bits = block.idle_anywhere();
@@ -219,12 +219,12 @@ class Finder {
         found.relisted = true;
         bits = block.idle_anywhere();
       }
-      return try_any_loop(block, bits, where, judge, found);
+      return try_any_loop(block, bits, where, matcher, found);
     });
   }
 
-  template <class Judge>
-  bool at_random(const SearchHint& where, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool at_random(const SearchHint& where, Matcher& matcher, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
     SearchState& search_state = search_states_[where.loop];
@@ -243,22 +243,22 @@ class Finder {
     // As in by_round_robin(): the drawn entry is tried before the maps.
     const std::uint32_t place = scaled_to(drawn, places), first = place / kBlockEntries, within = place % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
-    return attempt(begin.entry(within), where, judge, found) ||
-           full_cycle(where, first, within, begin.idle_anywhere(), judge, found);
+    return attempt(begin.entry(within), where, matcher, found) ||
+           full_cycle(where, first, within, begin.idle_anywhere(), matcher, found);
   }
 
   // Each loop cycles through all entries on its own: no shared counter. The next entry is tried before the maps, which
   // are one cache line per loop: usually it is idle, and its word alone decides.
-  template <class Judge>
-  bool by_round_robin(const SearchHint& where, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool by_round_robin(const SearchHint& where, Matcher& matcher, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
     std::atomic<std::uint32_t>& number = search_states_[where.loop].number;
     const std::uint32_t next = number.load(std::memory_order_relaxed) + 1;
     std::uint32_t first = next / kBlockEntries;
     if (first >= known) first = 0;
-    if (!attempt(blocks_.at(first).entry(next % kBlockEntries), where, judge, found) &&
-        !full_cycle(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), judge, found)) {
+    if (!attempt(blocks_.at(first).entry(next % kBlockEntries), where, matcher, found) &&
+        !full_cycle(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), matcher, found)) {
       return false;
     }
     number.store(found.entry->place(), std::memory_order_relaxed);
@@ -266,47 +266,48 @@ class Finder {
   }
 
   // Tries all entries of all loops once, from `within` of block `first`; `bits` are the available ones of that block.
-  template <class Judge>
-  bool full_cycle(const SearchHint& where, std::uint32_t first, unsigned within, std::uint64_t bits, Judge& judge,
+  template <class Matcher>
+  bool full_cycle(const SearchHint& where, std::uint32_t first, unsigned within, std::uint64_t bits, Matcher& matcher,
                   Found& found) {
     Block<T>& begin = blocks_.at(first);
-    if (try_any_loop(begin, from_place(bits, within), where, judge, found)) return true;
+    if (try_any_loop(begin, from_place(bits, within), where, matcher, found)) return true;
     const std::uint32_t known = blocks_.count();
-    if (in_any_of(first + 1, known, where, judge, found) || in_any_of(0, first, where, judge, found)) return true;
-    return try_any_loop(begin, before_place(begin.idle_anywhere(), within), where, judge, found);
+    if (in_any_of(first + 1, known, where, matcher, found) || in_any_of(0, first, where, matcher, found)) return true;
+    return try_any_loop(begin, before_place(begin.idle_anywhere(), within), where, matcher, found);
   }
 
-  template <class Judge>
-  bool try_any_loop(Block<T>& block, std::uint64_t bits, const SearchHint& where, Judge& judge, Found& found) {
+  template <class Matcher>
+  bool try_any_loop(Block<T>& block, std::uint64_t bits, const SearchHint& where, Matcher& matcher, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(SearchOrder::pick(bits));
-      if (attempt(entry, where, judge, found) || clear_stale_bit(entry, 0, loops_, where, judge, found)) return true;
+      if (attempt(entry, where, matcher, found) || clear_stale_bit(entry, 0, loops_, where, matcher, found))
+        return true;
     }
     return false;
   }
 
-  template <class Judge>
-  bool try_one_loop(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Judge& judge,
+  template <class Matcher>
+  bool try_one_loop(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Matcher& matcher,
                     Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(SearchOrder::pick(bits));
       // false: another map lists it
       const bool here = EntryWord(entry.word.load(std::memory_order_seq_cst)).home() == map;
-      if (here && attempt(entry, where, judge, found)) return true;
-      if (clear_stale_bit(entry, map, map + 1U, where, judge, found)) return true;
+      if (here && attempt(entry, where, matcher, found)) return true;
+      if (clear_stale_bit(entry, map, map + 1U, where, matcher, found)) return true;
     }
     return false;
   }
 
-  // Retries the same entry after a lost race. Returns false if it cannot be lent or the judge skips it.
-  template <class Judge>
-  bool attempt(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
+  // Retries the same entry after a lost race. Returns false if it cannot be lent or the matcher skips it.
+  template <class Matcher>
+  bool attempt(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
     // seq_cst: a waiter raised `attention` before; a release changes the word, then reads `attention`.
     EntryWord word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
       const Multiplexing multiplexing = entry.multiplexing();
       if (!word.lendable(multiplexing.most) && !(where.include_unlendable && word.idle())) return false;
-      const Match verdict = judge(entry, word);
+      const Match verdict = matcher(entry, word);
       if (verdict == Match::skip) return false;
       if (verdict == Match::take) {
         const Change change = try_acquire(entry.word, word, multiplexing.pinned ? word.home() : where.loop);
@@ -324,9 +325,9 @@ class Finder {
 
   // A bit led to this entry, which could not be taken. Clears it in the maps [from, to) if the entry is taken or moved
   // to another loop. Returns true if the entry was released meanwhile and is now taken.
-  template <class Judge>
+  template <class Matcher>
   [[gnu::cold, gnu::noinline]] bool clear_stale_bit(Entry<T>& entry, unsigned from, unsigned to,
-                                                    const SearchHint& where, Judge& judge, Found& found) {
+                                                    const SearchHint& where, Matcher& matcher, Found& found) {
     const EntryWord word(entry.word.load(std::memory_order_seq_cst));
     const bool elsewhere = word.home() < from || word.home() >= to;
     if (!elsewhere && !word.taken(entry.multiplexing().most)) return false;
@@ -340,7 +341,7 @@ class Finder {
     const Multiplexing now = Multiplexing::of(entry.multiplexing_bits.load(std::memory_order_seq_cst));
     if (!again.idle() && !again.lendable(now.most)) return false;
     if (mark_available(entry, again.home())) found.relisted = true;
-    return !elsewhere && attempt(entry, where, judge, found);
+    return !elsewhere && attempt(entry, where, matcher, found);
   }
 
   const Blocks<T>& blocks_;

@@ -94,7 +94,7 @@ class ObjectPool {
   // Returns an idle object, or an empty handle.
   Handle take(const SearchHint& where = {}) {
     for (;;) {
-      const auto found = pool_.acquire(where, Judge{max_usage_.load(std::memory_order_relaxed)});
+      const auto found = pool_.acquire(where, Matcher{max_usage_.load(std::memory_order_relaxed)});
       if (found.entry == nullptr) return {};
       if (found.taken) {
         if (Handle handle(*this, *found.entry); admit(handle)) return handle;
@@ -152,7 +152,7 @@ class ObjectPool {
   Counts counts() const { return counts_of(pool_); }
 
  private:
-  struct Judge {
+  struct Matcher {
     std::uint32_t most;
     Match operator()(const Entry<T>&, EntryWord word) const {
       if (most == 0 || word.uses() < most) return Match::take;

@@ -1,7 +1,7 @@
 // Pool: a bounded set of entries that hold any object, lent and returned without a lock. Guarantees:
 //   - the cap is exact: reserve() counts at once, by CAS on one number, however many threads race;
 //   - an object has at most as many concurrent borrowers as its Multiplexing allows, which may change while it is
-//     lent; a judge of the caller accepts or skips each candidate;
+//     lent; a matcher of the caller accepts or skips each candidate;
 //   - entries of the own loop first, then of others, or any (Strategy): an exclusive entry is taken over (home and
 //     generation change in the acquiring CAS), a pinned one stays on its loop;
 //   - two steps, reserve() and enable(), so that a connection being dialed counts; enable() can lend it at once.
@@ -79,16 +79,16 @@ class Pool {
     if (word.lendable(now.most)) finder_.mark_available(entry, word.home());
   }
 
-  // Returns an available entry, searched as `where` says. Calls judge(entry, word) before each attempt.
-  template <class Judge>
-  Found acquire(const SearchHint& where, Judge&& judge) {
+  // Returns an available entry, searched as `where` says. Calls matcher(entry, word) before each attempt.
+  template <class Matcher>
+  Found acquire(const SearchHint& where, Matcher&& matcher) {
     Found found;
-    static_cast<void>(finder_.find(where, cap(), judge, found));
+    static_cast<void>(finder_.find(where, cap(), matcher, found));
     return found;
   }
-  template <class Judge>
-  Found acquire(LoopId loop, bool on_loop, Judge&& judge) {
-    return acquire(SearchHint{loop, on_loop}, judge);
+  template <class Matcher>
+  Found acquire(LoopId loop, bool on_loop, Matcher&& matcher) {
+    return acquire(SearchHint{loop, on_loop}, matcher);
   }
 
   // For a caller that chooses among several entries before it takes one: see Finder.
@@ -96,9 +96,9 @@ class Pool {
   Entry<T>* draw(LoopId loop, Fits&& fits) {
     return finder_.draw(loop, fits);
   }
-  template <class Judge>
-  bool take(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
-    return finder_.take(entry, where, judge, found);
+  template <class Matcher>
+  bool take(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
+    return finder_.take(entry, where, matcher, found);
   }
   std::uint32_t next_random(LoopId loop) { return finder_.next_random(loop); }
 

@@ -73,13 +73,13 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
 bool Destination::Impl::search_and_take(Lease& lease, LoopId here, const BorrowRequest& want, Instant now,
                                         OpenCause& why, bool& relisted) {
   Reusability found_fitness = Reusability::fit;
-  const auto judge = [&](const SlotEntry& entry, EntryWord word) {
+  const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     found_fitness = reusability_for(entry, word, want, now);
     if (found_fitness == Reusability::fit) return Match::take;
     return found_fitness == Reusability::unwanted ? Match::skip : Match::evict;
   };
   for (;;) {
-    const auto found = search(here, true, now, judge);
+    const auto found = search(here, true, now, matcher);
     relisted |= found.relisted;
     if (found.entry == nullptr) return false;
     SlotEntry& entry = *found.entry;

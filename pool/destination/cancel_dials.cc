@@ -41,10 +41,10 @@ SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
   const std::uint32_t lacking = lacking_idle_now();
   SlotEntry* youngest = nullptr;
   for (List<CancelDialMessage, DialTag>* list : {&waiter_dials_begun, &h1_dials_begun}) {
-    std::uint32_t looked_at = 0;
-    for (CancelDialMessage* at = list->last(); at != nullptr && looked_at < DeferredActions::kMaxSteps;
+    std::uint32_t examined = 0;
+    for (CancelDialMessage* at = list->last(); at != nullptr && examined < DeferredActions::kMaxSteps;
          at = list->previous(at)) {
-      ++looked_at;
+      ++examined;
       const Instant begun = at->entry->value.opened_at.get();
       if (begun > begun_before || at->on_its_way) continue;     // the message belongs to an earlier dial
       if (!may_cancel(at->entry->value.asked, lacking)) break;  // no other of this list either

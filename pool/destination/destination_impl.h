@@ -75,12 +75,12 @@ struct Destination::Impl final : BudgetWaiter {
   Reusability reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want, Instant now) const;
   SlotEntry* take_callers(DeferredActions& actions);
   void dial_one_more(Instant now) EXCLUDES(mutex);
-  template <class Judge>
-  Pool<Slot>::Found search(LoopId loop, bool on_loop, Instant now, Judge&& judge) {
+  template <class Matcher>
+  Pool<Slot>::Found search(LoopId loop, bool on_loop, Instant now, Matcher&& matcher) {
     const SearchHint where{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7};
     Pool<Slot>::Found found;
-    if (endpoints.spreads() && take_less_loaded(pool, endpoints, address_of, where, now, judge, found)) return found;
-    return pool.acquire(where, judge);
+    if (endpoints.spreads() && take_less_loaded(pool, endpoints, address_of, where, now, matcher, found)) return found;
+    return pool.acquire(where, matcher);
   }
 
   // ---- release.cc: from one borrower to the next ----
@@ -121,7 +121,7 @@ struct Destination::Impl final : BudgetWaiter {
   void serve_own_waiters(Instant now, OpenCause why) EXCLUDES(mutex);
   void schedule(DeferredActions& actions, Instant now, OpenCause why) REQUIRES(mutex);
   void dial_for_demand(DeferredActions& actions, Instant now) REQUIRES(mutex);
-  std::optional<ProtocolMask> missing_dial(std::uint32_t looked_at) REQUIRES(mutex);
+  std::optional<ProtocolMask> missing_dial(std::uint32_t examined) REQUIRES(mutex);
   std::uint32_t allowed_dials(Instant now) const REQUIRES(mutex) {
     return circuit.allowed_dials(supply.dials(), pool.in_use() > coming(), now);
   }

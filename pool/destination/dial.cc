@@ -60,9 +60,9 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
     return;
   }
   // Connections under inspection may be idle again soon, or are since the search missed them: they count as coming.
-  const std::uint32_t looked_at =
+  const std::uint32_t examined =
       queue.size() > supply.dials() && !pool.full() ? pending.inspecting_since(actions.inspections_ended) : 0;
-  while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
+  while (const std::optional<ProtocolMask> kind = missing_dial(examined)) {
     // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
     if (backoff.blocks(now) && (serving() != 0 || supply.dials() != 0)) {
       if (backoff.request_wake_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
@@ -108,10 +108,10 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
 
 // Returns the protocols of the next dial that the waiters need, or nullopt. Waiters for HTTP/1.1 only get a dial each;
 // the others share the streams of a session.
-std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked_at) {
+std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t examined) {
   // Places being freed serve the waiters when they are free; a connection does not help a waiter without a share.
   const std::uint32_t spoken_for =
-      std::min(looked_at, queue.others()) + pending.disposing() + shares.held_back(queue.by_class());
+      std::min(examined, queue.others()) + pending.disposing() + shares.held_back(queue.by_class());
   const std::uint32_t h1 = queue.wanting(ProtocolMask::h1_only);
   const std::uint32_t wide = queue.size() - h1;
   const std::uint32_t covered = supply.wide_dials() * supply.streams_a_dial();

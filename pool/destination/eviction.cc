@@ -23,20 +23,20 @@ bool longer_idle(const SlotEntry& one, const SlotEntry& other) {
 template <class Accept, class Better>
 SlotEntry* Destination::Impl::find_idle(DeferredActions& actions, Accept&& accept, Better&& better) {
   SlotEntry* best = nullptr;
-  unsigned compared = 0, looked_at = 0;
+  unsigned compared = 0, examined = 0;
   std::uint32_t last = evict_hand;
-  const auto judge = [&](const SlotEntry& entry, EntryWord word) {
+  const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     if (!word.idle()) return Match::skip;
     last = entry.place();
     if (accept(entry)) {
       if (best == nullptr || better(entry, *best)) best = &slot_entry(entry.index);
       ++compared;
     }
-    return compared == kCompared || ++looked_at == kMaxExamined ? Match::evict : Match::skip;
+    return compared == kCompared || ++examined == kMaxExamined ? Match::evict : Match::skip;
   };
   const auto found = pool.acquire(SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id,
                                              evict_hand, /*include_unlendable=*/true},
-                                  judge);
+                                  matcher);
   actions.more |= found.relisted;  // pairs with enqueue(): a concurrent search missed the entry
   evict_hand = last + 1;
   return best;

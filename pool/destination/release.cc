@@ -183,14 +183,14 @@ void Destination::Impl::wake_after_quarantine(Instant since, Instant now, Deferr
 void Destination::Impl::wake_for_quarantined(DeferredActions& actions, Instant now) {
   if (quarantine_wake > now) return;  // that wake-up requests the next one
   Instant earliest = kNever;
-  std::uint32_t looked_at = 0;
+  std::uint32_t examined = 0;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     const Instant since = entry.value.idle_since.get();
     const bool idle = EntryWord(entry.word.load(std::memory_order_acquire)).idle();
     if (idle && now - since < live.quarantine()) earliest = std::min(earliest, since);
-    return ++looked_at == DeferredActions::kMaxSteps;
+    return ++examined == DeferredActions::kMaxSteps;
   }));
-  if (earliest == kNever && looked_at == DeferredActions::kMaxSteps)
+  if (earliest == kNever && examined == DeferredActions::kMaxSteps)
     earliest = now;  // entries that were not examined end their quarantine by then
   if (earliest != kNever) wake_after_quarantine(earliest, now, actions);
 }
@@ -203,7 +203,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
   }
   const BorrowRequest want = borrower.want_;
   Reusability found_fitness = Reusability::fit;
-  const auto judge = [&](const SlotEntry& entry, EntryWord word) {
+  const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     actions.saw_idle = true;
     found_fitness = reusability_for(entry, word, want, now);
     if (found_fitness == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower.since_)) {
@@ -215,7 +215,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     return Match::skip;
   };
   for (;;) {
-    const auto found = search(borrower.loop_, false, now, judge);
+    const auto found = search(borrower.loop_, false, now, matcher);
     if (found.entry == nullptr) return false;
     if (found.taken) {
       grant(*found.entry, borrower, found.before.home(), actions);

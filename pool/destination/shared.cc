@@ -190,13 +190,13 @@ void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, In
 
 bool Destination::Impl::lacks_streams() const {
   if (supply.held(Protocol::h2) == 0 || supply.wide_dials() != 0 || pool.full()) return false;
-  std::uint32_t looked_at = 0;  // with this many nearly full sessions one more is harmless
+  std::uint32_t examined = 0;  // with this many nearly full sessions one more is harmless
   bool spare = false;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     const std::uint32_t most = entry.multiplexing().most;
     spare = protocol_of(entry) == Protocol::h2 && word.lendable(most) && word.users() < nearly_full(most);
-    return spare || ++looked_at == DeferredActions::kMaxSteps;
+    return spare || ++examined == DeferredActions::kMaxSteps;
   }));
   return !spare;
 }

@@ -58,13 +58,13 @@ std::uint32_t Destination::Impl::lacking_idle() const {
 // Returns nullopt if more than `most` had to be examined.
 std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
   const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
-  std::uint32_t ready = pending.inspecting(), looked_at = 0;
+  std::uint32_t ready = pending.inspecting(), examined = 0;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     ready += EntryWord(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0;
-    return ready >= wanted || ++looked_at == most;
+    return ready >= wanted || ++examined == most;
   }));
   if (ready >= wanted) return 0;
-  return looked_at == most ? std::nullopt : std::optional(wanted - ready);
+  return examined == most ? std::nullopt : std::optional(wanted - ready);
 }
 
 // Returns the same between two sweeps, with a bounded search.

@@ -40,7 +40,7 @@ void IdleLimitLearner::accept_pending() {
     close_count_ = std::min(close_count_ + 1, kRecentCloses);
     if (one.sample) add(one.idle_for);
   });
-  judge();
+  update_limit();
 }
 
 void IdleLimitLearner::add(Duration idle_for) {
@@ -61,7 +61,7 @@ void IdleLimitLearner::raise(Duration idle_for) {
   count_ = next_ = close_count_ = next_close_ = 0;
   raised_ = idle_for;
   if (hint_ && *hint_ < idle_for) hint_.reset();
-  judge();
+  update_limit();
 }
 
 namespace {
@@ -83,7 +83,7 @@ void IdleLimitLearner::survived(Duration idle_for) {
   next_close_ = close_count_ % kRecentCloses;
   count_ = keep(samples_, count_, stands);
   next_ = count_ % kSamples;
-  judge();
+  update_limit();
 }
 
 Duration IdleLimitLearner::refutation_limit() const {
@@ -106,18 +106,18 @@ std::optional<Duration> IdleLimitLearner::shortest() const {
 void IdleLimitLearner::hint(std::optional<Duration> timeout) {
   if (!timeout || timeout == hint_) return;
   hint_ = timeout;
-  judge();
+  update_limit();
 }
 
 void IdleLimitLearner::restore(Duration limit) {
   if (limit_) return;
   raised_ = limit;
-  judge();
+  update_limit();
 }
 
 // ---- results ----
 
-void IdleLimitLearner::judge() {
+void IdleLimitLearner::update_limit() {
   std::optional<Duration> limit = agreed();
   if (limit) raised_.reset();
   no_keep_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kMinMargin;

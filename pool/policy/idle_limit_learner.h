@@ -82,7 +82,7 @@ class IdleLimitLearner {
   void accept_pending();
   void add(Duration idle_for);
   void raise(Duration idle_for);
-  void judge();
+  void update_limit();
   std::optional<Duration> agreed() const;
   std::optional<Duration> shortest() const;
 

@@ -15,7 +15,7 @@ struct SearchHint {
   bool on_loop = true;  // start with the loop's last released entry
   Strategy strategy = Strategy::first;
   std::uint32_t key = 0;            // thread_id: the position, modulo the number of positions
-  bool include_unlendable = false;  // include idle entries that accept no borrower; the judge takes none
+  bool include_unlendable = false;  // include idle entries that accept no borrower; the matcher accepts none
 };
 
 struct SearchOrder {

@@ -8,10 +8,10 @@ namespace carpool::pool {
 namespace {
 constexpr std::uint64_t kRefusedOf = 20;  // one refused request of this many shrinks the size
 constexpr std::uint64_t kLateOf = 100;    // one late request of this many lets it grow
-constexpr double kLargestShrink = 0.5;    // one step of the gradient
+constexpr double kMaxShrink = 0.5;        // one step of the gradient
 constexpr double kSmallestShrink = 0.9;   // likewise
 constexpr double kGoal = 1.25;            // of the lowest median, towards which the gradient shrinks
-constexpr Duration kLongestSettling = std::chrono::seconds(10);
+constexpr Duration kMaxSettling = std::chrono::seconds(10);
 
 double ratio(Duration one, Duration other) {
   return static_cast<double>(one.count()) / static_cast<double>(std::max<Duration::rep>(other.count(), 1));
@@ -40,11 +40,11 @@ bool SizeController::enough(std::uint64_t responses, Instant begun, Instant now)
 
 std::optional<SizeChange> SizeController::update(const LoadSample& seen, Instant now) {
   if (growth_ && seen.refused * kLateOf >= seen.responses + seen.refused && seen.refused != 0)
-    return judge_growth(seen, now);
+    return evaluate_growth(seen, now);
   if (auto made = shrink_as_refused(seen, now)) return made;
   if (auto made = shrink_to_accepted(seen, now)) return made;
   if (seen.responses >= kFewest) {
-    if (auto made = judge(seen, now)) return made;
+    if (auto made = evaluate(seen, now)) return made;
   }
   return grow(seen, now);
 }
@@ -73,20 +73,20 @@ bool SizeController::slow(Duration median) const {
   return lowest_ != Duration::zero() && ratio(median, lowest_) > kTolerance;
 }
 
-std::optional<SizeChange> SizeController::judge(const LoadSample& seen, Instant now) {
-  if (shrink_) return judge_shrink(seen, now);
+std::optional<SizeChange> SizeController::evaluate(const LoadSample& seen, Instant now) {
+  if (shrink_) return evaluate_shrink(seen, now);
   lowest_ = lowest_ == Duration::zero() ? seen.median : std::min(lowest_, seen.median);
   if (!in_use(seen)) return std::nullopt;  // the size was not the limit
-  if (growth_) return judge_growth(seen, now);
+  if (growth_) return evaluate_growth(seen, now);
   return follow_gradient(seen, now);
 }
 
-std::optional<SizeChange> SizeController::judge_growth(const LoadSample& seen, Instant now) {
+std::optional<SizeChange> SizeController::evaluate_growth(const LoadSample& seen, Instant now) {
   const Trial trial = *std::exchange(growth_, std::nullopt);
   const bool refused = seen.refused * kLateOf >= seen.responses + seen.refused && seen.refused != 0;
   const double rose = ratio(seen.median, trial.median), most = 1 + (trial.ratio - 1) / 2;
   if (!refused && rose <= most && !slow(seen.median)) {
-    step_ = std::min(step_ * 2, kLargestStep);
+    step_ = std::min(step_ * 2, kMaxStep);
     hold_ = std::max(hold_ / 2, kShortestHold);
     grows_at_ = now;
     return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<SizeChange> SizeController::judge_growth(const LoadSample& seen, I
 }
 
 // Judges a shrink: if the size was the cause, the median falls in proportion to it; half of that suffices.
-std::optional<SizeChange> SizeController::judge_shrink(const LoadSample& seen, Instant now) {
+std::optional<SizeChange> SizeController::evaluate_shrink(const LoadSample& seen, Instant now) {
   const Trial trial = *std::exchange(shrink_, std::nullopt);
   if (ratio(seen.median, trial.median) <= (1 + trial.ratio) / 2) {
     trust_ = kShortestHold;
@@ -105,14 +105,14 @@ std::optional<SizeChange> SizeController::judge_shrink(const LoadSample& seen, I
   }
   lowest_ = seen.median;
   shrinks_at_ = now + trust_;
-  trust_ = std::min(trust_ * 2, kLongestTrust);
+  trust_ = std::min(trust_ * 2, kMaxTrust);
   return change(trial.from, SizeReason::restored, seen, now);
 }
 
 std::optional<SizeChange> SizeController::follow_gradient(const LoadSample& seen, Instant now) {
   if (!slow(seen.median) || now < shrinks_at_) return std::nullopt;
   const std::uint32_t used = seen.at_size ? size_ : std::clamp(seen.busy, 1U, size_);
-  const double part = std::clamp(kGoal / ratio(seen.median, lowest_), kLargestShrink, kSmallestShrink);
+  const double part = std::clamp(kGoal / ratio(seen.median, lowest_), kMaxShrink, kSmallestShrink);
   const std::uint32_t to = std::max(least_, std::min(size_ - 1, part_of(used, part)));
   if (to >= used) return std::nullopt;  // `least` is in use
   shrink_ = Trial{size_, static_cast<double>(to) / used, seen.median};
@@ -125,7 +125,7 @@ std::optional<SizeChange> SizeController::follow_gradient(const LoadSample& seen
 void SizeController::hold_growth(Instant now) {
   step_ = std::max(step_ / 2, kSmallestStep);
   grows_at_ = now + hold_;
-  hold_ = std::min(hold_ * 2, kLongestHold);
+  hold_ = std::min(hold_ * 2, kMaxHold);
 }
 
 // The size does not grow for an origin that responded before and does not respond now.
@@ -143,7 +143,7 @@ std::optional<SizeChange> SizeController::change(std::uint32_t to, SizeReason re
                                                  Instant now) {
   to = std::clamp(to, least_, most_);
   if (to == size_) return std::nullopt;
-  settles_at_ = now + std::min<Duration>(std::max<Duration>(2 * seen.median, kShortest), kLongestSettling);
+  settles_at_ = now + std::min<Duration>(std::max<Duration>(2 * seen.median, kShortest), kMaxSettling);
   return SizeChange{now, std::exchange(size_, to), to, reason, seen, lowest_};
 }
 

@@ -28,9 +28,9 @@ class SizeController {
   static constexpr std::uint64_t kEnough = 100;  // responses after which no more time is needed
   static constexpr Duration kShortest = std::chrono::milliseconds(400), kLongest = std::chrono::seconds(10);
   static constexpr double kTolerance = 1.5;
-  static constexpr double kLargestStep = 1, kSmallestStep = 1.0 / 16;
-  static constexpr Duration kShortestHold = std::chrono::seconds(4), kLongestHold = std::chrono::seconds(64);
-  static constexpr Duration kLongestTrust = std::chrono::seconds(256);  // in a restored size
+  static constexpr double kMaxStep = 1, kSmallestStep = 1.0 / 16;
+  static constexpr Duration kShortestHold = std::chrono::seconds(4), kMaxHold = std::chrono::seconds(64);
+  static constexpr Duration kMaxTrust = std::chrono::seconds(256);  // in a restored size
 
   SizeController(std::uint32_t least, std::uint32_t most) { bounds(least, most, least); }
 
@@ -58,9 +58,9 @@ class SizeController {
   };
   std::optional<SizeChange> shrink_as_refused(const LoadSample& seen, Instant now);
   std::optional<SizeChange> shrink_to_accepted(const LoadSample& seen, Instant now);
-  std::optional<SizeChange> judge(const LoadSample& seen, Instant now);
-  std::optional<SizeChange> judge_growth(const LoadSample& seen, Instant now);
-  std::optional<SizeChange> judge_shrink(const LoadSample& seen, Instant now);
+  std::optional<SizeChange> evaluate(const LoadSample& seen, Instant now);
+  std::optional<SizeChange> evaluate_growth(const LoadSample& seen, Instant now);
+  std::optional<SizeChange> evaluate_shrink(const LoadSample& seen, Instant now);
   std::optional<SizeChange> follow_gradient(const LoadSample& seen, Instant now);
   std::optional<SizeChange> grow(const LoadSample& seen, Instant now);
   std::optional<SizeChange> change(std::uint32_t to, SizeReason reason, const LoadSample& seen, Instant now);
@@ -71,7 +71,7 @@ class SizeController {
   std::uint32_t least_ = 1, most_ = 1, size_ = 1;
   Duration lowest_{};  // zero: unknown
   std::optional<Trial> growth_, shrink_;
-  double step_ = kLargestStep;
+  double step_ = kMaxStep;
   Duration hold_ = kShortestHold, trust_ = kShortestHold;
   Instant grows_at_{}, shrinks_at_{}, settles_at_{};
 };

@@ -25,21 +25,21 @@ class ProgramChecks final : private CheckRules {
  private:
   void idle_fits_the_total() {
     std::uint64_t sum = config_.origins.empty() ? config_.pool.min_idle : 0;
-    bool wrong = places_.wrong("pool.min_idle") || places_.wrong("pool.total.max_connections");
+    bool invalid = places_.invalid("pool.min_idle") || places_.invalid("pool.total.max_connections");
     for (std::size_t i = 0; i < config_.origins.size(); ++i) {
       sum += config_.origins[i].pool.min_idle;
-      wrong |= places_.wrong(item_key("origin", i) + ".pool.min_idle");
+      invalid |= places_.invalid(item_key("origin", i) + ".pool.min_idle");
     }
     const std::uint32_t most = config_.pool_total.max_connections;
-    if (wrong || sum <= most) return;
+    if (invalid || sum <= most) return;
     error("pool.total.max_connections", "is " + std::to_string(most) +
                                             ", less than the sum of min_idle over all origins (" + std::to_string(sum) +
                                             "), expected at least that");
   }
 
   void ranges_are_in_order() {
-    const bool wrong = places_.wrong("dns.min_ttl") || places_.wrong("dns.max_ttl");
-    if (!wrong && config_.dns.min_ttl > config_.dns.max_ttl) {
+    const bool invalid = places_.invalid("dns.min_ttl") || places_.invalid("dns.max_ttl");
+    if (!invalid && config_.dns.min_ttl > config_.dns.max_ttl) {
       error(places_.given("dns.min_ttl") ? "dns.min_ttl" : "dns.max_ttl",
             "dns.min_ttl = " + in_quotes(duration_text(config_.dns.min_ttl)) + " is more than dns.max_ttl = " +
                 in_quotes(duration_text(config_.dns.max_ttl)) + ", expected at most that");
@@ -69,7 +69,7 @@ class ProgramChecks final : private CheckRules {
   void syslog_is_there() {
     const std::string key = "log.syslog", &address = config_.log.syslog;
     struct stat status {};
-    if (address.empty() || places_.wrong(key)) return;
+    if (address.empty() || places_.invalid(key)) return;
     if (stat(address.substr(address.find(':') + 1).c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) return;
     warning(key, in_quotes(address) + " is no socket now, and a start fails without it, expected that of a daemon");
   }

@@ -72,8 +72,8 @@ void check_fields(const OriginSettings& origin, Errors& errors) {
     if (!token) why = "is set beside oauth2, expected one of both";
     if (!why.empty()) errors.emplace_back(table + '.' + field->name, std::move(why));
   }
-  if (bytes > kLongestFields) {
-    errors.emplace_back(table, "has more than " + size_text(kLongestFields) + " together, expected at most that");
+  if (bytes > kMaxFieldBytes) {
+    errors.emplace_back(table, "has more than " + size_text(kMaxFieldBytes) + " together, expected at most that");
   }
 }
 

@@ -10,7 +10,7 @@
 namespace carpool::proxy::config {
 
 inline constexpr std::size_t kMaxFields = 32;
-inline constexpr std::size_t kLongestFields = std::size_t{8} * 1024;  // names and values together
+inline constexpr std::size_t kMaxFieldBytes = std::size_t{8} * 1024;  // names and values together
 
 // Returns the keys below the origin, such as "request.headers.Authorization", each with its error text. Reads the
 // files. No error text contains a value.

@@ -37,7 +37,7 @@ class OriginChecks final : private CheckRules {
   }
 
   void classes_are_usable(const std::vector<std::string>& classes, const std::string& key) {
-    if (places_.wrong(key) || classes.empty()) return;
+    if (places_.invalid(key) || classes.empty()) return;
     if (classes.size() == 1 || classes.size() > kMaxClasses) {
       return error(
           key, "lists " + std::to_string(classes.size()) + ", expected none, or 2 to " + std::to_string(kMaxClasses));
@@ -51,13 +51,13 @@ class OriginChecks final : private CheckRules {
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
     const std::string key = prefix + ".proxy_credentials";
     // An origin that is reached directly inherits the credentials.
-    if (upstream.proxy.empty() && places_.given(key) && !places_.wrong(prefix + ".proxy")) {
+    if (upstream.proxy.empty() && places_.given(key) && !places_.invalid(prefix + ".proxy")) {
       error(key, "is set without proxy, expected both or none");
     }
   }
 
   void protocols_are_usable(const std::vector<std::string>& protocols, const std::string& key) {
-    if (places_.wrong(key)) return;
+    if (places_.invalid(key)) return;
     if (protocols.empty()) return error(key, R"(is empty, expected "h1", "h2" or both)");
     listed_once(protocols, key, "protocol");
   }
@@ -65,7 +65,7 @@ class OriginChecks final : private CheckRules {
   // Notes only files that the table itself names: an origin inherits the others, which are checked where they are set.
   void note_identity(const Tls& tls, const std::string& prefix) {
     const auto any = [&](const auto& is) { return is("cert_file") || is("key_file") || is("ca_file"); };
-    if (any([&](const char* key) { return places_.wrong(prefix + key); })) return;
+    if (any([&](const char* key) { return places_.invalid(prefix + key); })) return;
     const bool given = any([&](const char* key) { return places_.given(prefix + key); });
     if (given && tls.cert_file.empty() == tls.key_file.empty()) {
       note_certificates(tls, tls.ca_file, prefix, "ca_file").verify = tls.verify;
@@ -84,7 +84,7 @@ class OriginChecks final : private CheckRules {
   // Leniency for one old origin must not apply to all others.
   void no_leniency_for_all() {
     const std::string key = "upstream.lenient";
-    if (config_.upstream.lenient.empty() || places_.wrong(key)) return;
+    if (config_.upstream.lenient.empty() || places_.invalid(key)) return;
     error(key, "applies to single origins only, expected it in [origin.upstream]");
   }
 
@@ -105,10 +105,10 @@ class OriginChecks final : private CheckRules {
   }
 
   void credentials_are_sendable(const OriginSettings& origin, const std::string& prefix) {
-    if (places_.wrong(prefix + ".uri")) return;
+    if (places_.invalid(prefix + ".uri")) return;
     for (auto& [below, text] : credential_errors(origin, config_)) {
       const std::string key = std::string(prefix).append(1, '.').append(below);
-      if (!places_.wrong(key)) error(key, std::move(text));
+      if (!places_.invalid(key)) error(key, std::move(text));
     }
   }
 
@@ -122,7 +122,7 @@ class OriginChecks final : private CheckRules {
   // The client sees the authority's certificate instead of the origin's, so only carpool can verify the origin.
   void may_be_intercepted(const OriginSettings& origin, const std::string& prefix) {
     const std::string key = prefix + ".intercept";
-    if (places_.wrong(prefix + ".uri") || places_.wrong("intercept.ca_dir")) return;
+    if (places_.invalid(prefix + ".uri") || places_.invalid("intercept.ca_dir")) return;
     if (origin.origin.scheme != pool::Scheme::https) return error(key, "is set, expected an https origin");
     if (origin.origin.is_ip_literal()) return error(key, "is set for an address, expected an origin with a name");
     if (!origin.upstream.tls.verify)
@@ -176,7 +176,7 @@ class OriginChecks final : private CheckRules {
   void attempts_are_limited(const Request& request, const std::string& prefix) {
     const std::string key = prefix + ".hedge", limit = prefix + ".per_try_timeout";
     if (!request.hedge || request.per_try_timeout > Duration::zero()) return;
-    if (places_.wrong(key) || places_.wrong(limit)) return;
+    if (places_.invalid(key) || places_.invalid(limit)) return;
     if (places_.given(key)) return error(key, "is set without per_try_timeout, expected both or none");
     if (places_.given(limit)) error(limit, "is zero beside request.hedge, expected a limit, or hedge = false");
   }

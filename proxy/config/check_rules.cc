@@ -7,7 +7,7 @@
 namespace carpool::proxy::config {
 
 void CheckRules::at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most) {
-  if (value <= most || places_.wrong(key) || places_.wrong(other)) return;
+  if (value <= most || places_.invalid(key) || places_.invalid(other)) return;
   const std::string shown = places_.given(key) ? key : other;
   error(shown, without_numbers(key) + " = " + std::to_string(value) + " is more than " + without_numbers(other) +
                    " = " + std::to_string(most) + ", expected at most that");
@@ -15,7 +15,7 @@ void CheckRules::at_most(const std::string& key, std::uint32_t value, const std:
 
 void CheckRules::needs(const std::string& prefix, const std::string& one, const char* key, const std::string& other,
                        const char* missing) {
-  if (one.empty() || !other.empty() || places_.wrong(prefix + missing)) return;
+  if (one.empty() || !other.empty() || places_.invalid(prefix + missing)) return;
   error(prefix + key, std::string("is set without ") + missing + ", expected both or none");
 }
 

@@ -27,8 +27,8 @@ class CheckRules {
   // Returns "line 12": the place of the other key in a conflict of two.
   std::string line_of(const std::string& key) const { return "line " + std::to_string(places_.of(key).line); }
 
-  bool any_wrong(const std::vector<std::string>& keys) const {
-    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return places_.wrong(key); });
+  bool any_invalid(const std::vector<std::string>& keys) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return places_.invalid(key); });
   }
 
   // Reports `key` if its value is more than that of `other`.

@@ -28,7 +28,7 @@ class ServerChecks final : private CheckRules {
   void addresses_differ() {
     std::map<std::string, std::string> seen;  // address -> key
     const auto once = [&](const std::string& address, const std::string& key) {
-      if (address.empty() || any_port(address) || places_.wrong(key)) return;
+      if (address.empty() || any_port(address) || places_.invalid(key)) return;
       const auto [first, added] = seen.emplace(address, key);
       if (added) return;
       error(key, in_quotes(address) + " is " + without_numbers(first->second) + " already (" + line_of(first->second) +
@@ -60,8 +60,8 @@ class ServerChecks final : private CheckRules {
     const Listen& listen = config_.listen[i];
     const std::string prefix = item_key("listen", i) + '.', key = prefix + "address";
     if (unix_address(listen.address) || loopback_address(listen.address)) return;
-    if (any_wrong({"egress.default", "egress.report_only"})) return;
-    if (any_wrong({key, prefix + "origin", prefix + "connect", prefix + "credentials_file", prefix + "open"})) return;
+    if (any_invalid({"egress.default", "egress.report_only"})) return;
+    if (any_invalid({key, prefix + "origin", prefix + "connect", prefix + "credentials_file", prefix + "open"})) return;
     const bool fixed = !listen.origin.empty() && !listen.connect;
     const bool denied = config_.egress.default_ == Verdict::deny;
     const bool ruled = denied && !config_.egress.report_only;
@@ -74,8 +74,8 @@ class ServerChecks final : private CheckRules {
 
   // check_fixed_origins() (proxy/net) checks whether the egress rules permit the origin.
   void fixed_origin_is_judged(const Listen& listen, const std::string& key) {
-    if (listen.origin.empty() || places_.wrong(key)) return;
-    if (places_.wrong("egress.default") || places_.wrong("egress.allow") || places_.wrong("egress.deny")) return;
+    if (listen.origin.empty() || places_.invalid(key)) return;
+    if (places_.invalid("egress.default") || places_.invalid("egress.allow") || places_.invalid("egress.deny")) return;
     FixedOrigin fixed{listen.origin, {}, at(key, {})};
     for (const OriginSettings& origin : config_.origins) {
       if (origin.origin.label() == listen.origin) fixed.addresses = origin.addresses;
@@ -84,10 +84,10 @@ class ServerChecks final : private CheckRules {
   }
 
   void credentials_are_private(const Listen& listen, const std::string& key) {
-    if (listen.credentials_file.empty() || places_.wrong(key)) return;
+    if (listen.credentials_file.empty() || places_.invalid(key)) return;
     reading_.credentials.push_back({listen.credentials_file, at(key, {})});
     const std::string prefix = key.substr(0, key.rfind('.') + 1);
-    if (any_wrong({prefix + "address", prefix + "cert_file"})) return;
+    if (any_invalid({prefix + "address", prefix + "cert_file"})) return;
     const bool local = unix_address(listen.address) || loopback_address(listen.address);
     if (local || !listen.cert_file.empty()) return;
     warning(key, "is set without cert_file, so passwords and tokens travel in plain text to " +
@@ -96,7 +96,7 @@ class ServerChecks final : private CheckRules {
 
   // A peer that may announce a client chooses the address that logs and origins see.
   void peers_are_trusted(const Listen& listen, const std::string& prefix) {
-    if (any_wrong({prefix + "address", prefix + "trusted", prefix + "proxy_protocol"})) return;
+    if (any_invalid({prefix + "address", prefix + "trusted", prefix + "proxy_protocol"})) return;
     if (listen.proxy_protocol && listen.trusted.empty() && !unix_address(listen.address)) {
       error(prefix + "proxy_protocol", "is set without trusted, expected the load balancer's addresses there");
     }
@@ -107,7 +107,7 @@ class ServerChecks final : private CheckRules {
 
   void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
     if (value.empty() || unix_address(listen.address)) return;
-    if (places_.wrong(key.substr(0, key.rfind('.')) + ".address")) return;
+    if (places_.invalid(key.substr(0, key.rfind('.')) + ".address")) return;
     error(key, "is set beside the address " + in_quotes(listen.address) + R"(, expected "unix:/path")");
   }
 
@@ -120,20 +120,20 @@ class ServerChecks final : private CheckRules {
 
   template <class Table>
   void note_server(const Table& table, const std::string& prefix) {
-    if (table.cert_file.empty() || table.key_file.empty() || places_.wrong(prefix + "client_ca_file")) return;
+    if (table.cert_file.empty() || table.key_file.empty() || places_.invalid(prefix + "client_ca_file")) return;
     note_certificates(table, table.client_ca_file, prefix, "client_ca_file").server = true;
   }
 
   void admin_has_a_token() {
     const Admin& admin = config_.admin;
-    if (places_.wrong("admin.address") || places_.wrong("admin.token_file") || !needs_token(admin)) return;
+    if (places_.invalid("admin.address") || places_.invalid("admin.token_file") || !needs_token(admin)) return;
     if (!admin.token_file.empty()) return reading_.tokens.push_back({admin.token_file, at("admin.token_file", {})});
     error("admin.address", in_quotes(admin.address) + " is not loopback, expected a token_file");
   }
 
   void token_is_private(const Admin& admin, const std::string& key) {
     if (!admin.enabled || admin.token_file.empty()) return;
-    if (any_wrong({"admin.address", "admin.token_file", "admin.cert_file"})) return;
+    if (any_invalid({"admin.address", "admin.token_file", "admin.cert_file"})) return;
     if (!needs_token(admin)) {
       return warning(key, "is set beside the address " + in_quotes(admin.address) +
                               ", which needs no token, expected another address, or no token_file");
@@ -147,14 +147,14 @@ class ServerChecks final : private CheckRules {
     const auto lists = [](const PoolSettings& pool, const std::string& name) {
       return std::find(pool.classes.begin(), pool.classes.end(), name) != pool.classes.end();
     };
-    bool unknown = places_.wrong("pool.classes");
+    bool unknown = places_.invalid("pool.classes");
     for (std::size_t i = 0; i < config_.origins.size(); ++i) {
-      unknown = unknown || places_.wrong(item_key("origin", i) + ".pool.classes");
+      unknown = unknown || places_.invalid(item_key("origin", i) + ".pool.classes");
     }
     for (std::size_t i = 0; i < config_.listen.size() && !unknown; ++i) {
       const std::string& name = config_.listen[i].class_name;
       const std::string key = item_key("listen", i) + ".class";
-      if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;
+      if (name.empty() || places_.invalid(key) || lists(config_.pool, name)) continue;
       const auto its = [&](const OriginSettings& origin) { return lists(origin.pool, name); };
       if (std::any_of(config_.origins.begin(), config_.origins.end(), its)) continue;
       error(key, in_quotes(name) + " is not in any pool.classes, expected one of them");

@@ -93,7 +93,7 @@ struct Metrics {
   friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
-inline constexpr std::size_t kLongestAttributeKey = 64;  // of Otlp::resource, and of carpool's own attributes
+inline constexpr std::size_t kMaxAttributeKey = 64;  // of Otlp::resource, and of carpool's own attributes
 // Spans and metrics for an OpenTelemetry collector, by OTLP over HTTP.
 struct Otlp {
   std::string endpoint;  // the base URL; empty: off

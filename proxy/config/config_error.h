@@ -37,7 +37,7 @@ inline void sort_by_place(std::vector<ConfigError>& errors) {
 // reported, shortened. Returns true if there are more.
 inline constexpr std::size_t kMaxErrors = 100;
 inline bool bound(std::vector<ConfigError>& errors) {
-  constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
+  constexpr std::size_t kMaxKey = 200, kMaxText = 1000;
   const bool more = errors.size() > kMaxErrors;
   if (more) {
     errors.resize(kMaxErrors);
@@ -45,15 +45,15 @@ inline bool bound(std::vector<ConfigError>& errors) {
     errors.push_back({last.file, last.line, last.column, "file", "has more errors, expected none"});
   }
   for (ConfigError& error : errors) {
-    if (error.key.size() > kLongestKey) error.key = std::string(clipped(error.key, kLongestKey)) + "…";
-    if (error.text.size() > kLongestText) error.text = std::string(clipped(error.text, kLongestText)) + "…";
+    if (error.key.size() > kMaxKey) error.key = std::string(clipped(error.key, kMaxKey)) + "…";
+    if (error.text.size() > kMaxText) error.text = std::string(clipped(error.text, kMaxText)) + "…";
   }
   return more;
 }
 
 struct Place {
   unsigned line = 1, column = 1;
-  bool wrong = false;  // already reported: the value read is not the one written
+  bool invalid = false;  // already reported: the value read is not the one written
 };
 
 // Keys here contain indices, "origin[2].pool.size", so that each is unique.
@@ -63,11 +63,11 @@ class Places {
   // Returns true if the key was written and its value is valid.
   bool given(std::string_view key) const {
     const auto found = places_.find(key);
-    return found != places_.end() && !found->second.wrong;
+    return found != places_.end() && !found->second.invalid;
   }
-  bool wrong(std::string_view key) const {
+  bool invalid(std::string_view key) const {
     const auto found = places_.find(key);
-    return found != places_.end() && found->second.wrong;
+    return found != places_.end() && found->second.invalid;
   }
   // Returns the place of the key, else of its list or table, else the start of the file.
   Place of(std::string_view key) const {

@@ -77,7 +77,7 @@ class ListReader {
     const std::size_t begin = line.find_first_not_of(kBlank);
     if (begin == std::string_view::npos || line[begin] == '#') return;
     Credential credential;
-    if (std::string wrong = read_line(line, credential); !wrong.empty()) return error(number, wrong);
+    if (std::string message = read_line(line, credential); !message.empty()) return error(number, message);
     const auto [first, added] =
         seen_.emplace(std::tuple(credential.scheme, credential.name, credential.digest), number);
     if (!added) {

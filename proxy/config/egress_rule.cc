@@ -14,7 +14,7 @@ namespace {
 using Bytes = std::array<std::uint8_t, 16>;
 constexpr unsigned kMapped = 96;  // bits before the IPv4 address in a v4-mapped one
 
-Fault wrong(std::string_view what) {
+Fault invalid(std::string_view what) {
   return {FaultKind::malformed_request, Side::self, std::string(what)};
 }
 
@@ -34,7 +34,7 @@ Status take_port(std::string_view& pattern, std::uint16_t& port) {
   if (bracketed && colon < pattern.find(']')) return Done{};
   if (!bracketed && pattern.find(':') != colon) return Done{};
   const auto value = number(pattern.substr(colon + 1), 65535);
-  if (!value || *value == 0) return wrong("the port is not a number from 1 to 65535");
+  if (!value || *value == 0) return invalid("the port is not a number from 1 to 65535");
   port = static_cast<std::uint16_t>(*value);
   pattern = pattern.substr(0, colon);
   return Done{};
@@ -62,12 +62,12 @@ bool mapped(const Bytes& address) {
 Result<EgressRule> parse_network(std::string_view pattern, EgressRule rule) {
   const std::size_t slash = pattern.find('/');
   const int family = read_address(pattern.substr(0, slash), rule.network);
-  if (family == 0) return wrong("the part before `/` is not an IP address");
+  if (family == 0) return invalid("the part before `/` is not an IP address");
   const unsigned bits = family == 4 ? 32 : 128;
   std::optional<unsigned> prefix = bits;
   if (slash != std::string_view::npos) prefix = number(pattern.substr(slash + 1), bits);
   if (!prefix)
-    return wrong(family == 4 ? "the prefix is not a number up to 32" : "the prefix is not a number up to 128");
+    return invalid(family == 4 ? "the prefix is not a number up to 32" : "the prefix is not a number up to 128");
   rule.kind = EgressRule::Kind::network;
   rule.prefix = family == 4 ? *prefix + kMapped : *prefix;
   return rule;
@@ -77,7 +77,7 @@ Result<EgressRule> parse_network(std::string_view pattern, EgressRule rule) {
 
 Result<EgressRule> EgressRule::parse(std::string_view pattern) {
   EgressRule rule;
-  if (pattern.empty()) return wrong("the pattern is empty");
+  if (pattern.empty()) return invalid("the pattern is empty");
   if (Status status = take_port(pattern, rule.port); !status) return status.take_fault();
   if (pattern == "*") return rule;
   Bytes unused;
@@ -86,10 +86,10 @@ Result<EgressRule> EgressRule::parse(std::string_view pattern) {
   rule.kind = pattern.starts_with("*.") ? Kind::subdomains : Kind::host;
   if (rule.kind == Kind::subdomains) pattern.remove_prefix(2);
   if (pattern.find_first_of("*:") != std::string_view::npos)
-    return wrong("`*` is only allowed alone or as the prefix `*.`");
+    return invalid("`*` is only allowed alone or as the prefix `*.`");
   auto host = pool::canonical_origin(pool::Scheme::http, pattern);
   if (!host) return host.take_fault();
-  if (host->is_ip_literal()) return wrong("an IP address must be written in full, such as `127.0.0.1`");
+  if (host->is_ip_literal()) return invalid("an IP address must be written in full, such as `127.0.0.1`");
   rule.name = host->host;
   return rule;
 }

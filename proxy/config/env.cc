@@ -6,7 +6,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kLongestExpansion = std::size_t{64} * 1024;  // length limit of a text that variables made longer
+constexpr std::size_t kMaxExpansion = std::size_t{64} * 1024;  // length limit of a text that variables made longer
 
 bool name_byte(char c, bool first) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -84,14 +84,14 @@ std::string expand(std::string& text, const Env& env, bool& too_long) {
     }
     const std::size_t end = rest.find('}', at);
     if (end == std::string_view::npos) return "`${` has no closing brace (write $${ for a plain ${)";
-    if (std::string wrong = expand_one(rest.substr(at + 2, end - at - 2), env, out); !wrong.empty()) return wrong;
+    if (std::string error = expand_one(rest.substr(at + 2, end - at - 2), env, out); !error.empty()) return error;
     rest.remove_prefix(end + 1);
-    if (out.size() > kLongestExpansion) break;
+    if (out.size() > kMaxExpansion) break;
   }
   out += rest;
-  if (out.size() > kLongestExpansion && out.size() > text.size()) {
+  if (out.size() > kMaxExpansion && out.size() > text.size()) {
     too_long = true;
-    return "expands to more than " + std::to_string(kLongestExpansion) + " bytes, expected at most that";
+    return "expands to more than " + std::to_string(kMaxExpansion) + " bytes, expected at most that";
   }
   text = std::move(out);
   return {};

@@ -8,7 +8,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kLongestFile = std::size_t{16} * 1024 * 1024;  // as read_file() reads
+constexpr std::size_t kMaxFile = std::size_t{16} * 1024 * 1024;  // as read_file() reads
 constexpr const char* kOwn = "carpool.toml";
 constexpr const char* kShared = "config.toml";
 constexpr const char* kSystem = "/etc/carpool/config.toml";
@@ -19,7 +19,7 @@ bool exists(const char* path) {
 }
 
 bool of_another_program(const char* path) {
-  const Result<std::string> text = contents(path, kLongestFile);
+  const Result<std::string> text = contents(path, kMaxFile);
   return text && foreign(*text);
 }
 

@@ -87,17 +87,17 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
   std::string_view chosen;  // the flag that selected the command
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    std::string wrong;
+    std::string error;
     if (word == kConfig) {
-      wrong = take_config(options, i + 1 < argc ? argv[++i] : "");
+      error = take_config(options, i + 1 < argc ? argv[++i] : "");
     } else if (word.starts_with("--config=")) {
-      wrong = take_config(options, word.substr(kConfig.size() + 1));
+      error = take_config(options, word.substr(kConfig.size() + 1));
     } else if (const ProgramFlag* flag = find_flag(word)) {
-      wrong = take_command(options, *flag, chosen);
+      error = take_command(options, *flag, chosen);
     } else {
-      wrong = not_known(word);
+      error = not_known(word);
     }
-    if (!wrong.empty()) return wrong;
+    if (!error.empty()) return error;
   }
   return options;
 }
@@ -113,7 +113,7 @@ std::string find_config(const Options& options) {
 Reading load(const Options& options, const Env& env, std::size_t* digest) {
   const auto [path, warning] = choose_config_file(options.config);
   Reading reading = path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
-  if (options.judge != nullptr) options.judge(reading);
+  if (options.check != nullptr) options.check(reading);
   sort_by_place(reading.errors);
   if (warning) reading.warnings.insert(reading.warnings.begin(), *warning);
   return reading;

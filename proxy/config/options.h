@@ -37,13 +37,13 @@ std::span<const ProgramFlag> program_flags();
 struct Options {
   Command command = Command::run;
   std::string config;                   // --config; empty: find_config() decides
-  void (*judge)(Reading&) = nullptr;    // a check that needs more than this component; load() calls it
+  void (*check)(Reading&) = nullptr;    // a check that needs more than this component; load() calls it
   void (*locate)(Reading&) = nullptr;   // likewise, if the start failed: finds the lines of files that cannot be used
   std::vector<std::string> warnings{};  // of the reading, for the log of the program that starts
   std::size_t digest = 0;               // hash of the configuration file's bytes; 0: there was no file
 };
 
-// Returns the options, or an error text if the command line is wrong (exit code 1).
+// Returns the options, or an error text if the command line is invalid (exit code 1).
 std::variant<Options, std::string> parse_options(int argc, const char* const* argv);
 
 // Returns the path of the configuration (find_config.h); empty: no file, defaults.

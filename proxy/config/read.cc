@@ -136,13 +136,13 @@ class Reader {
       Raw written = raw(node);
       if (known_elsewhere(written, at, key)) continue;
       bool too_long = false;
-      std::string wrong = expand_all(written, env_, too_long);
+      std::string message = expand_all(written, env_, too_long);
       if (too_long) reading_.mark_exceeded(ReadingLimit::variables);
-      if (wrong.empty()) wrong = to_secret(std::move(written), field.value);
+      if (message.empty()) message = to_secret(std::move(written), field.value);
       find_secret(field.value);
-      at.wrong = !wrong.empty();
+      at.invalid = !message.empty();
       places_.add(key, at);
-      if (at.wrong) error(at, key, std::move(wrong));
+      if (at.invalid) error(at, key, std::move(message));
     }
   }
 
@@ -185,10 +185,10 @@ class Reader {
     places_.add(key, place(table.source()));
     read_table(table, *find_section("origin"), {&config, &origin, key}, &origin, key);
     // The empty text of a variable is no URI either.
-    if (!origin.origin.host.empty() || places_.wrong(key + ".uri")) return;
+    if (!origin.origin.host.empty() || places_.invalid(key + ".uri")) return;
     Place at = places_.given(key + ".uri") ? places_.of(key + ".uri") : place(table.source());
     error(at, key + ".uri", "is missing, expected " + std::string(kOriginUri.expected));
-    at.wrong = true;
+    at.invalid = true;
     places_.add(key + ".uri", at);
   }
 
@@ -204,13 +204,13 @@ class Reader {
     Place at = place(node.source());
     Raw written = raw(node);
     if (known_elsewhere(written, at, key)) return;
-    std::string wrong = expand(written, value);
+    std::string message = expand(written, value);
     if (row.form != nullptr && row.form->path) locate(written);
-    if (wrong.empty()) wrong = convert(row, std::move(written), value);
+    if (message.empty()) message = convert(row, std::move(written), value);
     if (auto* secret = std::get_if<Secret>(&value)) find_secret(*secret);
-    at.wrong = !wrong.empty();
+    at.invalid = !message.empty();
     places_.add(key, at);
-    if (at.wrong) return error(at, key, std::move(wrong));
+    if (at.invalid) return error(at, key, std::move(message));
     setting.set(target, std::move(value));
   }
 
@@ -223,18 +223,18 @@ class Reader {
       Place at = place(items[i].source());
       Raw item = raw(items[i]);
       if (known_elsewhere(item, at, item_key(key, i))) {
-        whole.wrong = true;
+        whole.invalid = true;
         continue;
       }
-      std::string wrong = expand(item, list);
-      if (wrong.empty()) wrong = convert_item(setting, std::move(item), list);
-      at.wrong = !wrong.empty();
+      std::string message = expand(item, list);
+      if (message.empty()) message = convert_item(setting, std::move(item), list);
+      at.invalid = !message.empty();
       places_.add(item_key(key, i), at);
-      if (at.wrong) error(at, key, "item " + std::to_string(i + 1) + ": " + wrong);
-      whole.wrong |= at.wrong;
+      if (at.invalid) error(at, key, "item " + std::to_string(i + 1) + ": " + message);
+      whole.invalid |= at.invalid;
     }
     places_.add(key, whole);
-    return !whole.wrong;
+    return !whole.invalid;
   }
 
   // Expands the variables of a text and reads the result as the type of `value`. Returns an error text, or empty.
@@ -242,13 +242,13 @@ class Reader {
     const auto* text = std::get_if<std::string>(&written);
     const bool variable = text != nullptr && has_variable(*text);
     bool too_long = false;
-    std::string wrong = expand_all(written, env_, too_long);
+    std::string message = expand_all(written, env_, too_long);
     if (too_long) reading_.mark_exceeded(ReadingLimit::variables);
-    if (variable && wrong.empty()) read_expanded(value, written);
-    return wrong;
+    if (variable && message.empty()) read_expanded(value, written);
+    return message;
   }
 
-  // Returns true if only the machine that uses the text knows the value. The checks skip it like a wrong one.
+  // Returns true if only the machine that uses the text knows the value. The checks skip it like an invalid one.
   bool known_elsewhere(const Raw& written, Place at, const std::string& key) {
     if (machine_ == Machine::this_one) return false;
     const auto* text = std::get_if<std::string>(&written);
@@ -256,7 +256,7 @@ class Reader {
     if (const auto* table = std::get_if<RawTable>(&written)) {
       for (const auto& [name, value] : table->texts) unknown_here = unknown_here || depends_on_environment(value);
     }
-    at.wrong = unknown_here;
+    at.invalid = unknown_here;
     if (unknown_here) places_.add(key, at);
     return unknown_here;
   }
@@ -312,7 +312,7 @@ std::optional<toml::table> parse(std::string_view written, const std::string& fi
   }
 }
 
-// A mended value may be wrong for its key as well; one error for each value is enough.
+// A mended value may also be invalid for its key; one error for each value is enough.
 void keep_first_of_place(std::vector<ConfigError>& errors, std::size_t syntax) {
   const auto known = [&](const ConfigError& one) {
     return std::any_of(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(syntax),

@@ -6,7 +6,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kLongestUrl = 2048;
+constexpr std::size_t kMaxUrl = 2048;
 
 Fault bad_url(std::string why) {
   return {FaultKind::malformed_request, Side::self, std::move(why)};
@@ -15,7 +15,7 @@ Fault bad_url(std::string why) {
 }  // namespace
 
 Result<RequestUrl> parse_request_url(std::string_view text) {
-  if (text.size() > kLongestUrl) return bad_url("is longer than " + std::to_string(kLongestUrl) + " bytes");
+  if (text.size() > kMaxUrl) return bad_url("is longer than " + std::to_string(kMaxUrl) + " bytes");
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos) return bad_url("has no scheme");
   const std::size_t path = std::min(text.find_first_of("/?#", scheme + 3), text.size());

@@ -19,8 +19,8 @@ Fault failed(const Secret& secret, const std::string& why) {
 
 // Reads into memory that does not grow, so that no copy stays behind. Returns 0 or the system's error.
 int fill(std::string& value, int file) {
-  value.reserve(kLongestSecret + 1);
-  value.resize(kLongestSecret + 1);
+  value.reserve(kMaxSecretLength + 1);
+  value.resize(kMaxSecretLength + 1);
   std::size_t size = 0;
   while (size < value.size()) {
     const ssize_t bytes_read = ::read(file, value.data() + size, value.size() - size);
@@ -42,8 +42,8 @@ void wipe(std::string& value) {
 
 Result<std::string> value_of(const Secret& secret) {
   if (secret.file.empty()) {
-    if (secret.text.size() > kLongestSecret) {
-      return Fault{FaultKind::internal, Side::self, "is longer than " + std::to_string(kLongestSecret) + " bytes"};
+    if (secret.text.size() > kMaxSecretLength) {
+      return Fault{FaultKind::internal, Side::self, "is longer than " + std::to_string(kMaxSecretLength) + " bytes"};
     }
     return secret.text;
   }
@@ -52,9 +52,9 @@ Result<std::string> value_of(const Secret& secret) {
   if (!file) return failed(secret, "cannot be read: " + file.fault().detail);
   std::string value;
   if (const int error = fill(value, file->get()); error != 0) return failed(secret, system(error));
-  if (value.size() > kLongestSecret - std::min(kLongestSecret, secret.prefix.size())) {
+  if (value.size() > kMaxSecretLength - std::min(kMaxSecretLength, secret.prefix.size())) {
     wipe(value);
-    return failed(secret, "is longer than " + std::to_string(kLongestSecret) + " bytes");
+    return failed(secret, "is longer than " + std::to_string(kMaxSecretLength) + " bytes");
   }
   const std::size_t end = value.find_last_not_of(" \t\r\n");
   value.resize(end == std::string::npos ? 0 : end + 1);

@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::config {
 
-inline constexpr std::size_t kLongestSecret = std::size_t{8} * 1024;
+inline constexpr std::size_t kMaxSecretLength = std::size_t{8} * 1024;
 
 // Returns the value: the text, or the prefix and the file's content without the white space at its end. The file is
 // opened by open_to_read(), which does not wait for a writer. The Fault's detail gives the file and the reason and

@@ -50,7 +50,7 @@ Advice advice(std::string_view value) {
 }  // namespace
 
 std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) {
-  constexpr std::size_t kLongestValue = 100;
+  constexpr std::size_t kMaxValue = 100;
   const std::string_view line = line_of(toml, at.line);
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) 
   value = value.substr(0, value.find_last_not_of(kBlanks) + 1);
   const auto plain = [](char c) { return c > ' ' && c < 0x7F && c != '"' && c != '\'' && c != '`'; };
   const bool one_word = !value.empty() && std::all_of(value.begin(), value.end(), plain);
-  if (!one_word || value.size() > kLongestValue || value.find_first_of("[]{},") != std::string_view::npos) {
+  if (!one_word || value.size() > kMaxValue || value.find_first_of("[]{},") != std::string_view::npos) {
     return std::nullopt;
   }
   const Advice found = advice(value);

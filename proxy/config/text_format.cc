@@ -75,12 +75,12 @@ std::string accept_uri(std::string& text) {
 }
 
 std::string accept_http_uri(std::string& text) {
-  if (std::string wrong = accept_uri(text); !wrong.empty()) return wrong;
+  if (std::string error = accept_uri(text); !error.empty()) return error;
   return text.starts_with("http") ? "" : "a listener cannot have a tcp origin";
 }
 
 std::string accept_proxy_url(std::string& text) {
-  if (std::string wrong = accept_uri(text); !wrong.empty()) return wrong;
+  if (std::string error = accept_uri(text); !error.empty()) return error;
   return text.starts_with("http://") ? "" : "a proxy is reached over plain HTTP";
 }
 
@@ -181,15 +181,15 @@ std::string accept_otlp_endpoint(std::string& text) {
 }
 
 std::string accept_visible(std::string& text) {
-  constexpr std::size_t kLongestText = 1024;
+  constexpr std::size_t kMaxText = 1024;
   const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F; });
-  return visible && text.size() <= kLongestText ? std::string() : "is too long, or not visible ASCII";
+  return visible && text.size() <= kMaxText ? std::string() : "is too long, or not visible ASCII";
 }
 
 std::string accept_resource(std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return "`" + text + "` has no key";
-  if (equals > kLongestAttributeKey) return "the key of `" + text + "` is too long";
+  if (equals > kMaxAttributeKey) return "the key of `" + text + "` is too long";
   return accept_visible(text);
 }
 

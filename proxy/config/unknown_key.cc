@@ -81,15 +81,15 @@ std::string section_named(std::string_view key, bool in_origin) {
 std::string unknown_key(const Section& section, std::string_view key, bool in_origin) {
   const bool within = in_origin && section.path != "origin";
   const std::string where = section.path.empty() ? "of the top level" : "of " + table_header(section, within);
-  std::string wrong = "is not known, expected a key " + where;
+  std::string error = "is not known, expected a key " + where;
   if (const auto homes = homes_of(key, in_origin); !homes.empty())
-    return wrong.append("; ").append(home_text(homes, in_origin));
+    return error.append("; ").append(home_text(homes, in_origin));
   if (const auto meant = nearest(key, names_in(section)); !meant.empty())
-    return wrong.append("; did you mean `").append(meant).append("`?");
-  if (const std::string there = section_named(key, in_origin); !there.empty()) return wrong.append("; ").append(there);
+    return error.append("; did you mean `").append(meant).append("`?");
+  if (const std::string there = section_named(key, in_origin); !there.empty()) return error.append("; ").append(there);
   const auto meant = similar_elsewhere(key);
-  if (meant.empty()) return wrong;
-  return wrong.append("; did you mean `")
+  if (meant.empty()) return error;
+  return error.append("; did you mean `")
       .append(meant)
       .append("`? ")
       .append(home_text(homes_of(meant, in_origin), in_origin));

@@ -90,18 +90,18 @@ std::string check_word(const Setting& setting, const std::string& text) {
     if (word == text) return {};
     expected.append(expected.empty() ? "" : ", ").append(in_quotes(word));
   }
-  std::string wrong = "is " + shown(text) + ", expected one of " + expected;
+  std::string error = "is " + shown(text) + ", expected one of " + expected;
   if (const auto meant = nearest(text, setting.words); !meant.empty())
-    wrong += "; did you mean " + in_quotes(meant) + '?';
-  return wrong;
+    error += "; did you mean " + in_quotes(meant) + '?';
+  return error;
 }
 
 std::string check_text(const Setting& setting, std::string& text) {
   if (text.find('\0') != std::string::npos) return "contains a NUL byte, expected a text without one";
   if (!setting.words.empty()) return check_word(setting, text);
   if (setting.form == nullptr) return {};
-  const std::string wrong = setting.form->accept(text);
-  return wrong.empty() ? wrong : wrong + ", expected " + std::string(setting.form->expected);
+  const std::string error = setting.form->accept(text);
+  return error.empty() ? error : error + ", expected " + std::string(setting.form->expected);
 }
 
 std::string to_text(const Setting& setting, Raw raw, Value& value) {
@@ -109,7 +109,7 @@ std::string to_text(const Setting& setting, Raw raw, Value& value) {
   if (text == nullptr) return but_expected(raw, "a text in quotes");
   // If the default is "none", an empty text is its notation and needs no check.
   if (!(text->empty() && !setting.example.empty())) {
-    if (std::string wrong = check_text(setting, *text); !wrong.empty()) return wrong;
+    if (std::string error = check_text(setting, *text); !error.empty()) return error;
   }
   value = std::move(*text);
   return {};
@@ -118,9 +118,9 @@ std::string to_text(const Setting& setting, Raw raw, Value& value) {
 std::string add_text(const Setting& setting, Raw item, std::vector<std::string>& list) {
   auto* text = std::get_if<std::string>(&item);
   if (text == nullptr) return but_expected(item, "a text in quotes");
-  std::string wrong = check_text(setting, *text);
-  if (wrong.empty()) list.push_back(std::move(*text));
-  return wrong;
+  std::string error = check_text(setting, *text);
+  if (error.empty()) list.push_back(std::move(*text));
+  return error;
 }
 
 std::string add_port(const Setting& setting, const Raw& item, Ports& list) {
@@ -170,7 +170,7 @@ std::string expand_all(Raw& raw, const Env& env, bool& too_long) {
   if (auto* text = std::get_if<std::string>(&raw)) return expand(*text, env, too_long);
   if (auto* table = std::get_if<RawTable>(&raw)) {
     for (auto& [key, text] : table->texts) {
-      if (std::string wrong = expand(text, env, too_long); !wrong.empty()) return wrong;
+      if (std::string error = expand(text, env, too_long); !error.empty()) return error;
     }
   }
   return {};
@@ -178,20 +178,20 @@ std::string expand_all(Raw& raw, const Env& env, bool& too_long) {
 
 std::string to_secret(Raw raw, Secret& secret) {
   constexpr std::string_view kExpected = R"(expected a text, or { file = "/path" } with an optional prefix)";
-  const auto wrong = [&](std::string_view what) { return std::string(what).append(", ").append(kExpected); };
+  const auto unexpected = [&](std::string_view what) { return std::string(what).append(", ").append(kExpected); };
   if (auto* text = std::get_if<std::string>(&raw)) {
-    if (text->empty()) return wrong("is empty");
+    if (text->empty()) return unexpected("is empty");
     secret.text = std::move(*text);
     return {};
   }
   auto* table = std::get_if<RawTable>(&raw);
-  if (table == nullptr) return wrong("is no text");
+  if (table == nullptr) return unexpected("is no text");
   for (auto& [key, text] : table->texts) {
-    if (key != "file" && key != "prefix") return wrong("has the key " + in_quotes(key));
+    if (key != "file" && key != "prefix") return unexpected("has the key " + in_quotes(key));
     (key == "file" ? secret.file : secret.prefix) = std::move(text);
   }
-  if (!table->only_texts) return wrong("is hidden, as in a printed configuration, or has a value that is no text");
-  if (secret.file.empty()) return wrong("names no file");
+  if (!table->only_texts) return unexpected("is hidden, as in a printed configuration, or has a value that is no text");
+  if (secret.file.empty()) return unexpected("names no file");
   return {};
 }
 

@@ -207,7 +207,7 @@ int ClientHandshake::fd() const {
 
 // Processes the client's Finished on the loop, because it costs less than a switch to another thread and back.
 void ClientHandshake::proceed() {
-  if (tasks_ == nullptr || step_->transport->lacks_finished_only()) return judge(step_->transport->handshake());
+  if (tasks_ == nullptr || step_->transport->lacks_finished_only()) return on_result(step_->transport->handshake());
   if (owner_.handshake_turns().take(*this)) on_turn();
 }
 
@@ -221,11 +221,11 @@ void ClientHandshake::returned() {
   const bool again = std::exchange(step_->again, false);
   if (again) step_->transport->on_readiness(std::exchange(step_->ready, {}));
   const bool decided = !step_->result || *step_->result;
-  if (decided || !again) return judge(std::exchange(step_->result, false));
+  if (decided || !again) return on_result(std::exchange(step_->result, false));
   proceed();
 }
 
-void ClientHandshake::judge(Result<bool> done) {
+void ClientHandshake::on_result(Result<bool> done) {
   using End = metrics::ClientHandshake;
   if (!done) return fail(done.fault().kind == FaultKind::budget ? End::rejected : End::failed, done.fault().detail);
   if (!*done) return;

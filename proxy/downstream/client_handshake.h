@@ -59,7 +59,7 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   void proceed() LOOP_ONLY;
   void on_turn() override LOOP_ONLY;
   void returned() LOOP_ONLY;
-  void judge(Result<bool> done) LOOP_ONLY;
+  void on_result(Result<bool> done) LOOP_ONLY;
   void fail(metrics::ClientHandshake end, const std::string& why) LOOP_ONLY;
   void on_deadline();
   void close() LOOP_ONLY;

@@ -24,7 +24,7 @@ const char* words_of(Seen result) {
   return "the credentials in Proxy-Authorization are not those of a user of this listener";
 }
 
-Seen judge(const ClientCredentials& credentials, const http::Fields& fields, std::string& user) {
+Seen compare(const ClientCredentials& credentials, const http::Fields& fields, std::string& user) {
   http::DecodedCredentials decoded;
   const http::ProxyAuthorization given = http::read_proxy_authorization(fields, decoded);
   if (given.form == http::ProxyAuthorization::Form::absent) return Seen::missing;
@@ -38,7 +38,7 @@ Seen judge(const ClientCredentials& credentials, const http::Fields& fields, std
 
 std::optional<Seen> authenticate(const ListenPoint& listener, const http::Fields& fields, std::string& user) {
   const ClientCredentials* const credentials = listener.credentials();
-  return credentials == nullptr ? std::nullopt : std::optional(judge(*credentials, fields, user));
+  return credentials == nullptr ? std::nullopt : std::optional(compare(*credentials, fields, user));
 }
 
 std::optional<Fault> check_authentication(const ExchangeContext& context, const ListenPoint& listener,
@@ -46,7 +46,7 @@ std::optional<Fault> check_authentication(const ExchangeContext& context, const 
   // Loads the list once, because a reload on another loop may store another one at any moment.
   const ClientCredentials* const credentials = listener.credentials();
   if (credentials == nullptr) return std::nullopt;
-  const Seen result = judge(*credentials, fields, user);
+  const Seen result = compare(*credentials, fields, user);
   context.stats.count_authentication(result);
   if (result == Seen::accepted) return std::nullopt;
   Fault fault(FaultKind::not_authenticated, Side::self, words_of(result));

@@ -25,7 +25,7 @@ bool Exchange::wants_response() const {
 bool Exchange::in_order(bool followed) {
   if (followed && !attempt_->response_order.violated()) return true;
   StreamFailure failure;
-  failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->response_order.wrong()};
+  failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->response_order.error()};
   failure.any_byte_received = true;
   static_cast<void>(on_failure(std::move(failure)));
   return false;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxCached = 8192;  // the cache is then cleared, so that names invented by clients do not grow it
 // Longer keys are not cached: one authority has unlimited spellings, because its port may have leading zeros. The key
 // of the longest name is shorter, except inside a CONNECT to such a name.
-constexpr std::size_t kLongestCached = 512;
+constexpr std::size_t kMaxCachedLength = 512;
 }  // namespace
 
 Result<const Route*> Router::route(const ListenPoint& listener, bool secured, const http::Target& target) {
@@ -23,7 +23,7 @@ Result<const Route*> Router::route(const ListenPoint& listener, bool secured, co
   if (const auto found = cache_.find(key_); found != cache_.end()) return &found->second;
   Result<Route> made = resolve(listener, secured, target);
   if (!made) return made.take_fault();
-  if (key_.size() > kLongestCached) return &uncached_.emplace(std::move(*made));
+  if (key_.size() > kMaxCachedLength) return &uncached_.emplace(std::move(*made));
   if (cache_.size() >= kMaxCached) cache_.clear();
   return &cache_.emplace(key_, std::move(*made)).first->second;
 }

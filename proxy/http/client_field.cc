@@ -6,7 +6,7 @@ namespace carpool::proxy::http {
 namespace {
 
 constexpr std::string_view kUnknown = "unknown";
-constexpr std::size_t kLongestAddress = 45;  // an IPv6 address with an embedded IPv4 address
+constexpr std::size_t kMaxAddress = 45;  // an IPv6 address with an embedded IPv4 address
 
 // Returns the address without port, brackets and zone.
 std::string_view address_in(std::string_view peer) {
@@ -16,7 +16,7 @@ std::string_view address_in(std::string_view peer) {
     host = end == std::string_view::npos ? std::string_view() : host.substr(1, end - 1);
   }
   const bool plain = host.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
-  return plain && !host.empty() && host.size() <= kLongestAddress ? host : kUnknown;
+  return plain && !host.empty() && host.size() <= kMaxAddress ? host : kUnknown;
 }
 
 class Writer {

@@ -85,7 +85,7 @@ const FaultRow& row(FaultKind kind) {
   return kRows[static_cast<std::size_t>(kind)];
 }
 
-constexpr std::size_t kLongestDetail = 300;
+constexpr std::size_t kMaxDetail = 300;
 
 // Returns the text of a Fault without detail.
 std::string_view plain_words(FaultKind kind) {
@@ -103,7 +103,7 @@ std::string_view plain_words(FaultKind kind) {
 
 // Returns what the reply says, in UTF-8: a detail may quote bytes of the client or of the origin.
 std::string words(const Fault& fault) {
-  return as_utf8(fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail), kLongestDetail);
+  return as_utf8(fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail), kMaxDetail);
 }
 
 // Appends a quoted string (RFC 8941 §3.3.3): printable ASCII, with quote and backslash escaped.

@@ -27,13 +27,13 @@ std::optional<std::uint64_t> content_length(std::string_view text) {
 struct Announced {
   Framing framing = Framing::none;
   std::uint64_t length = 0;
-  const char* wrong = nullptr;
+  const char* error = nullptr;
   bool unknown_coding = false;
 };
 
-Announced announced(const char* wrong) {
+Announced announced(const char* error) {
   Announced result;
-  result.wrong = wrong;
+  result.error = error;
   return result;
 }
 
@@ -50,7 +50,7 @@ Announced transfer_coding(const Fields& fields) {
   if (!chunked) return announced("Transfer-Encoding does not end in chunked");
   result.framing = Framing::chunked;
   if (members == 1) return result;
-  result.wrong = "a transfer coding other than chunked";
+  result.error = "a transfer coding other than chunked";
   result.unknown_coding = true;
   return result;
 }
@@ -97,8 +97,8 @@ bool offers_upgrade(const Fields& fields) {
   return false;
 }
 
-Fault malformed(const char* wrong) {
-  return {FaultKind::malformed_request, Side::client, wrong};
+Fault malformed(const char* error) {
+  return {FaultKind::malformed_request, Side::client, error};
 }
 
 }  // namespace
@@ -107,8 +107,8 @@ Status resolve_framing(RequestHead& head) {
   const ConnectionOptions options(head.fields);
   if (options.too_many()) return malformed("too many connection options");
   const Announced result = framing_of(head.fields, head.version);
-  if (result.unknown_coding) return Fault{FaultKind::not_implemented, Side::client, result.wrong};
-  if (result.wrong != nullptr) return malformed(result.wrong);
+  if (result.unknown_coding) return Fault{FaultKind::not_implemented, Side::client, result.error};
+  if (result.error != nullptr) return malformed(result.error);
   head.framing = result.framing;
   head.length = result.length;
   head.keep_alive = persists(head.version, options);
@@ -121,10 +121,10 @@ Status resolve_framing(RequestHead& head) {
 
 Status resolve_framing(ResponseHead& head, bool bodiless) {
   const ConnectionOptions options(head.fields);
-  const char* wrong = options.too_many() ? "too many connection options" : nullptr;
+  const char* error = options.too_many() ? "too many connection options" : nullptr;
   const Announced result = framing_of(head.fields, head.version);
-  if (wrong == nullptr) wrong = result.wrong;
-  if (wrong != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, wrong};
+  if (error == nullptr) error = result.error;
+  if (error != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, error};
   const bool empty = bodiless || head.status < 200 || head.status == 204 || head.status == 304;
   head.framing = empty ? Framing::none : result.framing == Framing::none ? Framing::until_close : result.framing;
   head.length = empty ? 0 : result.length;

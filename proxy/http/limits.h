@@ -12,6 +12,6 @@ struct Limits {
   std::uint32_t target = 16 * 1024;
 };
 
-inline constexpr std::size_t kLongestMethod = 64;  // much longer than any registered method
+inline constexpr std::size_t kMaxMethodLength = 64;  // much longer than any registered method
 
 }  // namespace carpool::proxy::http

@@ -26,7 +26,7 @@ std::size_t find_break(std::string_view text, std::size_t at) {
 
 // A block of bytes with the two before each. `suspect` has bits where a break is bare or a line is folded, `lines`
 // counts in each lane the ends of lines that are not empty.
-struct Look {
+struct BlockScan {
   Block suspect{};
   Block lines{};
   void at(const char* position, Block considered) {
@@ -56,28 +56,28 @@ const Block kLane{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 // Examines the bytes after the first two. Most sections are without a fault, so there is no branch for a byte or a
 // line.
-Look look_over(std::string_view part) {
-  Look look;
+BlockScan scan_blocks(std::string_view part) {
+  BlockScan scan;
   std::size_t at = kBefore;
-  for (; at + sizeof(Block) <= part.size(); at += sizeof(Block)) look.at(part.data() + at, kAll);
+  for (; at + sizeof(Block) <= part.size(); at += sizeof(Block)) scan.at(part.data() + at, kAll);
   if (at < part.size()) {  // the last block overlaps the one before
     const std::size_t from = part.size() - sizeof(Block);
-    look.at(part.data() + from, reinterpret_cast<Block>(kLane >= static_cast<unsigned char>(at - from)));
+    scan.at(part.data() + from, reinterpret_cast<Block>(kLane >= static_cast<unsigned char>(at - from)));
   }
-  return look;
+  return scan;
 }
 }  // namespace
 
 const char* LineEnds::check(std::string_view bytes) {
   while (bytes.size() >= kBefore + sizeof(Block)) {
     const std::string_view part = bytes.substr(0, kBefore + kMaxBlocks * sizeof(Block));
-    if (const char* wrong = check(part.substr(0, kBefore))) return wrong;
-    const Look look = look_over(part);
-    if (look.any_suspect()) {  // checks line by line to find the error
+    if (const char* error = check(part.substr(0, kBefore))) return error;
+    const BlockScan scan = scan_blocks(part);
+    if (scan.any_suspect()) {  // checks line by line to find the error
       bytes.remove_prefix(kBefore);
       break;
     }
-    lines_ += look.count();
+    lines_ += scan.count();
     before_ = part.back();
     empty_ = before_ == '\n' || (before_ == '\r' && part[part.size() - 2] == '\n');
     bytes.remove_prefix(part.size());

@@ -35,7 +35,7 @@ const char* violation(MessagePhase from, MessageEvent event) {
 
 bool MessageOrder::take(MessageEvent event) {
   const MessagePhase to = follow(phase_, event);
-  if (violates(to) && wrong_ == nullptr) wrong_ = violation(phase_, event);
+  if (violates(to) && error_ == nullptr) error_ = violation(phase_, event);
   phase_ = to;
   return !violates(to);
 }

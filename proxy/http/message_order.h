@@ -78,7 +78,7 @@ const char* violation(MessagePhase from, MessageEvent event);
 // MessageOrder: the phase of one message.
 class MessageOrder {
  public:
-  // Each adds one part of the message. Returns false on a violation; wrong() explains it, and no later part is
+  // Each adds one part of the message. Returns false on a violation; error() explains it, and no later part is
   // accepted.
   bool informational(bool end);
   // `length`: the announced length of the content. `bare`: the message has no content, whatever the length.
@@ -90,7 +90,7 @@ class MessageOrder {
   bool awaits_head() const { return phase_ == MessagePhase::awaiting_head; }
   MessagePhase phase() const { return phase_; }
   bool violated() const { return violates(phase_); }
-  const char* wrong() const { return wrong_; }
+  const char* error() const { return error_; }
 
  private:
   bool take(MessageEvent event);
@@ -98,7 +98,7 @@ class MessageOrder {
   MessagePhase phase_ = MessagePhase::awaiting_head;
   bool announced_ = false;  // Content-Length is checked
   std::uint64_t left_ = 0;  // content still expected
-  const char* wrong_ = nullptr;
+  const char* error_ = nullptr;
 };
 
 namespace detail {

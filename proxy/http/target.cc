@@ -95,7 +95,7 @@ Result<Target> absolute(const RequestHead& head, std::string_view host) {
   found.path = rest.substr(end);
   if (found.path.empty()) found.path = head.method == "OPTIONS" ? "*" : "/";
   if (!host.empty() && found.authority == host) return found;  // checked already
-  if (const char* wrong = check_authority(found.authority)) return malformed_target(wrong);
+  if (const char* error = check_authority(found.authority)) return malformed_target(error);
   return found;
 }
 
@@ -105,7 +105,7 @@ Result<Target> authority(const RequestHead& head) {
   found.named = true;
   found.scheme = pool::Scheme::tcp;
   found.authority = found.path = head.target;
-  if (const char* wrong = check_authority(head.target)) return malformed_target(wrong);
+  if (const char* error = check_authority(head.target)) return malformed_target(error);
   const std::size_t colon = head.target.rfind(':');
   const bool port =
       colon != std::string::npos && colon + 1 < head.target.size() && head.target.find(']', colon) == std::string::npos;
@@ -122,7 +122,7 @@ Result<std::string_view> host_of(const RequestHead& head) {
     return malformed_target("no Host");
   }
   const std::string_view host = head.fields.get(FieldName::host);
-  if (const char* wrong = check_authority(host)) return malformed_target(wrong);
+  if (const char* error = check_authority(host)) return malformed_target(error);
   return host;
 }
 
@@ -148,7 +148,7 @@ Result<Target> of_http2(const RequestHead& head) {
   const std::string_view host = head.fields.get(FieldName::host);
   found.authority = head.authority.empty() ? host : std::string_view(head.authority);
   found.named = found.form == TargetForm::absolute || !head.authority.empty();
-  if (const char* wrong = check_authority(found.authority)) return malformed_target(wrong);
+  if (const char* error = check_authority(found.authority)) return malformed_target(error);
   if (!host.empty() && !head.authority.empty() && !same_authority(head.authority, host, found.scheme)) {
     return Fault{FaultKind::misdirected, Side::client, ":authority contradicts Host"};
   }

@@ -256,7 +256,7 @@ void AddressSet::clear_failures(const Address& address) {
   failing_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-AddressSet::Verdict AddressSet::judge(const Address& address, Instant now) {
+AddressSet::Verdict AddressSet::verdict(const Address& address, Instant now) {
   const Held lock(mutex_);
   const Place* place = find(address);
   if (place != nullptr && place->forbidden) return Verdict::forbidden;

@@ -91,7 +91,7 @@ class AddressSet {
   enum class Verdict : std::uint8_t { keep, keep_for_now, gone, ejected, forbidden };
   // keep_for_now: the address is gone, but another such connection was closed less than retire_every ago. Closing them
   // one by one avoids that all of them are redialed at once when an origin moves.
-  Verdict judge(const Address& address, Instant now);
+  Verdict verdict(const Address& address, Instant now);
 
   struct Info {
     std::string address;

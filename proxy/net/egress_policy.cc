@@ -135,28 +135,28 @@ void EgressPolicy::set_forbidden(std::vector<Address> addresses) {
 
 namespace {
 // report_only lifts the denials of the rules, but no absolute denial.
-Status judged(const RuleSet& rule_set, Status absolute, Status rules, std::optional<Fault>* reported) {
+Status apply_report_only(const RuleSet& rule_set, Status absolute, Status rules, std::optional<Fault>* reported) {
   if (!absolute || rules || !rule_set.report_only) return absolute ? std::move(rules) : std::move(absolute);
   if (reported != nullptr) *reported = rules.take_fault();
   return Done{};
 }
 
-Status judge_address(const RuleSet& rule_set, const pool::Origin& origin, const Address& address,
+Status check_address(const RuleSet& rule_set, const pool::Origin& origin, const Address& address,
                      std::optional<Fault>* reported) {
-  return judged(rule_set, never_in_any_reading(rule_set, origin, address), by_rules(rule_set, origin, address),
-                reported);
+  return apply_report_only(rule_set, never_in_any_reading(rule_set, origin, address),
+                           by_rules(rule_set, origin, address), reported);
 }
 }  // namespace
 
 Status EgressPolicy::may_ask(const pool::Origin& origin, std::optional<Fault>* reported, bool resolved) const {
   const RuleSet& rule_set = now();
   const auto literal = Address::literal(origin.host, origin.port);
-  if (literal) return judge_address(rule_set, origin, *literal, reported);
-  return judged(rule_set, Done{}, by_name(rule_set, origin, resolved), reported);
+  if (literal) return check_address(rule_set, origin, *literal, reported);
+  return apply_report_only(rule_set, Done{}, by_name(rule_set, origin, resolved), reported);
 }
 
 Status EgressPolicy::may_dial(const pool::Origin& origin, const Address& address) const {
-  return judge_address(now(), origin, address, nullptr);
+  return check_address(now(), origin, address, nullptr);
 }
 
 Status EgressPolicy::may_dial_parent(const pool::Origin& parent, const Address& address) const {
@@ -176,7 +176,7 @@ Status EgressPolicy::may_dial_parent(const pool::Origin& parent, const Address& 
 std::optional<Fault> EgressPolicy::reported(const pool::Origin& origin, const Address& address) const {
   std::optional<Fault> reason;
   const RuleSet& rule_set = now();
-  if (rule_set.report_only) static_cast<void>(judge_address(rule_set, origin, address, &reason));
+  if (rule_set.report_only) static_cast<void>(check_address(rule_set, origin, address, &reason));
   return reason;
 }
 

@@ -105,7 +105,7 @@ bool Executors::stop(Duration timeout) {
   for (const exec::ThreadInfo& thread : pool_.dump()) {
     log::error(
         "exec", "a task does not end",
-        {{"doing", thread.doing}, {"seconds", std::chrono::duration<double>(Clock::now() - thread.since).count()}});
+        {{"doing", thread.activity}, {"seconds", std::chrono::duration<double>(Clock::now() - thread.since).count()}});
   }
   return false;
 }
@@ -208,7 +208,7 @@ admin::ThreadsInfo Executors::info() const {
   shown.start_failures = threads.start_failures;
   shown.failed = threads.failed_jobs;
   for (const exec::ThreadInfo& thread : pool_.dump()) {
-    shown.threads.push_back({thread.number, name_of(thread.state), thread.doing, now - thread.since});
+    shown.threads.push_back({thread.number, name_of(thread.state), thread.activity, now - thread.since});
   }
   for (const exec::TaskInfo& task : background_.dump()) {
     shown.background_tasks.push_back({task.name, task.running, now - task.since});

@@ -62,7 +62,7 @@ int report(const Status& end) {
 // Prints the errors of the files that the configuration names, with their lines, which a start does not record. Returns
 // false if there are none, so the start failed for another reason.
 bool report_files(config::Options source) {
-  source.judge = source.locate;
+  source.check = source.locate;
   const config::Reading reading = config::load(source, config::process_env());
   for (const config::ConfigError& error : reading.errors) {
     std::fprintf(stderr, "%s\n", error.line_text().c_str());

@@ -22,7 +22,7 @@ class Attributes {
     CARPOOL_ASSERT(field <= 15);
   }
 
-  // Keys are at most config::kLongestAttributeKey bytes long.
+  // Keys are at most config::kMaxAttributeKey bytes long.
   void text(std::string_view key, std::initializer_list<std::string_view> parts) {
     std::size_t size = 0;
     for (const std::string_view part : parts) size += part.size();
@@ -63,12 +63,12 @@ class Attributes {
     std::string_view view() const { return {bytes_.data(), size_}; }
 
    private:
-    std::array<char, config::kLongestAttributeKey + 48> bytes_;  // four tags, four varints
+    std::array<char, config::kMaxAttributeKey + 48> bytes_;  // four tags, four varints
     std::size_t size_ = 0;
   };
 
   Head begin(std::string_view key, std::size_t value_size) const {
-    CARPOOL_ASSERT(key.size() <= config::kLongestAttributeKey);
+    CARPOOL_ASSERT(key.size() <= config::kMaxAttributeKey);
     Head head;
     head.byte(tag_);
     head.varint(2 + ProtobufWriter::size_of(key.size()) + key.size() + ProtobufWriter::size_of(value_size) +

@@ -15,7 +15,7 @@ constexpr std::uint32_t kResourceAttributes = 1;                        // field
 constexpr std::uint32_t kScope = 1, kScopeName = 1, kScopeVersion = 2;  // fields of ScopeSpans and InstrumentationScope
 constexpr std::uint32_t kPartialSuccess = 1;                            // field of the response
 constexpr std::uint32_t kRejected = 1, kErrorMessage = 2;               // fields of its partial success
-constexpr std::size_t kLongestMessage = 256;
+constexpr std::size_t kMaxMessage = 256;
 
 std::string resource_of(const config::Otlp& settings, std::string_view instance) {
   std::string resource;
@@ -40,7 +40,7 @@ std::string scope() {
 }
 
 std::string printable(std::string_view text) {
-  std::string shown(text.substr(0, kLongestMessage));
+  std::string shown(text.substr(0, kMaxMessage));
   std::replace_if(
       shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return shown;
@@ -66,7 +66,7 @@ std::string envelope(const config::Otlp& settings, std::string_view instance, st
 }
 
 Result<ExportResponse> read_response(std::string_view body) {
-  const Fault wrong{FaultKind::malformed_response, Side::self, "the response is not an OTLP message"};
+  const Fault malformed{FaultKind::malformed_response, Side::self, "the response is not an OTLP message"};
   ExportResponse response;
   ProtobufReader message(body);
   while (const auto field = message.next()) {
@@ -76,9 +76,9 @@ Result<ExportResponse> read_response(std::string_view body) {
       if (part->number == kRejected) response.rejected = part->value;
       if (part->number == kErrorMessage) response.message = printable(part->bytes);
     }
-    if (!partial.valid()) return wrong;
+    if (!partial.valid()) return malformed;
   }
-  if (!message.valid()) return wrong;
+  if (!message.valid()) return malformed;
   return response;
 }
 

@@ -11,7 +11,7 @@
 
 namespace carpool::proxy::otlp {
 
-inline constexpr std::size_t kLongestResponse = std::size_t{64} * 1024;
+inline constexpr std::size_t kMaxResponse = std::size_t{64} * 1024;
 
 // Returns the beginning of an ExportTraceServiceRequest or an ExportMetricsServiceRequest, whose layout is the same.
 // The caller appends `size` bytes of ScopeSpans.spans or ScopeMetrics.metrics, which complete it. `instance`: the value

@@ -34,7 +34,7 @@ constexpr std::uint64_t kServer = 2, kClient = 3;        // values of SpanKind
 constexpr std::uint64_t kError = 2;                      // value of StatusCode
 constexpr std::uint32_t kHasIsRemote = 0x100, kIsRemote = 0x200;
 
-constexpr std::size_t kLongestHost = 255, kLongestUrl = 1280, kLongestWord = 64, kLongestError = 512;
+constexpr std::size_t kMaxHost = 255, kMaxUrl = 1280, kMaxWord = 64, kMaxError = 512;
 
 std::string_view cut(std::string_view text, std::size_t most) {
   return text.substr(0, most);
@@ -74,18 +74,18 @@ void add_ids(ProtobufWriter& out, const Span& span) {
 
 void add_http(Attributes& add, const Span& span, std::string_view method) {
   add.text("http.request.method", method);
-  if (method == "_OTHER") add.text("http.request.method_original", cut(span.method, kLongestWord));
+  if (method == "_OTHER") add.text("http.request.method_original", cut(span.method, kMaxWord));
   if (!span.host.empty()) {
-    add.text("server.address", cut(span.host, kLongestHost));
+    add.text("server.address", cut(span.host, kMaxHost));
     add.number("server.port", span.port);
   }
   if (!span.target.empty()) {
     const bool ip6 = span.host.find(':') != std::string_view::npos;
     std::array<char, 5> port;
     const auto port_end = std::to_chars(port.data(), port.data() + port.size(), span.port).ptr;
-    add.text("url.full", {span.scheme, "://", ip6 ? "[" : "", cut(span.host, kLongestHost), ip6 ? "]:" : ":",
+    add.text("url.full", {span.scheme, "://", ip6 ? "[" : "", cut(span.host, kMaxHost), ip6 ? "]:" : ":",
                           std::string_view(port.data(), static_cast<std::size_t>(port_end - port.data())),
-                          cut(span.target, kLongestUrl)});
+                          cut(span.target, kMaxUrl)});
   }
   if (span.status != 0) add.number("http.response.status_code", span.status);
   if (!span.protocol_version.empty()) {
@@ -111,7 +111,7 @@ void add_pool(Attributes& add, const Span& span) {
   }
   add.number("carpool.retries", span.retries);
   if (!span.retried.empty()) add.text("carpool.retried", span.retried);
-  if (!span.not_repeated.empty()) add.text("carpool.not_repeated", cut(span.not_repeated, kLongestError));
+  if (!span.not_repeated.empty()) add.text("carpool.not_repeated", cut(span.not_repeated, kMaxError));
 }
 
 void add_events(ProtobufWriter& out, const Span& span, Duration wall) {
@@ -145,7 +145,7 @@ void append_span(std::string& to, const Span& span, Duration wall) {
   add_events(out, span, wall);
   if (!span.error_type.empty()) {
     const std::size_t status = out.begin(kStatus);
-    const std::string_view message = cut(span.error, kLongestError);
+    const std::string_view message = cut(span.error, kMaxError);
     if (!message.empty()) {
       out.head(kMessage, message.size());
       out.ascii(message);

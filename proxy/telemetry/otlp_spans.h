@@ -10,7 +10,7 @@
 namespace carpool::proxy::otlp {
 
 // Upper bound of the bytes that append_span() appends: every text is truncated first.
-inline constexpr std::size_t kLargestSpan = 4096;
+inline constexpr std::size_t kMaxSpan = 4096;
 
 // Appends one ScopeSpans.spans. `wall`: offset from the loop's clock to the time since 1970.
 void append_span(std::string& out, const Span& span, Duration wall);

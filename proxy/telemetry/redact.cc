@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 18> kParts{
 constexpr std::array<std::string_view, 3> kEnds{"key", "keyid", "key_id"};
 constexpr std::array<std::string_view, 10> kWhole{"sig",  "code", "otp", "pin",  "pw",
                                                   "pass", "sid",  "sas", "hmac", "mac"};
-constexpr std::size_t kLongestName = kMaxTarget;  // the log shows no more of a target
+constexpr std::size_t kMaxName = kMaxTarget;  // the log shows no more of a target
 constexpr std::string_view kHidden = "***";
 
 int hex(char c) {
@@ -24,7 +24,7 @@ int hex(char c) {
 }
 
 // Returns the name as its recipient interprets it: percent-decoded and in lower case.
-std::string_view plain_name(std::string_view name, std::array<char, kLongestName>& text) {
+std::string_view plain_name(std::string_view name, std::array<char, kMaxName>& text) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < name.size() && size < text.size(); ++i) {
     char c = name[i];
@@ -38,7 +38,7 @@ std::string_view plain_name(std::string_view name, std::array<char, kLongestName
 }
 
 bool secret_name(std::string_view written) {
-  std::array<char, kLongestName> text;
+  std::array<char, kMaxName> text;
   const std::string_view name = plain_name(written, text);
   const auto holds = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
   const auto ends = [name](std::string_view end) { return name.ends_with(end); };

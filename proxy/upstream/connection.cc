@@ -52,10 +52,10 @@ void Connection::track_address(net::AddressSet& address_set, const net::Address&
   endpoint_ = &address_set.opened(address);
 }
 
-Connection::Retirement Connection::judge(Instant now) const {
+Connection::Retirement Connection::retirement(Instant now) const {
   if (certificates_replaced()) return {pool::CloseCause::config_changed, false};
   if (address_set_ == nullptr) return {};
-  switch (address_set_->judge(address_, now)) {
+  switch (address_set_->verdict(address_, now)) {
     case net::AddressSet::Verdict::keep:
       break;
     case net::AddressSet::Verdict::keep_for_now:
@@ -76,9 +76,9 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   if (closes_for_rebalance(now)) return pool::CloseCause::rebalanced;
   if (address_set_->version() == seen_) return std::nullopt;
   const std::uint64_t version = address_set_->version();
-  const Retirement judged = judge(now);
-  if (!judged.later) seen_ = version;
-  return judged.cause;
+  const Retirement due = retirement(now);
+  if (!due.later) seen_ = version;
+  return due.cause;
 }
 
 // Reports the response to the address. A gateway status that means an unavailable server behind it counts as a failure.

@@ -54,14 +54,15 @@ class Connection : public pool::PooledConnection {
     std::optional<pool::CloseCause> cause;
     bool later = false;
   };
-  Retirement judge(Instant now) const;
+  Retirement retirement(Instant now) const;
   // Returns true if its certificates are no longer in force, so that no request may be sent on it.
   bool certificates_replaced() const;
   // Returns true if it must close because its address has more connections than others, to make room for a connection
   // to another address.
   bool closes_for_rebalance(Instant now) const;
   bool may_close_for_rebalance() const;
-  // Like judge(), for a connection that is returned. Checks the address only if something changed since the last check.
+  // Like retirement(), for a connection that is returned. Checks the address only if something changed since the last
+  // check.
   std::optional<pool::CloseCause> close_cause(Instant now);
   // Reports the result of an exchange to the address.
   void note_response(std::uint16_t status, Duration took, Instant now);

@@ -203,7 +203,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   }
 
   // Logs an address that only egress.report_only permits. If a parent proxy resolves the name, the rules have already
-  // judged the name.
+  // checked the name.
   void note_egress() LOOP_ONLY {
     if (origin_.parent != nullptr) return;
     const std::optional<Fault> reported = dialer_.context_.policy.reported(destination_.origin(), peer_);

@@ -24,9 +24,9 @@ class Outdated final : public pool::ConnectionVisitor {
     if (!may_end(view, home_)) return;
     const auto& connection = static_cast<const Connection&>(*view.pooled);
     const bool session = connection.protocol() == pool::Protocol::h2;
-    const Connection::Retirement judged = connection.judge(now_);
-    more |= judged.later;
-    if (judged.cause) found.push_back({view.index, view.generation, *judged.cause, session});
+    const Connection::Retirement due = connection.retirement(now_);
+    more |= due.later;
+    if (due.cause) found.push_back({view.index, view.generation, *due.cause, session});
   }
   struct One {
     std::uint32_t index, generation;

@@ -1,6 +1,6 @@
 // retire_outdated(): closes the idle connections of one origin and one loop that must serve no further request
-// (Connection::judge()), and retires such sessions, which then accept no new streams. A borrowed HTTP/1.1 connection is
-// checked when it is released.
+// (Connection::retirement()), and retires such sessions, which then accept no new streams. A borrowed HTTP/1.1
+// connection is checked when it is released.
 #pragma once
 
 #include "base/clock.h"

@@ -10,7 +10,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kFirstPause = std::chrono::seconds(1);
-constexpr Duration kLongestPause = std::chrono::minutes(1);
+constexpr Duration kMaxPause = std::chrono::minutes(1);
 constexpr Duration kResultLifetime = std::chrono::minutes(1);
 
 // Returns the number of connections that an origin has at start.
@@ -136,7 +136,7 @@ void WarmUp::end(WarmUpJob& job) {
       log::warn("pool", "warm-up failed",
                 {{"origin", job.label}, {"made", job.result.made}, {"why", *job.result.failure}});
       job.until = now + job.pause;
-      job.pause = std::min(job.pause * 2, kLongestPause);
+      job.pause = std::min(job.pause * 2, kMaxPause);
     } else {
       log::info("pool", "warmed up", {{"origin", job.label}, {"made", job.result.made}});
     }

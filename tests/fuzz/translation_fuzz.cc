@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool bodyless = sent.framing == Framing::none || (sent.framing == Framing::length && sent.length == 0);
   const H2HeadReader::Verdict verdict = other.end_request(bodyless, true);
   if (verdict == H2HeadReader::Verdict::too_large) return 0;  // each field counts 32 bytes more in HTTP/2
-  must(verdict == H2HeadReader::Verdict::good, other.wrong() == nullptr ? "good" : other.wrong(), bytes);
+  must(verdict == H2HeadReader::Verdict::good, other.error() == nullptr ? "good" : other.error(), bytes);
   const carpool::Result<Target> again = parse_target(received);
   must(static_cast<bool>(again), "a target stays one", bytes);
   const std::string one = forwarded(sent, target->path), two = forwarded(received, again->path);

@@ -128,7 +128,7 @@ DECISIONS = [
     m("route_by_host off routes by host", X + "reach.cc", "target.form != http::TargetForm::absolute && !route_by_host_", "false", EXCHANGE),
     m("any port is the listener's localhost", X + "reach.cc", "asked.port == listener_.port() && (listener_.loopback() || listener_.wildcard())", "listener_.loopback() || listener_.wildcard()", EXCHANGE),
     m("routes of all listeners are one", X + "router.cc", "key_.append(reinterpret_cast<const char*>(&address), sizeof address);", "static_cast<void>(address);", ROUTER),
-    m("a route is cached however long its key", X + "router.cc", "if (key_.size() > kLongestCached) return &uncached_.emplace(std::move(*made));", "", ROUTER),
+    m("a route is cached however long its key", X + "router.cc", "if (key_.size() > kMaxCachedLength) return &uncached_.emplace(std::move(*made));", "", ROUTER),
     m("a route of one form serves the other", X + "router.cc", "target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h'", "'a'", ROUTER),
     m("Host is kept for an absolute target", X + "router.cc", "listen.preserve_host && of_plain_client && !target.authority.empty()",
       "listen.preserve_host && !target.authority.empty()", ROUTER),

@@ -79,9 +79,9 @@ MUTANTS = [
     m("the secret may enter a table of HPACK", A + "token_request.cc", "head.fields.mark_sensitive();", "", SERVER),
     m("a request for a token has no length", A + "token_request.cc", "head.length = body.size();", "", SERVER),
     m("the path of the token endpoint is lost", A + "token_request.cc", "url.origin.label() + url.path", "url.origin.label()", SERVER),
-    m("a token may be longer than any secret", A + "token_reply.cc", "!visible || token.value.size() > config::kLongestSecret", "!visible", SERVER),
+    m("a token may be longer than any secret", A + "token_reply.cc", "!visible || token.value.size() > config::kMaxSecretLength", "!visible", SERVER),
     m("the pause after failures has no longest", A + "token_schedule.cc",
-      "std::min(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)), kLongestPause)", "Duration(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)))", SERVER),
+      "std::min(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)), kMaxPause)", "Duration(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)))", SERVER),
     # ---- certificates of intercepted origins ----
     m("a certificate outlives its authority", S + "intercept_leaves.cc", "std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires())",
       "WallTime(now + tls::Authority::kLeafLife)", SERVER),

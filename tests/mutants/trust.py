@@ -40,7 +40,7 @@ MUTANTS = [
     m("two tokens are asked for at a time", S + "token_schedule.cc", "fetching_ || now < fetch_at_", "now < fetch_at_", SERVER),
     m("a token does not end", S + "token_schedule.cc", "has_token() && now >= ends_at_", "false", SERVER),
     m("a token is renewed at its end", S + "token_schedule.cc", "life / 100 * percent", "life", SERVER),
-    m("a server may name any life", S + "token_schedule.cc", "std::clamp(lifetime, kShortestLife, kLongestLife)", "lifetime", SERVER),
+    m("a server may name any life", S + "token_schedule.cc", "std::clamp(lifetime, kShortestLife, kMaxLife)", "lifetime", SERVER),
     m("each failure is followed by the same pause", S + "token_schedule.cc", "  ++failures_;", ";", SERVER),
     m("a success leaves the long pause", S + "token_schedule.cc", "failures_ = 0;", "", SERVER),
     m("a refused token waits for its renewal", S + "token_schedule.cc", "if (failures_ == 0) fetch_at_ = std::min(fetch_at_, now);", "", SERVER),
@@ -52,7 +52,7 @@ MUTANTS = [
     # ---- the client's address, Keep-Alive ----
     m("a zone is told", H + "client_field.cc", "host.find_first_of(\"]%\")", "host.find_first_of(\"]\")", HTTP),
     m("an address of version 6 stands bare", H + "client_field.cc", "address.find(':') != std::string_view::npos", "false", HTTP),
-    m("any text is told as an address", H + "client_field.cc", "plain && !host.empty() && host.size() <= kLongestAddress", "true", HTTP),
+    m("any text is told as an address", H + "client_field.cc", "plain && !host.empty() && host.size() <= kMaxAddress", "true", HTTP),
     m("the proto of a client is always http", H + "client_field.cc", "secured ? \";proto=https\" : \";proto=http\"", "\";proto=http\"", HTTP),
     m("any parameter is the timeout", H + "keep_alive.cc", "!iequals(trimmed(part.substr(0, equals)), \"timeout\")", "false", HTTP),
     m("a timeout with a tail counts", H + "keep_alive.cc", "error == std::errc::invalid_argument || end != number.data() + number.size()", "error == std::errc::invalid_argument", HTTP),

@@ -13,7 +13,7 @@ namespace {
 
 struct Line {
   Request request;
-  std::string wrong;
+  std::string error;
   std::string asks;  // "GET /pools"
 };
 
@@ -23,7 +23,7 @@ Line read(std::vector<const char*> words) {
   Line line;
   line.request.command = command_of(argc, words.data());
   if (line.request.command == nullptr) return line;
-  line.wrong = parse(line.request, argc, words.data());
+  line.error = parse(line.request, argc, words.data());
   line.asks = std::string(method_of(line.request)) + " " + target_of(line.request, line.request.operand);
   return line;
 }
@@ -39,7 +39,7 @@ TEST(ACommandLine, SendsItsSettingsAlongInTheirOwnNames) {
   EXPECT_EQ(read({"reload", "--dry-run"}).asks, "POST /reload?dry_run=1");
   const Line line = read({"what-if", "--size=2", "--min-idle", "1", "o", "--max-waiting", "0", "--max-usage", "9",
                           "--idle-timeout", "30s", "--expire-time=1h", "--wait-timeout", "250ms", "--json"});
-  EXPECT_EQ(line.wrong, "");
+  EXPECT_EQ(line.error, "");
   EXPECT_EQ(line.asks,
             "GET /pools/o/what-if?size=2&min_idle=1&max_waiting=0&max_usage=9&idle_timeout=30s&expire_time=1h"
             "&wait_timeout=250ms");
@@ -49,7 +49,7 @@ TEST(ACommandLine, ShowsTheLogsLevelsAndSetsThemWhenOneIsNamed) {
   EXPECT_EQ(read({"log-level"}).asks, "GET /log-level");
   EXPECT_EQ(read({"log-level", "debug"}).asks, "PUT /log-level?level=debug");
   EXPECT_EQ(read({"--module", "tls", "log-level", "off"}).asks, "PUT /log-level?level=off&module=tls");
-  EXPECT_EQ(read({"log-level", "--module", "tls"}).wrong, "`--module` requires a LEVEL");
+  EXPECT_EQ(read({"log-level", "--module", "tls"}).error, "`--module` requires a LEVEL");
 }
 
 TEST(ACommandLine, AsksForTheHistoryOfAllOriginsOrOfOne) {
@@ -69,18 +69,18 @@ TEST(ACommandLine, FindsItsCommandBehindFlagsAndTheirValues) {
 }
 
 TEST(ACommandLine, IsRefusedWhereItsCommandDoesNotTakeWhatItSays) {
-  EXPECT_EQ(read({"pools", "--size", "3"}).wrong, "`--size` is not for pools; see carpool pools --help");
-  EXPECT_EQ(read({"warm-up", "o", "--min-idle=1"}).wrong,
+  EXPECT_EQ(read({"pools", "--size", "3"}).error, "`--size` is not for pools; see carpool pools --help");
+  EXPECT_EQ(read({"warm-up", "o", "--min-idle=1"}).error,
             "`--min-idle` is not for warm-up; see carpool warm-up --help");
-  EXPECT_EQ(read({"man", "--json"}).wrong, "`--json` is not for man; see carpool man --help");
-  EXPECT_EQ(read({"pools", "--sise"}).wrong, "`--sise` is not known; see carpool pools --help");
-  EXPECT_EQ(read({"pools", "--jsn"}).wrong, "`--jsn` is not known; did you mean `--json`?");
-  EXPECT_EQ(read({"warm-up", "o", "--sise=3"}).wrong, "`--sise` is not known; did you mean `--size`?");
-  EXPECT_EQ(read({"warm-up", "o", "--size"}).wrong, "`--size` needs a value: N");
-  EXPECT_EQ(read({"warm-up", "o", "--size="}).wrong, "`--size` needs a value: N");
-  EXPECT_EQ(read({"pools", "--json=yes"}).wrong, "`--json` takes no value");
-  EXPECT_EQ(read({"pools", "o"}).wrong, "`o` is an unexpected argument");
-  EXPECT_EQ(read({"drain", "o", "p"}).wrong, "`p` is an unexpected argument");
+  EXPECT_EQ(read({"man", "--json"}).error, "`--json` is not for man; see carpool man --help");
+  EXPECT_EQ(read({"pools", "--sise"}).error, "`--sise` is not known; see carpool pools --help");
+  EXPECT_EQ(read({"pools", "--jsn"}).error, "`--jsn` is not known; did you mean `--json`?");
+  EXPECT_EQ(read({"warm-up", "o", "--sise=3"}).error, "`--sise` is not known; did you mean `--size`?");
+  EXPECT_EQ(read({"warm-up", "o", "--size"}).error, "`--size` needs a value: N");
+  EXPECT_EQ(read({"warm-up", "o", "--size="}).error, "`--size` needs a value: N");
+  EXPECT_EQ(read({"pools", "--json=yes"}).error, "`--json` takes no value");
+  EXPECT_EQ(read({"pools", "o"}).error, "`o` is an unexpected argument");
+  EXPECT_EQ(read({"drain", "o", "p"}).error, "`p` is an unexpected argument");
 }
 
 TEST(AnOrigin, IsNamedByItsAliasItsHostOrAnyPartThatIsItsOwn) {
@@ -93,10 +93,10 @@ TEST(AnOrigin, IsNamedByItsAliasItsHostOrAnyPartThatIsItsOwn) {
   EXPECT_EQ(find_origin("81", origins).origin, "http://a.b:81");
   const OriginMatch both = find_origin("http", origins);
   EXPECT_TRUE(both.ambiguous);
-  EXPECT_EQ(both.wrong, "\"http\" is part of 3 origins' URIs:\n  http://a\n  http://a.b:81\n  https://orders");
-  EXPECT_EQ(find_origin("ordres", origins).wrong,
+  EXPECT_EQ(both.error, "\"http\" is part of 3 origins' URIs:\n  http://a\n  http://a.b:81\n  https://orders");
+  EXPECT_EQ(find_origin("ordres", origins).error,
             "no origin has the alias \"ordres\" or a URI that contains it; did you mean `orders`?");
-  EXPECT_EQ(find_origin("nowhere", Json::array()).wrong,
+  EXPECT_EQ(find_origin("nowhere", Json::array()).error,
             "no origin has the alias \"nowhere\" or a URI that contains it; `carpool origins` lists them");
   EXPECT_EQ(origin_names(origins), "http://a\nhttp://a.b:81\nhttps://orders\npay\napi\nb\n");
 }

@@ -189,7 +189,7 @@ TEST(ADriver, IsNamedInADumpAsIsTheTaskThatItsOldThreadRuns) {
   fixture.start();
   const auto somebody = [&](const char* what) {
     for (const ThreadInfo& thread : fixture.pool.dump()) {
-      if (std::string_view(thread.doing) == what) return true;
+      if (std::string_view(thread.activity) == what) return true;
     }
     return false;
   };

@@ -250,7 +250,8 @@ TEST(ReservedThreads, IsSeenInTheDumpOfThePool) {
   ASSERT_TRUE(scene.warm());
   EXPECT_TRUE(eventually([&] {
     const auto dump = scene.pool.dump();
-    return dump.size() == 1 && dump[0].doing == std::string("reserved") && dump[0].state == ThreadInfo::State::leased;
+    return dump.size() == 1 && dump[0].activity == std::string("reserved") &&
+           dump[0].state == ThreadInfo::State::leased;
   }));
 }
 

@@ -344,7 +344,7 @@ TEST(ThreadPool, StopsInBoundedTimeAlthoughATaskNeverEnds) {
   EXPECT_FALSE(pool.stop(10ms));
   const auto dump = pool.dump();
   ASSERT_EQ(1U, dump.size()) << "and says who it is";
-  EXPECT_STREQ("uninterruptible", dump[0].doing);
+  EXPECT_STREQ("uninterruptible", dump[0].activity);
   gate.open();
   EXPECT_TRUE(pool.stop(20s));
 }
@@ -392,7 +392,7 @@ TEST(ThreadPool, ReportsTheTaskOfEveryThreadAndItsStart) {
   auto lease = pool.pool.lease(1);
   std::atomic<int> inside{0};
   TaskPtr loop = make_task("loop", [&] {
-    const ThreadPool::Doing doing("turning");
+    const ThreadPool::ScopedActivity activity("turning");
     inside.fetch_add(1);
     gate.pass();
   });
@@ -408,12 +408,12 @@ TEST(ThreadPool, ReportsTheTaskOfEveryThreadAndItsStart) {
     using State = ThreadInfo::State;
     if (thread.state == State::busy) {
       ++busy;
-      EXPECT_STREQ("work", thread.doing);
+      EXPECT_STREQ("work", thread.activity);
       EXPECT_GE(thread.since, before);
     }
     if (thread.state == State::leased) {
       ++leased;
-      EXPECT_STREQ("turning", thread.doing);
+      EXPECT_STREQ("turning", thread.activity);
     }
     if (thread.state == State::idle) ++idle;
   }

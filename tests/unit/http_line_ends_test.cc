@@ -12,11 +12,11 @@ namespace carpool::proxy::http {
 namespace {
 
 struct FoundEnds {
-  std::string wrong;
+  std::string error;
   std::uint32_t lines = 0;
   bool operator==(const FoundEnds&) const = default;
   friend std::ostream& operator<<(std::ostream& out, const FoundEnds& v) {
-    return out << v.wrong << ", " << v.lines << " lines";
+    return out << v.error << ", " << v.lines << " lines";
   }
 };
 
@@ -43,8 +43,8 @@ FoundEnds plainly(std::string_view text) {
 FoundEnds in_pieces(std::string_view text, std::size_t piece) {
   LineEnds ends;
   for (std::size_t at = 0; at < text.size(); at += piece) {
-    const char* wrong = ends.check(text.substr(at, piece));
-    if (wrong != nullptr) return {wrong, ends.lines()};
+    const char* error = ends.check(text.substr(at, piece));
+    if (error != nullptr) return {error, ends.lines()};
   }
   return {"", ends.lines()};
 }

@@ -34,9 +34,9 @@ TEST(MessageOrder, HoldsContentBackUntilTheFinalHead) {
   MessageOrder order;
   EXPECT_TRUE(order.informational(false));
   EXPECT_FALSE(order.data(1));
-  EXPECT_STREQ(order.wrong(), "content before the final head");
+  EXPECT_STREQ(order.error(), "content before the final head");
   EXPECT_FALSE(order.head(false, std::nullopt, false)) << "nothing repairs a violation";
-  EXPECT_STREQ(order.wrong(), "content before the final head") << "the first mistake is the one to tell";
+  EXPECT_STREQ(order.error(), "content before the final head") << "the first mistake is the one to tell";
 }
 
 TEST(MessageOrder, ComparesContentWithItsAnnouncedLength) {

@@ -71,9 +71,9 @@ TEST_F(AnAddressSet, LeavesOutAnAddressThatOnlyFails) {
     EXPECT_NE(ordered.front(), three[0]);
     EXPECT_EQ(ordered.back(), three[0]) << "tried when the others fail, too";
   }
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::ejected);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::ejected);
   now += rules.eject_time;
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep) << "and comes back";
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep) << "and comes back";
 }
 
 TEST_F(AnAddressSet, EjectsLongerEachTime) {
@@ -82,18 +82,18 @@ TEST_F(AnAddressSet, EjectsLongerEachTime) {
   now += rules.eject_time;
   fail(three[0], rules.eject_after);
   now += rules.eject_time;
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::ejected);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::ejected);
   now += rules.eject_time;
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep);
 }
 
 TEST_F(AnAddressSet, EjectsForNoLongerThanTheLongestTime) {
   address_set.learn(three, now);
   for (int times = 0; times < 100; ++times) {
     fail(three[0], rules.eject_after);
-    ASSERT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::ejected) << times;
+    ASSERT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::ejected) << times;
     now += AddressSet::kMaxEjection;
-    ASSERT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep) << times;
+    ASSERT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep) << times;
   }
 }
 
@@ -102,7 +102,7 @@ TEST_F(AnAddressSet, ForgetsFailuresAtTheFirstSuccess) {
   fail(three[0], rules.eject_after - 1);
   address_set.answered(three[0]);
   fail(three[0], rules.eject_after - 1);
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep);
 }
 
 TEST_F(AnAddressSet, NeverEjectsMoreThanHalf) {
@@ -114,7 +114,7 @@ TEST_F(AnAddressSet, NeverEjectsMoreThanHalf) {
   AddressSet alone;
   alone.learn(some({"10.0.0.9:80"}), now);
   for (int i = 0; i < 100; ++i) alone.failed(*Address::parse("10.0.0.9:80"), now);
-  EXPECT_EQ(alone.judge(*Address::parse("10.0.0.9:80"), now), AddressSet::Verdict::keep);
+  EXPECT_EQ(alone.verdict(*Address::parse("10.0.0.9:80"), now), AddressSet::Verdict::keep);
 }
 
 TEST_F(AnAddressSet, RetiresConnectionsToAnAddressThatIsGoneOneByOne) {
@@ -123,18 +123,18 @@ TEST_F(AnAddressSet, RetiresConnectionsToAnAddressThatIsGoneOneByOne) {
   for (int i = 0; i < 3; ++i) address_set.opened(three[0]);
   const std::uint64_t before = address_set.version();
   EXPECT_FALSE(address_set.learn(two, now)) << "one answer without it means little";
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep);
   EXPECT_EQ(address_set.version(), before);
   now += rules.gone_after;
   EXPECT_TRUE(address_set.learn(two, now));
   EXPECT_NE(address_set.version(), before);
-  EXPECT_EQ(address_set.judge(three[1], now), AddressSet::Verdict::keep);
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::gone);
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep_for_now);
+  EXPECT_EQ(address_set.verdict(three[1], now), AddressSet::Verdict::keep);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::gone);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep_for_now);
   now += rules.retire_every;
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::gone);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::gone);
   EXPECT_TRUE(address_set.learn(three, now));
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep) << "it came back";
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep) << "it came back";
 }
 
 TEST_F(AnAddressSet, KeepsAddressesOfANameThatTellsOnlyAPartEachTime) {
@@ -143,7 +143,7 @@ TEST_F(AnAddressSet, KeepsAddressesOfANameThatTellsOnlyAPartEachTime) {
     address_set.learn({three[static_cast<std::size_t>(i) % 3]}, now);
     address_set.opened(three[0]);
     now += std::chrono::seconds(5);
-    for (const Address& address : three) EXPECT_EQ(address_set.judge(address, now), AddressSet::Verdict::keep);
+    for (const Address& address : three) EXPECT_EQ(address_set.verdict(address, now), AddressSet::Verdict::keep);
   }
 }
 
@@ -151,8 +151,8 @@ TEST_F(AnAddressSet, BeginsAnewWithWhoeverWentWellForLong) {
   address_set.learn(three, now);
   for (int i = 0; i < 3; ++i) {
     fail(three[0], rules.eject_after);
-    EXPECT_EQ(address_set.judge(three[0], now + rules.eject_time - Duration(1)), AddressSet::Verdict::ejected);
-    EXPECT_EQ(address_set.judge(three[0], now + rules.eject_time), AddressSet::Verdict::keep);
+    EXPECT_EQ(address_set.verdict(three[0], now + rules.eject_time - Duration(1)), AddressSet::Verdict::ejected);
+    EXPECT_EQ(address_set.verdict(three[0], now + rules.eject_time), AddressSet::Verdict::keep);
     now += rules.eject_time + AddressSet::kMaxEjection;
   }
   EXPECT_EQ(address_set.ejections(), 3U);
@@ -164,7 +164,7 @@ TEST_F(AnAddressSet, EjectsNobodyWhereThatIsSwitchedOff) {
   address_set.follow(never);
   address_set.learn(three, now);
   fail(three[0], 100);
-  EXPECT_EQ(address_set.judge(three[0], now), AddressSet::Verdict::keep);
+  EXPECT_EQ(address_set.verdict(three[0], now), AddressSet::Verdict::keep);
 }
 
 TEST_F(AnAddressSet, SaysWhetherConnectionsAreStillToGo) {

@@ -258,7 +258,7 @@ TEST(SizeController, AnOriginThatAnswers503ToAllIsTriedWithTheLeastAndGrowsAgain
   model.run(300, seconds(30));
   EXPECT_EQ(model.size(), 4U);
   model.origin.refuses = 1e9;
-  model.run(300, SizeController::kLongestHold + seconds(40));
+  model.run(300, SizeController::kMaxHold + seconds(40));
   EXPECT_GE(model.size(), 55U);
 }
 

@@ -25,7 +25,7 @@ TEST(AnExportRetry, DoublesItsPausesAndGivesUp) {
 TEST(AnExportRetry, ObeysRetryAfterWithinBounds) {
   ExportRetry retry(1);
   EXPECT_EQ(Duration(7s), retry.after_failure(7s));
-  EXPECT_EQ(ExportRetry::kLongestPause, retry.after_failure(24h));
+  EXPECT_EQ(ExportRetry::kMaxPause, retry.after_failure(24h));
   EXPECT_EQ(ExportRetry::kFirstPause, retry.after_failure(0s));
 }
 

@@ -104,7 +104,7 @@ TEST(TokenSchedule, BoundsWhatAServerSaysAboutALife) {
   TokenSchedule schedule(1);
   ASSERT_EQ(schedule.due(kStart), Action::fetch);
   schedule.granted(kStart, std::chrono::hours(24 * 365 * 100));
-  EXPECT_LE(schedule.next(), kStart + TokenSchedule::kLongestLife);
+  EXPECT_LE(schedule.next(), kStart + TokenSchedule::kMaxLife);
 }
 
 }  // namespace

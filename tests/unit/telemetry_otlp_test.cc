@@ -133,7 +133,7 @@ TEST(ASpanOfOtlp, IsNeverLargerThanItsBound) {
   span.reuse = span.retries = UINT32_MAX;
   std::string out;
   otlp::append_span(out, span, Duration{});
-  EXPECT_LE(out.size(), otlp::kLargestSpan);
+  EXPECT_LE(out.size(), otlp::kMaxSpan);
 }
 
 TEST(AnEnvelopeOfOtlp, NamesTheResourceAndTheScopeAndEndsWithTheSpans) {
@@ -243,7 +243,7 @@ TEST_F(ASpanBuffer, DropsAndCountsWhatDoesNotFit) {
   EXPECT_EQ(added - 1, batch.spans);
   EXPECT_EQ(batch.spans, fields_of(batch.bytes).count(2));
   EXPECT_LE(batch.bytes.size(), settings_.buffer);
-  EXPECT_GT(batch.bytes.size(), settings_.buffer - otlp::kLargestSpan - 1000);
+  EXPECT_GT(batch.bytes.size(), settings_.buffer - otlp::kMaxSpan - 1000);
   buffer.add(full_span());
   EXPECT_EQ(1U, dropped()) << "there is room again";
   EXPECT_EQ(1U, buffer.take().spans);

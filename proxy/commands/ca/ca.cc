@@ -65,7 +65,7 @@ Outcome why_unusable(const CaOptions& options, tls::Authority::WallTime& end) {
 // Keeps an existing authority whenever possible, because applications trust it.
 Outcome init(const CaOptions& options, std::ostream& out) {
   Fd folder;
-  if (Outcome wrong = lock(options.dir, folder); !wrong.empty()) return wrong;
+  if (Outcome error = lock(options.dir, folder); !error.empty()) return error;
   tls::Authority::WallTime end;
   const std::string certificate = options.dir + "/ca.pem";
   if (!options.replace && exists(certificate)) {
@@ -116,13 +116,13 @@ int help(std::ostream& out, std::ostream& err) {
 int run_ca(const CaOptions& options, std::ostream& out, std::ostream& err) {
   using Action = CaOptions::Action;
   if (options.action == Action::help) return help(out, err);
-  Outcome wrong;
-  if (options.action == Action::init) wrong = init(options, out);
+  Outcome error;
+  if (options.action == Action::init) error = init(options, out);
   const bool bundles = options.action == Action::bundle || (options.action == Action::init && !options.trust.empty());
-  if (wrong.empty() && bundles) wrong = bundle(options, out, err);
-  if (options.action == Action::env) wrong = env(options, out);
-  if (wrong.empty()) return 0;
-  err << "carpool: " << wrong << '\n';
+  if (error.empty() && bundles) error = bundle(options, out, err);
+  if (options.action == Action::env) error = env(options, out);
+  if (error.empty()) return 0;
+  err << "carpool: " << error << '\n';
   return 1;
 }
 

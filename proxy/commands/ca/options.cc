@@ -78,7 +78,7 @@ class Parser {
 
   std::string take(std::string_view word) {
     if (!word.starts_with('-') || word.size() == 1) return take_value(word);
-    if (std::string wrong = missing(); !wrong.empty()) return wrong;
+    if (std::string error = missing(); !error.empty()) return error;
     const std::size_t equals = std::min(word.find('='), word.size());
     flag_ = word.substr(0, equals);
     given_ = false;
@@ -93,7 +93,7 @@ class Parser {
   // Returns the error of the whole line, or an empty text.
   std::string end() const {
     using Action = CaOptions::Action;
-    if (std::string wrong = missing(); !wrong.empty()) return wrong;
+    if (std::string error = missing(); !error.empty()) return error;
     if (options_.action == Action::help) return "ca needs init, bundle or env";
     if (options_.dir.empty()) return "ca needs a DIR";
     const bool init = options_.action == Action::init;
@@ -127,7 +127,7 @@ class Parser {
 std::string parse(CaOptions& options, std::span<const char* const> words) {
   Parser parser(options);
   for (const std::string_view word : words) {
-    if (std::string wrong = parser.take(word); !wrong.empty()) return wrong;
+    if (std::string error = parser.take(word); !error.empty()) return error;
   }
   return parser.end();
 }
@@ -140,8 +140,8 @@ std::optional<std::variant<CaOptions, std::string>> parse_ca(int argc, const cha
   const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
   CaOptions options;
   if (std::any_of(words.begin(), words.end(), is_help)) return options;
-  if (std::string wrong = parse(options, words); !wrong.empty())
-    return wrong.ends_with('?') ? wrong : wrong + "; see carpool ca --help";
+  if (std::string error = parse(options, words); !error.empty())
+    return error.ends_with('?') ? error : error + "; see carpool ca --help";
   return options;
 }
 

@@ -8,7 +8,7 @@
 namespace carpool::proxy::cli {
 
 namespace {
-constexpr std::size_t kLongestResponse = std::size_t{256} * 1024 * 1024;  // 65,535 connections are about 40 MiB
+constexpr std::size_t kMaxResponse = std::size_t{256} * 1024 * 1024;  // 65,535 connections are about 40 MiB
 
 Fault silent(const Instance& instance, const std::string& why) {
   return {FaultKind::connect_refused, Side::upstream, "no answer from " + instance.address + ": " + why};
@@ -37,7 +37,7 @@ Result<Reply> read_reply(const Instance& instance, AdminStream& stream, std::str
       progress = fed->progress;
     }
     if (progress == http::Progress::message) return reply();
-    if (body.text.size() > kLongestResponse) return silent(instance, "the response is too long");
+    if (body.text.size() > kMaxResponse) return silent(instance, "the response is too long");
   }
 }
 }  // namespace

@@ -22,8 +22,8 @@
 namespace carpool::proxy::cli {
 namespace {
 
-constexpr int kDone = 0, kWrongUse = 1, kNoResponse = 2, kRefused = 3;
-constexpr int kLongestCommand = 600;  // seconds
+constexpr int kDone = 0, kUsageError = 1, kNoResponse = 2, kRefused = 3;
+constexpr int kMaxCommand = 600;  // seconds
 
 // Wraps the usage text to the width of a terminal.
 std::string usage(const Command& command) {
@@ -86,7 +86,7 @@ class Session {
 
   // The only malformed request is an invalid address.
   int no_response(const Fault& fault) const {
-    return fail(fault.kind == FaultKind::malformed_request ? kWrongUse : kNoResponse, fault.detail);
+    return fail(fault.kind == FaultKind::malformed_request ? kUsageError : kNoResponse, fault.detail);
   }
 
   void announce_drain(const std::string& origin) const {
@@ -100,7 +100,7 @@ class Session {
     const std::string_view command = request_.command->name;
     if (command == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
     // A dial may take until pool.connect_timeout, and a reload reads files.
-    if (command == "warm-up" || command == "reload") instance_.response_seconds = kLongestCommand;
+    if (command == "warm-up" || command == "reload") instance_.response_seconds = kMaxCommand;
     if (request_.has("--admin")) {
       if (const int code = take_address(request_.value("--admin")); code != kDone) return code;
       return read_token(token_file);
@@ -110,9 +110,9 @@ class Session {
     const config::Reading reading = config::load(options, config::process_env());
     if (!reading) {
       config::report(reading, err_);
-      return kWrongUse;
+      return kUsageError;
     }
-    if (!reading.config.admin.enabled) return fail(kWrongUse, "[admin] enabled is false in the configuration");
+    if (!reading.config.admin.enabled) return fail(kUsageError, "[admin] enabled is false in the configuration");
     instance_.address = reading.config.admin.address;
     if (!reading.config.admin.cert_file.empty()) {
       instance_.trust = trust_of_flags();
@@ -136,14 +136,14 @@ class Session {
       address.erase(0, scheme.size());
       if (address.ends_with('/')) address.pop_back();
       if (address.rfind(':') == std::string::npos || address.ends_with(']')) {
-        return fail(kWrongUse, "--admin needs a port, as in " + std::string(scheme) + "HOST:9901");
+        return fail(kUsageError, "--admin needs a port, as in " + std::string(scheme) + "HOST:9901");
       }
       if (scheme == "https://") instance_.trust = trust_of_flags();
     }
     const bool tls = instance_.trust.has_value();
     instance_.address = std::move(address);
     for (const char* const flag : {"--cacert", "--client-cert", "--client-key"}) {
-      if (!tls && request_.has(flag)) return fail(kWrongUse, std::string(flag) + " needs --admin https://HOST:PORT");
+      if (!tls && request_.has(flag)) return fail(kUsageError, std::string(flag) + " needs --admin https://HOST:PORT");
     }
     return kDone;
   }
@@ -151,7 +151,7 @@ class Session {
   int read_token(const std::string& path) {
     if (path.empty()) return kDone;
     Result<std::string> token = config::read_token(path, open_any_to_read(path));
-    if (!token) return fail(kWrongUse, token.fault().detail);
+    if (!token) return fail(kUsageError, token.fault().detail);
     instance_.token = std::move(*token);
     return kDone;
   }
@@ -159,17 +159,17 @@ class Session {
   // Uses a URI unchanged.
   int find_origin(std::string& origin) {
     if (request_.operand.empty() && request_.command->operand.optional) return kDone;
-    if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
+    if (request_.operand.empty()) return fail(kUsageError, std::string(request_.command->name) + " needs an ORIGIN");
     origin = request_.operand;
     if (origin.find("://") != std::string::npos) return kDone;
     Json response;
     if (const int code = ask_for("GET", "/origins", response); code != kDone) return code;
     OriginMatch found = cli::find_origin(origin, response.value("origins", Json::array()));
-    if (!found.wrong.empty() && !found.ambiguous && json()) {  // like a refusal by the admin endpoint
-      out_ << json_text(Json{{"status", 404}, {"error", found.wrong}}, 2) << '\n';
+    if (!found.error.empty() && !found.ambiguous && json()) {  // like a refusal by the admin endpoint
+      out_ << json_text(Json{{"status", 404}, {"error", found.error}}, 2) << '\n';
       return kRefused;
     }
-    if (!found.wrong.empty()) return fail(found.ambiguous ? kWrongUse : kRefused, found.wrong);
+    if (!found.error.empty()) return fail(found.ambiguous ? kUsageError : kRefused, found.error);
     origin = std::move(found.origin);
     return kDone;
   }
@@ -249,7 +249,7 @@ class Session {
 int print_page(const std::optional<std::string>& page, const char* which, std::ostream& out, std::ostream& err) {
   if (!page) {
     err << "carpool: expected " << which << '\n';
-    return kWrongUse;
+    return kUsageError;
   }
   out << *page;
   return kDone;
@@ -268,14 +268,14 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   request.command = command_of(argc, argv);
   const auto fail = [&](const std::string& why) {
     err << "carpool: " << why << '\n';
-    return kWrongUse;
+    return kUsageError;
   };
   if (request.command == nullptr) {
     const std::string_view word = first_word(argc, argv);
     if (word.empty()) return std::nullopt;
     return fail(not_a_command(word));
   }
-  if (const std::string wrong = parse(request, argc, argv); !wrong.empty()) return fail(wrong);
+  if (const std::string error = parse(request, argc, argv); !error.empty()) return fail(error);
   if (request.help) {
     out << help(*request.command);
     return kDone;

@@ -55,9 +55,9 @@ OriginMatch find_origin(const std::string& word, const Json& origins) {
     found = labels_where(all, [&](const Known& one) { return one.label.find(word) != std::string::npos; });
   if (found.size() == 1) return {std::move(found.front()), {}, false};
   if (found.empty()) return {{}, no_match(word, all), false};
-  std::string wrong = config::in_quotes(word) + " is part of " + std::to_string(found.size()) + " origins' URIs:";
-  for (const std::string& one : found) wrong.append("\n  ").append(one);
-  return {{}, std::move(wrong), true};
+  std::string error = config::in_quotes(word) + " is part of " + std::to_string(found.size()) + " origins' URIs:";
+  for (const std::string& one : found) error.append("\n  ").append(one);
+  return {{}, std::move(error), true};
 }
 
 std::string origin_names(const Json& origins) {

@@ -10,7 +10,7 @@ namespace carpool::proxy::cli {
 
 struct OriginMatch {
   std::string origin;      // empty if none or several match
-  std::string wrong;       // error text
+  std::string error;       // error text
   bool ambiguous = false;  // several origins match
 };
 

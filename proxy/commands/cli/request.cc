@@ -109,7 +109,7 @@ std::string parse(Request& request, int argc, const char* const* argv) {
     if (word == "--help" || word == "-h") {
       request.help = true;
     } else if (word.starts_with('-')) {
-      if (std::string wrong = take_flag(request, i, argc, argv); !wrong.empty()) return wrong;
+      if (std::string error = take_flag(request, i, argc, argv); !error.empty()) return error;
     } else if (!named) {
       named = true;
     } else if (request.operand.empty() && !request.command->operand.name.empty()) {

@@ -64,7 +64,7 @@ std::string read_secret(int input, std::string& secret) {
 }
 
 // Returns an error text if no client could send the secret.
-std::string judge(config::CredentialScheme scheme, std::string_view secret) {
+std::string check_secret(config::CredentialScheme scheme, std::string_view secret) {
   const auto control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
   if (secret.empty()) return "standard input has no secret";
   if (secret.size() > kMaxSecret) return "the secret is longer than " + std::to_string(kMaxSecret) + " bytes";
@@ -112,21 +112,21 @@ std::optional<std::variant<CredentialOptions, std::string>> parse_credential(int
   CredentialOptions options;
   options.help = std::any_of(words.begin(), words.end(), is_help);
   if (options.help) return options;
-  if (std::string wrong = parse(options, words); !wrong.empty()) return wrong + "; see carpool credential --help";
+  if (std::string error = parse(options, words); !error.empty()) return error + "; see carpool credential --help";
   return options;
 }
 
 int run_credential(const CredentialOptions& options, int input, std::ostream& out, std::ostream& err) {
   if (options.help) return credential_help(out, err);
   std::string secret;
-  std::string wrong;
+  std::string error;
   {
     const EchoOff echo_off(input, err);
-    wrong = read_secret(input, secret);
+    error = read_secret(input, secret);
   }
-  if (wrong.empty()) wrong = judge(options.scheme, secret);
-  if (!wrong.empty()) {
-    err << "carpool: " << wrong << '\n';
+  if (error.empty()) error = check_secret(options.scheme, secret);
+  if (!error.empty()) {
+    err << "carpool: " << error << '\n';
     return 1;
   }
   if (secret.size() < kShort) {

@@ -10,7 +10,7 @@ namespace carpool::proxy::webhook {
 namespace {
 
 constexpr std::size_t kMaxHosts = 256;  // each is a constraint of the authority and has a certificate
-constexpr std::size_t kLongestWord = 255 + 1 + 5;
+constexpr std::size_t kMaxWord = 255 + 1 + 5;
 constexpr std::string_view kScheme = "https://";
 
 Fault bad_annotation(std::string why) {
@@ -28,13 +28,13 @@ std::string lower(std::string_view text) {
 }
 
 Result<pool::Origin> origin_of(std::string_view word) {
-  const std::string quoted = "`" + std::string(word.substr(0, kLongestWord)) + "`";
+  const std::string quoted = "`" + std::string(word.substr(0, kMaxWord)) + "`";
   constexpr std::array<std::string_view, 6> kSwitches{"true", "false", "yes", "no", "on", "off"};
   if (std::find(kSwitches.begin(), kSwitches.end(), lower(word)) != kSwitches.end()) {
     return bad_annotation(quoted + " is no host; expected true, false or hosts");
   }
   if (word.starts_with(kScheme)) word.remove_prefix(kScheme.size());
-  if (word.size() > kLongestWord) return bad_annotation(quoted + " is too long for a host");
+  if (word.size() > kMaxWord) return bad_annotation(quoted + " is too long for a host");
   if (word.find('*') != std::string_view::npos) return bad_annotation(quoted + " is a pattern, expected one host");
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, word);
   if (!origin) return bad_annotation(quoted + " is no host: " + origin.fault().detail);

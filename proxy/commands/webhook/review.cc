@@ -18,8 +18,8 @@ namespace {
 // A pod is about ten levels deep, and its managed fields add as many. A large pod has some thousand values.
 constexpr JsonBounds kBounds{64, 100000};
 // The API server's limit for all annotations of an object.
-constexpr std::size_t kLongestAnnotation = std::size_t{256} * 1024;
-constexpr std::size_t kLongestUid = 128, kLongestName = 63 + 1 + 253, kLongestWhy = 4096;
+constexpr std::size_t kMaxAnnotation = std::size_t{256} * 1024;
+constexpr std::size_t kMaxUid = 128, kMaxName = 63 + 1 + 253, kMaxWhy = 4096;
 constexpr const char* kOverlay = "carpool.io/config-overlay";
 
 const Json& at(const Json& owner, const char* key) {
@@ -49,7 +49,7 @@ bool asks_for_it(const Json& metadata) {
   const Json& label = at(at(metadata, "labels"), kLabel);
   const std::string intercept = text(at(at(metadata, "annotations"), kIntercept));
   if (label.is_string()) return text(label) == "true";
-  if (intercept.size() > kLongestAnnotation) return true;  // the pod is refused
+  if (intercept.size() > kMaxAnnotation) return true;  // the pod is refused
   const Result<config::InterceptRequest> asked = parse_intercept(intercept);
   using Which = config::InterceptRequest::Which;
   // Configure() reports the error.
@@ -70,7 +70,7 @@ std::string name_of(const Json& request, const Json& pod) {
   const Json& metadata = at(pod, "metadata");
   std::string name = text(at(metadata, "name"));
   if (name.empty()) name = text(at(metadata, "generateName"));  // the API server has not generated the name yet
-  return std::string(clipped(text(at(request, "namespace")) + "/" + name, kLongestName));
+  return std::string(clipped(text(at(request, "namespace")) + "/" + name, kMaxName));
 }
 
 Verdict malformed(std::string why) {
@@ -90,7 +90,7 @@ Json review_response(const Json& request, bool allowed) {
 struct Reviewer::Impl {
   Injection injection;
 
-  Verdict judge(const Json& request) const;
+  Verdict review_pod(const Json& request) const;
   // Returns the configuration of a pod with these annotations. The Fault's detail begins with the invalid annotation.
   Result<config::InterceptedText> configure(const Json& annotations) const;
   Verdict refuse(const Json& request, std::string why) const;
@@ -98,45 +98,45 @@ struct Reviewer::Impl {
 
 Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
   Json review = review_response(request, false);
-  why = std::string(clipped(why, kLongestWhy));
+  why = std::string(clipped(why, kMaxWhy));
   review["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
   return {Outcome::refused, json_text(review), {}, std::move(why), ReviewLimit::none};
 }
 
 Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotations) const {
-  const auto wrong = [](std::string_view annotation, const std::string& why,
-                        FaultKind kind = FaultKind::malformed_request) {
+  const auto invalid = [](std::string_view annotation, const std::string& why,
+                          FaultKind kind = FaultKind::malformed_request) {
     return Fault{kind, Side::client, std::string(annotation).append(": ").append(why)};
   };
   const std::string over = text(at(annotations, kOverlay)), intercept = text(at(annotations, kIntercept));
   for (const auto& [name, value] : {std::pair(kOverlay, &over), std::pair(kIntercept, &intercept)}) {
-    if (value->size() <= kLongestAnnotation) continue;
-    const std::string why = "is longer than " + std::to_string(kLongestAnnotation) + " bytes";
-    return wrong(name, why, FaultKind::body_too_large);
+    if (value->size() <= kMaxAnnotation) continue;
+    const std::string why = "is longer than " + std::to_string(kMaxAnnotation) + " bytes";
+    return invalid(name, why, FaultKind::body_too_large);
   }
   std::string both = over.empty() && !intercept.empty() ? kIntercept : kOverlay;
   if (!over.empty() && !intercept.empty()) both.append(", ").append(kIntercept);
   Result<config::InterceptRequest> asked = parse_intercept(intercept);
-  if (!asked) return wrong(kIntercept, asked.fault().detail);
+  if (!asked) return invalid(kIntercept, asked.fault().detail);
   Result<std::string> merged =
       over.empty() ? Result<std::string>(injection.config) : config::overlay(injection.config, over);
-  if (!merged) return wrong(kOverlay, merged.fault().detail);
+  if (!merged) return invalid(kOverlay, merged.fault().detail);
   const std::string ca_dir = injection.intercept ? injection.intercept->ca_dir : std::string();
   Result<config::InterceptedText> made = config::set_intercept(*merged, *asked, ca_dir);
-  if (!made) return wrong(both, made.fault().detail);
-  if (!made->hosts.empty() && !injection.intercept) return wrong(both, "this webhook's chart cannot intercept");
+  if (!made) return invalid(both, made.fault().detail);
+  if (!made->hosts.empty() && !injection.intercept) return invalid(both, "this webhook's chart cannot intercept");
   for (const std::string& host : made->hosts) {
-    if (host.starts_with('-')) return wrong(both, "`" + host + "` is no host: it begins with -");
+    if (host.starts_with('-')) return invalid(both, "`" + host + "` is no host: it begins with -");
   }
   if (made->hosts.empty() && asked->which == config::InterceptRequest::Which::every_https) {
-    return wrong(kIntercept, "the configuration names no https origin; expected hosts");
+    return invalid(kIntercept, "the configuration names no https origin; expected hosts");
   }
   if (over.empty() && intercept.empty()) return made;
-  if (const std::string why = errors_of(made->text); !why.empty()) return wrong(both, why);
+  if (const std::string why = errors_of(made->text); !why.empty()) return invalid(both, why);
   return made;
 }
 
-Verdict Reviewer::Impl::judge(const Json& request) const {
+Verdict Reviewer::Impl::review_pod(const Json& request) const {
   const Json& pod = at(request, "object");
   const Json& spec = at(pod, "spec");
   const Json& metadata = at(pod, "metadata");
@@ -171,8 +171,8 @@ Reviewer::~Reviewer() = default;
 Result<std::unique_ptr<Reviewer>> Reviewer::make(std::string_view injection) {
   Result<Injection> parsed = parse_injection(injection);
   if (!parsed) return parsed.take_fault();
-  if (const std::string wrong = errors_of(parsed->config); !wrong.empty()) {
-    return Fault{FaultKind::malformed_request, Side::self, "the injection file: config: " + wrong};
+  if (const std::string error = errors_of(parsed->config); !error.empty()) {
+    return Fault{FaultKind::malformed_request, Side::self, "the injection file: config: " + error};
   }
   return std::make_unique<Reviewer>(std::make_unique<Impl>(Impl{std::move(*parsed)}));
 }
@@ -186,10 +186,10 @@ Verdict Reviewer::review(std::string_view body) const {
   }
   const Json& request = at(*review, "request");
   const std::string uid = text(at(request, "uid"));
-  if (text(at(*review, "apiVersion")) != "admission.k8s.io/v1" || uid.empty() || uid.size() > kLongestUid) {
+  if (text(at(*review, "apiVersion")) != "admission.k8s.io/v1" || uid.empty() || uid.size() > kMaxUid) {
     return malformed({});
   }
-  Verdict verdict = impl_->judge(request);
+  Verdict verdict = impl_->review_pod(request);
   verdict.pod = name_of(request, at(request, "object"));
   return verdict;
 }

@@ -18,7 +18,7 @@ constexpr int kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 constexpr Duration kDrainTime = std::chrono::seconds(20);  // within Kubernetes's default grace period of 30 s
 constexpr int kWebhookBacklog = 128;
 constexpr int kReviewsAtOnce = 8;  // accepts per turn: their requests are read before a new client evicts one of them
-constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
+constexpr std::size_t kMaxInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
 constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
 
 bool is(const http::RequestHead& head, std::string_view path) {
@@ -64,7 +64,7 @@ Status WebhookServer::load() {
   identity.alpn.clear();  // the API server also offers HTTP/2, and uses HTTP/1.1 when none is selected
   auto tls = tls::ServerContext::make(identity);
   if (!tls) return tls.take_fault();
-  Result<std::string> injection = contents(options_.injection, kLongestInjection);
+  Result<std::string> injection = contents(options_.injection, kMaxInjection);
   if (!injection) {
     return Fault{FaultKind::malformed_request, Side::self,
                  "cannot read " + options_.injection + ": " + injection.fault().detail};

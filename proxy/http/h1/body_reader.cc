@@ -7,8 +7,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::uint32_t kLongestSizeLine = 4096;
-constexpr std::uint64_t kLargestChunk = std::uint64_t{1} << 60;  // one more digit still fits 64 bits
+constexpr std::uint32_t kMaxSizeLine = 4096;
+constexpr std::uint64_t kMaxChunk = std::uint64_t{1} << 60;  // one more digit still fits 64 bits
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -46,17 +46,17 @@ Step BodyReader::feed(std::string_view bytes, FieldSection& section, Fields& scr
     if (state_ == State::trailers) {
       const Step trailers = section.feed(rest, scratch, limits, &sink);
       step.taken += trailers.taken;
-      step.wrong = trailers.wrong;
+      step.error = trailers.error;
       if (trailers.done) state_ = State::complete;
-      if (step.wrong != nullptr) return step;
+      if (step.error != nullptr) return step;
       continue;
     }
     if (state_ == State::length || state_ == State::data || state_ == State::until_close) {
       step.taken += pass(rest, sink);
       continue;
     }
-    step.wrong = byte(rest.front());
-    if (step.wrong != nullptr) return step;
+    step.error = byte(rest.front());
+    if (step.error != nullptr) return step;
     ++step.taken;
     if (state_ == State::trailers) section.start();
   }
@@ -106,13 +106,13 @@ const char* BodyReader::byte(char c) {
 
 const char* BodyReader::digit(char c) {
   left_ = left_ * 16 + static_cast<std::uint64_t>(hex_value(c));
-  if (left_ >= kLargestChunk) return "a chunk size that is too large";
-  return ++line_ > kLongestSizeLine ? "a chunk size line that is too long" : nullptr;
+  if (left_ >= kMaxChunk) return "a chunk size that is too large";
+  return ++line_ > kMaxSizeLine ? "a chunk size line that is too long" : nullptr;
 }
 
 // After the size: CR ends the line, ";" starts an extension, which is skipped.
 const char* BodyReader::in_extension(char c) {
-  if (++line_ > kLongestSizeLine) return "a chunk size line that is too long";
+  if (++line_ > kMaxSizeLine) return "a chunk size line that is too long";
   if (c == '\r') {
     if (state_ == State::extension_gap) return "white space after a chunk size";
     state_ = State::size_lf;

@@ -76,7 +76,7 @@ class RequestReader {
   Step read_method(std::string_view bytes, RequestHead& head);
   Step read_target(std::string_view bytes, RequestHead& head);
   Result<ParseResult> end_head(std::size_t taken, RequestHead& head);
-  Result<ParseResult> fail(FaultKind kind, const char* wrong);
+  Result<ParseResult> fail(FaultKind kind, const char* error);
 
   FieldSection section_;
   BodyReader body_;
@@ -113,7 +113,7 @@ class ResponseReader {
   const char* line_byte(char c, ResponseHead& head);
   const char* status_byte(char c, ResponseHead& head);
   Result<ParseResult> end_head(std::size_t taken, ResponseHead& head);
-  Result<ParseResult> fail(FaultKind kind, const char* wrong);
+  Result<ParseResult> fail(FaultKind kind, const char* error);
 
   FieldSection section_;
   BodyReader body_;

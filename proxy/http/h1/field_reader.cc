@@ -56,7 +56,7 @@ class Call {
     return open_;
   }
 
-  const char* wrong = nullptr;
+  const char* error = nullptr;
 
  private:
   static bool is_token(std::string_view name) { return !name.empty() && prefix_of(name, kToken).size() == name.size(); }
@@ -136,7 +136,7 @@ int on_name(llhttp_t* parser, const char* at, std::size_t size) {
 
 int on_name_end(llhttp_t* parser) {
   if (call(parser).end_name()) return HPE_OK;
-  call(parser).wrong = "a field name that is not a token";
+  call(parser).error = "a field name that is not a token";
   return HPE_USER;
 }
 
@@ -207,13 +207,13 @@ Step FieldSection::feed(std::string_view bytes, Fields& into, const Limits& limi
     step.taken = std::min(now.size(), end == HPE_PAUSED ? at : at + 1);
   }
   bytes_ += static_cast<std::uint32_t>(step.taken);
-  step.wrong = check(now.substr(0, step.taken), limits, step.too_large);
-  if (step.wrong != nullptr) return step;
+  step.error = check(now.substr(0, step.taken), limits, step.too_large);
+  if (step.error != nullptr) return step;
   step.done = end == HPE_PAUSED;
   if (end != HPE_OK && !step.done) {
-    step.wrong = target.wrong != nullptr ? target.wrong : llhttp_get_error_reason(&parser);
+    step.error = target.error != nullptr ? target.error : llhttp_get_error_reason(&parser);
   } else if (!step.done && bytes_ == limits.header_bytes) {
-    step.wrong = "the header fields exceed the limit in bytes";
+    step.error = "the header fields exceed the limit in bytes";
     step.too_large = true;
   }
   return step;
@@ -236,8 +236,8 @@ Step FieldSection::feed_head(std::string_view bytes, Fields& into, const Limits&
 }
 
 const char* FieldSection::check(std::string_view bytes, const Limits& limits, bool& too_large) {
-  const char* wrong = lines_.check(bytes);
-  if (lines_.lines() <= limits.headers) return wrong;
+  const char* error = lines_.check(bytes);
+  if (lines_.lines() <= limits.headers) return error;
   too_large = true;
   return "the number of header fields exceeds the limit";
 }

@@ -10,9 +10,9 @@ constexpr std::string_view kVersion = "HTTP/1.";
 constexpr std::string_view kUsualEnd = "HTTP/1.1\r\n";  // fast path: matched as a whole if it arrived as a whole
 constexpr std::size_t kMajor = 5;                       // offset of the major version
 
-Step wrong(const char* what, bool too_large = false) {
+Step malformed(const char* what, bool too_large = false) {
   Step step;
-  step.wrong = what;
+  step.error = what;
   step.too_large = too_large;
   return step;
 }
@@ -30,21 +30,21 @@ Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& hea
   if (state_ == State::done) reset();
   if (state_ == State::body) {
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
-    if (step.wrong != nullptr) return fail(FaultKind::malformed_request, step.wrong);
+    if (step.error != nullptr) return fail(FaultKind::malformed_request, step.error);
     if (step.done) state_ = State::done;
     return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
   }
   std::size_t taken = 0;
   if (state_ != State::fields) {
     const Step line = read_line(bytes, head);
-    if (line.wrong != nullptr) return fail(kind_, line.wrong);
+    if (line.error != nullptr) return fail(kind_, line.error);
     taken = line.taken;
     if (state_ != State::fields) return ParseResult{taken, Progress::need_more};
   }
   const Step step = section_.feed_head(bytes.substr(taken), head.fields, limits_, layouts);
   taken += step.taken;
-  if (step.wrong != nullptr) {
-    return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.wrong);
+  if (step.error != nullptr) {
+    return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.error);
   }
   if (!step.done) return ParseResult{taken, Progress::need_more};
   return end_head(taken, head);
@@ -80,7 +80,7 @@ Step RequestReader::read_line(std::string_view bytes, RequestHead& head) {
     } else {
       step = line_byte(rest.front(), head);
     }
-    if (step.wrong != nullptr) return step;
+    if (step.error != nullptr) return step;
     taken += step.taken;
   }
   return took(taken);
@@ -101,40 +101,40 @@ Step RequestReader::line_byte(char c, RequestHead& head) {
       return took(0);
     case State::empty_line:
       state_ = State::second_start;
-      return c == '\n' ? took(1) : wrong("a CR without LF before the request");
+      return c == '\n' ? took(1) : malformed("a CR without LF before the request");
     case State::version:
       if (at_ < kVersion.size()) {
         if (at_ == kMajor && c >= '2' && c <= '9') {
           kind_ = FaultKind::version_not_supported;
-          return wrong("a version other than HTTP/1");
+          return malformed("a version other than HTTP/1");
         }
-        return c == kVersion[at_++] ? took(1) : wrong("no HTTP version after the target");
+        return c == kVersion[at_++] ? took(1) : malformed("no HTTP version after the target");
       }
-      if (c < '0' || c > '9') return wrong("no HTTP version after the target");
+      if (c < '0' || c > '9') return malformed("no HTTP version after the target");
       // A higher minor version is treated as the highest known one (RFC 9110 §2.5).
       head.version = c == '0' ? Version::http10 : Version::http11;
       state_ = State::line_cr;
       return took(1);
     case State::line_cr:
       state_ = State::line_lf;
-      return c == '\r' ? took(1) : wrong("the request line does not end in CRLF");
+      return c == '\r' ? took(1) : malformed("the request line does not end in CRLF");
     default:
       section_.start();
       state_ = State::fields;
-      return c == '\n' ? took(1) : wrong("the request line does not end in CRLF");
+      return c == '\n' ? took(1) : malformed("the request line does not end in CRLF");
   }
 }
 
 Step RequestReader::read_method(std::string_view bytes, RequestHead& head) {
   const std::string_view piece = prefix_of(bytes, kToken);
-  head.method.append(piece.substr(0, kLongestMethod + 1));
-  if (head.method.size() > kLongestMethod) {
+  head.method.append(piece.substr(0, kMaxMethodLength + 1));
+  if (head.method.size() > kMaxMethodLength) {
     kind_ = FaultKind::not_implemented;
-    return wrong("the method is longer than 64 bytes");
+    return malformed("the method is longer than 64 bytes");
   }
   if (piece.size() == bytes.size()) return took(piece.size());
-  if (bytes[piece.size()] != ' ') return wrong("an invalid byte in the method");
-  if (head.method.empty()) return wrong("white space before the method");
+  if (bytes[piece.size()] != ' ') return malformed("an invalid byte in the method");
+  if (head.method.empty()) return malformed("white space before the method");
   state_ = State::target;
   return took(piece.size() + 1);
 }
@@ -143,13 +143,13 @@ Step RequestReader::read_target(std::string_view bytes, RequestHead& head) {
   const std::string_view piece = prefix_of(bytes, kTarget);
   if (head.target.size() + piece.size() > limits_.target) {
     kind_ = FaultKind::target_too_long;
-    return wrong("the request target exceeds the limit");
+    return malformed("the request target exceeds the limit");
   }
   head.target.append(piece);
   if (piece.size() == bytes.size()) return took(piece.size());
-  if (bytes[piece.size()] == '\r') return wrong("a request without a version");
-  if (bytes[piece.size()] != ' ') return wrong("an invalid byte in the request target");
-  if (head.target.empty()) return wrong("more than one space in the request line");
+  if (bytes[piece.size()] == '\r') return malformed("a request without a version");
+  if (bytes[piece.size()] != ' ') return malformed("an invalid byte in the request target");
+  if (head.target.empty()) return malformed("more than one space in the request line");
   state_ = State::version;
   const std::string_view rest = bytes.substr(piece.size() + 1);
   if (!rest.starts_with(kUsualEnd)) return took(piece.size() + 1);

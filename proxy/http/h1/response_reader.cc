@@ -12,7 +12,7 @@ constexpr std::string_view kStatusLineVersion = "HTTP/1.";
 // fast path: matched as a whole if it arrived together with the status and the following space
 constexpr std::string_view kUsualStart = "HTTP/1.1 ";
 constexpr std::size_t kStatusDigits = 3;
-constexpr std::size_t kLongestReason = 1024;
+constexpr std::size_t kMaxReason = 1024;
 constexpr const char* kBareLf = "the status line ends in LF without CR";
 }  // namespace
 
@@ -34,7 +34,7 @@ Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& h
   if (state_ == State::upgraded) return ParseResult{0, Progress::upgraded};
   if (state_ == State::body) {
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
-    if (step.wrong != nullptr) return fail(FaultKind::malformed_response, step.wrong);
+    if (step.error != nullptr) return fail(FaultKind::malformed_response, step.error);
     if (step.done) state_ = State::done;
     return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
   }
@@ -60,13 +60,13 @@ Result<ParseResult> ResponseReader::feed_with_bare_lf(std::string_view bytes, Re
 
 Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head, FieldLayouts* layouts) {
   const Step line = read_line(bytes, head);
-  if (line.wrong != nullptr) {
-    return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.wrong);
+  if (line.error != nullptr) {
+    return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.error);
   }
   if (state_ != State::fields) return ParseResult{line.taken, Progress::need_more};
   const Step step = section_.feed_head(bytes.substr(line.taken), head.fields, limits_, layouts);
-  if (step.wrong != nullptr) {
-    return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.wrong);
+  if (step.error != nullptr) {
+    return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.error);
   }
   if (!step.done) return ParseResult{line.taken + step.taken, Progress::need_more};
   return end_head(line.taken + step.taken, head);
@@ -87,8 +87,8 @@ Result<ParseResult> ResponseReader::end_head(std::size_t taken, ResponseHead& he
     return ParseResult{taken, Progress::upgraded};
   }
   if (head.status < 200) {
-    const char* const wrong = informational_.add(head.fields.bytes(), limits_);
-    if (wrong != nullptr) return fail(FaultKind::informational_limit, wrong);
+    const char* const error = informational_.add(head.fields.bytes(), limits_);
+    if (error != nullptr) return fail(FaultKind::informational_limit, error);
     state_ = State::start;
     return ParseResult{taken, Progress::head};
   }
@@ -137,8 +137,8 @@ Step ResponseReader::read_line(std::string_view bytes, ResponseHead& head) {
   while (state_ < State::fields && step.taken < bytes.size()) {
     if (state_ == State::reason) {
       const std::string_view piece = prefix_of(bytes.substr(step.taken), kReason);
-      if (head.reason.size() + piece.size() > kLongestReason) {
-        step.wrong = "a reason phrase of more than 1024 bytes";
+      if (head.reason.size() + piece.size() > kMaxReason) {
+        step.error = "a reason phrase of more than 1024 bytes";
         step.too_large = true;
         return step;
       }
@@ -147,8 +147,8 @@ Step ResponseReader::read_line(std::string_view bytes, ResponseHead& head) {
       if (step.taken == bytes.size()) return step;
     }
     const char c = bytes[step.taken];
-    step.wrong = line_byte(c, head);
-    if (step.wrong != nullptr) return step;
+    step.error = line_byte(c, head);
+    if (step.error != nullptr) return step;
     ++step.taken;
   }
   return step;

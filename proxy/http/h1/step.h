@@ -9,7 +9,7 @@ struct Step {
   std::size_t taken = 0;
   bool done = false;
   bool too_large = false;
-  const char* wrong = nullptr;  // an error text; the message cannot be parsed any further
+  const char* error = nullptr;  // an error text; the message cannot be parsed any further
 };
 
 }  // namespace carpool::proxy::http

@@ -17,7 +17,7 @@ class ClosedStreams {
   void note_reset_by_us(StreamId id) { local_.add(id); }
   bool closed_by_peer(StreamId id) const { return remote_.has(id); }
   // Judges HEADERS on a stream that is not open; returns no_error if they are to be ignored.
-  H2Error judge_headers(StreamId id) const {
+  H2Error check_headers(StreamId id) const {
     if (id > newest_ || local_.has(id)) return H2Error::no_error;
     return remote_.has(id) ? H2Error::stream_closed : H2Error::protocol_error;
   }

@@ -45,7 +45,7 @@ class GoawayFilter {
       if (held_size_ == 0) pass_run();
       held_[held_size_++] = bytes[at++];
       run = at;
-      if (judge()) pass(std::string_view(held_.data(), std::exchange(held_size_, 0)));
+      if (keep_frame()) pass(std::string_view(held_.data(), std::exchange(held_size_, 0)));
     }
     pass_run();
   }
@@ -56,7 +56,7 @@ class GoawayFilter {
     return frame.type == FrameHead::goaway && frame.length >= kGoaway - FrameHead::kSize;
   }
   // Judges the buffered frame header, as far as it arrived. Returns true if the frame is kept.
-  bool judge() {
+  bool keep_frame() {
     const std::string_view held(held_.data(), held_size_);
     if (held.size() < FrameHead::kSize) return false;
     const FrameHead frame = FrameHead::read(held);

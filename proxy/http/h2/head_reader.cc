@@ -11,7 +11,7 @@ namespace carpool::proxy::http {
 namespace {
 constexpr std::uint8_t kMethod = 1, kScheme = 2, kAuthority = 4, kPath = 8, kProtocol = 16, kStatus = 32;
 constexpr std::size_t kEntryOverhead = 32;  // RFC 9113 §6.5.2
-constexpr std::size_t kLongestWord = 256;   // scheme, protocol
+constexpr std::size_t kMaxWord = 256;       // scheme, protocol
 constexpr std::size_t kKeptCapacity = 512;
 
 // Field names are tokens in lower case.
@@ -59,7 +59,7 @@ const char* check_hop(FieldName id, std::string_view value) {
 void H2HeadReader::begin(Kind kind, Fields& fields) {
   kind_ = kind;
   fields_ = &fields;
-  wrong_ = nullptr;
+  error_ = nullptr;
   refused_ = regular_seen_ = cookie_sensitive_ = false;
   seen_ = 0;
   count_ = 0;
@@ -88,7 +88,7 @@ void H2HeadReader::begin_trailers(Fields& into) {
 
 void H2HeadReader::field(std::string_view name, std::string_view value, bool sensitive) {
   bytes_ += name.size() + value.size() + kEntryOverhead;
-  if (wrong_ != nullptr || refused_) return;
+  if (error_ != nullptr || refused_) return;
   if (bytes_ > limits_.header_bytes) return refuse(FaultKind::head_too_large);
   if (name.starts_with(':')) return pseudo(name, value);
   regular_seen_ = true;
@@ -118,7 +118,7 @@ void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
 void H2HeadReader::request_pseudo(std::string_view name, std::string_view value) {
   if (name == ":method") {
     mark(kMethod);
-    if (value.empty() || !all_of(value, kToken) || value.size() > kLongestMethod) return reject("no method");
+    if (value.empty() || !all_of(value, kToken) || value.size() > kMaxMethodLength) return reject("no method");
     request_->method.assign(value);
   } else if (name == ":path") {
     mark(kPath);
@@ -126,7 +126,7 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
     text_of(request_->target, value);
   } else if (name == ":scheme") {
     mark(kScheme);
-    if (value.size() > kLongestWord) return reject("a scheme without a delimiter");
+    if (value.size() > kMaxWord) return reject("a scheme without a delimiter");
     text_of(request_->scheme, value);
   } else if (name == ":authority") {
     mark(kAuthority);
@@ -134,7 +134,7 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
     text_of(request_->authority, value);
   } else if (name == ":protocol") {
     mark(kProtocol);
-    if (value.size() > kLongestWord || !all_of(value, kToken)) return reject("a :protocol that is not a token");
+    if (value.size() > kMaxWord || !all_of(value, kToken)) return reject("a :protocol that is not a token");
     text_of(request_->protocol, value);
   } else {
     reject("an unknown pseudo-header field");
@@ -196,7 +196,7 @@ H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect)
   RequestHead& head = *request_;
   if (refused_) return verdict();
   check_request(head, extended_connect);
-  if (wrong_ != nullptr) return verdict();
+  if (error_ != nullptr) return verdict();
   if (const Status resolved = resolve_framing(head); !resolved) {
     reject("an invalid or repeated Content-Length");
     return verdict();
@@ -215,7 +215,7 @@ H2HeadReader::Verdict H2HeadReader::end_response(bool end, bool head_request) {
   ResponseHead& head = *response_;
   if (refused_) return verdict();
   if ((seen_ & kStatus) == 0) reject("no :status");
-  if (wrong_ != nullptr) return verdict();
+  if (error_ != nullptr) return verdict();
   if (head.status == 101) reject("101 in HTTP/2");
   if (head.status < 200 && end) reject("an interim response that ends the stream");
   if (const Status resolved = resolve_framing(head, head_request); !resolved) {

@@ -20,7 +20,7 @@ class H2HeadReader {
 
   enum class Verdict : std::uint8_t {
     good,
-    malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); wrong() gives the reason
+    malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); error() gives the reason
     too_large,  // over a limit: may be answered; too_large() returns which one
   };
 
@@ -33,7 +33,7 @@ class H2HeadReader {
   Verdict end_response(bool end, bool head_request);
   Verdict end_trailers(bool end);
 
-  const char* wrong() const { return wrong_; }
+  const char* error() const { return error_; }
   FaultKind too_large() const { return too_large_; }
   // Returns the decoded size so far, counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 §6.5.2).
   std::uint64_t bytes() const { return bytes_; }
@@ -53,10 +53,10 @@ class H2HeadReader {
     refused_ = true;
   }
   void reject(const char* why) {
-    if (wrong_ == nullptr) wrong_ = why;
+    if (error_ == nullptr) error_ = why;
   }
   Verdict verdict() const {
-    if (wrong_ != nullptr) return Verdict::malformed;
+    if (error_ != nullptr) return Verdict::malformed;
     return refused_ ? Verdict::too_large : Verdict::good;
   }
 
@@ -65,7 +65,7 @@ class H2HeadReader {
   RequestHead* request_ = nullptr;
   ResponseHead* response_ = nullptr;
   Fields* fields_ = nullptr;
-  const char* wrong_ = nullptr;
+  const char* error_ = nullptr;
   FaultKind too_large_ = FaultKind::head_too_large;
   bool refused_ = false;
   bool regular_seen_ = false;

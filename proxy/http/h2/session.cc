@@ -31,9 +31,9 @@ struct FreeOption {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
 };
 
-// kLongestBlock: limit of a head or of trailers that are sent, encoded. They were limited when they were received. The
+// kMaxBlock: limit of a head or of trailers that are sent, encoded. They were limited when they were received. The
 // library's own limit is 64 KiB, which a response may exceed (H2LoopContext::response_limits()).
-constexpr std::size_t kLongestBlock = std::size_t{1} << 20;
+constexpr std::size_t kMaxBlock = std::size_t{1} << 20;
 
 // Turns off the library's checks of messages: H2HeadReader checks them once, and more strictly.
 std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options) {
@@ -46,7 +46,7 @@ std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options)
   nghttp2_option_set_no_closed_streams(raw, 1);
   nghttp2_option_set_max_deflate_dynamic_table_size(raw, options.header_table);
   nghttp2_option_set_max_outbound_ack(raw, 200);
-  nghttp2_option_set_max_send_header_block_length(raw, kLongestBlock);
+  nghttp2_option_set_max_send_header_block_length(raw, kMaxBlock);
   nghttp2_option_set_max_reserved_remote_streams(raw, 0);
   nghttp2_option_set_stream_reset_rate_limit(raw, 1000000, 1000000);  // H2Guard counts resets
   return std::unique_ptr<nghttp2_option, FreeOption>(raw);

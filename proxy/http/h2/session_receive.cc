@@ -32,7 +32,7 @@ void H2Impl::note(H2Guard::Frame frame) {
 // Judges HEADERS on a stream that the library has released.
 void H2Impl::check_late_frame(StreamId id) {
   if (role != H2Role::server || find(id) != nullptr) return;
-  const H2Error error = past.judge_headers(id);
+  const H2Error error = past.check_headers(id);
   if (error != H2Error::no_error) stop(error, H2Abuse::none);
 }
 
@@ -87,8 +87,8 @@ void H2Impl::end_block(const nghttp2_frame& frame) {
 }
 
 void H2Impl::malformed(H2Stream& stream, const char* why, FaultKind kind) {
-  stream.wrong_ = why;
-  stream.wrong_kind_ = kind;
+  stream.violation_ = why;
+  stream.violation_kind_ = kind;
   const H2Error error =
       stream.incoming_.phase() == MessagePhase::closed ? H2Error::stream_closed : H2Error::protocol_error;
   H2StreamUser* user = std::exchange(stream.user_, nullptr);
@@ -97,7 +97,7 @@ void H2Impl::malformed(H2Stream& stream, const char* why, FaultKind kind) {
 }
 
 void H2Impl::out_of_order(H2Stream& stream) {
-  malformed(stream, stream.incoming_.wrong());
+  malformed(stream, stream.incoming_.error());
 }
 
 namespace {
@@ -108,7 +108,7 @@ std::optional<std::uint64_t> announced(Framing framing, std::uint64_t length) {
 
 void H2Impl::on_request_head(H2Stream& stream, bool end) {
   const H2HeadReader::Verdict verdict = reader.end_request(end, options.extended_connect);
-  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.error());
   const bool fits = verdict == H2HeadReader::Verdict::good;
   if (!stream.incoming_.head(false, fits ? announced(request.framing, request.length) : std::nullopt, end)) {
     return out_of_order(stream);
@@ -125,11 +125,11 @@ void H2Impl::on_response_head(H2Stream& stream, bool end) {
   if (verdict == H2HeadReader::Verdict::too_large) {
     return malformed(stream, "the response head exceeds the limit", FaultKind::response_head_too_large);
   }
-  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.error());
   if (response.status < 200) {
     if (!stream.incoming_.informational(end)) return out_of_order(stream);
-    const char* const wrong = stream.informational_.add(reader.bytes(), options.head);
-    if (wrong != nullptr) return malformed(stream, wrong, FaultKind::informational_limit);
+    const char* const error = stream.informational_.add(reader.bytes(), options.head);
+    if (error != nullptr) return malformed(stream, error, FaultKind::informational_limit);
   } else {
     const bool bare = stream.head_request_ || response.status == 204 || response.status == 304;
     if (!stream.incoming_.head(bare, announced(response.framing, response.length), end)) return out_of_order(stream);
@@ -142,7 +142,7 @@ void H2Impl::on_trailers(H2Stream& stream, bool end) {
   if (!stream.incoming_.fields(end)) return out_of_order(stream);
   if (stream.connect_) return malformed(stream, "fields in a tunnel");  // RFC 9113 §8.5: DATA only
   if (reader.end_trailers(end) != H2HeadReader::Verdict::good) {
-    return malformed(stream, reader.wrong() != nullptr ? reader.wrong() : "the trailers exceed the limit");
+    return malformed(stream, reader.error() != nullptr ? reader.error() : "the trailers exceed the limit");
   }
   if (stream.user_ != nullptr) stream.user_->on_trailers(trailers);
   on_end(stream);

@@ -95,7 +95,7 @@ void H2Impl::on_never_sent(StreamId id) {
   if (H2Stream* stream = find(id)) stream->never_sent_ = true;
 }
 
-// Resets a stream whose response head, 1xx or trailers cannot be sent, because they exceed kLongestBlock: without them
+// Resets a stream whose response head, 1xx or trailers cannot be sent, because they exceed kMaxBlock: without them
 // the peer would wait for the end of the stream.
 void H2Impl::on_head_dropped(StreamId id) {
   if (H2Stream* stream = find(id)) submit_reset(*stream, H2Error::internal_error);

@@ -47,8 +47,8 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   bool end_sent() const { return end_sent_; }      // our END_STREAM is in a frame
   bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
   // Returns the rule that the peer's message violated, for which this side reset the stream; nullptr: none.
-  const char* wrong() const { return wrong_; }
-  FaultKind wrong_kind() const { return wrong_kind_; }
+  const char* violation() const { return violation_; }
+  FaultKind violation_kind() const { return violation_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
 
  private:
@@ -69,8 +69,8 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   Fields trailers_;                 // sent once the queue is empty
   MessageOrder incoming_;           // the peer's message
   Informational informational_;
-  const char* wrong_ = nullptr;
-  FaultKind wrong_kind_ = FaultKind::malformed_response;
+  const char* violation_ = nullptr;
+  FaultKind violation_kind_ = FaultKind::malformed_response;
   bool head_request_ = false;
   bool connect_ = false;     // servers: CONNECT, plain or extended
   bool peer_ended_ = false;  // END_STREAM was received

@@ -52,7 +52,7 @@ struct TcpTag;
 
 struct Channel::Impl final : exec::Deferred {
   struct Server;
-  struct Ask;
+  struct PendingQuery;
 
   Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s) {}
   ~Impl();
@@ -61,8 +61,8 @@ struct Channel::Impl final : exec::Deferred {
   }
   void follow() LOOP_ONLY;
   void see(const Answered& question) LOOP_ONLY;
-  void over_tcp(Ask& ask) LOOP_ONLY;
-  void deliver(Ask& ask, LookupResult result) LOOP_ONLY;
+  void over_tcp(PendingQuery& query) LOOP_ONLY;
+  void deliver(PendingQuery& query, LookupResult result) LOOP_ONLY;
   void run() override LOOP_ONLY;
 
   exec::Loop& loop;
@@ -70,9 +70,9 @@ struct Channel::Impl final : exec::Deferred {
   CaresOptions options;             // in use
   std::unique_ptr<Server> current;  // nullptr: never queried
   std::vector<std::unique_ptr<Server>> retired;
-  std::unordered_map<std::string_view, std::unique_ptr<Ask>> asks;  // keys point into the Asks
-  std::vector<std::unique_ptr<Ask>> over;                           // finished, perhaps inside a callback of c-ares
-  List<Ask, TcpTag> waiting;                                        // waiting for one of kMaxTcp
+  std::unordered_map<std::string_view, std::unique_ptr<PendingQuery>> queries;  // keys point into the Asks
+  std::vector<std::unique_ptr<PendingQuery>> over;  // finished, perhaps inside a callback of c-ares
+  List<PendingQuery, TcpTag> waiting;               // waiting for one of kMaxTcp
   std::size_t tcp = 0;
 };
 
@@ -84,13 +84,13 @@ struct Channel::Impl::Server final : CaresObserver {
   }
   void on_cut(std::size_t /*records*/) override {}
   Impl& home;
-  std::size_t asks = 0;
+  std::size_t queries = 0;
   Cares cares;
 };
 
-// Ask: the lookup of one name.
-struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
-  Ask(Impl& h, std::string n, Lookup& l) : home(h), name(std::move(n)), lookup(l), server(*h.current) {}
+// PendingQuery: the lookup of one name.
+struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag> {
+  PendingQuery(Impl& h, std::string n, Lookup& l) : home(h), name(std::move(n)), lookup(l), server(*h.current) {}
   void start(Cares& cares) LOOP_ONLY;
   void on_datagram(std::string_view /*datagram*/) override {}
   void on_cut(std::size_t records) override { cut += records; }
@@ -133,16 +133,16 @@ void Channel::Impl::follow() {
 void Channel::Impl::see(const Answered& answered) {
   const std::string_view question = answered.name;
   for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
-    const auto found = asks.find(question.substr(0, end));
-    if (found == asks.end()) continue;
-    Ask& ask = *found->second;
-    ask.truncated |= answered.truncated;
-    ask.several |= !ask.question.empty() && ask.question != question;
-    ask.question = question;
+    const auto found = queries.find(question.substr(0, end));
+    if (found == queries.end()) continue;
+    PendingQuery& query = *found->second;
+    query.truncated |= answered.truncated;
+    query.several |= !query.question.empty() && query.question != question;
+    query.question = question;
   }
 }
 
-void Channel::Impl::Ask::start(Cares& cares) {
+void Channel::Impl::PendingQuery::start(Cares& cares) {
   ares_addrinfo_hints hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -150,17 +150,17 @@ void Channel::Impl::Ask::start(Cares& cares) {
   cares.flush_and_schedule();
 }
 
-void Channel::Impl::Ask::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
+void Channel::Impl::PendingQuery::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
   exec::assume_on_loop();
   LookupResult result = result_of(status, timeouts, info);
   if (info != nullptr) ares_freeaddrinfo(info);
   if (status == ARES_EDESTRUCTION) return;
-  Ask& ask = *static_cast<Ask*>(self);
-  ask.tcp == nullptr ? ask.on_udp(std::move(result)) : ask.on_tcp(std::move(result));
+  PendingQuery& query = *static_cast<PendingQuery*>(self);
+  query.tcp == nullptr ? query.on_udp(std::move(result)) : query.on_tcp(std::move(result));
 }
 
-void Channel::Impl::Ask::on_udp(LookupResult result) {
-  --server.asks;
+void Channel::Impl::PendingQuery::on_udp(LookupResult result) {
+  --server.queries;
   if (!home.retired.empty()) home.loop.defer(home);
   if (!truncated) return home.deliver(*this, std::move(result));
   udp = std::move(result);
@@ -168,7 +168,7 @@ void Channel::Impl::Ask::on_udp(LookupResult result) {
   home.loop.defer(home);  // not from inside c-ares
 }
 
-void Channel::Impl::Ask::on_tcp(LookupResult result) {
+void Channel::Impl::PendingQuery::on_tcp(LookupResult result) {
   --home.tcp;
   result.left_out += cut;
   // If TCP fails, a partial set of addresses is better than none, but only if it certainly belongs to this name: after
@@ -178,30 +178,30 @@ void Channel::Impl::Ask::on_tcp(LookupResult result) {
   home.deliver(*this, !conclusive && part ? std::move(udp) : std::move(result));
 }
 
-void Channel::Impl::over_tcp(Ask& ask) {
+void Channel::Impl::over_tcp(PendingQuery& query) {
   ++tcp;
-  report(metrics::Dns::over_tcp, ask.name);
+  report(metrics::Dns::over_tcp, query.name);
   CaresOptions by_tcp = options;
   by_tcp.tcp = true;
-  ask.tcp = std::make_unique<Cares>(loop, by_tcp, ask);
-  const int status = ask.tcp->status();
-  if (status != ARES_SUCCESS) return ask.on_tcp({kind_of(status, 0), {}, {}, ares_strerror(status)});
-  ask.start(*ask.tcp);
+  query.tcp = std::make_unique<Cares>(loop, by_tcp, query);
+  const int status = query.tcp->status();
+  if (status != ARES_SUCCESS) return query.on_tcp({kind_of(status, 0), {}, {}, ares_strerror(status)});
+  query.start(*query.tcp);
 }
 
 // The Ask lives until this turn's deferred work, because c-ares may be calling it.
-void Channel::Impl::deliver(Ask& ask, LookupResult result) {
-  const auto found = asks.find(ask.name);
-  CARPOOL_ASSERT(found != asks.end());
+void Channel::Impl::deliver(PendingQuery& query, LookupResult result) {
+  const auto found = queries.find(query.name);
+  CARPOOL_ASSERT(found != queries.end());
   over.push_back(std::move(found->second));
-  asks.erase(found);
+  queries.erase(found);
   loop.defer(*this);
-  ask.lookup.on_result(std::move(result));
+  query.lookup.on_result(std::move(result));
 }
 
 void Channel::Impl::run() {
   over.clear();
-  std::erase_if(retired, [](const auto& server) { return server->asks == 0; });
+  std::erase_if(retired, [](const auto& server) { return server->queries == 0; });
   while (tcp < kMaxTcp && !waiting.empty()) over_tcp(waiting.pop_front());
 }
 
@@ -214,12 +214,12 @@ void Channel::look_up(const std::string& name, Lookup& lookup) {
   if (cares.status() != ARES_SUCCESS) {
     return lookup.on_result({kind_of(cares.status(), 0), {}, {}, ares_strerror(cares.status())});
   }
-  auto made = std::make_unique<Impl::Ask>(*impl_, name, lookup);
-  Impl::Ask& ask = *made;
-  const bool only_one = impl_->asks.emplace(ask.name, std::move(made)).second;
+  auto made = std::make_unique<Impl::PendingQuery>(*impl_, name, lookup);
+  Impl::PendingQuery& query = *made;
+  const bool only_one = impl_->queries.emplace(query.name, std::move(made)).second;
   CARPOOL_ASSERT(only_one);
-  ++ask.server.asks;
-  ask.start(cares);
+  ++query.server.queries;
+  query.start(cares);
 }
 
 }  // namespace carpool::proxy::dns

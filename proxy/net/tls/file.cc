@@ -21,7 +21,7 @@ Result<std::string> read_file(const std::string& path) {
   const Result<Fd> file = open_to_read(path);
   if (!file) return unreadable(path, file.fault().detail, file.fault().kind == FaultKind::budget);
   std::string bytes;
-  while (bytes.size() <= kLargestFile) {
+  while (bytes.size() <= kMaxFile) {
     const std::size_t had = bytes.size();
     bytes.resize(had + kPiece);
     const ssize_t bytes_read = ::read(file->get(), bytes.data() + had, kPiece);
@@ -29,7 +29,7 @@ Result<std::string> read_file(const std::string& path) {
     if (bytes_read == 0) return bytes;
     if (bytes_read < 0 && errno != EINTR) break;
   }
-  if (bytes.size() > kLargestFile) return unreadable(path, "is larger than 16 MiB");
+  if (bytes.size() > kMaxFile) return unreadable(path, "is larger than 16 MiB");
   const int error = errno;
   return unreadable(path, std::strerror(error), !describes_path(error));  // NOLINT(concurrency-mt-unsafe)
 }

@@ -8,10 +8,10 @@
 
 namespace carpool::proxy::tls {
 
-inline constexpr std::size_t kLargestFile = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxFile = std::size_t{16} << 20;
 
 // Opens the file by open_to_read(). The Fault's detail is the path and the reason, also that the file exceeds
-// kLargestFile. Its kind is `budget` for an error that does not describe the path.
+// kMaxFile. Its kind is `budget` for an error that does not describe the path.
 Result<std::string> read_file(const std::string& path);
 
 }  // namespace carpool::proxy::tls

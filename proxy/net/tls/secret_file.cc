@@ -15,7 +15,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-constexpr std::size_t kLargestKey = std::size_t{16} << 10;
+constexpr std::size_t kMaxKey = std::size_t{16} << 10;
 constexpr mode_t kForbidden = S_IWGRP | S_IRWXO;
 
 Fault bad_key_file(const std::string& path, std::string_view why) {
@@ -28,7 +28,7 @@ struct Secret {
   Secret(const Secret&) = delete;
   Secret& operator=(const Secret&) = delete;
   ~Secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
-  std::array<char, kLargestKey> bytes;
+  std::array<char, kMaxKey> bytes;
   std::size_t size = 0;
 };
 

@@ -118,7 +118,7 @@ struct ThreadsInfo {
   struct Thread {
     unsigned number = 0;
     const char* state = "";
-    const char* doing = "";
+    const char* activity = "";
     Duration since{};
   };
   struct Task {

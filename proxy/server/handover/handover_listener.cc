@@ -134,10 +134,10 @@ void HandoverListener::on_message() {
   if (message == HandoverMessage::Received::nothing) return;
   // While this process drains, a successor that is ready needs no confirmation: the closed socket has the same meaning.
   if (message == HandoverMessage::Received::word) return parts_.drain.serving() ? leave() : drop_successor();
-  const bool wrong = message == HandoverMessage::Received::other;
+  const bool unexpected = message == HandoverMessage::Received::other;
   log::warn("handover",
-            wrong ? "the new process sent an unexpected message; carpool continues"
-                  : "the new process disconnected; carpool continues",
+            unexpected ? "the new process sent an unexpected message; carpool continues"
+                       : "the new process disconnected; carpool continues",
             {{"pid", successor_.pid}});
   keep_sockets();
   drop_successor();

@@ -17,7 +17,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr OwnRequestKind kTokenFetch{"carpool oauth2", "the token endpoint", kLongestTokenReply, true};
+constexpr OwnRequestKind kTokenFetch{"carpool oauth2", "the token endpoint", kMaxTokenReply, true};
 
 // Returns a seed that differs between processes and origins; never 0.
 std::uint64_t seed_of(const Credentials& credentials) {

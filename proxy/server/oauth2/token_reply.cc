@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxSeconds = std::int64_t{30} * 24 * 3600;
 constexpr std::array<std::string_view, 6> kErrors{"invalid_request",     "invalid_client",         "invalid_grant",
                                                   "unauthorized_client", "unsupported_grant_type", "invalid_scope"};
 
-Fault wrong(std::string why) {
+Fault malformed(std::string why) {
   return {FaultKind::malformed_response, Side::self, "the token endpoint " + std::move(why)};
 }
 
@@ -76,15 +76,16 @@ bool refuses_token(unsigned status) {
 }
 
 Result<Token> read_token(unsigned status, std::string_view body) {
-  if (refuses_token(status)) return wrong("answered " + std::to_string(status) + error_in(body));
+  if (refuses_token(status)) return malformed("answered " + std::to_string(status) + error_in(body));
   const Result<Json> json = read_json<Json>(body, kReplyBounds);
-  if (!json || !json->is_object()) return wrong("answered what is no JSON object");
+  if (!json || !json->is_object()) return malformed("answered what is no JSON object");
   const std::string type = text_of(*json, "token_type");
-  if (!type.empty() && !http::iequals(type, "bearer")) return wrong("granted a token that is not of type Bearer");
+  if (!type.empty() && !http::iequals(type, "bearer")) return malformed("granted a token that is not of type Bearer");
   Token token{text_of(*json, "access_token"), lifetime_of(*json)};
-  if (token.value.empty()) return wrong("answered without access_token");
+  if (token.value.empty()) return malformed("answered without access_token");
   const bool visible = std::all_of(token.value.begin(), token.value.end(), [](char c) { return c > ' ' && c < 0x7F; });
-  if (!visible || token.value.size() > config::kLongestSecret) return wrong("granted a token that no field may hold");
+  if (!visible || token.value.size() > config::kMaxSecretLength)
+    return malformed("granted a token that no field may hold");
   return token;
 }
 

@@ -10,7 +10,7 @@
 
 namespace carpool::proxy {
 
-inline constexpr std::size_t kLongestTokenReply = std::size_t{64} * 1024;
+inline constexpr std::size_t kMaxTokenReply = std::size_t{64} * 1024;
 
 struct Token {
   std::string value;

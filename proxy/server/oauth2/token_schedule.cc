@@ -21,7 +21,7 @@ Instant TokenSchedule::next() const {
 // Renews the token between 70 and 80 % of its lifetime, so that processes that started together do not send their
 // requests together.
 void TokenSchedule::granted(Instant now, Duration lifetime) {
-  const Duration life = std::clamp(lifetime, kShortestLife, kLongestLife);
+  const Duration life = std::clamp(lifetime, kShortestLife, kMaxLife);
   fetching_ = false;
   failures_ = 0;
   ends_at_ = now + life;
@@ -32,7 +32,7 @@ void TokenSchedule::granted(Instant now, Duration lifetime) {
 // Each pause is twice the previous one, minus a random part of up to a quarter.
 void TokenSchedule::failed(Instant now) {
   fetching_ = false;
-  const Duration pause = std::min(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)), kLongestPause);
+  const Duration pause = std::min(kFirstPause * (std::int64_t{1} << std::min(failures_, 10U)), kMaxPause);
   ++failures_;
   fetch_at_ = now + pause - pause / 100 * static_cast<std::int64_t>(random_.below(26));
 }

@@ -35,9 +35,9 @@ class TokenSchedule {
   std::uint32_t failures() const { return failures_; }  // failures since the last token
 
   static constexpr Duration kFirstPause = std::chrono::seconds(1);
-  static constexpr Duration kLongestPause = std::chrono::minutes(1);
+  static constexpr Duration kMaxPause = std::chrono::minutes(1);
   static constexpr Duration kShortestLife = std::chrono::seconds(2);
-  static constexpr Duration kLongestLife = std::chrono::hours(24 * 30);
+  static constexpr Duration kMaxLife = std::chrono::hours(24 * 30);
 
  private:
   Random random_;

@@ -21,14 +21,14 @@ class ExportRetry {
   // if the batch must be discarded. Each pause is twice the previous one, minus a random part of up to a quarter.
   std::optional<Duration> after_failure(std::optional<Duration> asked) {
     if (++failures_ >= kMaxAttempts) return std::nullopt;
-    if (asked) return std::clamp(*asked, kFirstPause, kLongestPause);
+    if (asked) return std::clamp(*asked, kFirstPause, kMaxPause);
     const Duration pause = kFirstPause * (std::int64_t{1} << (failures_ - 1));
     return pause - pause / 100 * static_cast<std::int64_t>(random_.below(26));
   }
 
   static constexpr std::uint32_t kMaxAttempts = 6;
   static constexpr Duration kFirstPause = std::chrono::seconds(1);
-  static constexpr Duration kLongestPause = std::chrono::minutes(1);
+  static constexpr Duration kMaxPause = std::chrono::minutes(1);
 
  private:
   Random random_;

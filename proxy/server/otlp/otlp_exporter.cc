@@ -21,7 +21,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr OwnRequestKind kExport{"carpool otlp", "the collector", otlp::kLongestResponse, false};
+constexpr OwnRequestKind kExport{"carpool otlp", "the collector", otlp::kMaxResponse, false};
 
 std::uint64_t draw() {
   std::random_device device;

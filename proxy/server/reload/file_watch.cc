@@ -16,7 +16,7 @@ namespace {
 constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
 constexpr Duration kAtMost = std::chrono::seconds(2);           // limit for a directory that keeps changing
 constexpr Duration kFirstPause = std::chrono::seconds(1);
-constexpr Duration kLongestPause = std::chrono::minutes(1);
+constexpr Duration kMaxPause = std::chrono::minutes(1);
 constexpr std::uint32_t kEntryEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 constexpr std::uint32_t kDirectoryEvents = IN_MOVE_SELF | IN_DELETE_SELF;
 constexpr int kMaxPasses = 3;
@@ -118,7 +118,7 @@ void FileWatch::on_debounced() {
 void FileWatch::try_again() {
   if (handled_ == in_force_ || pause_.armed()) return;
   pause_.arm(loop_.now() + next_pause_);
-  next_pause_ = std::min(2 * next_pause_, kLongestPause);
+  next_pause_ = std::min(2 * next_pause_, kMaxPause);
 }
 
 void FileWatch::on_pause_over() {

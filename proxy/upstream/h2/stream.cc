@@ -152,13 +152,13 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
     failure.unprocessed = RetryReason::refused_stream;
     failure.ask_h1 = true;
   }
-  const char* const wrong = stream_->wrong();
-  failure.fault.kind = wrong != nullptr                         ? stream_->wrong_kind()
+  const char* const violation = stream_->violation();
+  failure.fault.kind = violation != nullptr                     ? stream_->violation_kind()
                        : error == http::H2Error::protocol_error ? FaultKind::malformed_response
                        : any_byte_received_                     ? FaultKind::response_incomplete
                                                                 : FaultKind::connection_terminated;
-  if (wrong != nullptr) {
-    failure.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
+  if (violation != nullptr) {
+    failure.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(violation);
   } else {
     failure.stream_reset = error != http::H2Error::protocol_error;
     failure.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));

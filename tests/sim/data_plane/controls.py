@@ -24,7 +24,7 @@ TABLE = [
     ("an interim response stays in the loop's memory", "proxy/downstream/h1_client_output.cc",
      "http::write_informational(out().text(), head, context_.pseudonym);\n  return flush();",
      "http::write_informational(out().text(), head, context_.pseudonym);\n  return true;"),
-    ("interim responses have no limit", "proxy/http/h1/response_reader.cc", "if (wrong != nullptr) return fail(FaultKind::informational_limit, wrong);", ""),
+    ("interim responses have no limit", "proxy/http/h1/response_reader.cc", "if (error != nullptr) return fail(FaultKind::informational_limit, error);", ""),
     ("a request answered with 421 is retried without limit", "proxy/exchange/retry_state.cc", "reason == RetryReason::misdirected && misdirected_ != 0",
      "false"),
     ("a request that was sent counts as not sent", "proxy/upstream/h1_stream.cc",

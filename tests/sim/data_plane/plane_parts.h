@@ -61,7 +61,7 @@ inline void set_timeouts(proxy::config::Config& config, std::uint32_t patience) 
   // An odd number leaves the request to the deadlines of the single steps.
   config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
 }
-inline constexpr Duration kLongestPause = std::chrono::seconds(2);
+inline constexpr Duration kMaxPause = std::chrono::seconds(2);
 inline proxy::config::Config plane_config(const Plan& plan) {
   proxy::config::Config config;
   config.workers = std::clamp(plan.loops, 1U, 4U);
@@ -69,7 +69,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   config.pool.max_waiting = 64;
   if (plan.classes != 0) config.pool.classes = {"urgent", "usual"};
   config.pool.cool_down = plan.cools != 0;
-  config.pool.max_cool_down = kLongestPause;
+  config.pool.max_cool_down = kMaxPause;
   config.request.per_try_timeout = std::chrono::milliseconds(plan.tries);
   config.request.hedge = plan.hedges != 0;
   if (plan.repeats != 0) config.request.retry_on = {"503", "409", "reset", "connect-failure"};

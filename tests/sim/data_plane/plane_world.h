@@ -43,7 +43,7 @@ class PlaneWorld final : public pool::Environment {
     account.secure_from = plan.h2;
     account.secure_to = plan.h2 + plan.both;
     account.now = now;
-    account.longest_pause = plan.cools != 0 ? kLongestPause : Duration::zero();
+    account.longest_pause = plan.cools != 0 ? kMaxPause : Duration::zero();
     listen_.half_close = proxy::config::kUnlimited;
     const SharedPlane shared{now, registry_, *origins_, *policy_, listen_, hosts_};
     for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
@@ -438,7 +438,7 @@ class PlaneWorld final : public pool::Environment {
   const Plan& plan_;
   TurnCheck turns_{account, plan_.classes != 0, std::max(1U, plan_.size)};
   ShareCheck shares_{account};
-  PauseCheck pauses_{account, plan_.cools != 0 ? kLongestPause : Duration::zero()};
+  PauseCheck pauses_{account, plan_.cools != 0 ? kMaxPause : Duration::zero()};
   MemoryCheck memory_{account};
   Names names_{account, plan_};
   proxy::config::Config settings_;

@@ -71,8 +71,8 @@ class Changes {
     duration("idle_timeout", settings_.limits.idle_timeout);
     duration("expire_time", settings_.limits.expire_time);
     duration("wait_timeout", settings_.wait_timeout);
-    if (!wrong_ && settings_.limits.min_idle > settings_.limits.size) return "min_idle is more than size";
-    return wrong_;
+    if (!error_ && settings_.limits.min_idle > settings_.limits.size) return "min_idle is more than size";
+    return error_;
   }
 
  private:
@@ -82,7 +82,7 @@ class Changes {
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
     if (error != std::errc{} || end != text->data() + text->size() || value < least || value > most) {
-      wrong_ = std::string(name) + ": `" + *text + "` is not a number from " + std::to_string(least) + " to " +
+      error_ = std::string(name) + ": `" + *text + "` is not a number from " + std::to_string(least) + " to " +
                std::to_string(most);
       return;
     }
@@ -93,14 +93,14 @@ class Changes {
     if (!text) return;
     const auto value = config::parse_duration(*text);
     if (!value) {
-      wrong_ = std::string(name) + ": `" + *text + R"(` is no duration like "250ms" or "30s")";
+      error_ = std::string(name) + ": `" + *text + R"(` is no duration like "250ms" or "30s")";
       return;
     }
     into = *value;
   }
   std::string_view target_;
   Settings& settings_;
-  std::optional<std::string> wrong_;
+  std::optional<std::string> error_;
 };
 
 std::vector<std::string> sentences(const pool::SimulationResult& now, const pool::SimulationResult& then) {
@@ -161,7 +161,7 @@ Response explain_response(const PoolInfo& pool, const PoolAnalysis& study) {
 
 Response what_if_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
   Settings changed{study.limits, study.wait_timeout};
-  if (const auto wrong = Changes(target, changed).apply()) return error_response(400, *wrong);
+  if (const auto error = Changes(target, changed).apply()) return error_response(400, *error);
   const pool::Workload load = workload_of(pool, study);
   const pool::SimulationResult now = simulate(load, study.limits, study.wait_timeout);
   const pool::SimulationResult then = simulate(load, changed.limits, changed.wait_timeout);

@@ -35,7 +35,7 @@ Response threads_response(const ThreadsInfo& info) {
   for (const ThreadsInfo::Thread& thread : info.threads) {
     json["threads"].push_back({{"number", thread.number},
                                {"state", thread.state},
-                               {"doing", thread.doing},
+                               {"doing", thread.activity},
                                {"seconds", seconds(thread.since)}});
   }
   Json tasks = Json::array();
