@@ -28,7 +28,7 @@ void* repeat(Attempt attempt) noexcept {
 
 }  // namespace
 
-// Never size 0, for which malloc() may return null without a lack of memory.
+// The size is never 0, for which malloc() may return null although memory is available.
 void* allocate(std::size_t size) noexcept {
   return repeat([size = std::max<std::size_t>(size, 1)] { return std::malloc(size); });
 }

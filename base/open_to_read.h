@@ -8,7 +8,7 @@
 
 namespace carpool {
 
-// Returns true for an error that describes the path itself (nothing is there, it is forbidden, it is no file). Any
+// Returns true for an error that describes the path itself (nothing is there, it is forbidden, it is not a file). Any
 // other may pass: no descriptor or memory is left, a disk failed.
 bool describes_path(int error);
 

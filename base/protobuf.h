@@ -131,7 +131,7 @@ class ProtobufReader {
     if (malformed_) return std::nullopt;
     return field;
   }
-  // False: the bytes are no message.
+  // Returns false if the bytes are not a message.
   bool valid() const { return !malformed_; }
 
  private:

@@ -32,7 +32,7 @@ class StrategyWord {
   static constexpr State state(Word w) { return static_cast<State>(w & 3U); }
   static constexpr Word with(Word w, State s) { return (w & ~Word{3}) | s; }
 
-  // There may be something to produce. Yes: produce it; no: the current producer will check again.
+  // There may be something to produce. Yes: the caller produces it. No: the current producer will check again.
   static constexpr Step begin_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{with(w, reproducing), false};
   }
@@ -40,25 +40,25 @@ class StrategyWord {
   static constexpr Step rejoin_step(Word w) {
     return state(w) == idle ? Step{with(w, producing), true} : Step{w, false};
   }
-  // There may be something to produce, and the caller does not produce it now. Yes: the current producer will check
-  // again; no: there is none.
+  // There may be something to produce, and the caller does not produce it now. Yes: the current producer will
+  // check again. No: there is none.
   static constexpr Step notify_step(Word w) {
     return state(w) == idle ? Step{w, false} : Step{with(w, reproducing), true};
   }
-  // Nothing was produced. Yes: the role is free; no: produce once more.
+  // Nothing was produced. Yes: the role is free. No: the caller produces once more.
   static constexpr Step end_step(Word w) {
     return state(w) == reproducing ? Step{with(w, producing), false} : Step{with(w, idle), true};
   }
-  // The producer releases the role. Yes: call the helper; no: a helper is pending already.
+  // The producer releases the role. Yes: the caller calls the helper. No: a helper is already pending.
   static constexpr Step release_role_step(Word w, Helper h) { return {with(w, idle) | h, (w & h) == 0}; }
-  // The helper was rejected. Yes: the caller has the role again; no: another thread took it.
+  // The helper was rejected. Yes: the caller has the role again. No: another thread took it.
   static constexpr Step reacquire_role_step(Word w, Helper h) { return rejoin_step(w & ~h); }
-  // The helper runs. Yes: it is the producer now; no: there is nothing for it to do.
+  // The helper runs. Yes: it is the producer now. No: it has nothing to do.
   static constexpr Step arrive_step(Word w, Helper h) { return rejoin_step(w & ~h); }
   // The helper will never run.
   static constexpr Step drop_step(Word w, Helper h) { return {w & ~h, true}; }
-  // Another thread than the caller must produce. Yes: call the helper; no: one is pending, or the producer will check
-  // again.
+  // A thread other than the caller must produce. Yes: the caller calls the helper. No: one is pending, or the
+  // producer will check again.
   static constexpr Step dispatch_step(Word w) {
     if (state(w) != idle) return {with(w, reproducing), false};
     return {w | queued, (w & queued) == 0};

@@ -167,7 +167,7 @@ inline constexpr Metric kOtlpRequests{
     "carpool_otlp_requests_total", counter, "signal,result",
     "Requests to otlp.endpoint, by what they carry (traces, metrics) and by result: accepted, refused (a status that "
     "permits no other "
-    "attempt), unavailable (429, 502, 503, 504), unusable (200 with a body that is no OTLP response), timeout "
+    "attempt), unavailable (429, 502, 503, 504), unusable (200 with a body that is not an OTLP response), timeout "
     "(otlp.timeout), "
     "failed (the collector was not reached, or its response is incomplete)."};
 inline constexpr Metric kInterceptConnects{

@@ -88,7 +88,7 @@ enum class OtlpRequest : std::uint8_t {
   accepted,
   refused,      // a status that permits no other attempt
   unavailable,  // 429, 502, 503, 504
-  unusable,     // 200 with a body that is no OTLP response
+  unusable,     // 200 with a body that is not an OTLP response
   timeout,      // otlp.timeout
   failed        // the collector was not reached, or its response is incomplete
 };

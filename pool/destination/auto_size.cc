@@ -28,7 +28,7 @@ void Destination::Impl::adopt_auto_size(bool begins, Instant now) {
     }
     measured.store(auto_size.get(), std::memory_order_release);  // pairs with published_auto_size()
   }
-  // Counts under a fixed size, possibly of days, are no measurement of this one.
+  // Counts under a fixed size, possibly of days, do not measure this one.
   if (auto_size != nullptr && begins)
     auto_size->begin(count_of(ledger, FailureReason::refused), count_of(ledger, FailureReason::timeout), now);
   if (auto_size != nullptr) auto_size->controller.bounds(limits.min_size, limits.max_size, pool.cap());

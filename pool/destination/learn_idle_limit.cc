@@ -34,7 +34,8 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
 }
 
 // Learns that the origin closed a connection idle for `idle_for` after `served` requests. A connection that never
-// served is no evidence, nor is one that was reused several times and then closed at once: idleness was not the reason.
+// served is not evidence, nor is one that was reused several times and then closed at once: idleness was not the
+// reason.
 void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, bool in_order,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;

@@ -35,7 +35,7 @@ class IdleLimitLearner {
   static constexpr Duration kFloor = std::chrono::seconds(1);
   static constexpr Duration kMinMargin = std::chrono::milliseconds(100);
   static constexpr Duration kJitter = std::chrono::milliseconds(20);  // idle times that differ by less are equal
-  // A close this soon after a response is no sample if the connection was reused several times before.
+  // A close this soon after a response is not a sample if the connection was reused several times before.
   static constexpr Duration kAtOnce = std::chrono::milliseconds(2);
   static constexpr std::uint32_t kKeptAlive = 4;
 

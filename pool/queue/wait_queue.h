@@ -29,7 +29,7 @@ class WaitQueue {
     const ProtocolMask only = kind == Protocol::h1 ? ProtocolMask::h1_only : ProtocolMask::h2_only;
     return wanting(only) != 0 && dials == 0 && held[static_cast<std::size_t>(kind)] == 0;
   }
-  // Returns the number of waiters that are no retries, by class.
+  // Returns the number of waiters that are not retries, by class.
   const std::array<std::uint32_t, ClassQuota::kMaxClasses>& by_class() const { return by_class_; }
   std::uint32_t wanting(ProtocolMask kind) const { return by_kind_[number(kind)]; }
   static bool in(const Borrower& borrower) {

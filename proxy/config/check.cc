@@ -71,7 +71,7 @@ class ProgramChecks final : private CheckRules {
     struct stat status {};
     if (address.empty() || places_.invalid(key)) return;
     if (stat(address.substr(address.find(':') + 1).c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) return;
-    warning(key, in_quotes(address) + " is no socket now, and a start fails without it, expected that of a daemon");
+    warning(key, in_quotes(address) + " is not a socket now, and a start fails without it, expected that of a daemon");
   }
 };
 

@@ -40,7 +40,7 @@ Status take_port(std::string_view& pattern, std::uint16_t& port) {
   return Done{};
 }
 
-// Returns 4 for IPv4, 6 for IPv6, 0 if the text is no address in the usual notation. Other notations (octal, short
+// Returns 4 for IPv4, 6 for IPv6, 0 if the text is not an address in the usual notation. Other notations (octal, short
 // forms) are rejected because a reader of the rule could misread them.
 int read_address(std::string_view text, Bytes& out) {
   const bool bracketed = text.starts_with('[') && text.ends_with(']');

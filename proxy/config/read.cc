@@ -5,7 +5,7 @@
 
 // toml++ asserts on some invalid input ("a . . b = 1"). Without the assertion it reports the error properly.
 #define TOML_ASSERT(expr) static_assert(true)
-// toml++ treats the characters from U+00A1 to U+0499 as unreachable in its white-space check; they are no white space.
+// toml++ treats the characters from U+00A1 to U+0499 as unreachable in its white-space check; they are not white space.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -169,7 +169,7 @@ class Reader {
     }
   }
 
-  // Returns the array of [[name]], or nullptr if it is none: then read_child() has already reported the error.
+  // Returns the array of [[name]], or nullptr if it is not an array: then read_child() has already reported the error.
   static const toml::array* repeated(const toml::table& root, std::string_view name) {
     const toml::array* const tables = root[name].as_array();
     return tables != nullptr && tables->is_homogeneous(toml::node_type::table) ? tables : nullptr;
@@ -184,7 +184,7 @@ class Reader {
     origin.upstream = config.upstream;
     places_.add(key, place(table.source()));
     read_table(table, *find_section("origin"), {&config, &origin, key}, &origin, key);
-    // The empty text of a variable is no URI either.
+    // The empty text of a variable is not a URI either.
     if (!origin.origin.host.empty() || places_.invalid(key + ".uri")) return;
     Place at = places_.given(key + ".uri") ? places_.of(key + ".uri") : place(table.source());
     error(at, key + ".uri", "is missing, expected " + std::string(kOriginUri.expected));

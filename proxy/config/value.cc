@@ -185,12 +185,13 @@ std::string to_secret(Raw raw, Secret& secret) {
     return {};
   }
   auto* table = std::get_if<RawTable>(&raw);
-  if (table == nullptr) return unexpected("is no text");
+  if (table == nullptr) return unexpected("is not text");
   for (auto& [key, text] : table->texts) {
     if (key != "file" && key != "prefix") return unexpected("has the key " + in_quotes(key));
     (key == "file" ? secret.file : secret.prefix) = std::move(text);
   }
-  if (!table->only_texts) return unexpected("is hidden, as in a printed configuration, or has a value that is no text");
+  if (!table->only_texts)
+    return unexpected("is hidden, as in a printed configuration, or has a value that is not text");
   if (secret.file.empty()) return unexpected("names no file");
   return {};
 }

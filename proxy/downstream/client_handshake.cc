@@ -29,7 +29,7 @@ constexpr std::size_t kMaxHello = 17'408;       // a record of maximum size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
 constexpr std::uint8_t kMaxHelloReads = 16;     // each of them reads all bytes that have arrived
 
-// Returns true also if the bytes are no such record, or no more will arrive. OpenSSL then reports the error.
+// Returns true also if the bytes are not such a record, or no more will arrive. OpenSSL then reports the error.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
   const ssize_t received = ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);

@@ -217,7 +217,7 @@ void H2Client::note_progress() {
 }
 
 // A client that reads makes progress, however few bytes at a time, also after the end of their exchange. Replies to
-// its control frames are no progress: they prove nothing about its responses.
+// its control frames are not progress: they prove nothing about its responses.
 bool H2Client::flush_waiting() {
   const std::uint64_t before = write_queue_.bytes_written();
   if (write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;

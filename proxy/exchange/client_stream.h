@@ -61,7 +61,7 @@ class ClientStream {
   // Sends a local reply. Returns its status.
   virtual std::uint16_t send_fault(const Fault& fault, bool keep) LOOP_ONLY = 0;
   virtual void send_local_reply(bool keep) LOOP_ONLY = 0;  // for a request whose Max-Forwards is 0
-  // Returns why the origin's 101 is no answer to the client's handshake; empty if it is one.
+  // Returns why the origin's 101 does not answer the client's handshake; empty if it does.
   virtual std::string_view why_not_switched(const http::ResponseHead&) const LOOP_ONLY { return {}; }
   // Sends the requested 101, or 200 for CONNECT (`switched` is null). Raw bytes follow in both directions.
   virtual void send_tunnel(const http::ResponseHead* switched) LOOP_ONLY = 0;

@@ -36,7 +36,7 @@ class Gateway {
 class ForwardProxy {
  public:
   ForwardProxy(bool route_by_host, bool secured) : route_by_host_(route_by_host), secured_(secured) {}
-  // Faults: malformed_request; egress_denied where route_by_host is off and Host is no alias.
+  // Faults: malformed_request; egress_denied where route_by_host is off and Host is not an alias.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:

@@ -15,7 +15,7 @@ std::optional<Fault> refused_by_rules(const ExchangeContext& context, const Orig
   if (origin.allows(request.method, target.path)) return std::nullopt;
   context.stats.count_refused(origin.slot);
   constexpr std::size_t kMaxShown = 256;
-  // Without the query, which may hold a secret.
+  // The query is left out, because it may hold a secret.
   const std::string_view path = target.path.substr(0, target.path.find('?'));
   log::warn("egress", "refused by the rules of the origin",
             {{"origin", origin.destination->label()},

@@ -62,7 +62,7 @@ class Fields {
   // Builds one field from the pieces that a parser delivers; it is invisible until commit(), which strips white space
   // around the value.
   void append_name(std::string_view piece) { arena_.append(piece); }
-  bool end_name();  // returns false if it is no token (RFC 9110 §5.1)
+  bool end_name();  // returns false if it is not a token (RFC 9110 §5.1)
   void append_value(std::string_view piece) { arena_.append(piece); }
   void commit();
   void abandon();  // drops the unfinished field

@@ -5,7 +5,7 @@
 
 namespace carpool::proxy::http {
 
-// Returns the reason why no setting may set a field of this name, or nothing if one may: it is no token, or carpool
+// Returns the reason why no setting may set a field of this name, or nothing if one may: it is not a token, or carpool
 // itself writes the field for each hop, for the framing or for the routing.
 std::string_view refused_name(std::string_view name);
 

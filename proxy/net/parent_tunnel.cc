@@ -43,7 +43,7 @@ std::size_t head_size(std::string_view bytes) {
   return 0;
 }
 
-// Returns the status of "HTTP/1.x NNN reason"; 0: it is no status line.
+// Returns the status of "HTTP/1.x NNN reason"; 0: it is not a status line.
 std::uint16_t status_of(std::string_view line, std::string_view& reason) {
   constexpr std::size_t kVersion = 9, kCode = 3;  // "HTTP/1.1 ", "200"
   if (!line.starts_with("HTTP/1.") || line.size() < kVersion + kCode || line[kVersion - 1] != ' ') return 0;

@@ -240,7 +240,7 @@ void Server::sweep() {
 void Server::reopen_logs() {
   exec::send(admin_->loop(), [] {
     if (log::reopen()) return log::info("server", "log reopened");
-    log::warn("server", "the log is not reopened: it is no file, or its name cannot be opened");
+    log::warn("server", "the log is not reopened: it is not a file, or its name cannot be opened");
   });
 }
 

@@ -208,7 +208,7 @@ def test_a_field_that_carpool_writes_may_not_be_set(carpool, name):
 
 
 @pytest.mark.parametrize("headers, error", [
-    ({"X-A": "planted\r\nX-B: c"}, "has a value with a line end"), ({"X-A": ""}, "is empty"), ({"X-A": 7}, "is no text"),
+    ({"X-A": "planted\r\nX-B: c"}, "has a value with a line end"), ({"X-A": ""}, "is empty"), ({"X-A": 7}, "is not text"),
     ({"X-A": {"file": "/nonexistent"}}, "/nonexistent cannot be read"), ({"X-A": {"file": "/"}}, "/ cannot be read: is a directory"), ({"X-A": {"path": "/x"}}, "has the key"),
     ({"X-A": "planted", "x-a": "planted"}, "is set twice"), ({"X-A": "${CARPOOL_TEST_UNSET}"}, "is not set"),
     ({"X-A": "planted" * 2000}, "is longer than 8192 bytes"), ({"X-%d" % i: "planted" for i in range(33)}, "has 33 fields"),

@@ -309,13 +309,13 @@ TEST(AnInterceptAnnotation, YieldsToALabelThatSaysNo) {
 
 TEST(AnInterceptAnnotation, IsRefusedWithTheWordThatIsNoHost) {
   const std::pair<std::string, const char*> cases[] = {{"*.example.com", "`*.example.com` is a pattern"},
-                                                       {"yes", "`yes` is no host"},
-                                                       {"api.example.com true", "`true` is no host"},
+                                                       {"yes", "`yes` is not a host"},
+                                                       {"api.example.com true", "`true` is not a host"},
                                                        {"a:b:c", "`a:b:c`"},
-                                                       {"http://a.test", "`http://a.test` is no host"},
+                                                       {"http://a.test", "`http://a.test` is not a host"},
                                                        {"10.0.0.1", "`10.0.0.1` is an address"},
-                                                       {"-x.test", "`-x.test` is no host: it begins with -"},
-                                                       {"a.test,--replace", "`--replace` is no host"},
+                                                       {"-x.test", "`-x.test` is not a host: it begins with -"},
+                                                       {"a.test,--replace", "`--replace` is not a host"},
                                                        {std::string(300, 'a'), "is too long"},
                                                        {std::string(300000, ','), "is longer than"}};
   for (const auto& [hosts, says] : cases) {

@@ -131,7 +131,7 @@ TEST(ASyslogSocket, ThatIsNotThereIsAWarning) {
   EXPECT_EQ(errors_of(reading), "");
   ASSERT_EQ(reading.warnings.size(), 1U);
   EXPECT_TRUE(
-      reading.warnings[0].line_text().starts_with("c.toml:1:14: log.syslog: \"unix:/nowhere/log\" is no socket"));
+      reading.warnings[0].line_text().starts_with("c.toml:1:14: log.syslog: \"unix:/nowhere/log\" is not a socket"));
 }
 
 TEST(AnAlias, ThatIsTheHostOfAnotherOriginIsAWarning) {

@@ -52,7 +52,7 @@ TEST(SetFields, AreRefusedWithTheirPlaceAndWithoutTheirValue) {
                           {"\"a b\" = \"planted\"", "is not a field name"},
                           {"X-A = \"planted\\r\\nX: y\"", "line end"},
                           {"X-A = \" planted\"", "white space around it"},
-                          {"X-A = 5", "is no text"},
+                          {"X-A = 5", "is not text"},
                           {"X-A = \"\"", "is empty"},
                           {"X-A = { hidden = true }", "is hidden"},
                           {"X-A = { text = \"planted\" }", "has the key"},

@@ -22,7 +22,7 @@ std::string in_ticks(std::string_view word) {
 std::string add_host(CaOptions& options, const std::string& word) {
   const bool bare_v6 = std::count(word.begin(), word.end(), ':') > 1 && word.front() != '[';
   const auto origin = pool::canonical_origin(pool::Scheme::https, bare_v6 ? '[' + word + ']' : word);
-  if (!origin) return in_ticks(word) + " is no host: " + origin.fault().detail;
+  if (!origin) return in_ticks(word) + " is not a host: " + origin.fault().detail;
   const bool port = !bare_v6 && word.back() != ']' && word.find(':') != std::string::npos;
   if (port) return in_ticks(word) + " has a port, expected a host alone";
   if (origin->host.find('*') != std::string::npos) return in_ticks(word) + " is a pattern, expected one host";

@@ -31,13 +31,13 @@ Result<pool::Origin> origin_of(std::string_view word) {
   const std::string quoted = "`" + std::string(word.substr(0, kMaxWord)) + "`";
   constexpr std::array<std::string_view, 6> kSwitches{"true", "false", "yes", "no", "on", "off"};
   if (std::find(kSwitches.begin(), kSwitches.end(), lower(word)) != kSwitches.end()) {
-    return bad_annotation(quoted + " is no host; expected true, false or hosts");
+    return bad_annotation(quoted + " is not a host; expected true, false or hosts");
   }
   if (word.starts_with(kScheme)) word.remove_prefix(kScheme.size());
   if (word.size() > kMaxWord) return bad_annotation(quoted + " is too long for a host");
   if (word.find('*') != std::string_view::npos) return bad_annotation(quoted + " is a pattern, expected one host");
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, word);
-  if (!origin) return bad_annotation(quoted + " is no host: " + origin.fault().detail);
+  if (!origin) return bad_annotation(quoted + " is not a host: " + origin.fault().detail);
   if (origin->is_ip_literal()) return bad_annotation(quoted + " is an address, expected a name");
   return origin;
 }

@@ -126,7 +126,7 @@ Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotation
   if (!made) return invalid(both, made.fault().detail);
   if (!made->hosts.empty() && !injection.intercept) return invalid(both, "this webhook's chart cannot intercept");
   for (const std::string& host : made->hosts) {
-    if (host.starts_with('-')) return invalid(both, "`" + host + "` is no host: it begins with -");
+    if (host.starts_with('-')) return invalid(both, "`" + host + "` is not a host: it begins with -");
   }
   if (made->hosts.empty() && asked->which == config::InterceptRequest::Which::every_https) {
     return invalid(kIntercept, "the configuration names no https origin; expected hosts");

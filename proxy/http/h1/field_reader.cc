@@ -33,7 +33,7 @@ class Call {
       fields_.append_name(piece);
     }
   }
-  // Returns false if it is no token (RFC 9110 §5.1).
+  // Returns false if it is not a token (RFC 9110 §5.1).
   bool end_name() {
     if (open_) return fields_.end_name();
     id_ = field_name(name_);

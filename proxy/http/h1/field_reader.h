@@ -23,7 +23,7 @@ class FieldSection {
   // Adds fields to `into`. If `trailers` is set, it receives them one by one and `into` is left as before (but its
   // bytes may move). Is done after the empty line.
   Step feed(std::string_view bytes, Fields& into, const Limits& limits, BodySink* trailers);
-  // The same for a head, whose fields begin `into`; a section whose layout is known is not parsed.
+  // The same for a head: its fields become the first ones of `into`. A section whose layout is known is not parsed.
   Step feed_head(std::string_view bytes, Fields& into, const Limits& limits, FieldLayouts* layouts);
 
  private:

@@ -12,7 +12,7 @@ struct Answered {
   bool truncated = false;  // the rest is available over TCP
 };
 
-// Returns nullopt if the datagram is no response or has no readable question.
+// Returns nullopt if the datagram is not a response or has no readable question.
 std::optional<Answered> question_of(std::string_view datagram);
 
 }  // namespace carpool::proxy::dns

@@ -23,7 +23,7 @@ class Authority final {
 
   // Reads `ca.pem` (the authority's certificate, then those that lead to its root, if it is none) and `ca.key` in
   // `dir`. Faults contain the file and the reason: a file that is unreadable, a key that others may read or that is not
-  // the certificate's, a certificate that has expired, is no authority's or has no name constraints. Blocking.
+  // the certificate's, a certificate that has expired, is not an authority's or has no name constraints. Blocking.
   static Result<std::unique_ptr<Authority>> load(const std::string& dir);
   ~Authority();
 

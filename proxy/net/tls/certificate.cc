@@ -83,7 +83,7 @@ Certified make_authority(const std::vector<std::string>& hosts, std::chrono::sec
       .sign(nullptr);
 }
 
-// The host is no part of the subject: a common name has 64 characters at most, and verifiers treat one that looks like
+// The host is not part of the subject: a common name has 64 characters at most, and verifiers treat one that looks like
 // a host name as such.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key) {
   return CertificateDraft()

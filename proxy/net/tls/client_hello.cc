@@ -99,7 +99,7 @@ bool read_body(std::string_view body, ClientHello& hello) {
   return true;
 }
 
-// Reads the header of a record. Returns the length of its content, or nothing if it is no handshake record.
+// Reads the header of a record. Returns the length of its content, or nothing if it is not a handshake record.
 std::optional<std::size_t> take_header(Fields& bytes) {
   const std::size_t type = bytes.number(1), major = bytes.number(1);
   bytes.number(1);

@@ -6,7 +6,7 @@
 
 namespace carpool::proxy::tls {
 
-// For OpenSSL's info callback, which is called at each step of its state machine, and for alerts. Returns true if the
+// Called by OpenSSL's info callback at each step of the state machine, and for alerts. Returns true if the
 // step is a message of TLS 1.3 after the handshake (KeyUpdate, NewSessionTicket) that was read, or the warning that
 // replies to a renegotiation of TLS 1.2.
 bool is_control_message(const SSL* ssl, int where);

@@ -100,7 +100,7 @@ const char* unconstrained(X509* authority) {
       static_cast<NAME_CONSTRAINTS*>(X509_get_ext_d2i(authority, NID_name_constraints, nullptr, nullptr)));
   if (!all) return "its name constraints are unreadable";
   const Subtrees permitted = read(all->permittedSubtrees), excluded = read(all->excludedSubtrees);
-  if (permitted.gaps || excluded.gaps) return "its name constraints have an address mask that is no prefix";
+  if (permitted.gaps || excluded.gaps) return "its name constraints have an address mask that is not a prefix";
   if (!excluded.all_names && (!permitted.names || permitted.all_names)) {
     return "its name constraints leave DNS names open, so it could stand for every name";
   }

@@ -47,7 +47,7 @@ class OriginRegistry {
   OriginRuntime* of(const pool::Destination& destination) const;
   std::vector<OriginRuntime*> all() const;
   // Must be called after the rules for addresses changed. Returns true if a connection leads to an address that they
-  // do not permit any more. A parent proxy is no destination of the rules.
+  // do not permit any more. The rules do not apply to a parent proxy.
   bool apply_policy(const net::AddressPolicy& policy);
   // Returns the runtimes with one of these TLS identities or with connections to forbidden addresses, including those
   // of pools that a reload has replaced.

@@ -87,7 +87,7 @@ Response advice_response(const PoolInfo& pool, const PoolAnalysis& study, std::s
   if (const auto text = query_value(target, "wait")) {
     wait = config::parse_duration(*text);
     if (!wait || *wait <= Duration::zero()) {
-      return error_response(400, "wait: `" + *text + R"(` is no duration above zero like "20ms" or "1s")");
+      return error_response(400, "wait: `" + *text + R"(` is not a duration above zero like "20ms" or "1s")");
     }
   }
   Json json;

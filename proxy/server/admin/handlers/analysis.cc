@@ -93,7 +93,7 @@ class Changes {
     if (!text) return;
     const auto value = config::parse_duration(*text);
     if (!value) {
-      error_ = std::string(name) + ": `" + *text + R"(` is no duration like "250ms" or "30s")";
+      error_ = std::string(name) + ": `" + *text + R"(` is not a duration like "250ms" or "30s")";
       return;
     }
     into = *value;

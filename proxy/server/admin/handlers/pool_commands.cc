@@ -16,7 +16,7 @@ Response apply_command(const Call& call, const PoolInfo& pool, PoolAction action
     }
     command.lasts = config::parse_duration(*text);
     if (!command.lasts || *command.lasts <= Duration::zero()) {
-      return error_response(400, "for: `" + *text + R"(` is no duration above zero, such as "30s" or "10m")");
+      return error_response(400, "for: `" + *text + R"(` is not a duration above zero, such as "30s" or "10m")");
     }
   }
   Response response;
