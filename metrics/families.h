@@ -13,9 +13,6 @@
 
 namespace carpool::metrics {
 
-class PointMerger;  // point_merger.h
-struct Source;      // families.cc
-
 // Points of one family; a long one consists of several parts.
 struct Family {
   const Metric* metric = nullptr;
@@ -31,15 +28,10 @@ class Families {
   bool next(Family& family);
 
  private:
-  using OfOrigin = void (*)(PointMerger&, const OriginSample&);
-  using OfShard = void (*)(PointMerger&, const OriginShard&);
-  using OfProgram = void (*)(PointMerger&, const Registry&, const Sample&);
-  friend Source;
-
   // Continues the metric's points after the last part. Returns true if they are complete.
-  bool add(OfOrigin of, Family& family);
-  bool add(OfShard of, Family& family);
-  bool add(OfProgram of, Family& family);
+  bool add(CatalogEntry::OfOrigin of, Family& family);
+  bool add(CatalogEntry::OfShard of, Family& family);
+  bool add(CatalogEntry::OfProgram of, Family& family);
 
   const Registry& registry_;
   Sample sample_;           // its origins sorted by label

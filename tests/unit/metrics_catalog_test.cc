@@ -19,21 +19,21 @@ namespace {
 
 TEST(Catalog, NamesEachMetricOnceByTheRules) {
   std::set<std::string_view> names;
-  for (const Metric* metric : kCatalog) {
-    const std::string_view name = metric->name;
+  for (const auto& [metric, source] : catalog()) {
+    const std::string_view name = metric.name;
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_TRUE(name.rfind("carpool_", 0) == 0 || name.rfind("process_", 0) == 0) << name;
-    EXPECT_EQ(metric->type == Type::counter, name.ends_with("_total")) << name;
-    EXPECT_EQ(metric->type == Type::histogram && !name.ends_with("_seconds"), false) << name;
-    EXPECT_EQ(metric->help.find_first_of("\n\\"), std::string_view::npos) << name;
-    EXPECT_EQ(metric->help.back(), '.') << name;
+    EXPECT_EQ(metric.type == Type::counter, name.ends_with("_total")) << name;
+    EXPECT_EQ(metric.type == Type::histogram && !name.ends_with("_seconds"), false) << name;
+    EXPECT_EQ(metric.help.find_first_of("\n\\"), std::string_view::npos) << name;
+    EXPECT_EQ(metric.help.back(), '.') << name;
   }
 }
 
 TEST(Catalog, HoldsEveryNameThatIsPromised) {
   std::set<std::string> there;
-  for (const Metric* metric : kCatalog)
-    there.insert(std::string(metric->name) + "{" + std::string(metric->labels) + "}");
+  for (const auto& [metric, source] : catalog())
+    there.insert(std::string(metric.name) + "{" + std::string(metric.labels) + "}");
   for (const char* promised : {"pool_borrows_total{origin}",
                                "pool_restores_total{origin}",
                                "pool_opened_total{origin,cause}",
@@ -71,7 +71,7 @@ std::string_view name_of(Type type) {
 std::string document() {
   std::ostringstream out;
   out << "# Metrics\n\n"
-         "`GET /metrics` on the admin address returns the Prometheus text format 0.0.4. `metrics/catalog.h` declares "
+         "`GET /metrics` on the admin address returns the Prometheus text format 0.0.4. `metrics/catalog.cc` declares "
          "every\n"
          "metric once; this page is generated from it (`CARPOOL_UPDATE_DOCS=1 metrics_tests`).\n\n"
          "- Names and units follow Prometheus: base units, `_total` on counters. A family without data is omitted.\n"
@@ -110,12 +110,11 @@ std::string document() {
   out << ".\n- Retries by reason (label `proof`):";
   for (const std::string_view reason : kRetryReasons) out << " `" << reason << '`';
   out << ".\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n";
-  for (const Metric* metric : kCatalog) {
-    std::string labels(metric->labels);
+  for (const auto& [metric, source] : catalog()) {
+    std::string labels(metric.labels);
     for (std::size_t i = labels.find(','); i != std::string::npos; i = labels.find(',', i + 2))
       labels.insert(i + 1, " ");
-    out << "| `" << metric->name << "` | " << name_of(metric->type) << " | " << labels << " | " << metric->help
-        << " |\n";
+    out << "| `" << metric.name << "` | " << name_of(metric.type) << " | " << labels << " | " << metric.help << " |\n";
   }
   return out.str();
 }

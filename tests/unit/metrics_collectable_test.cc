@@ -56,13 +56,13 @@ std::string names_of(const prometheus::ClientMetric& metric) {
 TEST(Collectable, HasEveryMetricOfTheCatalogOnceInItsOrderWithItsTypeAndLabels) {
   const Scene scene(3);
   const std::vector<prometheus::MetricFamily> all = PrometheusCollectable(scene.registry, scene.source).Collect();
-  ASSERT_EQ(all.size(), kCatalog.size());
+  ASSERT_EQ(all.size(), catalog().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(all[i].name, kCatalog[i]->name);
-    EXPECT_EQ(all[i].help, kCatalog[i]->help);
-    EXPECT_EQ(all[i].type, type_of(kCatalog[i]->type)) << all[i].name;
+    EXPECT_EQ(all[i].name, catalog()[i].metric.name);
+    EXPECT_EQ(all[i].help, catalog()[i].metric.help);
+    EXPECT_EQ(all[i].type, type_of(catalog()[i].metric.type)) << all[i].name;
     ASSERT_FALSE(all[i].metric.empty()) << all[i].name;
-    for (const auto& metric : all[i].metric) EXPECT_EQ(names_of(metric), kCatalog[i]->labels) << all[i].name;
+    for (const auto& metric : all[i].metric) EXPECT_EQ(names_of(metric), catalog()[i].metric.labels) << all[i].name;
   }
 }
 
