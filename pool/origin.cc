@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace carpool::pool {
@@ -26,15 +27,6 @@ constexpr std::size_t kMaxLabel = 63;
 
 bool digit(char c) {
   return c >= '0' && c <= '9';
-}
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-int hex_value(char c) {
-  if (digit(c)) return c - '0';
-  c = lower(c);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 // Letters, digits, hyphen, dot, and the underscore used by names in private zones. No other byte resolves, and labels
@@ -156,13 +148,13 @@ std::string_view finish(std::string_view host, std::string& out) {
 bool percent_decode(std::string_view host, std::string& out) {
   for (std::size_t i = 0; i < host.size(); ++i) {
     if (host[i] != '%') {
-      out += lower(host[i]);
+      out += ascii_lower(host[i]);
       continue;
     }
     const int high = i + 2 < host.size() ? hex_value(host[i + 1]) : -1;
     const int low = high < 0 ? -1 : hex_value(host[i + 2]);
     if (low < 0) return false;
-    out += lower(static_cast<char>(high * 16 + low));
+    out += ascii_lower(static_cast<char>(high * 16 + low));
     i += 2;
   }
   return true;
@@ -241,7 +233,7 @@ Fault malformed(std::string_view error, std::string_view text) {
 bool starts_with_no_case(std::string_view text, std::string_view prefix) {
   if (text.size() < prefix.size()) return false;
   for (std::size_t i = 0; i < prefix.size(); ++i) {
-    if (lower(text[i]) != prefix[i]) return false;
+    if (ascii_lower(text[i]) != prefix[i]) return false;
   }
   return true;
 }

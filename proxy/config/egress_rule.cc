@@ -2,10 +2,10 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
 #include <cstring>
 #include <optional>
 
+#include "base/ascii.h"
 #include "pool/origin.h"
 
 namespace carpool::proxy::config {
@@ -19,11 +19,8 @@ Fault invalid(std::string_view what) {
 }
 
 std::optional<unsigned> number(std::string_view text, unsigned most) {
-  unsigned value = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (text.empty() || error != std::errc() || end != last || value > most) return std::nullopt;
-  return value;
+  const auto value = number_in<unsigned>(text);
+  return value && *value <= most ? value : std::nullopt;
 }
 
 // Splits ":PORT" off the end, but not inside or right after an IPv6 address without brackets.

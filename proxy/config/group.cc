@@ -3,17 +3,15 @@
 #include <grp.h>
 
 #include <array>
-#include <charconv>
 #include <limits>
+
+#include "base/ascii.h"
 
 namespace carpool::proxy::config {
 
 std::optional<gid_t> find_group(const std::string& name) {
-  gid_t number = 0;
-  const char* const last = name.data() + name.size();
-  const auto [end, error] = std::from_chars(name.data(), last, number);
-  if (error == std::errc() && end == last) {
-    if (number == std::numeric_limits<gid_t>::max()) return std::nullopt;  // chown() takes it as "unchanged"
+  if (const auto number = number_in<gid_t>(name)) {
+    if (*number == std::numeric_limits<gid_t>::max()) return std::nullopt;  // chown() takes it as "unchanged"
     return number;
   }
   std::array<char, 16384> memory;

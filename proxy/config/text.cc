@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace carpool::proxy::config {
 namespace {
 
@@ -69,9 +71,7 @@ bool control(char c) {
 }
 
 void append_escaped(std::string& out, char c) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  out.append("\\u00").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+  append_hex(out.append("\\u00"), c, kUpperHex);
 }
 }  // namespace
 

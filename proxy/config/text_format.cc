@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "base/open_to_read.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
@@ -34,17 +34,15 @@ std::string accept_unix_path(std::string_view address) {
 std::string accept_ip_port(std::string& text, unsigned least_port) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || text.ends_with(']')) return "the port is missing";
-  unsigned port = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data() + colon + 1, last, port);
-  if (error != std::errc() || end != last || port > 65535) return "the port is not a number up to 65535";
-  if (port < least_port) return "the port is 0";
+  const auto port = number_in<std::uint16_t>(std::string_view(text).substr(colon + 1));
+  if (!port) return "the port is not a number up to 65535";
+  if (*port < least_port) return "the port is 0";
   auto host = pool::canonical_origin(pool::Scheme::tcp, text.substr(0, colon) + ":1");
   if (!host) return host.take_fault().detail;
   if (!host->is_ip_literal()) return "the host is a name, not an IP address";
   host->port = 1;
   std::string spelled = host->authority();
-  text = spelled.substr(0, spelled.size() - 1) + std::to_string(port);
+  text = spelled.substr(0, spelled.size() - 1) + std::to_string(*port);
   return {};
 }
 

@@ -1,8 +1,8 @@
 #include "proxy/config/value.h"
 
-#include <charconv>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "proxy/config/cores.h"
 #include "proxy/config/text.h"
@@ -130,14 +130,6 @@ std::string add_port(const Setting& setting, const Raw& item, Ports& list) {
   return {};
 }
 
-// Returns the number that the whole text spells.
-std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
 std::string raw_text(const Raw& raw) {
@@ -162,7 +154,7 @@ void read_expanded(const Value& value, Raw& raw) {
   if (std::holds_alternative<bool>(value) && (*text == "true" || *text == "false")) {
     raw = *text == "true";
   } else if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<Ports>(value)) {
-    if (const auto number = number_in(*text)) raw = *number;
+    if (const auto number = number_in<std::int64_t>(*text)) raw = *number;
   }
 }
 

@@ -1,7 +1,7 @@
 // Exchange, response: passes the upstream stream's parts to the client stream.
-#include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
 #include "proxy/exchange/connection_auth.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
@@ -158,9 +158,7 @@ void Exchange::note_grpc_status() {
   const bool alone = attempt_->trailers.empty();
   if (alone && (info_.bytes_out != 0 || !http::is_grpc(request_))) return;
   const std::string_view text = (alone ? response_->fields : attempt_->trailers).get("grpc-status");
-  std::uint16_t code = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
-  if (!text.empty() && error == std::errc() && end == text.data() + text.size()) info_.grpc_status = code;
+  if (const auto code = number_in<std::uint16_t>(text)) info_.grpc_status = *code;
 }
 
 AttemptState Exchange::on_response_end() {

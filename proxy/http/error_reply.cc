@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "proxy/http/forward.h"
 #include "proxy/http/reason_phrase.h"
@@ -129,14 +130,12 @@ std::string body_of(const FaultStatus& mapped, std::string_view detail) {
 
 // Appends a grpc-message: bytes other than printable ASCII, and the percent sign, as %XX (grpc/doc/PROTOCOL-HTTP2.md).
 void append_percent_encoded(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   for (const char c : text) {
     if (c >= 0x20 && c <= 0x7E && c != '%') {
       out.push_back(c);
       continue;
     }
-    const auto code = static_cast<unsigned char>(c);
-    out.append(1, '%').append(1, kHex[code >> 4]).append(1, kHex[code & 15]);
+    append_hex(out += '%', c, kUpperHex);
   }
 }
 

@@ -2,18 +2,12 @@
 
 #include <utility>
 
+#include "base/ascii.h"
 #include "proxy/http/char_class.h"
 
 namespace carpool::proxy::http {
 
 namespace {
-
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // Reads one character of a path, encoded or not, from its front. Returns -1 for an invalid or ambiguous one.
 int take_char(std::string_view& path) {
@@ -21,8 +15,8 @@ int take_char(std::string_view& path) {
   path.remove_prefix(1);
   if (first == '\\') return -1;
   if (first != '%') return static_cast<unsigned char>(first);
-  if (path.size() < 2 || hex(path[0]) < 0 || hex(path[1]) < 0) return -1;
-  const int byte = hex(path[0]) * 16 + hex(path[1]);
+  if (path.size() < 2 || hex_value(path[0]) < 0 || hex_value(path[1]) < 0) return -1;
+  const int byte = hex_value(path[0]) * 16 + hex_value(path[1]);
   path.remove_prefix(2);
   const bool changes_path = byte == '/' || byte == '\\' || byte == '%' || byte < 0x20 || byte == 0x7F;
   return changes_path ? -1 : byte;

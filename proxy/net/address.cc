@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
+
+#include "base/ascii.h"
 
 namespace carpool::proxy::net {
 namespace {
@@ -89,10 +90,8 @@ Result<Address> Address::parse(std::string_view text) {
   const auto host = text.substr(0, colon), digits = text.substr(colon + 1);
   const bool bracketed = host.front() == '[' && host.back() == ']';
   if (bracketed != (host.find(':') != host.npos)) return not_an_address(text);
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return not_an_address(text);
-  auto address = literal(host, port);
+  const auto port = number_in<std::uint16_t>(digits);
+  auto address = port ? literal(host, *port) : std::nullopt;
   if (!address) return not_an_address(text);
   return *address;
 }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <system_error>
 #include <utility>
 
+#include "base/ascii.h"
 #include "proxy/net/parent_proxy.h"
 
 namespace carpool::proxy::net {
@@ -47,10 +47,8 @@ std::size_t head_size(std::string_view bytes) {
 std::uint16_t status_of(std::string_view line, std::string_view& reason) {
   constexpr std::size_t kVersion = 9, kCode = 3;  // "HTTP/1.1 ", "200"
   if (!line.starts_with("HTTP/1.") || line.size() < kVersion + kCode || line[kVersion - 1] != ' ') return 0;
-  std::uint16_t status = 0;
-  const char* const first = line.data() + kVersion;
-  const auto [end, error] = std::from_chars(first, first + kCode, status);
-  if (error != std::errc() || end != first + kCode || status < 100) return 0;
+  const std::uint16_t status = number_in<std::uint16_t>(line.substr(kVersion, kCode)).value_or(0);
+  if (status < 100) return 0;
   if (line.size() > kVersion + kCode && line[kVersion + kCode] != ' ') return 0;
   reason = line.substr(std::min(line.size(), kVersion + kCode + 1));
   return status;

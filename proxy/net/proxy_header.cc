@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
+
+#include "base/ascii.h"
 
 namespace carpool::proxy::net {
 namespace {
@@ -26,13 +27,6 @@ std::optional<std::string_view> header_word(std::string_view& rest) {
   return word.empty() ? std::nullopt : std::optional(word);
 }
 
-std::optional<std::uint16_t> port_of(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? std::optional(port) : std::nullopt;
-}
-
 ProxyHeader read_text(std::string_view bytes) {
   const std::size_t end = bytes.substr(0, kMaxLine).find("\r\n");
   if (end == bytes.npos) return bytes.size() < kMaxLine ? kIncomplete : kMalformed;
@@ -42,8 +36,8 @@ ProxyHeader read_text(std::string_view bytes) {
   if (family == "UNKNOWN") return whole;
   const auto source = header_word(rest), target = header_word(rest), from = header_word(rest), to = header_word(rest);
   if (!source || !target || !from || !to || !rest.empty()) return kMalformed;
-  const auto port = port_of(*from);
-  if (!port || !port_of(*to)) return kMalformed;
+  const auto port = number_in<std::uint16_t>(*from);
+  if (!port || !number_in<std::uint16_t>(*to)) return kMalformed;
   const auto client = Address::literal(*source, *port);
   const int wanted = family == "TCP4" ? AF_INET : family == "TCP6" ? AF_INET6 : AF_UNSPEC;
   const auto server = Address::literal(*target, *port);

@@ -7,11 +7,12 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/ascii.h"
+
 namespace carpool::proxy::log {
 namespace {
 
 constexpr std::size_t kMaxField = 512;
-constexpr std::string_view kHex = "0123456789ABCDEF";
 constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
@@ -26,10 +27,7 @@ void append_safe(std::string& out, std::string_view value) {
       out += c;
       continue;
     }
-    const auto byte = static_cast<unsigned char>(c);
-    out += "\\x";
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
+    append_hex(out += "\\x", c, kUpperHex);
   }
 }
 

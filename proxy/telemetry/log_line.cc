@@ -6,10 +6,10 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/ascii.h"
+
 namespace carpool::proxy::log {
 namespace {
-
-constexpr std::string_view kHex = "0123456789abcdef";
 
 bool plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
@@ -55,9 +55,7 @@ void append_escaped(std::string& out, std::string_view value) {
     } else if (byte == '\n') {
       out += "\\n";
     } else {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      append_hex(out += "\\u00", static_cast<char>(byte));
     }
     value.remove_prefix(good + 1);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
+
 namespace carpool::proxy::log {
 namespace {
 
@@ -17,22 +19,16 @@ constexpr std::array<std::string_view, 10> kWhole{"sig",  "code", "otp", "pin", 
 constexpr std::size_t kMaxName = kMaxTarget;  // the log shows no more of a target
 constexpr std::string_view kHidden = "***";
 
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // Returns the name as its recipient interprets it: percent-decoded and in lower case.
 std::string_view plain_name(std::string_view name, std::array<char, kMaxName>& text) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < name.size() && size < text.size(); ++i) {
     char c = name[i];
-    if (c == '%' && i + 2 < name.size() && hex(name[i + 1]) >= 0 && hex(name[i + 2]) >= 0) {
-      c = static_cast<char>(hex(name[i + 1]) * 16 + hex(name[i + 2]));
+    if (c == '%' && i + 2 < name.size() && hex_value(name[i + 1]) >= 0 && hex_value(name[i + 2]) >= 0) {
+      c = static_cast<char>(hex_value(name[i + 1]) * 16 + hex_value(name[i + 2]));
       i += 2;
     }
-    text[size++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    text[size++] = ascii_lower(c);
   }
   return {text.data(), size};
 }

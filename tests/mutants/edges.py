@@ -57,7 +57,7 @@ MUTANTS = [
     m("a directly reached origin shows a parent's credentials", "proxy/config/print.cc", "return origin.upstream.proxy.empty();", "return false;", CONFIG),
     m("a tcp origin shows what it refuses", "proxy/config/print.cc", "origin.origin.scheme == pool::Scheme::tcp", "origin.origin.host.empty()", CONFIG),
     m("a size that is written does not count", "proxy/config/settings_pool.cc", "pool.size_given = true;", "", CONFIG),
-    m("a prefix may be too long", P, "value > most", "false", CONFIG),
+    m("a prefix may be too long", P, "*value <= most", "true", CONFIG),
     m("a rule's port is not checked", P, "if (port != 0 && port != to_port) return false;\n  if (kind == Kind::any) return true;", "if (kind == Kind::any) return true;", CONFIG),
     # ---- addresses of an origin ----
     m("a dial goes to the address with more connections", "proxy/net/address_set.cc", "load(addresses[other]) < load(addresses[one]) ? other : one", "load(addresses[other]) < load(addresses[one]) ? one : other", NET),
@@ -71,7 +71,7 @@ MUTANTS = [
     m("a listener's class counts for nothing", "proxy/exchange/priority_class.cc", "if (own != classes.end()) return static_cast<std::uint8_t>(own - classes.begin());", "", EXCHANGE),
     # ---- what logs, spans and metrics say ----
     m("userinfo is written", T, "if (at == std::string_view::npos) return 0;", "return 0;", TELEMETRY),
-    m("an escaped name hides no secret", T, "text[size++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;", "text[size++] = name[i] >= 'A' && name[i] <= 'Z' ? static_cast<char>(name[i] | 0x20) : name[i];", TELEMETRY),
+    m("an escaped name hides no secret", T, "text[size++] = ascii_lower(c);", "text[size++] = ascii_lower(name[i]);", TELEMETRY),
     m("a secret after ; is written", T, "query.find_first_of(\"&;\")", "query.find_first_of(\"&\")", TELEMETRY),
     m("a target of any length is written", T, "scratch.size() > kMaxTarget", "false", TELEMETRY),
     m("a quote ends a field of a combined line", L, "c >= 0x20 && c < 0x7F && c != '\"' && c != '\\\\'", "c >= 0x20 && c < 0x7F && c != '\\\\'", TELEMETRY),

@@ -38,10 +38,10 @@ MUTANTS = [
     m("control messages have no bound", T + "tls_transport.cc", "established_ && ++control_ > kMaxControl", "false", NET),
     # ---- the PROXY header ----
     m("a line of PROXY may be of any length", N + "proxy_header.cc", "bytes.size() < kMaxLine ? kIncomplete : kMalformed", "kIncomplete", NET),
-    m("a port may have a tail", N + "proxy_header.cc", "error == std::errc() && end == text.data() + text.size()", "error == std::errc()", NET),
+    m("a port may have a tail", "base/ascii.h", "error == std::errc() && stop == end", "error == std::errc()", NET),
     m("an UNKNOWN client is malformed", N + "proxy_header.cc", "if (family == \"UNKNOWN\") return whole;", "", NET),
     m("a line of PROXY may have more words", N + "proxy_header.cc", "!source || !target || !from || !to || !rest.empty()", "!source || !target || !from || !to", NET),
-    m("the port of the server may be anything", N + "proxy_header.cc", "!port || !port_of(*to)", "!port", NET),
+    m("the port of the server may be anything", N + "proxy_header.cc", "!port || !number_in<std::uint16_t>(*to)", "!port", NET),
     m("the client may have an address of another family", N + "proxy_header.cc", "client->family() != wanted", "false", NET),
     m("the server may have an address of another family", N + "proxy_header.cc", "server->family() != wanted", "false", NET),
     m("any version of a binary header is read", N + "proxy_header.cc", "version != kVersion2", "false", NET),

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "pool/origin.h"
 #include "proxy/config/text.h"
 
@@ -33,9 +33,8 @@ std::string add_host(CaOptions& options, const std::string& word) {
 }
 
 std::string set_days(CaOptions& options, std::string_view word) {
-  const char* const last = word.data() + word.size();
-  const auto [end, error] = std::from_chars(word.data(), last, options.days);
-  if (error == std::errc() && end == last && options.days >= 1 && options.days <= kMaxDays) return {};
+  options.days = number_in<decltype(options.days)>(word).value_or(0);
+  if (options.days >= 1 && options.days <= kMaxDays) return {};
   return in_ticks(word) + " is not a number of days from 1 to " + std::to_string(kMaxDays);
 }
 

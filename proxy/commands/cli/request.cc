@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "proxy/config/text.h"
 
 namespace carpool::proxy::cli {
@@ -60,16 +61,14 @@ std::string take_flag(Request& request, int& at, int argc, const char* const* ar
 }
 
 std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     const bool plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
     if (plain) {
       out += c;
     } else {
-      out.append(1, '%').append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+      append_hex(out += '%', c, kUpperHex);
     }
   }
   return out;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "proxy/commands/cli/cli.h"
 #include "proxy/http/proxy_authorization.h"
 #include "proxy/net/tls/digest.h"
@@ -77,9 +78,8 @@ std::string check_secret(config::CredentialScheme scheme, std::string_view secre
 }
 
 std::string hex(const tls::Sha256& digest) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const unsigned byte : digest) text.append(1, kDigits[byte >> 4U]).append(1, kDigits[byte & 0xFU]);
+  for (const unsigned char byte : digest) append_hex(text, static_cast<char>(byte));
   return text;
 }
 

@@ -1,10 +1,10 @@
 #include "proxy/commands/demo/reply.h"
 
-#include <charconv>
 #include <ctime>
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "proxy/http/reason_phrase.h"
 
 namespace carpool::proxy {
@@ -41,11 +41,8 @@ std::string_view path_of(std::string_view target) {
 // Returns the number after `prefix`, or nothing for another path, an invalid number, or one above `most`.
 std::optional<std::uint64_t> number_behind(std::string_view prefix, std::string_view path, std::uint64_t most) {
   if (!path.starts_with(prefix)) return std::nullopt;
-  const char* end = path.data() + path.size();
-  std::uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(path.data() + prefix.size(), end, number);
-  if (error != std::errc() || stop != end || number > most) return std::nullopt;
-  return number;
+  const auto number = number_in<std::uint64_t>(path.substr(prefix.size()));
+  return number && *number <= most ? number : std::nullopt;
 }
 
 std::string greeting(const DemoVisit& visit) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "proxy/http/h1/codec.h"
 
 namespace carpool::proxy::http {
@@ -9,13 +10,6 @@ namespace carpool::proxy::http {
 namespace {
 constexpr std::uint32_t kMaxSizeLine = 4096;
 constexpr std::uint64_t kMaxChunk = std::uint64_t{1} << 60;  // one more digit still fits 64 bits
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 }  // namespace
 
 void BodyReader::start(Framing framing, std::uint64_t length) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace carpool::proxy::dns {
 namespace {
 
@@ -13,10 +15,6 @@ constexpr std::size_t kMaxName = 255, kMaxLabel = 63;
 
 std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
   return static_cast<std::uint8_t>(bytes[at]);
-}
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 }  // namespace
@@ -30,7 +28,7 @@ std::optional<Answered> question_of(std::string_view datagram) {
     if (length == 0) return out.name.empty() ? std::nullopt : std::optional(std::move(out));
     if (length > kMaxLabel || at + length > datagram.size()) break;  // a question is never compressed
     if (!out.name.empty()) out.name += '.';
-    for (const char c : datagram.substr(at, length)) out.name += lower(c);
+    for (const char c : datagram.substr(at, length)) out.name += ascii_lower(c);
     at += length;
   }
   return std::nullopt;

@@ -1,7 +1,8 @@
 #include "proxy/net/dns/resolv_conf.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/ascii.h"
 
 namespace carpool::proxy::dns {
 namespace {
@@ -19,9 +20,7 @@ std::string_view next_word(std::string_view& line) {
 void read_option(std::string_view word, std::string_view key, int most, int& value) {
   if (!word.starts_with(key)) return;
   word.remove_prefix(key.size());
-  int read = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), read);
-  if (error == std::errc{} && end == word.data() + word.size()) value = std::clamp(read, 1, most);
+  if (const auto number = number_in<int>(word)) value = std::clamp(*number, 1, most);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy::tls {
@@ -48,10 +49,7 @@ std::string name_of_authority() {
   std::array<unsigned char, 4> random{};
   std::string name(kAuthorityName);
   if (RAND_bytes(random.data(), random.size()) != 1) return name;
-  for (const unsigned char byte : random) {
-    name += "0123456789abcdef"[byte >> 4U];
-    name += "0123456789abcdef"[byte & 15U];
-  }
+  for (const unsigned char byte : random) append_hex(name, static_cast<char>(byte));
   return name;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/open_to_read.h"
 #include "proxy/net/tls/file.h"
 
@@ -16,7 +17,6 @@ namespace carpool::proxy::tls {
 namespace {
 constexpr std::size_t kMaxFiles = 4096;                   // of one directory
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  // in total
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::size_t kHashLength = 8;
 
 std::string place(const char* variable, const char* built_in) {
@@ -28,7 +28,7 @@ std::string place(const char* variable, const char* built_in) {
 bool names_certificate(std::string_view name) {
   if (name.size() < kHashLength + 2 || name[kHashLength] != '.') return false;
   const std::string_view number = name.substr(kHashLength + 1);
-  return name.substr(0, kHashLength).find_first_not_of(kDigits) == std::string_view::npos &&
+  return name.substr(0, kHashLength).find_first_not_of(kLowerHex) == std::string_view::npos &&
          number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 

@@ -4,23 +4,12 @@
 
 #include <array>
 
+#include "proxy/http/field_name.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/server/admin/index.h"
 
 namespace carpool::proxy::admin {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-}
-
-bool same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
 
 bool is_ip(std::string_view text, int family) {
   const std::string copy(text.substr(0, 64));
@@ -55,7 +44,7 @@ bool host_allowed(std::string_view authority, const ListenerIdentity& identity) 
   const auto host = host_of(authority);
   if (!host || host->empty()) return false;
   if (host->front() == '[') return is_ip(host->substr(1, host->size() - 2), AF_INET6);
-  return is_ip(*host, AF_INET) || same(*host, "localhost") ||
+  return is_ip(*host, AF_INET) || http::iequals(*host, "localhost") ||
          (identity != nullptr && identity->names(std::string(*host)));
 }
 
@@ -66,12 +55,13 @@ bool forged(const AdminRequest& request, bool tls) {
   if (!site.empty() && site != "same-origin" && site != "none") return true;
   if (request.origin.empty()) return false;
   const std::string_view scheme = tls ? "https://" : "http://";
-  return !request.origin.starts_with(scheme) || !same(request.origin.substr(scheme.size()), request.host);
+  return !request.origin.starts_with(scheme) || !http::iequals(request.origin.substr(scheme.size()), request.host);
 }
 
 bool token_matches(std::string_view authorization, std::string_view token) {
   constexpr std::string_view kScheme = "bearer ";
-  if (authorization.size() < kScheme.size() || !same(authorization.substr(0, kScheme.size()), kScheme)) return false;
+  if (authorization.size() < kScheme.size() || !http::iequals(authorization.substr(0, kScheme.size()), kScheme))
+    return false;
   std::string_view given = authorization.substr(kScheme.size());
   while (given.starts_with(' ')) given.remove_prefix(1);
   // Compares every byte, even after the first difference, so that the time reveals nothing about the token.

@@ -8,6 +8,8 @@
 #include <array>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace carpool::proxy::admin {
 namespace {
 
@@ -17,9 +19,8 @@ constexpr std::string_view kNoncePlace = "__NONCE__";
 std::string draw_nonce() {
   std::array<unsigned char, 16> bytes{};
   if (::getentropy(bytes.data(), bytes.size()) != 0) return {};
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string text;
-  for (const unsigned char byte : bytes) text.append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+  for (const unsigned char byte : bytes) append_hex(text, static_cast<char>(byte));
   return text;
 }
 

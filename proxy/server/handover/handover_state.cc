@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace carpool::proxy {
@@ -9,22 +10,13 @@ namespace carpool::proxy {
 namespace {
 constexpr std::string_view kFirstLine = "carpool-handover 1";
 constexpr std::string_view kLastLine = "end";
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::int64_t kMaxMilliseconds = std::chrono::milliseconds(std::chrono::hours(24) * 3660).count();
-
-void append_hex(std::string& out, std::string_view bytes) {
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out.push_back(kDigits[byte >> 4]);
-    out.push_back(kDigits[byte & 15]);
-  }
-}
 
 std::optional<std::string> from_hex(std::string_view text) {
   std::string bytes;
   if (text.size() % 2 != 0) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    const std::size_t high = kDigits.find(text[i]), low = kDigits.find(text[i + 1]);
+    const std::size_t high = kLowerHex.find(text[i]), low = kLowerHex.find(text[i + 1]);
     if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
     bytes.push_back(static_cast<char>(high << 4 | low));
   }
@@ -104,7 +96,7 @@ std::string encode(const HandoverState& state) {
     if (origin.size != 0) text.append("size ").append(std::to_string(origin.size)).append("\n");
     for (const std::string& session : origin.sessions) {
       text.append("session ");
-      append_hex(text, session);
+      for (const char byte : session) append_hex(text, byte);
       text.push_back('\n');
     }
   }

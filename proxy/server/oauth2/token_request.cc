@@ -1,5 +1,6 @@
 #include "proxy/server/oauth2/token_request.h"
 
+#include "base/ascii.h"
 #include "proxy/net/tls/digest.h"
 
 namespace carpool::proxy {
@@ -12,18 +13,16 @@ void append_pair(std::string& out, std::string_view name, std::string_view value
 }  // namespace
 
 std::string form_encoded(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                        c == '.' || c == '_' || c == '*';
-    const auto byte = static_cast<unsigned char>(c);
     if (plain) {
       out.push_back(c);
     } else if (c == ' ') {
       out.push_back('+');
     } else {
-      out.append(1, '%').append(1, kHex[byte >> 4U]).append(1, kHex[byte & 15U]);
+      append_hex(out += '%', c, kUpperHex);
     }
   }
   return out;

@@ -1,8 +1,8 @@
 #include "proxy/server/admin/handlers/analysis.h"
 
-#include <charconv>
 #include <string>
 
+#include "base/ascii.h"
 #include "pool/directory/what_if.h"
 #include "proxy/config/text.h"
 #include "proxy/server/admin/handlers/analysis_text.h"
@@ -79,14 +79,13 @@ class Changes {
   void number(const char* name, std::uint32_t& into, std::uint32_t least, std::uint32_t most) {
     const auto text = query_value(target_, name);
     if (!text) return;
-    std::uint32_t value = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (error != std::errc{} || end != text->data() + text->size() || value < least || value > most) {
+    const auto value = number_in<std::uint32_t>(*text);
+    if (!value || *value < least || *value > most) {
       error_ = std::string(name) + ": `" + *text + "` is not a number from " + std::to_string(least) + " to " +
                std::to_string(most);
       return;
     }
-    into = value;
+    into = *value;
   }
   void duration(const char* name, Duration& into) {
     const auto text = query_value(target_, name);

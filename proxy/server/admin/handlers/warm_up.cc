@@ -1,8 +1,8 @@
 #include "proxy/server/admin/handlers/warm_up.h"
 
-#include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
 #include "proxy/server/admin/json.h"
 #include "proxy/server/admin/path.h"
 
@@ -16,8 +16,8 @@ constexpr std::uint32_t kMax = 100'000;
 Response warm_up_route(const Call& call, const pool::Origin& origin) {
   std::uint32_t size = kDefault;
   if (const auto text = query_value(call.request.target, "size")) {
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), size);
-    if (error != std::errc{} || end != text->data() + text->size() || size < 1 || size > kMax) {
+    size = number_in<std::uint32_t>(*text).value_or(0);
+    if (size < 1 || size > kMax) {
       return error_response(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMax));
     }
   }
