@@ -5,8 +5,8 @@
 #include "metrics/metric_sources.h"
 
 namespace carpool::metrics {
+namespace sources {
 namespace {
-using namespace sources;
 using enum Type;
 
 constexpr auto kCatalog = std::to_array<CatalogEntry>({
@@ -130,7 +130,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_downstream_given_up_total", counter, "reason",
       "Requests cancelled because of their client (half_close: it sent FIN and the response did not begin within "
       "listen.half_close; slow_body: the body arrived more slowly than listen.body_min_rate)."},
-     counts<&Registry::given_up_count, kGivenUps>},
+     events<GivenUp, kGivenUps>},
     {{"carpool_downstream_h2_abuse_total", counter, "kind",
       "HTTP/2 connections of clients closed for abuse, by kind (resets, control, "
       "continuations, header_list, memory, unread)."},
@@ -139,7 +139,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
       "TLS handshakes of clients, by result: full, resumed, failed, timeout "
       "(listen.header_timeout) or rejected (more than "
       "threads.max_tasks)."},
-     counts<&Registry::client_handshake_count, kClientHandshakes>},
+     events<ClientHandshake, kClientHandshakes>},
     {{"carpool_tls_floods_total", counter, "peer",
       "Connections ended because the peer (client, origin) sent more than 32 TLS "
       "messages without data in between (KeyUpdate, for example)."},
@@ -148,17 +148,17 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
       "Responses of upstream.proxy that refused a request: credentials (407), "
       "forbidden (another 4xx), unavailable (5xx), "
       "other, unanswered (it closed the connection)."},
-     counts<&Registry::parent_refusal_count, kParentRefusals>},
+     events<ParentRefusal, kParentRefusals>},
     {{"carpool_downstream_proxy_headers_total", counter, "result",
       "Connections to listeners with proxy_protocol: named (the header has the client's address), local (the peer is "
       "the "
       "client), or closed: untrusted (listen.trusted does not name the peer), malformed, missing (none within "
       "listen.header_timeout)."},
-     counts<&Registry::proxy_header_count, kProxyHeaders>},
+     events<ProxyHeader, kProxyHeaders>},
     {{"carpool_downstream_authentications_total", counter, "result",
       "Requests on listeners with a credentials_file, by result: accepted, or answered with 407: missing (no "
       "Proxy-Authorization), malformed, rejected (no user has these credentials)."},
-     counts<&Registry::authentication_count, kAuthentications>},
+     events<Authentication, kAuthentications>},
     {{"carpool_requests_refused_total", counter, "origin",
       "Requests refused because no rule of the origin (allow) matches them."},
      cell<&OriginShard::refused>},
@@ -177,7 +177,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
       "the "
       "same request), refused (the status permits no other attempt), given_up (every attempt failed), buffer_full "
       "(otlp.buffer)."},
-     counts<&Registry::otlp_span_count, kOtlpSpans>},
+     events<OtlpSpan, kOtlpSpans>},
     {{"carpool_otlp_requests_total", counter, "signal,result",
       "Requests to otlp.endpoint, by what they carry (traces, metrics) and by result: accepted, refused (a status that "
       "permits no other "
@@ -215,7 +215,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
      cells<&OriginShard::resets, kResets>},
     {{"carpool_egress_decisions_total", counter, "decision",
       "Requests by the decision of the egress rules (allowed, denied, or reported: allowed in report_only mode only)."},
-     counts<&Registry::egress_count, kEgress>},
+     events<Egress, kEgress>},
     {{"carpool_dns_events_total", counter, "event",
       "Lookups repeated over TCP (over_tcp) or because no name server was reached (asked_again); addresses of a name "
       "beyond the first 256 (addresses_left_out); changes of resolv.conf (resolv_conf_changed)."},
@@ -270,7 +270,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_overload_shed_total", counter, "what",
       "Clients refused (new_clients), idle connections closed (idle) and pauses of a "
       "listener for lack of descriptors (accepts)."},
-     counts<&Registry::shed_count, kSheds>},
+     events<Shed, kSheds>},
     {{"carpool_overload_failed_allocations_total", counter, "",
       "Allocations that failed and were served from the reserve."},
      reserve_taken},
@@ -314,9 +314,10 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
      process<&ProcessSample::start_time_seconds>},
 });
 }  // namespace
+}  // namespace sources
 
 std::span<const CatalogEntry> catalog() {
-  return kCatalog;
+  return sources::kCatalog;
 }
 
 }  // namespace carpool::metrics

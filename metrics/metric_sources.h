@@ -94,6 +94,10 @@ template <auto Count, const auto& names>
 void counts(PointMerger& points, const Registry& registry, const Sample&) {
   for (std::size_t i = 0; i < names.size(); ++i) points.add({names[i]}, (registry.*Count)(i));
 }
+template <class Event, const auto& names>
+void events(PointMerger& points, const Registry& registry, const Sample&) {
+  for (std::size_t i = 0; i < names.size(); ++i) points.add({names[i]}, registry.count(static_cast<Event>(i)));
+}
 inline void otlp_requests(PointMerger& points, const Registry& registry, const Sample&) {
   registry.for_each_otlp_request([&](auto signal, auto end, auto count) { points.add({signal, end}, count); });
 }

@@ -28,6 +28,12 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kIntercepts.size()> intercepts;
   Cell refused;                                            // by its rules
   std::array<Cell, kTokenRequests.size()> token_requests;  // for its requests
+
+  auto& cells(Limit) { return limited; }
+  auto& cells(Bound) { return bounds; }
+  auto& cells(Hedge) { return hedges; }
+  auto& cells(Intercept) { return intercepts; }
+  auto& cells(TokenRequest) { return token_requests; }
 };
 static_assert(sizeof(OriginShard) <= 1472);
 

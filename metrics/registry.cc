@@ -14,25 +14,16 @@ Registry::Registry(unsigned loops, std::uint32_t max_origins)
       // A reload may add configured origins when others hold every place.
       capacity_(kFirst + max_origins + std::min(max_origins, kMaxLate)),
       origins_(std::make_unique<Origin[]>(capacity_)),
-      clients_(loops) {
+      clients_(loops),
+      events_(EventCounters<Shed>(loops, kSheds.size()),
+              EventCounters<ClientHandshake>(loops, kClientHandshakes.size()),
+              EventCounters<ParentRefusal>(loops, kParentRefusals.size()),
+              EventCounters<ProxyHeader>(loops, kProxyHeaders.size()),
+              EventCounters<Authentication>(loops, kAuthentications.size()),
+              EventCounters<GivenUp>(loops, kGivenUps.size()), EventCounters<OtlpSpan>(loops, kOtlpSpans.size()),
+              EventCounters<Egress>(loops, kEgress.size())) {
   abuses_.reserve(kAbuses.size());
   for (std::size_t i = 0; i < kAbuses.size(); ++i) abuses_.emplace_back(loops);
-  sheds_.reserve(kSheds.size());
-  for (std::size_t i = 0; i < kSheds.size(); ++i) sheds_.emplace_back(loops);
-  parent_refusals_.reserve(kParentRefusals.size());
-  for (std::size_t i = 0; i < kParentRefusals.size(); ++i) parent_refusals_.emplace_back(loops);
-  proxy_headers_.reserve(kProxyHeaders.size());
-  for (std::size_t i = 0; i < kProxyHeaders.size(); ++i) proxy_headers_.emplace_back(loops);
-  client_handshakes_.reserve(kClientHandshakes.size());
-  for (std::size_t i = 0; i < kClientHandshakes.size(); ++i) client_handshakes_.emplace_back(loops);
-  authentications_.reserve(kAuthentications.size());
-  for (std::size_t i = 0; i < kAuthentications.size(); ++i) authentications_.emplace_back(loops);
-  egress_.reserve(kEgress.size());
-  for (std::size_t i = 0; i < kEgress.size(); ++i) egress_.emplace_back(loops);
-  given_up_.reserve(kGivenUps.size());
-  for (std::size_t i = 0; i < kGivenUps.size(); ++i) given_up_.emplace_back(loops);
-  otlp_spans_.reserve(kOtlpSpans.size());
-  for (std::size_t i = 0; i < kOtlpSpans.size(); ++i) otlp_spans_.emplace_back(loops);
   otlp_requests_.reserve(kOtlpSignals.size() * kOtlpRequests.size());
   for (std::size_t i = 0; i < kOtlpSignals.size() * kOtlpRequests.size(); ++i) otlp_requests_.emplace_back(loops);
   open_slot("none");

@@ -12,10 +12,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "base/mutex.h"
+#include "metrics/event_counters.h"
 #include "metrics/events.h"
 #include "metrics/gauge.h"
 #include "metrics/origin_shard.h"
@@ -34,9 +36,7 @@ class Registry {
   // Reserves a slot for the label of a configured origin. It is exported once something is counted.
   void keep_origin(const std::string& label);
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
-  // Counts a new routing decision or dial, not a request. Must be called on loop `loop`'s thread.
-  void record_egress(LoopId loop, Egress decision) { egress_[static_cast<std::size_t>(decision)].add(loop); }
-  void record_dns(Dns what, std::uint64_t n) {  // rare: loops share the cell; relaxed
+  void record_dns(Dns what, std::uint64_t n) {         // rare: loops share the cell; relaxed
     dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
   }
 
@@ -49,53 +49,30 @@ class Registry {
   void set_stale_credentials(std::uint64_t files) { stale_credentials_.store(files, std::memory_order_relaxed); }
 
   // ---- on loop `loop`'s thread ----
+  template <class Event>
+  void record(LoopId loop, Event what, std::uint64_t n = 1) {
+    std::get<EventCounters<Event>>(events_).add(loop, what, n);
+  }
+  template <class Event>
+  void record(LoopId loop, OriginSlot origin, Event what) {
+    shard(loop, origin).cells(what)[static_cast<std::size_t>(what)].add();
+  }
   void record_request(LoopId loop, OriginSlot origin, const RequestInfo& info);
   void record_retry(LoopId loop, OriginSlot origin, std::string_view reason);
   void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // an HTTP/2 error name; unknown: other
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
-  void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
-  void record_parent_refusal(LoopId loop, ParentRefusal what) {
-    parent_refusals_[static_cast<std::size_t>(what)].add(loop);
-  }
-  void record_proxy_header(LoopId loop, ProxyHeader what) { proxy_headers_[static_cast<std::size_t>(what)].add(loop); }
-  void record_client_handshake(LoopId loop, ClientHandshake end) {
-    client_handshakes_[static_cast<std::size_t>(end)].add(loop);
-  }
-  void record_authentication(LoopId loop, Authentication result) {
-    authentications_[static_cast<std::size_t>(result)].add(loop);
-  }
-  void record_otlp_spans(LoopId loop, OtlpSpan end, std::uint64_t n) {
-    otlp_spans_[static_cast<std::size_t>(end)].add(loop, n);
-  }
   void record_otlp_request(LoopId loop, OtlpSignal signal, OtlpRequest end) {
     otlp_requests_[static_cast<std::size_t>(signal) * kOtlpRequests.size() + static_cast<std::size_t>(end)].add(loop);
   }
   void record_refused(LoopId loop, OriginSlot origin) { shard(loop, origin).refused.add(); }
-  void record_token_request(LoopId loop, OriginSlot origin, TokenRequest end) {
-    shard(loop, origin).token_requests[static_cast<std::size_t>(end)].add();
-  }
   void open_counters(LoopId loop, OriginSlot origin) { shard(loop, origin); }
-  void record_intercept(LoopId loop, OriginSlot origin, Intercept what) {
-    shard(loop, origin).intercepts[static_cast<std::size_t>(what)].add();
-  }
-  void record_given_up(LoopId loop, GivenUp why) { given_up_[static_cast<std::size_t>(why)].add(loop); }
   void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
   void record_ejections(LoopId loop, OriginSlot origin, std::uint64_t n) { shard(loop, origin).ejections.add(n); }
-  void record_bound(LoopId loop, OriginSlot origin, Bound what) {
-    shard(loop, origin).bounds[static_cast<std::size_t>(what)].add();
-  }
-  void record_hedge(LoopId loop, OriginSlot origin, Hedge result) {
-    shard(loop, origin).hedges[static_cast<std::size_t>(result)].add();
-  }
-  void record_limited(LoopId loop, OriginSlot origin, Limit what) {
-    shard(loop, origin).limited[static_cast<std::size_t>(what)].add();
-  }
   Gauge& clients() { return clients_; }
 
   // ---- scrapes, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
-  std::uint64_t egress_count(std::size_t decision) const { return egress_[decision].total(); }
   std::uint64_t dns_count(std::size_t what) const { return dns_[what].load(std::memory_order_relaxed); }
   std::uint64_t credential_file_count(std::size_t what) const {
     return credential_files_[what].load(std::memory_order_relaxed);
@@ -103,13 +80,10 @@ class Registry {
   std::uint64_t tls_flood_count(std::size_t peer) const { return tls_floods_[peer].load(std::memory_order_relaxed); }
   std::uint64_t stale_credentials() const { return stale_credentials_.load(std::memory_order_relaxed); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
-  std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
-  std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
-  std::uint64_t parent_refusal_count(std::size_t what) const { return parent_refusals_[what].total(); }
-  std::uint64_t proxy_header_count(std::size_t what) const { return proxy_headers_[what].total(); }
-  std::uint64_t client_handshake_count(std::size_t end) const { return client_handshakes_[end].total(); }
-  std::uint64_t authentication_count(std::size_t result) const { return authentications_[result].total(); }
-  std::uint64_t otlp_span_count(std::size_t end) const { return otlp_spans_[end].total(); }
+  template <class Event>
+  std::uint64_t count(Event what) const {
+    return std::get<EventCounters<Event>>(events_).total(what);
+  }
   // Calls visit(signal, end, count).
   template <class Visit>
   void for_each_otlp_request(Visit visit) const {
@@ -155,15 +129,11 @@ class Registry {
   const std::uint32_t max_origins_, capacity_;
   std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is published
   Gauge clients_;
-  std::vector<Counter> sheds_;  // in the order of kSheds
-  std::vector<Counter> client_handshakes_;
-  std::vector<Counter> parent_refusals_;
-  std::vector<Counter> proxy_headers_;
-  std::vector<Counter> authentications_;
-  std::vector<Counter> given_up_;  // in the order of kGivenUps
-  std::vector<Counter> otlp_spans_;
+  std::tuple<EventCounters<Shed>, EventCounters<ClientHandshake>, EventCounters<ParentRefusal>,
+             EventCounters<ProxyHeader>, EventCounters<Authentication>, EventCounters<GivenUp>, EventCounters<OtlpSpan>,
+             EventCounters<Egress>>
+      events_;
   std::vector<Counter> otlp_requests_;  // for each signal, in the order of kOtlpRequests
-  std::vector<Counter> egress_;         // in the order of kEgress
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};
   std::array<std::atomic<std::uint64_t>, kCredentialFiles.size()> credential_files_{};
   std::array<std::atomic<std::uint64_t>, kTlsPeers.size()> tls_floods_{};

@@ -39,7 +39,7 @@ AnnouncedClient::~AnnouncedClient() = default;
 Status AnnouncedClient::start() {
   const config::Listen& settings = listener_.settings();
   if (!may_announce(settings.trusted, socket_.get())) {
-    context_.stats.count_proxy_header(metrics::ProxyHeader::untrusted);
+    context_.stats.count(metrics::ProxyHeader::untrusted);
     return Fault{FaultKind::egress_denied, Side::client, "listen.trusted does not name the peer"};
   }
   Result<exec::WatchKey> key = context_.loop.watch(socket_.get(), *this);
@@ -77,7 +77,7 @@ void AnnouncedClient::pass_on(const std::optional<std::string>& client, std::siz
     const ssize_t taken = ::recv(socket_.get(), buffer.span().data(), header, MSG_DONTWAIT);
     if (taken != static_cast<ssize_t>(header)) return refuse(metrics::ProxyHeader::missing);
   }
-  context_.stats.count_proxy_header(client ? metrics::ProxyHeader::named : metrics::ProxyHeader::local);
+  context_.stats.count(client ? metrics::ProxyHeader::named : metrics::ProxyHeader::local);
   std::string peer = client ? *client : net::Address::peer_of(socket_.get()).text();
   context_.loop.unwatch(socket_.get(), std::exchange(key_, {}));
   handed_on_ = true;
@@ -86,7 +86,7 @@ void AnnouncedClient::pass_on(const std::optional<std::string>& client, std::siz
 }
 
 void AnnouncedClient::refuse(metrics::ProxyHeader why) {
-  context_.stats.count_proxy_header(why);
+  context_.stats.count(why);
   log::debug("listener", "a connection without a usable PROXY header is closed",
              {{"peer", net::Address::peer_of(socket_.get()).text()},
               {"result", metrics::kProxyHeaders.at(static_cast<std::size_t>(why))}});

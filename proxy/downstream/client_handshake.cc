@@ -229,7 +229,7 @@ void ClientHandshake::on_result(Result<bool> done) {
   using End = metrics::ClientHandshake;
   if (!done) return fail(done.fault().kind == FaultKind::budget ? End::rejected : End::failed, done.fault().detail);
   if (!*done) return;
-  context_.stats.count_client_handshake(step_->transport->security().resumed ? End::resumed : End::full);
+  context_.stats.count(step_->transport->security().resumed ? End::resumed : End::full);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
   std::unique_ptr<const ListenPoint> point;
@@ -243,7 +243,7 @@ void ClientHandshake::on_result(Result<bool> done) {
 }
 
 void ClientHandshake::count_failure(metrics::ClientHandshake end) {
-  context_.stats.count_client_handshake(end);
+  context_.stats.count(end);
   if (connect_ == nullptr) return;
   const bool returned = step_ != nullptr && !step_->away;
   const std::uint8_t alert = returned ? step_->transport->refusal_alert() : 0;

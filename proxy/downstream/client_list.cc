@@ -175,7 +175,7 @@ void ClientList::drain_replaced_interceptions() {
 
 void ClientList::shed_idle() {
   for_each([this](ClientConnection& client) LOOP_ONLY {
-    if (client.end_if_idle()) context_.stats.count_shed(metrics::Shed::idle);
+    if (client.end_if_idle()) context_.stats.count(metrics::Shed::idle);
   });
 }
 

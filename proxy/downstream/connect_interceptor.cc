@@ -99,14 +99,14 @@ ConnectInterceptor::Verdict ConnectInterceptor::accept(const ClientStream& clien
   context_.stats.open_counters(slot);
   if (!obstacle && leaf->identity == nullptr) obstacle = What::no_leaf;
   if (obstacle) {
-    context_.stats.count_intercept(slot, *obstacle);
+    context_.stats.count(slot, *obstacle);
     return {nullptr, obstacle};
   }
   auto connect = std::make_unique<InterceptedConnect>();
   connect->slot = slot;
   connect->identity = std::move(leaf->identity);
   connect->head = head_again(request);
-  if (admitted) context_.stats.count_authentication(*admitted);
+  if (admitted) context_.stats.count(*admitted);
   Interception inside{std::move(*origin), leaf->authority, {name_of(client, request.fields.get("user-agent"))}};
   connect->point = std::make_unique<ListenPoint>(client.listener(), std::move(inside), user);
   connect->user = std::move(user);
@@ -114,7 +114,7 @@ ConnectInterceptor::Verdict ConnectInterceptor::accept(const ClientStream& clien
 }
 
 void ConnectInterceptor::count(const InterceptedConnect& connect, metrics::Intercept what) {
-  context_.stats.count_intercept(connect.slot, what);
+  context_.stats.count(connect.slot, what);
 }
 
 bool ConnectInterceptor::distrusts(InterceptedConnect& connect, const tls::ClientHello& hello) {

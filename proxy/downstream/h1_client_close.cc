@@ -211,7 +211,7 @@ void H1Client::watch_half_close() {
 }
 
 void H1Client::leave() {
-  context_.stats.count_given_up(metrics::GivenUp::half_close);
+  context_.stats.count(metrics::GivenUp::half_close);
   exchange_->on_client_left("listen.half_close passed");
 }
 

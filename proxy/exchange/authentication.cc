@@ -47,7 +47,7 @@ std::optional<Fault> check_authentication(const ExchangeContext& context, const 
   const ClientCredentials* const credentials = listener.credentials();
   if (credentials == nullptr) return std::nullopt;
   const Seen result = compare(*credentials, fields, user);
-  context.stats.count_authentication(result);
+  context.stats.count(result);
   if (result == Seen::accepted) return std::nullopt;
   Fault fault(FaultKind::not_authenticated, Side::self, words_of(result));
   fault.challenge = credentials->challenge();

@@ -55,7 +55,7 @@ void Exchange::begin(ClientStream& client_stream) {
   if (!target) return reply(target.fault());
   if (!may_forward(*target)) return;
   if (!info_.origin->requests.take(now)) {
-    context_.stats.count_limited(info_.origin->slot, metrics::Limit::requests);
+    context_.stats.count(info_.origin->slot, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }
   if (request_.upgrade && forwards_upgrade()) request_values_->tunnel.request(TunnelRequest::upgrade);
@@ -110,7 +110,7 @@ std::optional<Fault> refuse_head(const ExchangeContext& context, const ClientStr
 // Makes every decision that depends on the head alone. Returns false if the request was answered.
 bool Exchange::may_forward(const http::Target& target) {
   if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
-    context_.stats.count_shed(metrics::Shed::new_clients);
+    context_.stats.count(metrics::Shed::new_clients);
     reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
     return false;
   }

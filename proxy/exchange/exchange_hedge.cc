@@ -81,7 +81,7 @@ void Exchange::cancel_hedge() {
 
 void Exchange::note_hedge(metrics::Hedge result) {
   info_.hedge = result;
-  context_.stats.count_hedge(info_.origin->slot, result);
+  context_.stats.count(info_.origin->slot, result);
 }
 
 // ---- HedgeOwner ----

@@ -68,7 +68,7 @@ void Exchange::record() {
   const Instant now = context_.loop.now();
   const metrics::OriginSlot slot = info_.origin != nullptr ? info_.origin->slot : metrics::kNoOrigin;
   context_.stats.count_request(slot, counted(info_, request_.method, now));
-  if (info_.egress) context_.stats.count_egress(decision_of(info_));
+  if (info_.egress) context_.stats.count(decision_of(info_));
   if (request_values_->span) record_span(now);
   const bool ordinary = !info_.fault && info_.status != 0 && info_.status < 500 && info_.retries == 0;
   if (!context_.stats.should_log(ordinary)) return;

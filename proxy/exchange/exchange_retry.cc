@@ -71,9 +71,9 @@ void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome ou
   const metrics::OriginSlot slot = info_.origin->slot;
   if (outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(slot);
   const bool informational = failure.fault.kind == FaultKind::informational_limit;
-  if (informational) context_.stats.count_bound(slot, metrics::Bound::informational);
+  if (informational) context_.stats.count(slot, metrics::Bound::informational);
   const bool attempts = outcome == RetryOutcome::exhausted && failure.unprocessed;
-  if (attempts) context_.stats.count_bound(slot, metrics::Bound::attempts);
+  if (attempts) context_.stats.count(slot, metrics::Bound::attempts);
   attempt_->note_failure(failure, context_.loop.now());
 }
 

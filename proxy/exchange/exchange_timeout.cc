@@ -39,7 +39,7 @@ void Exchange::on_deadline() {
     case DeadlineAction::try_again:
       return on_late_attempt(fault_of(row));
     case DeadlineAction::slow_body:
-      context_.stats.count_given_up(metrics::GivenUp::slow_body);
+      context_.stats.count(metrics::GivenUp::slow_body);
       return fail(fault_of(row));
     case DeadlineAction::client_left:
       return on_client_left(row.detail);

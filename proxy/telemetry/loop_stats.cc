@@ -48,6 +48,27 @@ void LoopStats::write_line(const log::AccessEntry& entry) {
   if (log_.write(numbered)) flusher_.arm(loop_.now() + log::AccessLog::kFlushAfter);
 }
 
+template <class Event>
+void LoopStats::count(Event what) {
+  metrics_.record(loop_.id(), what);
+}
+template void LoopStats::count(metrics::Authentication);
+template void LoopStats::count(metrics::ClientHandshake);
+template void LoopStats::count(metrics::Egress);
+template void LoopStats::count(metrics::GivenUp);
+template void LoopStats::count(metrics::ProxyHeader);
+template void LoopStats::count(metrics::Shed);
+
+template <class Event>
+void LoopStats::count(metrics::OriginSlot origin, Event what) {
+  metrics_.record(loop_.id(), origin, what);
+}
+template void LoopStats::count(metrics::OriginSlot, metrics::Bound);
+template void LoopStats::count(metrics::OriginSlot, metrics::Hedge);
+template void LoopStats::count(metrics::OriginSlot, metrics::Intercept);
+template void LoopStats::count(metrics::OriginSlot, metrics::Limit);
+template void LoopStats::count(metrics::OriginSlot, metrics::TokenRequest);
+
 void LoopStats::count_retry(metrics::OriginSlot origin, std::string_view reason) {
   metrics_.record_retry(loop_.id(), origin, reason);
 }
@@ -69,32 +90,8 @@ void LoopStats::note_tls_flood(std::string_view client) {
   log::debug("listener", "too many TLS messages without data", {{"client", client}});
 }
 
-void LoopStats::count_shed(metrics::Shed what) {
-  metrics_.record_shed(loop_.id(), what);
-}
-
-void LoopStats::count_egress(metrics::Egress decision) {
-  metrics_.record_egress(loop_.id(), decision);
-}
-
-void LoopStats::count_given_up(metrics::GivenUp why) {
-  metrics_.record_given_up(loop_.id(), why);
-}
-
 void LoopStats::count_retry_denied(metrics::OriginSlot origin) {
   metrics_.record_retry_denied(loop_.id(), origin);
-}
-
-void LoopStats::count_hedge(metrics::OriginSlot origin, metrics::Hedge result) {
-  metrics_.record_hedge(loop_.id(), origin, result);
-}
-
-void LoopStats::count_bound(metrics::OriginSlot origin, metrics::Bound what) {
-  metrics_.record_bound(loop_.id(), origin, what);
-}
-
-void LoopStats::count_limited(metrics::OriginSlot origin, metrics::Limit what) {
-  metrics_.record_limited(loop_.id(), origin, what);
 }
 
 void LoopStats::count_ejections(metrics::OriginSlot origin, std::uint64_t n) {
@@ -105,20 +102,8 @@ void LoopStats::count_refused(metrics::OriginSlot origin) {
   metrics_.record_refused(loop_.id(), origin);
 }
 
-void LoopStats::count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) {
-  metrics_.record_token_request(loop_.id(), origin, end);
-}
-
 void LoopStats::open_counters(metrics::OriginSlot origin) {
   metrics_.open_counters(loop_.id(), origin);
-}
-
-void LoopStats::count_intercept(metrics::OriginSlot origin, metrics::Intercept what) {
-  metrics_.record_intercept(loop_.id(), origin, what);
-}
-
-void LoopStats::count_client_handshake(metrics::ClientHandshake end) {
-  metrics_.record_client_handshake(loop_.id(), end);
 }
 
 void LoopStats::count_parent_refusal(std::uint16_t status) {
@@ -127,15 +112,7 @@ void LoopStats::count_parent_refusal(std::uint16_t status) {
   if (status == 0) what = Refusal::unanswered;
   if (status >= 400 && status < 500) what = status == 407 ? Refusal::credentials : Refusal::forbidden;
   if (status >= 500) what = Refusal::unavailable;
-  metrics_.record_parent_refusal(loop_.id(), what);
-}
-
-void LoopStats::count_proxy_header(metrics::ProxyHeader what) {
-  metrics_.record_proxy_header(loop_.id(), what);
-}
-
-void LoopStats::count_authentication(metrics::Authentication result) {
-  metrics_.record_authentication(loop_.id(), result);
+  count(what);
 }
 
 void LoopStats::client_came() {
@@ -160,7 +137,7 @@ void LoopStats::count_dns(metrics::Dns what, std::uint64_t n) {
 }
 
 void LoopStats::note_accept_pause() {
-  count_shed(metrics::Shed::accepts);
+  count(metrics::Shed::accepts);
   if (!may_log(last_accept_log_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", "no file descriptor left"}});
 }

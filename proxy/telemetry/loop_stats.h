@@ -38,6 +38,11 @@ class LoopStats {
   // Records a request that was rejected before its head was complete. It has no method and no origin.
   void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
 
+  // ---- events that the registry counts; the type says which ----
+  template <class Event>
+  void count(Event what) LOOP_ONLY;
+  template <class Event>
+  void count(metrics::OriginSlot origin, Event what) LOOP_ONLY;
   void count_retry(metrics::OriginSlot origin, std::string_view reason) LOOP_ONLY;
   void count_reset(metrics::OriginSlot origin, std::string_view error) LOOP_ONLY;
   void observe_handshake(metrics::OriginSlot origin, Duration took) LOOP_ONLY;
@@ -47,24 +52,13 @@ class LoopStats {
   void count_abuse(std::string_view abuse) LOOP_ONLY;
   // Counts a client whose connection ends, and writes one line of the log at level debug.
   void note_tls_flood(std::string_view client) LOOP_ONLY;
-  void count_shed(metrics::Shed what) LOOP_ONLY;
-  void count_egress(metrics::Egress decision) LOOP_ONLY;  // of one request
-  void count_given_up(metrics::GivenUp why) LOOP_ONLY;
   void count_retry_denied(metrics::OriginSlot origin) LOOP_ONLY;
-  void count_hedge(metrics::OriginSlot origin, metrics::Hedge result) LOOP_ONLY;
-  void count_bound(metrics::OriginSlot origin, metrics::Bound what) LOOP_ONLY;
-  void count_limited(metrics::OriginSlot origin, metrics::Limit what) LOOP_ONLY;
   void count_ejections(metrics::OriginSlot origin, std::uint64_t n) LOOP_ONLY;
   void count_refused(metrics::OriginSlot origin) LOOP_ONLY;  // rejected by the origin's rules
-  void count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) LOOP_ONLY;
   // Creates the counters of this origin, so that later calls do not allocate them.
   void open_counters(metrics::OriginSlot origin) LOOP_ONLY;
-  void count_intercept(metrics::OriginSlot origin, metrics::Intercept what) LOOP_ONLY;
-  void count_client_handshake(metrics::ClientHandshake end) LOOP_ONLY;
   // Status of the parent proxy's response; 0 if none arrived.
   void count_parent_refusal(std::uint16_t status) LOOP_ONLY;
-  void count_proxy_header(metrics::ProxyHeader what) LOOP_ONLY;
-  void count_authentication(metrics::Authentication result) LOOP_ONLY;
   void client_came() LOOP_ONLY;
   void client_left() LOOP_ONLY;
 

@@ -41,7 +41,7 @@ void SpanBuffer::make_room() {
 void SpanBuffer::add(const Span& span) {
   std::string& bytes = waiting_.bytes;
   if (bytes.size() + otlp::kMaxSpan > std::min(limit_, bytes.capacity())) {
-    metrics_.record_otlp_spans(loop_, metrics::OtlpSpan::buffer_full, 1);
+    metrics_.record(loop_, metrics::OtlpSpan::buffer_full, 1);
     return;
   }
   otlp::append_span(bytes, span, wall_);

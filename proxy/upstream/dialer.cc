@@ -54,7 +54,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     const Instant now = dialer_.context_.loop.now();
     const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
     if (wait && *wait == Duration::zero()) return load();
-    dialer_.context_.stats.count_limited(origin_.slot, metrics::Limit::connections);
+    dialer_.context_.stats.count(origin_.slot, metrics::Limit::connections);
     turn_.arm(now + wait.value_or(Duration::zero()));
     refused_ = !wait;
   }

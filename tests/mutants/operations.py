@@ -129,7 +129,7 @@ MUTANTS = [
     m("a late response ends in spite of its hedged one", "proxy/exchange/exchange_timeout.cc", "if (continue_with_hedge()) return;", "", PLANE),
     m("an interim response of a hedged attempt is a final one", "proxy/exchange/hedged_attempt.cc", "head.status < 200", "head.status < 100", PLANE),
     m("a waiter of a hedged attempt stays in the queue", "proxy/exchange/hedged_attempt.cc", "origin_->destination->cancel(*this, loop_.now())", "static_cast<void>(0)", PLANE),
-    m("the end of hedged attempts is not counted", HEDGE, "context_.stats.count_hedge(info_.origin->slot, result);", "", PLANE),
+    m("the end of hedged attempts is not counted", HEDGE, "context_.stats.count(info_.origin->slot, result);", "", PLANE),
     m("a retry is not counted", X + "exchange_retry.cc", "++info_.retries;", "", PLANE),
     m("a request is asked for with another token again and again", X + "retry_state.cc",
       "if (reason == RetryReason::unauthorized && unauthorized_ != 0) return RetryOutcome::exhausted;", "", EXCHANGE),

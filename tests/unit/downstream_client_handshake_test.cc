@@ -65,7 +65,7 @@ class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
     if (net::wait_readable(client->fd())) client->on_readiness({true, true, false});
   }
   std::uint64_t ended(metrics::ClientHandshake end) const {
-    return plane.registry.client_handshake_count(static_cast<std::size_t>(end));
+    return plane.registry.count(end);
   }
 
   HandshakeTurns turns{1};

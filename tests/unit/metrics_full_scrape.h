@@ -23,16 +23,16 @@ inline void record_everything(Registry& registry, const std::string& origin) {
   registry.record_request(0, slot, {"BREW", 0, std::chrono::seconds(90), {}});
   registry.record_retry(0, slot, "not_sent");
   registry.record_retry_denied(0, slot);
-  registry.record_hedge(0, slot, Hedge::won);
+  registry.record(0, slot, Hedge::won);
   registry.record_reset(0, slot, "CANCEL");
   registry.record_ejections(0, slot, kHuge);
-  registry.record_bound(0, slot, Bound::attempts);
-  registry.record_limited(0, slot, Limit::requests);
+  registry.record(0, slot, Bound::attempts);
+  registry.record(0, slot, Limit::requests);
   registry.record_refused(0, slot);
-  registry.record_token_request(0, slot, TokenRequest::refused);
-  registry.record_otlp_spans(0, OtlpSpan::buffer_full, 3);
+  registry.record(0, slot, TokenRequest::refused);
+  registry.record(0, OtlpSpan::buffer_full, 3);
   registry.record_otlp_request(0, OtlpSignal::metrics, OtlpRequest::timeout);
-  registry.record_intercept(0, slot, Intercept::refused);
+  registry.record(0, slot, Intercept::refused);
 }
 
 inline OriginSample full_origin(std::string label) {

@@ -226,9 +226,7 @@ class ASpanBuffer : public ::testing::Test {
     settings_.endpoint = "http://127.0.0.1:4318";
     settings_.buffer = 64 * config::kKiB;
   }
-  std::uint64_t dropped() const {
-    return metrics_.otlp_span_count(static_cast<std::size_t>(metrics::OtlpSpan::buffer_full));
-  }
+  std::uint64_t dropped() const { return metrics_.count(metrics::OtlpSpan::buffer_full); }
 
   metrics::Registry metrics_{1, 10};
   config::Otlp settings_;

@@ -142,7 +142,7 @@ void TokenKeeper::on_fetched() {
 void TokenKeeper::count(metrics::TokenRequest end) {
   const Result<pool::Origin> origin = pool::parse_origin(credentials_.label());
   const Result<OriginRuntime*> runtime = origin ? context_.origins.at(*origin) : Result<OriginRuntime*>(origin.fault());
-  if (runtime) context_.stats.count_token_request((*runtime)->slot, end);
+  if (runtime) context_.stats.count((*runtime)->slot, end);
 }
 
 void TokenKeeper::failed(metrics::TokenRequest end, const Fault& fault) {

@@ -113,7 +113,7 @@ void OtlpExporter::collected(std::vector<Collected> all) {
     if (one.batch.spans != 0 && due_.armed()) {
       add(std::move(one));
     } else {
-      metrics_.record_otlp_spans(loop_.id(), metrics::OtlpSpan::given_up, one.batch.spans);
+      metrics_.record(loop_.id(), metrics::OtlpSpan::given_up, one.batch.spans);
       give_back(std::move(one));
     }
   }
@@ -228,7 +228,7 @@ void OtlpExporter::accepted(std::uint64_t rejected) {
   count(metrics::OtlpRequest::accepted);
   const std::uint64_t spans = batches_.front().batch.spans;  // 0: metrics
   const std::uint64_t lost = std::min(rejected, spans);
-  metrics_.record_otlp_spans(loop_.id(), metrics::OtlpSpan::rejected, lost);
+  metrics_.record(loop_.id(), metrics::OtlpSpan::rejected, lost);
   log_change(true, {});
   end_batch(metrics::OtlpSpan::exported, spans - lost);
 }
@@ -251,7 +251,7 @@ void OtlpExporter::failed(metrics::OtlpRequest end, std::string_view why, std::o
 
 // Counts the spans of the first batch, returns its buffer and continues with the next one.
 void OtlpExporter::end_batch(metrics::OtlpSpan end, std::uint64_t spans) {
-  metrics_.record_otlp_spans(loop_.id(), end, spans);
+  metrics_.record(loop_.id(), end, spans);
   Collected over = std::move(batches_.front());
   batches_.pop_front();
   give_back(std::move(over));
