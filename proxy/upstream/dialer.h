@@ -10,10 +10,8 @@
 #include "pool/destination/destination.h"
 #include "proxy/net/handshake_budget.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/pending_dial_owner.h"
 
-namespace carpool::exec {
-class Submitter;
-}
 namespace carpool::proxy::dns {
 class Resolver;
 }
@@ -22,7 +20,7 @@ namespace carpool::proxy {
 
 struct UpstreamContext;
 
-class Dialer {
+class Dialer final : public PendingDialOwner {
  public:
   explicit Dialer(const UpstreamContext& context, dns::Resolver& resolver);
   ~Dialer();
@@ -37,13 +35,12 @@ class Dialer {
   void cancel_all() LOOP_ONLY;    // when the loop ends: each dial fails with `draining`
 
  private:
-  class PendingDial;
-  void finished(PendingDial& attempt) LOOP_ONLY;
-  exec::Submitter* tasks_for_handshake(bool signs) LOOP_ONLY;
+  void finished(PendingDial& attempt) override LOOP_ONLY;
+
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
   net::HandshakeBudget handshakes_;
-  mutable List<PendingDial, struct AttemptTag> attempts_;  // owned
+  mutable List<PendingDial, AttemptTag> attempts_;  // owned
 };
 
 }  // namespace carpool::proxy

@@ -51,7 +51,7 @@ def unfinished(tree):
 
 
 # What a dial or a client's handshake holds while it lasts, however often its file is renewed: counted per connection, never per request.
-PER_CONNECTION = ("proxy/upstream/origin/tls_identity.", "proxy/upstream/dialer.", "proxy/upstream/origin/origin_registry.",
+PER_CONNECTION = ("proxy/upstream/origin/tls_identity.", "proxy/upstream/pending_dial.", "proxy/upstream/origin/origin_registry.",
                   "proxy/downstream/listener_identity.", "proxy/downstream/listener_credentials.")
 
 

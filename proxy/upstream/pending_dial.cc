@@ -1,0 +1,274 @@
+#include "proxy/upstream/pending_dial.h"
+
+#include <utility>
+
+#include "proxy/net/address_policy.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/fd_budget.h"
+#include "proxy/upstream/origin/egress_log.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/tls_identity.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kSettingsAckTimeout = std::chrono::milliseconds(250);
+}  // namespace
+
+PendingDial::PendingDial(PendingDialOwner& owner, const UpstreamContext& context, dns::Resolver& resolver,
+                         net::HandshakeBudget& handshakes, pool::Destination& destination, OriginRuntime& origin,
+                         pool::Reservation reservation)
+    : owner_(owner),
+      context_(context),
+      resolver_(resolver),
+      handshakes_(handshakes),
+      destination_(destination),
+      origin_(origin),
+      reservation_(std::move(reservation)),
+      turn_(exec::Timer::bind<&PendingDial::on_turn>(context_.loop, *this)),
+      timeout_(exec::Timer::bind<&PendingDial::on_settings_timeout>(context_.loop, *this)) {
+  origin_.dials.fetch_add(1, std::memory_order_relaxed);
+  note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
+}
+
+bool PendingDial::is(const pool::Destination& destination, std::uint32_t index, std::uint32_t generation) const {
+  return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
+}
+
+std::string_view PendingDial::phase() const {
+  if (turn_.armed() && !certificates_failed_) return "rate limited (pool.connect_rate)";
+  return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
+}
+
+void PendingDial::start() {
+  if (warming()) warm_up_ = context_.warm_up.on_warm_dial_begun();
+  const Instant now = context_.loop.now();
+  const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
+  if (wait && *wait == Duration::zero()) return load();
+  context_.stats.count(origin_.slot, metrics::Limit::connections);
+  turn_.arm(now + wait.value_or(Duration::zero()));
+  refused_ = !wait;
+}
+
+void PendingDial::fail_later(Fault fault) {
+  dial_.reset();
+  certificates_failed_ = std::move(fault);
+  turn_.arm(context_.loop.now());
+}
+
+void PendingDial::load() {
+  if (origin_.tls != nullptr) {
+    expects_mail_ = !origin_.tls->ready_or_notify(context_.loop, context_.tasks, *this);
+    if (expects_mail_) return;
+  }
+  dial_now();
+}
+
+bool PendingDial::stop_waiting() {
+  if (expects_mail_ && origin_.tls->forget(*this)) expects_mail_ = false;
+  return !expects_mail_;
+}
+
+void PendingDial::destroy() {
+  ended_ = true;
+  if (!stop_waiting()) return;
+  const std::unique_ptr<PendingDial> dies(this);
+}
+
+void PendingDial::give_up() {
+  if (session_ || (dial_ && dial_->past_tcp())) return;
+  dial_.reset();
+  log_dial_cancelled(id_, destination_.label());
+  destination_.given_up(std::move(reservation_), context_.loop.now());
+  owner_.finished(*this);
+}
+
+void PendingDial::fail(Fault fault) {
+  dial_.reset();
+  const Fault copy = fault;
+  const bool warmed = warming();
+  if (session_) {
+    context_.loop.unwatch(session_->transport().fd(), key_);
+    if (fault.side == Side::upstream) origin_.address_set->failed(peer_, context_.loop.now());
+  }
+  session_.reset();
+  destination_.dial_failed(std::move(reservation_), std::move(fault), context_.loop.now());
+  if (warmed) context_.warm_up.on_warm_dial_ended(warm_up_, &copy);
+  owner_.finished(*this);
+}
+
+void PendingDial::on_turn() {
+  exec::assume_on_loop();
+  if (certificates_failed_) return fail(std::move(*certificates_failed_));
+  if (!refused_) return load();
+  fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
+}
+
+void PendingDial::arrive() {
+  expects_mail_ = false;
+  if (ended_) return destroy();
+  dial_now();
+}
+
+void PendingDial::never_arrives() {
+  expects_mail_ = false;
+  if (ended_) destroy();
+}
+
+void PendingDial::dial_now() {
+  net::DialPlan plan;
+  plan.origin = &destination_.origin();
+  plan.pinned = origin_.pinned;
+  plan.address_set = origin_.address_set;
+  plan.policy = &context_.policy;
+  plan.parent = origin_.parent;
+  plan.connect = origin_.through_connect();
+  plan.pseudonym = context_.pseudonym;
+  plan.timeout = origin_.pool.connect_timeout;
+  plan.dns_timeout = origin_.pool.dns_timeout;
+  plan.tls_timeout = origin_.pool.tls_timeout;
+  if (origin_.tls != nullptr) {
+    if (reservation_.kind() == pool::ProtocolMask::h1_only) plan.alpn = {"http/1.1"};
+    if (reservation_.kind() == pool::ProtocolMask::h2_only) plan.alpn = {"h2"};
+    Result<std::shared_ptr<tls::ClientContext>> context = origin_.tls->get();
+    if (!context) return fail_later(context.take_fault());
+    tls_context_ = std::move(*context);
+    plan.tls = tls_context_.get();
+    plan.tasks = tasks_for_handshake();
+  }
+  dial_.emplace(context_.loop, resolver_, std::move(plan), *this);
+  dial_->start();
+}
+
+// Returns the executor of a handshake, or nullptr for the loop itself. A full handshake costs half a millisecond, more
+// with an RSA signature. More of them per second than configured, or any that signs, would delay the other connections
+// of this loop.
+exec::Submitter* PendingDial::tasks_for_handshake() {
+  const bool on_the_loop = !origin_.tls->signs() && handshakes_.take(context_.inline_handshakes, context_.loop.now());
+  return on_the_loop ? nullptr : &context_.tasks;
+}
+
+void PendingDial::on_dialed(Result<net::Dialed> result) {
+  if (!result && may_try_again(result.fault())) return dial_now();
+  if (!result && result.fault().kind == FaultKind::parent_refused) {
+    context_.stats.count_parent_refusal(dial_->parent_status());
+  }
+  if (!result) return fail(explained(result.take_fault()));
+  const Instant now = context_.loop.now();
+  origin_.connect_cost.add_sample(result->dns + result->tcp + result->tls, result->tls_cpu);
+  if (origin_.tls != nullptr) context_.stats.observe_handshake(origin_.slot, result->tls);
+  peer_ = result->peer;
+  const Result<bool> h2 = chose_h2(*result);
+  if (!h2) return fail(h2.fault());
+  if (*h2) return start_h2(std::move(*result));
+  auto made = std::make_unique<Connection>(id_, std::move(*result), now);
+  dial_.reset();
+  if (certificates_replaced()) {
+    made.reset();
+    return dial_now();
+  }
+  finish(std::move(made));
+}
+
+bool PendingDial::certificates_replaced() const {
+  return origin_.tls != nullptr && origin_.tls->in_force() != tls_context_->fingerprint();
+}
+
+void PendingDial::finish(std::unique_ptr<Connection> made) {
+  exec::Loop& loop = context_.loop;
+  const int fd = made->transport().fd();
+  if (Status watched = loop.watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
+    made.reset();  // its descriptor is closed before its slot is free
+    return fail(watched.take_fault());
+  }
+  made->enter_pool(destination_.label());
+  made->track_address(*origin_.address_set, peer_);
+  note_egress();
+  if (origin_.tls != nullptr) made->made_under(*origin_.tls, tls_context_->fingerprint());
+  const bool warmed = warming();
+  destination_.dialed(std::move(reservation_), std::move(made), loop.now());
+  if (warmed) context_.warm_up.on_warm_dial_ended(warm_up_, nullptr);
+  owner_.finished(*this);
+}
+
+void PendingDial::note_egress() {
+  if (origin_.parent != nullptr) return;
+  const std::optional<Fault> reported = context_.policy.reported(destination_.origin(), peer_);
+  if (reported && !origin_.reported.exchange(true, std::memory_order_relaxed))
+    log_egress_reported(destination_.label(), *reported);
+}
+
+Fault PendingDial::explained(Fault fault) const {
+  const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
+  if (refused && reservation_.kind() == pool::ProtocolMask::h1_only) {
+    fault.detail += ": only HTTP/1.1 was offered, because the request needs it";
+  }
+  return fault;
+}
+
+bool PendingDial::may_try_again(const Fault& fault) {
+  if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
+  return free_a_descriptor(context_.origins.directory(), context_.loop.now());
+}
+
+void PendingDial::start_h2(net::Dialed dialed) {
+  exec::Loop& loop = context_.loop;
+  session_ = std::make_unique<H2Connection>(context_.sessions, origin_, id_, std::move(dialed), loop.now());
+  dial_.reset();
+  Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
+  if (!watched) return fail(watched.take_fault());
+  key_ = *watched;
+  streams_until_ = deadline_after(loop.now(), origin_.pool.connect_timeout);
+  timeout_.arm(streams_until_);
+  on_ready({});
+}
+
+void PendingDial::on_ready(exec::Ready ready) {
+  Result<bool> established = session_->handshake(ready);
+  if (!established) return fail(established.take_fault());
+  *established || settings_known_ ? await_stream() : await_settings_ack();
+}
+
+void PendingDial::await_settings_ack() {
+  if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
+  timeout_.arm(context_.loop.now() + kSettingsAckTimeout);
+}
+
+void PendingDial::await_stream() {
+  settings_known_ = true;
+  session_->streams() == 0 ? timeout_.arm(streams_until_) : assign_slot();
+}
+
+void PendingDial::assign_slot() {
+  timeout_.disarm();
+  context_.loop.unwatch(session_->transport().fd(), key_);
+  if (certificates_replaced()) {
+    session_.reset();
+    awaits_ack_ = settings_known_ = false;
+    return dial_now();
+  }
+  session_->assign_slot(reservation_.index(), reservation_.generation());
+  finish(std::move(session_));
+}
+
+void PendingDial::on_settings_timeout() {
+  exec::assume_on_loop();
+  if (session_->has_settings()) {
+    if (session_->streams() != 0 || context_.loop.now() < streams_until_) return await_stream();
+    return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
+  }
+  fail({FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});
+}
+
+Result<bool> PendingDial::chose_h2(const net::Dialed& dialed) const {
+  const bool h2 = origin_.tls == nullptr ? origin_.protocols.h2 : dialed.transport->security().alpn == "h2";
+  if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
+    return Fault{FaultKind::tls_protocol, Side::upstream, "the origin selected HTTP/2, but the request needs HTTP/1.1"};
+  }
+  if (h2) return true;
+  if (origin_.tls == nullptr) return false;
+  if (origin_.protocols.h1 && reservation_.kind() != pool::ProtocolMask::h2_only) return false;
+  return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2"};
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,119 @@
+// PendingDial: one dial and the pool entry that it fills, from the certificates to the connection: over HTTP/2 it ends
+// with the origin's SETTINGS.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "proxy/net/dial.h"
+#include "proxy/net/handshake_budget.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/pending_dial_owner.h"
+#include "proxy/upstream/upstream_context.h"
+
+namespace carpool::proxy {
+
+class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, public exec::Mail, private exec::Watcher {
+ public:
+  PendingDial(PendingDialOwner& owner, const UpstreamContext& context, dns::Resolver& resolver,
+              net::HandshakeBudget& handshakes, pool::Destination& destination, OriginRuntime& origin,
+              pool::Reservation reservation);
+  ~PendingDial() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
+
+  const OriginRuntime& origin() const { return origin_; }
+  bool is(const pool::Destination& destination, std::uint32_t index, std::uint32_t generation) const;
+  std::string_view phase() const;
+
+  // At pool.connect_rate the dial keeps its entry in the pool while it waits, so that the limit is kept and the next
+  // available connection serves the first waiter.
+  void start() LOOP_ONLY;
+
+  // Reports the fault later, because start() must not call the pool.
+  void fail_later(Fault fault) LOOP_ONLY;
+  void load() LOOP_ONLY;
+
+  // Returns false if the message about the TLS context is already posted. The mailbox then owns this object until
+  // arrive().
+  bool stop_waiting();
+
+  // Destroys the dial, which has ended and is not in attempts_, as soon as its message is not posted.
+  void destroy();
+  void give_up() LOOP_ONLY;
+  void fail(Fault fault) LOOP_ONLY;
+
+ private:
+  void on_turn();
+
+  // The TLS context is loaded or failed to load.
+  void arrive() override LOOP_ONLY;
+  void never_arrives() override;
+  void dial_now() LOOP_ONLY;
+  exec::Submitter* tasks_for_handshake() LOOP_ONLY;
+  void on_dialed(Result<net::Dialed> result) override LOOP_ONLY;
+  bool warming() const { return reservation_.cause() == pool::OpenCause::warm_up; }
+
+  // Returns true if the peer was verified by authorities, or was shown a certificate, that are no longer in force. The
+  // dial then restarts, and its waiters keep waiting.
+  bool certificates_replaced() const;
+  void finish(std::unique_ptr<Connection> made) LOOP_ONLY;
+
+  // Logs an address that only egress.report_only permits. If a parent proxy resolves the name, the rules have already
+  // checked the name.
+  void note_egress() LOOP_ONLY;
+
+  // Adds the cause to the fault of an origin without HTTP/1.1. Such an origin may answer with a TLS alert, which tells
+  // a client that requested an upgrade nothing about the versions.
+  Fault explained(Fault fault) const;
+
+  // Returns true if no descriptor was left and closing an idle connection elsewhere freed one. Allows one more dial.
+  bool may_try_again(const Fault& fault) LOOP_ONLY;
+
+  // ---- HTTP/2: the dial ends with the origin's SETTINGS ----
+
+  void start_h2(net::Dialed dialed) LOOP_ONLY;
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+
+  // Waits for the acknowledgement of our SETTINGS, for a limited time. An origin may lower its stream limit right after
+  // its first SETTINGS and refuse requests sent before the client knows the lower limit, which has arrived by the time
+  // of the acknowledgement.
+  void await_settings_ack() LOOP_ONLY;
+
+  // Waits for a stream. A limit of zero is like any limit that is reached: the origin should raise it soon (RFC 9113
+  // §6.5.2). In the pool a session without streams would serve no request and only trigger the next dial.
+  void await_stream() LOOP_ONLY;
+  void assign_slot() LOOP_ONLY;
+  void on_settings_timeout();
+
+  // Returns true if ALPN selected HTTP/2, or without TLS if the settings do (prior knowledge).
+  Result<bool> chose_h2(const net::Dialed& dialed) const;
+
+  PendingDialOwner& owner_;
+  const UpstreamContext& context_;
+  dns::Resolver& resolver_;
+  net::HandshakeBudget& handshakes_;
+  pool::Destination& destination_;
+  OriginRuntime& origin_;
+  pool::Reservation reservation_;
+  std::shared_ptr<tls::ClientContext> tls_context_;  // outlives the dial, even if a newer one is loaded
+  const std::uint64_t id_ = next_connection_id();    // of the connection, assigned when the dial starts
+  std::uint64_t warm_up_ = 0;                        // of on_warm_dial_begun()
+  std::optional<net::Dial> dial_;
+  net::Address peer_;
+  bool expects_mail_ = false;  // waits for the TLS context
+  bool ended_ = false;         // exists only because its message is posted
+  bool relieved_ = false;
+  bool refused_ = false;  // reported after start(), which must not call the pool
+  std::optional<Fault> certificates_failed_;
+  bool awaits_ack_ = false;
+  bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
+  Instant streams_until_{};      // deadline for the origin to allow a stream
+  std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
+  exec::WatchKey key_;
+  exec::Timer turn_;
+  exec::Timer timeout_;
+};
+
+}  // namespace carpool::proxy
