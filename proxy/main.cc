@@ -89,35 +89,22 @@ int dispatch(const carpool::proxy::config::Options& options) {
   return carpool::proxy::serve(reading.config, source);
 }
 
-// Runs `carpool webhook`, which is a program of its own. Returns its exit code, or nothing for any other command.
-std::optional<int> run_webhook(int argc, char** argv) {
-  const auto options = carpool::proxy::parse_webhook(argc, argv);
-  if (!options) return std::nullopt;
-  if (const auto* settings = std::get_if<carpool::proxy::WebhookOptions>(&*options)) {
-    return carpool::proxy::serve_webhook(*settings);
-  }
-  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
+// Runs a subcommand that is a program of its own. Returns its exit code, or nothing if `parsed` is of another command.
+template <class Options, class Run>
+std::optional<int> run_program(const std::optional<std::variant<Options, std::string>>& parsed, Run run) {
+  if (!parsed) return std::nullopt;
+  if (const auto* options = std::get_if<Options>(&*parsed)) return run(*options);
+  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*parsed).c_str());
   return kConfiguration;
 }
-// Like run_webhook(), for `carpool ca`.
-std::optional<int> run_authority(int argc, char** argv) {
-  const auto options = carpool::proxy::parse_ca(argc, argv);
-  if (!options) return std::nullopt;
-  if (const auto* given = std::get_if<carpool::proxy::CaOptions>(&*options)) {
-    return carpool::proxy::run_ca(*given, std::cout, std::cerr);
-  }
-  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
-  return kConfiguration;
-}
-// Like run_webhook(), for `carpool credential`.
-std::optional<int> run_credential(int argc, char** argv) {
-  const auto options = carpool::proxy::parse_credential(argc, argv);
-  if (!options) return std::nullopt;
-  if (const auto* given = std::get_if<carpool::proxy::CredentialOptions>(&*options)) {
-    return carpool::proxy::run_credential(*given, STDIN_FILENO, std::cout, std::cerr);
-  }
-  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
-  return kConfiguration;
+std::optional<int> run_programs(int argc, char** argv) {
+  using namespace carpool::proxy;
+  if (const auto code = run_program(parse_webhook(argc, argv), serve_webhook)) return code;
+  const auto ca = [](const CaOptions& options) { return written(run_ca(options, std::cout, std::cerr)); };
+  if (const auto code = run_program(parse_ca(argc, argv), ca)) return code;
+  return run_program(parse_credential(argc, argv), [](const CredentialOptions& options) {
+    return written(run_credential(options, STDIN_FILENO, std::cout, std::cerr));
+  });
 }
 }  // namespace
 
@@ -128,9 +115,7 @@ int main(int argc, char** argv) {
   carpool::exec::use_c_allocator_in_libuv();
   carpool::proxy::tls::use_c_allocator_in_openssl();
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value instead of a signal
-  if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
-  if (const std::optional<int> code = run_authority(argc, argv)) return written(*code);
-  if (const std::optional<int> code = run_credential(argc, argv)) return written(*code);
+  if (const std::optional<int> code = run_programs(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return written(*code);
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {

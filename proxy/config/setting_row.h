@@ -11,57 +11,42 @@
 namespace carpool::proxy::config {
 
 using Word = std::string_view;
-constexpr std::array<Word, 4> words_of(Strategy) {
-  return {"first", "random", "thread_id", "round_robin"};
-}
-constexpr std::array<Word, 2> words_of(Evict) {
-  return {"last_use", "least_used"};
-}
-constexpr std::array<Word, 2> words_of(Balance) {
-  return {"least_loaded", "none"};
-}
-constexpr std::array<Word, 3> words_of(Reuse) {
-  return {"never", "always", "safe"};
-}
-constexpr std::array<Word, 3> words_of(ClientField) {
-  return {"off", "x_forwarded_for", "forwarded"};
-}
-constexpr std::array<Word, 2> words_of(Profile) {
-  return {"standard", "streaming"};
-}
-constexpr std::array<Word, 3> words_of(LoopbackClient) {
-  return {"process", "user", "connection"};
-}
-constexpr std::array<Word, 2> words_of(LeakAction) {
-  return {"report", "discard"};
-}
-constexpr std::array<Word, 2> words_of(Verdict) {
-  return {"allow", "deny"};
-}
-constexpr std::array<Word, 4> words_of(Execution) {
-  return {"adaptive", "execute_produce", "produce_execute", "produce"};
-}
-constexpr std::array<Word, 6> words_of(LogLevel) {
-  return {"trace", "debug", "info", "warn", "error", "off"};
-}
-constexpr std::array<Word, 2> words_of(LogFormat) {
-  return {"json", "text"};
-}
-constexpr std::array<Word, 4> words_of(AccessFormat) {
-  return {"same", "json", "text", "combined"};
-}
-constexpr std::array<Word, 2> words_of(TlsVersion) {
-  return {"1.2", "1.3"};
-}
-constexpr std::array<Word, 2> words_of(ClientAuthentication) {
-  return {"basic", "post"};
-}
-constexpr std::array<Word, 2> words_of(OnDistrust) {
-  return {"tunnel", "fail"};
-}
 
+// The words of an enumeration, in the order of its values.
 template <class E>
-constexpr auto kWords = words_of(E{});
+inline constexpr std::array<Word, 0> kWords{};
+template <>
+inline constexpr std::array<Word, 4> kWords<Strategy>{"first", "random", "thread_id", "round_robin"};
+template <>
+inline constexpr std::array<Word, 2> kWords<Evict>{"last_use", "least_used"};
+template <>
+inline constexpr std::array<Word, 2> kWords<Balance>{"least_loaded", "none"};
+template <>
+inline constexpr std::array<Word, 3> kWords<Reuse>{"never", "always", "safe"};
+template <>
+inline constexpr std::array<Word, 3> kWords<ClientField>{"off", "x_forwarded_for", "forwarded"};
+template <>
+inline constexpr std::array<Word, 2> kWords<Profile>{"standard", "streaming"};
+template <>
+inline constexpr std::array<Word, 3> kWords<LoopbackClient>{"process", "user", "connection"};
+template <>
+inline constexpr std::array<Word, 2> kWords<LeakAction>{"report", "discard"};
+template <>
+inline constexpr std::array<Word, 2> kWords<Verdict>{"allow", "deny"};
+template <>
+inline constexpr std::array<Word, 4> kWords<Execution>{"adaptive", "execute_produce", "produce_execute", "produce"};
+template <>
+inline constexpr std::array<Word, 6> kWords<LogLevel>{"trace", "debug", "info", "warn", "error", "off"};
+template <>
+inline constexpr std::array<Word, 2> kWords<LogFormat>{"json", "text"};
+template <>
+inline constexpr std::array<Word, 4> kWords<AccessFormat>{"same", "json", "text", "combined"};
+template <>
+inline constexpr std::array<Word, 2> kWords<TlsVersion>{"1.2", "1.3"};
+template <>
+inline constexpr std::array<Word, 2> kWords<ClientAuthentication>{"basic", "post"};
+template <>
+inline constexpr std::array<Word, 2> kWords<OnDistrust>{"tunnel", "fail"};
 
 template <class T>
 Value to_value(const T& member) {

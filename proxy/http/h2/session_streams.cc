@@ -10,6 +10,13 @@ namespace carpool::proxy::http {
 namespace {
 constexpr std::size_t kSpares = 64;       // as many as a busy session has at once; freed when it is idle
 constexpr std::size_t kKeptQueue = 4096;  // the capacity that a recycled record keeps
+
+// The library copies both texts; its API just lacks const.
+nghttp2_nv name_value(std::string_view name, std::string_view value, bool sensitive) {
+  return {reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
+          reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
+          static_cast<std::uint8_t>(sensitive ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE)};
+}
 }  // namespace
 
 H2Impl::~H2Impl() {
@@ -189,11 +196,7 @@ const std::vector<nghttp2_nv>& H2Impl::list(const H2Fields& fields) {
   nva.clear();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const H2Fields::Field field = fields[i];
-    // The library copies both; its API just lacks const.
-    nva.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
-                   reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(),
-                   field.value.size(),
-                   static_cast<std::uint8_t>(field.sensitive ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE)});
+    nva.push_back(name_value(field.name, field.value, field.sensitive));
   }
   return nva;
 }
@@ -202,10 +205,7 @@ const std::vector<nghttp2_nv>& H2Impl::list(const Fields& fields) {
   nva.clear();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Fields::Field field = fields[i];
-    nva.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
-                   reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(),
-                   field.value.size(),
-                   static_cast<std::uint8_t>(fields.sensitive(i) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE)});
+    nva.push_back(name_value(field.name, field.value, fields.sensitive(i)));
   }
   return nva;
 }
