@@ -129,9 +129,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // connection, or the request was answered ----
   AttemptState borrow_when_body_may_be_sent() LOOP_ONLY;
   AttemptState await_token_or_borrow() LOOP_ONLY;
-  AttemptState borrow(bool fresh) LOOP_ONLY;
-  pool::BorrowRequest borrow_request(bool fresh) LOOP_ONLY;
-  AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
+  AttemptState borrow(bool new_connection) LOOP_ONLY;
+  pool::BorrowRequest borrow_request(bool new_connection) LOOP_ONLY;
+  AttemptState borrow_from_new_destination(bool new_connection) LOOP_ONLY;
   void leave_replaced(pool::Lease lease) LOOP_ONLY;
   void continue_attempt() LOOP_ONLY;
   void resume_client() LOOP_ONLY;

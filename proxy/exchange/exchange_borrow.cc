@@ -50,19 +50,19 @@ AttemptState Exchange::await_token_or_borrow() {
 
 // ---- borrowing: from the head to a connection ----
 
-AttemptState Exchange::borrow(bool fresh) {
+AttemptState Exchange::borrow(bool new_connection) {
   const Instant now = context_.loop.now();
   const OriginRuntime& origin = *info_.origin;
-  if (origin.is_replaced()) return borrow_from_new_destination(fresh);
-  if (!fresh) {
+  if (origin.is_replaced()) return borrow_from_new_destination(new_connection);
+  if (!new_connection) {
     ClientStream::PrivateLease own = client_stream_->take_private(origin);
     if (own.gone) return close_without_response();
     if (own.lease) return take(std::move(own.lease), true);
   }
-  auto result = origin.destination->borrow(*this, borrow_request(fresh), now);
+  auto result = origin.destination->borrow(*this, borrow_request(new_connection), now);
   if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&result)) {
-    if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
+    if (origin.destination->reclaimed()) return borrow_from_new_destination(new_connection);
     if (fault->kind == FaultKind::queue_full) add_retry_after(*fault);
     reply(*fault);
     return AttemptState::over;
@@ -74,10 +74,10 @@ AttemptState Exchange::borrow(bool fresh) {
   return AttemptState::over;
 }
 
-pool::BorrowRequest Exchange::borrow_request(bool fresh) {
+pool::BorrowRequest Exchange::borrow_request(bool new_connection) {
   const OriginRuntime& origin = *info_.origin;
   pool::BorrowRequest want;
-  want.new_connection_only = fresh;
+  want.new_connection_only = new_connection;
   want.tunnel = request_values_->tunnel.requested();
   const bool h1_required = request_values_->retries.h1_required() && origin.protocols.h1;
   if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;
@@ -97,7 +97,7 @@ pool::BorrowRequest Exchange::borrow_request(bool fresh) {
 // Called if the pool was removed, after origin_idle_timeout or to make room for another origin, or a reload changed how
 // the origin is verified. Enters the origin as a new request does, but by the origin, not by the request, because the
 // listener's settings may have changed.
-AttemptState Exchange::borrow_from_new_destination(bool fresh) {
+AttemptState Exchange::borrow_from_new_destination(bool new_connection) {
   context_.router.forget();
   const Result<OriginRuntime*> successor = context_.origins.enter(info_.origin->destination->origin());
   if (!successor) {
@@ -106,7 +106,7 @@ AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   }
   use_origin(**successor);
   if (!has_token()) return await_token();
-  return borrow(fresh);
+  return borrow(new_connection);
 }
 
 void Exchange::on_lease(pool::Lease lease) {
