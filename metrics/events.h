@@ -106,7 +106,20 @@ enum class Dns : std::uint8_t { over_tcp, asked_again, addresses_left_out, resol
 inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again", "addresses_left_out",
                                                       "resolv_conf_changed"};
 
-// The reasons of retries: what made one safe, and the conditions of request.retry_on and request.per_try_timeout.
+// The reasons of retries: what made one safe, and the conditions of request.retry_on and request.per_try_timeout, which
+// prove nothing.
+enum class RetryReason : std::uint8_t {
+  not_sent,
+  goaway,
+  refused_stream,
+  idempotent_reused,
+  misdirected,
+  unauthorized,
+  status,
+  reset,
+  connect_failure,
+  per_try_timeout
+};
 inline constexpr std::array<std::string_view, 10> kRetryReasons{
     "not_sent",     "goaway", "refused_stream", "idempotent_reused", "misdirected",
     "unauthorized", "status", "reset",          "connect_failure",   "per_try_timeout"};

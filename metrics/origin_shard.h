@@ -29,6 +29,7 @@ struct alignas(kCacheLine) OriginShard {
   Cell refused;                                            // by its rules
   std::array<Cell, kTokenRequests.size()> token_requests;  // for its requests
 
+  auto& cells(RetryReason) { return retries; }
   auto& cells(Limit) { return limited; }
   auto& cells(Bound) { return bounds; }
   auto& cells(Hedge) { return hedges; }

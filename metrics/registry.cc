@@ -84,12 +84,6 @@ void Registry::record_request(LoopId loop, OriginSlot origin, const RequestInfo&
   mine.saved_cpu_nanoseconds.add(static_cast<std::uint64_t>(info.saved_cpu.count()));
 }
 
-void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view reason) {
-  const auto found = std::find(kRetryReasons.begin(), kRetryReasons.end(), reason);
-  CARPOOL_ASSERT(found != kRetryReasons.end());
-  shard(loop, origin).retries[static_cast<std::size_t>(found - kRetryReasons.begin())].add();
-}
-
 void Registry::record_reset(LoopId loop, OriginSlot origin, std::string_view code) {
   const auto found = std::min(std::find(kResets.begin(), kResets.end(), code), kResets.end() - 1);
   shard(loop, origin).resets[static_cast<std::size_t>(found - kResets.begin())].add();

@@ -58,7 +58,6 @@ class Registry {
     shard(loop, origin).cells(what)[static_cast<std::size_t>(what)].add();
   }
   void record_request(LoopId loop, OriginSlot origin, const RequestInfo& info);
-  void record_retry(LoopId loop, OriginSlot origin, std::string_view reason);
   void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // an HTTP/2 error name; unknown: other
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);

@@ -171,7 +171,7 @@ bool Exchange::retry_connect(const Fault& fault) {
 void Exchange::count_retry(RetryReason reason) {
   ++info_.retries;
   info_.retried = reason;
-  context_.stats.count_retry(info_.origin->slot, name(reason));
+  context_.stats.count(info_.origin->slot, reason);
 }
 
 // Begins every attempt except the first. If a stale connection may have caused the failure, the next attempt uses a new

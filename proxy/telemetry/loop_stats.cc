@@ -67,11 +67,8 @@ template void LoopStats::count(metrics::OriginSlot, metrics::Bound);
 template void LoopStats::count(metrics::OriginSlot, metrics::Hedge);
 template void LoopStats::count(metrics::OriginSlot, metrics::Intercept);
 template void LoopStats::count(metrics::OriginSlot, metrics::Limit);
+template void LoopStats::count(metrics::OriginSlot, metrics::RetryReason);
 template void LoopStats::count(metrics::OriginSlot, metrics::TokenRequest);
-
-void LoopStats::count_retry(metrics::OriginSlot origin, std::string_view reason) {
-  metrics_.record_retry(loop_.id(), origin, reason);
-}
 
 void LoopStats::count_reset(metrics::OriginSlot origin, std::string_view error) {
   metrics_.record_reset(loop_.id(), origin, error);

@@ -43,7 +43,6 @@ class LoopStats {
   void count(Event what) LOOP_ONLY;
   template <class Event>
   void count(metrics::OriginSlot origin, Event what) LOOP_ONLY;
-  void count_retry(metrics::OriginSlot origin, std::string_view reason) LOOP_ONLY;
   void count_reset(metrics::OriginSlot origin, std::string_view error) LOOP_ONLY;
   void observe_handshake(metrics::OriginSlot origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;

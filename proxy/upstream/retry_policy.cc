@@ -2,32 +2,6 @@
 
 namespace carpool::proxy {
 
-std::string_view name(RetryReason reason) {
-  switch (reason) {
-    case RetryReason::not_sent:
-      return "not_sent";
-    case RetryReason::goaway:
-      return "goaway";
-    case RetryReason::refused_stream:
-      return "refused_stream";
-    case RetryReason::idempotent_reused:
-      return "idempotent_reused";
-    case RetryReason::misdirected:
-      return "misdirected";
-    case RetryReason::unauthorized:
-      return "unauthorized";
-    case RetryReason::status:
-      return "status";
-    case RetryReason::reset:
-      return "reset";
-    case RetryReason::connect_failure:
-      return "connect_failure";
-    case RetryReason::per_try_timeout:
-      return "per_try_timeout";
-  }
-  return "";
-}
-
 std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body) {
   switch (fate) {
     case RequestFate::answered:

@@ -9,26 +9,18 @@
 #include <optional>
 #include <string_view>
 
+#include "metrics/events.h"
+
 namespace carpool::proxy {
 
-enum class RetryReason : std::uint8_t {
-  not_sent,
-  goaway,
-  refused_stream,
-  idempotent_reused,
-  misdirected,
-  unauthorized,
-  // By request.retry_on and request.per_try_timeout; these prove nothing.
-  status,
-  reset,
-  connect_failure,
-  per_try_timeout,
-};
+using metrics::RetryReason;
 // Returns true for the reasons that prove nothing: only max_retries and the budget bound them.
 constexpr bool conditional(RetryReason reason) {
   return reason >= RetryReason::status;
 }
-std::string_view name(RetryReason reason);
+constexpr std::string_view name(RetryReason reason) {
+  return metrics::kRetryReasons[static_cast<std::size_t>(reason)];
+}
 
 // RequestFate: what is known of a request after an attempt. Of the timeouts only that of one attempt has a fate.
 enum class RequestFate : std::uint8_t {

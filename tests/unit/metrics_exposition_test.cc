@@ -48,7 +48,7 @@ void serve(Registry& registry, const std::string& origin, int times = 1) {
   const OriginSlot slot = registry.add_origin(origin);
   registry.record_request(0, slot, {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1)});
   registry.record_request(0, slot, {"PUT", 0, std::chrono::seconds(90), {}});
-  registry.record_retry(0, slot, "not_sent");
+  registry.record(0, slot, RetryReason::not_sent);
   registry.record_handshake(0, slot, std::chrono::milliseconds(1));
 }
 

@@ -21,7 +21,7 @@ inline void record_everything(Registry& registry, const std::string& origin) {
     registry.record_handshake(0, slot, std::chrono::milliseconds(1));
   }
   registry.record_request(0, slot, {"BREW", 0, std::chrono::seconds(90), {}});
-  registry.record_retry(0, slot, "not_sent");
+  registry.record(0, slot, RetryReason::not_sent);
   registry.record_retry_denied(0, slot);
   registry.record(0, slot, Hedge::won);
   registry.record_reset(0, slot, "CANCEL");

@@ -85,7 +85,7 @@ TEST(Registry, ObservesTheWaitOnlyOfThoseWhoAskedThePool) {
 TEST(Registry, CountsRetriesByTheirProofAndHandshakes) {
   Registry registry(1, 10);
   const OriginSlot a = registry.add_origin("a");
-  registry.record_retry(0, a, "idempotent_reused");
+  registry.record(0, a, RetryReason::idempotent_reused);
   registry.record_reset(0, a, "CANCEL");
   registry.record_reset(0, a, "FRAME_SIZE_ERROR");
   registry.record_handshake(0, a, std::chrono::milliseconds(2));
