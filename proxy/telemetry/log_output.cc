@@ -121,6 +121,17 @@ void each_target(const Act& act) {
   }
 }
 
+// Returns true if there is a file, and `act` succeeds for each.
+bool each_file(bool (Target::*act)()) {
+  bool file = false, all = true;
+  each_target([&](Target& target) {
+    if (!target.is_file()) return;
+    file = true;
+    all = (target.*act)() && all;
+  });
+  return file && all;
+}
+
 void write_now(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
@@ -168,23 +179,11 @@ void stop() {
 }
 
 bool reopen() {
-  bool file = false, all = true;
-  each_target([&](Target& target) {
-    if (!target.is_file()) return;
-    file = true;
-    all = target.reopen() && all;
-  });
-  return file && all;
+  return each_file(&Target::reopen);
 }
 
 bool sync() {
-  bool file = false, all = true;
-  each_target([&](Target& target) {
-    if (!target.is_file()) return;
-    file = true;
-    all = target.sync() && all;
-  });
-  return file && all;
+  return each_file(&Target::sync);
 }
 
 std::uint64_t dropped() {

@@ -105,6 +105,13 @@ constexpr std::string_view name(ConnectionState logged_state) {
   constexpr std::array<std::string_view, 4> kNames{"connecting", "idle", "borrowed", "closed"};
   return kNames[static_cast<std::size_t>(logged_state)];
 }
+
+void log_dial(std::uint64_t id, std::string_view origin, std::string_view from, ConnectionState to,
+              std::string_view cause) {
+  if (!log::enabled(log::Level::debug, "pool")) return;
+  log::debug("pool", "connection",
+             {{"connection", id}, {"origin", origin}, {"from", from}, {"to", name(to)}, {"cause", cause}});
+}
 }  // namespace
 
 void log_state_change(Connection& connection, ConnectionState to, std::string_view cause) {
@@ -120,23 +127,12 @@ void log_state_change(Connection& connection, ConnectionState to, std::string_vi
 }
 
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause) {
-  if (!log::enabled(log::Level::debug, "pool")) return;
-  log::debug("pool", "connection",
-             {{"connection", id},
-              {"origin", origin},
-              {"from", "none"},
-              {"to", name(ConnectionState::connecting)},
-              {"cause", cause}});
+  log_dial(id, origin, "none", ConnectionState::connecting, cause);
 }
 
 void log_dial_cancelled(std::uint64_t id, std::string_view origin) {
-  if (!log::enabled(log::Level::debug, "pool")) return;
-  log::debug("pool", "connection",
-             {{"connection", id},
-              {"origin", origin},
-              {"from", name(ConnectionState::connecting)},
-              {"to", name(ConnectionState::closed)},
-              {"cause", pool::name(pool::CloseCause::surplus)}});
+  log_dial(id, origin, name(ConnectionState::connecting), ConnectionState::closed,
+           pool::name(pool::CloseCause::surplus));
 }
 
 bool Connection::closes_for_rebalance(Instant now) const {
