@@ -3,12 +3,12 @@
 #include <openssl/crypto.h>
 #include <openssl/pem.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "base/contents.h"
 #include "base/forbid_dumps.h"
 #include "base/open_to_read.h"
 
@@ -29,19 +29,7 @@ struct Secret {
   Secret& operator=(const Secret&) = delete;
   ~Secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
   std::array<char, kMaxKey> bytes;
-  std::size_t size = 0;
 };
-
-// Returns 0 or the system's error.
-int fill(Secret& secret, int file) {
-  while (secret.size < secret.bytes.size()) {
-    const ssize_t bytes_read = ::read(file, secret.bytes.data() + secret.size, secret.bytes.size() - secret.size);
-    if (bytes_read == 0) return 0;
-    if (bytes_read < 0 && errno != EINTR) return errno;
-    if (bytes_read > 0) secret.size += static_cast<std::size_t>(bytes_read);
-  }
-  return EFBIG;
-}
 
 std::string mode_text(mode_t mode) {
   std::string text = "0000";
@@ -65,10 +53,12 @@ Result<KeyPtr> read_secret_key(const std::string& path) {
   }
   forbid_dumps();
   Secret secret;
-  const int error = fill(secret, file->get());
-  if (error != 0) return bad_key_file(path, std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+  const std::optional<std::size_t> size = read_into(file->get(), secret.bytes);
+  if (!size || *size == secret.bytes.size()) {
+    return bad_key_file(path, std::strerror(size ? EFBIG : errno));  // NOLINT(concurrency-mt-unsafe)
+  }
   ERR_clear_error();
-  const BioPtr in(BIO_new_mem_buf(secret.bytes.data(), static_cast<int>(secret.size)));
+  const BioPtr in(BIO_new_mem_buf(secret.bytes.data(), static_cast<int>(*size)));
   KeyPtr key(in ? PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
   if (!key) return bad_key_file(path, "not a private key in PEM without a passphrase: " + std::string(take_reason()));
   return key;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -36,13 +35,7 @@ FileSnapshot take_snapshot(const std::string& path) {
   FileSnapshot look{2, stamp_of(status)};
   if (!S_ISREG(status.st_mode)) return look;
   std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMaxBytes), '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t bytes_read = ::read(file.get(), text.data() + size, text.size() - size);
-    if (bytes_read < 0 && errno == EINTR) continue;
-    if (bytes_read <= 0) break;
-    size += static_cast<std::size_t>(bytes_read);
-  }
+  const std::size_t size = read_into(file.get(), text).value_or(0);
   look.digest = size == kMaxBytes ? look.stamp : digest_of({text.data(), size});
   config::wipe(text);  // it may be a private key
   return look;
