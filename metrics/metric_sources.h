@@ -101,13 +101,14 @@ void events(PointMerger& points, const Registry& registry, const Sample&) {
 inline void otlp_requests(PointMerger& points, const Registry& registry, const Sample&) {
   registry.for_each_otlp_request([&](auto signal, auto end, auto count) { points.add({signal, end}, count); });
 }
-template <auto Member>
-void exec_parts(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.exec) points.add_all((*sample.exec).*Member);
+// A member of a part of the sample, if there is that part.
+template <auto Part, auto Member>
+void number_of(PointMerger& points, const Registry&, const Sample& sample) {
+  if (const auto& part = sample.*Part) points.set({}, static_cast<double>((*part).*Member));
 }
-template <auto Member>
-void exec_number(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.exec) points.set({}, static_cast<double>((*sample.exec).*Member));
+template <auto Part, auto Member>
+void parts_of(PointMerger& points, const Registry&, const Sample& sample) {
+  if (const auto& part = sample.*Part) points.add_all((*part).*Member);
 }
 inline void queue_wait(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.exec) points.add(sample.exec->queue_wait);
@@ -127,19 +128,10 @@ template <auto Member>
 void sample_parts(PointMerger& points, const Registry&, const Sample& sample) {
   points.add_all(sample.*Member);
 }
-inline void overload_stage(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
-}
 inline void overload_used(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.overload) return;
   points.set({"memory"}, sample.overload->memory_ratio);
   points.set({"descriptors"}, sample.overload->descriptor_ratio);
-}
-inline void reserve_taken(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.overload) points.add({}, sample.overload->failed_allocations);
-}
-inline void memory_returned(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.overload) points.add({}, sample.overload->memory_returned);
 }
 inline void reloads(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
@@ -149,17 +141,11 @@ inline void reloads(PointMerger& points, const Registry&, const Sample& sample) 
 inline void certificate_ends(PointMerger& points, const Registry&, const Sample& sample) {
   for (const CertificateSample& one : sample.certificates) points.set({one.use, one.file}, one.end);
 }
-inline void reload_limits(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.admin) points.add_all(sample.admin->reload_limits);
-}
 inline void intercept_refusals(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.intercept) return;
   for (const RefusalSample& one : sample.intercept->refusals) {
     points.add({one.origin, one.offer, one.alert}, one.refusals);
   }
-}
-inline void intercept_leaves(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.intercept) points.set({}, static_cast<double>(sample.intercept->leaves));
 }
 inline void intercept_minted(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.intercept) return;
@@ -168,9 +154,6 @@ inline void intercept_minted(PointMerger& points, const Registry&, const Sample&
 }
 inline void intercept_expiry(PointMerger& points, const Registry&, const Sample& sample) {
   if (sample.intercept && sample.intercept->authority_seconds) points.set({}, *sample.intercept->authority_seconds);
-}
-inline void admin_connections(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.admin) points.set({}, static_cast<double>(sample.admin->connections));
 }
 inline void admin_shed(PointMerger& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
@@ -183,16 +166,8 @@ inline void admin_abuse(PointMerger& points, const Registry&, const Sample& samp
   if (!sample.admin) return;
   for (const auto& [listener, kind, count] : sample.admin->abuses) points.add({listener, kind}, count);
 }
-inline void admin_handshakes(PointMerger& points, const Registry&, const Sample& sample) {
-  if (!sample.admin) return;
-  for (const auto& [result, count] : sample.admin->handshakes) points.add({result}, count);
-}
 inline void build(PointMerger& points, const Registry&, const Sample& sample) {
   points.set({sample.build.version, sample.build.compiler, sample.build.build}, 1);
-}
-template <auto Member>
-void process(PointMerger& points, const Registry&, const Sample& sample) {
-  if (sample.process) points.set({}, static_cast<double>((*sample.process).*Member));
 }
 
 }  // namespace carpool::metrics::sources
