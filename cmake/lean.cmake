@@ -9,11 +9,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64
   list(APPEND CARPOOL_FOR_SIZE -mstringop-strategy=libcall)
 endif()
 
-# Compiles whole components for size. Must be called after their declaration.
+# Options of what is compiled for size. Sanitizers double a file's optimising, which only the request path and its fuzz
+# targets are worth.
+set(CARPOOL_SMALL_OPTIONS "$<$<CONFIG:Release>:${CARPOOL_FOR_SIZE}>")
+if(CARPOOL_SANITIZE)
+  set(CARPOOL_SMALL_OPTIONS -O0)
+endif()
+
+# Compiles whole components for size. Must be called before their declaration.
 function(carpool_small)
-  foreach(component ${ARGN})
-    target_compile_options(carpool_${component} PRIVATE "$<$<CONFIG:Release>:${CARPOOL_FOR_SIZE}>")
-  endforeach()
+  set(CARPOOL_SMALL_COMPONENTS ${ARGN} PARENT_SCOPE)
 endfunction()
 
 # Compiles single files for size, in components that also contain hot ones. Arguments are patterns. Must be called before
@@ -28,8 +33,8 @@ function(carpool_small_part component sources)
   add_library(${component}_small OBJECT ${sources})
   target_link_libraries(${component}_small PRIVATE ${ARGN} carpool_warnings)
   target_include_directories(${component}_small PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/embedded)
-  target_compile_options(${component}_small PRIVATE "$<$<CONFIG:Release>:${CARPOOL_FOR_SIZE}>")
-  carpool_precompile(${component}_small carpool_base)
+  target_compile_options(${component}_small PRIVATE ${CARPOOL_SMALL_OPTIONS})
+  carpool_precompile(${component}_small carpool_metrics_small)
   carpool_unity(${component}_small)
   target_sources(${component} PRIVATE $<TARGET_OBJECTS:${component}_small>)
 endfunction()
