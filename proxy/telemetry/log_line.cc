@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 
 namespace carpool::proxy::log {
 namespace {
@@ -34,6 +35,27 @@ char* put_digits(char* to, unsigned value, std::size_t width, char behind) {
   return to + width + 1;
 }
 
+void append_unit(std::string& out, unsigned unit) {
+  out += "\\u";
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) out += kLowerHex[unit >> shift & 15U];
+}
+
+// Appends the first character as JSON does: by its number, in two units beyond U+FFFF. A byte that begins no character
+// stands for itself. Returns the size of what was appended.
+std::size_t append_first_escaped(std::string& out, std::string_view value) {
+  const auto byte = [value](std::size_t at) { return static_cast<unsigned char>(value[at]); };
+  const std::size_t size = std::max<std::size_t>(first_character(value), 1);
+  unsigned code = size == 1 ? byte(0) : byte(0) & (0xFFU >> (size + 1));
+  for (std::size_t at = 1; at < size; ++at) code = code << 6U | (byte(at) & 0x3FU);
+  if (code <= 0xFFFF) {
+    append_unit(out, code);
+  } else {
+    append_unit(out, 0xD800U + ((code - 0x10000U) >> 10U));
+    append_unit(out, 0xDC00U + (code & 0x3FFU));
+  }
+  return size;
+}
+
 void append_quoted(std::string& out, std::string_view value) {
   out += '"';
   append_escaped(out, value);
@@ -48,16 +70,16 @@ void append_escaped(std::string& out, std::string_view value) {
     const auto good = static_cast<std::size_t>(special - value.begin());
     out.append(value.substr(0, good));
     if (good == value.size()) return;
-    const auto byte = static_cast<unsigned char>(*special);
-    if (byte == '"' || byte == '\\') {
+    std::size_t size = 1;
+    if (*special == '"' || *special == '\\') {
       out += '\\';
       out += *special;
-    } else if (byte == '\n') {
+    } else if (*special == '\n') {
       out += "\\n";
     } else {
-      append_hex(out += "\\u00", static_cast<char>(byte));
+      size = append_first_escaped(out, value.substr(good));
     }
-    value.remove_prefix(good + 1);
+    value.remove_prefix(good + size);
   }
 }
 

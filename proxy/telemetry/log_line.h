@@ -36,7 +36,8 @@ class Line {
   const Format format_;
 };
 
-// Appends `value` with everything except printable ASCII escaped as in JSON (each byte as \u00xx), without quotes.
+// Appends `value` with everything except printable ASCII escaped as in JSON, without quotes. A byte that is not UTF-8
+// becomes \u00xx.
 void append_escaped(std::string& out, std::string_view value);
 // Appends a time such as 2025-11-21T09:30:00.123Z.
 void append_time(std::string& out, WallTime time);

@@ -38,11 +38,24 @@ TEST(Line, LetsNoValueEndALineForgeAFieldOrColourATerminal) {
   const std::string evil = "a\"}\r\n{\"level\":\"error\" \x1b[31m\\ \x7f \xc3\xa9";
   EXPECT_EQ(line_of(Format::json, {{"target", evil}}),
             R"({"time":"2025-11-21T09:30:00.123Z","level":"warn","module":"pool","message":"origin is slow",)"
-            R"("target":"a\"}\u000d\n{\"level\":\"error\" \u001b[31m\\ \u007f \u00c3\u00a9"})"
+            R"("target":"a\"}\u000d\n{\"level\":\"error\" \u001b[31m\\ \u007f \u00e9"})"
             "\n");
   const std::string text = line_of(Format::text, {{"target", evil}});
   EXPECT_EQ(text.find_first_of("\r\x1b\x7f"), std::string::npos);
   EXPECT_EQ(text.find('\n'), text.size() - 1);
+}
+
+TEST(Line, EscapesCharactersByTheirNumberAndOtherBytesOneByOne) {
+  const auto escaped = [](std::string_view text) {
+    std::string out;
+    append_escaped(out, text);
+    return out;
+  };
+  EXPECT_EQ(escaped("f\xc3\xbcnf \xe2\x80\xa6 \xf0\x9f\x98\x80 \xef\xbf\xbf \xf4\x8f\xbf\xbf"),
+            R"(f\u00fcnf \u2026 \ud83d\ude00 \uffff \udbff\udfff)");
+  EXPECT_EQ(escaped("\xc2\x9b"), R"(\u009b)") << "a control character of terminals";
+  EXPECT_EQ(escaped("\xff\xc3 \xe2\x80"), R"(\u00ff\u00c3 \u00e2\u0080)") << "incomplete";
+  EXPECT_EQ(escaped("\xc0\x8a\xed\xa0\x80"), R"(\u00c0\u008a\u00ed\u00a0\u0080)") << "overlong, a surrogate";
 }
 
 TEST(Line, WritesNumbersThatJsonDoesNotKnowAsNull) {
