@@ -31,6 +31,12 @@ TEST(WhatIf, ShowsTheSimulatedSettingsBesideTheCurrentOnesAndTheOutcomeOfBoth) {
             "  -  So it is.\n");
 }
 
+TEST(Table, LetsNoTextControlATerminal) {
+  const std::string shown = shown_by("connections", R"({"connections": [{"id": 1, "borrower":
+      "GET http://o/\u001b[2J\u009b2J\u009d0;x\u009c\u007f\u00e9\u00c2"}]})");
+  EXPECT_NE(shown.find("GET http://o/?[2J?2J?0;x??\u00e9\u00c2"), std::string::npos) << shown;
+}
+
 TEST(OnePool, IsShownWithoutCountersThatAreZero) {
   EXPECT_EQ(
       shown_by("pool", R"({"origin": "http://o", "waiting": 0, "connections": {"idle": 1, "tunnel": 0},

@@ -6,14 +6,21 @@
 namespace carpool::proxy::cli {
 namespace {
 
-// Counts characters, not bytes: continuation bytes of UTF-8 have no width. Removes control characters that could
-// control a terminal.
+// Removes control characters that could control a terminal: ASCII's, and U+0080 to U+009F, of which one begins a
+// sequence as ESC [ does.
 std::string clean(std::string_view text) {
+  const auto byte = [text](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
   std::string out;
-  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool wide = byte(at) == 0xC2 && byte(at + 1) >= 0x80 && byte(at + 1) < 0xA0;
+    const bool control = wide || byte(at) < 0x20 || byte(at) == 0x7F;
+    out += control ? '?' : text[at];
+    at += wide ? 1 : 0;
+  }
   return out;
 }
 
+// Counts characters, not bytes: continuation bytes of UTF-8 have no width.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
