@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -82,26 +83,27 @@ bool ServerAdminControl::quit() {
 // ---- warm-up ----
 
 namespace {
-// PendingWarmUp: the command is posted to the first worker, which assigns its number. poll_pending() uses the number
-// here to determine whether the warm-up has ended.
+// PendingWarmUp: the command is posted to the first worker, which assigns its number, or none if it drains.
+// poll_pending() uses the number here to determine whether the warm-up has ended.
 class PendingWarmUp final : public admin::PendingResponse {
  public:
   PendingWarmUp(const ServerAdminControl::Parts& parts, const pool::Origin& origin, std::uint32_t size)
       : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
     exec::send(parts.first_loop, [&parts, origin, size, number = number_]() LOOP_ONLY {
-      if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
-      number->store(parts.warm_up.begin(origin, size), std::memory_order_release);
+      number->store(parts.drain.serving() ? parts.warm_up.begin(origin, size) : kNone, std::memory_order_release);
     });
   }
   std::optional<admin::Response> poll_pending() override {
     const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
     if (number == 0) return std::nullopt;
+    if (number == kNone) return admin::error_response(503, "carpool is draining");
     const std::optional<WarmUpResult> result = warm_up_.result(number);
     if (!result) return std::nullopt;
     return admin::warm_up_response(result->made, result->failure);
   }
 
  private:
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
   WarmUp& warm_up_;
   std::shared_ptr<std::atomic<std::uint64_t>> number_;
 };
@@ -132,13 +134,14 @@ void tell(pool::Destination& destination, const admin::PoolCommand& command, Ins
   }
 }
 
-// PendingCommand: runs on the first worker's loop, because every call of the pool must come from a loop.
+// PendingCommand: runs on the first worker's loop, because every call of the pool must come from a loop. Commands also
+// apply during a drain, whose requests may wait for a resume.
 class PendingCommand final : public admin::PendingResponse {
  public:
   PendingCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command)
       : given_(std::make_shared<std::atomic<bool>>(false)), command_(command) {
     exec::send(parts.first_loop, [&parts, origin = std::move(origin), command, given = given_]() LOOP_ONLY {
-      if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
+      if (parts.drain.stage() == Drain::Stage::over) return;  // the loops stop, and the client's connection ends too
       const Instant now = parts.first_loop.now();
       if (const Result<pool::Origin> declared = pool::parse_origin(origin)) {
         static_cast<void>(parts.origins.at(*declared));  // an [[origin]] that no request has used has no pool yet

@@ -1,4 +1,5 @@
 """Operator commands to a pool, by the program's own subcommands: pause, resume, drain, reconnect, warm-up."""
+import signal
 import subprocess
 import urllib.parse
 
@@ -67,6 +68,23 @@ def test_a_pause_is_seen_everywhere_and_its_clients_are_told(origin, carpool, or
         order(c, "resume", o.url)
         assert client.get(o.url + "/").status == 200
     assert c.pool(o.url)["paused"] is False and c.metric("carpool_pool_paused", origin=o.url) == 0
+
+
+def test_commands_are_answered_while_carpool_drains(origin, carpool, order):
+    o, c = origin(), carpool(shutdown_grace="30s", pool={"wait_timeout": "30s"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        order(c, "pause", o.url)
+        client.ask("GET", o.url + "/")
+        until(lambda: c.pool(o.url)["waiting"] == 1, what="a request that waits")
+        c.signal(signal.SIGTERM)
+        until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+        refused = c.admin("POST", path_of(o) + "/warm-up")
+        assert refused.status == 503 and b"carpool is draining" in refused.body
+        assert "paused" in order(c, "pause", o.url, "--for", "20s")
+        assert "resumed" in order(c, "resume", o.url)
+        assert client.response().status == 200
+    assert c.wait() == 0
 
 
 def test_a_pause_with_an_end_ends_by_itself_and_says_so(origin, carpool, order):
