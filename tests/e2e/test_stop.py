@@ -1,8 +1,10 @@
 """Termination: TERM drains, a second TERM does not wait, HUP and USR1 affect no running request."""
 import signal
 import socket
+import subprocess
 
 import pytest
+from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
 from harness.hanging_file import HangingFile
 from harness.ports import free_port
@@ -171,6 +173,16 @@ def test_a_response_cut_off_by_the_end_does_not_look_complete(origin, carpool, g
         with pytest.raises(ConnectionResetError):
             client.sock.recv(1)
         assert c.wait(5) == 0
+
+
+def test_nobody_takes_over_from_a_process_that_drains(carpool, tmp_path):
+    c = carpool(drain_delay="60s", handover={"address": "unix:%s" % (tmp_path / "h.sock")})
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and "it may be draining" in done.stderr
+    c.signal(signal.SIGTERM)
+    assert c.wait(10) == 0
 
 
 def test_the_end_does_not_trip_over_authorities_that_are_still_being_read(carpool):

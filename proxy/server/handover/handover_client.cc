@@ -60,7 +60,10 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   }
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
   Result<FdMessage> fd_message = receive_fds(socket.get(), kReceiveTimeout);
-  if (!fd_message) return fd_message.take_fault();
+  if (!fd_message) {
+    return no_handover(*where, "the old process sent no sockets: it may be draining, or another process takes over (" +
+                                   fd_message.fault().detail + ")");
+  }
   Result<HandoverState> state = decode_handover_state(fd_message->text);
   if (!state) return state.take_fault();
   if (state->sockets.size() != fd_message->descriptors.size()) {
