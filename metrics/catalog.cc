@@ -281,7 +281,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
      reloads},
     {{"carpool_certificate_end_timestamp_seconds", gauge, "use,file",
       "When the certificate in a file ends, as Unix time, by its use: listener (to clients), admin (to clients of the "
-      "admin endpoint), client (to origins), authority (of intercepted origins)."},
+      "admin endpoint), client (to origins), authority (of intercepted origins), webhook (to the API server)."},
      certificate_ends},
     {{"carpool_reload_limits_total", counter, "limit",
       "Reloads whose configuration exceeds a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for "

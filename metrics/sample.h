@@ -114,7 +114,7 @@ struct AdminSample {
 };
 
 struct CertificateSample {
-  std::string use, file;  // use: listener, client, authority
+  std::string use, file;  // use: listener, admin, client, authority, webhook
   double end = 0;         // Unix time
 };
 

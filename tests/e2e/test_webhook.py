@@ -2,10 +2,12 @@
 import base64
 import http.client
 import json
+import re
 import resource
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 from harness.carpool import PROGRAM
@@ -132,6 +134,20 @@ def test_a_reload_that_finds_no_descriptor_is_tried_again(webhook):
     resource.prlimit(webhook.process.pid, resource.RLIMIT_NOFILE, before)
     webhook.line("reloaded")
     assert patch_of(webhook.review(pod()))["/spec/containers/0/env"] == [{"name": "other", "value": "1"}]
+
+
+def test_hup_reloads_and_usr1_ends_nothing(webhook):
+    webhook.process.send_signal(signal.SIGUSR1)
+    webhook.process.send_signal(signal.SIGHUP)
+    webhook.line("reloaded")
+    assert "patch" in webhook.review(pod())
+
+
+def test_its_metrics_have_the_end_of_the_certificate(webhook):
+    text = webhook.ask("GET", "/metrics")[1]
+    end = re.search(r'^carpool_certificate_end_timestamp_seconds\{use="webhook",file="(.*)"\} (\S+)$', text, re.M)
+    assert end.group(1) == str(webhook.folder / "tls.crt")
+    assert 24 * 3600 < float(end.group(2)) - time.time() <= 2 * 24 * 3600
 
 
 def test_it_ends_on_term_with_clients_at_rest(webhook):

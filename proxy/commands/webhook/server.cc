@@ -1,5 +1,6 @@
 #include "proxy/commands/webhook/server.h"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "metrics/families.h"
 #include "metrics/prometheus.h"
 #include "proxy/config/options.h"
+#include "proxy/net/tls/certificate_end.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/telemetry/log.h"
 
@@ -71,6 +73,8 @@ Status WebhookServer::load() {
   }
   auto reviewer = webhook::Reviewer::make(*injection);
   if (!reviewer) return reviewer.take_fault();
+  const auto end = tls::certificate_end(options_.certificate);
+  if (end) certificate_end_ = std::chrono::duration<double>(end->time_since_epoch()).count();
   tls_ = std::move(*tls);
   reviewer_ = std::move(*reviewer);
   return Done{};
@@ -81,13 +85,20 @@ Status WebhookServer::open(Digests in_force) {
   Result<net::Bound> bound = net::bind_and_listen(options_.listen, kWebhookBacklog);
   if (!bound) return bound.take_fault();
   if (Status started = acceptor_.start(std::move(*bound)); !started) return started;
-  for (const int number : {SIGTERM, SIGINT}) {
-    auto stop = [](void* self, int) { static_cast<WebhookServer*>(self)->stop(); };
-    Result<exec::Signal> signal = exec::on_signal(*loop_, number, stop, this);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+    Result<exec::Signal> signal = exec::on_signal(*loop_, number, &WebhookServer::signalled, this);
     if (signal) signals_.push_back(std::move(*signal));
   }
   watch(std::move(in_force));
   return Done{};
+}
+
+// As carpool itself: HUP reloads, USR1 reopens the file to which stderr was redirected.
+void WebhookServer::signalled(void* self, int number) {
+  auto& server = *static_cast<WebhookServer*>(self);
+  if (number == SIGHUP) return server.reload();
+  if (number == SIGUSR1) return static_cast<void>(log::reopen());
+  server.stop();
 }
 
 void WebhookServer::watch(Digests in_force) {
@@ -170,6 +181,7 @@ std::string WebhookServer::metrics() const {
   for (std::size_t i = 0; i < kOutcomes.size(); ++i) sample.reviews.push_back({kOutcomes[i], outcomes_[i]});
   sample.webhook_shed = {{"handshake", handshakes_ended_}, {"idle", idle_ended_}};
   sample.webhook_limits = {{"body", bodies_over_}, {"overlay", overlays_over_}};
+  sample.certificates = {{"webhook", options_.certificate, certificate_end_}};
   sample.process = metrics::read_process();
   sample.build = {std::string(config::version()), __VERSION__, "webhook"};
   sample.log_dropped = log::dropped();

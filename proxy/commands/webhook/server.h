@@ -29,7 +29,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   ~WebhookServer();
 
   const net::Address& address() const { return acceptor_.address(); }
-  void run();  // until TERM or INT
+  void run();  // until TERM or INT; HUP reloads the files
 
  private:
   using Budget = SessionBudget<WebhookSession>;
@@ -47,6 +47,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void mark_waiting(WebhookSession& session) override LOOP_ONLY { sessions_.mark_waiting(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void stop_if_empty();
+  static void signalled(void* self, int number);
   void reload();
   void stop();
 
@@ -56,6 +57,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<tls::ServerContext> tls_;
   std::unique_ptr<webhook::Reviewer> reviewer_;
+  double certificate_end_ = 0;  // Unix time
   FileWatch watch_;
   net::Acceptor acceptor_;
   std::vector<exec::Signal> signals_;
