@@ -256,7 +256,8 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
      sample_parts<&Sample::reviews>},
     {{"carpool_webhook_shed_total", counter, "what",
       "Connections to the webhook closed to make room for another: during their TLS "
-      "handshake (handshake), or the one idle for longest (idle)."},
+      "handshake (handshake), the one idle for longest (idle), or the one whose request has been incomplete for "
+      "longest, if all bodies together exceed 12 MiB (body)."},
      sample_parts<&Sample::webhook_shed>},
     {{"carpool_webhook_limits_total", counter, "limit",
       "Reviews over a limit: body (100,000 values, 64 levels), overlay (an annotation of 256 KiB)."},

@@ -2,6 +2,7 @@
 import base64
 import http.client
 import json
+import pathlib
 import re
 import resource
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from harness.carpool import PROGRAM
+from harness.carpool import PROGRAM, SANITIZED
 from harness.wait import until
 from harness.webhook import INJECTION, certificate, pod
 
@@ -77,6 +78,27 @@ def test_a_large_review_passes_and_a_huge_one_is_refused(webhook):
     assert "patch" in webhook.review(large)
     status, _ = webhook.ask("POST", "/inject", "x" * 5_000_000)
     assert status == 413
+
+
+def test_bodies_that_never_end_share_a_limit(webhook):
+    def resident():
+        status = pathlib.Path("/proc/%d/status" % webhook.process.pid).read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) * 1024
+    before, wires = resident(), []
+    for _ in range(20):
+        wire = webhook.wire()
+        wire.putrequest("POST", "/inject")
+        wire.putheader("Content-Length", "4000000")
+        wire.endheaders(b"x" * 3_900_000)
+        wires.append(wire)
+    assert wires[0].sock.recv(1) == b"", "the one that has been incomplete for longest"
+    text = webhook.ask("GET", "/metrics")[1]
+    assert int(re.search(r'^carpool_webhook_shed_total\{what="body"\} (\d+)$', text, re.M).group(1)) >= 16
+    assert "patch" in webhook.review(pod())
+    if not SANITIZED:
+        assert resident() - before < 40 << 20
+    for wire in wires:
+        wire.close()
 
 
 def test_reviews_over_a_limit_are_counted(webhook):

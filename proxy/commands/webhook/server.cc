@@ -141,6 +141,19 @@ void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
   ++count;
 }
 
+// Ends the sessions whose request has been incomplete for longest, until the bodies of the others fit.
+void WebhookServer::hold(WebhookSession& session, std::size_t bytes) {
+  held_ += bytes;
+  for (WebhookSession* one = sessions_.next_waiting(nullptr); held_ > kMaxHeld && one != nullptr;) {
+    WebhookSession* const after = sessions_.next_waiting(one);
+    if (one != &session && one->held() != 0) {
+      one->end();
+      ++bodies_ended_;
+    }
+    one = after;
+  }
+}
+
 void WebhookServer::on_handshake_done(WebhookSession& session) {
   handshakes_.leave(session);
   make_room(sessions_, idle_ended_);
@@ -179,7 +192,7 @@ WebhookSession::Response WebhookServer::review(const std::string& body) {
 std::string WebhookServer::metrics() const {
   metrics::Sample sample;
   for (std::size_t i = 0; i < kOutcomes.size(); ++i) sample.reviews.push_back({kOutcomes[i], outcomes_[i]});
-  sample.webhook_shed = {{"handshake", handshakes_ended_}, {"idle", idle_ended_}};
+  sample.webhook_shed = {{"handshake", handshakes_ended_}, {"idle", idle_ended_}, {"body", bodies_ended_}};
   sample.webhook_limits = {{"body", bodies_over_}, {"overlay", overlays_over_}};
   sample.certificates = {{"webhook", options_.certificate, certificate_end_}};
   sample.process = metrics::read_process();

@@ -45,6 +45,8 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   std::string metrics() const;
   void on_handshake_done(WebhookSession& session) override LOOP_ONLY;
   void mark_waiting(WebhookSession& session) override LOOP_ONLY { sessions_.mark_waiting(session); }
+  void hold(WebhookSession& session, std::size_t bytes) override LOOP_ONLY;
+  void release(std::size_t bytes) override LOOP_ONLY { held_ -= bytes; }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void stop_if_empty();
   static void signalled(void* self, int number);
@@ -53,6 +55,8 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
 
   // Handshakes have their own limit, so that clients that do not complete theirs cannot block reviews.
   static constexpr std::size_t kMaxHandshakes = 64, kMaxSessions = 128;
+  // Limit of the bodies of all sessions together: three of the longest, or hundreds of usual ones.
+  static constexpr std::size_t kMaxHeld = std::size_t{12} * 1024 * 1024;
   const WebhookOptions options_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<tls::ServerContext> tls_;
@@ -64,6 +68,8 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   Budget handshakes_{kMaxHandshakes, 0}, sessions_{kMaxSessions, 0};  // own their sessions, like the next
   exec::DeferredDeleter<WebhookSession, SessionBudgetTag> ended_sessions_;
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // sessions ended to make room for new clients
+  std::uint64_t bodies_ended_ = 0;                       // and for the bodies of others
+  std::size_t held_ = 0;                                 // bytes of all bodies
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // requests over a size limit
   exec::Timer drain_deadline_;

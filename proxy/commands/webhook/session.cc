@@ -8,23 +8,49 @@ namespace carpool::proxy {
 namespace {
 
 // A review contains the object and, for an update, its previous version. The API server limits each to 1.5 MiB.
+constexpr std::size_t kMaxReview = std::size_t{4} * 1024 * 1024;
 constexpr LocalHttpSession::Bounds kBounds{
-    {16 * 1024, 100, 8 * 1024}, std::size_t{4} * 1024 * 1024, std::chrono::seconds(5), std::chrono::seconds(30)};
+    {16 * 1024, 100, 8 * 1024}, 0, std::chrono::seconds(5), std::chrono::seconds(30)};
 
 }  // namespace
 
 WebhookSession::WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream)
-    : owner_(owner), http_(loop, *this, std::move(stream), kBounds) {}
+    : owner_(owner), http_(loop, *this, std::move(stream), kBounds, this) {}
 
 WebhookSession::~WebhookSession() = default;
 
+void WebhookSession::on_head() {
+  owner_.mark_waiting(*this);
+  const http::RequestHead& head = http_.request().head();
+  if (!head.expect_continue || head.framing == http::Framing::none) return;
+  WriteBatch out;
+  out.text().append("HTTP/1.1 100 Continue\r\n\r\n");
+  http_.send(out);
+}
+
+// A body that is too long is read to its end, so that the client reads the error response.
+void WebhookSession::on_body(std::string_view bytes) {
+  exec::assume_on_loop();
+  too_long_ = too_long_ || body_.size() + bytes.size() > kMaxReview;
+  if (too_long_) return free_body();
+  owner_.hold(*this, bytes.size());
+  body_.append(bytes);
+}
+
+// An idle session holds no memory for a body.
+void WebhookSession::free_body() {
+  owner_.release(body_.size());
+  body_ = {};
+}
+
 void WebhookSession::on_request() {
-  const BufferedRequest& request = http_.request();
-  if (!request.head().keep_alive) http_.close_when_sent();
-  const bool sent =
-      send(request.too_long() ? Response{413, "application/json", R"({"error": "the review is too long"})"}
-                              : owner_.respond(request.head(), request.body()));
-  if (!sent) return;
+  const http::RequestHead& head = http_.request().head();
+  if (!head.keep_alive) http_.close_when_sent();
+  const bool too_long = std::exchange(too_long_, false);
+  const Response response = too_long ? Response{413, "application/json", R"({"error": "the review is too long"})"}
+                                     : owner_.respond(head, body_);
+  free_body();
+  if (!send(response)) return;
   http_.done_with_request();
   http_.restart_timer();
   owner_.mark_waiting(*this);
@@ -48,6 +74,7 @@ bool WebhookSession::send(const Response& response) {
 }
 
 void WebhookSession::on_end() {
+  free_body();
   http_.transport().shut_write();
   owner_.ended(*this);
 }

@@ -1,5 +1,5 @@
 // WebhookSession: one connection of the API server (or of a kubelet's probe) to the webhook: TLS, HTTP/1.1, one request
-// at a time.
+// at a time, whose body counts against a limit for all sessions together.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace carpool::proxy {
 
-class WebhookSession final : public BudgetedSession, private LocalHttpSession::Handler {
+class WebhookSession final : public BudgetedSession, private LocalHttpSession::Handler, private http::BodySink {
  public:
   struct Response {
     std::uint16_t status = 200;
@@ -23,8 +23,12 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
    public:
     virtual Response respond(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
     virtual void on_handshake_done(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
-    virtual void mark_waiting(WebhookSession& session) LOOP_ONLY = 0;       // the session waits for its next request
-    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;              // the owner destroys the session later
+    // The session waits for its next request, or for the rest of one that begins now.
+    virtual void mark_waiting(WebhookSession& session) LOOP_ONLY = 0;
+    // Called before the session keeps `bytes` more of a body, and when it has freed `bytes`. May end other sessions.
+    virtual void hold(WebhookSession& session, std::size_t bytes) LOOP_ONLY = 0;
+    virtual void release(std::size_t bytes) LOOP_ONLY = 0;
+    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;  // the owner destroys the session later
 
    protected:
     ~Owner() = default;
@@ -39,16 +43,23 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   // Must be called when the program ends. A request that has begun to arrive is the last one.
   void end_soon() LOOP_ONLY { http_.end_soon(); }
   bool handshake_done() const { return http_.established(); }
+  std::size_t held() const { return body_.size(); }
 
  private:
   void on_established() override LOOP_ONLY { owner_.on_handshake_done(*this); }
+  void on_head() override LOOP_ONLY;
+  void on_body(std::string_view bytes) override;
+  void on_trailer(std::string_view, std::string_view) override {}
   void on_request() override LOOP_ONLY;
   void on_malformed(const Fault& fault) override LOOP_ONLY;
   void on_timeout() override LOOP_ONLY { end(); }
   void on_end() override LOOP_ONLY;
   bool send(const Response& response) LOOP_ONLY;
+  void free_body() LOOP_ONLY;
 
   Owner& owner_;
+  std::string body_;
+  bool too_long_ = false;
   LocalHttpSession http_;
 };
 
