@@ -2,6 +2,8 @@
 
 #include <openssl/pem.h>
 
+#include <ctime>
+
 #include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/file.h"
 
@@ -16,10 +18,10 @@ Result<std::chrono::system_clock::time_point> certificate_end(const std::string&
   if (!pem) return pem.fault();
   const CertPtr certificate = certificate_of(*pem);
   if (!certificate) return failed(" holds no certificate");
-  int days = 0, seconds = 0;
-  if (ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(certificate.get())) != 1)
+  std::tm end{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1)
     return failed(" has a certificate without an end");
-  return std::chrono::system_clock::now() + std::chrono::hours(24) * days + std::chrono::seconds(seconds);
+  return std::chrono::system_clock::from_time_t(::timegm(&end));
 }
 
 }  // namespace carpool::proxy::tls
