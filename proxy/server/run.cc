@@ -87,7 +87,7 @@ void log_limits(const config::Config& config, const Server& server) {
   log::info("server", "limits",
             {{"descriptors", std::uint64_t{files.rlim_cur}},
              {"memory_bytes", server.memory_limit()},
-             {"connections", effective_total(config)},
+             {"connections", permitted_total(config)},
              {"origins", config.pool_total.max_origins},
              {"pool_size", config.pool.largest()},
              {"max_waiting", config.pool.max_waiting}});
