@@ -214,6 +214,9 @@ void idle_limits(const Destination::Snapshot& s, std::vector<std::string>& lines
   }
   if (s.trust && *s.trust < Duration::zero()) {
     lines.push_back("It keeps no connection alive: a request that must not be repeated gets a new one.");
+  } else if (s.trust && *s.trust < std::chrono::milliseconds(1)) {
+    lines.emplace_back(
+        "The origin closed a connection soon after its use: a request that must not be repeated gets a new one.");
   } else if (s.trust) {
     lines.push_back("A request that must not be repeated uses no connection that was idle for longer than " +
                     time(*s.trust) + ".");

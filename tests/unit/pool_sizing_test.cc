@@ -424,6 +424,14 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
   EXPECT_TRUE(says(explain(s, maximize), "at that moment, or for a later one, because of pool.maximize (cause"));
 }
 
+TEST(AnExplanation, NamesNoTimeThatIsShorterThanItCanBeWritten) {
+  Destination::Snapshot s;
+  s.trust = milliseconds(1);
+  EXPECT_TRUE(says(explain(s, {}), "uses no connection that was idle for longer than 1 ms."));
+  s.trust = std::chrono::microseconds(900);
+  EXPECT_TRUE(says(explain(s, {}), "closed a connection soon after its use: a request that must not be repeated gets"));
+}
+
 TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
   Destination::Snapshot s;
   s.opened[static_cast<std::size_t>(OpenCause::warm_up)] = s.closed[static_cast<std::size_t>(CloseCause::error)] = 1;

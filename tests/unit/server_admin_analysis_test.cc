@@ -130,6 +130,11 @@ TEST_F(APoolAnalysis, ReplaysThePresentSettingsBesideTheOthers) {
   EXPECT_EQ(json.at("explanation").at(0), "1 connection instead of 4: 3 handshakes saved.");
 }
 
+TEST_F(APoolAnalysis, SaysWhenOtherSettingsOpenNoOtherNumberOfConnections) {
+  const ParsedJson json = parsed(what_if_response(info, study, "/x"));
+  EXPECT_EQ(json.at("explanation").at(0), "4 connections and as many handshakes as with the current settings.");
+}
+
 TEST_F(APoolAnalysis, RefusesSettingsThatAreNone) {
   for (const char* query : {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "size=2&min_idle=3",
                             "idle_timeout=5", "wait_timeout=soon"}) {

@@ -105,9 +105,13 @@ class Changes {
 std::vector<std::string> sentences(const pool::SimulationResult& now, const pool::SimulationResult& then) {
   const bool more = then.opened > now.opened;
   std::vector<std::string> lines;
-  lines.push_back(counted(then.opened, "connection") + " instead of " + std::to_string(now.opened) + ": " +
-                  (more ? counted(then.opened - now.opened, "more handshake") + "."
-                        : counted(now.opened - then.opened, "handshake") + " saved."));
+  if (then.opened == now.opened) {
+    lines.push_back(counted(then.opened, "connection") + " and as many handshakes as with the current settings.");
+  } else {
+    lines.push_back(counted(then.opened, "connection") + " instead of " + std::to_string(now.opened) + ": " +
+                    (more ? counted(then.opened - now.opened, "more handshake") + "."
+                          : counted(now.opened - then.opened, "handshake") + " saved."));
+  }
   lines.push_back("Waits: " + time(then.mean_wait) + " on average and p99 " + time(then.p99_wait) + " instead of " +
                   time(now.mean_wait) + " and " + time(now.p99_wait) + ".");
   if (then.refused + then.timed_out + now.refused + now.timed_out != 0) {
