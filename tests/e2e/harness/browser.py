@@ -23,7 +23,7 @@ class Browser:
         folder = pathlib.Path(folder)
         self._process = subprocess.Popen(
             [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
-             "--user-data-dir=%s" % folder, "--window-size=%d,%d" % (width, height), "about:blank"],
+             "--hide-scrollbars", "--user-data-dir=%s" % folder, "--window-size=%d,%d" % (width, height), "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = folder / "DevToolsActivePort"
         until(lambda: port_file.exists() and port_file.read_text().count("\n"), 60, "the browser")
