@@ -92,6 +92,24 @@ TEST(AnEmptyList, IsNone) {
             "leaks\n  KIND  FOUND_AGO\n  held      30 ms\n");
 }
 
+TEST(TheLeaks, NameTheBorrowerInOneText) {
+  EXPECT_EQ(
+      shown_by("leaks", R"({"leaks": [{"kind": "held", "borrower": {"request": "GET http://o/", "client": "[::1]:9",
+      "user": "app", "pid": 7, "uid": 0, "trace_id": null, "phase": "waiting"}},
+      {"kind": "held", "borrower": {"request": "GET http://o/", "client": "[::1]:9", "user": null, "pid": null, "uid": 0}},
+      {"kind": "lost", "borrower": {"request": ""}}]})"),
+      "leaks\n"
+      "  KIND  BORROWER\n"
+      "  held  GET http://o/ of [::1]:9 as app (pid 7, uid 0), waiting\n"
+      "  held  GET http://o/ of [::1]:9 (uid 0)\n"
+      "  lost  -\n");
+}
+
+TEST(TheAdvice, HasTheUnitOfAnObjectInItsMembers) {
+  EXPECT_EQ(shown_by("advice", R"({"advice": {"hold_seconds": {"mean": 0.0523, "p99": 2}, "busy": {"max": 6}}})"),
+            "advice\n  hold\n    mean  52.3 ms\n    p99   2 s\n  busy\n    max  6\n");
+}
+
 TEST(TheHistory, IsATableWithARowForEachPoint) {
   EXPECT_EQ(shown_by("history", R"({"origin": null, "every_seconds": 5.0, "ago_seconds": [7.5, 2.5],
       "requests_per_second": [0.0, 120.4], "failed_per_second": [0.0, 0.2], "p50_seconds": [null, 0.0012],

@@ -98,6 +98,29 @@ Json with_clear_names(const Json& response) {
   return clear;
 }
 
+// Shows each borrower in one text, as the connections of a pool have it, instead of an object.
+std::string leaks_text(Json response) {
+  if (!response.value("leaks", Json()).is_array()) return shown(response);
+  for (Json& leak : response.at("leaks")) {
+    const Json who = object(leak.value("borrower", Json()));
+    std::string line;
+    const auto add = [&](const char* before, const char* name, const char* after = "") {
+      const Json value = who.value(name, Json());
+      if (value.is_null() || value == "") return;
+      line.append(line.empty() ? "" : before).append(cell(value)).append(after);
+    };
+    add("", "request");
+    add(" of ", "client");
+    add(" as ", "user");
+    const bool process = who.value("pid", Json()).is_number();
+    if (process) add(" (pid ", "pid");
+    add(process ? ", uid " : " (uid ", "uid", ")");
+    add(", ", "phase");
+    leak["borrower"] = line.empty() ? Json(nullptr) : Json(line);
+  }
+  return shown(response);
+}
+
 // Omits counters that are zero, because most causes of most pools are.
 std::string pool_text(const Json& whole) {
   Json response = with_clear_names(whole);
@@ -130,6 +153,7 @@ std::string text_of(const Command& command, const Json& whole) {
   if (command.name == "pool") return pool_text(response);
   if (command.name == "connections") return connections_table(response.value("connections", Json::array()));
   if (command.name == "history") return history_table(response);
+  if (command.name == "leaks") return leaks_text(response);
   if (command.name == "log-level") return levels_table(response);
   if (command.name == "what-if") return what_if_text(response);
   return shown(response);

@@ -58,10 +58,10 @@ bool is_line(const Json& value) {
   return !value.is_structured() || value.empty();
 }
 
-// The members of these objects are bytes, although their names do not end in the unit.
+// The members of some objects have a unit that their own names do not end in: that of the object's name, or bytes.
 Unit unit_in(std::string_view object, const Titled& member) {
-  const bool bytes = (object == "memory" || object == "heap") && member.unit == Unit::none;
-  return bytes ? Unit::bytes : member.unit;
+  if (member.unit != Unit::none) return member.unit;
+  return object == "memory" || object == "heap" ? Unit::bytes : titled(object).unit;
 }
 
 std::string indented(const std::string& lines, const std::string& indent) {
