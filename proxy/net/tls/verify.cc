@@ -94,6 +94,10 @@ std::string explain(int error, const X509* certificate, const std::string& wante
       return words + ": " + names_of(certificate) + ", not after " + day_of(X509_get0_notAfter(certificate));
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return words + ": " + names_of(certificate) + ", not before " + day_of(X509_get0_notBefore(certificate));
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      return words + ": no trusted authority (ca_file) issued that of " + names_of(certificate);
     default:
       return words + ": " + names_of(certificate);
   }
