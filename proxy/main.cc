@@ -80,12 +80,15 @@ int dispatch(const carpool::proxy::config::Options& options) {
   const config::Reading reading = config::load(options, env, &source.digest);
   source.config = config::find_config(options);  // a reload reads the same file as the start
   source.locate = &check_files;
+  // A running instance stays ready when its file is replaced by one with errors.
+  if (options.command == config::Command::health && config::names_instance(reading)) {
+    return carpool::proxy::run_health_command(reading.config);
+  }
   if (!reading) {
     config::report(reading, std::cerr);
     return kConfiguration;
   }
   for (const config::ConfigError& warning : reading.warnings) source.warnings.push_back(warning.line_text());
-  if (options.command == config::Command::health) return carpool::proxy::run_health_command(reading.config);
   return carpool::proxy::serve(reading.config, source);
 }
 

@@ -119,6 +119,16 @@ Reading load(const Options& options, const Env& env, std::size_t* digest) {
   return reading;
 }
 
+bool names_instance(const Reading& reading) {
+  for (const ConfigError& error : reading.errors) {
+    const std::string_view table = std::string_view(error.key).substr(0, error.key.find('.'));
+    for (const std::string_view needed : {"file", "syntax", "admin", "metrics"}) {
+      if (table == needed) return false;
+    }
+  }
+  return true;
+}
+
 void report(const Reading& reading, std::ostream& out) {
   for (const ConfigError& warning : reading.warnings) out << "warning: " << warning.line_text() << '\n';
   for (const ConfigError& error : reading.errors) out << error.line_text() << '\n';

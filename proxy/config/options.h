@@ -50,6 +50,9 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
 std::string find_config(const Options& options);
 // Reads the file that find_config() returns.
 Reading load(const Options& options, const Env& env, std::size_t* digest = nullptr);
+// Returns true if the file could be read and no error is in [admin] or [metrics], so that a command reaches the running
+// instance although the instance would refuse the file.
+bool names_instance(const Reading& reading);
 // Prints warnings and errors, one per line.
 void report(const Reading& reading, std::ostream& out);
 

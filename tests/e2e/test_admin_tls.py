@@ -104,6 +104,15 @@ def test_clients_must_present_a_certificate_where_authorities_are_named(carpool,
     assert run("--config", c.config, "--health").returncode == 0  # at the [metrics] address
 
 
+def test_a_command_says_what_is_missing_to_reach_an_instance_with_tls(carpool, pki, files):
+    c = carpool(admin=files.settings())
+    named = "localhost:%d" % c.admin_address[1]
+    plain = run("pools", "--admin", named)
+    assert plain.returncode == 2 and plain.stderr.endswith("the connection was closed; with TLS the address is https://HOST:PORT\n"), plain
+    distrusted = run("pools", "--admin", "https://" + named)
+    assert distrusted.returncode == 2 and "TLS handshake with %s: " % named in distrusted.stderr, distrusted
+
+
 def test_pages_of_its_own_are_https(carpool, pki, files):
     c = carpool(admin=files.settings())
     own = "localhost:%d" % c.admin_address[1]

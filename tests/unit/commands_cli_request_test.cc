@@ -52,6 +52,19 @@ TEST(ACommandLine, ShowsTheLogsLevelsAndSetsThemWhenOneIsNamed) {
   EXPECT_EQ(read({"log-level", "--module", "tls"}).error, "`--module` requires a LEVEL");
 }
 
+TEST(ACommandLine, OfAnUnknownFlagHasNoCommandInItsValue) {
+  const auto unknown = [](std::vector<const char*> words) {
+    words.insert(words.begin(), "carpool");
+    return begins_with_unknown_flag(static_cast<int>(words.size()), words.data());
+  };
+  EXPECT_TRUE(unknown({"--port", "3128"}));
+  EXPECT_TRUE(unknown({"--config", "a.toml", "--port", "3128"}));
+  EXPECT_TRUE(unknown({"--port=3128", "pools"}));
+  EXPECT_FALSE(unknown({"--config", "a.toml", "pols"}));
+  EXPECT_FALSE(unknown({"--config=a.toml", "--check", "pols"}));
+  EXPECT_FALSE(unknown({"pols", "--port"}));
+}
+
 TEST(ACommandLine, AsksForTheHistoryOfAllOriginsOrOfOne) {
   EXPECT_EQ(read({"history"}).asks, "GET /history");
   EXPECT_EQ(read({"history", "http://o:80"}).asks, "GET /history?origin=http%3A%2F%2Fo%3A80");

@@ -106,6 +106,21 @@ TEST_F(RunCommand, IsEveryErrorForABadOne) {
   EXPECT_NE(err_.str().find("missing.toml:1:1: file: "), std::string::npos);
 }
 
+TEST(AReading, NamesTheInstanceUnlessTheErrorsMayHideItsAddress) {
+  const auto names = [](const char* toml) {
+    const Reading reading = read_text(toml, "a.toml", no_env());
+    EXPECT_FALSE(reading) << toml;
+    return names_instance(reading);
+  };
+  EXPECT_TRUE(names("[pool]\nsise = 3\n"));
+  EXPECT_TRUE(names("administrator = 3\n"));
+  EXPECT_FALSE(names("[pool]\nsise = 3\n[admin]\naddress = \":9901\"\n"));
+  EXPECT_FALSE(names("[metrics]\naddress = 3\n"));
+  EXPECT_FALSE(names("admin = 3\n"));
+  EXPECT_FALSE(names("[pool\n"));
+  EXPECT_FALSE(names_instance(read_file("missing.toml", no_env())));
+}
+
 TEST_F(RunCommand, TakesTheFileOfItsOwnNameInTheWorkingDirectory) {
   std::ofstream("config.toml") << "workers = 3\n";
   std::ofstream("carpool.toml") << "workers = 4\n";

@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kMaxResponse = std::size_t{256} * 1024 * 1024;  // 65,535 connections are about 40 MiB
 
 Fault silent(const Instance& instance, const std::string& why) {
-  return {FaultKind::connect_refused, Side::upstream, "no answer from " + instance.address + ": " + why};
+  const std::string source = instance.named_by.empty() ? "" : " ([admin] address of " + instance.named_by + ")";
+  return {FaultKind::connect_refused, Side::upstream, "no answer from " + instance.address + source + ": " + why};
 }
 
 // A long response is chunked; its last chunk proves that it is complete.
@@ -27,7 +28,10 @@ Result<Reply> read_reply(const Instance& instance, AdminStream& stream, std::str
     if (!received) return silent(instance, received.fault().detail);
     if (*received == 0) {
       if (reader.finish()) return reply();
-      return silent(instance, reader.any_byte() ? "the response is incomplete" : "the connection was closed");
+      if (reader.any_byte()) return silent(instance, "the response is incomplete");
+      // An instance with TLS closes a connection that begins in plain text.
+      const char* const hint = instance.trust ? "" : "; with TLS the address is https://HOST:PORT";
+      return silent(instance, std::string("the connection was closed") + hint);
     }
     http::Progress progress = http::Progress::head;
     for (std::string_view bytes(piece.data(), *received); progress == http::Progress::head;) {

@@ -24,6 +24,7 @@ struct Instance {
   std::optional<Trust> trust{};  // nothing for plain text
   // For the response to a command that the instance executes first; 0: timeout_seconds.
   int response_seconds = 0;
+  std::string named_by{};  // the configuration file with the address; empty if there was none
 };
 
 // Returns a Fault if the instance does not respond.

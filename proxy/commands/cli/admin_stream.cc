@@ -92,11 +92,12 @@ Result<AdminStream> AdminStream::open(const std::string& host_port, const std::o
   const Result<net::Address> bound = net::Address::parse(host_port);
   const bool wildcard = bound && bound->ip() && bound->wildcard();
   const std::string host = wildcard ? addresses->front().host() : host_of(host_port);
-  if (Status begun = stream.begin_tls(std::move(*socket), host, *trust); !begun) return begun.take_fault();
+  const std::uint16_t port = addresses->front().port();
+  if (Status begun = stream.begin_tls(std::move(*socket), host, port, *trust); !begun) return begun.take_fault();
   return stream;
 }
 
-Status AdminStream::begin_tls(Fd socket, const std::string& host, const Trust& trust) {
+Status AdminStream::begin_tls(Fd socket, const std::string& host, std::uint16_t port, const Trust& trust) {
   tls::ClientSettings settings;
   settings.ca_file = trust.ca_file;
   settings.cert_file = trust.cert_file;
@@ -106,7 +107,7 @@ Status AdminStream::begin_tls(Fd socket, const std::string& host, const Trust& t
   Result<std::unique_ptr<tls::ClientContext>> context = tls::ClientContext::make(settings);
   if (!context) return context.take_fault();
   context_ = std::move(*context);
-  auto transport = tls::TlsTransport::client(*context_, std::move(socket), host, 0);
+  auto transport = tls::TlsTransport::client(*context_, std::move(socket), host, port);
   tls::TlsTransport& stream = *transport;
   transport_ = std::move(transport);
   for (;;) {

@@ -2,6 +2,7 @@
 // every wait. Its owner parses the response.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,7 +39,7 @@ class AdminStream {
  private:
   AdminStream(std::unique_ptr<net::Transport> transport, int timeout_seconds)
       : transport_(std::move(transport)), timeout_seconds_(timeout_seconds) {}
-  Status begin_tls(Fd socket, const std::string& host, const Trust& trust);
+  Status begin_tls(Fd socket, const std::string& host, std::uint16_t port, const Trust& trust);
   // `what`: the subject of the fault that reports a timeout.
   Status wait(bool to_write, std::string_view what);
 

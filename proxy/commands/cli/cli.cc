@@ -39,12 +39,13 @@ std::string usage(const Command& command) {
 }
 
 std::string help(const Command& command) {
-  std::string text = usage(command).append("\n  ").append(command.doc).append("\n\n");
+  std::string text = usage(command).append("\n");
+  describe(text, "", command.doc, 2);
+  text += "\n";
   const std::size_t before = text.size();
   for (const Flag& flag : flags()) {
     if (!takes(command, flag)) continue;
-    std::string left = "  " + std::string(flag.name) + (flag.value.empty() ? "" : " ") + std::string(flag.value);
-    text.append(left).append(left.size() < 24 ? 24 - left.size() : 1, ' ').append(flag.doc).append("\n");
+    describe(text, std::string(flag.name) + (flag.value.empty() ? "" : " ") + std::string(flag.value), flag.doc, 24);
   }
   if (text.size() != before) text += "\n";
   if (command.operand.name == "ORIGIN") {
@@ -54,6 +55,7 @@ std::string help(const Command& command) {
     for (const std::string_view word : command.operand.words) text.append(" ").append(word);
     text += ".\n";
   }
+  if (command.path.empty()) return text + "Exit codes: 0 success, 1 usage error.\n";
   return text + "Exit codes: 0 success, 1 usage or configuration error, 2 no response, 3 refused by the instance.\n";
 }
 
@@ -79,8 +81,11 @@ class Session {
 
  private:
   int fail(int code, const std::string& why) const {
-    err_ << "carpool: " << why << '\n';
-    if (json()) out_ << json_text(Json{{"error", why}}, 2) << '\n';
+    if (json() && code != kUsageError) {
+      out_ << json_text(Json{{"error", why}}, 2) << '\n';
+    } else {
+      err_ << "carpool: " << why << '\n';
+    }
     return code;
   }
 
@@ -108,12 +113,15 @@ class Session {
     config::Options options;
     options.config = request_.value("--config");
     const config::Reading reading = config::load(options, config::process_env());
-    if (!reading) {
+    // A reload of a file with errors is refused; the other commands ask the instance, which runs with an earlier file.
+    if (!reading && (command == "reload" || !config::names_instance(reading))) {
       config::report(reading, err_);
       return kUsageError;
     }
+    for (const config::ConfigError& error : reading.errors) err_ << "warning: " << error.line_text() << '\n';
     if (!reading.config.admin.enabled) return fail(kUsageError, "[admin] enabled is false in the configuration");
     instance_.address = reading.config.admin.address;
+    if (const std::string file = config::find_config(options); !file.empty()) instance_.named_by = file;
     if (!reading.config.admin.cert_file.empty()) {
       instance_.trust = trust_of_flags();
       if (instance_.trust->ca_file.empty()) instance_.trust->certificate = reading.config.admin.cert_file;
@@ -258,7 +266,9 @@ int print_page(const std::optional<std::string>& page, const char* which, std::o
 std::string not_a_command(std::string_view word) {
   std::vector<std::string_view> known;
   for (const Command& command : commands()) known.push_back(command.name);
-  return "`" + std::string(word) + "` is not a command; " + config::did_you_mean(word, known, "see carpool --help");
+  const std::string file = word.ends_with(".toml") ? "did you mean `--config " + std::string(word) + "`?" : "";
+  return "`" + std::string(word) + "` is not a command; " +
+         (file.empty() ? config::did_you_mean(word, known, "see carpool --help") : file);
 }
 
 }  // namespace
@@ -272,7 +282,7 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   };
   if (request.command == nullptr) {
     const std::string_view word = first_word(argc, argv);
-    if (word.empty()) return std::nullopt;
+    if (word.empty() || begins_with_unknown_flag(argc, argv)) return std::nullopt;
     return fail(not_a_command(word));
   }
   if (const std::string error = parse(request, argc, argv); !error.empty()) return fail(error);

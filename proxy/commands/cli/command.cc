@@ -19,8 +19,8 @@ constexpr Operand kOrigin{"ORIGIN"};
 constexpr Operand kAnyOrigin{"ORIGIN", true, {}, "origin"};
 constexpr Operand kLevel{"LEVEL", true, log::kLevelNames, "level", "PUT"};
 constexpr Operand kShell{"SHELL", false, kShells};
-constexpr Operand kAction{"ACTION", false, kActions};
-constexpr Operand kScheme{"SCHEME", false, kSchemes};
+constexpr Operand kAction{"ACTION", false, kActions, "", "", "DIR"};
+constexpr Operand kScheme{"SCHEME", false, kSchemes, "", "", "NAME"};
 constexpr Operand kPage{"PAGE", true, kPages};
 
 constexpr std::array<Command, 27> kCommands{{
@@ -139,6 +139,7 @@ std::vector<std::string> usage_of(const Command& command) {
   std::vector<std::string> parts;
   const std::string operand(command.operand.name);
   if (!operand.empty()) parts.push_back(command.operand.optional ? "[" + operand + "]" : operand);
+  if (!command.operand.next.empty()) parts.emplace_back(command.operand.next);
   for (const Flag& flag : kFlags) {
     if (flag.commands.empty() || !takes(command, flag)) continue;
     std::string& part = parts.emplace_back("[");

@@ -17,6 +17,7 @@ struct Operand {
   Words words = {};              // possible values, for completions; empty for any
   std::string_view query = {};   // query parameter for the operand; empty if it is part of the path
   std::string_view method = {};  // method of a request with the operand; empty for that of the command
+  std::string_view next = {};    // a further operand, for the usage alone
 };
 
 struct Command {

@@ -25,22 +25,6 @@ Try: carpool --print-default-config > carpool.toml; carpool --check; carpool
      http_proxy=http://127.0.0.1:3128 curl http://example.com/
 )";
 
-// Appends `name` and, beside it, `doc`, wrapped for a terminal of 100 columns.
-void describe(std::string& out, std::string_view name, std::string_view doc, std::size_t column) {
-  constexpr std::size_t kWidth = 100;
-  const std::size_t before = out.size();
-  out.append("  ").append(name);
-  std::size_t at = out.size() - before;
-  while (!doc.empty()) {
-    out.append(at < column ? column - at : 1, ' ');
-    std::size_t end = std::min(doc.size(), kWidth - column);
-    if (end < doc.size() && doc[end] != ' ') end = doc.rfind(' ', end);
-    out.append(doc.substr(0, end)).append(1, '\n');
-    doc.remove_prefix(std::min(end + 1, doc.size()));
-    at = 0;
-  }
-}
-
 // Escapes and formats `text` for man(7).
 std::string roff(std::string_view text) {
   std::string out;
@@ -109,6 +93,21 @@ std::string manual_of_settings() {
 }
 
 }  // namespace
+
+void describe(std::string& out, std::string_view name, std::string_view doc, std::size_t column) {
+  constexpr std::size_t kWidth = 100;
+  const std::size_t before = out.size();
+  out.append("  ").append(name);
+  std::size_t at = out.size() - before;
+  while (!doc.empty()) {
+    out.append(at < column ? column - at : std::size_t{name.empty() ? 0U : 1U}, ' ');
+    std::size_t end = std::min(doc.size(), kWidth - column);
+    if (end < doc.size() && doc[end] != ' ') end = doc.rfind(' ', end);
+    out.append(doc.substr(0, end)).append(1, '\n');
+    doc.remove_prefix(std::min(end + 1, doc.size()));
+    at = 0;
+  }
+}
 
 std::string program_help() {
   std::string out(kUsage);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "proxy/config/options.h"
 #include "proxy/config/text.h"
 
 namespace carpool::proxy::cli {
@@ -95,6 +96,19 @@ std::string_view first_word(int argc, const char* const* argv) {
     if (flag != nullptr && !flag->value.empty()) ++i;
   }
   return {};
+}
+
+bool begins_with_unknown_flag(int argc, const char* const* argv) {
+  const auto own = config::program_flags();
+  for (int i = 1; i < argc && argv[i][0] == '-'; ++i) {
+    const std::string_view word(argv[i]), name = word.substr(0, word.find('='));
+    const Flag* const flag = find_flag(name);
+    const bool known = flag != nullptr || name == "-h" ||
+                       std::any_of(own.begin(), own.end(), [&](const auto& one) { return one.name == name; });
+    if (!known) return true;
+    if (flag != nullptr && !flag->value.empty() && name.size() == word.size()) ++i;
+  }
+  return false;
 }
 
 const Command* command_of(int argc, const char* const* argv) {

@@ -26,6 +26,9 @@ const Command* command_of(int argc, const char* const* argv);
 // Returns that word, even if it is not a command; empty if there is none.
 std::string_view first_word(int argc, const char* const* argv);
 
+// Returns true if a flag before that word is one of neither the commands nor the program, so the word may be its value.
+bool begins_with_unknown_flag(int argc, const char* const* argv);
+
 // Parses the line of `request.command`. Returns an error message, or an empty string.
 std::string parse(Request& request, int argc, const char* const* argv);
 
