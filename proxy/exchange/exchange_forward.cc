@@ -143,7 +143,9 @@ void Exchange::pump() {
   if (request_body_.over_limit()) return fail({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
   if (state_ == ExchangeState::collecting && borrow_when_body_may_be_sent() != AttemptState::alive) return;
   if (!attempt_) return touch();
-  if (!attempt_->upstream_stream->flush()) return;
+  // The end of a body with a length may add no byte (an HTTP/2 frame of its own), but the response is awaited from now.
+  const bool ends = state_ == ExchangeState::forwarding && request_body_.ended();
+  if (!attempt_->upstream_stream->flush() && !ends) return;
   request_values_->deadlines.sent(context_.loop.now());
   touch();
 }

@@ -8,6 +8,7 @@
 
 namespace carpool::proxy {
 namespace {
+using namespace std::chrono_literals;
 
 class AClientOfHttp2 : public test::ExchangeFixture {
  protected:
@@ -62,6 +63,29 @@ TEST_F(AClientOfHttp2, PassesOnWhatFollowsItsHeadInTheSameRead) {
   EXPECT_TRUE(has(origin(0).outgoing, "some bytes"));
   EXPECT_TRUE(has(origin(0).outgoing, "x-trailer: 1\r\n\r\n"));
   EXPECT_EQ(1U, idle()) << "the request was sent whole";
+}
+
+// The end of a body of known length is no byte for an origin of HTTP/1.1. From then on only the response is awaited:
+// neither the rate of the body nor the time that it was silent counts any more.
+TEST_F(AClientOfHttp2, WaitsForItsResponseFromAnEndOfItsBodyInAFrameOfItsOwn) {
+  test::MemoryWire& one = ready();
+  http::List_ head = post();
+  head.emplace_back("content-length", "5");
+  send(one, http::headers(1, head, false));
+  ASSERT_EQ(1U, dials());
+  connect();
+  send(one, http::data(1, "hello", false));
+  EXPECT_TRUE(has(origin(0).outgoing, "hello"));
+  plane_.pass(19s);
+  send(one, http::data(1, ""));
+  const Duration limit = (*plane_.origins->at(*pool::parse_origin("http://a.test")))->request.response_header_timeout;
+  ASSERT_LT(19s, limit);
+  one.outgoing.clear();
+  for (Duration passed{}; passed < limit - 2s; passed += 1s) plane_.pass(1s);
+  EXPECT_EQ("", one.outgoing) << "a request that is complete is not slow";
+  plane_.pass(3s);
+  plane_.turn();  // writes what the deadline caused
+  EXPECT_TRUE(has(one.outgoing, "http_response_timeout")) << one.outgoing;
 }
 
 // The windows of a body that arrived early are given back.
