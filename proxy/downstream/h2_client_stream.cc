@@ -218,11 +218,19 @@ void H2ClientStream::note_taken(std::uint64_t pull) {
   if (last_pull_ == pull || client_.session().window_open(*stream_)) exchange_->on_client_progress();
 }
 
+// Returns the error for a response that breaks off. The tunnel of CONNECT has one of its own (RFC 9113 §8.5), and so
+// has that of an extended CONNECT (RFC 8441 §5).
+http::H2Error H2ClientStream::error_of_cut() const {
+  if (!tunnel_) return http::H2Error::internal_error;
+  return exchange_->request().protocol.empty() ? http::H2Error::connect_error : http::H2Error::cancel;
+}
+
 void H2ClientStream::on_exchange_end(AfterExchange next) {
+  const http::H2Error error = error_of_cut();
   client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
     if ((next == AfterExchange::cut || next == AfterExchange::malformed_end) && !ended_) {
-      client_.session().cut(*stream, tunnel_ ? http::H2Error::connect_error : http::H2Error::internal_error);
+      client_.session().cut(*stream, error);
     } else if (next == AfterExchange::gone) {
       client_.session().reset(*stream, http::H2Error::cancel);
     } else {

@@ -74,6 +74,7 @@ class H2ClientStream final : public ClientStream,
   void deliver_trailers(const http::Fields& fields) LOOP_ONLY;
   void give_room() LOOP_ONLY;
   void empty_inbox() LOOP_ONLY;
+  http::H2Error error_of_cut() const LOOP_ONLY;
   void send_own(const std::string& text, std::string_view method) LOOP_ONLY;
   void forget() LOOP_ONLY;
 

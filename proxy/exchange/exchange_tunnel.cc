@@ -60,8 +60,8 @@ void Exchange::on_tunnel_bytes(std::string_view bytes) {
 
 void Exchange::on_tunnel_input_end() {
   request_values_->tunnel.on_client_fin();
-  if (tunnel_over()) return end_tunnel();
   attempt_->upstream_stream->shut_write_when_sent();
+  if (tunnel_over()) end_tunnel();
 }
 
 AttemptState Exchange::on_tunnel_eof() {

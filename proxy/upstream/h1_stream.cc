@@ -201,8 +201,10 @@ std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
 }
 
 std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause, pool::Lease&) {
-  // The peer of a tunnel must not take its loss for the end of the client's bytes (RFC 9113 §8.5).
-  if (attempt_.tunnel && !attempt_.eof) transport().reset_on_close();
+  // The peer of a tunnel must not take its loss for the end of the client's bytes (RFC 9113 §8.5), also if it has ended
+  // its own ones.
+  const bool in_order = attempt_.eof && attempt_.client_ended && write_queue_.empty();
+  if (attempt_.tunnel && !in_order) transport().reset_on_close();
   leave();
   write_queue_.clear();
   return cause;
@@ -216,6 +218,7 @@ void H1UpstreamStream::open_tunnel() {
 }
 
 void H1UpstreamStream::shut_write_when_sent() {
+  attempt_.client_ended = true;
   if (write_queue_.empty()) {
     transport().shut_write();
   } else {

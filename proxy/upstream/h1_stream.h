@@ -73,6 +73,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
     bool tunnel = false;
     bool eof = false;  // tunnel: the origin sent FIN
     bool shut_when_sent = false;
+    bool client_ended = false;  // tunnel: the client sent FIN, which is passed on
   };
   Attempt attempt_;
 };

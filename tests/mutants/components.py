@@ -206,7 +206,9 @@ FLOW = [
     m("an unverified certificate is a proof", "proxy/net/dialed.cc", "tls->settings().verify", "true", STREAMS),
     m("a file's last good value goes with the file", U + "origin/credentials.cc", "      known.fault = value.fault().detail;", "      known.fault = value.fault().detail;\n      known.bytes.clear();", STREAMS),
     m("a refused token of a stream is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),
-    m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel && !attempt_.eof) transport().reset_on_close();", "", PLANE),
+    m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel && !in_order) transport().reset_on_close();", "", PLANE),
+    m("the peer of a tunnel that has ended takes its loss for an end in order", U + "h1_stream.cc", "attempt_.eof && attempt_.client_ended && write_queue_.empty()", "attempt_.eof", PLANE),
+    m("the end in order of a tunnel is a reset", U + "h1_stream.cc", "attempt_.client_ended = true;", "", PLANE),
     m("the connection keeps its last user", U + "h1_stream.cc", "connection_->user = nullptr;", "", STREAMS),
     # ---- HTTP/2 to the origin ----
     m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());", "", SIM),
@@ -253,6 +255,7 @@ FLOW = [
     m("a request whose window is closed ends those beside it", C + "h2_client_close.cc", "session_.detached_backlog() == 0", "session_.backlog() == 0", PLANE),
     m("a client that reads nothing is not counted", C + "h2_client_close.cc", "session_.streams() != 0 || (message_waits_ && !write_queue_.empty())", "session_.streams() != 0", PLANE),
     m("a body begins its request within the read", C + "h2_client_stream.cc", "if (exchange_ != nullptr && !begun_) return inbox_.add(bytes);", "if (exchange_ != nullptr && !begun_) begin();", PLANE),
+    m("an extended CONNECT breaks off like a plain one", C + "h2_client_stream.cc", "exchange_->request().protocol.empty() ? http::H2Error::connect_error : http::H2Error::cancel", "http::H2Error::connect_error", PLANE),
     m("trailers in the read of their head are lost", C + "h2_client_stream.cc", "deliver_trailers(received_trailers_);", "", PLANE),
     m("the end of an HTTP/2 client's tunnel is lost", C + "h2_client_stream.cc", "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a client's chunk has no head", C + "h1_client_output.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),

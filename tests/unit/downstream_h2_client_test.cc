@@ -119,6 +119,56 @@ TEST_F(AClientOfHttp2, ResetsThePeerOfATunnelThatItDoesNotEndInOrder) {
   }
 }
 
+// A peer that has ended its own bytes may still read.
+TEST_F(AClientOfHttp2, ResetsThePeerOfATunnelThatHasEndedOnItsSide) {
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  test::MemoryWire& peer = connect();
+  send(one, http::data(1, "hello", false));
+  plane_.from_origin(0, "", true);
+  EXPECT_FALSE(peer.gone);
+  send(one, reset(1));
+  EXPECT_TRUE(peer.gone && peer.cut);
+  EXPECT_FALSE(peer.shut);
+}
+
+TEST_F(AClientOfHttp2, EndsATunnelInOrderAfterItsPeer) {
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  test::MemoryWire& peer = connect();
+  plane_.from_origin(0, "", true);
+  send(one, http::data(1, "bye"));
+  EXPECT_EQ("bye", peer.outgoing);
+  EXPECT_TRUE(peer.gone && peer.shut);
+  EXPECT_FALSE(peer.cut);
+}
+
+// RFC 9113 §8.5; RFC 8441 §5.
+TEST_F(AClientOfHttp2, LearnsWhichKindOfTunnelBrokeOff) {
+  constexpr int kCancel = 8, kConnectError = 10;
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.pass(24h);  // request.idle_timeout
+  plane_.turn();
+  EXPECT_EQ(kConnectError, http::error_of(one.outgoing, 1));
+
+  http::List_ extended = post();
+  extended.at(0).second = "CONNECT";
+  extended.emplace_back(":protocol", "echo");
+  test::MemoryWire& other = ready();
+  send(other, http::headers(1, extended, false));
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(1, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+  plane_.pass(24h);
+  plane_.turn();
+  EXPECT_EQ(kCancel, http::error_of(other.outgoing, 1));
+}
+
 TEST_F(AClientOfHttp2, EndsATunnelInOrder) {
   test::MemoryWire& one = ready();
   send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));

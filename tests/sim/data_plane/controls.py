@@ -45,7 +45,7 @@ TABLE = [
     ("a client's waiting bytes are lost when its response breaks off", "proxy/downstream/h1_client_input.cc",
      "cut_ = close_is_end_ || next == AfterExchange::malformed_end;\n      close_when_sent_ = true;", "return lost();"),
     ("a stream's waiting bytes are lost when its response breaks off", "proxy/downstream/h2_client_stream.cc",
-     "client_.session().cut(*stream, tunnel_ ? http::H2Error::connect_error : http::H2Error::internal_error);",
+     "client_.session().cut(*stream, error);",
      "client_.session().reset(*stream, http::H2Error::internal_error);"),
     ("101 inside a request's body opens the tunnel", "proxy/exchange/exchange_tunnel.cc",
      "if (switched_too_early()) return AttemptState::over;", ""),
