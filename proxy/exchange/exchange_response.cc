@@ -99,8 +99,8 @@ bool Exchange::keeps_connection() {
   return response_->keep_alive && !connection.close_cause(context_.loop.now());
 }
 
-// The client of an extended CONNECT (RFC 8441) interprets every 2xx as a tunnel, but only a 101 of the origin opens
-// one.
+// Called for a 101 that does not answer the request, and for a 2xx to an extended CONNECT (RFC 8441): its client
+// interprets every 2xx as a tunnel, but only a 101 of the origin opens one.
 AttemptState Exchange::did_not_switch(std::string_view why) {
   const Fault fault{FaultKind::malformed_response, Side::upstream, std::string(why)};
   info_.origin->destination->note_failure(fault);

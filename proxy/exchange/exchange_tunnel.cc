@@ -1,6 +1,7 @@
 // Exchange, tunnel: after 101 or CONNECT, bytes in both directions until both are closed.
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/http/hop_by_hop.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
@@ -18,6 +19,8 @@ bool Exchange::switched_too_early() {
 
 AttemptState Exchange::on_switched(std::string_view rest) {
   if (switched_too_early()) return AttemptState::over;
+  if (!http::switches_as_offered(request_.fields, response_->fields))
+    return did_not_switch("101 Switching Protocols to a protocol that was not offered");
   if (const std::string_view why = client_stream_->why_not_switched(*response_); !why.empty())
     return did_not_switch(why);
   info_.status = 101;

@@ -156,7 +156,7 @@ Framing reply_framing(const ResponseHead& head, const ReplyRules& rules) {
 }
 
 bool keeps_length(const ResponseHead& head, const ReplyRules& rules) {
-  return head.status == 304 || (rules.head_request && head.status != 204);
+  return head.status == 304 || (rules.head_request && head.status >= 200 && head.status != 204);
 }
 
 void write_response(std::string& to, const ResponseHead& head, const ReplyRules& rules) {

@@ -74,7 +74,7 @@ void append_persistence(std::string& out, Version client_version, bool close, st
 // the length is not known; an HTTP/1.0 client supports only until_close.
 Framing reply_framing(const ResponseHead& head, const ReplyRules& rules);
 // Returns true if the origin's Content-Length is passed on although no body follows: it is the length that GET would
-// have. A 204 must not have one, in response to HEAD either (RFC 9110 §8.6).
+// have. A 101 or 204 must not have one, in response to HEAD either (RFC 9110 §8.6).
 bool keeps_length(const ResponseHead& head, const ReplyRules& rules);
 void write_response(std::string& out, const ResponseHead& head, const ReplyRules& rules);
 void write_informational(std::string& out, const ResponseHead& head, std::string_view via_pseudonym);  // 100, 103

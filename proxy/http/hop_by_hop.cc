@@ -96,6 +96,32 @@ bool asks_for_trailers(const RequestHead& head, const ConnectionOptions& options
   return (options.te || head.version == Version::http2) && wants_trailers(head.fields);
 }
 
+namespace {
+bool offers(const Fields& request, std::string_view protocol) {
+  if (iequals(protocol, "h2c")) return false;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    if (request.id(i) != FieldName::upgrade) continue;
+    ListReader list(request[i].value);
+    for (std::string_view offered; list.next(offered);) {
+      if (iequals(offered, protocol)) return true;
+    }
+  }
+  return false;
+}
+}  // namespace
+
+bool switches_as_offered(const Fields& request, const Fields& switched) {
+  bool any = false;
+  for (std::size_t i = 0; i < switched.size(); ++i) {
+    if (switched.id(i) != FieldName::upgrade) continue;
+    ListReader list(switched[i].value);
+    for (std::string_view protocol; list.next(protocol); any = true) {
+      if (!offers(request, protocol)) return false;
+    }
+  }
+  return any;
+}
+
 std::string_view protocol_version(Version version) {
   constexpr std::array<std::string_view, 3> kNames{"1.0", "1.1", "2.0"};
   return kNames[static_cast<std::size_t>(version)];

@@ -1,4 +1,5 @@
-// Unit tests of an HTTP/1.1 client alone: the time of its heads, and the close that its responses announce.
+// Unit tests of an HTTP/1.1 client alone: the time of its heads, the close that its responses announce, and the
+// protocols to which it is switched.
 #include <gtest/gtest.h>
 
 #include "tests/unit/exchange_fixture.h"
@@ -46,6 +47,21 @@ TEST_F(AClient, HasNoMoreThanTheTimeOfAHead) {
   send(one, kLocal.substr(kBegun.size(), 1));
   plane_.pass(2s);
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 408")) << one.outgoing;
+}
+
+// RFC 9110 §7.8: it could not know which protocol the tunnel has.
+TEST_F(AClient, IsNotSwitchedToAProtocolThatItDidNotOffer) {
+  for (const std::string upgrade : {"", "Upgrade: h2c\r\n", "Upgrade: other\r\n", "Upgrade: echo, other\r\n"}) {
+    test::MemoryWire& one = client();
+    send(one, "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: upgrade\r\nUpgrade: h2c, Echo\r\n\r\n");
+    ASSERT_EQ(1U, dials());
+    const std::size_t n = plane_.environment.wires.size();
+    connect();
+    plane_.from_origin(n, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n" + upgrade + "\r\nraw");
+    EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << upgrade << one.outgoing;
+    EXPECT_FALSE(has(one.outgoing, "raw")) << one.outgoing;
+    EXPECT_TRUE(origin(n).gone);
+  }
 }
 
 }  // namespace

@@ -259,6 +259,10 @@ TEST(WriteResponse, KeepsTheLengthOfABodyThatDoesNotCome) {
     EXPECT_EQ(returned("Content-Length: 10\r\n", rules, "HTTP/1.1 204 No Content"),
               "HTTP/1.1 204 No Content\r\nVia: 1.1 carpool-1a2b3c4d\r\n\r\n");
   }
+  head.upgrade = true;
+  EXPECT_EQ(returned("Upgrade: websocket\r\nContent-Length: 10\r\n", head, "HTTP/1.1 101 Switching"),
+            "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Via: 1.1 carpool-1a2b3c4d\r\n\r\n");
 }
 
 TEST(WriteResponse, PassesASwitchOfProtocols) {
@@ -268,6 +272,19 @@ TEST(WriteResponse, PassesASwitchOfProtocols) {
                      "HTTP/1.1 101 Switching"),
             "HTTP/1.1 101 Switching\r\nSec-WebSocket-Accept: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Via: 1.1 carpool-1a2b3c4d\r\n\r\n");
+}
+
+TEST(ASwitchOfProtocols, IsToProtocolsThatTheRequestOffered) {
+  const auto offered = [](std::string_view upgrade) {
+    Fields request, switched;
+    request.add("Upgrade", "h2c, WebSocket");
+    request.add("upgrade", "foo/2");
+    if (!upgrade.empty()) switched.add("Upgrade", upgrade);
+    return switches_as_offered(request, switched);
+  };
+  EXPECT_TRUE(offered("websocket"));
+  EXPECT_TRUE(offered("foo/2, websocket"));
+  for (const char* other : {"", ",", "h2c", "foo", "bar", "websocket, bar"}) EXPECT_FALSE(offered(other)) << other;
 }
 
 // RFC 9110 §15.5.22 and §7.8.
