@@ -48,6 +48,13 @@ def test_node_through_the_socket(proxy_socket):
     assert o.opened == 1 and o.targets() == ["/node"] * 3
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_undici_through_the_socket(proxy_socket):
+    o, path, _ = proxy_socket
+    assert said_by(["node", str(CLIENTS / "unix.js"), path, o.url, "undici"]) == "200 ok\n200 ok\n200 ok\n"
+    assert o.opened == 1 and o.targets() == ["/undici"] * 3
+
+
 @pytest.mark.skipif(GO is None, reason="go is not installed")
 def test_go_through_the_socket(proxy_socket, tmp_path):
     o, path, _ = proxy_socket
