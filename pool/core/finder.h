@@ -67,22 +67,27 @@ class Finder {
     return false;
   }
 
-  // Returns an entry that the maps list and fits(entry, word) accepts, searched from a random position on, or null.
-  // Examines only a few entries and takes none.
+  // Returns an entry that the maps list and fits(entry, word) accepts, searched from a random position on and around,
+  // or null. Examines at most kMaxSamples entries and takes none.
   template <class Fits>
   Entry<T>* draw(LoopId loop, Fits&& fits) {
-    constexpr unsigned kMaxSamples = 8;
-    const std::uint32_t known = blocks_.count(), highest = highest_listed_.load(std::memory_order_relaxed);
-    if (known == 0 || highest == 0) return nullptr;
-    const std::uint32_t place = scaled_to(next_random(loop), std::min(highest, known * kBlockEntries));
-    Block<T>& block = blocks_.at(place / kBlockEntries);
-    const std::uint64_t listed = block.idle_anywhere();
-    std::uint64_t bits = from_place(listed, place % kBlockEntries);
-    if (bits == 0) bits = listed;
-    for (unsigned samples = 0; bits != 0 && samples < kMaxSamples; ++samples, bits &= bits - 1) {
-      Entry<T>& entry = block.entry(SearchOrder::pick(bits));
-      const EntryWord word(entry.word.load(std::memory_order_acquire));
-      if (word.lendable(entry.multiplexing().most) && fits(entry, word)) return &entry;
+    const std::uint32_t places =
+        std::min(highest_listed_.load(std::memory_order_relaxed), blocks_.count() * kBlockEntries);
+    if (places == 0) return nullptr;
+    const std::uint32_t place = scaled_to(next_random(loop), places), first = place / kBlockEntries;
+    const std::uint32_t blocks = (places + kBlockEntries - 1) / kBlockEntries;
+    unsigned samples = 0;
+    for (std::uint32_t n = 0; n <= blocks; ++n) {
+      Block<T>& block = blocks_.at((first + n) % blocks);
+      std::uint64_t bits = block.idle_anywhere();
+      if (n == 0) bits = from_place(bits, place % kBlockEntries);
+      if (n == blocks) bits = before_place(bits, place % kBlockEntries);
+      for (; bits != 0; bits &= bits - 1) {
+        if (++samples > kMaxSamples) return nullptr;
+        Entry<T>& entry = block.entry(SearchOrder::pick(bits));
+        const EntryWord word(entry.word.load(std::memory_order_acquire));
+        if (word.lendable(entry.multiplexing().most) && fits(entry, word)) return &entry;
+      }
     }
     return nullptr;
   }
@@ -147,6 +152,7 @@ class Finder {
     std::atomic<std::uint32_t> random_state{0};  // of draw(); relaxed: only its spread matters
   };
 
+  static constexpr unsigned kMaxSamples = 64;  // of draw()
   static constexpr std::uint32_t kRecountInterval = 16;
 
   // Records that an entry beyond all earlier ones is listed: `random` counts again, so that its next draw can select

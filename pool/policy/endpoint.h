@@ -2,15 +2,20 @@
 // responds. With two of them or more, requests go to the less loaded of two random ones (Mitzenmacher's power of two
 // choices) instead of the connection that the strategy would choose.
 //
-// All orders are relaxed: counts and hints that publish nothing. A choice on an old value is not the best one, but many
-// choices are still even.
+// Orders are relaxed, except for the table of addresses: counts and hints that publish nothing. A choice on an old
+// value is not the best one, but many choices are still even.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "base/clock.h"
+#include "pool/policy/search_strategy.h"
 
 namespace carpool::pool {
 
@@ -46,6 +51,8 @@ class Endpoint {
   void reset() {
     picks_.store(0, std::memory_order_relaxed);
     lent_.store(0, std::memory_order_relaxed);
+    measured_lent_.store(0, std::memory_order_relaxed);
+    recent_.store(0, std::memory_order_relaxed);
     response_time_.store(0, std::memory_order_relaxed);
     begin(Instant{});
   }
@@ -56,6 +63,8 @@ class Endpoint {
 
   // Returns the endpoint that gets the next request. `drawn`: a random number below kWhole.
   static Endpoint& choose(Endpoint& one, Endpoint& other, Duration slow_start, Instant now, std::uint32_t drawn) {
+    one.measure(now);
+    other.measure(now);
     Endpoint& best = other.before(one) ? other : one;
     Endpoint& rest = &best == &one ? other : one;
     best.limit_lag(rest);
@@ -78,28 +87,57 @@ class Endpoint {
   }
 
  private:
-  static constexpr std::uint64_t kMaxLag = 32;  // turns that one can be behind another: the most it gets at once
+  // Turns that one can be behind another: the most it gets at once. Random pairs of 64 addresses differ by at most 6.
+  // A larger lag comes from unequal loads; after them it would make the shares uneven for as many requests.
+  static constexpr std::uint64_t kLeastLag = 4;
+  // An address whose process waits for a processor gets what it misses as long as that is no more than the other one
+  // served in this time: a lag that a load caused ends with the load.
+  static constexpr Duration kRecent = std::chrono::milliseconds(50);
 
+  // With equal turns, twice as many requests in progress are those of an address that is twice as slow; fewer are
+  // chance.
   bool before(const Endpoint& other) const {
-    const std::uint32_t mine = leases(), theirs = other.leases();
-    if (mine != theirs) return mine < theirs;
+    const std::uint64_t mine = leases(), theirs = other.leases();
+    if (mine > 2 * theirs || theirs > 2 * mine) return mine < theirs;
     return picks_.load(std::memory_order_relaxed) < other.picks_.load(std::memory_order_relaxed);
   }
   void limit_lag(const Endpoint& other) {
     const std::uint64_t ahead = other.picks_.load(std::memory_order_relaxed);
-    if (picks_.load(std::memory_order_relaxed) + kMaxLag < ahead) {
-      picks_.store(ahead - kMaxLag, std::memory_order_relaxed);
+    const std::uint64_t allowed = std::max(kLeastLag, other.recent_.load(std::memory_order_relaxed));
+    if (picks_.load(std::memory_order_relaxed) + allowed < ahead) {
+      picks_.store(ahead - allowed, std::memory_order_relaxed);
     }
+  }
+  // Counts the requests of kRecent: those since the last count, which is older than that.
+  void measure(Instant now) {
+    Duration::rep began = measured_at_.load(std::memory_order_relaxed);
+    const Duration elapsed = now - Instant(Duration(began));
+    if (elapsed < kRecent) return;
+    const Duration::rep next = now.time_since_epoch().count();
+    if (!measured_at_.compare_exchange_strong(began, next, std::memory_order_relaxed)) return;  // another thread counts
+    const std::uint64_t all = total_leases();
+    const std::uint64_t since = all - measured_lent_.exchange(all, std::memory_order_relaxed);
+    const auto periods = static_cast<std::uint64_t>(elapsed / kRecent);
+    recent_.store(since / periods, std::memory_order_relaxed);
   }
 
   alignas(64) std::atomic<std::uint32_t> leases_{0};
   std::atomic<std::uint64_t> picks_{0}, lent_{0};
   std::atomic<Duration::rep> response_time_{0}, began_{0};
+  std::atomic<Duration::rep> measured_at_{0};
+  std::atomic<std::uint64_t> measured_lent_{0}, recent_{0};
 };
 
-// The state of all addresses, written by their owner and read by each borrow.
+// The state of all addresses, written by their owner, one thread at a time, and read by each borrow.
 class Endpoints {
  public:
+  static constexpr std::size_t kMaxReachable = 64;
+  // Two different addresses. `other` is null if only one has a connection; both are, if none has.
+  struct Pair {
+    Endpoint* one = nullptr;
+    Endpoint* other = nullptr;
+  };
+
   // even: nothing is missing. lacking: one has no connection. uneven: one has at least two fewer than another.
   enum class Balance : std::uint8_t { even, lacking, uneven };
 
@@ -109,6 +147,29 @@ class Endpoints {
     balance_.store(count < 2 ? Balance::even : balance, std::memory_order_relaxed);
     if (count < 2 || balance != Balance::uneven) needs_rebalance_.store(false, std::memory_order_relaxed);
     count_.store(count, std::memory_order_relaxed);
+  }
+  // Replaces the addresses that share the requests and have a connection: at most kMaxReachable. Throws std::bad_alloc.
+  void reach(std::span<Endpoint* const> all) {
+    if (table_ == nullptr && all.size() > 1) {
+      table_ = std::make_unique<Table>();
+      published_.store(table_.get(), std::memory_order_release);  // pairs with draw()
+    }
+    if (table_ == nullptr) return;
+    for (std::size_t n = 0; n < all.size(); ++n) table_->all[n].store(all[n], std::memory_order_relaxed);
+    table_->size.store(static_cast<std::uint32_t>(all.size()), std::memory_order_relaxed);
+  }
+  // Draws two of them. During a change they may be old ones, or one twice, which is then returned once.
+  Pair draw(std::uint32_t random) const {
+    const Table* const table = published_.load(std::memory_order_acquire);  // pairs with reach()
+    const std::uint32_t size = table == nullptr ? 0 : table->size.load(std::memory_order_relaxed);
+    if (size == 0) return {};
+    const auto at = [table](std::uint32_t n) { return table->all[n].load(std::memory_order_relaxed); };
+    if (size == 1) return {at(0), nullptr};
+    const std::uint32_t drawn = scaled_to(random, size * (size - 1)), first = drawn / (size - 1);
+    const std::uint32_t second = drawn % (size - 1);
+    Endpoint* const one = at(first);
+    Endpoint* const other = at(second < first ? second : second + 1);
+    return {one, other == one ? nullptr : other};
   }
   std::uint32_t count() const { return count_.load(std::memory_order_relaxed); }
   bool spreads() const { return count() > 1; }
@@ -124,6 +185,13 @@ class Endpoints {
   void rebalance_done() { needs_rebalance_.store(false, std::memory_order_relaxed); }
 
  private:
+  struct Table {
+    std::atomic<std::uint32_t> size{0};
+    std::array<std::atomic<Endpoint*>, kMaxReachable> all{};
+  };
+
+  std::unique_ptr<Table> table_;  // made when it is first needed: most origins have one address
+  std::atomic<Table*> published_{nullptr};
   std::atomic<std::uint32_t> count_{0};
   std::atomic<Balance> balance_{Balance::even};
   std::atomic<bool> needs_rebalance_{false};

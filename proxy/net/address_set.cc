@@ -1,6 +1,7 @@
 #include "proxy/net/address_set.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "proxy/net/address_policy.h"
@@ -73,15 +74,19 @@ void AddressSet::publish(Instant now) {
   reviewed_ = std::max(reviewed_, now);
   if (pool_ == nullptr) return;
   std::uint32_t count = 0, most = 0;
+  std::array<pool::Endpoint*, kMax> reachable{};
+  std::size_t reached = 0;
   least_ = UINT32_MAX;
   for (const Place& place : places_) {
     if (!shares_requests(place)) continue;
     ++count;
+    if (place.open != 0 && reached < kMax) reachable[reached++] = place.endpoint;
     most = std::max(most, place.open);
     if (worth_a_dial(place)) least_ = std::min(least_, place.open + place.dialing);
   }
   const bool uneven = least_ != UINT32_MAX && most >= least_ + 2;
   const Balance balance = uneven ? Balance::uneven : least_ == 0 ? Balance::lacking : Balance::even;
+  pool_->reach({reachable.data(), rules_.balance ? reached : 0});
   pool_->set(rules_.balance ? count : 0, balance, rules_.slow_start);
 }
 

@@ -43,7 +43,7 @@ class AddressSet {
  public:
   // The longest ejection; also the time without a new one after which an address starts over.
   static constexpr Duration kMaxEjection = std::chrono::minutes(5);
-  static constexpr std::size_t kMax = 64;
+  static constexpr std::size_t kMax = pool::Endpoints::kMaxReachable;
 
   // `endpoints`: the pool's data about them, which must outlive every call; nullptr: there is no pool.
   explicit AddressSet(pool::Endpoints* endpoints = nullptr);

@@ -75,7 +75,12 @@ class FakeAddresses {
   void publish() {
     using Balance = pool::Endpoints::Balance;
     std::uint32_t most = 0;
-    for (std::size_t n = 0; n < named_; ++n) most = std::max(most, all_[n]->open);
+    std::vector<pool::Endpoint*> reachable;
+    for (std::size_t n = 0; n < named_; ++n) {
+      most = std::max(most, all_[n]->open);
+      if (all_[n]->open != 0) reachable.push_back(&all_[n]->endpoint);
+    }
+    destination_->endpoints().reach(reachable);
     const Balance balance = most >= least() + 2 ? Balance::uneven : least() == 0 ? Balance::lacking : Balance::even;
     destination_->endpoints().set(static_cast<std::uint32_t>(named_), balance, slow_start_);
   }

@@ -269,6 +269,21 @@ TEST_F(AnAddressSetOfAPool, CountsNoAddressThatIsEjectedOrGoneOrOfTheOtherFamily
   EXPECT_FALSE(endpoints.spreads());
 }
 
+TEST_F(AnAddressSetOfAPool, LetsThePoolDrawOnlyAddressesThatShareRequestsAndHaveAConnection) {
+  EXPECT_EQ(endpoints.draw(1).one, nullptr);
+  pool::Endpoint* const first = &open(three[0]);
+  pool::Endpoint* const second = &open(three[1]);
+  for (const std::uint32_t random : {0U, UINT32_MAX}) {
+    const pool::Endpoints::Pair pair = endpoints.draw(random);
+    EXPECT_TRUE((pair.one == first && pair.other == second) || (pair.one == second && pair.other == first));
+  }
+  told.closed(three[0]);
+  EXPECT_EQ(endpoints.draw(1).one, second);
+  EXPECT_EQ(endpoints.draw(1).other, nullptr);
+  for (std::uint32_t i = 0; i < rules.eject_after; ++i) told.failed(three[1], now);
+  EXPECT_EQ(endpoints.draw(1).one, nullptr) << "it is ejected";
+}
+
 TEST_F(AnAddressSetOfAPool, GivesThePlaceOfOneConnectionToAnAddressThatHasFewer) {
   for (int i = 0; i < 3; ++i) open(three[0]);
   open(three[1]);

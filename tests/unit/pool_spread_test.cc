@@ -2,6 +2,8 @@
 // or given up for it.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/pool_fixture.h"
@@ -47,15 +49,17 @@ TEST_F(TwoAddresses, ShareRequestsEvenly) {
   EXPECT_EQ(requests(1000), 500) << "nor are a few milliseconds";
 }
 
-TEST_F(TwoAddresses, ServeAtTheOneWithFewerRequestsInProgress) {
-  one_.lent();
-  one_.lent();
+TEST_F(TwoAddresses, ServeAtTheOneWithLessThanHalfOfTheRequestsInProgress) {
+  for (int n = 0; n < 3; ++n) one_.lent();
   other_.lent();
-  for (int n = 0; n < 9; ++n) one_.passed_over();
+  for (int n = 0; n < 9; ++n) other_.passed_over();
   EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kSpreadStart, 0), &other_);
+  EXPECT_EQ(&Endpoint::choose(other_, one_, kSlowStart, kSpreadStart, 0), &other_);
   one_.returned();
-  one_.returned();
-  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kSpreadStart, 0), &one_);
+  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kSpreadStart, 0), &one_) << "twice as many are chance";
+  EXPECT_EQ(&Endpoint::choose(other_, one_, kSlowStart, kSpreadStart, 0), &one_);
+  other_.returned();
+  EXPECT_EQ(&Endpoint::choose(one_, other_, kSlowStart, kSpreadStart, 0), &other_) << "none is fewer than any";
 }
 
 TEST_F(TwoAddresses, GiveTheTimesSlowerOneTheSmallerShare) {
@@ -77,7 +81,17 @@ TEST_F(TwoAddresses, LetTheShareOfANewOneGrow) {
 
 TEST_F(TwoAddresses, DoNotPayBackMoreThanAFewTurns) {
   for (int n = 0; n < 100000; ++n) other_.passed_over();
-  EXPECT_LT(requests(100), 70);
+  EXPECT_LE(requests(500), 252);
+}
+
+TEST_F(TwoAddresses, PayBackUnderLoadWhatOneMissedInAMoment) {
+  const Instant loaded = kSpreadStart + milliseconds(100), later = loaded + milliseconds(100);
+  requests(2, kSpreadStart);
+  for (int n = 0; n < 1000; ++n) other_.lent();
+  for (int n = 0; n < 1000; ++n) other_.returned();
+  EXPECT_EQ(requests(1000, loaded), 750) << "half of what the other one served in twice that time";
+  for (int n = 0; n < 1000; ++n) other_.passed_over();
+  EXPECT_LE(requests(500, later + seconds(10)), 252) << "but not after the load";
 }
 
 TEST_F(TwoAddresses, DoNotJudgeByOneSlowResponse) {
@@ -86,6 +100,28 @@ TEST_F(TwoAddresses, DoNotJudgeByOneSlowResponse) {
   one_.answered(seconds(60));
   EXPECT_LT(one_.response_time(), milliseconds(12));
   EXPECT_EQ(requests(1000), 500);
+}
+
+TEST(TheAddressesOfAnOrigin, AreDrawnInAllPairs) {
+  Endpoints all;
+  EXPECT_EQ(all.draw(7).one, nullptr) << "there is none";
+  std::vector<Endpoint> five(5);
+  std::vector<Endpoint*> reached;
+  for (Endpoint& one : five) reached.push_back(&one);
+  all.reach(reached);
+  std::map<std::pair<Endpoint*, Endpoint*>, int> pairs;
+  std::uint32_t drawn = 1;
+  for (int n = 0; n < 2000; ++n) {
+    drawn = next_in_sequence(drawn);
+    const Endpoints::Pair pair = all.draw(drawn);
+    ASSERT_NE(pair.one, pair.other);
+    ++pairs[{pair.one, pair.other}];
+  }
+  EXPECT_EQ(pairs.size(), 20U);
+  for (const auto& [pair, times] : pairs) EXPECT_NEAR(times, 100, 40);
+  all.reach({reached.data(), 1});
+  EXPECT_EQ(all.draw(drawn).one, reached[0]);
+  EXPECT_EQ(all.draw(drawn).other, nullptr);
 }
 
 class ThreeAddresses : public test::PoolScene {
@@ -124,6 +160,29 @@ TEST_F(ThreeAddresses, GetAConnectionEachAndAnEvenShareOfRequestsThatFollowEachO
   EXPECT_EQ(world.opened, (std::vector{OpenCause::first, OpenCause::spread, OpenCause::spread}));
   expect_even(300);
   EXPECT_EQ(snapshot().alive(), 3U) << "and no more than one each";
+}
+
+TEST_F(ThreeAddresses, GetAnEvenShareHoweverUnequalTheirConnectionsAre) {
+  limits.size = 80;
+  spread(1);
+  std::vector<TestBorrower*> all;
+  for (int n = 0; n < 78; ++n) all.push_back(&leased());
+  for (TestBorrower* one : all) one->release();
+  spread(3);
+  serve();
+  serve();
+  for (std::size_t n = 1; n < 3; ++n) ASSERT_EQ(world.addresses.open(n), 1U);
+  expect_even(300);
+  EXPECT_EQ(world.addresses.open(0), 78U);
+}
+
+TEST_F(ThreeAddresses, GetAnEvenShareSoonAfterTheyHadUnequalLoads) {
+  limits.expected_streams = 100;
+  world.next_streams = 100;
+  spread();
+  for (int n = 0; n < 9; ++n) serve();
+  for (int n = 0; n < 1000; ++n) world.addresses.at(1).passed_over();
+  expect_even(300);
 }
 
 TEST_F(ThreeAddresses, GetASessionEachAndAnEvenShareOfTheStreams) {
