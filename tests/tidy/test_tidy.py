@@ -207,3 +207,9 @@ def test_a_mutant_whose_text_is_gone_or_not_alone_is_found(tree):
     t = tree({"base/a.cc": "int a = 1;\nint b = 1;\n"})
     mutants = [mutant_texts.run.components.m(name, "base/a.cc", old, "", "unit") for name, old in (("one", "int a"), ("two", "= 1;"), ("none", "int c"))]
     assert [o.what.split('"')[1] for o in mutant_texts.occur_once(t, mutants)] == ["two", "none"]
+
+
+def test_a_control_of_the_simulated_data_plane_in_a_header_is_found(tree):
+    t = tree({"base/a.h": "int a = 1;\n", "base/a.cc": "int b = 1;\n"})
+    controls = [mutant_texts.run.components.m(path, path, "= 1", "= 2", mutant_texts.controls.PROGRAM) for path in ("base/a.h", "base/a.cc")]
+    assert [o.path for o in mutant_texts.occur_once(t, controls)] == ["base/a.h"]

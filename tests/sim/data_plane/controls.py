@@ -59,13 +59,16 @@ TABLE = [
     ("FIN overtakes the bytes of a tunnel's origin", "proxy/downstream/h1_client_output.cc", "shut_after_flush_ = true;",
      "transport_->shut_write();"),
     ("early bytes of an HTTP/2 tunnel are sent from freed memory", "proxy/downstream/h2_client_stream.cc",
-     "pump();  // the upstream stream's batch refers to `bytes` until it is sent", "client_.pump_soon(*this);"),
+     "if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);\n  pump();", "if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);\n  client_.pump_soon(*this);"),
+    ("early bytes of an HTTP/2 request are sent from freed memory", "proxy/downstream/h2_client_stream.cc",
+     "if (exchange_ != nullptr && complete_) exchange_->on_request_end();\n  pump();",
+     "if (exchange_ != nullptr && complete_) exchange_->on_request_end();\n  client_.pump_soon(*this);"),
     ("the end of an HTTP/2 client's tunnel is lost", "proxy/downstream/h2_client_stream.cc",
      "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", ""),
     ("the window of an HTTP/2 client's bytes stays closed", "proxy/downstream/h2_client_stream.cc",
      "client_.session().consume(*stream_, std::exchange(held_, 0));", "held_ = 0;"),
     ("an HTTP/2 client waits forever behind a window that it never opens", "proxy/downstream/h2_client_close.cc",
-     "running_ == 0 || session_.backlog() != 0", "session_.streams() == 0 || session_.backlog() != 0"),
+     "running_ != 0 && session_.left_backlog() == 0", "session_.streams() != 0"),
     ("HTTP/1.0 gets a transfer coding", "proxy/downstream/h1_client_output.cc", "rules.client_version = request.version;",
      "rules.client_version = http::Version::http11;"),
     ("HTTP/1.0 gets interim responses", "proxy/downstream/h1_client_output.cc",
@@ -87,8 +90,8 @@ TABLE = [
      "if (attempt_->authenticated) return false;", ""),
     ("a client's own connection serves its requests to other origins", "proxy/downstream/h1_client_close.cc",
      "!private_ || private_->destination() != origin.destination", "!private_"),
-    ("after an early response the rest of a body is parsed as a request", "proxy/exchange/exchange.h",
-     "return request_body_.ended();", "return true;"),
+    ("after an early response the rest of a body is parsed as a request", "proxy/exchange/exchange_response.cc",
+     "request_values_->close_client || !request_ended()", "request_values_->close_client"),
     ("a client that half-closes gets no response", "proxy/downstream/h1_client_input.cc",
      "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "return close();"),
     ("the origin's end of a tunnel does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream.cc",
@@ -156,10 +159,14 @@ TABLE = [
 ]
 
 
+def mutants():
+    return [Mutant(*row, PROGRAM) for row in TABLE]
+
+
 def build(chosen):
     """Returns the command that runs the simulation with the chosen defects, by their numbers, in it."""
-    mutants = [(number, Mutant(name, path, old, new, PROGRAM)) for number, (name, path, old, new) in enumerate(TABLE, 1)]
-    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", mutants, chosen).build(PROGRAM)[:1]
+    numbered = list(enumerate(mutants(), 1))
+    return LinkedBuild(ROOT, ROOT / "build/mutants/controls", numbered, chosen).build(PROGRAM)[:1]
 
 
 def play(program, number, seconds):
