@@ -24,8 +24,12 @@ Result<const Route*> Router::route(const ListenPoint& listener, bool secured, co
   Result<Route> made = resolve(listener, secured, target);
   if (!made) return made.take_fault();
   if (key_.size() > kMaxCachedLength) return &uncached_.emplace(std::move(*made));
-  if (cache_.size() >= kMaxCached) cache_.clear();
+  if (cache_.size() >= kMaxCached) forget();
   return &cache_.emplace(key_, std::move(*made)).first->second;
+}
+
+void Router::forget() {
+  cache_.clear();
 }
 
 // Omits the authority from the key if every Host leads to the fixed origin, so that invented names do not fill the

@@ -30,7 +30,7 @@ class Router {
   // The settings of `listener` must outlive the router. `secured`: the request arrived over TLS. Faults:
   // malformed_request, misdirected, egress_denied, origins_exhausted. The route is valid until the next call.
   Result<const Route*> route(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
-  void forget() LOOP_ONLY { cache_.clear(); }  // call when the configuration changed
+  void forget() LOOP_ONLY;  // call when the configuration changed
 
  private:
   struct Hash {

@@ -60,8 +60,18 @@ inline void bound(ClientPlan& client, bool noisy) {
   if (client.window != 0) client.window = std::clamp(client.window, 2000U, 1U << 20);
   client.pieces %= 100;
   client.pings %= 40;
+  client.joins %= 400;
   cut(client.requests, 5);
   for (RequestPlan& one : client.requests) bound(one, client, noisy);
+}
+
+// Reloads that change what other numbers of the plan rely on are left out.
+inline void bound_reloads(Plan& plan) {
+  for (std::uint32_t* const one : {&plan.routes, &plan.lists, &plan.expires, &plan.moves})
+    *one = plan.classes != 0 ? 0 : *one % 2;
+  if (plan.addresses > 1 || plan.streams != 0) plan.routes = plan.lists = 0;
+  if (plan.addresses > 1) plan.expires = 0;
+  if (plan.cools % 2 != 0) plan.routes = 0;
 }
 
 inline Plan bounded(Plan plan) {
@@ -72,6 +82,7 @@ inline Plan bounded(Plan plan) {
   plan.alpn %= 101;
   plan.addresses %= 5;
   plan.streams %= 2;
+  bound_reloads(plan);
   plan.size = std::clamp(plan.size, 1U, 4U);
   plan.room = std::clamp(plan.room, 200U, 65'536U);
   plan.failing %= 50;

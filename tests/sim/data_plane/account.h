@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "tests/sim/data_plane/marks.h"
@@ -35,13 +36,21 @@ struct AttemptRecord {
 };
 
 struct RequestRecord {
-  RequestRecord(std::uint32_t number, const RequestPlan& request, const void* asker, bool over_tls)
-      : token(token_of(number)), plan(request), client(asker), secure(over_tls) {}
+  RequestRecord(std::uint32_t number, const RequestPlan& request, const void* asker, bool over_tls, bool by_alias)
+      : token(token_of(number)),
+        plan(request),
+        client(asker),
+        secure(over_tls && !by_alias),
+        alias(by_alias && request.method != kConnect),
+        host((alias ? "a" : "o") + std::to_string(request.origin) + ".test") {}
   const std::string token;
   const RequestPlan& plan;
   const void* const client;
-  const bool secure;   // its origin is an https one
-  bool noise = false;  // in the bytes of its client
+  const bool secure;  // it names an https origin
+  const bool alias;   // it names its origin by an alias
+  const std::string host;
+  std::size_t reload = 0;  // the last one before the client sent it
+  bool noise = false;      // in the bytes of its client
   std::deque<AttemptRecord> attempts;
   // Observed by the client.
   std::uint32_t asked = 1;  // how often the client sent it
@@ -79,7 +88,7 @@ class Account {
  public:
   RequestRecord& add(const RequestPlan& plan, const void* client) {
     return requests.emplace_back(static_cast<std::uint32_t>(requests.size()), plan, client,
-                                 plan.origin >= secure_from && plan.origin < secure_to);
+                                 plan.origin >= secure_from && plan.origin < secure_to, routes);
   }
   RequestRecord* find(std::string_view path) {
     const std::size_t at = path.rfind("/r");
@@ -124,14 +133,22 @@ class Account {
   void note_asked(RequestRecord& one) {
     const bool concerns = one.plan.method != kConnect && !may_have_own_connection(one);
     one.pause = concerns ? pauses_[one.plan.origin] : Pause{};
+    one.reload = aliases.size() - 1;
   }
   // An origin received the head of one more attempt.
   void check_attempt(const RequestRecord& one, const VirtualWire& wire) {
     if (now < one.pause.until && resumed == one.pause.resumed)
       complain(one, one.token + " reached an origin during the pause that its client knew of");
-    if (wire.host != "o" + std::to_string(one.plan.origin) + ".test")
-      complain(one, one.token + " reached " + wire.host);
+    if (!may_reach(one, wire.host)) complain(one, one.token + " reached " + wire.host);
     check_replay(one);
+  }
+  // An alias means the origin that a configuration named since the request was sent.
+  bool may_reach(const RequestRecord& one, std::string_view host) const {
+    const auto leads_there = [&](std::uint32_t moved) {
+      return host == "o" + std::to_string((one.plan.origin + moved) % origins) + ".test";
+    };
+    if (!one.alias) return host == one.host;
+    return std::any_of(aliases.begin() + static_cast<std::ptrdiff_t>(one.reload), aliases.end(), leads_there);
   }
   // A client considers its response complete.
   void check_complete(const RequestRecord& one) {
@@ -214,6 +231,9 @@ class Account {
   bool streams = false;                          // the profile of the origins is "streaming"
   std::chrono::milliseconds idle{};              // the first request.idle_timeout; zero: as configured
   std::uint32_t secure_from = 0, secure_to = 0;  // the https origins
+  std::uint32_t origins = 1;
+  bool routes = false;                    // requests name their origins by aliases
+  std::vector<std::uint32_t> aliases{0};  // by reload: how many origins further the aliases lead
   Instant now{};
   Duration longest_pause{};                      // zero: Retry-After holds no request
   std::uint64_t resumed = 0;                     // commands of the operator that end pauses

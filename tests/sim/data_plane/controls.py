@@ -153,6 +153,18 @@ TABLE = [
     # ---- streaming origins ----
     ("silence ends an event stream", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(*response_)", "false"),
     ("silence ends no response", "proxy/exchange/exchange_response.cc", "info_.origin->streaming && is_event_stream(*response_)", "true"),
+    # ---- reloads ----
+    ("a reload leaves the earlier routes in use", "proxy/exchange/router.cc", "cache_.clear();", ""),
+    ("an origin keeps its settings after a reload", "proxy/upstream/origin/origin_registry.cc", "current = *made;", ""),
+    ("a request that waits in a replaced pool takes a connection of that pool", "proxy/exchange/exchange_borrow.cc",
+     "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", ""),
+    ("a retry goes to a replaced pool", "proxy/exchange/exchange_borrow.cc",
+     "if (origin.is_replaced()) return borrow_from_new_destination(fresh);", ""),
+    # ---- clients that leave ----
+    ("a running request loses its response when its client is drained", "proxy/downstream/h1_client_close.cc",
+     "state_ != State::open || head_complete_ || in_head() || close_when_sent_", "state_ != State::open"),
+    ("a drained client of HTTP/2 is not told to leave", "proxy/downstream/h2_client_close.cc", "session_.goaway(http::H2Error::no_error);\n  flush_soon();",
+     "flush_soon();"),
     # ---- interim responses ----
     ("100 (Continue) does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream_output.cc",
      "client_.session().inform(*stream_, *fields);", ""),

@@ -25,7 +25,7 @@ bool shrinks = true;  // a plan that fails
 int replay(const char* file) {
   std::ifstream script(file);
   const Plan plan = plan_of(script);
-  if (shrinks && fails(plan)) print_script(shrunk(plan));
+  if (shrinks && !failure_of(plan).empty()) print_script(shrunk(plan));
   PlaneHistory history(plan);
   const std::string wrong = history.run();
   std::printf("%s\n", wrong.empty() ? "no oracle complained" : wrong.c_str());
@@ -53,7 +53,7 @@ struct Seed {
     return wrong;
   }
   void shrink() const {
-    if (shrinks && fails(plan)) print_script(shrunk(plan));
+    if (shrinks && !failure_of(plan).empty()) print_script(shrunk(plan));
   }
   const Plan plan;
   std::size_t requests = 0, whole = 0;

@@ -201,6 +201,20 @@ inline void some_lulls(Random& random, Plan& plan) {
     }
   }
 }
+// Reloads in the middle that move the routes of requests, drop and change origins, and the end of unused pools.
+inline void some_reloads(Random& random, Plan& plan) {
+  if (plan.classes != 0) return;  // their shares depend on the size of the pools
+  const bool plain = plan.addresses == 0 && plan.streams == 0;
+  if (plain && plan.cools == 0 && plan.origins > 1 && chance(random, 8)) plan.routes = 1;
+  if (plain && chance(random, plan.routes != 0 ? 50 : 6)) plan.lists = 1;
+  if (plan.addresses == 0 && chance(random, plan.routes + plan.lists != 0 ? 40 : 3)) plan.expires = 1;
+  if (chance(random, 5)) plan.moves = 1;
+  if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && plan.orders == 0) plan.orders = 5 + pick(random, 40);
+  for (ClientPlan& client : plan.clients) {
+    if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && chance(random, 30))
+      client.joins = pick(random, 200);
+  }
+}
 inline void some_origins(Random& random, Plan& plan) {
   if (chance(random, 15)) plan.both = pick(random, plan.origins - plan.h2 + 1);
   if (plan.both != 0) plan.alpn = chance(random, 20) ? 100 : 10 + pick(random, 90);
@@ -264,6 +278,7 @@ inline Plan plan_of(std::uint64_t seed) {
   some_options(others, plan);
   Random origins(~seed);
   some_origins(origins, plan);
+  some_reloads(origins, plan);
   return plan;
 }
 

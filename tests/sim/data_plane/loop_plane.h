@@ -3,6 +3,7 @@
 
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,14 +60,15 @@ class LoopPlane final : public proxy::ClientOwner,
         context_{loop,   streams_.buffers(), streams_,      exchanges_, router_, all.origins, dialer_, stats_,
                  leaks_, overload_,          "carpool-test"},
         clients_(context_, *this),
-        listener_(all.listen, proxy::Listener::Parts{{&clients_}, &stats_, &overload_, &all.origins.directory()}),
+        first_(all.listen, proxy::Listener::Parts{{&clients_}, &stats_, &overload_, &all.origins.directory()}),
+        second_(all.listen, proxy::Listener::Parts{{&clients_}, &stats_, &overload_, &all.origins.directory()}),
         pacer_(loop) {
     all.hosts.push_back(&streams_);
   }
   void accept(VirtualWire& wire) LOOP_ONLY {
     auto transport = std::make_unique<VirtualTransport>(wire);
     auto client =
-        std::make_unique<proxy::H1Client>(context_, *this, listener_, listener_.point(), std::move(transport), "test");
+        std::make_unique<proxy::H1Client>(context_, *this, *open_, open_->point(), std::move(transport), "test");
     CARPOOL_ASSERT(client->start());
     live_.push_back(*client.release());
   }
@@ -75,16 +77,29 @@ class LoopPlane final : public proxy::ClientOwner,
   }
   // Each client closes after its response.
   void drain_clients() LOOP_ONLY {
-    for (proxy::ClientConnection* client = live_.next(nullptr); client != nullptr;) {
-      proxy::ClientConnection* const after = live_.next(client);
-      client->drain();
-      client = after;
-    }
-    destroy_ended();
+    each_client([this](proxy::ClientConnection& client) LOOP_ONLY { drain(client); });
   }
+  // A reload closes the listener and opens another one; as ClientList::drain_those_of().
+  void move_listener() LOOP_ONLY {
+    const proxy::Listener* const closed = std::exchange(open_, open_ == &first_ ? &second_ : &first_);
+    each_client([this, closed](proxy::ClientConnection& client) LOOP_ONLY {
+      if (client.listener() == closed) drain(client);
+    });
+  }
+  // The successor has the listener; as ClientList::start_graceful_close().
+  void hand_over() LOOP_ONLY {
+    context_.draining = true;
+    each_client([](proxy::ClientConnection& client) LOOP_ONLY { client.start_graceful_close(); });
+  }
+  // Clients that were drained and have not closed.
+  bool any_drained() const { return !drained_.empty(); }
   void watch_addresses() LOOP_ONLY { addresses_.start(); }
   void stop_watching() LOOP_ONLY { addresses_.stop(); }
   void on_reload() LOOP_ONLY { router_.forget(); }
+  void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY {
+    router_.forget();
+    addresses_.forget(leaving);
+  }
   void cancel_dials() LOOP_ONLY { dialer_.cancel_all(); }
   // Closed clients are destroyed when none of their code runs any more.
   void destroy_ended() LOOP_ONLY {
@@ -120,18 +135,39 @@ class LoopPlane final : public proxy::ClientOwner,
   std::deque<pool::Delivery*> deliveries;
 
  private:
+  template <class Visit>
+  void each_client(const Visit& visit) LOOP_ONLY {
+    for (proxy::ClientConnection* client = live_.next(nullptr); client != nullptr;) {
+      proxy::ClientConnection* const after = live_.next(client);
+      visit(*client);
+      client = after;
+    }
+    destroy_ended();
+  }
+  void drain(proxy::ClientConnection& client) LOOP_ONLY {
+    {
+      const HeldMemory::Peer peer;
+      drained_.insert(&client);
+    }
+    client.drain();
+  }
   void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY {
+    {
+      const HeldMemory::Peer peer;
+      drained_.erase(&client);
+    }
     client.ListHook<proxy::ClientTag>::unlink();
     closed_.push_back(client);
   }
   void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<const proxy::ListenPoint>,
                      std::unique_ptr<proxy::net::Transport> transport, std::string peer, std::string_view bytes,
-                     bool /*drains*/) override LOOP_ONLY {
+                     bool drains) override LOOP_ONLY {
     auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, listener.point(), std::move(transport),
                                                     std::move(peer));
     proxy::H2Client& started = *client;
     live_.push_back(*client.release());
-    if (!started.start(proxy::http::kH2Preface, bytes)) started.end();
+    if (!started.start(proxy::http::kH2Preface, bytes)) return started.end();
+    if (context_.draining || drains) drain(started);
   }
   proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
@@ -153,7 +189,9 @@ class LoopPlane final : public proxy::ClientOwner,
   proxy::ExchangePool exchanges_;
   proxy::ExchangeContext context_;
   proxy::ClientList clients_;
-  proxy::Listener listener_;
+  proxy::Listener first_, second_;
+  proxy::Listener* open_ = &first_;
+  std::set<const proxy::ClientConnection*> drained_;
   proxy::RequestPacer pacer_;
   proxy::ConnectInterceptor interceptor_{context_, nullptr};
   List<proxy::ClientConnection, proxy::ClientTag> live_, closed_;  // owned

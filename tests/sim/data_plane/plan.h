@@ -83,6 +83,7 @@ struct ClientPlan {
   std::uint32_t stops_reading = 0;  // reads no more after so many bytes; 0: it reads everything
   std::uint32_t pings = 0;          // HTTP/2: before each request
   std::uint32_t wide = 0;           // HTTP/2: the window of its connection; 0: the protocol's
+  std::uint32_t joins = 0;          // connects after so many steps of the history
   std::vector<RequestPlan> requests;
 };
 
@@ -100,10 +101,13 @@ struct Plan {
   // request.retry_on has every condition. tries: request.per_try_timeout, in milliseconds; hedges: 1: request.hedge;
   // pieces: of the header blocks of HTTP/2 origins, as of clients. both: so many origins after those speak both
   // protocols over TLS, of which a dial chooses HTTP/2 in `alpn` percent. addresses: of each origin, which come, go and
-  // fail; 0, 1: none is known. streams: 1: profile = "streaming".
+  // fail; 0, 1: none is known. streams: 1: profile = "streaming". routes: 1: clients name origins by aliases, which a
+  // reload moves to another origin. lists: 1: a reload drops the settings of an origin or gives it another identity.
+  // expires: 1: the operator's commands include the end of pools that nothing uses. moves: 1: also a reload that closes
+  // the listener and opens another one, and a hand-over, which lets the clients of now leave.
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0,
                 classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0, both = 0, alpn = 0,
-                addresses = 0, streams = 0, hedges = 0;
+                addresses = 0, streams = 0, hedges = 0, routes = 0, lists = 0, expires = 0, moves = 0;
   bool offers_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
@@ -128,16 +132,16 @@ void each_number(RequestPlan& one, const Visit& visit) {
 template <class Visit>
 void each_number(ClientPlan& one, const Visit& visit) {
   for (std::uint32_t* number : {&one.loop, &one.pipelines, &one.leaves_after, &one.h2, &one.window, &one.pieces,
-                                &one.goaway, &one.half, &one.stops_reading, &one.pings, &one.wide}) {
+                                &one.goaway, &one.half, &one.stops_reading, &one.pings, &one.wide, &one.joins}) {
     visit(*number);
   }
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number :
-       {&one.loops,    &one.origins, &one.h2,     &one.size,      &one.room,    &one.failing, &one.orders,
-        &one.patience, &one.classes, &one.window, &one.wide,      &one.cools,   &one.repeats, &one.tries,
-        &one.pieces,   &one.both,    &one.alpn,   &one.addresses, &one.streams, &one.hedges}) {
+  for (std::uint32_t* number : {&one.loops,   &one.origins,  &one.h2,      &one.size,   &one.room,    &one.failing,
+                                &one.orders,  &one.patience, &one.classes, &one.window, &one.wide,    &one.cools,
+                                &one.repeats, &one.tries,    &one.pieces,  &one.both,   &one.alpn,    &one.addresses,
+                                &one.streams, &one.hedges,   &one.routes,  &one.lists,  &one.expires, &one.moves}) {
     visit(*number);
   }
 }

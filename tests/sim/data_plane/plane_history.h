@@ -16,6 +16,7 @@ class PlaneHistory {
   std::string run() {
     const std::uint32_t steps = 50 + pick(world_.random, 400);
     for (std::uint32_t n = 0; n < steps && !done(); ++n) {
+      world_.join(n);
       step();
       if (!world_.account.wrong.empty()) return world_.account.wrong;
       if (n % 32 != 0) continue;
@@ -32,7 +33,8 @@ class PlaneHistory {
     switch (pick(random, 10)) {
       case 0:
       case 1:
-        return static_cast<void>(some(world_.seats).client.send());
+        if (ClientSeat& seat = some(world_.seats); seat.joined) seat.client.send();
+        return;
       case 2:
         return static_cast<void>(some(world_.seats).client.land(some_bytes()));
       case 3:
@@ -62,6 +64,7 @@ class PlaneHistory {
   }
 
   std::string run_to_completion() {
+    world_.join(UINT32_MAX);
     world_.resume_all();
     // A client may send one request after another, and each origin may be silent until a limit ends its response.
     for (std::size_t rounds = 0; rounds < 400 * (1 + world_.account.requests.size() / 3); ++rounds) {
@@ -81,6 +84,7 @@ class PlaneHistory {
       if (!seat.client.done()) return "a client waits for ever: " + waiting_for(seat.client);
     }
     if (std::string wrong = world_.audit(); !wrong.empty()) return wrong;
+    if (!drained_clients_leave()) return "a client that was told to leave keeps its connection";
     world_.stop();
     if (world_.lent() != 0) return "something is still lent";
     for (const auto& plane : world_.planes) {
@@ -93,6 +97,14 @@ class PlaneHistory {
         world_.account.dials > 4 + world_.account.requests.size() * Account::kMaxAttempts)
       return "too many dials";
     return world_.audit();
+  }
+  bool drained_clients_leave() {
+    if (!world_.all_read() || world_.account.noisy_clients) return true;
+    for (int seconds = 0; seconds < 60 && world_.any_drained(); ++seconds) {
+      world_.pass(std::chrono::seconds(1));
+      if (!world_.become_idle()) return false;
+    }
+    return !world_.any_drained();
   }
   static std::string waiting_for(const PlaneClient& client) {
     const RequestRecord* const one = client.open_request();

@@ -53,6 +53,7 @@ struct ClientSeat {
   const std::unique_ptr<PlaneClient> owned;
   PlaneClient& client;
   exec::LoopId loop;
+  bool joined = false;  // it has connected
 };
 
 inline void set_timeouts(proxy::config::Config& config, std::uint32_t patience) {
@@ -60,6 +61,12 @@ inline void set_timeouts(proxy::config::Config& config, std::uint32_t patience) 
   config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(patience);
   // An odd number leaves the request to the deadlines of the single steps.
   config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
+}
+// Alias n means the origin that is `moved` further.
+inline void name_aliases(proxy::config::Config& config, std::uint32_t moved) {
+  const std::size_t count = config.origins.size();
+  for (std::size_t n = 0; n < count; ++n)
+    config.origins[(n + moved) % count].alias = {"a" + std::to_string(n) + ".test"};
 }
 inline constexpr Duration kMaxPause = std::chrono::seconds(2);
 inline proxy::config::Config plane_config(const Plan& plan) {
@@ -81,7 +88,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   }
   for (std::uint32_t n = 0; n < plan.origins; ++n) {
     const bool both = plan.offers_both(n);
-    if (n >= plan.h2 && !both && plan.addresses < 2 && plan.streams == 0) continue;
+    if (n >= plan.h2 && !both && plan.addresses < 2 && plan.streams == 0 && plan.routes == 0) continue;
     proxy::config::OriginSettings& origin = config.origins.emplace_back();
     origin.origin = *pool::parse_origin((both ? "https://o" : "http://o") + std::to_string(n) + ".test");
     origin.pool = config.pool;
@@ -90,6 +97,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
     if (both) origin.upstream.protocols = {"h1", "h2"};
     if (plan.streams != 0) origin.profile = proxy::config::Profile::streaming;
   }
+  if (plan.routes != 0) name_aliases(config, 0);
   return config;
 }
 

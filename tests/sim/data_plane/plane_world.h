@@ -15,12 +15,11 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
-#include "tests/sim/data_plane/memory_check.h"
 #include "tests/sim/data_plane/names.h"
-#include "tests/sim/data_plane/pause_check.h"
+#include "tests/sim/data_plane/plane_checks.h"
 #include "tests/sim/data_plane/plane_parts.h"
-#include "tests/sim/data_plane/share_check.h"
-#include "tests/sim/data_plane/turn_check.h"
+#include "tests/sim/data_plane/pool_expiry.h"
+#include "tests/sim/data_plane/reloaded.h"
 
 namespace carpool::test {
 
@@ -42,6 +41,8 @@ class PlaneWorld final : public pool::Environment {
     account.idle = std::chrono::milliseconds(plan.patience);
     account.secure_from = plan.h2;
     account.secure_to = plan.h2 + plan.both;
+    account.origins = plan.origins;
+    account.routes = plan.routes != 0;
     account.now = now;
     account.longest_pause = plan.cools != 0 ? kMaxPause : Duration::zero();
     listen_.half_close = proxy::config::kUnlimited;
@@ -53,10 +54,8 @@ class PlaneWorld final : public pool::Environment {
       for (const NoisePlan& noise : plan.noise) {
         if (noise.of_origin == 0 && noise.connection + 1 == seats.size()) seat.client.add_noise(noise_of(noise));
       }
-      here_ = on;
-      const HeldMemory::Proxy proxy;
-      planes[on]->accept(seat.client.wire);
     }
+    join(0);
     if (!names_.many()) return;
     const HeldMemory::Proxy proxy;
     for (const auto& plane : planes) plane->watch_addresses();
@@ -118,13 +117,25 @@ class PlaneWorld final : public pool::Environment {
 
   // ---- events ----
 
+  // The clients connect whose time has come.
+  void join(std::uint32_t step) {
+    exec::assume_on_loop();
+    std::size_t n = 0;
+    for (ClientSeat& seat : seats) {
+      if (plan_.clients[n++].joins > step || std::exchange(seat.joined, true)) continue;
+      here_ = seat.loop;
+      const HeldMemory::Proxy proxy;
+      planes[here_]->accept(seat.client.wire);
+    }
+  }
+
   // One iteration of a loop. `all`: handles everything pending; otherwise a random part.
   bool turn(exec::LoopId id, bool all) {
     exec::assume_on_loop();
     here_ = id;
     LoopPlane& plane = *planes[id];
     const bool moved = proxy_turn(plane, id, all);
-    watch();
+    checks_.look(origins_->all(), planes, links, seats, now);
     return moved;
   }
   bool proxy_turn(LoopPlane& plane, exec::LoopId id, bool all) LOOP_ONLY {
@@ -148,35 +159,9 @@ class PlaneWorld final : public pool::Environment {
     plane.loop.timers.run_due(now);
     plane.loop.leases().end_event();
     plane.destroy_ended();
+    expiry_.turn(plane, [this](const std::vector<pool::Destination*>& leaving) { forget_wakes(leaving); });
+    if (id == 0) destroy(expiry_.take_forgotten());
     return moved;
-  }
-  // The oracles that inspect the proxy after each turn.
-  void watch() LOOP_ONLY {
-    Holders holders;
-    for (const proxy::OriginRuntime* origin : origins_->all()) {
-      pauses_.look(*origin->destination, now);
-      names_.look(*origin, links, now);
-    }
-    for (const auto& one : planes) {
-      one->each_exchange([&](const proxy::Exchange& exchange) LOOP_ONLY {
-        turns_.see(exchange);
-        shares_.see(exchange);
-        pauses_.see(exchange, now);
-        names_.see(exchange, links);
-        const bool runs = exchange.state() != proxy::ExchangeState::idle;
-        holders.exchanges += runs ? 1 : 0;
-        holders.streams += runs && exchange.info().origin != nullptr && exchange.info().origin->protocols.h2 ? 1 : 0;
-      });
-      holders.clients += one->clients();
-    }
-    turns_.end_turn();
-    pauses_.end_turn(now);
-    for (ClientSeat& seat : seats) shares_.look(seat.client);
-    shares_.end_turn();
-    for (const OriginLink& link : links) holders.connections += link.connection != nullptr || link.place ? 1 : 0;
-    holders.origins = static_cast<std::int64_t>(origins_->all().size());
-    holders.loops = static_cast<std::int64_t>(planes.size());
-    memory_.look(holders);
   }
   void pass(Duration time) {
     account.now = now += time;
@@ -192,7 +177,7 @@ class PlaneWorld final : public pool::Environment {
   std::uint32_t orders() const { return plan_.orders; }
   void order() {
     const std::vector<proxy::OriginRuntime*> all = origins_->all();
-    const std::uint32_t kind = pick(random, 6);
+    const std::uint32_t kind = pick(random, 6 + plan_.expires + 2 * plan_.moves + 3 * (plan_.routes | plan_.lists));
     account.log("order", kind);
     exec::assume_on_loop();
     here_ = static_cast<exec::LoopId>(pick(random, static_cast<std::uint32_t>(planes.size())));
@@ -200,36 +185,56 @@ class PlaneWorld final : public pool::Environment {
     const HeldMemory::Proxy proxy;
     if (kind == 5 && chance(random, 20)) plane.drain_clients();
     if (kind == 5 || all.empty()) return;
+    if (plan_.expires != 0 && kind == 6) return begin_expiry();
+    if (plan_.moves != 0 && kind - plan_.expires == 6) return move_clients();
     pool::Destination& destination = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;
     if (kind == 0) destination.pause(now);
     if (kind == 1) destination.drain(now);
     if (kind == 2) resume(destination);
     if (kind == 3) destination.reconnect(now);
-    if (kind == 4) {
+    if (kind == 4 || kind >= 6) {
       names_.rename(random);
       reload();
     }
     plane.loop.leases().end_event();
   }
-  // Changes the sizes of the pools, in force at once; running loops keep pointers to the earlier configurations.
+  // In force at once.
   void reload() LOOP_ONLY {
     const HeldMemory::Peer peer;  // the loops keep no copy of it
-    proxy::config::Config& fresh = reloads_.emplace_back(named(plane_config(plan_)));
-    fresh.pool.size = 1 + pick(random, 4);
-    fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
-    if (plan_.patience != 0) set_timeouts(fresh, plan_.patience + 2 * pick(random, plan_.patience));
+    proxy::config::Config& fresh = reloaded_.next(named(plane_config(plan_)), random);
     longest_ = std::max(longest_, fresh.request.timeout);
-    for (proxy::config::OriginSettings& origin : fresh.origins) {
-      origin.pool = fresh.pool;
-      origin.request = fresh.request;
-      if (origin.upstream.protocols.size() == 2 && chance(random, 20))
-        origin.upstream.protocols.erase(origin.upstream.protocols.begin() + pick(random, 2));
-    }
     cap_ = std::max(cap_, fresh.pool.size);
     auto prepared = origins_->prepare(fresh);
     if (!prepared || !origins_->apply(fresh, std::move(*prepared)).empty()) account.complain("a reload failed");
     origins_->apply_limits(now);
     for (const auto& one : planes) one->on_reload();
+  }
+  void move_clients() LOOP_ONLY {
+    const bool all = chance(random, 30);
+    for (const auto& plane : planes) {
+      here_ = plane->loop.id();
+      all ? plane->hand_over() : plane->move_listener();
+      plane->loop.leases().end_event();
+    }
+  }
+  void begin_expiry() LOOP_ONLY {
+    here_ = 0;
+    expiry_.begin(now);
+    planes[0]->loop.leases().end_event();
+  }
+  void forget_wakes(const std::vector<pool::Destination*>& leaving) {
+    std::erase_if(wakes_, [&leaving](const auto& one) {
+      return std::find(leaving.begin(), leaving.end(), one.second) != leaving.end();
+    });
+  }
+  void destroy(const std::vector<pool::Destination*>& forgotten) {
+    if (forgotten.empty()) return;
+    account.log("pools end", forgotten.size());
+    for (OriginLink& link : links) {
+      if (std::find(forgotten.begin(), forgotten.end(), link.destination) != forgotten.end())
+        link.destination = nullptr;
+    }
+    if (!origins_->destroy(forgotten)) account.complain("pools that nothing uses are not destroyed");
   }
   void resume(pool::Destination& destination) {
     ++account.resumed;
@@ -240,6 +245,7 @@ class PlaneWorld final : public pool::Environment {
     here_ = 0;
     names_.raise_all();
     for (pool::Destination* const one : destinations()) resume(*one);
+    for (const proxy::OriginRuntime* const one : origins_->all()) resume(*one->destination);
   }
   // Addresses of origins begin or end to refuse connections.
   bool many_addresses() const { return names_.many(); }
@@ -250,6 +256,7 @@ class PlaneWorld final : public pool::Environment {
     for (int rounds = 0; rounds < 5000; ++rounds) {
       bool moved = false;
       for (ClientSeat& seat : seats) {
+        if (!seat.joined) continue;
         moved |= seat.client.land(SIZE_MAX);
         moved |= seat.client.read(SIZE_MAX);
       }
@@ -284,6 +291,14 @@ class PlaneWorld final : public pool::Environment {
       if (plane->oldest(now) > longest_) return "an exchange outlives request.timeout";
     }
     return "";
+  }
+  bool any_drained() const {
+    return std::any_of(planes.begin(), planes.end(), [](const auto& plane) { return plane->any_drained(); });
+  }
+  // Clients that read nothing more keep their connections for as long as the proxy waits for them.
+  bool all_read() const {
+    return std::all_of(plan_.clients.begin(), plan_.clients.end(),
+                       [](const ClientPlan& one) { return one.stops_reading == 0; });
   }
   std::uint64_t lent() {
     std::uint64_t lent = 0;
@@ -320,7 +335,8 @@ class PlaneWorld final : public pool::Environment {
   std::vector<pool::Destination*> destinations() const {
     std::vector<pool::Destination*> all;
     for (const OriginLink& link : links) {
-      if (std::find(all.begin(), all.end(), link.destination) == all.end()) all.push_back(link.destination);
+      if (link.destination != nullptr && std::find(all.begin(), all.end(), link.destination) == all.end())
+        all.push_back(link.destination);
     }
     return all;
   }
@@ -436,14 +452,11 @@ class PlaneWorld final : public pool::Environment {
   }
 
   const Plan& plan_;
-  TurnCheck turns_{account, plan_.classes != 0, std::max(1U, plan_.size)};
-  ShareCheck shares_{account};
-  PauseCheck pauses_{account, plan_.cools != 0 ? kMaxPause : Duration::zero()};
-  MemoryCheck memory_{account};
   Names names_{account, plan_};
   proxy::config::Config settings_;
   proxy::config::Listen listen_;
-  std::list<proxy::config::Config> reloads_;
+  Reloaded reloaded_{account, plan_};
+  PlaneChecks checks_{account, plan_, names_, reloaded_};
   Duration longest_ = settings_.request.timeout;  // the longest request.timeout so far; zero: none
   std::uint32_t cap_ = settings_.pool.size;       // the highest connection id so far
 
@@ -461,6 +474,7 @@ class PlaneWorld final : public pool::Environment {
  private:
   std::unique_ptr<proxy::OriginRegistry> origins_;
   std::vector<proxy::H2LoopContext*> hosts_;
+  PoolExpiry expiry_{*origins_, loops_of(plan_)};
   std::vector<std::pair<Instant, pool::Destination*>> wakes_;
   exec::LoopId here_ = 0;
   bool stopped_ = false;

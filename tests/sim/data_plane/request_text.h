@@ -44,9 +44,8 @@ inline RequestText body_text(const RequestRecord& one) {
   return text;
 }
 inline std::string head_text(const RequestRecord& one) {
-  const std::string host = "o" + std::to_string(one.plan.origin) + ".test";
-  std::string text = one.method() + (one.secure ? " https://" : " http://") + host + "/" + one.token +
-                     (one.plan.version == 0 ? " HTTP/1.1" : " HTTP/1.0") + "\r\nHost: " + host +
+  std::string text = one.method() + (one.secure ? " https://" : " http://") + one.host + "/" + one.token +
+                     (one.plan.version == 0 ? " HTTP/1.1" : " HTTP/1.0") + "\r\nHost: " + one.host +
                      "\r\nX-Of: " + one.token + "\r\nX-Proof: " + proof_of(one.token) + "\r\n";
   if (one.plan.method == kUpgrade) text += "Connection: Upgrade\r\nUpgrade: marks\r\n";
   if (one.plan.version == 2) text += "Connection: keep-alive\r\n";
@@ -59,7 +58,7 @@ inline std::string head_text(const RequestRecord& one) {
 
 inline RequestText request_text(const RequestRecord& one) {
   if (one.plan.method == kConnect) {
-    const std::string host = "o" + std::to_string(one.plan.origin) + ".test:443";
+    const std::string host = one.host + ":443";
     std::string text = "CONNECT " + host + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
     if (one.plan.chunked != 0) text += tunnel_bytes(one);
     return {std::move(text), ""};

@@ -36,6 +36,8 @@ class ScriptedClient final : public PlaneClient {
     if (!bytes.empty() || !sees_close()) return !bytes.empty();
     account_.log("close", asked_.size());
     if (asked_.empty() || wire.broken) return true;
+    // A pipelined request is lost with the connection if the response before it breaks off.
+    if (!closes_ && plan_.pipelines == 0) check_lost(*asked_.front(), heads_.front());
     if (tunnelled()) {
       account_.check_tunnel(*asked_.front());
     } else if (wire.cut || !reader_.finish(*this)) {
@@ -59,6 +61,7 @@ class ScriptedClient final : public PlaneClient {
       return true;
     }
     may_go_on_ |= head.status() == 100;
+    closes_ |= head.field("connection") == "close" || one.plan.version != 0;
     if (one.plan.version != 0 && !head.field("transfer-encoding").empty()) {
       account_.complain(one, one.token + ": a transfer coding for HTTP/1.0");
     }
@@ -75,6 +78,7 @@ class ScriptedClient final : public PlaneClient {
     if (asked_.empty()) return;
     RequestRecord& one = *asked_.front();
     asked_.pop_front();
+    heads_.pop_front();
     check_end(account_, one);
     if (asked_.empty() && !held_.empty()) answered_before_its_body(one);
   }
@@ -93,6 +97,7 @@ class ScriptedClient final : public PlaneClient {
     waited_ = 0;
     held_ = std::move(text.held);
     send_bytes(text.now);
+    heads_.push_back(sent());
   }
   bool send_held() {
     const RequestRecord* const one = asked_.empty() ? nullptr : asked_.back();
@@ -130,6 +135,8 @@ class ScriptedClient final : public PlaneClient {
   }
 
   std::deque<RequestRecord*> asked_;
+  std::deque<std::uint64_t> heads_;  // where each of them was sent
+  bool closes_ = false;              // a response announced the connection's end
   MessageReader reader_;
   std::string held_;        // the rest of the last request
   bool may_go_on_ = false;  // 100 (Continue) arrived

@@ -72,6 +72,9 @@ class ScriptedH2Client final : public PlaneClient {
     }
     if (!sees_close()) return false;
     account_.log("close", streams_.size());
+    for (const auto& [id, stream] : streams_) {
+      if (blamed_ == 0) check_lost(*stream.request, stream.sent_at);
+    }
     return true;
   }
   const RequestRecord* open_request() const override {
@@ -88,8 +91,9 @@ class ScriptedH2Client final : public PlaneClient {
     std::string mark, tail, pad;
     bool waits = false;  // for the head that opens the tunnel
     bool tunnel = false;
-    bool over = false;  // the proxy ended the tunnel, or refused it
-    int patience = 0;   // how often it still waits for 100 (Continue)
+    bool over = false;          // the proxy ended the tunnel, or refused it
+    std::uint64_t sent_at = 0;  // bytes of the client until the end of its head; 0: not sent
+    int patience = 0;           // how often it still waits for 100 (Continue)
     // The tunnel ends after its client's bytes, or after the origin's end.
     bool ends() const { return !request->tunnels() || request->plan.gives_up == 1 || over; }
   };
@@ -100,9 +104,9 @@ class ScriptedH2Client final : public PlaneClient {
     if (plan_.window != 0 && ++asked_ % 3 == 0) set_window(1000 + plan_.window * asked_ % 59'000);
     for (std::uint32_t n = 0; n < plan_.pings; ++n) nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     const std::string method = one.plan.method == kUpgrade ? "CONNECT" : one.method(), path = "/" + one.token;
-    const std::string name = "o" + std::to_string(one.plan.origin) + ".test", length = std::to_string(one.plan.size);
+    const std::string length = std::to_string(one.plan.size);
     const bool connect = one.plan.method == kConnect, counted = one.body_size() != 0 && one.plan.chunked == 0;
-    const std::string host = connect ? name + ":443" : name;
+    const std::string host = connect ? one.host + ":443" : one.host;
     std::vector<nghttp2_nv> head{field(":method", method), field(":authority", host)};
     if (!connect) head.insert(head.end(), {field(":scheme", one.secure ? "https" : "http"), field(":path", path)});
     if (one.plan.method == kUpgrade) head.push_back(field(":protocol", "marks"));
@@ -159,6 +163,7 @@ class ScriptedH2Client final : public PlaneClient {
       return flush() || wire.flying.size() != before;
     }
     count_sent(wire.flying.size() - before);
+    for (auto& [id, stream] : streams_) stream.sent_at = stream.sent_at == 0 ? sent() : stream.sent_at;
     return wire.flying.size() != before;
   }
   static nghttp2_nv field(std::string_view name, std::string_view value) {
@@ -262,6 +267,7 @@ class ScriptedH2Client final : public PlaneClient {
   bool goes_ = false;                       // a GOAWAY is next
   std::set<const RequestRecord*> again_;    // to be sent again without Expect
   std::uint32_t asked_ = 0;
+  std::uint32_t blamed_ = 0;  // the error of the proxy's GOAWAY
   FrameCheck frames_;
 };
 
@@ -314,6 +320,7 @@ inline int ScriptedH2Client::on_data(nghttp2_session* session, std::uint8_t, std
 }
 inline int ScriptedH2Client::on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
   auto& self = *static_cast<ScriptedH2Client*>(user);
+  if (frame->hd.type == NGHTTP2_GOAWAY) self.blamed_ |= frame->goaway.error_code;
   Stream* const stream = self.find(frame->hd.stream_id);
   if (stream == nullptr) return 0;
   if (frame->hd.type == NGHTTP2_HEADERS && stream->status != 0) self.receive_head(frame->hd.stream_id, *stream);

@@ -7,31 +7,50 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+#include <csignal>
+#include <string>
+
 #include "tests/sim/data_plane/plane_history.h"
 
 namespace carpool::test {
 
-inline bool fails(const Plan& plan) {
+// Returns the complaint about a plan, without its digits; an assert or a hang has a text of its own. Empty: none.
+inline std::string failure_of(const Plan& plan) {
+  int ends[2];
+  if (pipe(ends) != 0) return "";
   const pid_t child = fork();
   if (child == 0) {
     const int sink = open("/dev/null", O_WRONLY);
     dup2(sink, 1);
     dup2(sink, 2);
     alarm(10);
+    std::signal(SIGABRT, SIG_DFL);
     PlaneHistory history(plan);
-    _exit(history.run().empty() ? 0 : 1);  // without the destructors
+    const std::string wrong = history.run();
+    _exit(write(ends[1], wrong.data(), wrong.size()) < 0 || !wrong.empty() ? 1 : 0);  // without the destructors
   }
+  close(ends[1]);
+  std::string said(1000, ' ');
+  const ssize_t size = read(ends[0], said.data(), said.size());
+  close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  return status != 0;
+  if (status == 0) return "";
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  if (said.empty()) return "signal " + std::to_string(status);
+  std::erase_if(said, [](char c) { return c >= '0' && c <= '9'; });
+  return said;
 }
 
-// Calls `change(copy)` and keeps the copy if it still fails.
+inline std::string shrunk_failure;  // of the plan that is being shrunk
+
+// Calls `change(copy)` and keeps the copy if it still fails in the same way.
 template <class Change>
 bool try_change(Plan& plan, const Change& change) {
   Plan copy = plan;
   change(copy);
-  if (!fails(copy)) return false;
+  if (failure_of(copy) != shrunk_failure) return false;
   plan = std::move(copy);
   return true;
 }
@@ -86,6 +105,7 @@ inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
 }
 
 inline Plan shrunk(Plan plan) {
+  shrunk_failure = failure_of(plan);
   for (bool less = true; less;) {
     less = leave_out(plan, [](Plan& p) -> std::vector<NoisePlan>& { return p.noise; });
     less |= leave_out(plan, [](Plan& p) -> std::vector<ClientPlan>& { return p.clients; });

@@ -94,6 +94,7 @@ struct VirtualWire {
   // them from the response to the next request.
   std::size_t glued = 0;
   std::uint64_t consumed = 0;  // bytes that the proxy has read
+  std::uint64_t heard = 0;     // before it sent FIN
   std::vector<Noise> noise;    // in what the peer sends
   std::uint64_t landed = 0;
   std::uint32_t dropped = 0;
@@ -128,6 +129,7 @@ class VirtualTransport final : public proxy::net::Transport {
     if (wire_.observer != nullptr) wire_.observer->came({into.data(), size});
     wire_.arrived.erase(0, size);
     wire_.consumed += size;
+    if (!wire_.shut) wire_.heard = wire_.consumed;
     return {proxy::net::Io::ok, size, 0, {}};
   }
   proxy::net::IoResult write(std::span<const iovec> from) override {
