@@ -3,10 +3,10 @@
 // heading.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string_view>
 #include <variant>
+
+#include "metrics/metric.h"
 
 namespace carpool::metrics {
 
@@ -15,15 +15,6 @@ class Registry;       // registry.h
 struct OriginSample;  // sample.h
 struct OriginShard;   // origin_shard.h
 struct Sample;        // sample.h
-
-enum class Type : std::uint8_t { counter, gauge, histogram };
-
-struct Metric {
-  std::string_view name;
-  Type type;
-  std::string_view labels;  // names, separated by commas
-  std::string_view help;
-};
 
 // A metric and the function that adds its points: those of an origin's pool, of one loop's counts for an origin, or of
 // the process.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kPart = 256;  // lines of text, approximately: some 20 KiB
 
 bool full(const Family& family) {
-  const std::size_t lines = family.metric->type == Type::histogram ? kBuckets + 2 : 1;
+  const std::size_t lines = family.metric->type >= Type::histogram ? kBuckets + 2 : 1;
   return family.points.size() * lines >= kPart;
 }
 

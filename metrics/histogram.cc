@@ -9,6 +9,7 @@ std::uint64_t HistogramTotals::count() const {
 }
 
 HistogramTotals& HistogramTotals::operator+=(const HistogramTotals& other) {
+  bounds = other.bounds;
   for (std::size_t i = 0; i < kBuckets; ++i) buckets[i] += other.buckets[i];
   nanoseconds += other.nanoseconds;
   return *this;

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/clock.h"
 #include "metrics/counter.h"
@@ -47,9 +48,15 @@ constexpr std::size_t bucket_of(std::uint64_t nanoseconds) {
   return i + (i < kBounds.size() && nanoseconds > kBounds[i] ? 1 : 0);
 }
 
+// The bounds of ages and idle times of connections: up to two hours.
+inline constexpr std::array<std::uint64_t, 8> kAgeBounds{100'000'000,       1'000'000'000,    5'000'000'000,
+                                                         15'000'000'000,    60'000'000'000,   300'000'000'000,
+                                                         1'800'000'000'000, 7'200'000'000'000};
+
 // Totals for a reader: not cumulative; the count is the sum of the buckets, so they always agree.
 struct HistogramTotals {
-  std::array<std::uint64_t, kBuckets> buckets{};
+  std::span<const std::uint64_t> bounds = kBounds;
+  std::array<std::uint64_t, kBuckets> buckets{};  // the first bounds.size() + 1 are used
   std::uint64_t nanoseconds = 0;
 
   std::uint64_t count() const;

@@ -39,6 +39,21 @@ void classes(PointMerger& points, const OriginSample& origin) {
   for (const ClassSample& one : origin.classes) points.add({one.name}, one.*Member);
 }
 
+inline void leases(PointMerger& points, const OriginSample& origin) {
+  if (origin.borrows != origin.restores) points.add({}, origin.borrows - origin.restores);
+}
+inline void longest_wait(PointMerger& points, const OriginSample& origin) {
+  if (origin.waiting != 0) points.at_least_seconds({}, origin.longest_wait_nanoseconds);
+}
+template <auto Member>
+void connection_times(PointMerger& points, const OriginSample& origin) {
+  if (origin.peak < kMinConnections) return;
+  const TimesSample& sample = origin.*Member;
+  HistogramTotals totals{kAgeBounds, {}, sample.nanoseconds};
+  std::copy(sample.counts.begin(), sample.counts.end(), totals.buckets.begin());
+  points.add_distribution(totals, origin.peak >= kMinValues);
+}
+
 template <auto Member>
 void addresses(PointMerger& points, const OriginSample& origin) {
   for (const AddressSample& one : origin.each_address) points.add({one.address}, one.*Member);

@@ -39,6 +39,18 @@ class PointMerger {
     if (!sum) sum = std::make_unique<HistogramTotals>();
     *sum += totals;
   }
+  void at_least_seconds(Labels labels, std::uint64_t nanoseconds) {
+    double& value = at(labels).value;
+    value = std::max(value, static_cast<double>(nanoseconds) / 1e9);
+  }
+  // Adds a distribution; it has all its buckets if one of those that are merged demands them.
+  void add_distribution(const HistogramTotals& totals, bool with_bounds) {
+    if (totals.count() == 0) return;
+    Point& point = at({});
+    point.with_bounds = with_bounds || (point.histogram && point.with_bounds);
+    if (!point.histogram) point.histogram = std::make_unique<HistogramTotals>();
+    *point.histogram += totals;
+  }
   // Must be called when the points of the origin are complete.
   void end() {
     const bool made = points_.size() > own_ && points_.back().histogram;

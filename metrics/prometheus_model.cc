@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ prometheus::MetricType type_of(Type type) {
     case Type::gauge:
       return prometheus::MetricType::Gauge;
     case Type::histogram:
+    case Type::distribution:
       return prometheus::MetricType::Histogram;
   }
   return prometheus::MetricType::Untyped;
@@ -35,14 +37,15 @@ std::vector<prometheus::ClientMetric::Label> labels_of(std::string_view names, c
 
 prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals, bool with_bounds) {
   prometheus::ClientMetric::Histogram histogram;
-  histogram.bucket.reserve(with_bounds ? kBuckets : 1);
+  const std::span<const std::uint64_t> bounds = totals.bounds;
+  histogram.bucket.reserve(with_bounds ? bounds.size() + 1 : 1);
   std::uint64_t below = 0;
-  for (std::size_t i = 0; i < kBuckets; ++i) {
+  for (std::size_t i = 0; i <= bounds.size(); ++i) {
     below += totals.buckets[i];
-    const bool last = i == kBounds.size();
+    const bool last = i == bounds.size();
     if (!last && !with_bounds) continue;
     histogram.bucket.push_back(
-        {below, last ? std::numeric_limits<double>::infinity() : static_cast<double>(kBounds[i]) / 1e9});
+        {below, last ? std::numeric_limits<double>::infinity() : static_cast<double>(bounds[i]) / 1e9});
   }
   histogram.sample_count = below;
   histogram.sample_sum = static_cast<double>(totals.nanoseconds) / 1e9;
@@ -61,7 +64,7 @@ prometheus::MetricFamily model_of(const Family& part) {
   for (const Point& point : part.points) {
     auto& one = made.metric.emplace_back();
     one.label = labels_of(metric.labels, point.labels);
-    if (metric.type == Type::histogram) {
+    if (point.histogram) {
       one.histogram = histogram_of(*point.histogram, point.with_bounds);
     } else {
       (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;

@@ -2,6 +2,7 @@
 // threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,12 @@ struct AddressSample {
   std::uint64_t connections = 0, leases = 0, requests = 0, response_nanoseconds = 0;
 };
 
+// Ages or idle times of the connections that exist at the moment, by kAgeBounds.
+struct TimesSample {
+  std::array<std::uint32_t, kAgeBounds.size() + 1> counts{};
+  std::uint64_t nanoseconds = 0;
+};
+
 // A destination's snapshot. Samples with equal labels, or beyond max_origins, are added up.
 struct OriginSample {
   std::string label;
@@ -41,7 +48,8 @@ struct OriginSample {
   std::vector<Labelled> addresses;       // by state
   static constexpr std::size_t kMaxShownAddresses = 16;
   std::vector<AddressSample> each_address;  // of an origin with several, at most kMaxShownAddresses
-  std::uint64_t peak = 0, size = 0, waiting = 0;
+  TimesSample ages, idle_times;
+  std::uint64_t peak = 0, size = 0, waiting = 0, longest_wait_nanoseconds = 0;
   std::uint64_t probing = 0, undialed = 0, paused = 0, cooling_down = 0, cool_downs = 0;
   std::vector<ClassSample> classes;
 };

@@ -34,6 +34,12 @@ FailureReason reason_of(const Fault& fault) {
   }
 }
 
+void TimeDistribution::add(Duration time) {
+  time = std::max(Duration::zero(), time);
+  ++counts[static_cast<std::size_t>(std::lower_bound(kBounds.begin(), kBounds.end(), time) - kBounds.begin())];
+  sum += time;
+}
+
 namespace {
 ConnectionStatus shown(const SlotEntry& entry, EntryWord word, Instant now) {
   if (word.closed()) return ConnectionStatus::draining;  // closed to new borrowers but still in use
@@ -54,9 +60,15 @@ ConnectionStatus shown(const SlotEntry& entry, EntryWord word, Instant now) {
 
 void count_states(const Pool<Slot>& pool, Destination::Snapshot& into, Instant now) {
   into.connections = {};
+  into.ages = into.idle_times = {};
   pool.for_each([&](SlotEntry& entry) {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
-    if (!word.vacant()) ++into.connections[static_cast<std::size_t>(shown(entry, word, now))];
+    if (word.vacant()) return;
+    const ConnectionStatus status = shown(entry, word, now);
+    ++into.connections[static_cast<std::size_t>(status)];
+    into.ages.add(now - entry.value.opened_at.get());
+    const bool idle = status == ConnectionStatus::idle || status == ConnectionStatus::expired_idle;
+    if (idle) into.idle_times.add(now - entry.value.idle_since.get());
   });
 }
 

@@ -38,6 +38,18 @@ constexpr std::string_view name(FailureReason reason) {
 }
 FailureReason reason_of(const Fault& fault);
 
+// Ages or idle times of the connections that exist at the moment.
+struct TimeDistribution {
+  // Upper bounds (inclusive) of the counts; the last count is above them.
+  static constexpr std::array<Duration, 8> kBounds{
+      std::chrono::milliseconds(100), std::chrono::seconds(1), std::chrono::seconds(5),  std::chrono::seconds(15),
+      std::chrono::seconds(60),       std::chrono::minutes(5), std::chrono::minutes(30), std::chrono::hours(2)};
+  std::array<std::uint32_t, kBounds.size() + 1> counts{};
+  Duration sum{};
+
+  void add(Duration time);
+};
+
 // A size that follows the load, in a snapshot.
 struct AutoSizeSnapshot {
   std::uint32_t least = 0, most = 0;
@@ -49,6 +61,7 @@ struct Destination::Snapshot {
   std::array<std::uint64_t, kOpenedNames.size()> opened{};  // by cause
   std::array<std::uint64_t, kClosedNames.size()> closed{};
   std::array<std::uint64_t, kShownNames.size()> connections{};  // by state
+  TimeDistribution ages, idle_times;                            // of the connections; of the idle ones
   std::array<std::uint64_t, kFailedNames.size()> failures{};    // of dials and of exchanges, by reason
   std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = current leases
   std::uint64_t leaks = 0;                                      // leases destroyed without release or discard

@@ -32,6 +32,7 @@ std::uint32_t data_of(Type type) {
     case Type::gauge:
       return kGauge;
     case Type::histogram:
+    case Type::distribution:
       return kHistogram;
   }
   return kGauge;
@@ -109,6 +110,7 @@ std::string encode_metrics(metrics::Families families, const MetricTimes& times)
   ProtobufWriter out(encoded);
   std::optional<OpenMetric> open;
   for (Family part; families.next(part);) {
+    if (part.metric->type == Type::distribution) continue;  // OTLP has no histogram whose counts fall
     if (part.begins) {
       open.reset();
       open.emplace(out, *part.metric);

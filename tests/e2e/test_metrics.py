@@ -53,6 +53,32 @@ def test_an_origin_that_is_used_once_has_few_series_and_ten_requests_have_percen
         assert c.metric("carpool_request_seconds_count", origin=o.url) == 10, "the first ones count"
 
 
+def test_what_is_in_flight_waits_and_exists_now_has_its_own_metrics(origin, carpool, gate):
+    def held(exchange):
+        exchange.read_body()
+        gate.enter()
+        exchange.reply()
+    o, c = origin(held), carpool(pool={"size": 10})
+    clients = [c.client() for _ in range(11)]
+    for client in clients:
+        client.ask("GET", o.url + "/")
+    gate.wait_for(10)
+    until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 1, what="the eleventh waits")
+    assert c.metric("carpool_pool_leases", origin=o.url) == 10
+    until(lambda: c.metric("carpool_pool_longest_wait_seconds", origin=o.url) > 0, what="its wait")
+    assert c.metric("carpool_pool_connection_age_seconds_count", origin=o.url) == 10
+    assert c.metric("carpool_pool_connection_age_seconds_bucket", origin=o.url, le="7200") == 10
+    assert c.metric("carpool_pool_connection_idle_seconds_count", origin=o.url) == 0, "all are borrowed"
+    gate.open()
+    for client in clients:
+        assert client.response().status == 200
+        client.close()
+    until(lambda: c.metric("carpool_pool_leases", origin=o.url) == 0, what="the end")
+    assert c.metric("carpool_pool_longest_wait_seconds", origin=o.url) == 0
+    assert c.metric("carpool_pool_connection_idle_seconds_bucket", origin=o.url, le="+Inf") == 10
+    assert 0 < c.metric("carpool_pool_connection_idle_seconds_sum", origin=o.url) < 10 * 20
+
+
 def test_counters_never_go_down_and_failures_have_reasons(carpool):
     from harness.ports import free_port
     c, url = carpool(), "http://127.0.0.1:%d" % free_port()

@@ -24,7 +24,7 @@ TEST(Catalog, NamesEachMetricOnceByTheRules) {
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_TRUE(name.rfind("carpool_", 0) == 0 || name.rfind("process_", 0) == 0) << name;
     EXPECT_EQ(metric.type == Type::counter, name.ends_with("_total")) << name;
-    EXPECT_EQ(metric.type == Type::histogram && !name.ends_with("_seconds"), false) << name;
+    EXPECT_EQ(metric.type >= Type::histogram && !name.ends_with("_seconds"), false) << name;
     EXPECT_EQ(metric.help.find_first_of("\n\\"), std::string_view::npos) << name;
     EXPECT_EQ(metric.help.back(), '.') << name;
   }
@@ -43,6 +43,10 @@ TEST(Catalog, HoldsEveryNameThatIsPromised) {
                                "pool_connections_peak{origin}",
                                "pool_size{origin}",
                                "pool_waiting{origin}",
+                               "pool_longest_wait_seconds{origin}",
+                               "pool_leases{origin}",
+                               "pool_connection_age_seconds{origin}",
+                               "pool_connection_idle_seconds{origin}",
                                "pool_wait_seconds{origin}",
                                "pool_leaks_total{origin}",
                                "requests_total{origin,method,code}",
@@ -65,7 +69,7 @@ TEST(Catalog, HoldsEveryNameThatIsPromised) {
 }
 
 std::string_view name_of(Type type) {
-  return type == Type::counter ? "counter" : type == Type::gauge ? "gauge" : "histogram";
+  return type == Type::counter ? "counter" : type == Type::gauge ? "gauge" : "histogram";  // distributions, too
 }
 
 std::string document() {
@@ -100,9 +104,23 @@ std::string document() {
          "- The series of the pools are one consistent snapshot. carpool reads the counters of the loops (requests and "
          "their\n"
          "  times, retries, resets) while it writes the response, which takes as long as the client reads.\n"
-         "- All histograms have the same buckets (seconds):";
+         "- All histograms but two have the same buckets (seconds):";
   for (const std::uint64_t bound : kBounds) out << ' ' << static_cast<double>(bound) / 1e9;
-  out << ".\n";
+  out << ".\n"
+         "  Those two, of the ages and idle times of connections, have:";
+  for (const std::uint64_t bound : kAgeBounds) out << ' ' << static_cast<double>(bound) / 1e9;
+  out << ".\n"
+         "- `carpool_pool_connection_age_seconds` and `…_idle_seconds` describe the connections that exist at the "
+         "moment of\n"
+         "  the scrape, so their counts fall, too: `histogram_quantile(0.9, "
+         "carpool_pool_connection_age_seconds_bucket)` "
+         "needs\n"
+         "  no `rate()`. An origin exports them once it has had two connections at a time, and their buckets once it "
+         "has had\n"
+         "  ten. OTLP has no such type, so they are not exported there.\n"
+         "- Prometheus stores all these histograms as native ones (with custom buckets, one series instead of 21) if "
+         "its\n"
+         "  `scrape_config` has `convert_classic_histograms_to_nhcb: true`; nothing changes here.\n";
   out << "- States: `connecting idle borrowed expired_idle expired_borrowed draining tunnel`.\n- Opened by cause:";
   for (const std::string_view cause : pool::kOpenedNames) out << " `" << cause << '`';
   out << ".\n- Closed by cause ([each in a sentence](pool.md#the-causes)):";

@@ -159,6 +159,47 @@ TEST(Exposition, SendsOfZeroCountersOnlyThoseThatRulesNeed) {
   EXPECT_EQ(idle.at(R"(carpool_pool_leaks_total{origin="http://a.example"})"), 0);
 }
 
+TEST(Exposition, HasTheAgesOfTheConnectionsThatExistOnceThereWereSeveral) {
+  const Registry registry(1, 10);
+  Sample sample = everything();
+  OriginSample& origin = sample.origins.front();
+  const std::string age = R"(carpool_pool_connection_age_seconds_)", a = R"(origin="other")";
+  const auto of = [&] { return samples_of(page_of(registry, sample)); };
+  origin.ages.counts = {1, 0, 2, 0, 0, 0, 0, 0, 1};
+  origin.ages.nanoseconds = 7'300'000'000'000;
+  origin.peak = kMinConnections - 1;
+  EXPECT_EQ(of().count(age + "count{" + a + "}"), 0U);
+  origin.peak = kMinConnections;
+  EXPECT_EQ(of().at(age + "count{" + a + "}"), 4);
+  EXPECT_EQ(of().at(age + "sum{" + a + "}"), 7300);
+  EXPECT_EQ(of().count(age + "bucket{" + a + R"(,le="5"})"), 0U) << "few connections show no distribution";
+  origin.peak = kMinValues;
+  EXPECT_EQ(of().at(age + "bucket{" + a + R"(,le="0.1"})"), 1);
+  EXPECT_EQ(of().at(age + "bucket{" + a + R"(,le="5"})"), 3);
+  EXPECT_EQ(of().at(age + "bucket{" + a + R"(,le="7200"})"), 3);
+  EXPECT_EQ(of().at(age + "bucket{" + a + R"(,le="+Inf"})"), 4);
+  EXPECT_EQ(of().count("carpool_pool_connection_idle_seconds_count{" + a + "}"), 0U) << "none is idle";
+  sample.origins.push_back(origin);
+  sample.origins.back().peak = kMinConnections;
+  EXPECT_EQ(of().at(age + "bucket{" + a + R"(,le="5"})"), 6) << "of all origins without a label";
+}
+
+TEST(Exposition, TellsWhatIsInFlightAndHowLongTheFirstHasWaited) {
+  const Registry registry(1, 10);
+  Sample sample = everything();
+  sample.origins.push_back(sample.origins.front());
+  sample.origins[0].waiting = sample.origins[1].waiting = 1;
+  sample.origins[0].longest_wait_nanoseconds = 1'500'000'000;
+  sample.origins[1].longest_wait_nanoseconds = 250'000'000;
+  const auto samples = samples_of(page_of(registry, sample));
+  EXPECT_EQ(samples.at(R"(carpool_pool_leases{origin="other"})"), 2);
+  EXPECT_EQ(samples.at(R"(carpool_pool_longest_wait_seconds{origin="other"})"), 1.5) << "the longest, not their sum";
+  for (OriginSample& origin : sample.origins) origin.waiting = 0, origin.restores = origin.borrows;
+  const auto still = samples_of(page_of(registry, sample));
+  EXPECT_EQ(still.count(R"(carpool_pool_leases{origin="other"})"), 0U);
+  EXPECT_EQ(still.count(R"(carpool_pool_longest_wait_seconds{origin="other"})"), 0U);
+}
+
 TEST(Exposition, KeepsTheLedgerOfASampleBalanced) {
   Registry registry(1, 10);
   registry.add_origin("http://a.example");

@@ -39,6 +39,9 @@ inline OriginSample full_origin(std::string label) {
   OriginSample origin;
   origin.label = std::move(label);
   origin.borrows = kHuge;
+  origin.peak = kMinValues;
+  origin.waiting = 1, origin.longest_wait_nanoseconds = 5;
+  origin.ages = origin.idle_times = {{1, 0, 0, 0, 0, 0, 0, 0, 2}, 8'000'000'000'000};
   origin.probing = origin.undialed = origin.paused = origin.cooling_down = origin.cool_downs = 1;
   origin.opened = {{"first", 1}, {"all_busy", 2}};
   origin.closed = {{"idle", 1}};

@@ -259,6 +259,24 @@ TEST_F(ADestination, ClosesADialThatEndsAfterTheStop) {
   EXPECT_EQ(one.refusals, 1);
 }
 
+TEST_F(ADestination, DistributesTheAgesOfItsConnectionsAndTheIdleTimesOfIdleOnes) {
+  limits.size = 2;
+  idle_connection();
+  world.now += std::chrono::seconds(5);
+  TestBorrower& one = leased();
+  leased();
+  world.now += std::chrono::milliseconds(200);
+  const Destination::Snapshot busy = snapshot();
+  EXPECT_EQ((std::array<std::uint32_t, 9>{0, 1, 0, 1}), busy.ages.counts) << "0.2 s and 5.2 s";
+  EXPECT_EQ(std::chrono::milliseconds(5400), busy.ages.sum);
+  EXPECT_EQ((std::array<std::uint32_t, 9>{}), busy.idle_times.counts) << "none is idle";
+  one.release();
+  world.now += std::chrono::seconds(1);
+  const Destination::Snapshot idle = snapshot();
+  EXPECT_EQ((std::array<std::uint32_t, 9>{0, 1}), idle.idle_times.counts) << "a bound belongs to the bucket below it";
+  EXPECT_EQ(std::chrono::seconds(1), idle.idle_times.sum);
+}
+
 TEST_F(ADestination, ShowsEveryConnectionToAVisitor) {
   struct Seen final : ConnectionVisitor {
     void visit(const ConnectionView& view) override { ++states[view.state]; }

@@ -198,6 +198,7 @@ TEST(MetricsOfOtlp, NameEachFamilyOnceHoweverManyOriginsItHas) {
   EXPECT_EQ(7U, point.find(3)->second.value);
   EXPECT_EQ("http://o0", attributes_of(point, 7).at("origin"));
   EXPECT_EQ(1U, named.at("carpool_pool_size").count(5)) << "a gauge";
+  EXPECT_EQ(0U, named.count("carpool_pool_connection_age_seconds")) << "OTLP has no histogram whose counts fall";
 }
 
 TEST(MetricsOfOtlp, HaveHistogramsWithAllTheirBounds) {

@@ -25,6 +25,11 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
   return parts;
 }
 
+metrics::TimesSample times_of(const pool::TimeDistribution& times) {
+  static_assert(pool::TimeDistribution::kBounds.size() == metrics::kAgeBounds.size());
+  return {times.counts, static_cast<std::uint64_t>(times.sum.count())};
+}
+
 class Scrape final : public Pieces {
  public:
   Scrape(const metrics::Registry& registry, metrics::Sample sample) : text_(registry, std::move(sample)) {}
@@ -50,7 +55,10 @@ metrics::OriginSample sample_of(const PoolInfo& info) {
   if (s.auto_size) sample.size_changes = labelled(pool::kSizeReasons, s.auto_size->history.counts(), false);
   sample.peak = s.peak;
   sample.size = s.size;
+  sample.ages = times_of(s.ages);
+  sample.idle_times = times_of(s.idle_times);
   sample.waiting = s.waiting;
+  sample.longest_wait_nanoseconds = static_cast<std::uint64_t>(s.max_wait.count());
   sample.probing = s.probing ? 1 : 0;
   sample.paused = s.paused ? 1 : 0;
   sample.cooling_down = s.cooling_down ? 1 : 0;
