@@ -16,8 +16,9 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
   if (!matches(seen, generation, here) || !seen.idle() || protocol_of(entry) == Protocol::h2 ||
       entry.value.owner != impl_.get())
     return lease;
+  impl_->pending.probe_begun();
   const Change change = try_acquire(entry.word, seen, here);
-  if (!change) return lease;
+  if (!change) return impl_->pending.probe_ended(), Lease();
   lease.probe_ = true;
   impl_->fill(lease, entry, change.after, Duration::zero(), now, here);
   return lease;
@@ -27,6 +28,7 @@ void Lease::return_unused(Instant now) {
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
   entry_->value.alive_at.set(now);
   pool.release(*entry_, false, now);
+  pool.pending.probe_ended();
 }
 
 }  // namespace carpool::pool

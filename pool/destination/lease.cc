@@ -59,7 +59,7 @@ LoopId Lease::home() const {
 Destination& Lease::leave(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;
-  if (probe_) return destination;
+  if (probe_) return pool.pending.probe_ended(), destination;
   const LoopId loop = shared_ ? pool.environment.here() : home();
   pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_, caller_);

@@ -58,13 +58,16 @@ std::uint32_t Destination::Impl::lacking_idle() const {
 // Returns nullopt if more than `most` had to be examined.
 std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
   const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
+  const std::uint32_t ended = pending.probes_ended();
   std::uint32_t ready = pending.inspecting(), examined = 0;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     ready += EntryWord(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0;
     return ready >= wanted || ++examined == most;
   }));
   if (ready >= wanted) return 0;
-  return examined == most ? std::nullopt : std::optional(wanted - ready);
+  if (examined == most) return std::nullopt;
+  ready += pending.probing_since(ended);
+  return wanted > ready ? wanted - ready : 0;
 }
 
 // Returns the same between two sweeps, with a bounded search.

@@ -55,6 +55,32 @@ TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheIdleTime) {
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle}) << "twelve seconds of rest, checked or not";
 }
 
+TEST_F(AHealthCheck, DialsNoReplacementOfTheConnectionThatItHoldsForAMoment) {
+  limits.size = 3;
+  limits.min_idle = 2;
+  FakeConnection& one = idle_connection();
+  world.on(0);
+  destination().sweep(world.now);
+  while (!world.dials.empty()) world.dialed();
+  Lease probe = lease_idle(one);
+  ASSERT_TRUE(probe);
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_TRUE(world.dials.empty()) << "it is idle again soon";
+  probe.return_unused(world.now);
+  destination().sweep(world.now);
+  EXPECT_TRUE(world.dials.empty());
+  probe = lease_idle(one);
+  probe.discard(CloseCause::unhealthy, world.now);
+  destination().sweep(world.now);
+  ASSERT_EQ(world.dials.size(), 1U) << "this one is replaced";
+  world.dialed();
+  borrower_on().borrow(destination());
+  destination().sweep(world.now);
+  ASSERT_EQ(world.dials.size(), 1U) << "and one that a request has borrowed";
+  world.dialed();
+}
+
 TEST_F(AHealthCheck, IsNoBorrowHoweverItEnds) {
   idle_connection();
   FakeConnection& wire = idle_connection();
