@@ -90,6 +90,16 @@ std::pair<std::uint32_t, std::uint32_t> range_of(const Workload& load, const Lim
   return range;
 }
 
+// The loops' times differ by the length of their turns, so a lease that one loop ended and the next one of another loop
+// may overlap in the record.
+void limit_levels(MeasuredLoad& measured, const Workload& load) {
+  if (load.peak == 0) return;
+  const std::uint64_t places = std::uint64_t{load.peak} * std::max(load.streams, 1U);
+  for (std::uint32_t* const level : {&measured.busy_median, &measured.busy_p99, &measured.busy_most}) {
+    *level = static_cast<std::uint32_t>(std::min<std::uint64_t>(*level, places));
+  }
+}
+
 Duration usual_target(const MeasuredLoad& load) {
   return std::max<Duration>(load.mean_hold / 10, std::chrono::milliseconds(1));
 }
@@ -101,6 +111,7 @@ std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits
   if (!measured) return std::nullopt;
   SizeAdvice advice;
   advice.load = *measured;
+  limit_levels(advice.load, load);
   advice.target = target.value_or(usual_target(*measured));
   const Trial trial(load, limits, wait_timeout, advice.target);
   // With as many connections as there ever were borrows at once, none waits in the queue.

@@ -22,6 +22,7 @@ struct Workload {
   std::optional<Duration> origin_closes_after;  // idle time after which the origin closes a connection
   std::uint32_t streams = 1;                    // that a connection serves at once; 1: HTTP/1.1
   bool warm = false;                            // limits.size connections are open when the first borrow arrives
+  std::uint32_t peak = 0;                       // highest number of connections; 0: unknown
 };
 
 struct SimulationResult {

@@ -216,6 +216,20 @@ TEST(AnAdvice, IsNotBoundByTheSizeThatWasMeasured) {
   EXPECT_EQ(advice->current.p99_wait, milliseconds(180));
 }
 
+TEST(AnAdvice, CountsNoMoreLeasesThanThereWerePlacesAlthoughTheTimesOfTheLoopsDiffer) {
+  std::vector<BorrowRecord> borrows;
+  for (int i = 0; i < 100; ++i) {
+    const Instant late = kStart + milliseconds(20) * i - (i % 2 == 0 ? milliseconds(3) : milliseconds(0));
+    for (int lease = 0; lease < 4; ++lease) borrows.push_back({late, Duration::zero(), milliseconds(20)});
+  }
+  Workload load{borrows, {}, std::nullopt};
+  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_most, 8U);
+  load.peak = 4;
+  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_most, 4U);
+  load.streams = 2;
+  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_most, 8U) << "places of sessions";
+}
+
 // Forty clients on four connections, each sending five times as fast as it is served.
 std::vector<BorrowRecord> prompt_clients() {
   std::vector<BorrowRecord> borrows;

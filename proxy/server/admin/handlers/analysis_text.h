@@ -31,7 +31,8 @@ inline std::string counted(std::uint64_t count, std::string_view what) {
 }
 
 inline pool::Workload workload_of(const PoolInfo& pool, const PoolAnalysis& study) {
-  return {study.past, pool.snapshot.dial_time, pool.snapshot.learned_idle, std::max(1U, pool.snapshot.streams)};
+  const pool::Destination::Snapshot& s = pool.snapshot;
+  return {study.past, s.dial_time, s.learned_idle, std::max(1U, s.streams), false, s.peak};
 }
 
 }  // namespace carpool::proxy::admin
