@@ -16,7 +16,7 @@ complete -c carpool -f
 complete -c carpool -l config -r -F -d 'configuration file; default: ./carpool.toml, /etc/carpool/config.toml, built-in defaults'
 complete -c carpool -l check -d 'check the configuration and print every error, or ok'
 complete -c carpool -l print-config -d 'print the effective configuration with all defaults'
-complete -c carpool -l print-default-config -d 'print a commented file with every setting and its default'
+complete -c carpool -l print-default-config -d 'print a commented file with the usual settings and their defaults'
 complete -c carpool -l print-schema -d 'print the JSON Schema of the configuration'
 complete -c carpool -l health -d 'exit with 0 if the running instance is ready'
 complete -c carpool -l demo -d 'start a demo with an embedded origin and some traffic'

@@ -16,7 +16,7 @@ constexpr std::array<ProgramFlag, 9> kFlags{{
      std::nullopt},
     {"--check", "", "check the configuration and print every error, or ok", Command::check},
     {"--print-config", "", "print the effective configuration with all defaults", Command::print_config},
-    {"--print-default-config", "", "print a commented file with every setting and its default",
+    {"--print-default-config", "", "print a commented file with the usual settings and their defaults",
      Command::print_default_config},
     {"--print-schema", "", "print the JSON Schema of the configuration", Command::print_schema},
     {"--health", "", "exit with 0 if the running instance is ready", Command::health},

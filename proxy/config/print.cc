@@ -74,11 +74,13 @@ constexpr std::size_t kCommentColumn = 40;
 constexpr std::string_view kFieldExample = R"(X-Api-Key = { file = "/run/secrets/api-key" })";
 
 constexpr std::string_view kIntroduction =
-    "# carpool's configuration: every setting with its default, which applies if the setting is omitted.\n"
+    "# carpool's configuration: the usual settings with their defaults, which apply if a setting is omitted.\n"
     "# Durations: \"250ms\" \"30s\" \"10m\" \"1h\". Sizes: \"16KiB\". In strings: ${ENV}, ${ENV:-default}, "
     "${ENV:?message};\n# also for a number, true or false: \"${SIZE:-64}\". A relative path is relative to this file's "
     "directory.\n"
-    "# docs/configuration.md has types, bounds and examples; `carpool --check` reports every error.\n";
+    "# docs/configuration.md and `carpool man carpool.toml` have all settings, with types and bounds; `carpool "
+    "--check`\n"
+    "# reports every error.\n";
 
 // Returns "key = value"; if the default is empty, the example as a comment.
 std::string assignment(const Section& section, const Setting& setting, bool commented) {
@@ -100,6 +102,7 @@ void print_default_section(std::string& out, const Section& section) {
     out.append(" # ").append(section.doc).append(1, '\n');
   }
   for (const Setting& setting : section.settings) {
+    if (!setting.usual) continue;
     padded(out, assignment(section, setting, commented), kCommentColumn - 1);
     out.append(" # ").append(setting.doc);
     if (!setting.words.empty()) out.append(": ").append(bounds_text(setting, default_of(section, setting)));

@@ -30,6 +30,7 @@ struct Setting {
   std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();  // number, bytes, milliseconds
   std::string_view example{};                                               // shown if the default is empty, as TOML
   bool live = true;                                                         // false: a change needs a restart
+  bool usual = true;          // false: the default file leaves it out; the reference has it
   bool or_auto = false;       // accepts "auto": the number of cores that the cgroup grants
   bool auto_stays = false;    // "auto" is kAutomatic instead
   bool or_unlimited = false;  // accepts "unlimited": kUnlimited
@@ -43,6 +44,7 @@ struct Setting {
   Setting& format(const TextFormat& f, std::string_view shown = {}) { return form = &f, example = shown, *this; }
   Setting& shown_as(std::string_view shown) { return example = shown, *this; }
   Setting& restart() { return live = false, *this; }
+  Setting& rare() { return usual = false, *this; }
   Setting& takes_auto() { return or_auto = true, *this; }
   Setting& keeps_auto() { return or_auto = auto_stays = true, *this; }
   Setting& takes_unlimited() { return or_unlimited = true, *this; }

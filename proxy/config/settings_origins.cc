@@ -28,35 +28,48 @@ std::vector<Setting> request_rows() {
                           "requests per second to one origin over all workers; excess ones get 429; 0 = "
                           "no limit")
           .between(0, kMaxRate),
-      row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
+      row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").rare().between(0, kMaxRate),
       row<&Request::retry_idempotent>("retry_idempotent", "also retry PUT and DELETE"),
-      row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry").between(0, 64 << 20),
+      row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry")
+          .rare()
+          .between(0, 64 << 20),
       row<&Request::client_field>("client_field", "field that tells the origin the client's address (RFC 7239)"),
+  };
+}
+
+// Attempts beside the first one, and Via.
+std::vector<Setting> attempt_rows() {
+  return {
       row<&Request::retry_on>("retry_on",
                               "further conditions for a retry of an idempotent request, within max_retries and "
                               "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
           .format(kRetryCondition, R"(["reset", "503"])"),
       row<&Request::per_try_timeout>("per_try_timeout",
                                      "limit of one attempt, from the end of the request to the response's head; then "
-                                     "an idempotent request is retried; 0s = none"),
+                                     "an idempotent request is retried; 0s = none")
+          .rare(),
       row<&Request::hedge>("hedge",
-                           "let a late attempt go on beside its retry by per_try_timeout; the first response is used"),
+                           "let a late attempt go on beside its retry by per_try_timeout; the first response is used")
+          .rare(),
       row<&Request::via>("via",
                          "add Via to requests; false for an origin that responds differently to a proxy; then loops "
-                         "through it are not detected"),
+                         "through it are not detected")
+          .rare(),
   };
 }
 
 }  // namespace
 
 Section request_section() {
-  return {"request",
-          "one request and its response",
-          false,
-          request_rows(),
-          [](Config& config) -> void* { return &config.request; },
-          [](OriginSettings& origin) -> void* { return &origin.request; },
-          &defaults<Request>()};
+  Section section{"request",
+                  "one request and its response",
+                  false,
+                  request_rows(),
+                  [](Config& config) -> void* { return &config.request; },
+                  [](OriginSettings& origin) -> void* { return &origin.request; },
+                  &defaults<Request>()};
+  for (Setting& row : attempt_rows()) section.settings.push_back(row);
+  return section;
 }
 
 Section headers_section() {
@@ -71,18 +84,19 @@ Section headers_section() {
 }
 
 Section dns_section() {
-  return {"dns",
-          "name resolution",
-          false,
-          {
-              row<&Dns::min_ttl>("min_ttl", "minimum time that an answer is cached"),
-              row<&Dns::max_ttl>("max_ttl", "maximum time that an answer is cached"),
-              row<&Dns::stale_for>("stale_for", "how long an expired answer is served while the name server fails"),
-              row<&Dns::negative_ttl>("negative_ttl", "time that a negative answer (no such name) is cached"),
-          },
-          [](Config& config) -> void* { return &config.dns; },
-          nullptr,
-          &defaults<Dns>()};
+  return {
+      "dns",
+      "name resolution",
+      false,
+      {
+          row<&Dns::min_ttl>("min_ttl", "minimum time that an answer is cached").rare(),
+          row<&Dns::max_ttl>("max_ttl", "maximum time that an answer is cached"),
+          row<&Dns::stale_for>("stale_for", "how long an expired answer is served while the name server fails").rare(),
+          row<&Dns::negative_ttl>("negative_ttl", "time that a negative answer (no such name) is cached").rare(),
+      },
+      [](Config& config) -> void* { return &config.dns; },
+      nullptr,
+      &defaults<Dns>()};
 }
 
 Section upstream_section() {
@@ -95,6 +109,7 @@ Section upstream_section() {
               row<&Upstream::lenient>(
                   "lenient",
                   "only in [origin.upstream]; bare_lf = accept lines of an HTTP/1.1 response head that end in LF alone")
+                  .rare()
                   .format(kLeniency, R"(["bare_lf"])"),
               row<&Upstream::proxy>("proxy", "a proxy through which origins are reached; docs/parent-proxy.md")
                   .format(kProxyUrl, R"("http://proxy.example.com:3128")"),
@@ -200,11 +215,15 @@ Section oauth2_section() {
           row<&OAuth2::client_secret>("client_secret", "client secret: a text, or { file = \"/path\" }")
               .shown_as(R"({ file = "/run/secrets/client-secret" })"),
           row<&OAuth2::scope>("scope", "requested scopes, separated by spaces").format(kVisibleText, R"("read write")"),
-          row<&OAuth2::audience>("audience", "requested audience").format(kVisibleText, R"("https://api.example.com")"),
+          row<&OAuth2::audience>("audience", "requested audience")
+              .rare()
+              .format(kVisibleText, R"("https://api.example.com")"),
           row<&OAuth2::client_authentication>(
-              "client_authentication", "where the client's credentials are sent: in Authorization, or in the body"),
+              "client_authentication", "where the client's credentials are sent: in Authorization, or in the body")
+              .rare(),
           row<&OAuth2::timeout>("timeout",
                                 "limit for a token request, and for a request that waits for the first token")
+              .rare()
               .at_least(1),
       },
       nullptr,
@@ -220,7 +239,8 @@ Section intercept_section() {
               row<&Intercept::ca_dir>("ca_dir", "the authority's ca.pem and ca.key, from `carpool ca init`")
                   .format(kFolder, R"("/run/carpool/ca")"),
               row<&Intercept::on_distrust>("on_distrust",
-                                           "what a client gets after it rejected a certificate of the authority"),
+                                           "what a client gets after it rejected a certificate of the authority")
+                  .rare(),
           },
           [](Config& config) -> void* { return &config.intercept; },
           nullptr,

@@ -36,21 +36,24 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::expire_time>("expire_time", "maximum age of a connection, jitter 10 %; 0s = no limit"),
       row<&PoolSettings::idle_timeout>("idle_timeout", "idle time after which a connection is closed; 0s = no limit"),
       row<&PoolSettings::learn_idle_timeout>(
-          "learn_idle_timeout",
-          "close connections before the origin does, by its Keep-Alive field and observed closes"),
+          "learn_idle_timeout", "close connections before the origin does, by its Keep-Alive field and observed closes")
+          .rare(),
       row<&PoolSettings::max_waiting>("max_waiting",
                                       "maximum number of requests waiting for a connection; 0 = fail at once")
           .between(0, kMaxConnections),
       row<&PoolSettings::wait_timeout>("wait_timeout", "maximum wait of a request; more than 0s").at_least(1),
       row<&PoolSettings::connect_timeout>("connect_timeout", "limit for DNS, TCP and TLS together").at_least(1),
-      row<&PoolSettings::dns_timeout>("dns_timeout", "limit for DNS alone, within connect_timeout; 0s = none"),
+      row<&PoolSettings::dns_timeout>("dns_timeout", "limit for DNS alone, within connect_timeout; 0s = none").rare(),
       row<&PoolSettings::tls_timeout>("tls_timeout",
-                                      "limit for the TLS handshake alone, within connect_timeout; 0s = none"),
+                                      "limit for the TLS handshake alone, within connect_timeout; 0s = none")
+          .rare(),
       row<&PoolSettings::connect_rate>("connect_rate",
                                        "connections dialed per second over all workers; excess ones are dialed "
                                        "later, within wait_timeout; 0 = no limit")
+          .rare()
           .between(0, kMaxConnectRate),
       row<&PoolSettings::connect_burst>("connect_burst", "burst size for connect_rate; 0 = as many as connect_rate")
+          .rare()
           .between(0, kMaxConnectRate),
       row<&PoolSettings::max_tunnels>(
           "max_tunnels",
@@ -62,18 +65,20 @@ std::vector<Setting> pool_sizes() {
 
 std::vector<Setting> pool_ways() {
   return {
-      row<&PoolSettings::strategy>("strategy", "where the search for an idle connection starts"),
-      row<&PoolSettings::maximize>("maximize", "open connections up to size before reusing one"),
-      row<&PoolSettings::quarantine>("quarantine", "delay between a release and the next borrow of a connection"),
+      row<&PoolSettings::strategy>("strategy", "where the search for an idle connection starts").rare(),
+      row<&PoolSettings::maximize>("maximize", "open connections up to size before reusing one").rare(),
+      row<&PoolSettings::quarantine>("quarantine", "delay between a release and the next borrow of a connection")
+          .rare(),
       row<&PoolSettings::cool_down>(
           "cool_down",
           "after a 429 or 503 with Retry-After send no request until then, and then one before the others"),
-      row<&PoolSettings::max_cool_down>("max_cool_down", "maximum duration of such a pause").at_least(1),
-      row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached"),
+      row<&PoolSettings::max_cool_down>("max_cool_down", "maximum duration of such a pause").rare().at_least(1),
+      row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached")
+          .rare(),
       row<&PoolSettings::reuse>(
           "reuse", "whether a request may use a connection that served others before; safe = by method and idle time"),
       row<&PoolSettings::leak_timeout>("leak_timeout", "report a borrow that lasts longer; 0s = only lost leases"),
-      row<&PoolSettings::leak_action>("leak_action", "what happens to a reported connection"),
+      row<&PoolSettings::leak_action>("leak_action", "what happens to a reported connection").rare(),
       row<&PoolSettings::classes>("classes", "2 to 4 priority classes, highest first, each with a share of the cap")
           .format(kClassName, R"(["high", "normal"])"),
   };
@@ -135,15 +140,20 @@ Section addresses_section() {
               .between(0, 1000),
           row<&Addresses::eject_time>(
               "eject_time", "duration of an ejection; each one soon after another is longer by this time, up to 5m")
+              .rare()
               .at_least(1),
           row<&Addresses::gone_after>("gone_after",
                                       "close connections to an address that DNS has not returned for this long")
+              .rare()
               .at_least(1),
-          row<&Addresses::retire_every>("retire_every", "interval between closing two such connections").at_least(1),
+          row<&Addresses::retire_every>("retire_every", "interval between closing two such connections")
+              .rare()
+              .at_least(1),
           row<&Addresses::balance>("balance",
                                    "least_loaded: each request goes to the less loaded of two addresses; none: "
                                    "`strategy` selects the connection"),
-          row<&Addresses::slow_start>("slow_start", "time in which the share of a new address grows; 0s = at once"),
+          row<&Addresses::slow_start>("slow_start", "time in which the share of a new address grows; 0s = at once")
+              .rare(),
       },
       [](Config& config) -> void* { return &config.pool.addresses; },
       [](OriginSettings& origin) -> void* { return &origin.pool.addresses; },

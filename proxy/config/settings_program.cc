@@ -16,18 +16,25 @@ std::vector<Setting> listen_limits() {
           .at_least(1),
       row<&Listen::max_connections>("max_connections", "concurrent client connections").between(1, kMaxConnections),
       row<&Listen::max_header_bytes>("max_header_bytes", "size limit of a request's head; above it: 431")
+          .rare()
           .between(1024, kMaxHead),
-      row<&Listen::max_headers>("max_headers", "limit of header fields in a request; above it: 431").between(1, 10'000),
-      row<&Listen::max_target>("max_target", "size limit of a request's target; above it: 414").between(64, kMaxHead),
+      row<&Listen::max_headers>("max_headers", "limit of header fields in a request; above it: 431")
+          .rare()
+          .between(1, 10'000),
+      row<&Listen::max_target>("max_target", "size limit of a request's target; above it: 414")
+          .rare()
+          .between(64, kMaxHead),
       row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
       row<&Listen::body_min_rate>("body_min_rate",
                                   "minimum average rate, in bytes per second, of a request's body with a "
                                   "Content-Length; below it: 408; 0 = no limit")
+          .rare()
           .between(0, kMaxBodyRate),
-      row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body"),
+      row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body").rare(),
       row<&Listen::half_close>("half_close",
                                "time for the first byte of the response to a client that sent FIN, before its "
                                "request is cancelled; 0s = none")
+          .rare()
           .takes_unlimited(),
       row<&Listen::class_name>(
           "class", "priority class of the listener's requests, see pool.classes; default: by the Priority field")
@@ -95,7 +102,8 @@ std::vector<Setting> listen_peers() {
       row<&Listen::trusted>("trusted", "addresses and networks that may send a PROXY header; all others are refused")
           .format(kNetwork, R"(["10.0.0.0/8"])"),
       row<&Listen::loopback_client>("loopback_client",
-                                    "what counts as one client in fair queueing, for TCP clients on loopback"),
+                                    "what counts as one client in fair queueing, for TCP clients on loopback")
+          .rare(),
   };
 }
 
@@ -156,24 +164,25 @@ Section admin_section() {
 }
 
 Section metrics_section() {
-  return {
-      "metrics",
-      "Prometheus metrics, and counters in the format of light-4j's SimplePool",
-      false,
-      {
-          row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
-          row<&Metrics::address>("address", "an extra listener that serves only /metrics, /livez and /readyz")
-              .format(kListenAddress, R"("0.0.0.0:9902")")
-              .restart(),
-          row<&Metrics::max_origins>("max_origins",
-                                     R"(number of origins with a label of their own; the others share origin="other")")
-              .between(1, 100'000)
-              .restart(),
-          row<&Metrics::summary_interval>("summary_interval", "interval of the summary log line; 0s = off").restart(),
-      },
-      [](Config& config) -> void* { return &config.metrics; },
-      nullptr,
-      &defaults<Metrics>()};
+  return {"metrics",
+          "Prometheus metrics, and counters in the format of light-4j's SimplePool",
+          false,
+          {
+              row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
+              row<&Metrics::address>("address", "an extra listener that serves only /metrics, /livez and /readyz")
+                  .format(kListenAddress, R"("0.0.0.0:9902")")
+                  .restart(),
+              row<&Metrics::max_origins>(
+                  "max_origins", R"(number of origins with a label of their own; the others share origin="other")")
+                  .between(1, 100'000)
+                  .restart(),
+              row<&Metrics::summary_interval>("summary_interval", "interval of the summary log line; 0s = off")
+                  .rare()
+                  .restart(),
+          },
+          [](Config& config) -> void* { return &config.metrics; },
+          nullptr,
+          &defaults<Metrics>()};
 }
 
 Section otlp_section() {
@@ -191,9 +200,11 @@ Section otlp_section() {
               .between(0, 1'000'000'000),
           row<&Otlp::interval>("interval",
                                "interval of the exports; spans are exported earlier if half of the buffer is full")
+              .rare()
               .between(100, 3'600'000),
-          row<&Otlp::timeout>("timeout", "limit for a response of the collector").between(1, 3'600'000),
+          row<&Otlp::timeout>("timeout", "limit for a response of the collector").rare().between(1, 3'600'000),
           row<&Otlp::buffer>("buffer", "memory of each worker for spans that wait for their export; others are dropped")
+              .rare()
               .between(64 << 10, 64 << 20),
           row<&Otlp::service_name>("service_name", "service.name of the spans and metrics").format(kVisibleText),
           row<&Otlp::resource>("resource", "other attributes of the resource, as key=value")
@@ -213,6 +224,7 @@ Section handover_section() {
                   .format(kUnixAddress, R"("unix:/run/carpool/handover.sock")")
                   .restart(),
               row<&Handover::warm_rate>("warm_rate", "connections per second that the new process opens in advance")
+                  .rare()
                   .between(1, 100'000)
                   .restart(),
           },
@@ -222,51 +234,64 @@ Section handover_section() {
 }
 
 Section overload_section() {
-  return {
-      "overload",
-      "load shedding stages when memory or file descriptors run short; percent of the limit, 0 = never",
-      false,
-      {
-          row<&Overload::memory_limit>("memory_limit", R"(memory limit; "0" = the cgroup's limit)"),
-          row<&Overload::stop_keep_alive>("stop_keep_alive", "responses close their client connection").between(0, 100),
-          row<&Overload::refuse_clients>("refuse_clients", "new clients get 503 with Retry-After").between(0, 100),
-          row<&Overload::close_idle>("close_idle", "idle client and origin connections are closed").between(0, 100),
-      },
-      [](Config& config) -> void* { return &config.overload; },
-      nullptr,
-      &defaults<Overload>()};
+  return {"overload",
+          "load shedding stages when memory or file descriptors run short; percent of the limit, 0 = never",
+          false,
+          {
+              row<&Overload::memory_limit>("memory_limit", R"(memory limit; "0" = the cgroup's limit)"),
+              row<&Overload::stop_keep_alive>("stop_keep_alive", "responses close their client connection")
+                  .rare()
+                  .between(0, 100),
+              row<&Overload::refuse_clients>("refuse_clients", "new clients get 503 with Retry-After")
+                  .rare()
+                  .between(0, 100),
+              row<&Overload::close_idle>("close_idle", "idle client and origin connections are closed")
+                  .rare()
+                  .between(0, 100),
+          },
+          [](Config& config) -> void* { return &config.overload; },
+          nullptr,
+          &defaults<Overload>()};
 }
 
 Section threads_section() {
-  return {
-      "threads",
-      "the thread pool of adaptive execution; loops and reserved threads are not counted in max",
-      false,
-      {
-          row<&Threads::strategy>("strategy", "how tasks that may block are executed").restart(),
-          row<&Threads::min>("min", "minimum number of threads").between(0, 10'000).restart(),
-          row<&Threads::max>("max", "maximum number of threads").between(1, 10'000).restart(),
-          row<&Threads::reserved>("reserved",
-                                  "threads reserved to take over a loop; -1 = by the number of cores, 0 = none")
-              .between(-1, 1024)
-              .restart(),
-          row<&Threads::idle_timeout>("idle_timeout", "idle time after which a thread may end; 0s = never").restart(),
-          row<&Threads::max_evict_count>("max_evict_count", "threads that may end per idle_timeout")
-              .between(1, 10'000)
-              .restart(),
-          row<&Threads::stack_size>("stack_size", "stack size of each thread").between(65'536, 1 << 30).restart(),
-          row<&Threads::max_tasks>("max_tasks", "blocking tasks that may exist at once; further ones are rejected")
-              .between(1, kMaxConnections)
-              .restart(),
-          row<&Threads::inline_handshakes>(
-              "inline_handshakes",
-              "TLS handshakes per second that a loop executes itself; others, and those that sign, run as tasks")
-              .between(0, kMaxConnections)
-              .restart(),
-      },
-      [](Config& config) -> void* { return &config.threads; },
-      nullptr,
-      &defaults<Threads>()};
+  return {"threads",
+          "the thread pool of adaptive execution; loops and reserved threads are not counted in max",
+          false,
+          {
+              row<&Threads::strategy>("strategy", "how tasks that may block are executed").restart(),
+              row<&Threads::min>("min", "minimum number of threads").rare().between(0, 10'000).restart(),
+              row<&Threads::max>("max", "maximum number of threads").between(1, 10'000).restart(),
+              row<&Threads::reserved>("reserved",
+                                      "threads reserved to take over a loop; -1 = by the number of cores, 0 = none")
+                  .rare()
+                  .between(-1, 1024)
+                  .restart(),
+              row<&Threads::idle_timeout>("idle_timeout", "idle time after which a thread may end; 0s = never")
+                  .rare()
+                  .restart(),
+              row<&Threads::max_evict_count>("max_evict_count", "threads that may end per idle_timeout")
+                  .rare()
+                  .between(1, 10'000)
+                  .restart(),
+              row<&Threads::stack_size>("stack_size", "stack size of each thread")
+                  .rare()
+                  .between(65'536, 1 << 30)
+                  .restart(),
+              row<&Threads::max_tasks>("max_tasks", "blocking tasks that may exist at once; further ones are rejected")
+                  .rare()
+                  .between(1, kMaxConnections)
+                  .restart(),
+              row<&Threads::inline_handshakes>(
+                  "inline_handshakes",
+                  "TLS handshakes per second that a loop executes itself; others, and those that sign, run as tasks")
+                  .rare()
+                  .between(0, kMaxConnections)
+                  .restart(),
+          },
+          [](Config& config) -> void* { return &config.threads; },
+          nullptr,
+          &defaults<Threads>()};
 }
 
 Section log_section() {
@@ -295,6 +320,7 @@ Section log_section() {
                   .between(1, 1'000'000),
               row<&Log::sync>("sync",
                               "maximum delay until lines of a log file are on disk; 0s = left to the operating system")
+                  .rare()
                   .restart(),
           },
           [](Config& config) -> void* { return &config.log; },

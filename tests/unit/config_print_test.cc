@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "config_helpers.h"
+#include "proxy/config/schema.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -45,6 +46,22 @@ TEST(Generated, SchemaIsWhatItWas) {
 
 TEST(DefaultConfig, ReadsAsTheDefaults) {
   EXPECT_EQ(good(print_default_config()), Config{});
+}
+
+TEST(DefaultConfig, LeavesOutRareSettingsWhichTheReferenceHas) {
+  const std::string file = print_default_config(), reference = print_reference();
+  std::size_t rare = 0;
+  for (const Section& section : sections()) {
+    std::size_t usual = section.fields ? 1 : 0;
+    for (const Setting& setting : section.settings) {
+      EXPECT_NE(reference.find("| `" + std::string(setting.key) + "` |"), std::string::npos) << setting.key;
+      ++(setting.usual ? usual : rare);
+    }
+    EXPECT_NE(usual, 0U) << "a table without a setting: " << section.path;
+  }
+  EXPECT_GT(rare, 0U);
+  EXPECT_EQ(file.find("max_evict_count"), std::string::npos);
+  EXPECT_NE(file.find("max_retries"), std::string::npos);
 }
 
 // The examples in comments are valid too, except beside other kinds of tables or addresses, and on a system that lacks
