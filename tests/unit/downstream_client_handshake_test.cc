@@ -64,9 +64,7 @@ class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
     plane.turn();
     if (net::wait_readable(client->fd())) client->on_readiness({true, true, false});
   }
-  std::uint64_t ended(metrics::ClientHandshake end) const {
-    return plane.registry.count(end);
-  }
+  std::uint64_t ended(metrics::ClientHandshake end) const { return plane.registry.count(end); }
 
   HandshakeTurns turns{1};
   test::DataPlane plane;

@@ -68,7 +68,7 @@ TABLE = [
     ("the window of an HTTP/2 client's bytes stays closed", "proxy/downstream/h2_client_stream.cc",
      "client_.session().consume(*stream_, std::exchange(held_, 0));", "held_ = 0;"),
     ("an HTTP/2 client waits forever behind a window that it never opens", "proxy/downstream/h2_client_close.cc",
-     "running_ != 0 && session_.left_backlog() == 0", "session_.streams() != 0"),
+     "running_ != 0 && session_.detached_backlog() == 0", "session_.streams() != 0"),
     ("HTTP/1.0 gets a transfer coding", "proxy/downstream/h1_client_output.cc", "rules.client_version = request.version;",
      "rules.client_version = http::Version::http11;"),
     ("HTTP/1.0 gets interim responses", "proxy/downstream/h1_client_output.cc",
@@ -159,7 +159,7 @@ TABLE = [
     ("a request that waits in a replaced pool takes a connection of that pool", "proxy/exchange/exchange_borrow.cc",
      "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", ""),
     ("a retry goes to a replaced pool", "proxy/exchange/exchange_borrow.cc",
-     "if (origin.is_replaced()) return borrow_from_new_destination(fresh);", ""),
+     "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
     # ---- clients that leave ----
     ("a running request loses its response when its client is drained", "proxy/downstream/h1_client_close.cc",
      "state_ != State::open || head_complete_ || in_head() || close_when_sent_", "state_ != State::open"),
