@@ -1,5 +1,6 @@
 // Unit tests of forwarded heads, byte for byte.
 #include "proxy/http/forward.h"
+#include "proxy/http/hop_by_hop.h"
 
 #include "tests/unit/http_support.h"
 
