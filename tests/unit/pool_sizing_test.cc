@@ -440,6 +440,7 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
 
 TEST(AnExplanation, NamesNoTimeThatIsShorterThanItCanBeWritten) {
   Destination::Snapshot s;
+  s.opened[0] = 1;
   s.trust = milliseconds(1);
   EXPECT_TRUE(says(explain(s, {}), "uses no connection that was idle for longer than 1 ms."));
   s.trust = std::chrono::microseconds(900);

@@ -102,6 +102,7 @@ Json with_clear_names(const Json& response) {
 std::string leaks_text(Json response) {
   if (!response.value("leaks", Json()).is_array()) return shown(response);
   for (Json& leak : response.at("leaks")) {
+    if (!leak.contains("borrower")) continue;
     const Json who = object(leak.value("borrower", Json()));
     std::string line;
     const auto add = [&](const char* before, const char* name, const char* after = "") {
