@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "proxy/net/tls/authority_files.h"
+#include "proxy/net/tls/certificate_end.h"
 #include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy::tls {
@@ -53,6 +54,18 @@ class AuthorityFiles : public ::testing::Test {
 
   std::string dir;
 };
+
+TEST_F(AuthorityFiles, One_that_ends_after_the_last_nanosecond_of_the_clock_issues_certificates) {
+  create({"api.example.com"}, hours(24) * 365 * 1000);
+  const auto authority = load();
+  EXPECT_GT(authority->expires(), std::chrono::system_clock::now() + hours(24) * 365 * 200);
+  const auto client = trusting();
+  const auto server = mint(*authority, "api.example.com");
+  EXPECT_TRUE(Talk(*client, *server, "api.example.com").up);
+  const auto end = certificate_end(dir + "/ca.pem");
+  ASSERT_TRUE(end);
+  EXPECT_GT(*end, std::chrono::sys_days(std::chrono::year(3000) / 1 / 1));
+}
 
 TEST_F(AuthorityFiles, A_minted_certificate_is_believed_by_a_client_that_trusts_the_authority) {
   create({"api.example.com", "10.0.0.7", "fd00::7"});

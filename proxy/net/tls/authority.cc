@@ -29,10 +29,12 @@ Fault refused(const std::string& path, const std::string& why) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + why};
 }
 
+// The end of a certificate may be in the year 9999; nanoseconds end in 2262.
 Authority::WallTime time_of(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(Authority::WallTime::max());
+  return std::min(std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts))), kLast);
 }
 
 // Returns the reason why this certificate must not sign leaves; nullptr if it may.

@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::tls {
 
-Result<std::chrono::system_clock::time_point> certificate_end(const std::string& path) {
+Result<std::chrono::sys_seconds> certificate_end(const std::string& path) {
   const auto failed = [&path](const char* why) {
     ERR_clear_error();
     return Fault{FaultKind::internal, Side::self, path + why};
@@ -21,7 +21,7 @@ Result<std::chrono::system_clock::time_point> certificate_end(const std::string&
   std::tm end{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1)
     return failed(" has a certificate without an end");
-  return std::chrono::system_clock::from_time_t(::timegm(&end));
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end)));
 }
 
 }  // namespace carpool::proxy::tls

@@ -10,6 +10,6 @@ namespace carpool::proxy::tls {
 
 // Returns the end of the first certificate of a PEM file, which is the leaf of a chain. Blocking. The Fault names the
 // file.
-Result<std::chrono::system_clock::time_point> certificate_end(const std::string& path);
+Result<std::chrono::sys_seconds> certificate_end(const std::string& path);  // seconds: nanoseconds end in 2262
 
 }  // namespace carpool::proxy::tls

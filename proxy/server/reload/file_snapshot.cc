@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "base/contents.h"
 #include "base/fd.h"
@@ -35,8 +36,8 @@ FileSnapshot take_snapshot(const std::string& path) {
   FileSnapshot look{2, stamp_of(status)};
   if (!S_ISREG(status.st_mode)) return look;
   std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMaxBytes), '\0');
-  const std::size_t size = read_into(file.get(), text).value_or(0);
-  look.digest = size == kMaxBytes ? look.stamp : digest_of({text.data(), size});
+  const std::optional<std::size_t> size = read_into(file.get(), text);
+  look.digest = !size || *size == kMaxBytes ? look.stamp : digest_of({text.data(), *size});
   config::wipe(text);  // it may be a private key
   return look;
 }
