@@ -68,7 +68,7 @@ class Finder {
   }
 
   // Returns an entry that the maps list and fits(entry, word) accepts, searched from a random position on and around,
-  // or null. Examines at most kMaxSamples entries and takes none.
+  // or null. Examines at most kMaxSamples entries and empty blocks, and takes no entry.
   template <class Fits>
   Entry<T>* draw(LoopId loop, Fits&& fits) {
     const std::uint32_t places =
@@ -77,19 +77,30 @@ class Finder {
     const std::uint32_t place = scaled_to(next_random(loop), places), first = place / kBlockEntries;
     const std::uint32_t blocks = (places + kBlockEntries - 1) / kBlockEntries;
     unsigned samples = 0;
-    for (std::uint32_t n = 0; n <= blocks; ++n) {
-      Block<T>& block = blocks_.at((first + n) % blocks);
-      std::uint64_t bits = block.idle_anywhere();
-      if (n == 0) bits = from_place(bits, place % kBlockEntries);
-      if (n == blocks) bits = before_place(bits, place % kBlockEntries);
+    Entry<T>* drawn = nullptr;
+    // Returns true if the search ends.
+    const auto among = [&](Block<T>& block, std::uint64_t bits) {
       for (; bits != 0; bits &= bits - 1) {
-        if (++samples > kMaxSamples) return nullptr;
+        if (++samples > kMaxSamples) return true;
         Entry<T>& entry = block.entry(SearchOrder::pick(bits));
         const EntryWord word(entry.word.load(std::memory_order_acquire));
-        if (word.lendable(entry.multiplexing().most) && fits(entry, word)) return &entry;
+        if (!word.lendable(entry.multiplexing().most) || !fits(entry, word)) continue;
+        drawn = &entry;
+        return true;
       }
-    }
-    return nullptr;
+      return false;
+    };
+    const auto in_block = [&](std::uint32_t number) {  // an empty block counts, too: its mark may be an old one
+      Block<T>& block = blocks_.at(number);
+      return ++samples > kMaxSamples || among(block, block.idle_anywhere());
+    };
+    Block<T>& begin = blocks_.at(first);
+    const unsigned within = place % kBlockEntries;
+    static_cast<void>(among(begin, from_place(begin.idle_anywhere(), within)) ||
+                      filled_.visit(0, loops_, first + 1, blocks, in_block) ||
+                      filled_.visit(0, loops_, 0, first, in_block) ||
+                      among(begin, before_place(begin.idle_anywhere(), within)));
+    return drawn;
   }
   // Tries exactly this entry, as find() does.
   template <class Matcher>

@@ -116,7 +116,8 @@ class Endpoint {
     const Duration::rep next = now.time_since_epoch().count();
     if (!measured_at_.compare_exchange_strong(began, next, std::memory_order_relaxed)) return;  // another thread counts
     const std::uint64_t all = total_leases();
-    const std::uint64_t since = all - measured_lent_.exchange(all, std::memory_order_relaxed);
+    const std::uint64_t before = measured_lent_.exchange(all, std::memory_order_relaxed);
+    const std::uint64_t since = all > before ? all - before : 0;  // another thread may have counted later ones
     const auto periods = static_cast<std::uint64_t>(elapsed / kRecent);
     recent_.store(since / periods, std::memory_order_relaxed);
   }
