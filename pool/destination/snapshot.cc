@@ -37,7 +37,7 @@ FailureReason reason_of(const Fault& fault) {
 void TimeDistribution::add(Duration time) {
   time = std::max(Duration::zero(), time);
   ++counts[static_cast<std::size_t>(std::lower_bound(kBounds.begin(), kBounds.end(), time) - kBounds.begin())];
-  sum += time;
+  sum += std::chrono::duration<std::uint64_t, std::nano>(static_cast<std::uint64_t>(time.count()));
 }
 
 namespace {
@@ -66,7 +66,7 @@ void count_states(const Pool<Slot>& pool, Destination::Snapshot& into, Instant n
     if (word.vacant()) return;
     const ConnectionStatus status = shown(entry, word, now);
     ++into.connections[static_cast<std::size_t>(status)];
-    into.ages.add(now - entry.value.opened_at.get());
+    if (!word.reserved()) into.ages.add(now - entry.value.opened_at.get());
     const bool idle = status == ConnectionStatus::idle || status == ConnectionStatus::expired_idle;
     if (idle) into.idle_times.add(now - entry.value.idle_since.get());
   });

@@ -45,7 +45,7 @@ struct TimeDistribution {
       std::chrono::milliseconds(100), std::chrono::seconds(1), std::chrono::seconds(5),  std::chrono::seconds(15),
       std::chrono::seconds(60),       std::chrono::minutes(5), std::chrono::minutes(30), std::chrono::hours(2)};
   std::array<std::uint32_t, kBounds.size() + 1> counts{};
-  Duration sum{};
+  std::chrono::duration<std::uint64_t, std::nano> sum{};  // enough for 584 years of all connections together
 
   void add(Duration time);
 };

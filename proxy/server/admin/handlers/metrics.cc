@@ -27,7 +27,7 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
 
 metrics::TimesSample times_of(const pool::TimeDistribution& times) {
   static_assert(pool::TimeDistribution::kBounds.size() == metrics::kAgeBounds.size());
-  return {times.counts, static_cast<std::uint64_t>(times.sum.count())};
+  return {times.counts, times.sum.count()};
 }
 
 class Scrape final : public Pieces {
