@@ -115,8 +115,10 @@ bool switches_as_offered(const Fields& request, const Fields& switched) {
   for (std::size_t i = 0; i < switched.size(); ++i) {
     if (switched.id(i) != FieldName::upgrade) continue;
     ListReader list(switched[i].value);
-    for (std::string_view protocol; list.next(protocol); any = true) {
-      if (!offers(request, protocol)) return false;
+    for (std::string_view protocol; list.next(protocol);) {
+      const bool offered = offers(request, protocol);
+      any = any || offered;
+      if (!offered && !iequals(protocol, "HTTP/1.1")) return false;  // above TLS (RFC 2817, 3.3), never alone
     }
   }
   return any;

@@ -285,7 +285,9 @@ TEST(ASwitchOfProtocols, IsToProtocolsThatTheRequestOffered) {
   };
   EXPECT_TRUE(offered("websocket"));
   EXPECT_TRUE(offered("foo/2, websocket"));
-  for (const char* other : {"", ",", "h2c", "foo", "bar", "websocket, bar"}) EXPECT_FALSE(offered(other)) << other;
+  EXPECT_TRUE(offered("foo/2, HTTP/1.1")) << "RFC 2817 names the layers in ascending order";
+  for (const char* other : {"", ",", "h2c", "HTTP/1.1", "foo", "bar", "websocket, bar"})
+    EXPECT_FALSE(offered(other)) << other;
 }
 
 // RFC 9110 §15.5.22 and §7.8.
