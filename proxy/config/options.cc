@@ -6,6 +6,7 @@
 
 #include "proxy/config/find_config.h"
 #include "proxy/config/print.h"
+#include "proxy/config/schema.h"
 #include "proxy/config/text.h"
 
 namespace carpool::proxy::config {
@@ -121,7 +122,9 @@ Reading load(const Options& options, const Env& env, std::size_t* digest) {
 
 bool names_instance(const Reading& reading) {
   for (const ConfigError& error : reading.errors) {
-    const std::string_view table = std::string_view(error.key).substr(0, error.key.find('.'));
+    const std::string_view table = std::string_view(error.key).substr(0, error.key.find_first_of(".["));
+    const bool known = find_section(table) != nullptr || find_setting(*find_section(""), table) != nullptr;
+    if (!known) return false;  // perhaps one of those below, misspelled
     for (const std::string_view needed : {"file", "syntax", "admin", "metrics"}) {
       if (table == needed) return false;
     }

@@ -113,7 +113,9 @@ TEST(AReading, NamesTheInstanceUnlessTheErrorsMayHideItsAddress) {
     return names_instance(reading);
   };
   EXPECT_TRUE(names("[pool]\nsise = 3\n"));
-  EXPECT_TRUE(names("administrator = 3\n"));
+  EXPECT_TRUE(names("workers = \"many\"\n"));
+  EXPECT_TRUE(names("[[origin]]\nurl = 3\n"));
+  EXPECT_FALSE(names("[admn]\naddress = \":9902\"\n")) << "a misspelled [admin]";
   EXPECT_FALSE(names("[pool]\nsise = 3\n[admin]\naddress = \":9901\"\n"));
   EXPECT_FALSE(names("[metrics]\naddress = 3\n"));
   EXPECT_FALSE(names("admin = 3\n"));
