@@ -42,7 +42,7 @@ void BufferedRequest::on_body(std::string_view bytes) {
 // Frees the body, so that an idle connection holds no memory for one.
 void BufferedRequest::done() {
   head_.clear();
-  body_ = {};
+  std::string().swap(body_);  // an assignment would keep the memory
   too_long_ = false;
 }
 

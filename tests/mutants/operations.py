@@ -27,8 +27,8 @@ MUTANTS = [
     m("the last export takes the whole grace", S + "drain.cc", "std::min(timer_.deadline(), loop_.now() + kLastExport)", "timer_.deadline()", SERVER),
     m("any export ends a stop", S + "drain.cc", "stage() == Stage::draining && exporting_", "stage() == Stage::draining", SERVER),
     # ---- files that a reload reads ----
-    m("a file that is written again with the same text changes", R + "file_snapshot.cc", "size == kMaxBytes ? look.stamp : digest_of({text.data(), size})", "look.stamp", SERVER),
-    m("of a large file only the beginning counts", R + "file_snapshot.cc", "size == kMaxBytes ? look.stamp : digest_of({text.data(), size})",
+    m("a file that is written again with the same text changes", R + "file_snapshot.cc", "!size || *size == kMaxBytes ? look.stamp : digest_of({text.data(), *size})", "look.stamp", SERVER),
+    m("of a large file only the beginning counts", R + "file_snapshot.cc", "!size || *size == kMaxBytes ? look.stamp : digest_of({text.data(), *size})",
       "digest_of({text.data(), size})", SERVER),
     m("a change that was undone while the file was read is unknown", R + "file_snapshot.cc", "before[i].stamp == after[i].stamp", "true", SERVER),
     m("a change while the file was read is unknown", R + "file_snapshot.cc", "before[i].digest == after[i].digest", "true", SERVER),

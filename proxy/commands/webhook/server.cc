@@ -220,12 +220,12 @@ void WebhookServer::stop() {
   end_all_soon(sessions_);
 }
 
+// A session reads before it ends, which may end others (hold()). They are destroyed after this turn.
 void WebhookServer::end_all_soon(Budget& budget) {
-  for (WebhookSession* session = budget.next_waiting(nullptr); session != nullptr;) {
-    WebhookSession* const after = budget.next_waiting(session);
-    session->end_soon();
-    session = after;
-  }
+  std::vector<WebhookSession*> all;
+  for (WebhookSession* one = budget.next_waiting(nullptr); one != nullptr; one = budget.next_waiting(one))
+    all.push_back(one);
+  for (WebhookSession* const one : all) one->end_soon();
 }
 
 int serve_webhook(const WebhookOptions& options) {

@@ -40,7 +40,7 @@ void WebhookSession::on_body(std::string_view bytes) {
 // An idle session holds no memory for a body.
 void WebhookSession::free_body() {
   owner_.release(body_.size());
-  body_ = {};
+  std::string().swap(body_);  // an assignment would keep the memory
 }
 
 void WebhookSession::on_request() {

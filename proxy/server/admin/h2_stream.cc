@@ -46,7 +46,7 @@ void AdminH2Stream::on_body(std::string_view bytes) {
     return;
   }
   connection_.release_held(body_.size());
-  body_ = {};
+  std::string().swap(body_);  // an assignment would keep the memory
   connection_.on_complete(*this);
 }
 
