@@ -38,7 +38,6 @@ MUTANTS = [
     m("control messages have no bound", T + "tls_transport.cc", "established_ && ++control_ > kMaxControl", "false", NET),
     # ---- the PROXY header ----
     m("a line of PROXY may be of any length", N + "proxy_header.cc", "bytes.size() < kMaxLine ? kIncomplete : kMalformed", "kIncomplete", NET),
-    m("a port may have a tail", "base/ascii.h", "error == std::errc() && stop == end", "error == std::errc()", NET),
     m("an UNKNOWN client is malformed", N + "proxy_header.cc", "if (family == \"UNKNOWN\") return whole;", "", NET),
     m("a line of PROXY may have more words", N + "proxy_header.cc", "!source || !target || !from || !to || !rest.empty()", "!source || !target || !from || !to", NET),
     m("the port of the server may be anything", N + "proxy_header.cc", "!port || !number_in<std::uint16_t>(*to)", "!port", NET),
