@@ -35,10 +35,10 @@ void CrossLoopStream::ResponsePart::shrink() {
   trailers.shrink();
 }
 
-CrossLoopStream::CrossLoopStream(H2LoopContext& near, H2LoopContext& far)
-    : near_(near), far_(far), upstream_stream_(far, *this, head_) {}
+CrossLoopStream::CrossLoopStream(H2LoopContext& local, H2LoopContext& remote)
+    : local_(local), remote_(remote), upstream_stream_(remote, *this, head_) {}
 
-// ---- near: calls of the exchange ----
+// ---- local: calls of the exchange ----
 
 void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) {
   CARPOOL_ASSERT(user_ == nullptr && request_part_.home && response_part_.home && cancel_.home && !stream_begun_);
@@ -46,7 +46,7 @@ void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& use
   user_ = &user;
   response_ = &response;
   // No message is in flight, so this side may write the state of both halves.
-  far_done_ = response_part_held_ = request_part_held_ = far_finished_ = false;
+  remote_done_ = response_part_held_ = request_part_held_ = remote_finished_ = false;
   in_flight_ = 0;
 }
 
@@ -71,7 +71,7 @@ bool CrossLoopStream::flush() {
   in_flight_ = request_part_.content.body.size();
   request_part_.home = false;
   request_part_.outward = true;
-  far_.loop().post(request_part_);
+  remote_.loop().post(request_part_);
   return true;
 }
 
@@ -80,12 +80,12 @@ void CrossLoopStream::arrived(Message<RequestPart>& message) {
   if (message.outward) return apply(message.content);
   message.home = true;
   in_flight_ = 0;
-  if (far_done_) return recycle_if_done();
+  if (remote_done_) return recycle_if_done();
   flush();
   if (user_ != nullptr) static_cast<void>(user_->on_writable());
 }
 
-// ---- near: reports of the far half ----
+// ---- local: reports of the remote half ----
 
 void CrossLoopStream::arrived(Message<ResponsePart>& message) {
   exec::assume_on_loop();
@@ -112,13 +112,13 @@ AttemptState CrossLoopStream::deliver(ResponsePart& response_part) {
 
 void CrossLoopStream::read_response_part() {
   ResponsePart& response_part = response_part_.content;
-  far_done_ = response_part.done;
+  remote_done_ = response_part.done;
   response_part_held_ = true;
   // The stream is not reused before recycle_if_done(), which this function calls last, so it still belongs to the ended
   // attempt.
   const bool over = user_ == nullptr || deliver(response_part) == AttemptState::over;
   if (!response_part_held_) return;
-  if (far_done_) return recycle_if_done();
+  if (remote_done_) return recycle_if_done();
   if (over || user_->wants_response()) return give_response_part_back();
   response_part.body.clear();  // already delivered; the message may be kept for long
   http::shrink_text(response_part.body);
@@ -129,15 +129,15 @@ void CrossLoopStream::give_response_part_back() {
   response_part_.content.clear();
   response_part_.content.may_buffer_more = user_ != nullptr && user_->may_buffer_more();
   response_part_.outward = false;
-  far_.loop().post(response_part_);
+  remote_.loop().post(response_part_);
 }
 
 AttemptState CrossLoopStream::resume_reading() {
-  if (user_->wants_response() && !far_done_) give_response_part_back();
+  if (user_->wants_response() && !remote_done_) give_response_part_back();
   return AttemptState::alive;
 }
 
-// ---- near: the end ----
+// ---- local: the end ----
 
 std::optional<pool::CloseCause> CrossLoopStream::finish(pool::Lease& lease) {
   return abandon(pool::CloseCause::error, lease);
@@ -146,12 +146,12 @@ std::optional<pool::CloseCause> CrossLoopStream::finish(pool::Lease& lease) {
 std::optional<pool::CloseCause> CrossLoopStream::abandon(pool::CloseCause, pool::Lease& lease) {
   user_ = nullptr;
   response_ = nullptr;
-  if (far_done_) return std::nullopt;  // read_response_part() recycles the stream later
+  if (remote_done_) return std::nullopt;  // read_response_part() recycles the stream later
   lease_ = std::move(lease);
   next_request_part_.clear();
   cancel_.home = false;
   cancel_.outward = true;
-  far_.loop().post(cancel_);
+  remote_.loop().post(cancel_);
   give_response_part_back();
   return std::nullopt;
 }
@@ -163,9 +163,9 @@ void CrossLoopStream::arrived(Message<Cancel>& message) {
   recycle_if_done();
 }
 
-// Recycles the stream if all messages are back and the far half has finished.
+// Recycles the stream if all messages are back and the remote half has finished.
 void CrossLoopStream::recycle_if_done() {
-  if (!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
+  if (!remote_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
   response_part_held_ = false;
   response_part_.content.clear();
   response_part_.home = true;
@@ -174,8 +174,8 @@ void CrossLoopStream::recycle_if_done() {
   request_part_.content.shrink();
   response_part_.content.shrink();
   next_response_part_.shrink();
-  if (lease_) lease_.release(near_.loop().now());
-  near_.recycle(*this, far_.loop().id());
+  if (lease_) lease_.release(local_.loop().now());
+  local_.recycle(*this, remote_.loop().id());
 }
 
 }  // namespace carpool::proxy

@@ -1,11 +1,11 @@
-// CrossLoopStream: a stream of an HTTP/2 session on another loop. The near half is the exchange's upstream stream; the
-// far half uses an H2UpstreamStream on the session's loop. Two messages connect them, one in each direction.
+// CrossLoopStream: a stream of an HTTP/2 session on another loop. The local half is the exchange's upstream stream; the
+// remote half uses an H2UpstreamStream on the session's loop. Two messages connect them, one in each direction.
 //
 // While a message is in flight, the sender fills a second one, and sends it as soon as the first is back. One message
 // thus carries everything gathered meanwhile, and nothing is locked. A receiver keeps a message while it has no room
-// for more, which provides backpressure. A message owns its bytes. The near side holds the lease until the far side has
-// finished with the stream, so the session outlives every message that refers to it. Until then an abandoned stream is
-// not reused either, so no late message reaches another request.
+// for more, which provides backpressure. A message owns its bytes. The local side holds the lease until the remote side
+// has finished with the stream, so the session outlives every message that refers to it. Until then an abandoned stream
+// is not reused either, so no late message reaches another request.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ class CrossLoopStream final : public UpstreamStream,
                               private UpstreamStreamHandler,
                               public ListHook<struct CrossLoopStreamTag> {
  public:
-  CrossLoopStream(H2LoopContext& near, H2LoopContext& far);
+  CrossLoopStream(H2LoopContext& local, H2LoopContext& remote);
 
-  // ---- near: the exchange's loop ----
+  // ---- local: the exchange's loop ----
   void begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) LOOP_ONLY;
-  bool usable() override LOOP_ONLY { return true; }  // the far loop decides: H2Connection::open()
+  bool usable() override LOOP_ONLY { return true; }  // the remote loop decides: H2Connection::open()
   void send_head(const http::RequestHead& head, const http::ForwardRules& rules) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY { next_request_part_.body.append(bytes); }
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
@@ -57,14 +57,14 @@ class CrossLoopStream final : public UpstreamStream,
     std::string body;
     http::Fields trailers;
     bool end = false;
-    bool done = false;             // the far half no longer accesses the stream
+    bool done = false;             // the remote half no longer accesses the stream
     bool may_buffer_more = false;  // set on the way back: the client's value
     std::optional<StreamFailure> failure;
     bool empty() const { return heads.empty() && body.empty() && !end && !done; }
     void clear();
     void shrink();
   };
-  struct Cancel {};  // Cancel: the exchange left. Overtakes a RequestPart that the far half keeps.
+  struct Cancel {};  // Cancel: the exchange left. Overtakes a RequestPart that the remote half keeps.
   template <class Content>
   struct Message final : exec::Mail {
     explicit Message(CrossLoopStream& stream) : owner(stream) {}
@@ -81,13 +81,13 @@ class CrossLoopStream final : public UpstreamStream,
   void arrived(Message<ResponsePart>& message) LOOP_ONLY;
   void arrived(Message<Cancel>& message) LOOP_ONLY;
 
-  // near half
+  // local half
   void read_response_part() LOOP_ONLY;
   AttemptState deliver(ResponsePart& response_part) LOOP_ONLY;
   void give_response_part_back() LOOP_ONLY;
   void recycle_if_done() LOOP_ONLY;
 
-  // far half, on the session's loop
+  // remote half, on the session's loop
   void apply(RequestPart& request_part) LOOP_ONLY;
   void give_request_part_back() LOOP_ONLY;
   void send_response_part() LOOP_ONLY;
@@ -107,30 +107,30 @@ class CrossLoopStream final : public UpstreamStream,
   AttemptState on_switched(std::string_view) override LOOP_ONLY { return AttemptState::alive; }  // HTTP/2 has no 101
   AttemptState on_tunnel_eof() override LOOP_ONLY { return AttemptState::alive; }
 
-  H2LoopContext& near_;
-  H2LoopContext& far_;
+  H2LoopContext& local_;
+  H2LoopContext& remote_;
   H2Connection* connection_ = nullptr;
   Message<RequestPart> request_part_{*this};
   Message<ResponsePart> response_part_{*this};
   Message<Cancel> cancel_{*this};
 
-  // near half
+  // local half
   UpstreamStreamHandler* user_ = nullptr;  // null once the exchange has left
   http::ResponseHead* response_ = nullptr;
-  pool::Lease lease_;  // lease of an exchange that left before the far half was done
+  pool::Lease lease_;  // lease of an exchange that left before the remote half was done
   RequestPart next_request_part_;
   std::size_t in_flight_ = 0;        // body bytes in the message that is in flight
   bool response_part_held_ = false;  // the report was read but not returned, because the client has no room
-  bool far_done_ = false;
+  bool remote_done_ = false;
 
-  // far half
+  // remote half
   http::ResponseHead head_;
   H2UpstreamStream upstream_stream_;
   ResponsePart next_response_part_;
   bool request_part_held_ = false;  // applied but not returned, because the session has no room
   bool stream_begun_ = false;       // upstream_stream_ has begun
   bool may_buffer_more_ = false;    // last value received from the client
-  bool far_finished_ = false;       // the stream has ended, or will never begin
+  bool remote_finished_ = false;    // the stream has ended, or will never begin
 };
 
 }  // namespace carpool::proxy

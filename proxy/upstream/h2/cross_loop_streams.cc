@@ -8,16 +8,16 @@ namespace carpool::proxy {
 CrossLoopStreams::CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts)
     : loop_(loop), stats_(stats), hosts_(hosts) {}
 
-CrossLoopStream& CrossLoopStreams::take(exec::LoopId far) {
-  while (free_.size() <= far) free_.push_back(std::make_unique<FreeList>());
-  FreeList& free = *free_[far];
+CrossLoopStream& CrossLoopStreams::take(exec::LoopId remote) {
+  while (free_.size() <= remote) free_.push_back(std::make_unique<FreeList>());
+  FreeList& free = *free_[remote];
   if (!free.empty()) return free.pop_front();
-  streams_.push_back(std::make_unique<CrossLoopStream>(*this, *hosts_[far]));
+  streams_.push_back(std::make_unique<CrossLoopStream>(*this, *hosts_[remote]));
   return *streams_.back();
 }
 
-void CrossLoopStreams::recycle(CrossLoopStream& stream, exec::LoopId far) {
-  free_[far]->push_front(stream);
+void CrossLoopStreams::recycle(CrossLoopStream& stream, exec::LoopId remote) {
+  free_[remote]->push_front(stream);
 }
 
 void CrossLoopStreams::count_reset(const OriginRuntime& origin, http::H2Error error) {

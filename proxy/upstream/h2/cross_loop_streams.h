@@ -19,13 +19,13 @@ class CrossLoopStreams final : public H2LoopContext {
   // `hosts`: the contexts of all loops, by loop number. Must be complete before the first stream is taken.
   CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts);
 
-  // Returns a stream on a session of loop `far`, for an exchange of this loop.
-  CrossLoopStream& take(exec::LoopId far) LOOP_ONLY;
+  // Returns a stream on a session of loop `remote`, for an exchange of this loop.
+  CrossLoopStream& take(exec::LoopId remote) LOOP_ONLY;
 
   exec::Loop& loop() override { return loop_; }
   LoopBuffers& buffers() override LOOP_ONLY { return buffers_; }
   void count_reset(const OriginRuntime& origin, http::H2Error error) override LOOP_ONLY;
-  void recycle(CrossLoopStream& stream, exec::LoopId far) override LOOP_ONLY;
+  void recycle(CrossLoopStream& stream, exec::LoopId remote) override LOOP_ONLY;
 
  private:
   using FreeList = List<CrossLoopStream, CrossLoopStreamTag>;

@@ -21,8 +21,8 @@ class H2LoopContext {
   static http::Limits response_limits() { return {128 * 1024, 512, 16 * 1024}; }
 
   virtual void count_reset(const OriginRuntime& origin, http::H2Error error) LOOP_ONLY = 0;
-  // Called when `stream` has no message in flight, so that it may be reused for a session of loop `far`.
-  virtual void recycle(CrossLoopStream& stream, exec::LoopId far) LOOP_ONLY = 0;
+  // Called when `stream` has no message in flight, so that it may be reused for a session of loop `remote`.
+  virtual void recycle(CrossLoopStream& stream, exec::LoopId remote) LOOP_ONLY = 0;
 
  protected:
   ~H2LoopContext() = default;

@@ -1,4 +1,4 @@
-// The far half of a CrossLoopStream: applies request parts to the session and reports response parts.
+// The remote half of a CrossLoopStream: applies request parts to the session and reports response parts.
 #include <utility>
 
 #include "proxy/net/write_queue.h"
@@ -15,7 +15,7 @@ constexpr std::size_t kGathered = std::size_t{16} * 1024;
 
 void CrossLoopStream::apply(RequestPart& request_part) {
   request_part_held_ = true;
-  if (request_part.has_head && !far_finished_) {
+  if (request_part.has_head && !remote_finished_) {
     stream_begun_ = true;
     may_buffer_more_ = request_part.may_buffer_more;
     upstream_stream_.begin(*connection_);
@@ -31,21 +31,21 @@ void CrossLoopStream::apply(RequestPart& request_part) {
 }
 
 void CrossLoopStream::on_cancel() {
-  if (!far_finished_) {
+  if (!remote_finished_) {
     pool::Lease none;
     if (stream_begun_) upstream_stream_.abandon(pool::CloseCause::error, none);
     next_response_part_.clear();
     done();
   }
   cancel_.outward = false;
-  near_.loop().post(cancel_);
+  local_.loop().post(cancel_);
 }
 
 void CrossLoopStream::give_request_part_back() {
   if (!std::exchange(request_part_held_, false)) return;
   request_part_.content.clear();
   request_part_.outward = false;
-  near_.loop().post(request_part_);
+  local_.loop().post(request_part_);
 }
 
 void CrossLoopStream::send_response_part() {
@@ -54,12 +54,12 @@ void CrossLoopStream::send_response_part() {
   next_response_part_.clear();
   response_part_.home = false;
   response_part_.outward = true;
-  near_.loop().post(response_part_);
+  local_.loop().post(response_part_);
 }
 
 void CrossLoopStream::done() {
   stream_begun_ = false;
-  far_finished_ = true;
+  remote_finished_ = true;
   next_response_part_.done = true;
   give_request_part_back();
   send_response_part();
