@@ -72,10 +72,12 @@ def test_a_pause_is_seen_everywhere_and_its_clients_are_told(origin, carpool, or
 
 def test_commands_are_answered_while_carpool_drains(origin, carpool, order):
     o, c = origin(), carpool(shutdown_grace="30s", pool={"wait_timeout": "30s"})
-    with c.client() as client:
+    with c.client() as client, c.client() as upload:  # its request lasts longer than the commands
         assert client.get(o.url + "/").status == 200
         order(c, "pause", o.url)
         client.ask("GET", o.url + "/")
+        host = o.url.removeprefix("http://")
+        upload.send(b"POST %s/ HTTP/1.1\r\nHost: %s\r\nContent-Length: 5\r\n\r\nab" % (o.url.encode(), host.encode()))
         until(lambda: c.pool(o.url)["waiting"] == 1, what="a request that waits")
         c.signal(signal.SIGTERM)
         until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
@@ -84,6 +86,8 @@ def test_commands_are_answered_while_carpool_drains(origin, carpool, order):
         assert "paused" in order(c, "pause", o.url, "--for", "20s")
         assert "resumed" in order(c, "resume", o.url)
         assert client.response().status == 200
+        upload.send(b"cde")
+        assert upload.response().status == 200
     assert c.wait() == 0
 
 
