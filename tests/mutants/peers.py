@@ -8,10 +8,10 @@ T, N, U, X = "proxy/net/tls/", "proxy/net/", "proxy/upstream/", "proxy/exchange/
 MUTANTS = [
     # ---- the end of trust ----
     m("a revocation list ends no session", T + "trust_end.cc", "!passes_revocation_lists(context) || !has_list(context, issuer)", "true", NET),
-    m("the end of a list does not count", T + "trust_end.cc", "if (next != nullptr) end = std::min(end, seconds_of(next));", "", NET),
+    m("the end of a list does not count", T + "trust_end.cc", "if (next != nullptr) end = std::min(end, end_at(next));", "", NET),
     m("no list in force is no end", T + "trust_end.cc", "in_force ? end : 0", "end", NET,
       "OpenSSL refuses the chain then; only a list that ends between its look and ours reaches this"),
-    m("the end of a certificate ends no session", T + "trust_end.cc", "seconds_of(X509_get0_notAfter(certificate))", "kNoTrustEnd", NET),
+    m("the end of a certificate ends no session", T + "trust_end.cc", "end_at(X509_get0_notAfter(certificate))", "kNoTrustEnd", NET),
     m("a session outlives the trust that has ended", T + "trust_end.cc", "if (end <= now) return false;", "", NET),
     m("a ticket's life is longer than the trust", T + "trust_end.cc", "life > left", "false", NET),
     m("a ticket without an end of trust has some end", T + "trust_end.cc",

@@ -4,7 +4,6 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "base/contents.h"
@@ -29,12 +28,11 @@ Fault refused(const std::string& path, const std::string& why) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + why};
 }
 
-// The end of a certificate may be in the year 9999; nanoseconds end in 2262.
+// Returns the time, or the last one that the clock has.
 Authority::WallTime time_of(const ASN1_TIME* time) {
-  std::tm parts{};
-  if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
   constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(Authority::WallTime::max());
-  return std::min(std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts))), kLast);
+  const auto second = second_of(time);
+  return second ? Authority::WallTime(std::min(*second, kLast)) : Authority::WallTime();
 }
 
 // Returns the reason why this certificate must not sign leaves; nullptr if it may.

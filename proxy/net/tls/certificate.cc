@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 #include "base/ascii.h"
 #include "proxy/net/address.h"
@@ -112,6 +113,12 @@ std::string pem_of(EVP_PKEY* key) {
 CertPtr certificate_of(const std::string& pem) {
   const BioPtr memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   return CertPtr(memory ? PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr) : nullptr);
+}
+
+std::optional<std::chrono::sys_seconds> second_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
 }
 
 }  // namespace carpool::proxy::tls

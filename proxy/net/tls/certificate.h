@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,5 +27,9 @@ Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* i
 std::string pem_of(X509* certificate);
 std::string pem_of(EVP_PKEY* key);
 CertPtr certificate_of(const std::string& pem);
+
+// Returns the second of a time in a certificate or a revocation list; nullopt if it cannot be read. It may be in the
+// year 9999; nanoseconds end in 2262.
+std::optional<std::chrono::sys_seconds> second_of(const ASN1_TIME* time);
 
 }  // namespace carpool::proxy::tls

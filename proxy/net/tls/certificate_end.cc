@@ -2,8 +2,6 @@
 
 #include <openssl/pem.h>
 
-#include <ctime>
-
 #include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/file.h"
 
@@ -18,10 +16,9 @@ Result<std::chrono::sys_seconds> certificate_end(const std::string& path) {
   if (!pem) return pem.fault();
   const CertPtr certificate = certificate_of(*pem);
   if (!certificate) return failed(" holds no certificate");
-  std::tm end{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1)
-    return failed(" has a certificate without an end");
-  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end)));
+  const auto end = second_of(X509_get0_notAfter(certificate.get()));
+  if (!end) return failed(" has a certificate without an end");
+  return *end;
 }
 
 }  // namespace carpool::proxy::tls

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/revocation.h"
 
 namespace carpool::proxy::tls {
@@ -16,9 +17,9 @@ struct FreeLists {
 using ListsPtr = std::unique_ptr<STACK_OF(X509_CRL), FreeLists>;
 
 // A time that cannot be read counts as passed.
-TrustEnd seconds_of(const ASN1_TIME* time) {
-  std::tm parts{};
-  return ASN1_TIME_to_tm(time, &parts) == 1 ? static_cast<TrustEnd>(timegm(&parts)) : 0;
+TrustEnd end_at(const ASN1_TIME* time) {
+  const auto second = second_of(time);
+  return second ? TrustEnd{second->time_since_epoch().count()} : 0;
 }
 
 // Returns the first end among the lists in force of this issuer. OpenSSL selects one of them; an end that is too early
@@ -33,7 +34,7 @@ TrustEnd end_of_lists(X509_STORE_CTX* context, const X509_NAME* issuer) {
     const ASN1_TIME* next = X509_CRL_get0_nextUpdate(sk_X509_CRL_value(lists.get(), i));
     if (next != nullptr && X509_cmp_current_time(next) <= 0) continue;
     in_force = true;
-    if (next != nullptr) end = std::min(end, seconds_of(next));
+    if (next != nullptr) end = std::min(end, end_at(next));
   }
   return in_force ? end : 0;
 }
@@ -42,8 +43,7 @@ TrustEnd end_of_lists(X509_STORE_CTX* context, const X509_NAME* issuer) {
 
 TrustEnd end_of_current(X509_STORE_CTX* context) {
   const X509* certificate = X509_STORE_CTX_get_current_cert(context);
-  return std::min(seconds_of(X509_get0_notAfter(certificate)),
-                  end_of_lists(context, X509_get_issuer_name(certificate)));
+  return std::min(end_at(X509_get0_notAfter(certificate)), end_of_lists(context, X509_get_issuer_name(certificate)));
 }
 
 // Only processes on this machine read the bytes.

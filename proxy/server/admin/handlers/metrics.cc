@@ -26,7 +26,12 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
 }
 
 metrics::TimesSample times_of(const pool::TimeDistribution& times) {
-  static_assert(pool::TimeDistribution::kBounds.size() == metrics::kAgeBounds.size());
+  static_assert(std::equal(metrics::kAgeBounds.begin(), metrics::kAgeBounds.end(),
+                           pool::TimeDistribution::kBounds.begin(), pool::TimeDistribution::kBounds.end(),
+                           [](std::uint64_t nanoseconds, Duration bound) {
+                             return nanoseconds == static_cast<std::uint64_t>(bound.count());
+                           }),
+                "the pool counts by the bounds that are exported");
   return {times.counts, times.sum.count()};
 }
 
