@@ -41,8 +41,9 @@ std::vector<Setting> request_rows() {
 std::vector<Setting> attempt_rows() {
   return {
       row<&Request::retry_on>("retry_on",
-                              "further conditions for a retry of an idempotent request, within max_retries and "
-                              "retry_budget: statuses, retriable-4xx (409), reset, connect-failure")
+                              "further conditions for a retry, within max_retries and retry_budget: statuses, "
+                              "retriable-4xx (409) and reset for idempotent requests without a body; "
+                              "connect-failure for all")
           .format(kRetryCondition, R"(["reset", "503"])"),
       row<&Request::per_try_timeout>("per_try_timeout",
                                      "limit of one attempt, from the end of the request to the response's head; then "
@@ -104,7 +105,8 @@ Section upstream_section() {
           "protocols to origins",
           false,
           {
-              row<&Upstream::protocols>("protocols", "ALPN over TLS; plain text is h1 unless only h2 is listed")
+              row<&Upstream::protocols>("protocols",
+                                        "protocols offered by ALPN over TLS; plain text is h1 unless only h2 is listed")
                   .format(kProtocol),
               row<&Upstream::lenient>(
                   "lenient",
@@ -139,7 +141,7 @@ Section tls_section() {
               .format(kReadableFile, R"("/etc/carpool/client.key")"),
           row<&Tls::min_version>("min_version", "lowest TLS version to accept"),
           row<&Tls::verify>("verify", "verify the origin's certificate; false accepts any certificate (insecure)"),
-          row<&Tls::server_name>("server_name", "for SNI and verification; default: the origin's host")
+          row<&Tls::server_name>("server_name", "name for SNI and verification; default: the origin's host")
               .format(kHostName, R"("api.internal")"),
       },
       [](Config& config) -> void* { return &config.upstream.tls; },

@@ -41,7 +41,8 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::max_waiting>("max_waiting",
                                       "maximum number of requests waiting for a connection; 0 = fail at once")
           .between(0, kMaxConnections),
-      row<&PoolSettings::wait_timeout>("wait_timeout", "maximum wait of a request; more than 0s").at_least(1),
+      row<&PoolSettings::wait_timeout>("wait_timeout", "maximum wait of a request for a connection; more than 0s")
+          .at_least(1),
       row<&PoolSettings::connect_timeout>("connect_timeout", "limit for DNS, TCP and TLS together").at_least(1),
       row<&PoolSettings::dns_timeout>("dns_timeout", "limit for DNS alone, within connect_timeout; 0s = none").rare(),
       row<&PoolSettings::tls_timeout>("tls_timeout",
@@ -57,8 +58,8 @@ std::vector<Setting> pool_sizes() {
           .between(0, kMaxConnectRate),
       row<&PoolSettings::max_tunnels>(
           "max_tunnels",
-          "maximum CONNECT and upgraded connections; 0 = half of size on http(s) origins; on tcp "
-          "size or, if that is omitted, a quarter of pool.total, up to 1024")
+          "maximum number of CONNECT and upgraded connections; 0 = half of size on http(s) origins, and on tcp origins "
+          "size or, if size is omitted, a quarter of pool.total, up to 1024")
           .between(0, kMaxSize),
   };
 }
@@ -72,14 +73,15 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::cool_down>(
           "cool_down",
           "after a 429 or 503 with Retry-After send no request until then, and then one before the others"),
-      row<&PoolSettings::max_cool_down>("max_cool_down", "maximum duration of such a pause").rare().at_least(1),
+      row<&PoolSettings::max_cool_down>("max_cool_down", "maximum duration of a pause by cool_down").rare().at_least(1),
       row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached")
           .rare(),
       row<&PoolSettings::reuse>(
           "reuse", "whether a request may use a connection that served others before; safe = by method and idle time"),
       row<&PoolSettings::leak_timeout>("leak_timeout", "report a borrow that lasts longer; 0s = only lost leases"),
       row<&PoolSettings::leak_action>("leak_action", "what happens to a reported connection").rare(),
-      row<&PoolSettings::classes>("classes", "2 to 4 priority classes, highest first, each with a share of the cap")
+      row<&PoolSettings::classes>(
+          "classes", "2 to 4 priority classes, highest first; connections are reserved for the higher ones")
           .format(kClassName, R"(["high", "normal"])"),
   };
 }
@@ -103,7 +105,7 @@ Section warm_up_section() {
           "connections opened before the first request",
           false,
           {
-              row<&WarmUp::enabled>("enabled", "open them at start"),
+              row<&WarmUp::enabled>("enabled", "open connections at start"),
               row<&WarmUp::size>("size", "number of connections; at most the pool's size").between(0, kMaxSize),
           },
           [](Config& config) -> void* { return &config.pool.warm_up; },
@@ -135,8 +137,8 @@ Section addresses_section() {
       false,
       {
           row<&Addresses::eject_after>("eject_after",
-                                       "consecutive failures after which an address is ejected, never more than half "
-                                       "of them; 0 = never")
+                                       "consecutive failures after which an address is ejected, at most half of the "
+                                       "addresses; 0 = never")
               .between(0, 1000),
           row<&Addresses::eject_time>(
               "eject_time", "duration of an ejection; each one soon after another is longer by this time, up to 5m")
@@ -146,7 +148,8 @@ Section addresses_section() {
                                       "close connections to an address that DNS has not returned for this long")
               .rare()
               .at_least(1),
-          row<&Addresses::retire_every>("retire_every", "interval between closing two such connections")
+          row<&Addresses::retire_every>(
+              "retire_every", "interval between closing two connections for gone_after or to rebalance a full pool")
               .rare()
               .at_least(1),
           row<&Addresses::balance>("balance",

@@ -14,7 +14,8 @@ std::vector<Setting> listen_limits() {
           .at_least(1),
       row<&Listen::header_timeout>("header_timeout", "time from the first byte of a request to the end of its head")
           .at_least(1),
-      row<&Listen::max_connections>("max_connections", "concurrent client connections").between(1, kMaxConnections),
+      row<&Listen::max_connections>("max_connections", "maximum number of concurrent client connections")
+          .between(1, kMaxConnections),
       row<&Listen::max_header_bytes>("max_header_bytes", "size limit of a request's head; above it: 431")
           .rare()
           .between(1024, kMaxHead),
@@ -45,9 +46,10 @@ std::vector<Setting> listen_limits() {
 // Access to the file of a Unix socket.
 std::vector<Setting> listen_file() {
   return {
-      row<&Listen::mode>("mode", "of a Unix socket's file; default: by the umask, 0660 if group is set")
+      row<&Listen::mode>("mode", "mode of a Unix socket's file; default: by the umask, or 0660 if group is set")
           .format(kFileMode, R"("0660")"),
-      row<&Listen::group>("group", "of a Unix socket's file; default: the process's").format(kGroup, R"("www-data")"),
+      row<&Listen::group>("group", "group of a Unix socket's file; default: the process's")
+          .format(kGroup, R"("www-data")"),
   };
 }
 
@@ -113,7 +115,9 @@ Section listen_section() {
       "an address on which carpool listens for applications; repeatable",
       true,
       {
-          row<&Listen::address>("address", R"(also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any)")
+          row<&Listen::address>(
+              "address",
+              R"(address to listen on; also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any free port)")
               .format(kListenAddress),
           row<&Listen::origin>("origin", "the only origin of this listener, whatever the Host field")
               .format(kHttpOrigin, R"("https://api.example.com")"),
@@ -144,7 +148,8 @@ Section admin_section() {
       "the operator's page, JSON API and metrics",
       false,
       {
-          row<&Admin::address>("address", R"(or "unix:/run/carpool/admin.sock" (mode 0600, same uid or root))")
+          row<&Admin::address>(
+              "address", R"(address to listen on; also "unix:/run/carpool/admin.sock" (mode 0600, same uid or root))")
               .format(kListenAddress)
               .restart(),
           row<&Admin::enabled>("enabled", "false: no admin listener").restart(),
@@ -165,7 +170,7 @@ Section admin_section() {
 
 Section metrics_section() {
   return {"metrics",
-          "Prometheus metrics, and counters in the format of light-4j's SimplePool",
+          "Prometheus metrics, and counters in the format of SimplePool, the pool of light-4j's HTTP client",
           false,
           {
               row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
@@ -191,10 +196,11 @@ Section otlp_section() {
       "spans and metrics for an OpenTelemetry collector, by OTLP over HTTP; docs/tracing.md",
       false,
       {
-          row<&Otlp::endpoint>("endpoint", "the collector; /v1/traces and /v1/metrics follow; none = off")
+          row<&Otlp::endpoint>("endpoint",
+                               "URL of the collector, to which /v1/traces and /v1/metrics are appended; none = off")
               .format(kOtlpEndpoint, R"("http://127.0.0.1:4318")"),
-          row<&Otlp::traces>("traces", "a span for each request whose traceparent is sampled"),
-          row<&Otlp::metrics>("metrics", "the metrics of /metrics"),
+          row<&Otlp::traces>("traces", "export a span for each request whose traceparent is sampled"),
+          row<&Otlp::metrics>("metrics", "export the metrics of /metrics"),
           row<&Otlp::sample>("sample",
                              "one in this many requests without a traceparent begins a trace; 1 = all, 0 = none")
               .between(0, 1'000'000'000),
@@ -234,24 +240,26 @@ Section handover_section() {
 }
 
 Section overload_section() {
-  return {"overload",
-          "load shedding stages when memory or file descriptors run short; percent of the limit, 0 = never",
-          false,
-          {
-              row<&Overload::memory_limit>("memory_limit", R"(memory limit; "0" = the cgroup's limit)"),
-              row<&Overload::stop_keep_alive>("stop_keep_alive", "responses close their client connection")
-                  .rare()
-                  .between(0, 100),
-              row<&Overload::refuse_clients>("refuse_clients", "new clients get 503 with Retry-After")
-                  .rare()
-                  .between(0, 100),
-              row<&Overload::close_idle>("close_idle", "idle client and origin connections are closed")
-                  .rare()
-                  .between(0, 100),
-          },
-          [](Config& config) -> void* { return &config.overload; },
-          nullptr,
-          &defaults<Overload>()};
+  return {
+      "overload",
+      "load shedding stages when memory or file descriptors run short; percent of the limit, 0 = never",
+      false,
+      {
+          row<&Overload::memory_limit>("memory_limit", R"(memory limit; "0" = the cgroup's limit)"),
+          row<&Overload::stop_keep_alive>("stop_keep_alive",
+                                          "threshold from which responses close their client connection")
+              .rare()
+              .between(0, 100),
+          row<&Overload::refuse_clients>("refuse_clients", "threshold from which new clients get 503 with Retry-After")
+              .rare()
+              .between(0, 100),
+          row<&Overload::close_idle>("close_idle", "threshold from which idle client and origin connections are closed")
+              .rare()
+              .between(0, 100),
+      },
+      [](Config& config) -> void* { return &config.overload; },
+      nullptr,
+      &defaults<Overload>()};
 }
 
 Section threads_section() {
@@ -309,9 +317,9 @@ Section log_section() {
                   .restart(),
               row<&Log::access>("access", "log a line for every request"),
               row<&Log::access_format>("access_format",
-                                       "format of these lines; same: as `format`; combined: as Apache and nginx")
+                                       "format of access log lines; same: as `format`; combined: as Apache and nginx")
                   .restart(),
-              row<&Log::access_file>("access_file", "file for these lines alone; SIGUSR1 reopens it")
+              row<&Log::access_file>("access_file", "file for access log lines alone; SIGUSR1 reopens it")
                   .format(kWritableFile, R"("/var/log/carpool/access.log")")
                   .restart(),
               row<&Log::access_sample>("access_sample",

@@ -121,7 +121,7 @@ constexpr std::array<Route, 19> kRoutes{{
     {"/pool/metrics",
      "GET",
      pool_metrics,
-     "counters per origin in the format of light-4j's SimplePool; 503 if metrics are disabled",
+     "counters per origin in the format of SimplePool, the pool of light-4j's HTTP client; 503 if metrics are disabled",
      "PoolMetrics",
      {.unavailable = "text/plain"}},
     {"/pools", "GET", pools, "every pool", "Pools"},
