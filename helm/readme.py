@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes helm/carpool/README.md from Chart.yaml and the comments of values.yaml: a comment that begins with `# --` tells
-of the key below it.
+"""Writes helm/carpool/README.md from Chart.yaml and the comments of values.yaml: a comment that begins with `# --`
+describes the key below it.
 
 usage: readme.py      (prints; the test of the chart compares it with what is in the tree)
 """
@@ -10,11 +10,11 @@ import sys
 
 CHART = pathlib.Path(__file__).resolve().parent / "carpool"
 KEY = re.compile(r"^( *)([A-Za-z][A-Za-z0-9]*):(?: (.*))?$")
-WHOLE = ("config",)  # told in docs/configuration.md, key by key
+WHOLE = ("config",)  # docs/configuration.md describes its keys
 
 HEAD = """# carpool
 
-{description}. Chart {version}, for Kubernetes {kubernetes}.
+{description}. Chart {version}, for Kubernetes {kubernetes} or later.
 
 `helm/readme.py` generates this page from `values.yaml`. [docs/kubernetes.md](../../docs/kubernetes.md) describes how to use the chart, and
 [docs/configuration.md](../../docs/configuration.md) every key of `config`.
@@ -56,7 +56,7 @@ def field(name):
 
 
 def readme():
-    text = HEAD.format(description=field("description"), version=field("version"), kubernetes=field("kubeVersion"))
+    text = HEAD.format(description=field("description"), version=field("version"), kubernetes=re.search(r"\d+\.\d+", field("kubeVersion")).group())
     for path, default, comment in rows((CHART / "values.yaml").read_text()):
         text += "| `%s` | %s | %s |\n" % (path, "`%s`" % default if default else "", comment.replace("|", "\\|"))
     return text
