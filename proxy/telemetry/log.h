@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -46,7 +47,8 @@ bool reopen();
 
 // Field: a name (plain ASCII, chosen by the program) and a value (escaped). Both need to live only for the call.
 struct Field {
-  using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
+  // monostate: the value is not known, and the line has no such field.
+  using Value = std::variant<std::monostate, std::string_view, std::int64_t, std::uint64_t, double, bool>;
   std::string_view key;
   Value value;
 
@@ -56,7 +58,15 @@ struct Field {
   Field(std::string_view k, std::floating_point auto v) : key(k), value(static_cast<double>(v)) {}
   Field(std::string_view k, std::signed_integral auto v) : key(k), value(static_cast<std::int64_t>(v)) {}
   Field(std::string_view k, std::unsigned_integral auto v) : key(k), value(static_cast<std::uint64_t>(v)) {}
+  template <class Known>
+  Field(std::string_view k, const std::optional<Known>& v) : key(k) {
+    if (v) value = *v;
+  }
 };
+// Returns nullopt for an empty text, whose field is left out.
+inline std::optional<std::string_view> unless_empty(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
 using Fields = std::initializer_list<Field>;
 
 // Example: log::warn("tls", "certificate expires soon", {{"origin", label}, {"days", 3}});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace carpool::proxy::log {
@@ -26,6 +27,16 @@ TEST(Line, IsOneJsonObjectInJsonFormat) {
       R"({"time":"2025-11-21T09:30:00.123Z","level":"warn","module":"pool","message":"origin is slow",)"
       R"("origin":"http://a","waiting":3,"limit":4,"share":0.5,"full":true})"
       "\n");
+}
+
+TEST(Line, HasNoFieldWhoseValueIsNotKnown) {
+  const std::optional<std::int64_t> known(7), unknown;
+  const std::string name = "a";
+  const Fields fields{{"pid", known}, {"uid", unknown}, {"user", unless_empty(name)}, {"trace_id", unless_empty("")}};
+  EXPECT_TRUE(line_of(Format::json, fields)
+                  .ends_with(R"("message":"origin is slow","pid":7,"user":"a"})"
+                             "\n"));
+  EXPECT_TRUE(line_of(Format::text, fields).ends_with("origin is slow pid=7 user=a\n"));
 }
 
 TEST(Line, ReadsWellInTextFormat) {
