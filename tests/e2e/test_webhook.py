@@ -101,6 +101,22 @@ def test_bodies_that_never_end_share_a_limit(webhook):
         wire.close()
 
 
+def test_the_memory_of_a_body_counts_not_its_size(webhook):
+    """Memory doubles: each of these has 4 MiB, and the fourth is the first beyond 12 MiB."""
+    wires = []
+    for _ in range(4):
+        wire = webhook.wire()
+        wire.putrequest("POST", "/inject")
+        wire.putheader("Content-Length", "4000000")
+        wire.endheaders(b"x" * 2_200_000)
+        wires.append(wire)
+    assert wires[0].sock.recv(1) == b"", "the one that has been incomplete for longest"
+    text = webhook.ask("GET", "/metrics")[1]
+    assert 'carpool_webhook_shed_total{what="body"} 1\n' in text
+    for wire in wires:
+        wire.close()
+
+
 def test_reviews_over_a_limit_are_counted(webhook):
     long = pod(**{"carpool.io/config-overlay": "#" * (256 * 1024 + 1)})
     assert "262144" in webhook.review(long)["status"]["message"]

@@ -69,7 +69,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   exec::DeferredDeleter<WebhookSession, SessionBudgetTag> ended_sessions_;
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // sessions ended to make room for new clients
   std::uint64_t bodies_ended_ = 0;                       // and for the bodies of others
-  std::size_t held_ = 0;                                 // bytes of all bodies
+  std::size_t held_ = 0;                                 // memory of all bodies
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // requests over a size limit
   exec::Timer drain_deadline_;

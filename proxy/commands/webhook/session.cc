@@ -1,5 +1,6 @@
 #include "proxy/commands/webhook/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/http/error_reply.h"
@@ -33,13 +34,25 @@ void WebhookSession::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   too_long_ = too_long_ || body_.size() + bytes.size() > kMaxReview;
   if (too_long_) return free_body();
-  owner_.hold(*this, bytes.size());
+  make_room(body_.size() + bytes.size());
   body_.append(bytes);
+}
+
+// The memory doubles, up to that of the longest review. All of it counts, whatever part of it is in use.
+void WebhookSession::make_room(std::size_t size) {
+  if (size <= held_) return;
+  const std::size_t wanted = std::min(std::max(size, 2 * held_), kMaxReview);
+  owner_.hold(*this, wanted - held_);
+  held_ = wanted;
+  std::string larger;  // reserve() of a string with bytes may take more
+  larger.reserve(wanted);
+  larger.append(body_);
+  body_.swap(larger);
 }
 
 // An idle session holds no memory for a body.
 void WebhookSession::free_body() {
-  owner_.release(body_.size());
+  owner_.release(std::exchange(held_, 0));
   std::string().swap(body_);  // an assignment would keep the memory
 }
 

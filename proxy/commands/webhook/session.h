@@ -25,7 +25,8 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
     virtual void on_handshake_done(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
     // The session waits for its next request, or for the rest of one that begins now.
     virtual void mark_waiting(WebhookSession& session) LOOP_ONLY = 0;
-    // Called before the session keeps `bytes` more of a body, and when it has freed `bytes`. May end other sessions.
+    // Called before the session allocates `bytes` more for a body, and when it has freed `bytes`. May end other
+    // sessions.
     virtual void hold(WebhookSession& session, std::size_t bytes) LOOP_ONLY = 0;
     virtual void release(std::size_t bytes) LOOP_ONLY = 0;
     virtual void ended(WebhookSession& session) LOOP_ONLY = 0;  // the owner destroys the session later
@@ -43,7 +44,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   // Must be called when the program ends. A request that has begun to arrive is the last one.
   void end_soon() LOOP_ONLY { http_.end_soon(); }
   bool handshake_done() const { return http_.established(); }
-  std::size_t held() const { return body_.size(); }
+  std::size_t held() const { return held_; }  // memory of the body, in bytes
 
  private:
   void on_established() override LOOP_ONLY { owner_.on_handshake_done(*this); }
@@ -55,10 +56,12 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   void on_timeout() override LOOP_ONLY { end(); }
   void on_end() override LOOP_ONLY;
   bool send(const Response& response) LOOP_ONLY;
+  void make_room(std::size_t size) LOOP_ONLY;
   void free_body() LOOP_ONLY;
 
   Owner& owner_;
   std::string body_;
+  std::size_t held_ = 0;
   bool too_long_ = false;
   LocalHttpSession http_;
 };
