@@ -21,6 +21,7 @@
 #include "proxy/commands/libraries.h"
 #include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
+#include "proxy/config/socket_folder.h"
 #include "proxy/config/token_file.h"
 #include "proxy/downstream/authority_check.h"
 #include "proxy/downstream/certificate_check.h"
@@ -50,6 +51,7 @@ void check_files(carpool::proxy::config::Reading& reading) {
   check_loaded(reading);
   carpool::proxy::config::check_tokens(reading);
   carpool::proxy::check_certificates(reading);
+  carpool::proxy::config::check_sockets(reading);
 }
 
 // Returns the exit code of a command. An output that could not be written is an error, but a reader that has closed the

@@ -29,6 +29,7 @@ class ServerChecks final : private CheckRules {
     std::map<std::string, std::string> seen;  // address -> key
     const auto once = [&](const std::string& address, const std::string& key) {
       if (address.empty() || any_port(address) || places_.invalid(key)) return;
+      if (unix_address(address)) reading_.sockets.push_back({address.substr(address.find('/')), at(key, {})});
       const auto [first, added] = seen.emplace(address, key);
       if (added) return;
       error(key, in_quotes(address) + " is " + without_numbers(first->second) + " already (" + line_of(first->second) +

@@ -28,7 +28,7 @@ struct Intercepted {
   ConfigError origin, authority;  // the places of origin.intercept and of intercept.ca_dir, without a text
 };
 
-// A credentials_file of a listener, or the token_file of [admin], likewise.
+// A credentials_file of a listener, the token_file of [admin], or a Unix socket that carpool will create, likewise.
 struct NamedFile {
   std::string path;
   ConfigError place;  // without a text
@@ -56,6 +56,7 @@ struct Reading {
   std::vector<Intercepted> intercepted;
   std::vector<NamedFile> credentials;
   std::vector<NamedFile> tokens;
+  std::vector<NamedFile> sockets;
   std::vector<NamedCertificates> certificates;
   std::vector<FixedOrigin> fixed;
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit

@@ -62,6 +62,28 @@ def test_the_key_of_another_certificate_is_an_error_of_the_key(tmp_path, pki, ta
     assert "mismatch" in refused(config, table + TABLES[table][1] + ".key_file")
 
 
+@pytest.mark.parametrize("table, key, rest", [
+    ("[[listen]]", "listen.address", ""), ("[admin]", "admin.address", '[[listen]]\naddress = "127.0.0.1:0"\n'),
+    ("[metrics]", "metrics.address", '[[listen]]\naddress = "127.0.0.1:0"\n'),
+    ("[handover]", "handover.address", '[[listen]]\naddress = "127.0.0.1:0"\n')], ids=["listen", "admin", "metrics", "handover"])
+def test_a_unix_socket_that_cannot_be_made_is_an_error_of_its_line(tmp_path, table, key, rest):
+    def checked(path):
+        config = tmp_path / "c.toml"
+        config.write_text(rest + '%s\naddress = "unix:%s"\n' % (table, path) + ("" if table == "[admin]" else "[admin]\nenabled = false\n"))
+        done = ran("--config", config, "--check")
+        line = rest.count("\n") + 2
+        said = re.search(r"^%s:%d:\d+: %s: (.+)$" % (re.escape(str(config)), line, re.escape(key)), done.stderr, re.M)
+        assert (done.returncode, done.stdout == "ok\n") == ((1, False) if said else (0, True)), done
+        return said and said.group(1)
+    file = tmp_path / "file"
+    file.write_text("precious")
+    assert checked(tmp_path / "socket") is None
+    assert checked(tmp_path / "missing" / "socket").startswith("%s/missing cannot be written: No such file or directory, expected " % tmp_path)
+    assert checked(file / "socket").startswith("%s is not a folder, expected " % file)
+    assert checked(file).startswith("%s exists and is not a socket, expected " % file)
+    assert file.read_text() == "precious" and sorted(one.name for one in tmp_path.iterdir()) == ["c.toml", "file"]
+
+
 def test_files_that_no_connection_uses_are_not_read(tmp_path):
     bad = tmp_path / "bad.pem"
     bad.write_text("garbage")
