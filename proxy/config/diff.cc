@@ -16,7 +16,9 @@ void compare(const Section& section, const std::string& prefix, const void* befo
              std::vector<Change>& changes) {
   for (const Setting& setting : section.settings) {
     const Value a = setting.get(before), b = setting.get(after);
-    if (a != b) changes.push_back({prefix + key_path(section.path, setting.key), toml(a), toml(b), setting.live});
+    if (a == b) continue;
+    const std::string key = prefix + key_path(section.path, setting.key);
+    changes.push_back({key, masked_toml(setting, a), masked_toml(setting, b), setting.live});
   }
 }
 

@@ -44,7 +44,7 @@ void print_values(std::string& out, const Section& section, const void* values, 
   out += header(section, path);
   const std::string below = &section == find_section("origin") ? "" : std::string(section.path) + '.';
   for (const Setting& setting : section.settings) {
-    const std::string text = toml(setting.get(values));
+    const std::string text = masked_toml(setting, setting.get(values));
     if (origin != nullptr && only_inherited(*origin, below + std::string(setting.key))) continue;
     if (setting.given != nullptr && !setting.given(values)) out += "# ";
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');

@@ -5,6 +5,7 @@
 
 #include "proxy/config/setting_row.h"
 #include "proxy/config/text.h"
+#include "proxy/http/redact.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -78,6 +79,13 @@ std::string toml(const Value& value) {
           [](const Secret& secret) { return secret_text(secret); },
       },
       value);
+}
+
+std::string masked_toml(const Setting& setting, const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr || setting.form == nullptr || !setting.form->target) return toml(value);
+  std::string scratch;
+  return in_quotes(http::redacted(*text, scratch, std::string::npos));
 }
 
 bool empty(const Value& value) {

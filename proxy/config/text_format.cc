@@ -16,12 +16,14 @@
 #include "proxy/config/group.h"
 #include "proxy/config/request_url.h"
 #include "proxy/config/token_url.h"
+#include "proxy/http/redact.h"
 #include "proxy/http/request_rule.h"
 
 namespace carpool::proxy::config {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kMasked = "has a value that is hidden, as in a printed configuration";
 
 std::string accept_unix_path(std::string_view address) {
   const std::string_view path = address.substr(kUnix.size());
@@ -169,7 +171,8 @@ std::string accept_rule(std::string& text) {
 // The reason must not contain the text, whose query may hold a secret.
 std::string accept_token_url(std::string& text) {
   auto url = parse_token_url(text);
-  return url ? std::string() : url.take_fault().detail;
+  if (!url) return url.take_fault().detail;
+  return http::is_redacted(text) ? std::string(kMasked) : std::string();
 }
 
 std::string accept_otlp_endpoint(std::string& text) {
@@ -206,7 +209,10 @@ std::string accept_probe(std::string& text) {
   const std::string target = space == std::string::npos ? std::string() : text.substr(space + 1);
   if (target == "*") return method == "OPTIONS" ? std::string() : "only OPTIONS may have the target `*`";
   const bool printable = std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c < 0x7F; });
-  return target.starts_with('/') && printable ? std::string() : "`" + target + "` is not a path";
+  if (http::is_redacted(target)) return std::string(kMasked);
+  if (target.starts_with('/') && printable) return {};
+  std::string scratch;
+  return std::string("`").append(http::redacted(target, scratch)).append("` is not a path");
 }
 
 }  // namespace
@@ -232,11 +238,11 @@ const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
 const TextFormat kGroup{"the name of a group or its number", accept_group, true};
 const TextFormat kRequestRule{R"("GET /v1/*", "POST /orders" or "* /public/*")", accept_rule};
-const TextFormat kTokenUrl{R"("https://host/path")", accept_token_url};
+const TextFormat kTokenUrl{R"("https://host/path")", accept_token_url, false, false, true};
 const TextFormat kOtlpEndpoint{R"("http://host:port" or "https://host", with or without a path)", accept_otlp_endpoint};
 const TextFormat kResourceAttribute{R"("key=value" of visible ASCII, the key at most 64 characters)", accept_resource};
 const TextFormat kVisibleText{"up to 1024 visible ASCII characters", accept_visible};
-const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
+const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe, false, false, true};
 
 bool unix_address(std::string_view address) {
   return address.starts_with(kUnix);

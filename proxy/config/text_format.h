@@ -11,7 +11,8 @@ struct TextFormat {
   std::string_view expected;                 // completes "expected …"
   std::string (*accept)(std::string& text);  // makes it canonical; returns an error text, or empty
   bool of_machine = false;                   // accept() checks files or groups of this machine
-  bool path = false;  // of a file or folder; a relative one is resolved against the configuration's folder
+  bool path = false;    // of a file or folder; a relative one is resolved against the configuration's folder
+  bool target = false;  // its query may hold a secret, which is masked wherever the value is shown
 };
 
 extern const TextFormat kListenAddress;  // IP:PORT, port 0 allowed, or unix:/path

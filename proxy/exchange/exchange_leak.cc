@@ -6,10 +6,10 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/trace_context.h"
+#include "proxy/http/redact.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/net/socket_processes.h"
 #include "proxy/telemetry/leak_record.h"
-#include "proxy/telemetry/redact.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
@@ -19,7 +19,7 @@ BorrowerInfo Exchange::describe_borrower() const {
   borrower.connection = info_.connection;
   std::string scratch;
   borrower.request.append(request_.method).append(" ").append(info_.origin->destination->label());
-  borrower.request.append(log::redacted(request_values_->path, scratch));
+  borrower.request.append(http::redacted(request_values_->path, scratch));
   borrower.phase = phase();
   const PeerCredentials peer = peer_of(client_stream_->socket());
   borrower.client = client_stream_->listen().proxy_protocol ? std::string(client_stream_->peer()) : peer.address;

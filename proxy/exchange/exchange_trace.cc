@@ -7,7 +7,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/trace_context.h"
 #include "proxy/http/error_reply.h"
-#include "proxy/telemetry/redact.h"
+#include "proxy/http/redact.h"
 #include "proxy/telemetry/span_buffer.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/origin_runtime.h"
@@ -100,7 +100,7 @@ void Exchange::record_span(Instant now) {
     span.scheme = pool::name(origin.scheme);
     span.host = origin.host;
     span.port = origin.port;
-    if (!tunnel) span.target = log::redacted(request_values_->path, context_.spans->scratch());
+    if (!tunnel) span.target = http::redacted(request_values_->path, context_.spans->scratch());
   }
   if (info_.connection != 0 && !tunnel) span.protocol_version = info_.upstream_h2 ? "2" : "1.1";
   std::array<char, 3> status;

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <random>
 
+#include "proxy/http/redact.h"
 #include "proxy/telemetry/combined_line.h"
 #include "proxy/telemetry/log_line.h"
 #include "proxy/telemetry/log_output.h"
-#include "proxy/telemetry/redact.h"
 
 namespace carpool::proxy::log {
 namespace {
@@ -87,11 +87,11 @@ bool AccessLog::write(const AccessEntry& entry) {
   const bool first = buffer_.empty();
   const auto wall = std::chrono::duration_cast<WallTime::duration>(entry.began.time_since_epoch() + wall_);
   if (format_ == Format::combined) {
-    append_combined(buffer_, entry, WallTime(wall), redacted(entry.target, scratch_),
-                    redacted(entry.referer, referer_));
+    append_combined(buffer_, entry, WallTime(wall), http::redacted(entry.target, scratch_),
+                    http::redacted(entry.referer, referer_));
   } else {
     Line line(buffer_, format_, WallTime(wall), "info", "access");
-    append_entry(line, entry, redacted(entry.target, scratch_));
+    append_entry(line, entry, http::redacted(entry.target, scratch_));
     line.end();
   }
   ++lines_;

@@ -1,6 +1,7 @@
 """Credentials of origins appear nowhere: each kind is planted, used, and searched for in all of carpool's output."""
 import base64
 import json
+import re
 import socket
 import subprocess
 import urllib.parse
@@ -10,7 +11,7 @@ from harness.carpool import PROGRAM
 from harness.collector import Collector
 from harness.wait import until
 
-PLANTED = ["planted-text", "planted-file", "planted-environment", "planted-client-secret", "planted-token"]
+PLANTED = ["planted-text", "planted-file", "planted-environment", "planted-client-secret", "planted-token", "planted-query"]
 BASIC = base64.b64encode(b"orders:planted-client-secret").decode()
 
 
@@ -41,8 +42,9 @@ def scene(origin, carpool, tmp_path, monkeypatch):
         exchange.reply(body=json.dumps({"access_token": "planted-token", "expires_in": 3600}).encode())
     endpoint, o = origin(token), origin()
     headers = {"X-Text": "planted-text", "X-Environment": "${PLANTED}", "X-File": {"file": str(file)}}
-    oauth2 = {"token_url": endpoint.url + "/t", "client_id": "orders", "client_secret": "planted-client-secret"}
-    c = carpool(log={"level": "trace"}, admin={}, origin=[{"uri": o.url, "alias": ["api"], "request": {"headers": headers}, "oauth2": oauth2}])
+    oauth2 = {"token_url": endpoint.url + "/t?tenant=a&subscription-key=planted-query", "client_id": "orders", "client_secret": "planted-client-secret"}
+    c = carpool(log={"level": "trace"}, admin={}, origin=[{"uri": o.url, "alias": ["api"], "request": {"headers": headers}, "oauth2": oauth2}],
+                pool={"health_check": {"probe": "GET /health?seen=1&access_key=planted-query"}})
     return c, o, endpoint, file
 
 
@@ -73,8 +75,14 @@ def test_nothing_shows_a_credential(scene):
     texts["--check"] = c.check()
     file.write_text("planted-file")
     texts["--print-config"] = subprocess.run([PROGRAM, "--config", c.config, "--print-config"], capture_output=True, text=True, timeout=20).stdout
-    assert "hidden = true" in texts["--print-config"]
-    c.config.write_text(c.config.read_text().replace("planted-text", "planted-text-2").replace("planted-client-secret", "planted-client-secret-2"))
+    assert "hidden = true" in texts["--print-config"] and "/t?tenant=a&subscription-key=***" in texts["--print-config"]
+    printed = c.config.with_name("printed.toml")
+    printed.write_text(texts["--print-config"])
+    texts["--check of it"] = subprocess.run([PROGRAM, "--config", printed, "--check"], capture_output=True, text=True, timeout=20).stderr
+    for key in ("oauth2.token_url", "pool.health_check.probe", "request.headers.x-text"):
+        assert re.search(r"%s: (has a value that )?is hidden, as in a printed configuration" % re.escape(key), texts["--check of it"], re.I), texts
+    c.config.write_text(c.config.read_text().replace("planted-text", "planted-text-2").replace("planted-client-secret", "planted-client-secret-2")
+                        .replace("planted-query", "planted-query-2"))
     texts["the dry run of a reload"] = told(c.admin("POST", "/reload?dry_run=1"))
     texts["a reload"] = told(c.admin("POST", "/reload"))
     c.config.write_text(c.config.read_text().replace("planted-text-2", "planted-text\\n"))

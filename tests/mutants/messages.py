@@ -231,7 +231,7 @@ RECORD = [
     m("a fault has any length", L + "access_log.cc", "entry.fault.substr(0, kMaxFault)", "entry.fault", LOG),
     m("a request that waited for nothing waited for no time", L + "access_log.cc", "if (entry.upstream) line.seconds(\"upstream_seconds\", *entry.upstream);",
       "line.seconds(\"upstream_seconds\", entry.upstream.value_or(Duration::zero()));", LOG),
-    m("the secrets of a target are logged", L + "access_log.cc", "append_entry(line, entry, redacted(entry.target, scratch_));", "append_entry(line, entry, entry.target);", LOG),
+    m("the secrets of a target are logged", L + "access_log.cc", "append_entry(line, entry, http::redacted(entry.target, scratch_));", "append_entry(line, entry, entry.target);", LOG),
     m("a chunk is never full", L + "access_log.cc", "buffer_.size() < kChunk", "true", LOG),
     m("each line has the log flushed later", L + "access_log.cc", "buffer_.empty()", "true", LOG),
     m("retries of a request are left out", L + "access_log.cc", "if (entry.retries != 0) line.number(\"retries\", std::uint64_t{entry.retries});", "", LOG),

@@ -137,5 +137,24 @@ TEST_F(CredentialFile, IsNeitherEmptyNorLongerThanAValueMayBe) {
   EXPECT_EQ(value_of(secret("x")).fault().detail, path_.string() + " is longer than 8192 bytes");
 }
 
+TEST(ASecretInAQuery, IsShownNeitherInAPrintedConfigurationNorInAChange) {
+  const auto text = [](const std::string& secret) {
+    return "pool.health_check.probe = \"GET /up?a=1&key=" + secret + "\"\n[[origin]]\nuri = \"https://a.test\"\n" +
+           "[origin.oauth2]\ntoken_url = \"https://b.test/t?a=1&code=" + secret + "\"\nclient_id = \"c\"\n" +
+           "client_secret = \"s\"\n";
+  };
+  const Config before = good(text("planted")), after = good(text("planted-2"));
+  const std::string printed = print_config(before);
+  EXPECT_EQ(printed.find("planted"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("probe = \"GET /up?a=1&key=***\""), std::string::npos) << printed;
+  EXPECT_NE(printed.find("token_url = \"https://b.test/t?a=1&code=***\""), std::string::npos) << printed;
+  const std::vector<Change> changes = diff(before, after);
+  ASSERT_EQ(changes.size(), 2U);
+  for (const Change& change : changes)
+    EXPECT_EQ((change.from + change.to).find("planted"), std::string::npos) << change.key;
+  expect_error("pool.health_check.probe = \"GET /up?key=***\"\n", "1:27: pool.health_check.probe:", "is hidden");
+  expect_error("pool.health_check.probe = \"GET up?key=planted\"\n", "1:27: pool.health_check.probe:", "`up?key=***`");
+}
+
 }  // namespace
 }  // namespace carpool::proxy::config

@@ -1,11 +1,11 @@
-#include "proxy/telemetry/redact.h"
+#include "proxy/http/redact.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
 
-namespace carpool::proxy::log {
+namespace carpool::proxy::http {
 namespace {
 
 // A parameter is secret if its name, in lower case, contains one of kParts, ends with one of kEnds or equals one of
@@ -34,6 +34,7 @@ std::string_view plain_name(std::string_view name, std::array<char, kMaxName>& t
 }
 
 bool secret_name(std::string_view written) {
+  if (written.size() > kMaxName) return true;
   std::array<char, kMaxName> text;
   const std::string_view name = plain_name(written, text);
   const auto holds = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -73,8 +74,8 @@ void append_query(std::string& out, std::string_view query) {
 
 }  // namespace
 
-std::string_view redacted(std::string_view target, std::string& scratch) {
-  const bool cut = target.size() > kMaxTarget;
+std::string_view redacted(std::string_view target, std::string& scratch, std::size_t most) {
+  const bool cut = target.size() > most;
   // Truncates after the redaction, because half of a parameter name could hide a secret.
   std::size_t userinfo_end = 0;
   const std::size_t userinfo = target.empty() ? 0 : userinfo_start(target, userinfo_end);
@@ -85,12 +86,22 @@ std::string_view redacted(std::string_view target, std::string& scratch) {
   const std::size_t path = userinfo != 0 ? userinfo_end : 0;
   const std::size_t path_end = std::min(question, target.size());
   scratch.append(target.substr(path, path_end - path));
-  if (question != std::string_view::npos && scratch.size() < kMaxTarget) {
+  if (question != std::string_view::npos && scratch.size() < most) {
     scratch += '?';
     append_query(scratch, target.substr(question + 1));
   }
-  if (scratch.size() > kMaxTarget) scratch.replace(kMaxTarget, std::string::npos, "...");
+  if (scratch.size() > most) scratch.replace(most, std::string::npos, "...");
   return scratch;
 }
 
-}  // namespace carpool::proxy::log
+bool is_redacted(std::string_view target) {
+  const std::string mark = std::string("=").append(kHidden);
+  std::size_t at = target.find('?');
+  while ((at = target.find(mark, at)) != std::string_view::npos) {
+    at += mark.size();
+    if (at == target.size() || target[at] == '&' || target[at] == ';') return true;
+  }
+  return false;
+}
+
+}  // namespace carpool::proxy::http

@@ -1,11 +1,11 @@
 // Unit tests of redaction: the parts of a target that may be logged.
-#include "proxy/telemetry/redact.h"
+#include "proxy/http/redact.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace carpool::proxy::log {
+namespace carpool::proxy::http {
 namespace {
 
 std::string shown(std::string_view target) {
@@ -46,6 +46,21 @@ TEST(Redact, HidesUserinfo) {
   EXPECT_EQ(shown("http://u:p@h/x?secret=1"), "http://***@h/x?secret=***");
 }
 
+TEST(Redact, ShowsALongTargetWholeWhereAsked) {
+  const std::string path = "https://h/" + std::string(1500, 'x');
+  std::string scratch;
+  EXPECT_EQ(redacted(path + "?tenant=a&key=hush", scratch, std::string::npos), path + "?tenant=a&key=***");
+  const std::string name(kMaxTarget, 'n');
+  EXPECT_EQ(redacted("/?" + name + "token=hush", scratch, std::string::npos), "/?" + name + "token=***");
+}
+
+TEST(Redact, RecognizesWhatItMasked) {
+  for (const char* masked : {"/x?key=***", "https://h/x?a=1&key=***&b=2", "/x?key=***;b=2"})
+    EXPECT_TRUE(is_redacted(masked));
+  for (const char* plain : {"/x", "/x?", "/key=***", "/x?key=****", "/x?key=**", "/x?***=1"})
+    EXPECT_FALSE(is_redacted(plain));
+}
+
 TEST(Redact, CutsWhatIsLong) {
   const std::string cut = shown("/" + std::string(5000, 'x'));
   EXPECT_EQ(cut.size(), kMaxTarget + 3);
@@ -60,4 +75,4 @@ TEST(Redact, ShowsNothingOfASecretThatBeginsNearTheCut) {
 }
 
 }  // namespace
-}  // namespace carpool::proxy::log
+}  // namespace carpool::proxy::http
