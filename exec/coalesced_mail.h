@@ -19,6 +19,9 @@ class CoalescedMail final : private Mail {
     // or it is still to come and acquires what was written before this call.
     if (!posted_.exchange(true, std::memory_order_acq_rel)) loop_.post(*this);
   }
+  // Returns true while the mail is in flight, so that it must not be destroyed. On the loop, when no post() can begin
+  // any more. relaxed: the lock that ended the posts has ordered them before, and only this thread clears the mark.
+  bool posted() const { return posted_.load(std::memory_order_relaxed); }
 
  private:
   void arrive() override LOOP_ONLY {

@@ -62,7 +62,7 @@ Status Server::open() {
   executors_ = std::make_unique<Executors>(config.threads, config.workers + 1, config::granted_cores());
   if (Status started = executors_->start(); !started) return started;
   if (Status made = make_workers(); !made) return made;
-  tokens_ = std::make_unique<TokenKeepers>(*origins_, workers_);
+  tokens_ = std::make_unique<TokenKeepers>(workers_.front()->parts.exchange_context, workers_);
   drain_ = std::make_unique<Drain>(first_loop(), static_cast<Drain::Host&>(*this));
   warm_up_ = std::make_unique<WarmUp>(first_loop(), *origins_, config_, static_cast<WarmUp::Host&>(*this));
   idle_pool_reaper_ = std::make_unique<IdlePoolReaper>(*origins_, workers_, config_);

@@ -94,6 +94,18 @@ TEST(TokenSchedule, AsksAtOnceForATokenInsteadOfARefusedOne) {
   EXPECT_EQ(schedule.due(kStart + seconds(1)), Action::none) << "the pause after a failure holds";
 }
 
+TEST(TokenSchedule, TakesOverATokenOfAnEarlierSchedule) {
+  TokenSchedule lasting(1);
+  lasting.inherited(kStart, kStart + seconds(100));
+  EXPECT_EQ(lasting.due(kStart), Action::none);
+  EXPECT_EQ(lasting.end(), kStart + seconds(100));
+  EXPECT_EQ(lasting.due(kStart + seconds(80)), Action::fetch);
+  TokenSchedule late(1);
+  late.inherited(kStart, kStart - seconds(1));
+  EXPECT_EQ(late.due(kStart), Action::expire);
+  EXPECT_EQ(late.due(kStart), Action::fetch);
+}
+
 TEST(TokenSchedule, BoundsWhatAServerSaysAboutALife) {
   for (const Duration said : {Duration::zero(), Duration(seconds(-5)), Duration(milliseconds(1))}) {
     TokenSchedule schedule(1);

@@ -47,7 +47,11 @@ TokenKeeper::TokenKeeper(const ExchangeContext& context, const ListenPoint& poin
       fetch_(context, point, kTokenFetch, exec::Bound::to<&TokenKeeper::on_fetched>(*this)),
       wanted_(context.loop, exec::Bound::to<&TokenKeeper::on_wanted>(*this)),
       due_(exec::Timer::bind<&TokenKeeper::on_due>(context.loop, *this)),
-      timeout_(exec::Timer::bind<&TokenKeeper::on_timeout>(context.loop, *this)) {}
+      timeout_(exec::Timer::bind<&TokenKeeper::on_timeout>(context.loop, *this)) {
+  // A token that an earlier keeper was granted.
+  const OAuthToken& token = *credentials.token();
+  if (token.serial() != 0) schedule_.inherited(context.loop.now(), token.end());
+}
 
 void TokenKeeper::start() {
   if (std::exchange(running_, true)) return;

@@ -21,8 +21,9 @@ class TokenKeeper final {
   TokenKeeper(const ExchangeContext& context, const ListenPoint& point, Credentials& credentials, exec::Bound news);
 
   void start() LOOP_ONLY;
-  bool stop() LOOP_ONLY;  // returns true if the keeper was running
-  bool keeps(const Credentials& credentials) const { return &credentials == &credentials_; }
+  bool stop() LOOP_ONLY;  // returns true if the keeper was running; the token stays in force until its end
+  // Returns true if the keeper must not be destroyed yet although it was stopped. Any call of the loop after stop().
+  bool wanted_in_flight() const { return wanted_.posted(); }
 
  private:
   void step() LOOP_ONLY;

@@ -1,41 +1,47 @@
 #include "proxy/server/oauth2/token_keepers.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "exec/fan_out.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/server/worker.h"
 #include "proxy/upstream/origin/credentials.h"
+#include "proxy/upstream/origin/origin_registry.h"
 
 namespace carpool::proxy {
+
+TokenKeepers::TokenKeepers(const ExchangeContext& context, const Workers& workers)
+    : context_(context), workers_(workers) {
+  point_.set(settings_);
+}
 
 TokenKeepers::~TokenKeepers() = default;
 
 void TokenKeepers::sweep() {
-  std::vector<Credentials*> wanted = origins_.all_credentials();
-  std::erase_if(wanted, [](const Credentials* one) { return one->token() == nullptr; });
-  const auto keeps = [](const TokenKeeper& keeper, const Credentials* one) { return keeper.keeps(*one); };
-  for (Credentials* const one : wanted) {
-    auto known = std::find_if(keepers_.begin(), keepers_.end(), [&](const auto& k) { return keeps(*k, one); });
-    if (known == keepers_.end()) {
-      point_.set(settings_);
-      const ExchangeContext& context = workers_.front()->parts.exchange_context;
-      keepers_.push_back(
-          std::make_unique<TokenKeeper>(context, point_, *one, exec::Bound::to<&TokenKeepers::notify_waiters>(*this)));
-      known = keepers_.end() - 1;
+  std::unordered_set<const Credentials*> wanted;
+  for (Credentials* const one : context_.origins.all_credentials()) {
+    if (one->token() == nullptr) continue;
+    wanted.insert(one);
+    std::unique_ptr<TokenKeeper>& keeper = keepers_[one];
+    if (!keeper) {
+      const exec::Bound news = exec::Bound::to<&TokenKeepers::notify_waiters>(*this);
+      keeper = std::make_unique<TokenKeeper>(context_, point_, *one, news);
     }
-    (*known)->start();
+    keeper->start();
   }
   bool stopped = false;
-  for (const std::unique_ptr<TokenKeeper>& keeper : keepers_) {
-    const bool in_force =
-        std::any_of(wanted.begin(), wanted.end(), [&](const auto* one) { return keeps(*keeper, one); });
-    if (!in_force) stopped |= keeper->stop();
-  }
+  std::erase_if(keepers_, [&](const auto& known) {
+    exec::assume_on_loop();
+    if (wanted.contains(known.first)) return false;
+    const bool now = known.second->stop();
+    stopped |= now;
+    return !now && !known.second->wanted_in_flight();
+  });
   if (stopped) notify_waiters();  // they then use the credentials in force
 }
 
 void TokenKeepers::stop() {
-  for (const std::unique_ptr<TokenKeeper>& keeper : keepers_) static_cast<void>(keeper->stop());
+  for (const auto& known : keepers_) static_cast<void>(known.second->stop());
 }
 
 void TokenKeepers::notify_waiters() {

@@ -29,6 +29,11 @@ void TokenSchedule::granted(Instant now, Duration lifetime) {
   fetch_at_ = now + life / 100 * percent;
 }
 
+void TokenSchedule::inherited(Instant now, Instant end) {
+  if (end - now > kShortestLife) return granted(now, end - now);
+  ends_at_ = end;  // and another one is fetched at once
+}
+
 // Each pause is twice the previous one, minus a random part of up to a quarter.
 void TokenSchedule::failed(Instant now) {
   fetching_ = false;

@@ -24,6 +24,8 @@ class TokenSchedule {
 
   // Reports that a token was granted. `lifetime`: the remaining lifetime.
   void granted(Instant now, Duration lifetime);
+  // Reports a token that was granted before this schedule began; it may have ended.
+  void inherited(Instant now, Instant end);
   void failed(Instant now);
   // Reports that the origin does not accept the token. Another one is requested at once, except during a pause after a
   // failure.
