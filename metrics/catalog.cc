@@ -303,6 +303,11 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
      parts_of<&Sample::admin, &AdminSample::reload_limits>},
     {{"carpool_admin_connections", gauge, "", "Connections to the admin endpoint, listeners of /events included."},
      number_of<&Sample::admin, &AdminSample::connections>},
+    {{"carpool_admin_event_listeners", gauge, "", "Clients that listen to /events, at most 16."},
+     number_of<&Sample::admin, &AdminSample::event_listeners>},
+    {{"carpool_admin_event_renderings_total", counter, "",
+      "Renderings of the state for /events: at most one per second for all clients that listen."},
+     number_of<&Sample::admin, &AdminSample::event_renderings>},
     {{"carpool_admin_shed_total", counter, "door,what",
       "Connections to the admin endpoint (door admin) or to [metrics] address (door metrics) closed to make room for "
       "another (idle), and requests answered with 503 because too many responses are being produced (busy)."},

@@ -115,6 +115,7 @@ struct AdminSample {
     std::string_view kind;
     std::uint64_t count = 0;
   };
+  std::uint64_t event_listeners = 0, event_renderings = 0;  // of /events
   std::vector<Listener> listeners;
   std::vector<Abuse> abuses;         // of HTTP/2 connections
   std::vector<Labelled> handshakes;  // of TLS, by result

@@ -51,22 +51,27 @@ Status ServerAdminControl::set_log_level(std::string_view module, std::string_vi
 }
 
 namespace {
+constexpr const char* kDraining = "carpool is draining";
+
 class PendingReload final : public admin::PendingResponse {
  public:
-  explicit PendingReload(Reloader::PendingReport report) : report_(std::move(report)) {}
+  PendingReload(Reloader::PendingReport report, const bool& loops_ended)
+      : report_(std::move(report)), loops_ended_(loops_ended) {}
   std::optional<admin::Response> poll_pending() override {
-    if (!*report_) return std::nullopt;
-    return admin::reload_response(**report_);
+    if (*report_) return admin::reload_response(**report_);
+    if (loops_ended_) return admin::error_response(503, kDraining);
+    return std::nullopt;
   }
 
  private:
   Reloader::PendingReport report_;
+  const bool& loops_ended_;
 };
 }  // namespace
 
 std::unique_ptr<admin::PendingResponse> ServerAdminControl::reload(bool dry_run) {
   exec::assume_on_loop();  // the admin endpoint's loop
-  return std::make_unique<PendingReload>(parts_.reloader->reload(dry_run));
+  return std::make_unique<PendingReload>(parts_.reloader->reload(dry_run), loops_ended_);
 }
 
 bool ServerAdminControl::quit() {
@@ -87,25 +92,27 @@ namespace {
 // poll_pending() uses the number here to determine whether the warm-up has ended.
 class PendingWarmUp final : public admin::PendingResponse {
  public:
-  PendingWarmUp(const ServerAdminControl::Parts& parts, const pool::Origin& origin, std::uint32_t size)
-      : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
+  PendingWarmUp(const ServerAdminControl::Parts& parts, const pool::Origin& origin, std::uint32_t size,
+                const bool& loops_ended)
+      : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)), loops_ended_(loops_ended) {
     exec::send(parts.first_loop, [&parts, origin, size, number = number_]() LOOP_ONLY {
       number->store(parts.drain.serving() ? parts.warm_up.begin(origin, size) : kNone, std::memory_order_release);
     });
   }
   std::optional<admin::Response> poll_pending() override {
     const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
-    if (number == 0) return std::nullopt;
-    if (number == kNone) return admin::error_response(503, "carpool is draining");
-    const std::optional<WarmUpResult> result = warm_up_.result(number);
-    if (!result) return std::nullopt;
-    return admin::warm_up_response(result->made, result->failure);
+    if (number == kNone) return admin::error_response(503, kDraining);
+    const std::optional<WarmUpResult> result = number == 0 ? std::nullopt : warm_up_.result(number);
+    if (result) return admin::warm_up_response(result->made, result->failure);
+    if (loops_ended_) return admin::error_response(503, kDraining);
+    return std::nullopt;
   }
 
  private:
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
   WarmUp& warm_up_;
   std::shared_ptr<std::atomic<std::uint64_t>> number_;
+  const bool& loops_ended_;
 };
 }  // namespace
 
@@ -114,7 +121,7 @@ Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(cons
   const bool resolved = !parts_.origins.through_parent(origin);
   if (Status asked = parts_.policy.may_ask(origin, nullptr, resolved); !asked) return asked.take_fault();
   if (Result<OriginRuntime*> known = parts_.origins.at(origin); !known) return known.take_fault();
-  return std::unique_ptr<admin::PendingResponse>(std::make_unique<PendingWarmUp>(parts_, origin, size));
+  return std::unique_ptr<admin::PendingResponse>(std::make_unique<PendingWarmUp>(parts_, origin, size, loops_ended_));
 }
 
 // ---- pool commands ----
@@ -135,13 +142,14 @@ void tell(pool::Destination& destination, const admin::PoolCommand& command, Ins
 }
 
 // PendingCommand: runs on the first worker's loop, because every call of the pool must come from a loop. Commands also
-// apply during a drain, whose requests may wait for a resume.
+// apply during a drain, whose requests may wait for a resume. A command that comes too late for the loop gets 409.
 class PendingCommand final : public admin::PendingResponse {
  public:
-  PendingCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command)
-      : given_(std::make_shared<std::atomic<bool>>(false)), command_(command) {
+  PendingCommand(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolCommand& command,
+                 const bool& loops_ended)
+      : given_(std::make_shared<std::atomic<bool>>(false)), command_(command), loops_ended_(loops_ended) {
     exec::send(parts.first_loop, [&parts, origin = std::move(origin), command, given = given_]() LOOP_ONLY {
-      if (parts.drain.stage() == Drain::Stage::over) return;  // the loops stop, and the client's connection ends too
+      if (parts.drain.stage() == Drain::Stage::over) return;  // the loops stop
       const Instant now = parts.first_loop.now();
       if (const Result<pool::Origin> declared = pool::parse_origin(origin)) {
         static_cast<void>(parts.origins.at(*declared));  // an [[origin]] that no request has used has no pool yet
@@ -153,13 +161,16 @@ class PendingCommand final : public admin::PendingResponse {
     });
   }
   std::optional<admin::Response> poll_pending() override {
-    if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
-    return admin::pool_command_response(command_);
+    // acquire pairs with the release above.
+    if (given_->load(std::memory_order_acquire)) return admin::pool_command_response(command_);
+    if (loops_ended_) return admin::error_response(409, "carpool has drained and exits: the command had no effect");
+    return std::nullopt;
   }
 
  private:
   std::shared_ptr<std::atomic<bool>> given_;
   const admin::PoolCommand command_;
+  const bool& loops_ended_;
 };
 
 std::string_view name(admin::PoolAction action) {
@@ -175,7 +186,7 @@ std::unique_ptr<admin::PendingResponse> ServerAdminControl::apply(const std::str
   log::warn(
       "admin", "command to a pool",
       {{"origin", origin}, {"order", name(command.action)}, {"ends", pauses ? std::string_view(ends) : "at once"}});
-  return std::make_unique<PendingCommand>(parts_, origin, command);
+  return std::make_unique<PendingCommand>(parts_, origin, command, loops_ended_);
 }
 
 }  // namespace carpool::proxy

@@ -31,9 +31,11 @@ class ServerAdminControl final : public admin::AdminControl {
   bool quit() override;
   std::unique_ptr<admin::PendingResponse> reload(bool dry_run) override;
   Result<std::unique_ptr<admin::PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) override;
+  void loops_ended() override { loops_ended_ = true; }
 
  private:
   const Parts parts_;
+  bool loops_ended_ = false;
 };
 
 }  // namespace carpool::proxy

@@ -220,10 +220,40 @@ def test_a_new_listener_takes_no_change_from_the_others(origin, carpool):
             first.next()  # most of a second is left until the next one
             client.get(o.url + "/")
             second = Events(c.admin_address)
-            assert o.url in [p["origin"] for p in second.next()[1]["pools"]]
+            kinds, told = [], False
+            while not told:  # in the last rendering, or in the change after it
+                kind, state = second.next()
+                kinds.append(kind)
+                told = o.url in [p["origin"] for p in state["pools"]]
+            assert kinds in (["state"], ["state", "change"]), kinds
             kind, change = first.next()
             assert kind == "change" and o.url in [p["origin"] for p in change["pools"]]
             second.close()
+
+
+def test_the_state_is_rendered_once_a_second_whatever_number_listens(origin, carpool):
+    o, c = origin(), carpool()
+    renderings = "carpool_admin_event_renderings_total"
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    assert (c.metric(renderings), c.metric("carpool_admin_event_listeners")) == (0, 0)
+    begun = time.monotonic()
+    for _ in range(100):
+        events = Events(c.admin_address)
+        assert events.next()[0] == "state"
+        events.close()
+    until(lambda: c.metric("carpool_admin_event_listeners") == 0, what="their end")
+    everyone = [Events(c.admin_address) for _ in range(16)]
+    states = [events.next() for events in everyone]
+    assert all(kind == "state" and o.url in [p["origin"] for p in state["pools"]] for kind, state in states)
+    assert c.metric("carpool_admin_event_listeners") == 16
+    assert Events(c.admin_address).status == 503
+    assert c.metric("carpool_admin_shed_total", door="admin", what="busy") == 1
+    assert 1 <= c.metric(renderings) <= time.monotonic() - begun + 1
+    for events in everyone:
+        assert events.next()[0] == "change"
+        events.close()
+    until(lambda: c.metric("carpool_admin_event_listeners") == 0, what="their end")
 
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")

@@ -67,7 +67,7 @@ inline Sample full_sample() {
   sample.process = ProcessSample{0.1 + 0.2, 1.7e9 + 0.123456789, kHuge, 1ULL << 63U, 5, 1024};
   sample.build = {"0.1.0", "g++ \"12\"\n\\", "Release"};
   sample.overload = OverloadSample{1, 1.0 / 3, 0, 7, 1ULL << 40U};
-  sample.admin = AdminSample{1, 2, 3, {{"admin", 4, 5}}, {{"admin", "resets", 1}}, {{"full", 1}}, {{"file", 6}}};
+  sample.admin = AdminSample{1, 2, 3, 7, 8, {{"admin", 4, 5}}, {{"admin", "resets", 1}}, {{"full", 1}}, {{"file", 6}}};
   sample.intercept = InterceptSample{3, 1, 2, 1.0 / 3, {{"https://a.test", "tls13_h1", "unknown_ca", 4}}};
   sample.certificates = {{"listener", "/etc/\"tls\"\\\n.crt", 1.7e9 + 0.5}};
   sample.reviews = {{"injected", 1}};

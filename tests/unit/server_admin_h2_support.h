@@ -81,12 +81,14 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   bool may_start_work() override { return true; }
   void mark_working(AdminConnection&) override {}
   void mark_waiting(AdminConnection&) override {}
-  bool may_subscribe() const override { return listeners_ < 1; }
+  bool may_subscribe() override { return listeners_ < 1; }
   void subscribed() override {
     exec::assume_on_loop();
     ++listeners_;
-    connection_->send_event("whole", "change");
+    connection_->send_event({whole_, nullptr});
   }
+  const std::shared_ptr<const std::string> whole_ = std::make_shared<const std::string>("whole");
+  const std::shared_ptr<const std::string> change_ = std::make_shared<const std::string>("change");
   bool begin_response() override {
     if (responses_ == most_responses_) return false;
     ++responses_;

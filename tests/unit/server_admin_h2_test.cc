@@ -410,7 +410,10 @@ TEST_F(AdminH2, TellsEventsToListenersAndForgetsThem) {
   EXPECT_EQ(listener.body, "whole");
   EXPECT_TRUE(connection_->busy());
   EXPECT_EQ(second.response.status, 503);
-  connection_->send_event("whole", "change");
+  connection_->send_event({whole_, change_});
+  talk();
+  EXPECT_EQ(listener.body, "wholechange");
+  connection_->send_event({whole_, nullptr});  // for another listener
   talk();
   EXPECT_EQ(listener.body, "wholechange");
   client_.session.reset(*listener.stream, http::H2Error::cancel);

@@ -375,18 +375,18 @@ TEST_F(Routes, TellsListenersOfEverythingAndThenOnlyOfWhatChanged) {
   EventFeed feed;
   feed.update(view);
   const auto data = [](const std::string& text) { return ParsedJson::parse(text.substr(text.find("data: ") + 6)); };
-  EXPECT_TRUE(feed.whole().starts_with("event: state\n"));
-  EXPECT_EQ(data(feed.whole()).at("pools").size(), 2U);
+  EXPECT_TRUE(feed.event().whole->starts_with("event: state\n"));
+  EXPECT_EQ(data(*feed.event().whole).at("pools").size(), 2U);
   view.list[1].snapshot.borrows = 500;
   feed.update(view);
-  EXPECT_EQ(data(feed.whole()).at("pools").size(), 2U);
-  const ParsedJson change = data(feed.changes());
+  EXPECT_EQ(data(*feed.event().whole).at("pools").size(), 2U);
+  const ParsedJson change = data(*feed.event().changes);
   std::vector<std::string> told;
   for (const ParsedJson& pool : change.at("pools")) told.push_back(pool.at("origin"));
   EXPECT_NE(std::find(told.begin(), told.end(), view.list[1].origin), told.end());
   view.list.pop_back();
   feed.update(view);
-  EXPECT_EQ(data(feed.changes()).at("gone"), ParsedJson({"https://<b>.example:8443"}));
+  EXPECT_EQ(data(*feed.event().changes).at("gone"), ParsedJson({"https://<b>.example:8443"}));
 }
 
 TEST_F(Routes, KnowsNothingElse) {

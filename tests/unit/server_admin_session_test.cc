@@ -69,7 +69,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
   bool may_start_work() override { return room_; }
   void mark_working(AdminConnection&) override { works_ = true; }
   void mark_waiting(AdminConnection&) override { works_ = false; }
-  bool may_subscribe() const override { return false; }
+  bool may_subscribe() override { return false; }
   void subscribed() override {}
   void unsubscribed() override {}
   bool submit(exec::TaskPtr task) override {
@@ -141,6 +141,15 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
 
 constexpr std::string_view kAsk = "GET /pools HTTP/1.1\r\nHost: localhost\r\n\r\n";
 constexpr std::string_view kAskPacked = "GET /pools HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
+
+TEST_F(AdminClient, GetsAPendingResponseThatIsKnownBeforeItsNextPoll) {
+  say("POST /pools/http%3A%2F%2Fa.example/warm-up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_FALSE(read_some());
+  exec::assume_on_loop();
+  session_->poll_awaited();
+  EXPECT_TRUE(read_some());
+  EXPECT_TRUE(received_.starts_with("HTTP/1.1 200 ")) << received_;
+}
 
 TEST_F(AdminClient, GetsALongResponseInStepsAndNoneIsMadeBeforeItHasTakenTheLast) {
   say(kAsk);

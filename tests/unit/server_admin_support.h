@@ -99,7 +99,7 @@ class FakeView final : public AdminView {
   std::uint64_t log_dropped() const override { return 3; }
   metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
   OverloadInfo overload() const override { return shedding; }
-  metrics::AdminSample admin() const override { return {3, 1, 2, {}, {}, {}, {}}; }
+  metrics::AdminSample admin() const override { return {3, 1, 2, 0, 0, {}, {}, {}, {}}; }
   std::vector<std::string> not_ready() const override { return reasons; }
   std::vector<std::string> warm_ups_failed() const override { return cold; }
   std::vector<std::string> paused() const override { return stopped; }

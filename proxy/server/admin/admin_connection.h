@@ -13,6 +13,7 @@ namespace carpool::proxy::admin {
 class AdminControl;
 class AdminView;
 class SharedRules;
+struct Event;
 }  // namespace carpool::proxy::admin
 
 namespace carpool::proxy {
@@ -31,7 +32,7 @@ class AdminConnection : public BudgetedSession {
     virtual bool may_start_work() LOOP_ONLY = 0;
     virtual void mark_working(AdminConnection& connection) LOOP_ONLY = 0;
     virtual void mark_waiting(AdminConnection& connection) LOOP_ONLY = 0;
-    virtual bool may_subscribe() const LOOP_ONLY = 0;
+    virtual bool may_subscribe() LOOP_ONLY = 0;  // false counts as a refused request
     // Called when the connection is listening(): it receives send_event() from now on, for the first time during this
     // call.
     virtual void subscribed() LOOP_ONLY = 0;
@@ -60,12 +61,10 @@ class AdminConnection : public BudgetedSession {
   // awaited.
   virtual bool busy() const { return false; }
   virtual bool listening() const LOOP_ONLY { return false; }
-  // Sends an event: `changes` to a listener that is up to date, otherwise `whole`. Skipped while the last message is
-  // unread.
-  virtual void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY {
-    static_cast<void>(whole);
-    static_cast<void>(changes);
-  }
+  virtual void poll_awaited() LOOP_ONLY = 0;  // sends the pending responses that are known by now
+  // Sends an event: its changes, if there are any, to a listener that is up to date, otherwise the whole. Skipped while
+  // the last message is unread.
+  virtual void send_event(const admin::Event& event) LOOP_ONLY { static_cast<void>(event); }
 };
 
 }  // namespace carpool::proxy

@@ -30,6 +30,7 @@ class AdminOpening final : public AdminConnection, private exec::Watcher {
   AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport);
   AdminOpening(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> transport);
   Status start() LOOP_ONLY;
+  void poll_awaited() override {}
   void end() override LOOP_ONLY;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "exec/posted_function.h"
 #include "proxy/config/in_force.h"
 #include "proxy/server/executors.h"
 
@@ -77,6 +78,10 @@ bool AdminServer::start() {
 
 void AdminServer::stop() {
   if (!std::exchange(started_, false)) return;
+  exec::send(*loop_, [this]() LOOP_ONLY {
+    control_.loops_ended();
+    if (main_) main_->poll_awaited();  // the metrics listener has no commands
+  });
   driver_->stop();
   driver_->wait_until_stopped();
   ended_ = true;
@@ -113,16 +118,24 @@ metrics::AdminSample AdminServer::sample() const {
     const auto result = static_cast<metrics::ClientHandshake>(i);
     sample.handshakes.push_back({metrics::kClientHandshakes[i], main_->handshakes(result)});
   }
+  if (main_) sample.event_listeners = main_->listeners();
+  sample.event_renderings = feed_.renderings();
   add("admin", main_);
   add("metrics", metrics_);
   return sample;
 }
 
-// The new listener receives the whole state, the others what has changed, so that the next event contains only later
-// changes.
+// The new listener receives the last rendering, which is less than kEventInterval old; the next event is the change
+// since then for all. So the pools are rendered once per interval, whatever number of clients come and go. The metrics
+// listener has no /events.
 void AdminServer::subscribed() {
-  if (listeners_++ == 0) event_timer_->arm(loop_->now() + kEventInterval);
-  send_events();
+  if (!event_timer_->armed()) render_events();
+  main_->send_event(feed_.greeting());
+}
+
+void AdminServer::render_events() {
+  feed_.update(view_);
+  event_timer_->arm(loop_->now() + kEventInterval);
 }
 
 void AdminServer::sample_history() {
@@ -132,18 +145,13 @@ void AdminServer::sample_history() {
   history_.sample(view_, now);
 }
 
-// Renders the event once for all listeners. A listener that has not read the last message is skipped and later receives
-// a full snapshot, so at most one message waits per listener.
-void AdminServer::send_events() {
-  feed_.update(view_);
-  main_->send_event(feed_.whole(), feed_.changes());  // the metrics listener has no /events
-}
-
+// A listener that has not read the last message is skipped and later receives a full snapshot, so at most one message
+// waits per listener.
 void AdminServer::broadcast() {
   exec::assume_on_loop();
-  if (listeners_ == 0) return;
-  send_events();
-  event_timer_->arm(loop_->now() + kEventInterval);
+  if (main_->listeners() == 0) return feed_.clear();
+  render_events();
+  main_->send_event(feed_.event());
 }
 
 }  // namespace carpool::proxy

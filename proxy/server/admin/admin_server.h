@@ -35,7 +35,9 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   Status open(Inherited inherited);
   // Starts the loop's thread; open() must have succeeded. Returns false if no thread is available.
   bool start();
-  void stop();  // returns when the loop has stopped; must precede the stop of the Executors
+  // Must be called when the loops of the workers have ended, and before the stop of the Executors. Every command that
+  // was read gets a response. Returns when the loop has stopped.
+  void stop();
   exec::UvLoop& loop() { return *loop_; }
   // Null if not configured.
   const net::Address* address() const { return main_ ? &main_->listener().address() : nullptr; }
@@ -58,28 +60,24 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void in_background(exec::TaskPtr task) override;
   void enter() override {}
   void leave() override {}
-  bool may_subscribe() const override LOOP_ONLY { return listeners_ < kMaxListeners; }
   void subscribed() override LOOP_ONLY;
   exec::StrategyParts strategy_parts() const override LOOP_ONLY;
   void add_strategy(const exec::Strategy& strategy) override LOOP_ONLY;
   void remove_strategy(const exec::Strategy& strategy) override;
-  void unsubscribed() override LOOP_ONLY { --listeners_; }
-  void send_events() LOOP_ONLY;
+  void render_events() LOOP_ONLY;
   void broadcast();
   void sample_history();
 
-  static constexpr std::size_t kMaxListeners = 16;
   Executors& executors_;
   const ConfigInForce& config_;
   const admin::AdminView& view_;
   admin::AdminControl& control_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<AdminSessions> main_, metrics_;
-  std::size_t listeners_ = 0;  // clients of /events, which are sessions too
   admin::EventFeed feed_;
   admin::History history_;
   std::unique_ptr<exec::Timer> sampler_;      // runs while there is a page
-  std::unique_ptr<exec::Timer> event_timer_;  // runs while /events has listeners
+  std::unique_ptr<exec::Timer> event_timer_;  // runs while the feed has a rendering
   std::unique_ptr<exec::Driver> driver_;
   bool started_ = false;
   bool ended_ = false;  // set and read by the thread that stopped the loop and drains its mail

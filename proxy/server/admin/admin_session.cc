@@ -5,6 +5,7 @@
 #include "proxy/http/error_reply.h"
 #include "proxy/http/h1/codec.h"
 #include "proxy/http/reason_phrase.h"
+#include "proxy/server/admin/event.h"
 #include "proxy/server/admin/route_kind.h"
 
 namespace carpool::proxy {
@@ -147,13 +148,14 @@ void AdminSession::send_out(WriteBatch& out) {
   if (http_.send(out)) http_.wait_until(body_ ? deadline_ : http_.request_deadline());
 }
 
-void AdminSession::send_event(const std::string& whole, const std::string& changes) {
+void AdminSession::send_event(const admin::Event& event) {
+  if (up_to_date_ && event.changes == nullptr) return;
   if (!http_.flush()) {
     up_to_date_ = false;
     return;
   }
   WriteBatch out;
-  out.add(up_to_date_ ? changes : whole);
+  out.add(up_to_date_ ? *event.changes : *event.whole);
   if (!http_.send(out)) return;
   up_to_date_ = true;
   http_.restart_timer();  // a client that reads nothing until the timeout is closed
@@ -169,11 +171,14 @@ void AdminSession::on_malformed(const Fault& fault) {
   http_.send(out);
 }
 
+void AdminSession::poll_awaited() {
+  if (!later_) return;
+  poll_pending();
+  if (!later_) http_.advance();
+}
+
 void AdminSession::on_timeout() {
-  if (later_) {
-    poll_pending();
-    return later_ ? void() : http_.advance();
-  }
+  if (later_) return poll_awaited();
   if (!producing_ && made_ == TaskResult::refused && loop_.now() < deadline_) return make_step();
   end();
 }

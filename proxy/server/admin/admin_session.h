@@ -23,8 +23,9 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   // The first request must arrive before `deadline`.
   Status start(Instant deadline) LOOP_ONLY;
   void end() override LOOP_ONLY { http_.end(); }
+  void poll_awaited() override LOOP_ONLY;
   bool listening() const override LOOP_ONLY { return listening_; }
-  void send_event(const std::string& whole, const std::string& changes) override LOOP_ONLY;
+  void send_event(const admin::Event& event) override LOOP_ONLY;
 
  private:
   enum class TaskResult : std::uint8_t { well, refused, failed };  // failed: by an exception

@@ -136,17 +136,36 @@ void AdminSessions::unused(AdminH2Connection& connection) {
   ended_sessions_.destroy_later(std::unique_ptr<AdminConnection>(&connection));
 }
 
+void AdminSessions::poll_awaited() {
+  for (AdminConnection* one = budget_.next_waiting(nullptr); one != nullptr;) {
+    AdminConnection* const after = budget_.next_waiting(one);
+    one->poll_awaited();
+    one = after;
+  }
+}
+
 // ---- events ----
 
-void AdminSessions::send_event(const std::string& whole, const std::string& changes) {
+bool AdminSessions::may_subscribe() {
+  if (listeners() < kMaxListeners) return true;
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+void AdminSessions::subscribed() {
+  listeners_.fetch_add(1, std::memory_order_relaxed);
+  host_.subscribed();
+}
+
+void AdminSessions::send_event(const admin::Event& event) {
   for (AdminConnection* one = budget_.next_worked_for(nullptr); one != nullptr;) {
     AdminConnection* const after = budget_.next_worked_for(one);
-    if (one->listening()) one->send_event(whole, changes);
+    if (one->listening()) one->send_event(event);
     one = after;
   }
   for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr;) {
     AdminH2Connection* const after = h2_.next(one);
-    if (one->listening()) one->send_event(whole, changes);
+    if (one->listening()) one->send_event(event);
     one = after;
   }
 }

@@ -24,9 +24,7 @@ class AdminSessions final : private AdminListener::Owner,
   // Host: the services that all listeners share.
   class Host {
    public:
-    virtual bool may_subscribe() const LOOP_ONLY = 0;
     virtual void subscribed() LOOP_ONLY = 0;
-    virtual void unsubscribed() LOOP_ONLY = 0;
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
     // For the strategies of connections.
@@ -52,8 +50,10 @@ class AdminSessions final : private AdminListener::Owner,
   std::uint64_t handshakes(metrics::ClientHandshake result) const {
     return handshakes_[static_cast<std::size_t>(result)].load(std::memory_order_relaxed);
   }
+  std::size_t listeners() const { return listeners_.load(std::memory_order_relaxed); }  // of /events; any thread
+  void poll_awaited() LOOP_ONLY;                                                        // of all sessions
   // Sends an event to all listeners of /events, except those that have not read the last one.
-  void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
+  void send_event(const admin::Event& event) LOOP_ONLY;
 
  private:
   void on_accept(AdminListener& listener, Fd client) override LOOP_ONLY;
@@ -70,9 +70,9 @@ class AdminSessions final : private AdminListener::Owner,
   bool may_start_work() override LOOP_ONLY;
   void mark_working(AdminConnection& connection) override LOOP_ONLY { budget_.mark_working(connection); }
   void mark_waiting(AdminConnection& connection) override LOOP_ONLY { budget_.mark_waiting(connection); }
-  bool may_subscribe() const override LOOP_ONLY { return host_.may_subscribe(); }
-  void subscribed() override LOOP_ONLY { host_.subscribed(); }
-  void unsubscribed() override LOOP_ONLY { host_.unsubscribed(); }
+  bool may_subscribe() override LOOP_ONLY;
+  void subscribed() override LOOP_ONLY;
+  void unsubscribed() override LOOP_ONLY { listeners_.fetch_sub(1, std::memory_order_relaxed); }
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return host_.submit(std::move(task)); }
   void in_background(exec::TaskPtr task) override { host_.in_background(std::move(task)); }
   void join(std::unique_ptr<AdminConnection> connection) LOOP_ONLY;
@@ -80,9 +80,10 @@ class AdminSessions final : private AdminListener::Owner,
   bool make_room_for_h2() LOOP_ONLY;
   void add_h2(std::unique_ptr<net::Transport> transport, Instant deadline) LOOP_ONLY;
 
-  // /events listeners over HTTP/1.1 count as in progress, at most 16. An HTTP/2 connection with a response in progress
-  // cannot be ended either. All three limits together are less than kMax, so there is always a connection to end.
-  static constexpr std::size_t kMax = 128, kMaxWorkedFor = 96, kMaxH2 = 15, kMaxH2Responses = 96;
+  // kMaxListeners: of /events. Those over HTTP/1.1 count as in progress. An HTTP/2 connection with a response in
+  // progress cannot be ended either. All three limits together are less than kMax, so there is always a connection to
+  // end.
+  static constexpr std::size_t kMax = 128, kMaxWorkedFor = 96, kMaxH2 = 15, kMaxH2Responses = 96, kMaxListeners = 16;
   exec::Loop& loop_;
   Host& host_;
   const admin::AdminView& view_;
@@ -93,8 +94,8 @@ class AdminSessions final : private AdminListener::Owner,
   std::size_t h2_count_ = 0;
   List<AdminH2Connection, SessionBudgetTag> closing_;  // owned; other threads may still use them
   exec::DeferredDeleter<AdminConnection, SessionBudgetTag> ended_sessions_;
-  std::atomic<std::size_t> h2_responses_{0};  // in progress; any thread: relaxed, no partner, as the following
-  std::atomic<std::size_t> open_{0};          // written on the loop, read anywhere
+  std::atomic<std::size_t> h2_responses_{0};         // in progress; any thread: relaxed, no partner, as the following
+  std::atomic<std::size_t> open_{0}, listeners_{0};  // written on the loop, read anywhere
   std::atomic<std::uint64_t> ended_{0}, refused_{0};
   std::array<std::atomic<std::uint64_t>, http::kH2Abuses> abuses_{};
   std::array<std::atomic<std::uint64_t>, metrics::kClientHandshakes.size()> handshakes_{};

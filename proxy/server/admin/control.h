@@ -58,6 +58,9 @@ class AdminControl {
   // Reads the configuration again; a dry run only reports what would change. The response is available when the
   // configuration is in force on every loop, or was refused.
   virtual std::unique_ptr<PendingResponse> reload(bool dry_run) = 0;
+  // The loops of the workers have ended: what they have not done is not done any more, and every pending response is
+  // known at its next poll.
+  virtual void loops_ended() {}
 
  protected:
   ~AdminControl() = default;

@@ -109,9 +109,15 @@ void EventFeed::update(const AdminView& view) {
     if (!sent_now.contains(label)) gone.push_back(label);
   }
   const std::string begin = opening(view, now);
-  whole_ = message("state", begin, all, Json::array());
-  changes_ = message("change", begin, changed, gone);
+  event_.whole = std::make_shared<const std::string>(message("state", begin, all, Json::array()));
+  event_.changes = std::make_shared<const std::string>(message("change", begin, changed, gone));
   pools_ = std::move(sent_now);
+  renderings_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void EventFeed::clear() {
+  pools_ = {};
+  event_ = {};
 }
 
 }  // namespace carpool::proxy::admin

@@ -30,7 +30,7 @@ AdminH2Connection::AdminH2Connection(exec::Loop& loop, Owner& owner, const Backe
       parts_(parts),
       clock_(clock),
       timer_(exec::Timer::bind<&AdminH2Connection::on_timer>(loop, *this)),
-      poll_timer_(exec::Timer::bind<&AdminH2Connection::poll_awaited>(loop, *this)),
+      poll_timer_(exec::Timer::bind<&AdminH2Connection::on_poll_timer>(loop, *this)),
       fd_(transport->fd()),
       transport_(std::move(transport)),
       session_(http::H2Role::server, admin_h2_options(), *this),
@@ -176,8 +176,12 @@ void AdminH2Connection::respond_on_loop(AdminH2Stream& stream) {
   owner_.subscribed();
 }
 
-void AdminH2Connection::poll_awaited() {
+void AdminH2Connection::on_poll_timer() {
   exec::assume_on_loop();
+  poll_awaited();
+}
+
+void AdminH2Connection::poll_awaited() {
   for (AdminH2Stream* stream = awaited_.next(nullptr); stream != nullptr;) {
     AdminH2Stream* const after = awaited_.next(stream);
     if (std::optional<admin::Response> response = stream->awaited->poll_pending()) {
@@ -197,15 +201,14 @@ void AdminH2Connection::return_from_loop(AdminH2Stream& stream) {
   leave();
 }
 
-void AdminH2Connection::send_event(const std::string& whole, const std::string& changes) {
+void AdminH2Connection::send_event(const admin::Event& event) {
   // acquire pairs with the release in on_event(): the mail belongs to the loop again.
   if (over_ || event_posted_.load(std::memory_order_acquire)) {
-    event_skipped_ = true;
+    event_skipped_ = event_skipped_ || event.changes != nullptr;
     return;
   }
   event_posted_.store(true, std::memory_order_relaxed);
-  event_mail_.whole = whole;
-  event_mail_.changes = changes;
+  event_mail_.event = event;
   event_mail_.resync = std::exchange(event_skipped_, false);
   static_cast<void>(inbox_.push(event_mail_));
   signal(0);

@@ -22,6 +22,7 @@
 #include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/server/admin/admin_connection.h"
+#include "proxy/server/admin/event.h"
 #include "proxy/server/admin/h2_stream.h"
 
 namespace carpool::proxy {
@@ -58,7 +59,8 @@ class AdminH2Connection final : public AdminConnection,
   void end() override LOOP_ONLY;
   bool busy() const override { return busy_.load(std::memory_order_relaxed) != 0; }
   bool listening() const override LOOP_ONLY { return subscriptions_ != 0; }
-  void send_event(const std::string& whole, const std::string& changes) override LOOP_ONLY;
+  void poll_awaited() override LOOP_ONLY;
+  void send_event(const admin::Event& event) override LOOP_ONLY;
   const exec::Strategy& strategy() const { return strategy_; }
   http::H2Abuse abuse() const { return abuse_.load(std::memory_order_relaxed); }
 
@@ -92,7 +94,7 @@ class AdminH2Connection final : public AdminConnection,
     explicit EventMail(AdminH2Connection& c) : connection(c) {}
     void arrive() override LOOP_ONLY { connection.on_event(); }
     AdminH2Connection& connection;
-    std::string whole, changes;
+    admin::Event event;
     bool resync = false;  // an earlier event was skipped
   };
 
@@ -116,7 +118,7 @@ class AdminH2Connection final : public AdminConnection,
   void on_timer();
   void on_loop_requests() LOOP_ONLY;
   void forget_subscriptions() LOOP_ONLY;
-  void poll_awaited();
+  void on_poll_timer();
   void return_from_loop(AdminH2Stream& stream) LOOP_ONLY;
   // Users: the loop, and the threads, tasks and mail that may still access the connection.
   void enter() { users_.fetch_add(1, std::memory_order_relaxed); }

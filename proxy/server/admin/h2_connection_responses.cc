@@ -209,12 +209,12 @@ void AdminH2Connection::on_event() {
       one->up_to_date = false;
       continue;
     }
-    session_.body(*one->stream, one->up_to_date ? event_mail_.changes : event_mail_.whole);
+    if (one->up_to_date && event_mail_.event.changes == nullptr) continue;
+    session_.body(*one->stream, one->up_to_date ? *event_mail_.event.changes : *event_mail_.event.whole);
     one->up_to_date = true;
     one->deadline = now_ + kAdminTimeout;  // a client that reads nothing until the timeout loses its stream
   }
-  event_mail_.whole = {};
-  event_mail_.changes = {};
+  event_mail_.event = {};
   // release pairs with the acquire in send_event().
   event_posted_.store(false, std::memory_order_release);
 }
