@@ -208,7 +208,7 @@ struct Destination::Impl final : BudgetWaiter {
   // ---- slices.cc: operations on every connection, in slices of bounded length under the mutex ----
   template <class Step>
   void in_slices(Step&& step) EXCLUDES(mutex);
-  std::vector<IdleConnection> idle_by_age(bool served_only) const EXCLUDES(mutex);
+  std::vector<IdleConnection> all_idle(bool served_only) const EXCLUDES(mutex);
   template <class Surplus>
   void end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) EXCLUDES(mutex);
   void end_some_idle(CloseCause cause, DeferredActions& actions) REQUIRES(mutex);

@@ -5,7 +5,7 @@
 namespace carpool::pool {
 
 // Examines the listed entries, as a search does. Throws std::bad_alloc.
-std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) const {
+std::vector<IdleConnection> Destination::Impl::all_idle(bool served_only) const {
   std::vector<IdleConnection> all;
   all.reserve(pool.in_use());
   pool.for_each_idle([&](SlotEntry& entry) {
@@ -13,8 +13,6 @@ std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) con
     if (!word.idle() || (served_only && word.uses() == 0)) return;
     all.push_back({entry.value.idle_since.get(), &entry, word});
   });
-  std::sort(all.begin(), all.end(),
-            [](const IdleConnection& one, const IdleConnection& other) { return one.since < other.since; });
   return all;
 }
 

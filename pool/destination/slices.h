@@ -1,10 +1,11 @@
 // The templates of slices.cc: loops that call a step of their caller.
 #pragma once
 
-#include <algorithm>
 #include <new>
+#include <utility>
 #include <vector>
 
+#include "base/lazy_order.h"
 #include "pool/destination/destination_impl.h"
 
 namespace carpool::pool {
@@ -25,13 +26,13 @@ void Destination::Impl::in_slices(Step&& step) {
   }
 }
 
-// Closes the longest-idle connections while surplus(), called under the mutex, returns true. If memory is exhausted,
-// the order is arbitrary.
+// Closes the longest-idle connections while surplus(), called under the mutex, returns true: O(n) for one pass over all
+// and O(log n) for each that closes. If memory is exhausted, the order is arbitrary.
 template <class Surplus>
 void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) {
   std::vector<IdleConnection> all;
   try {
-    all = idle_by_age(served_only);
+    all = all_idle(served_only);
   } catch (const std::bad_alloc&) {
     return in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
       pool.for_each(first, count, [&](SlotEntry& entry) {
@@ -43,16 +44,17 @@ void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Sur
       });
     });
   }
-  for (auto next = all.begin(); next != all.end();) {
+  const auto longer = [](const IdleConnection& one, const IdleConnection& other) { return one.since < other.since; };
+  LazyOrder order(std::move(all), longer);
+  for (bool more = true; more && !order.empty();) {
     DeferredActions actions;
     {
       const Held lock(mutex);
-      for (; next != all.end() && actions.step(); ++next) {
-        if (!surplus()) {
-          next = all.end();
-          break;
-        }
-        static_cast<void>(end_idle(*next->entry, next->word, cause, actions));
+      while (more && !order.empty() && actions.step()) {
+        more = surplus();
+        if (!more) continue;
+        static_cast<void>(end_idle(*order.first().entry, order.first().word, cause, actions));
+        order.remove_first();
       }
     }
     static_cast<void>(run_actions(actions));
