@@ -75,6 +75,7 @@ Result<EgressRule> parse_network(std::string_view pattern, EgressRule rule) {
 Result<EgressRule> EgressRule::parse(std::string_view pattern) {
   EgressRule rule;
   if (pattern.empty()) return invalid("the pattern is empty");
+  if (pattern.find("://") != std::string_view::npos) return invalid("is a URL: write its host alone");
   if (Status status = take_port(pattern, rule.port); !status) return status.take_fault();
   if (pattern == "*") return rule;
   Bytes unused;

@@ -26,6 +26,7 @@
 #include "proxy/config/nesting.h"
 #include "proxy/config/resolve.h"
 #include "proxy/config/schema.h"
+#include "proxy/config/syntax_error.h"
 #include "proxy/config/syntax_hint.h"
 #include "proxy/config/unknown_key.h"
 #include "proxy/config/value.h"
@@ -305,7 +306,7 @@ std::optional<toml::table> parse(std::string_view written, const std::string& fi
       std::optional<SyntaxHint> hint = value_without_quotes(text, at);
       const Place found = hint ? hint->place : at;
       errors.push_back({file, found.line, found.column, "syntax",
-                        hint ? std::move(hint->text) : without_value(error.description())});
+                        hint ? std::move(hint->text) : syntax_error_text(text, at, error.description())});
       if (!hint || errors.size() == kCorrected) return std::nullopt;
       corrected = std::move(hint->corrected);
     }

@@ -13,15 +13,6 @@ constexpr std::string_view kBlanks = " \t\r";
 constexpr std::array<std::string_view, 6> kTrue{"True", "TRUE", "yes", "Yes", "on", "On"};
 constexpr std::array<std::string_view, 6> kFalse{"False", "FALSE", "no", "No", "off", "Off"};
 
-std::string_view line_of(std::string_view toml, unsigned number) {
-  for (unsigned line = 1; line < number; ++line) {
-    const std::size_t end = toml.find('\n');
-    if (end == std::string_view::npos) return {};
-    toml.remove_prefix(end + 1);
-  }
-  return toml.substr(0, toml.find('\n'));
-}
-
 bool contains(const std::array<std::string_view, 6>& words, std::string_view value) {
   return std::find(words.begin(), words.end(), value) != words.end();
 }
@@ -48,6 +39,15 @@ Advice advice(std::string_view value) {
 }
 
 }  // namespace
+
+std::string_view line_of(std::string_view toml, unsigned number) {
+  for (unsigned line = 1; line < number; ++line) {
+    const std::size_t end = toml.find('\n');
+    if (end == std::string_view::npos) return {};
+    toml.remove_prefix(end + 1);
+  }
+  return toml.substr(0, toml.find('\n'));
+}
 
 std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) {
   constexpr std::size_t kMaxValue = 100;

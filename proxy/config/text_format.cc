@@ -54,7 +54,7 @@ std::string accept_listen(std::string& text) {
   if (text.starts_with(kUnix)) return accept_unix_path(text);
   const std::size_t colon = text.rfind(':');
   const std::string host = text.substr(0, colon == std::string::npos ? 0 : colon);
-  const std::string port = colon == std::string::npos ? std::string() : text.substr(colon);
+  const std::string port = colon == std::string::npos ? ':' + text : text.substr(colon);
   const bool number = port.size() > 1 && port.find_first_not_of("0123456789", 1) == std::string::npos;
   if (number && host == "localhost") return "`localhost` is a name, not an IP address: write \"127.0.0.1" + port + '"';
   if (number && (host.empty() || host == "*")) {

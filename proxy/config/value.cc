@@ -1,5 +1,6 @@
 #include "proxy/config/value.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/ascii.h"
@@ -84,13 +85,15 @@ std::string to_size(const Setting& setting, const Raw& raw, Value& value) {
   return within(setting, static_cast<std::int64_t>(*bytes)) ? std::string() : out_of_bounds(setting, value);
 }
 
+std::string one_of(const Setting& setting) {
+  std::string all;
+  for (const auto word : setting.words) all.append(all.empty() ? "" : ", ").append(in_quotes(word));
+  return "one of " + all;
+}
+
 std::string check_word(const Setting& setting, const std::string& text) {
-  std::string expected;
-  for (const auto word : setting.words) {
-    if (word == text) return {};
-    expected.append(expected.empty() ? "" : ", ").append(in_quotes(word));
-  }
-  std::string error = "is " + shown(text) + ", expected one of " + expected;
+  if (std::find(setting.words.begin(), setting.words.end(), text) != setting.words.end()) return {};
+  std::string error = "is " + shown(text) + ", expected " + one_of(setting);
   if (const auto meant = nearest(text, setting.words); !meant.empty())
     error += "; did you mean " + in_quotes(meant) + '?';
   return error;
@@ -106,7 +109,7 @@ std::string check_text(const Setting& setting, std::string& text) {
 
 std::string to_text(const Setting& setting, Raw raw, Value& value) {
   auto* text = std::get_if<std::string>(&raw);
-  if (text == nullptr) return but_expected(raw, "a text in quotes");
+  if (text == nullptr) return but_expected(raw, setting.words.empty() ? "a text in quotes" : one_of(setting));
   // If the default is "none", an empty text is its notation and needs no check.
   if (!(text->empty() && !setting.example.empty())) {
     if (std::string error = check_text(setting, *text); !error.empty()) return error;
@@ -117,7 +120,13 @@ std::string to_text(const Setting& setting, Raw raw, Value& value) {
 
 std::string add_text(const Setting& setting, Raw item, std::vector<std::string>& list) {
   auto* text = std::get_if<std::string>(&item);
-  if (text == nullptr) return but_expected(item, "a text in quotes");
+  if (text == nullptr) {
+    std::string error = but_expected(item, "a text in quotes");
+    const auto* number = std::get_if<std::int64_t>(&item);
+    std::string quoted = number == nullptr ? std::string() : std::to_string(*number);
+    if (number != nullptr && check_text(setting, quoted).empty()) error += ": write " + in_quotes(quoted);
+    return error;
+  }
   std::string error = check_text(setting, *text);
   if (error.empty()) list.push_back(std::move(*text));
   return error;
