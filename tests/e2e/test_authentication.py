@@ -207,7 +207,7 @@ def test_a_replaced_file_applies_to_connections_that_exist(scene, users):
         assert client.get(o.url + "/", basic(secret="new")).status == 200
         response = client.get(o.url + "/")
         assert response.all("proxy-authenticate") == ['Basic realm="carpool", charset="UTF-8"']
-    assert any('"files":1' in text.replace(" ", "") for text in c.output), c.tail()
+    until(lambda: any('"files":1' in text.replace(" ", "") for text in c.output), what="the line of the reload")
 
 
 @pytest.mark.parametrize("broken, named", [("", "lists no credentials"), (USERS + "basic planted\n", ":4: no SHA-256"), (None, "cannot be read")])

@@ -18,7 +18,7 @@ def test_idle_connections_give_their_descriptors_to_clients_who_come(origin, car
     o = origin(held)
     c = carpool(inside=["prlimit", "--nofile=72:72"], pool={"size": 16},
                 overload={"stop_keep_alive": 0, "refuse_clients": 0, "close_idle": 0})
-    assert sum("too few file descriptors" in line for line in list(c.output)) == 1
+    until(lambda: sum("too few file descriptors" in line for line in list(c.output)) == 1, what="the warning")
 
     def one(_):
         with c.client() as client:

@@ -135,7 +135,7 @@ def test_a_name_with_several_denied_addresses_counts_its_request_once(origin, re
     with c.client() as client:
         assert client.get("http://several.test:%d/" % o.port).status == 403
     until(lambda: decisions(c) == {"allowed": 0, "denied": 1, "reported": 0}, what="one decision")
-    assert sum('"module":"egress"' in line for line in list(c.output)) == 1
+    until(lambda: sum('"module":"egress"' in line for line in list(c.output)) == 1, what="its line in the log")
 
 
 def test_an_address_that_would_be_denied_is_reported_though_its_name_is_allowed(origin, resolver, carpool):
@@ -146,7 +146,7 @@ def test_an_address_that_would_be_denied_is_reported_though_its_name_is_allowed(
         for _ in range(2):
             assert client.get("http://allowed.test:%d/" % o.port).status == 200
     until(lambda: decisions(c) == {"allowed": 0, "denied": 0, "reported": 2}, what="one decision for each request")
-    assert sum('"would be denied"' in line for line in list(c.output)) == 1
+    until(lambda: sum('"would be denied"' in line for line in list(c.output)) == 1, what="its line in the log")
 
 
 # ---- a listener with a fixed origin ----

@@ -46,7 +46,7 @@ def test_a_borrow_that_lasts_too_long_is_reported_once_with_its_borrower(origin,
         gate.open()
         assert client.response().status == 200
     assert leaks(c)[0]["returned"] is True and leaks(c)[0]["age_seconds"] > 0.6
-    assert sum("held longer than leak_timeout" in line for line in c.output) == 1
+    until(lambda: sum("held longer than leak_timeout" in line for line in list(c.output)) == 1, what="its line in the log")
 
 
 def test_a_client_on_a_unix_socket_is_named_by_its_process(origin, carpool, gate, tmp_path):

@@ -1,6 +1,7 @@
 """`carpool webhook` as a process, the API server's requests to it, and its files."""
 import http.client
 import json
+import os
 import re
 import select
 import ssl
@@ -31,8 +32,9 @@ class Webhook:
         self.folder = folder
         certificate(folder, "first")
         (folder / "injection.json").write_text(json.dumps(INJECTION))
+        self.unread = b""  # a buffer of the pipe's file object would hide lines from select()
         self.process = subprocess.Popen([PROGRAM, "webhook", "--listen=127.0.0.1:0", "--certificate", folder / "tls.crt", "--key",
-                                         folder / "tls.key", "--injection", folder / "injection.json"], stderr=subprocess.PIPE, text=True)
+                                         folder / "tls.key", "--injection", folder / "injection.json"], stderr=subprocess.PIPE)
         self.port = int(re.search(r"listen=127\.0\.0\.1:(\d+)", self.line("webhook ready")).group(1))
 
     def stop(self):
@@ -41,13 +43,16 @@ class Webhook:
 
     def line(self, word, seconds=20):
         """Returns the next line of its log that contains the word."""
-        end = time.monotonic() + seconds
-        while select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]:
-            line = self.process.stderr.readline()
-            assert line, "it has ended"
-            if word in line:
-                return line
-        raise AssertionError("no line with " + word)
+        end, pipe = time.monotonic() + seconds, self.process.stderr.fileno()
+        while True:
+            while b"\n" in self.unread:
+                line, _, self.unread = self.unread.partition(b"\n")
+                if word in line.decode():
+                    return line.decode()
+            assert select.select([pipe], [], [], max(0, end - time.monotonic()))[0], "no line with " + word
+            more = os.read(pipe, 65536)
+            assert more, "it has ended"
+            self.unread += more
 
     def wire(self, trust=None):
         context = ssl.create_default_context(cafile=trust or self.folder / "tls.crt")
