@@ -20,7 +20,7 @@ function(carpool_unity target)
   if(CARPOOL_UNITY)
     # g++ treats each file of a unit as a header, and warns about types in it that depend on an anonymous namespace.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 30)
   endif()
 endfunction()
 

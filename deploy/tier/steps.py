@@ -47,8 +47,7 @@ def build(preset, targets=lambda full: [], beside=False):
 
 
 def sanitized(full):
-    """Returns the targets of the first tier; the program itself is for the end-to-end tests of --full."""
-    return [*units.targets(), *fuzzing.PROGRAMS, *(["carpool"] if full else [])]
+    return [*units.asan_targets(full), *fuzzing.PROGRAMS]
 
 
 def simulation(name, short, long):
@@ -89,9 +88,9 @@ def e2e(program, long_form=True):
 
 
 ALL = [
-    Step("tidy", "rules of the tree", tidy),
-    Step("format", "clang-format", lint.formatted),
-    Step("build", "release build, warnings are errors", build("release")),
+    Step("tidy", "rules of the tree", tidy, group="build"),
+    Step("format", "clang-format", lint.formatted, group="build"),
+    Step("build", "release build, warnings are errors", build("release"), group="build"),
     Step("unit", "unit tests, release", units.run("release"), PROGRAM_PATH, group="proof"),
     Step("unit-arm64", "unit tests for arm64, cross-compiled and run by qemu", arm64_units.run, full_only=True),
     Step("explorer", "every order of a few threads in pool and execution, within bounds", proof.explorer, PROGRAM_PATH, group="proof"),

@@ -10,6 +10,9 @@ from shell import CORES, LOGS, ROOT, TooLate
 # Components whose code runs on more than one thread; the first tier tests those that are about threads.
 THREADED = ("exec", "pool", "net", "metrics", "telemetry", "upstream", "exchange", "downstream", "server")
 FIRST_TIER = THREADED[:2]
+# Components that own connections or parse what clients and origins send, and those whose precompiled headers their tests
+# use; the first tier tests these under ASan.
+EXPOSED = ("base", "exec", "pool", "metrics", "http", "net", "upstream", "exchange", "downstream")
 
 ENVIRONMENT = {
     "asan": {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
@@ -27,6 +30,10 @@ def targets(components=None):
 
 def tsan_targets(full):
     return [*targets(THREADED if full else FIRST_TIER), *(["carpool"] if full else [])]
+
+
+def asan_targets(full):
+    return [*targets(None if full else EXPOSED), *(["carpool"] if full else [])]
 
 
 def without_aslr():
@@ -73,7 +80,7 @@ def one(log, program, preset, prefix, *more):
 def run(preset):
     def step(log, full):
         folder = ROOT / "build" / preset / "tests"
-        names = tsan_targets(full) if preset == "tsan" else targets()
+        names = {"tsan": tsan_targets, "asan": asan_targets}.get(preset, lambda full: targets())(full)
         programs = sorted(p for p in folder.glob("*_tests") if p.name in names and os.access(p, os.X_OK) and p.is_file())
         if not programs:
             return Outcome(failed=1, note="no test programs in build/%s" % preset)

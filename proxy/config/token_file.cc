@@ -11,7 +11,7 @@
 namespace carpool::proxy::config {
 
 namespace {
-constexpr std::size_t kMaxFile = std::size_t{64} * 1024;
+constexpr std::size_t kMaxTokenFile = std::size_t{64} * 1024;
 }  // namespace
 
 bool needs_token(const Admin& admin) {
@@ -23,7 +23,7 @@ Result<std::string> read_token_file(const std::string& path) {
 }
 
 Result<std::string> read_token(const std::string& path, const Result<Fd>& opened) {
-  Result<std::string> text = contents(opened, kMaxFile);
+  Result<std::string> text = contents(opened, kMaxTokenFile);
   if (!text) {
     Fault fault = text.take_fault();
     fault.detail.insert(0, path + ": ");

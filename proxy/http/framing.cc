@@ -97,7 +97,7 @@ bool offers_upgrade(const Fields& fields) {
   return false;
 }
 
-Fault malformed(const char* error) {
+Fault invalid_framing(const char* error) {
   return {FaultKind::malformed_request, Side::client, error};
 }
 
@@ -105,10 +105,10 @@ Fault malformed(const char* error) {
 
 Status resolve_framing(RequestHead& head) {
   const ConnectionOptions options(head.fields);
-  if (options.too_many()) return malformed("too many connection options");
+  if (options.too_many()) return invalid_framing("too many connection options");
   const Announced result = framing_of(head.fields, head.version);
   if (result.unknown_coding) return Fault{FaultKind::not_implemented, Side::client, result.error};
-  if (result.error != nullptr) return malformed(result.error);
+  if (result.error != nullptr) return invalid_framing(result.error);
   head.framing = result.framing;
   head.length = result.length;
   head.keep_alive = persists(head.version, options);

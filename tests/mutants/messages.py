@@ -35,7 +35,7 @@ FRAMING = [
     m("a connection whose end is that of its body is kept", H + "framing.cc",
       "persists(head.version, options) && head.framing != Framing::until_close", "persists(head.version, options)", HTTP),
     m("a request may have any number of connection options", H + "framing.cc",
-      "if (options.too_many()) return malformed(\"too many connection options\");", "", HTTP),
+      "if (options.too_many()) return invalid_framing(\"too many connection options\");", "", HTTP),
     m("a response may have any number of connection options", H + "framing.cc", "options.too_many() ? \"too many connection options\" : nullptr", "nullptr", HTTP),
     m("connection options have no bound in bytes", H + "connection_options.cc", "too_many_ || bytes > kMaxBytes", "too_many_", HTTP),
     m("connection options beyond their number are left out", H + "connection_options.cc", "    too_many_ = true;", "    ;", HTTP),

@@ -10,7 +10,7 @@ namespace carpool::proxy::http {
 
 namespace {
 
-constexpr std::size_t kKeptFields = 64;
+constexpr std::size_t kKeptH2Fields = 64;
 
 std::uint32_t text_offset(std::size_t at) {
   return static_cast<std::uint32_t>(at);
@@ -54,7 +54,7 @@ void H2Fields::clear() {
 
 void H2Fields::shrink() {
   shrink_text(text_);
-  if (spans_.capacity() > kKeptFields) spans_.shrink_to_fit();
+  if (spans_.capacity() > kKeptH2Fields) spans_.shrink_to_fit();
 }
 
 void H2Fields::add(std::string_view name, std::string_view value, bool sensitive) {
