@@ -28,11 +28,11 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_pool_connections_peak", gauge, "origin", "Highest number of connections since the pool was created."},
      number<&OriginSample::peak>},
     {{"carpool_pool_connection_age_seconds", distribution, "origin",
-      "Ages of the connections that exist at the moment (no rate()); of an origin that has had several at once."},
+      "Ages of the connections that exist at the moment (no rate()); only for origins that have had several at once."},
      connection_times<&OriginSample::ages>},
     {{"carpool_pool_connection_idle_seconds", distribution, "origin",
-      "Idle times of the connections that are idle at the moment (no rate()); of an origin that has had several at "
-      "once."},
+      "Idle times of the connections that are idle at the moment (no rate()); only for origins that have had several "
+      "at once."},
      connection_times<&OriginSample::idle_times>},
     {{"carpool_pool_leases", gauge, "origin",
       "Requests and tunnels in flight, each on a connection or a stream (borrows - restores)."},
@@ -100,7 +100,7 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
       "Requests in progress on each address of an origin that has several."},
      addresses<&AddressSample::leases>},
     {{"carpool_address_requests_total", counter, "origin,address",
-      "Requests that each address of an origin that has several was given."},
+      "Requests sent to each address of an origin that has several."},
      addresses<&AddressSample::requests>},
     {{"carpool_address_response_seconds", gauge, "origin,address",
       "Moving average of the time to the response of each address of an origin that has several."},
@@ -128,8 +128,8 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_retries_denied_total", counter, "origin", "Retries denied because request.retry_budget was used up."},
      cell<&OriginShard::retries_denied>},
     {{"carpool_hedged_attempts_total", counter, "origin,result",
-      "Second attempts beside late ones (request.hedge), by result: won (their response was used), lost (the late "
-      "attempt's was, or the client left), failed (no connection, or no response that can be used)."},
+      "Hedged attempts (request.hedge), by result: won (the client got their response), lost (the client got that of "
+      "the late attempt, or left), failed (no connection, or no usable response)."},
      cells<&OriginShard::hedges, kHedges>},
     {{"carpool_upstream_bounds_total", counter, "origin,bound",
       "Requests ended by a limit: informational (more or larger 1xx heads than a response "
@@ -293,8 +293,8 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_reloads_total", counter, "result", "Reloads of the configuration, by result (applied, refused)."},
      reloads},
     {{"carpool_certificate_end_timestamp_seconds", gauge, "use,file",
-      "When the certificate in a file ends, as Unix time, by its use: listener (to clients), admin (to clients of the "
-      "admin endpoint), client (to origins), authority (of intercepted origins), webhook (to the API server)."},
+      "Expiry time of the certificate in a file, as Unix time, by its use: listener (to clients), admin (to clients of "
+      "the admin endpoint), client (to origins), authority (of intercepted origins), webhook (to the API server)."},
      certificate_ends},
     {{"carpool_reload_limits_total", counter, "limit",
       "Reloads whose configuration exceeds a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for "

@@ -128,8 +128,8 @@ inline constexpr std::array<std::string_view, 10> kRetryReasons{
 inline constexpr std::array<std::string_view, 7> kResets{
     "REFUSED_STREAM", "CANCEL", "INTERNAL_ERROR", "PROTOCOL_ERROR", "NO_ERROR", "HTTP_1_1_REQUIRED", "other"};
 
-// Second attempts beside late ones (request.hedge), by their end: their response was used, that of the late attempt
-// was, or they got none.
+// Hedged attempts (request.hedge), by result: the client got their response, it got that of the late attempt, or they
+// got none.
 enum class Hedge : std::uint8_t { won, lost, failed };
 inline constexpr std::array<std::string_view, 3> kHedges{"won", "lost", "failed"};
 

@@ -89,7 +89,7 @@ std::string document() {
          "borrowed\n"
          "  connections, and usable addresses. Each other counter begins with its first event, and each other gauge "
          "is\n"
-         "  exported while it is not zero: absent means 0. Therefore an origin that was used once has less than 25\n"
+         "  exported while it is not zero: absent means 0. Therefore an origin that was used once has fewer than 25\n"
          "  series. At every scrape opened - closed is the sum of `carpool_pool_connections`, and borrows - restores "
          "is\n"
          "  the number of leases in use.\n"
@@ -120,10 +120,10 @@ std::string document() {
          "  ten. OTLP has no such type, so they are not exported there.\n"
          "- Prometheus stores all these histograms as native ones (with custom buckets, one series instead of 21) if "
          "its\n"
-         "  `scrape_config` has `convert_classic_histograms_to_nhcb: true`; nothing changes here.\n";
+         "  `scrape_config` has `convert_classic_histograms_to_nhcb: true`; carpool needs no change.\n";
   out << "- States: `connecting idle borrowed expired_idle expired_borrowed draining tunnel`.\n- Opened by cause:";
   for (const std::string_view cause : pool::kOpenedNames) out << " `" << cause << '`';
-  out << ".\n- Closed by cause ([each in a sentence](pool.md#the-causes)):";
+  out << ".\n- Closed by cause ([explained](pool.md#the-causes)):";
   for (const std::string_view cause : pool::kClosedNames) out << " `" << cause << '`';
   out << ".\n- Retries by reason (label `proof`):";
   for (const std::string_view reason : kRetryReasons) out << " `" << reason << '`';
