@@ -33,9 +33,9 @@ constexpr std::array<std::string_view, 13> kDeadlineNames{"request.timeout",
                                                           "request.idle_timeout, the origin is silent",
                                                           "request.idle_timeout, the client reads no response",
                                                           "request.idle_timeout of a stream that may be silent"};
-constexpr std::array<std::string_view, 7> kActionNames{"the body travels",
+constexpr std::array<std::string_view, 7> kActionNames{"the body is streamed",
                                                        "the dial's own deadline holds",
-                                                       "goes on",
+                                                       "continues",
                                                        "is sent again where that is allowed, else fails",
                                                        "fails, counted as given up",
                                                        "fails",
@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, kRequestFates> kFateNames{
     "the origin answered 401 to a token that it granted",
     "a reused connection ended without a response byte",
     "a new connection ended without a response byte",
-    "a response byte came",
+    "a response byte arrived",
     "the origin violated the protocol",
     "the response has a status of request.retry_on",
     "a connection or stream ended, request.retry_on: reset",
@@ -115,16 +115,19 @@ std::string flows() {
 }
 
 std::string page() {
-  std::string text = "# States of an exchange\n\nGenerated from the tables in proxy/exchange/ and proxy/upstream/.\n\n";
+  std::string text =
+      "# States of an exchange\n\nThis page is generated from the tables in proxy/exchange/ and proxy/upstream/.\n\n";
   text.append(diagram());
   text.append(
       "\n## Deadlines\n\nThe earliest deadline of the state arms the exchange's timer (`deadline_table.h`).\n\n");
   text.append(deadlines());
   text.append(
-      "\n## Retries\n\nThe reason for which a request is sent again after its attempt failed (`retry_policy.h`).\n");
+      "\n## Retries\n\nThe table has the reason for which a request is sent again after its attempt failed "
+      "(`retry_policy.h`).\n");
   text.append("`RetryState` bounds how often.\n\n").append(retries());
   text.append(
-      "\n## Tunnels\n\nEach direction of a tunnel (`tunnel.h`). The tunnel ends when the origin has sent FIN and "
+      "\n## Tunnels\n\nThe diagram shows one direction of a tunnel (`tunnel.h`). The tunnel ends when the origin has "
+      "sent FIN and "
       "the\n");
   text.append("direction to the origin is `refused` or `ended`.\n\n").append(flows());
   return text;
