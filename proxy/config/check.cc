@@ -58,7 +58,8 @@ class ProgramChecks final : private CheckRules {
 
   void log_has_one_target() {
     const Log& log = config_.log;
-    if (!log.file.empty() && !log.syslog.empty()) error("log.syslog", "is set beside log.file, expected one of them");
+    if (!log.file.empty() && !log.syslog.empty())
+      error("log.syslog", "is set beside log.file, expected only one of them");
     if (!log.file.empty() && log.file == log.access_file) {
       error("log.access_file", in_quotes(log.file) + " is also log.file (" + line_of("log.file") +
                                    "), expected a file of its own, or none");
@@ -71,7 +72,8 @@ class ProgramChecks final : private CheckRules {
     struct stat status {};
     if (address.empty() || places_.invalid(key)) return;
     if (stat(address.substr(address.find(':') + 1).c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) return;
-    warning(key, in_quotes(address) + " is not a socket now, and a start fails without it, expected that of a daemon");
+    warning(key,
+            in_quotes(address) + " is not a socket, so a start would fail, expected the socket of a running daemon");
   }
 };
 

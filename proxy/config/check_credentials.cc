@@ -18,7 +18,7 @@ std::string refused_origin(const OriginSettings& origin) {
     case pool::Scheme::tcp:
       return "does not apply to a tcp origin, whose requests carpool does not see";
     case pool::Scheme::https:
-      return origin.upstream.tls.verify ? "" : "is set beside upstream.tls.verify = false, expected one of both";
+      return origin.upstream.tls.verify ? "" : "is set beside upstream.tls.verify = false, expected only one of them";
     case pool::Scheme::http:
       return on_this_host(origin)
                  ? ""
@@ -69,7 +69,7 @@ void check_fields(const OriginSettings& origin, Errors& errors) {
                                    [&](const SetField& other) { return http::iequals(other.name, field->name); });
     if (twice) why = "is set twice in another spelling, expected each field once";
     const bool token = origin.oauth2.token_url.empty() || !http::iequals(field->name, "authorization");
-    if (!token) why = "is set beside oauth2, expected one of both";
+    if (!token) why = "is set beside oauth2, expected only one of them";
     if (!why.empty()) errors.emplace_back(table + '.' + field->name, std::move(why));
   }
   if (bytes > kMaxFieldBytes) {
@@ -103,7 +103,7 @@ void check_oauth2(const OriginSettings& origin, const Config& config, Errors& er
   const Result<TokenUrl> url = parse_token_url(oauth2.token_url);
   if (url && url->origin.scheme == pool::Scheme::https && !verifies_endpoint(*url, config)) {
     errors.emplace_back("oauth2.token_url",
-                        "is of an origin with upstream.tls.verify = false, expected one that is verified");
+                        "belongs to an origin with upstream.tls.verify = false, expected one that is verified");
   }
 }
 }  // namespace

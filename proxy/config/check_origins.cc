@@ -126,7 +126,7 @@ class OriginChecks final : private CheckRules {
     if (origin.origin.scheme != pool::Scheme::https) return error(key, "is set, expected an https origin");
     if (origin.origin.is_ip_literal()) return error(key, "is set for an address, expected an origin with a name");
     if (!origin.upstream.tls.verify)
-      return error(key, "is set beside upstream.tls.verify = false, expected one of both");
+      return error(key, "is set beside upstream.tls.verify = false, expected only one of them");
     if (config_.intercept.ca_dir.empty()) return error(key, "is set without intercept.ca_dir, expected both or none");
     reading_.intercepted.push_back(
         {origin.origin.host, origin.origin.label(), at(key, {}), at("intercept.ca_dir", {})});

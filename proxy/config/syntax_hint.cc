@@ -25,8 +25,8 @@ struct Advice {
 };
 
 Advice advice(std::string_view value) {
-  if (contains(kTrue, value)) return {"is not a value of TOML", "true"};
-  if (contains(kFalse, value)) return {"is not a value of TOML", "false"};
+  if (contains(kTrue, value)) return {"is not a TOML value", "true"};
+  if (contains(kFalse, value)) return {"is not a TOML value", "false"};
   const bool number = value.front() >= '0' && value.front() <= '9';
   if (number && parse_duration(value)) return {"is a duration without quotes", in_quotes(value)};
   if (number && parse_size(value) && value.back() == 'B') return {"is a size without quotes", in_quotes(value)};

@@ -121,7 +121,7 @@ std::string accept_log_file(std::string& text) {
   const std::size_t slash = text.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : text.substr(0, slash);
   if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return text + " cannot be made: " + std::generic_category().message(errno);
+  return text + " cannot be created: " + std::generic_category().message(errno);
 }
 
 std::string accept_folder(std::string& text) {

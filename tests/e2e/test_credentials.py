@@ -219,7 +219,7 @@ def test_a_value_that_cannot_be_is_a_mistake_with_its_place(carpool, headers, er
 
 
 def test_only_verified_and_loopback_origins_may_have_fields(carpool):
-    assert "verify = false, expected one of both" in check(carpool, BEARER, upstream={"tls": {"verify": False}})
+    assert "verify = false, expected only one of them" in check(carpool, BEARER, upstream={"tls": {"verify": False}})
     assert "expected https, a loopback address or a Unix socket" in check(carpool, BEARER, "http://a.test")
     assert "does not apply to a tcp origin" in check(carpool, BEARER, "tcp://a.test:1")
     for uri in ("http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"):

@@ -415,7 +415,7 @@ def test_lines_for_the_journal_have_their_priority(origin, carpool):
 def test_a_file_that_cannot_be_written_is_told_with_its_line(carpool, tmp_path, key):
     c = carpool(log={key: str(tmp_path / "no" / "such.log")}, start=False)
     done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
-    assert done.returncode == 1 and re.search(r":\d+:\d+: log.%s: .*such.log cannot be made: No such file or directory" % key, done.stderr), done.stderr
+    assert done.returncode == 1 and re.search(r":\d+:\d+: log.%s: .*such.log cannot be created: No such file or directory" % key, done.stderr), done.stderr
 
 
 def test_the_protocols_and_tls_versions_of_both_sides_are_logged(origin, carpool, pki):

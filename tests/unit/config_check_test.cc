@@ -314,7 +314,7 @@ TEST(AnInterceptedOrigin, IsAnHttpsOriginWithAName) {
   }
   expect_error(origin("https://127.0.0.1"), "5:13: origin.intercept:", "expected an origin with a name");
   expect_error(origin("https://a.example", "upstream.tls.verify = false\n"),
-               "5:13: origin.intercept:", "verify = false, expected one of both");
+               "5:13: origin.intercept:", "verify = false, expected only one of them");
 }
 
 TEST(AnInterceptedOrigin, NeedsAnAuthority) {

@@ -77,7 +77,7 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
   }
   for (const ConfigError& error : read_toml(text).errors) {
     const auto says = [&](const char* part) { return error.text.find(part) != std::string::npos; };
-    EXPECT_TRUE(says("applies to single origins") || says("cannot be read") || says("cannot be made") ||
+    EXPECT_TRUE(says("applies to single origins") || says("cannot be read") || says("cannot be created") ||
                 says("is set beside log.file") || says("the system has no group") || says(R"(expected "unix:/path")") ||
                 says("is set without proxy"))
         << error.line_text();

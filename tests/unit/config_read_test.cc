@@ -388,8 +388,8 @@ TEST(Errors, SayThatAValueNeedsQuotes) {
   EXPECT_EQ(told("info"), "c.toml:2:16: syntax: is a text without quotes: write \"…\"\n");
   EXPECT_EQ(told("127.0.0.1:3128\r"), "c.toml:2:16: syntax: is a text without quotes: write \"…\"\n");
   EXPECT_EQ(told("https://a?b=c"), "c.toml:2:16: syntax: is a text without quotes: write \"…\"\n");
-  EXPECT_EQ(told("True"), "c.toml:2:16: syntax: `True` is not a value of TOML: write true\n");
-  EXPECT_EQ(told("off"), "c.toml:2:16: syntax: `off` is not a value of TOML: write false\n");
+  EXPECT_EQ(told("True"), "c.toml:2:16: syntax: `True` is not a TOML value: write true\n");
+  EXPECT_EQ(told("off"), "c.toml:2:16: syntax: `off` is not a TOML value: write false\n");
   for (const char* other : {"", "'x", "\"x", "1 2", "[1", "0x", "1__2", "=", "1\nidle_timeout = 2"}) {
     EXPECT_NE(told(other).find(": syntax: "), std::string::npos) << other << told(other);
     EXPECT_EQ(told(other).find("write"), std::string::npos) << other << told(other);
@@ -401,7 +401,7 @@ TEST(Errors, AreFoundBehindAValueThatNeedsQuotesTooAndEachValueHasOne) {
             "c.toml:2:16: syntax: `60s` is a duration without quotes: write \"60s\"\n"
             "c.toml:3:8: syntax: is a text without quotes: write \"…\"\n"
             "c.toml:4:12: syntax: is a text without quotes: write \"…\"\n"
-            "c.toml:6:10: syntax: `yes` is not a value of TOML: write true\n"
+            "c.toml:6:10: syntax: `yes` is not a TOML value: write true\n"
             "c.toml:7:9: log.level: is \"loud\", expected one of \"trace\", \"debug\", \"info\", \"warn\", "
             "\"error\", \"off\"\n");
   EXPECT_EQ(errors("[pool]\nidle_timeout = 60s\nsize = [1\n").substr(0, 86),
