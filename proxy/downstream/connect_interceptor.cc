@@ -160,8 +160,8 @@ void ConnectInterceptor::warn(const Interception& inside, metrics::CertificateAl
       intercepts_->tunnels_after_refusal() ? "it gets tunnels for ten minutes" : "its CONNECT fails";
   log::warn(
       "intercept",
-      "a client does not accept carpool's certificate; add the bundle of `carpool ca bundle` to what it trusts, or "
-      "leave out intercept for this origin",
+      "a client does not accept carpool's certificate; add the bundle of `carpool ca bundle` to its trust store, or "
+      "remove intercept from this origin",
       {{"origin", inside.origin.label()},
        {"client", inside.client.name},
        {"offer", std::string(metrics::kTlsOffers[static_cast<std::size_t>(inside.client.offer)])},

@@ -98,8 +98,8 @@ Status Server::open_listeners() {
   exec::assume_on_loop();  // no loop runs yet
   if (!net::kernel_names_owners()) {
     log::info("server",
-              "the kernel does not name the owners of sockets on loopback (sock_diag): there, each connection is a "
-              "client of its own");
+              "the kernel does not name the owners of sockets on loopback (sock_diag): each connection there counts as "
+              "one client");
   }
   listeners_.set_parts(listener_parts());
   for (const config::Listen& listen : config_.get().listen) {
