@@ -12,7 +12,7 @@ void CallbackGuard::caught(std::exception_ptr thrown) noexcept {
   } catch (const std::exception& failure) {
     failures_->on_task_failed("turn", failure.what());
   } catch (...) {
-    failures_->on_task_failed("turn", "an exception of no kind we know");
+    failures_->on_task_failed("turn", "an exception of an unknown type");
   }
 }
 

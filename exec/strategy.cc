@@ -95,7 +95,7 @@ void Strategy::run() {
 
 // An exception means that nothing was produced; the role must not stay with a thread that left by it.
 TaskPtr Strategy::next() {
-  const char* why = "an exception of no kind we know";
+  const char* why = "an exception of an unknown type";
   try {
     return producer_.produce();
   } catch (const std::exception& failure) {

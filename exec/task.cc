@@ -36,7 +36,7 @@ void start_named(Task& task, const char* name) {
 
 bool run_task(TaskPtr task, FailureSink* sink) noexcept {
   const char* name = task->name();
-  const char* why = "an exception of no kind we know";
+  const char* why = "an exception of an unknown type";
   struct Counted {
     TaskLimit* limit;
     ~Counted() { Task::count_off(limit); }

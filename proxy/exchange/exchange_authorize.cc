@@ -89,7 +89,7 @@ std::optional<Fault> Exchange::set_fields(http::ForwardRules& rules, AttemptValu
     rules.set = &own.fields;
     attempt.token = own.token;
     if (credentials->token() == nullptr || own.token != 0) return std::nullopt;
-    fault = {FaultKind::response_timeout, Side::self, "the token ended before the request was sent"};
+    fault = {FaultKind::response_timeout, Side::self, "the token expired before the request was sent"};
   }
   return fault;
 }

@@ -104,7 +104,7 @@ Result<bool> ParentTunnel::take_head(int fd, std::string_view arrived) {
   std::string_view line = arrived.substr(0, arrived.find('\n')), reason;
   if (line.ends_with('\r')) line.remove_suffix(1);
   status_ = status_of(line, reason);
-  if (status_ == 0) return refused("answered CONNECT with something else than HTTP/1");
+  if (status_ == 0) return refused("answered CONNECT with something other than HTTP/1");
   if (status_ >= 300) return refusal(reason);
   if (status_ < 200 && (status_ == 101 || ++interim_ > kMaxInterim)) return refused("answered CONNECT with 1xx only");
   const bool open = status_ >= 200;

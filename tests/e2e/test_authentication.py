@@ -383,7 +383,7 @@ def test_the_command_makes_a_line(carpool, users, origin):
 @pytest.mark.parametrize("arguments, secret, says", [
     ([], "", "basic or bearer"), (["digest", "a"], "", "not basic or bearer"), (["basic"], "", "NAME"), (["basic", "a:b"], "", "not a name"),
     (["basic", "a", "planted"], "", "standard input"), (["basic", "a"], "", "no secret"), (["basic", "a"], "x" * 9999, "longer than"),
-    (["basic", "a"], "one\ntwo\n", "control character"), (["bearer", "a"], "a b", "other characters")])
+    (["basic", "a"], "one\ntwo\n", "control character"), (["bearer", "a"], "a b", "characters other than")])
 def test_the_command_names_what_is_wrong(arguments, secret, says):
     done = credential(*arguments, secret=secret)
     assert done.returncode == 1 and says in done.stderr and not done.stdout, done

@@ -209,7 +209,7 @@ def fails(c, s, status, error, detail):
 
 @pytest.mark.parametrize("reply, detail", [
     (lambda e: e.reply(400, b'{"error":"invalid_client","error_description":"planted"}'), "answered 400 invalid_client"),
-    (lambda e: e.reply(500, b"planted"), "answered 500"), (lambda e: e.reply(200, b"planted"), "no JSON object"),
+    (lambda e: e.reply(500, b"planted"), "answered 500"), (lambda e: e.reply(200, b"planted"), "other than a JSON object"),
     (lambda e: e.reply(200, b"{}"), "without access_token"), (lambda e: e.reply(200, b"x" * 100000), "too many bytes"),
     (lambda e: e.reply(302, b"", [("Location", "/elsewhere")]), "answered 302"),
     (lambda e: (e.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), False)[1], "incomplete")])

@@ -161,7 +161,7 @@ def test_407_of_the_proxy_is_an_error_of_carpool_and_no_challenge_for_the_client
     (b"HTTP/1.1 403 Forbidden\r\n\r\n", "forbidden", "with 403 Forbidden"),
     (b"HTTP/1.1 502 Bad \x01Gateway\r\n\r\n", "unavailable", "with 502 Bad ?Gateway"),
     (b"HTTP/1.1 302 Found\r\nLocation: http://x/\r\n\r\n", "other", "with 302 Found"),
-    (b"SSH-2.0-x\r\n\r\n", "unanswered", "something else than HTTP/1"),
+    (b"SSH-2.0-x\r\n\r\n", "unanswered", "something other than HTTP/1"),
     (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70000, "unanswered", "more than 16 KiB"),
     (b"", "unanswered", "closed the connection")])
 def test_what_the_proxy_answers_instead_of_a_tunnel_is_told(parent, carpool, response, reason, said):

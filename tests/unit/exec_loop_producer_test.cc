@@ -221,7 +221,7 @@ TEST(LoopProducer, TurnsOnAfterACallbackThatThrew) {
   gate.pass();
   driven.stop();
   EXPECT_EQ("turn: of its own", failures.said[0]);
-  EXPECT_EQ("turn: an exception of no kind we know", failures.said[1]);
+  EXPECT_EQ("turn: an exception of an unknown type", failures.said[1]);
 }
 
 // Timers, sockets and mail at once, with blocking tasks from each, so that libuv's and the loop's own state move too.

@@ -180,7 +180,7 @@ TEST_F(AuthorityFiles, An_expired_authority_is_refused) {
 TEST_F(AuthorityFiles, An_authority_without_name_constraints_is_refused) {
   create({"api.example.com"});
   write("ca.pem", serve()->certificate_pem());
-  EXPECT_EQ(refusal(), dir + "/ca.pem: has no name constraints, so it could stand for every host");
+  EXPECT_EQ(refusal(), dir + "/ca.pem: has no name constraints, so it could sign for every host");
 }
 
 TEST_F(AuthorityFiles, The_same_files_have_the_same_fingerprint) {

@@ -93,16 +93,16 @@ TEST(ATokenReply, ThatIsNoneSaysWhyAndRepeatsNothing) {
         {500, "planted", "answered 500"},
         {302, "", "answered 302"},
         {204, "", "answered 204"},
-        {200, "planted", "no JSON object"},
-        {200, "[\"planted\"]", "no JSON object"},
-        {200, "", "no JSON object"},
+        {200, "planted", "other than a JSON object"},
+        {200, "[\"planted\"]", "other than a JSON object"},
+        {200, "", "other than a JSON object"},
         {200, R"({"token":"planted"})", "without access_token"},
         {200, R"({"access_token":""})", "without access_token"},
         {200, R"({"access_token":["planted"]})", "without access_token"},
         {200, R"({"access_token":"planted","token_type":"mac"})", "not of type Bearer"},
-        {200, R"({"access_token":"planted\r\nX: y"})", "no field may hold"},
-        {200, R"({"access_token":")" + std::string(9000, 'a') + "\"}", "no field may hold"},
-        {200, std::string(60000, '['), "no JSON object"}}) {
+        {200, R"({"access_token":"planted\r\nX: y"})", "not a valid field value"},
+        {200, R"({"access_token":")" + std::string(9000, 'a') + "\"}", "not a valid field value"},
+        {200, std::string(60000, '['), "other than a JSON object"}}) {
     const auto token = read_token(one.status, one.body);
     ASSERT_FALSE(token) << one.body;
     EXPECT_NE(token.fault().detail.find(one.says), std::string::npos) << token.fault().detail;

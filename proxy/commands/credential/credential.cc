@@ -72,7 +72,7 @@ std::string check_secret(config::CredentialScheme scheme, std::string_view secre
   if (std::any_of(secret.begin(), secret.end(), control))
     return "the secret has a control character, expected one line";
   if (scheme == config::CredentialScheme::bearer && !http::token68(secret)) {
-    return "the token has other characters than letters, digits and -._~+/, with = at the end (RFC 6750)";
+    return "the token has characters other than letters, digits and -._~+/, with = at the end (RFC 6750)";
   }
   return {};
 }
@@ -131,7 +131,7 @@ int run_credential(const CredentialOptions& options, int input, std::ostream& ou
   }
   if (secret.size() < kShort) {
     err << "warning: the secret is shorter than " << kShort
-        << " bytes: a reader of the file can find it by trying; `openssl rand -hex 32` makes one that cannot be "
+        << " bytes: a reader of the file can guess it by trial; `openssl rand -hex 32` makes one that cannot be "
            "guessed\n";
   }
   const bool basic = options.scheme == config::CredentialScheme::basic;

@@ -42,7 +42,7 @@ const char* why_unusable(X509* certificate) {
   if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) return "has expired";
   if (X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0) return "is not valid yet";
   const int at = X509_get_ext_by_NID(certificate, NID_name_constraints, -1);
-  if (at < 0) return "has no name constraints, so it could stand for every host";
+  if (at < 0) return "has no name constraints, so it could sign for every host";
   if (X509_EXTENSION_get_critical(X509_get_ext(certificate, at)) != 1) return "its name constraints are not critical";
   return unconstrained(certificate);
 }

@@ -17,7 +17,8 @@ Status create_authority(const std::string& dir, const std::vector<std::string>& 
   ERR_clear_error();
   const Certified made = make_authority(hosts, life);
   if (!made.certificate) {
-    return Fault{FaultKind::tls_protocol, Side::self, dir + ": no authority was made: " + std::string(take_reason())};
+    return Fault{FaultKind::tls_protocol, Side::self,
+                 dir + ": no authority was created: " + std::string(take_reason())};
   }
   std::string key = pem_of(made.key.get());
   Status written = replace_file(dir + "/ca.key", key, kOwnerOnly);

@@ -17,7 +17,7 @@ Result<std::chrono::sys_seconds> certificate_end(const std::string& path) {
   const CertPtr certificate = certificate_of(*pem);
   if (!certificate) return failed(" holds no certificate");
   const auto end = second_of(X509_get0_notAfter(certificate.get()));
-  if (!end) return failed(" has a certificate without an end");
+  if (!end) return failed(" has a certificate without an expiry time");
   return *end;
 }
 

@@ -102,13 +102,13 @@ const char* unconstrained(X509* authority) {
   const Subtrees permitted = read(all->permittedSubtrees), excluded = read(all->excludedSubtrees);
   if (permitted.gaps || excluded.gaps) return "its name constraints have an address mask that is not a prefix";
   if (!excluded.all_names && (!permitted.names || permitted.all_names)) {
-    return "its name constraints leave DNS names open, so it could stand for every name";
+    return "its name constraints leave DNS names open, so it could sign for every name";
   }
   if (!cover_all(excluded.v4) && (!permitted.addresses || cover_all(permitted.v4))) {
-    return "its name constraints leave IPv4 addresses open, so it could stand for every one";
+    return "its name constraints leave IPv4 addresses open, so it could sign for every one";
   }
   if (!cover_all(excluded.v6) && (!permitted.addresses || cover_all(permitted.v6))) {
-    return "its name constraints leave IPv6 addresses open, so it could stand for every one";
+    return "its name constraints leave IPv6 addresses open, so it could sign for every one";
   }
   return nullptr;
 }

@@ -78,14 +78,14 @@ bool refuses_token(unsigned status) {
 Result<Token> read_token(unsigned status, std::string_view body) {
   if (refuses_token(status)) return malformed("answered " + std::to_string(status) + error_in(body));
   const Result<Json> json = read_json<Json>(body, kReplyBounds);
-  if (!json || !json->is_object()) return malformed("answered what is no JSON object");
+  if (!json || !json->is_object()) return malformed("answered with something other than a JSON object");
   const std::string type = text_of(*json, "token_type");
   if (!type.empty() && !http::iequals(type, "bearer")) return malformed("granted a token that is not of type Bearer");
   Token token{text_of(*json, "access_token"), lifetime_of(*json)};
   if (token.value.empty()) return malformed("answered without access_token");
   const bool visible = std::all_of(token.value.begin(), token.value.end(), [](char c) { return c > ' ' && c < 0x7F; });
   if (!visible || token.value.size() > config::kMaxSecretLength)
-    return malformed("granted a token that no field may hold");
+    return malformed("granted a token that is not a valid field value");
   return token;
 }
 

@@ -54,7 +54,7 @@ admin::ReloadReport report_of(Work work) {
   } catch (const std::exception& failure) {
     why += failure.what();
   } catch (...) {
-    why += "an exception of no kind we know";
+    why += "an exception of an unknown type";
   }
   admin::ReloadReport report;
   report.outcome = admin::ReloadReport::Outcome::refused;
