@@ -14,7 +14,7 @@ namespace carpool::pool {
 
 struct SizeAdvice {
   MeasuredLoad load;
-  Duration target{};           // the wait that 99 of 100 borrows shall not exceed
+  Duration target{};           // the maximum wait of 99 of 100 borrows
   std::uint32_t size = 0;      // connections
   std::uint32_t min_idle = 0;  // needed where waits for dials exceed the target
   // The sizes that parts of the record, with equal numbers of borrows, require. Equal to `size` if the record is too

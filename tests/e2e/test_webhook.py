@@ -242,4 +242,12 @@ def test_a_wrong_command_line_or_file_says_so(tmp_path):
     assert run("--sekrit", "x").returncode == 1
     done = run("--listen", "127.0.0.1:0", "--certificate", tmp_path / "none.crt", "--key", tmp_path / "none.key")
     assert done.returncode == 1 and "none.crt" in done.stderr
-    assert "--injection" in run("--help").stdout
+    shown = run("--help").stdout
+    assert "--injection" in shown and "2 cannot listen" in shown
+
+
+def test_an_address_in_use_has_its_exit_code(webhook):
+    done = subprocess.run([PROGRAM, "webhook", "--listen", "127.0.0.1:%d" % webhook.port, "--certificate", webhook.folder / "tls.crt", "--key",
+                           webhook.folder / "tls.key", "--injection", webhook.folder / "injection.json"],
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and "in use" in done.stderr, done.stderr

@@ -55,7 +55,10 @@ std::string help(const Command& command) {
     for (const std::string_view word : command.operand.words) text.append(" ").append(word);
     text += ".\n";
   }
-  if (command.path.empty()) return text + "Exit codes: 0 success, 1 usage error.\n";
+  if (command.name == "webhook") {
+    return text + "Exit codes: 0 success, 1 usage or configuration error, 2 cannot listen, 3 internal error.\n";
+  }
+  if (command.path.empty()) return text + "Exit codes: 0 success, 1 error, 3 output that cannot be written.\n";
   return text + "Exit codes: 0 success, 1 usage or configuration error, 2 no response, 3 refused by the instance.\n";
 }
 

@@ -81,7 +81,7 @@ constexpr std::array<Flag, 28> kFlags{{
     {"--idle-timeout", "TIME", "what-if", "idle_timeout", "idle time after which a connection is closed, such as 30s"},
     {"--expire-time", "TIME", "what-if", "expire_time", "maximum age of a connection, such as 30m"},
     {"--wait-timeout", "TIME", "what-if", "wait_timeout", "maximum wait of a request, such as 250ms"},
-    {"--wait", "TIME", "advice", "wait", "wait that 99 of 100 requests shall not exceed, such as 20ms"},
+    {"--wait", "TIME", "advice", "wait", "maximum wait of 99 of 100 requests, such as 20ms"},
     {"--for", "TIME", "pause drain", "for", "resume after this time, such as 10m; default: only by resume"},
     {"--module", "NAME", "log-level", "module", "set only the level of this module", log::kModules},
     {"--dry-run", "", "reload", "dry_run", "only report what would change"},
@@ -95,7 +95,7 @@ constexpr std::array<Flag, 28> kFlags{{
     {"--replace", "", "ca", "", "init replaces the authority; applications must then trust the new one"},
     {"--trust", "DIR", "ca", "",
      "folder for applications, without the key: init and bundle write ca.pem, bundle.pem and bundle.p12 into it"},
-    {"--format", "FORMAT", "ca", "", "of env: commands of a shell, or NAME=VALUE lines", kFormats},
+    {"--format", "FORMAT", "ca", "", "commands of a shell, or NAME=VALUE lines; for env", kFormats},
 }};
 
 bool has_word(std::string_view list, std::string_view word) {

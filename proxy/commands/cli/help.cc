@@ -64,7 +64,8 @@ std::string manual_of_program() {
   out += ".SH FLAGS OF COMMANDS\n";
   for (const Flag& flag : flags()) entry(out, flag.name, flag.value, doc_among_others(flag));
   out +=
-      ".SH EXIT STATUS\nThe program: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.\n"
+      ".SH EXIT STATUS\nThe program, and its webhook: 0 success, 1 configuration or usage error, 2 cannot listen, 3 "
+      "internal error.\n"
       "A command: 0 success, 1 usage or configuration error, 2 no response, 3 refused by the instance.\n.SH SIGNALS\n"
       "TERM and INT drain and exit, a second one exits at once; HUP reloads the configuration; USR1 reopens the log.\n"
       ".SH SEE ALSO\n.BR carpool.toml (5)\n";
