@@ -73,7 +73,7 @@ TABLE = [
      "rules.client_version = http::Version::http11;"),
     ("HTTP/1.0 gets interim responses", "proxy/downstream/h1_client_output.cc",
      "if (exchange_->request().version != http::Version::http11) return true;", ""),
-    ("a response that its close delimits ends in order though it is truncated", "proxy/downstream/h1_client_input.cc",
+    ("a response that its close delimits ends cleanly though it is truncated", "proxy/downstream/h1_client_input.cc",
      "cut_ = close_is_end_ || next == AfterExchange::malformed_end;", "cut_ = false;"),
     ("a request loses its trailers", "proxy/exchange/request_body.cc", "if (to != nullptr) to->send_end(trailers_);",
      "if (to != nullptr) to->send_end(http::Fields());"),
