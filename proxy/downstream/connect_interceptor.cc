@@ -27,8 +27,7 @@ bool is_plain(const ExchangeContext& context, const ClientStream& client, const 
               const http::Target& target) {
   const bool sheds = client.accepted_while_shedding() && context.overload.sheds(ShedLevel::new_clients);
   return client.listen().origin.empty() && client.listener().interception() == nullptr && !context.draining && !sheds &&
-         !http::via_contains(request.fields, context.pseudonym) && !request.fields.has("max-forwards") &&
-         !check_connect(client.listener(), request, target);
+         !http::via_contains(request.fields, context.pseudonym) && !check_connect(client.listener(), request, target);
 }
 
 constexpr std::size_t kMaxAgent = 128;  // limits memory: thousands of such names may be kept

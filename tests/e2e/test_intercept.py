@@ -41,6 +41,16 @@ def test_metrics_and_explain_tell_what_became_of_connects(scene, authority):
     assert "1 CONNECT ended here, and the requests inside used this pool (result intercepted)." in explained
 
 
+def test_max_forwards_of_a_connect_means_nothing(scene, authority):
+    """RFC 9110 §7.6.2: it applies to TRACE and OPTIONS alone."""
+    o, c = scene()
+    for value in (b"0", b"5"):
+        sock = connected(c, fields=b"Max-Forwards: %s\r\n" % value)
+        with Client(sock=trusting(authority.ca).wrap_socket(sock, server_hostname=NAME)) as client:
+            assert client.get("/", host=c.authority).status == 200
+    assert c.metric(CONNECTS, origin=c.label, result="intercepted") == 2 and o.opened == 1
+
+
 def test_requests_inside_connect_get_the_fields_of_the_origin(scene, authority):
     o, c = scene(request={"headers": {"Authorization": "Bearer planted"}})
     with inside(c, trusting(authority.ca)) as client:

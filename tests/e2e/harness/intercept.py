@@ -39,11 +39,11 @@ def trusting(ca, alpn=("http/1.1",)):
     return context
 
 
-def connected(c, authority=None, early=b"", agent="test", header=b""):
-    """Returns a socket on which CONNECT got 200. `header`: of the PROXY protocol."""
+def connected(c, authority=None, early=b"", agent="test", header=b"", fields=b""):
+    """Returns a socket on which CONNECT got 200. `header`: of the PROXY protocol. `fields`: further ones of the CONNECT."""
     sock = socket.create_connection(c.address, 10)
     target = authority or c.authority
-    sock.sendall(header + b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n\r\n" % (target.encode(), target.encode(), agent.encode()) + early)
+    sock.sendall(header + b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n%s\r\n" % (target.encode(), target.encode(), agent.encode(), fields) + early)
     head = b""
     while b"\r\n\r\n" not in head:
         got = sock.recv(1)
