@@ -33,6 +33,14 @@ inline std::size_t first_character(std::string_view text) {
   return invalid ? 0 : size;
 }
 
+// Returns the code point of `character`, a whole character of UTF-8.
+inline char32_t code_point(std::string_view character) {
+  constexpr unsigned kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t point = static_cast<unsigned char>(character.front()) & kLeadBits[character.size()];
+  for (const char c : character.substr(1)) point = point << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  return point;
+}
+
 // Returns the characters in the first `most` bytes of `text`, with '?' in place of each byte that is not UTF-8.
 inline std::string as_utf8(std::string_view text, std::size_t most) {
   std::string out;

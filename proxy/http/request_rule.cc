@@ -1,16 +1,25 @@
 #include "proxy/http/request_rule.h"
 
+#include <array>
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "proxy/http/char_class.h"
 
 namespace carpool::proxy::http {
 
 namespace {
 
-// Reads one character of a path, encoded or not, from its front. Returns -1 for an invalid or ambiguous one.
-int take_char(std::string_view& path) {
+// Characters that normalization (NFKC) or the conversion to another character set turns into a dot, slash, backslash,
+// percent sign or semicolon, or into text with one of them.
+constexpr std::u32string_view kLookalikes =
+    U"\u00A5\u037E\u2024\u2025\u2026\u2044\u20A9\u2100\u2101\u2105\u2106\u2215\u2216\uFE14\uFE19\uFE30\uFE52\uFE54"
+    U"\uFE68"
+    U"\uFE6A\uFF05\uFF0E\uFF0F\uFF1B\uFF3C";
+
+// Reads one byte of a path, encoded or not, from its front. Returns -1 for an invalid or ambiguous one.
+int take_byte(std::string_view& path) {
   const char first = path.front();
   path.remove_prefix(1);
   if (first == '\\') return -1;
@@ -21,6 +30,41 @@ int take_char(std::string_view& path) {
   const bool changes_path = byte == '/' || byte == '\\' || byte == '%' || byte < 0x20 || byte == 0x7F;
   return changes_path ? -1 : byte;
 }
+
+// Reads one character of a path. An origin may drop or replace bytes that are not UTF-8, and may decode the overlong
+// form of a dot or slash, so they are ambiguous.
+int take_character(std::string_view& path) {
+  const int lead = take_byte(path);
+  if (lead < 0x80) return lead;
+  std::array<char, 4> bytes{static_cast<char>(lead)};
+  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  for (std::size_t i = 1; i < size; ++i) {
+    const int byte = path.empty() ? -1 : take_byte(path);
+    if (byte < 0x80) return -1;
+    bytes[i] = static_cast<char>(byte);
+  }
+  const std::string_view character(bytes.data(), size);
+  if (first_character(character) != size) return -1;
+  const char32_t c = code_point(character);
+  return kLookalikes.find(c) != std::u32string_view::npos ? -1 : static_cast<int>(c);
+}
+
+// Segment: what an origin may take for a segment of dots: it may drop trailing dots and spaces, and some characters
+// outside ASCII.
+class Segment {
+ public:
+  void add(int c) {
+    parameters_ = parameters_ || c == ';';
+    if (parameters_ || c >= 0x80) return;
+    dots_ = dots_ || c == '.';
+    others_ = others_ || (c != '.' && c != ' ');
+  }
+  bool dots_alone() const { return dots_ && !others_; }
+
+ private:
+  bool parameters_ = false;  // those that follow are not part of its name
+  bool dots_ = false, others_ = false;
+};
 
 std::string_view without_query(std::string_view path) {
   return path.substr(0, path.find('?'));
@@ -35,23 +79,15 @@ Fault bad_rule(const char* detail) {
 bool unambiguous_path(std::string_view path) {
   path = without_query(path);
   if (!path.starts_with('/')) return false;
-  std::size_t length = 0;  // of the current segment, up to its parameters
-  bool dots = true;        // it has nothing but dots
-  bool parameters = false;
+  Segment segment;
   while (!path.empty()) {
     const bool slash = path.front() == '/';
-    const int c = take_char(path);
+    const int c = take_character(path);
     if (c < 0) return false;
-    if (!slash) {
-      parameters = parameters || c == ';';
-      length += parameters ? 0 : 1;
-      dots = dots && (parameters || c == '.');
-    }
+    if (!slash) segment.add(c);
     if (!slash && !path.empty()) continue;
-    if (dots && (length == 1 || length == 2)) return false;
-    length = 0;
-    dots = true;
-    parameters = false;
+    if (segment.dots_alone()) return false;
+    segment = {};
   }
   return true;
 }

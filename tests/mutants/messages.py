@@ -167,10 +167,10 @@ RULES = [
     m("a number that is too large is no pause", H + "retry_after.cc", "if (error != std::errc()) left = kMax;", "", HTTP),
     m("a pause may be past", H + "retry_after.cc", "if (left <= 0) return std::nullopt;", "", HTTP),
     # ---- rules of requests ----
-    m("a path climbs", H + "request_rule.cc", "dots && (length == 1 || length == 2)", "false", HTTP),
+    m("a path climbs", H + "request_rule.cc", "dots_ && !others_", "false", HTTP),
     m("an encoded slash is a character", H + "request_rule.cc", "changes_path ? -1 : byte", "byte", HTTP),
     m("a rule allows each method", H + "request_rule.cc", "method_ != \"*\" && method != method_", "false", HTTP),
-    m("parameters are a part of a segment of dots", H + "request_rule.cc", "parameters = parameters || c == ';';", "", HTTP),
+    m("parameters are a part of a segment of dots", H + "request_rule.cc", "parameters_ = parameters_ || c == ';';", "", HTTP),
 ]
 
 SESSIONS = [

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace carpool::proxy::http {
 namespace {
 
@@ -24,7 +26,8 @@ TEST(RequestRule, MatchesItsMethodAndItsPathAlone) {
 }
 
 TEST(RequestRule, MatchesEveryPathThatBeginsLikeIts) {
-  for (const char* path : {"/v1/", "/v1/a", "/v1/a/b?c", "/v1/a%20b", "/v1/...", "/v1/.well-known", "/v1/a..b;c"}) {
+  for (const char* path : {"/v1/", "/v1/a", "/v1/a/b?c", "/v1/a%20b", "/v1/.well-known", "/v1/a..b;c", "/v1//a",
+                           "/v1/%20", "/v1/main...next", "/v1/caf%C3%A9.", "/v1/\xE6\x97\xA5/%F0%9F%98%80"}) {
     EXPECT_TRUE(matches("GET /v1/*", "GET", path)) << path;
   }
   for (const char* path : {"/v1", "/v2/", "/", "", "?/v1/", "/v1%2Fa"}) {
@@ -50,6 +53,25 @@ TEST(RequestRule, MatchesNoPathThatAnOriginMayTakeForAnotherOne) {
     EXPECT_FALSE(matches("* /*", "GET", path)) << path;
     EXPECT_FALSE(matches("GET /v1/*", "GET", path)) << path;
     EXPECT_FALSE(unambiguous_path(path)) << path;
+  }
+}
+
+TEST(RequestRule, MatchesNoPathWhoseBytesAreNotOneTextForEveryOrigin) {
+  for (const char* path :
+       {"%c0%ae%c0%ae/admin", "%c0%af../admin", "%c1%9c", "%e0%80%ae", "%f0%80%80%ae", "%f8%80%80%80%ae", "\xC0\xAE",
+        "%ff.%ff./admin", "%80", "%c3", "%c3a", "%c3/%a9", "%e2%82", "%ed%a0%80", "%f4%90%80%80", "%c0%80"}) {
+    EXPECT_FALSE(unambiguous_path(std::string("/v1/").append(path))) << path;
+  }
+}
+
+TEST(RequestRule, MatchesNoPathThatBecomesAnotherOneByNormalization) {
+  for (const char* path : {"%EF%BC%8E%EF%BC%8E/admin",  // fullwidth full stops
+                           "%E2%80%A5/admin",           // two dot leader
+                           "a%EF%BC%8F..%EF%BC%8Fb",    // fullwidth solidus
+                           "a%E2%88%95b", "a%EF%BC%BCb", "%EF%BC%85", "x%C2%A5", "%E2%84%80",
+                           ".%E2%80%8B./admin",  // zero width space
+                           "..%C2%AD/admin", "%EF%BB%BF..", ".../admin", "..%20/admin", "%20../admin", ".%20"}) {
+    EXPECT_FALSE(unambiguous_path(std::string("/v1/").append(path))) << path;
   }
 }
 
