@@ -93,6 +93,10 @@ void AnnouncedClient::refuse(metrics::ProxyHeader why) {
   close();
 }
 
+void AnnouncedClient::drain() {
+  if (!over_) deadline_.arm(std::min(deadline_.deadline(), context_.loop.now() + kFirstRequestTime));
+}
+
 void AnnouncedClient::on_deadline() {
   exec::assume_on_loop();
   refuse(metrics::ProxyHeader::missing);

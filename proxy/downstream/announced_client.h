@@ -39,7 +39,7 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
   Status start() LOOP_ONLY;
 
   Listener* listener() const override { return handed_on_ ? nullptr : &listener_; }
-  void drain() override LOOP_ONLY { end(); }
+  void drain() override LOOP_ONLY;                   // leaves the header a short time
   void start_graceful_close() override LOOP_ONLY {}  // the client that the header names closes gracefully
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;

@@ -259,8 +259,14 @@ void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why)
   close();
 }
 
+void ClientHandshake::drain() {
+  if (over_ || std::exchange(draining_, true)) return;
+  deadline_.arm(std::min(deadline_.deadline(), context_.loop.now() + kFirstRequestTime));
+}
+
 void ClientHandshake::on_deadline() {
   exec::assume_on_loop();
+  if (draining_) return end();
   fail(metrics::ClientHandshake::timeout, "header_timeout has passed");
 }
 

@@ -38,7 +38,7 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
 
   Listener* listener() const override { return established_ ? nullptr : &listener_; }
-  void drain() override LOOP_ONLY { end(); }
+  void drain() override LOOP_ONLY;                   // leaves the handshake a short time
   void start_graceful_close() override LOOP_ONLY {}  // the client closes gracefully once it is established
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
@@ -77,6 +77,7 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   const ClientPeer peer_;
   bool established_ = false;
   bool over_ = false;
+  bool draining_ = false;
   std::uint8_t hello_reads_ = 0;              // reads of a CONNECT's client so far
   std::optional<metrics::Intercept> tunnel_;  // set if the CONNECT is to become a tunnel: the reason
 };

@@ -27,30 +27,39 @@ void ClientList::for_each(Visit visit) {
 }
 
 void ClientList::accept(Listener& listener, Fd socket, std::string peer) {
-  std::unique_ptr<ClientConnection> client = begin(listener, std::move(socket), std::move(peer));
+  std::unique_ptr<ClientConnection> client;
+  if (!over_) client = begin(listener, std::move(socket), std::move(peer));
   if (client == nullptr) return listener.on_client_closed();
   ++count_;
+  if (context_.draining) empty_.store(false, std::memory_order_relaxed);
   context_.stats.client_came();
-  clients_.push_back(*client.release());
+  ClientConnection& accepted = *client.release();
+  clients_.push_back(accepted);
+  if (context_.draining) leave_soon(accepted);
+}
+
+// Drains a client that began after the others of a draining list were drained: it was accepted before.
+void ClientList::leave_soon(ClientConnection& client) {
+  ending_ ? client.drain() : client.start_graceful_close();
 }
 
 // Returns nullptr if the client is refused.
 std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, Fd socket, std::string peer) {
   if (listener.settings().proxy_protocol) {
     auto client = std::make_unique<AnnouncedClient>(context_, *this, listener, std::move(socket));
-    if (context_.draining || !client->start()) return nullptr;
+    if (!client->start()) return nullptr;
     return client;
   }
   ListenerIdentity identity = listener.identity();
   if (identity == nullptr) {
     auto client = std::make_unique<H1Client>(context_, *this, listener, listener.point(),
                                              net::make_accepted(std::move(socket)), std::move(peer));
-    if (context_.draining || !client->start()) return nullptr;
+    if (!client->start()) return nullptr;
     return client;
   }
   auto client = std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), std::move(socket),
                                                   std::move(peer));
-  if (context_.draining || !client->start()) return nullptr;
+  if (!client->start()) return nullptr;
   return client;
 }
 
@@ -89,7 +98,7 @@ void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoi
       h2 ? add_successor(make_successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)),
                          kNone, kNone)
          : add_successor(make_successor<H1Client>(listener, std::move(point), std::move(transport), std::move(peer)));
-  if (client != nullptr && !may_stay(*client)) client->start_graceful_close();
+  if (client != nullptr && !may_stay(*client)) leave_soon(*client);
 }
 
 // Checks again, because a reload may have ended the interception between the client's CONNECT and its handshake.
@@ -105,7 +114,7 @@ void ClientList::announced(Listener& listener, Fd socket, std::string peer) {
                                 listener, nullptr, net::make_accepted(std::move(socket)), std::move(peer)))
                           : add_successor(std::make_unique<ClientHandshake>(
                                 context_, *this, listener, std::move(identity), std::move(socket), std::move(peer)));
-  if (client != nullptr && context_.draining) client->start_graceful_close();
+  if (client != nullptr && context_.draining) leave_soon(*client);
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
@@ -149,7 +158,7 @@ void ClientList::run() {
 }
 
 void ClientList::drain() {
-  context_.draining = true;
+  context_.draining = ending_ = true;
   for_each([](ClientConnection& client) LOOP_ONLY { client.drain(); });
   note_if_empty();
 }
@@ -180,7 +189,7 @@ void ClientList::shed_idle() {
 }
 
 void ClientList::close_all() {
-  context_.draining = true;
+  context_.draining = over_ = true;
   while (!clients_.empty()) clients_.front().end();
   run();
 }

@@ -30,7 +30,8 @@ class ClientList final : public ClientAcceptor,
  public:
   class Owner {
    public:
-    // Called once, on the list's loop, when the last client of a draining list has closed.
+    // Called on the list's loop when the last client of a draining list has closed. A client that was accepted before
+    // may still arrive.
     virtual void on_clients_gone() = 0;
 
    protected:
@@ -57,7 +58,8 @@ class ClientList final : public ClientAcceptor,
   exec::Loop& loop() override { return context_.loop; }
   void accept(Listener& listener, Fd socket, std::string peer) override LOOP_ONLY;
 
-  // Closes idle clients at once, the others after their next response. Rejects new clients.
+  // Closes idle clients at once, the others after their next response. A client that has not sent a request yet, or
+  // that arrives now because it was accepted before, has a short time for one.
   void drain() LOOP_ONLY;
   // Like drain(), but an idle client may send one more request.
   void start_graceful_close() LOOP_ONLY;
@@ -89,6 +91,7 @@ class ClientList final : public ClientAcceptor,
   template <class Client>
   std::unique_ptr<Client> make_successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
                                          std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
+  void leave_soon(ClientConnection& client) LOOP_ONLY;
   bool may_stay(const ClientConnection& client) const LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, Fd socket, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
@@ -109,9 +112,11 @@ class ClientList final : public ClientAcceptor,
   List<ClientConnection, ClientTag> clients_ LOOP_LOCAL;  // owned
   List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned
   std::size_t count_ LOOP_LOCAL = 0;
+  bool ending_ LOOP_LOCAL = false;  // drain() was called
+  bool over_ LOOP_LOCAL = false;    // close_all() was called
   net::HandshakeBudget handshake_budget_ LOOP_LOCAL;
   HandshakeTurns handshake_turns_ LOOP_LOCAL;
-  std::atomic<bool> empty_{false};  // release in note_if_empty(), acquire in empty()
+  std::atomic<bool> empty_{false};  // release in note_if_empty(), relaxed in accept(), acquire in empty()
 };
 
 }  // namespace carpool::proxy

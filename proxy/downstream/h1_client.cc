@@ -48,9 +48,6 @@ Status H1Client::start() {
   Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  // Inside a CONNECT the first request is expected soon. While draining it gets the time of a request that follows a
-  // response.
-  if (interception() != nullptr) taken_at_ = context_.loop.now();
   arm_timer();
   return Done{};
 }

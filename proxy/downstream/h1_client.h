@@ -115,6 +115,7 @@ class H1Client final : public ClientConnection,
   void watch_half_close() LOOP_ONLY;
   void leave() LOOP_ONLY;
   void end_soon() LOOP_ONLY;
+  bool finds_input() LOOP_ONLY;
   Instant last_request_until() const LOOP_ONLY;
   void cut_off() LOOP_ONLY;
   void poll_acks() LOOP_ONLY;

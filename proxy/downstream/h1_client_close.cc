@@ -145,15 +145,27 @@ Instant H1Client::last_request_until() const {
 
 void H1Client::end_soon() {
   if (head_complete_ || close_when_sent_) return;
-  const bool asked = taken_at_ != Instant{};
-  if (asked && context_.loop.now() < last_request_until()) return arm_timer();
+  if (taken_at_ == Instant{}) taken_at_ = context_.loop.now();  // its first request may be on the way
+  if (context_.loop.now() < last_request_until()) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
 bool H1Client::end_if_idle() {
   if (state_ != State::open || head_complete_ || in_head() || close_when_sent_) return false;
+  if (finds_input()) {
+    run_soon();
+    return false;
+  }
   close_when_sent_ = true;
   run_soon();
+  return true;
+}
+
+// Returns true if bytes have arrived that no event has announced yet: a close would destroy the request. They are read
+// in the next step.
+bool H1Client::finds_input() {
+  if (!write_queue_.empty() || transport_->no_data_pending()) return false;
+  transport_->on_readiness({.readable = true, .writable = false, .hangup = false});
   return true;
 }
 
@@ -183,6 +195,7 @@ void H1Client::on_timer() {
   if (exec::Deferred::linked()) return;
   if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has its own deadlines
   if (!in_head()) {                                              // idle, or the client does not read its last response
+    if (finds_input()) return advance();
     if (!write_queue_.empty()) transport_->reset_on_close();
     return close();
   }

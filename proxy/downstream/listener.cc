@@ -110,6 +110,11 @@ void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
                             LOOP_ONLY mutable { to.accept(*this, std::move(fd), std::move(peer_name)); });
 }
 
+void Listener::close() {
+  acceptor_.accept_waiting(kListenBacklog);
+  acceptor_.close();
+}
+
 void Listener::on_client_closed() {
   clients_.fetch_sub(1, std::memory_order_seq_cst);
   if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();

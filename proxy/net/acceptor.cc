@@ -49,6 +49,12 @@ void Acceptor::resume() {
   accept_some();
 }
 
+void Acceptor::accept_waiting(int most) {
+  if (used_by_ != std::array{false, false}) return;
+  for (int i = 0; i < most && fd_ && accept_one(); ++i) {
+  }
+}
+
 void Acceptor::stop() {
   if (!fd_) return;
   exec::Deferred::unlink();

@@ -57,8 +57,11 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   void adopt(Bound bound);
   Status start() LOOP_ONLY;
   void resume() LOOP_ONLY;  // the gate may be open again; does not shorten a pause
-  void stop() LOOP_ONLY;    // closes the socket; another process may keep listening on its copy
-  void close() LOOP_ONLY;   // stop(), and removes the file of a Unix socket that no other process uses
+  // Accepts up to `most` of the clients that wait in the system's queue, because close() would reset them. Does nothing
+  // if another process serves the queue as well.
+  void accept_waiting(int most) LOOP_ONLY;
+  void stop() LOOP_ONLY;   // closes the socket; another process may keep listening on its copy
+  void close() LOOP_ONLY;  // stop(), and removes the file of a Unix socket that no other process uses
 
   const Address& address() const { return address_; }  // with the real port; kept after stop()
   Fd copy();                                           // a copy of the socket, for a successor process

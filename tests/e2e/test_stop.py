@@ -8,7 +8,9 @@ from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
 from harness.hanging_file import HangingFile
 from harness.ports import free_port
+from harness.tls import files, trusting  # noqa: F401
 from harness.wait import until
+from harness.wire import Client
 
 
 @pytest.fixture
@@ -148,13 +150,52 @@ def test_a_websocket_like_tunnel_does_not_hold_the_end_up(origin, carpool):
         assert c.wait(10) == 0
 
 
-def test_a_client_that_never_asked_does_not_hold_the_end_up(carpool):
-    c = carpool(shutdown_grace="60s")
+@pytest.mark.parametrize("header", [False, True])
+def test_a_client_that_never_asks_holds_the_end_up_for_a_moment_only(carpool, header):
+    c = carpool(shutdown_grace="60s", listen={"proxy_protocol": True, "trusted": ["127.0.0.0/8"]} if header else {})
     with c.client() as client:
         until(lambda: c.metric("carpool_downstream_connections") == 1, what="the client's arrival")
         c.signal(signal.SIGTERM)
         assert client.at_end()
         assert c.wait(5) == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_clients_that_connected_before_term_are_served_once(held, carpool, workers):
+    c = carpool(shutdown_grace="20s", workers=workers)
+    clients = [c.client() for _ in range(8)]
+    until(lambda: c.metric("carpool_downstream_connections") == 8, what="their arrival")
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    for client in clients:
+        response = client.request("POST", held.url + "/", body=b"x")
+        assert (response.status, response.keeps_alive()) == (200, False)
+        assert client.at_end()
+    assert c.wait(5) == 0
+
+
+def test_clients_that_wait_in_the_queue_of_the_system_are_served_once(held, carpool):
+    c = carpool(shutdown_grace="20s")
+    c.signal(signal.SIGSTOP)
+    clients = [c.client() for _ in range(8)]
+    for client in clients:
+        client.ask("GET", held.url + "/")
+    c.signal(signal.SIGTERM)
+    c.signal(signal.SIGCONT)
+    assert [client.response().status for client in clients] == [200] * 8
+    assert c.wait(5) == 0
+
+
+def test_a_client_that_begins_tls_after_term_is_served_once(held, carpool, pki, files):
+    c = carpool(shutdown_grace="20s", listen=files.settings())
+    sock = socket.create_connection(c.address, 20)
+    until(lambda: c.metric("carpool_downstream_connections") == 1, what="its arrival")
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    with Client(sock=trusting(pki).wrap_socket(sock, server_hostname="localhost")) as client:
+        response = client.get(held.url + "/")
+        assert (response.status, response.keeps_alive()) == (200, False)
+    assert c.wait(5) == 0
 
 
 @pytest.mark.parametrize("grace", ["60s", "200ms"])

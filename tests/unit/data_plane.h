@@ -187,6 +187,12 @@ class OwnedClients final : public proxy::ClientOwner {
   void drain_all() LOOP_ONLY {
     for (auto& client : all_) client->drain();
   }
+  // Returns true if a client was idle.
+  bool end_idle() LOOP_ONLY {
+    bool any = false;
+    for (auto& client : all_) any = client->end_if_idle() || any;
+    return any;
+  }
   void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
   proxy::ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void end_all() LOOP_ONLY {

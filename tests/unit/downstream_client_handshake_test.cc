@@ -201,6 +201,26 @@ TEST_F(TheClientHandshake, IsNotReportedTwiceByAStepThatReturnsAfterTheDeadline)
   EXPECT_EQ(ended(metrics::ClientHandshake::rejected), 0U);
 }
 
+TEST_F(TheClientHandshake, HasAShortTimeOnceItIsDrained) {
+  exec::assume_on_loop();
+  handshake->drain();
+  plane.pass(std::chrono::milliseconds(500));
+  handshake->drain();
+  for (int n = 0; n < 10 && result == nullptr; ++n) exchange_flights();
+  EXPECT_NE(result, nullptr);
+}
+
+TEST_F(TheClientHandshake, DoesNotDelayADrainForLong) {
+  exec::assume_on_loop();
+  handshake->drain();
+  plane.pass(std::chrono::milliseconds(500));
+  handshake->drain();
+  EXPECT_EQ(over, 0);
+  plane.pass(std::chrono::milliseconds(500));
+  EXPECT_EQ(over, 1);
+  EXPECT_EQ(ended(metrics::ClientHandshake::failed), 1U);
+}
+
 TEST_F(TheClientHandshake, WaitsBehindOthersAndIsNotifiedOnce) {
   exec::assume_on_loop();
   struct Other final : HandshakeTurns::Waiter {

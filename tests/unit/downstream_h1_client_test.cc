@@ -64,5 +64,51 @@ TEST_F(AClient, IsNotSwitchedToAProtocolThatItDidNotOffer) {
   }
 }
 
+TEST_F(AClient, ThatHasNotAskedYetHasTimeForOneRequestAfterADrain) {
+  exec::assume_on_loop();
+  test::MemoryWire& one = client();
+  plane_.pass(30s);
+  clients_.drain_all();
+  plane_.pass(900ms);
+  EXPECT_FALSE(one.shut || one.gone);
+  send(one, kLocal);
+  EXPECT_TRUE(has(one.outgoing, "Connection: close\r\n")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
+}
+
+TEST_F(AClient, ThatNeverAsksDelaysADrainByThisTimeAlone) {
+  exec::assume_on_loop();
+  client();
+  clients_.drain_all();
+  plane_.pass(900ms);
+  clients_.drain_all();
+  EXPECT_TRUE(clients_.closed.empty());
+  plane_.pass(200ms);
+  EXPECT_EQ(1U, clients_.closed.size());
+}
+
+// The bytes are in the socket, and their event comes after the timer.
+TEST_F(AClient, WhoseRequestHasArrivedIsServedInsteadOfClosed) {
+  exec::assume_on_loop();
+  for (const bool drained : {true, false}) {
+    test::MemoryWire& one = client();
+    if (drained) clients_.drain_all();
+    one.incoming = kLocal;
+    plane_.pass(drained ? Duration(1s) : plane_.listen.idle_timeout);
+    EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << drained << one.outgoing;
+    EXPECT_EQ(drained, has(one.outgoing, "Connection: close\r\n")) << one.outgoing;
+  }
+}
+
+TEST_F(AClient, WhoseRequestHasArrivedIsNotShedAsIdle) {
+  exec::assume_on_loop();
+  test::MemoryWire& one = client();
+  one.incoming = kLocal;
+  EXPECT_FALSE(clients_.end_idle());
+  plane_.turn();
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  EXPECT_TRUE(clients_.end_idle());
+}
+
 }  // namespace
 }  // namespace carpool::proxy

@@ -194,6 +194,20 @@ TEST_F(AnAcceptor, AcceptsNobodyOnceItsOwnerStoppedIt) {
   resume();
 }
 
+TEST_F(AnAcceptor, AcceptsThoseWhoWaitBeforeItCloses) {
+  start();
+  come(3);
+  exec::assume_on_loop();
+  acceptor_.accept_waiting(2);
+  EXPECT_EQ(2U, owner_.clients.size());
+  acceptor_.accept_waiting(64);
+  EXPECT_EQ(3U, owner_.clients.size());
+  come(1);
+  const Fd copy = acceptor_.copy();
+  acceptor_.accept_waiting(64);
+  EXPECT_EQ(3U, owner_.clients.size()) << "the queue belongs to the successor";
+}
+
 TEST_F(AnAcceptor, LeavesItsSocketToThoseWhoHaveACopy) {
   start();
   const Fd copy = acceptor_.copy();
