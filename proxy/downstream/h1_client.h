@@ -108,6 +108,7 @@ class H1Client final : public ClientConnection,
   void refuse(const Fault& fault) LOOP_ONLY;
   void end_gracefully() LOOP_ONLY;
   bool discard_input() LOOP_ONLY;
+  void await_more_input() LOOP_ONLY;
   void lost() LOOP_ONLY;
   void note_use() LOOP_ONLY;
   void note_unused() LOOP_ONLY;
@@ -176,7 +177,9 @@ class H1Client final : public ClientConnection,
   Instant half_closed_until_ = kNever;
   Instant taken_at_{};               // when a response last ended or the client last read bytes of one
   std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
-  net::DiscardedInput discarded_;    // while lingering
+  Instant linger_until_ = kNever;
+  static constexpr std::uint64_t kMostDiscarded = std::uint64_t{1} << 30;
+  net::DiscardedInput discarded_{kMostDiscarded};  // while lingering
 };
 
 }  // namespace carpool::proxy

@@ -24,6 +24,11 @@ constexpr Duration kLastRequestTime = std::chrono::seconds(1);
 // Time for a client whose response had begun before the drain and could not announce the close. An idle client delays
 // the end for at most this long, and never beyond the grace period.
 constexpr Duration kUnannouncedTime = std::chrono::seconds(12);
+// Limits of a lingering close. A client that still sends its request reads the response only when it has sent
+// everything, or when the connection has ended; a reset before would cost it the response.
+constexpr Duration kLingerSilence = std::chrono::seconds(5);
+constexpr Duration kLongestLinger = std::chrono::seconds(30);
+constexpr int kLastReads = 16;  // when the process ends
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kAckPoll = std::chrono::milliseconds(20);
 
@@ -44,7 +49,12 @@ void H1Client::end_gracefully() {
   std::string().swap(pending_);
   transport_->shut_write();
   state_ = State::lingering;
-  timer_.arm(context_.loop.now() + net::kLingerTime);
+  linger_until_ = context_.loop.now() + (ending_ ? net::kLingerTime : kLongestLinger);
+  await_more_input();
+}
+
+void H1Client::await_more_input() {
+  timer_.arm(std::min(context_.loop.now() + kLingerSilence, linger_until_));
 }
 
 // Ends a truncated response with a reset, because a FIN would look like its end. A reset destroys bytes in flight, so
@@ -65,12 +75,15 @@ void H1Client::poll_acks() {
   timer_.arm(now + kAckPoll);
 }
 
+// Returns true if more input may be waiting.
 bool H1Client::discard_input() {
   if (!transport_->maybe_readable()) return false;
   const exec::ReadBuffer buffer(context_.loop);
-  const net::Io last = discarded_.discard(*transport_, buffer.span());
+  const net::Io last = discarded_.discard_some(*transport_, buffer.span());
   if (last == net::Io::failed || (last == net::Io::eof && !cut_)) close();
-  return false;
+  if (last != net::Io::ok) return false;
+  if (!cut_) await_more_input();
+  return true;
 }
 
 void H1Client::lost() {
@@ -122,7 +135,9 @@ void H1Client::end() {
     exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
     if (state_ == State::open && write_queue_.empty()) {
       transport_->shut_write();
-      static_cast<void>(discard_input());  // a reset caused by unread bytes would destroy the response
+      // A reset caused by unread bytes would destroy the response.
+      for (int reads = 0; reads < kLastReads && discard_input(); ++reads) {
+      }
     }
   }
   close();
@@ -136,6 +151,10 @@ void H1Client::start_graceful_close() {
 void H1Client::drain() {
   H1Client::start_graceful_close();
   ending_ = true;
+  if (state_ == State::lingering && !cut_) {
+    linger_until_ = std::min(linger_until_, context_.loop.now() + net::kLingerTime);
+    return await_more_input();
+  }
   end_soon();
 }
 

@@ -1,5 +1,5 @@
 // DiscardedInput: the bytes that a connection reads after its FIN. Closing with unread bytes causes a reset, which
-// would destroy the last bytes sent (RFC 9112 §9.6), so the connection discards what arrives, up to these limits.
+// would destroy the last bytes sent (RFC 9112 §9.6), so the connection discards what arrives, up to a limit.
 #pragma once
 
 #include <chrono>
@@ -11,24 +11,33 @@
 
 namespace carpool::proxy::net {
 
-inline constexpr Duration kLingerTime = std::chrono::seconds(2);  // the owner's timer
+inline constexpr Duration kLingerTime = std::chrono::seconds(2);  // the timer of owners without one of their own
 
 class DiscardedInput {
  public:
-  // Returns would_block: more may follow; eof: the peer has sent everything; failed: an error, or more than kMax.
+  explicit DiscardedInput(std::uint64_t most = std::uint64_t{1024} * 1024) : most_(most) {}
+
+  // Reads until the socket is empty. Returns would_block: more may follow; eof: the peer has sent everything; failed:
+  // an error, or more bytes than the limit.
   Io discard(Transport& transport, std::span<char> buffer) {
     while (transport.maybe_readable()) {
-      const IoResult received = transport.read(buffer);
-      if (received.io != Io::ok) return received.io;
-      bytes_ += static_cast<std::uint32_t>(received.bytes);
-      if (bytes_ > kMax) return Io::failed;
+      const Io last = discard_some(transport, buffer);
+      if (last != Io::ok) return last;
     }
     return Io::would_block;
   }
 
+  // Reads once. Returns the same, or ok if there was input.
+  Io discard_some(Transport& transport, std::span<char> buffer) {
+    const IoResult received = transport.read(buffer);
+    if (received.io != Io::ok) return received.io;
+    bytes_ += received.bytes;
+    return bytes_ > most_ ? Io::failed : Io::ok;
+  }
+
  private:
-  static constexpr std::uint32_t kMax = 1024 * 1024;
-  std::uint32_t bytes_ = 0;
+  std::uint64_t most_;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace carpool::proxy::net

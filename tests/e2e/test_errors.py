@@ -3,6 +3,8 @@ import ssl
 
 import pytest
 from harness.ports import free_port
+from harness.tls import files, trusting  # noqa: F401
+from harness.wire import Client
 
 
 def check(response, status, error=None):
@@ -112,6 +114,25 @@ def test_a_body_over_the_limit_is_413(origin, carpool, framing):
         else:
             client.send(start + b"Transfer-Encoding: chunked\r\n\r\n" + b"1388\r\n" + b"x" * 5000 + b"\r\n")
         check(client.response(), 413)
+
+
+@pytest.mark.parametrize("version", ["plain", "tls"])
+@pytest.mark.parametrize("sender", ["carpool", "origin"])
+def test_a_client_that_sends_everything_before_it_reads_gets_an_early_answer(origin, carpool, pki, files, version, sender):
+    def refuse(exchange):
+        exchange.reply(413, b"no", [("Connection", "close")])
+        while exchange.stream.more():
+            exchange.stream.buffer = b""
+        return False
+    o = origin(refuse)
+    listen = {"max_body": "4KiB"} if sender == "carpool" else {}
+    c = carpool(listen=files.settings(**listen) if version == "tls" else listen)
+    with Client(c.address, trusting(pki) if version == "tls" else None, "localhost") as client:
+        client.send(b"PUT %s/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), 64 << 20))
+        for _ in range(64):
+            client.send(bytes(1 << 20))
+        response = client.response()
+        assert (response.status, response.keeps_alive()) == (413, False) and client.at_end()
 
 
 @pytest.mark.parametrize("how", ["close", "reset"])

@@ -87,6 +87,61 @@ TEST_F(AClient, ThatNeverAsksDelaysADrainByThisTimeAlone) {
   EXPECT_EQ(1U, clients_.closed.size());
 }
 
+// It reads the response when it has sent everything: a reset before would cost it the response.
+class AClientThatStillSends : public AClient {
+ protected:
+  AClientThatStillSends() : one_(limited_client()) {
+    send(one_, "PUT http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000000\r\n\r\n");
+    EXPECT_EQ(0U, one_.outgoing.find("HTTP/1.1 413")) << one_.outgoing;
+    EXPECT_TRUE(one_.shut);
+  }
+  bool lives() const { return clients_.closed.empty(); }
+  test::MemoryWire& limited_client() {
+    plane_.listen.max_body = 1000;
+    plane_.listener.change(plane_.listen);
+    return client();
+  }
+  test::MemoryWire& one_;
+};
+
+TEST_F(AClientThatStillSends, IsReadToItsEndAfterAnEarlyReply) {
+  for (int second = 0; second < 20; ++second) {
+    plane_.pass(1s);
+    send(one_, std::string(std::size_t{512} * 1024, 'x'));
+    ASSERT_TRUE(lives()) << second;
+    EXPECT_EQ("", one_.incoming);
+  }
+  send(one_, "", true);
+  EXPECT_FALSE(lives());
+}
+
+TEST_F(AClientThatStillSends, IsClosedOnceItIsSilent) {
+  plane_.pass(4s);
+  EXPECT_TRUE(lives());
+  plane_.pass(1s);
+  EXPECT_FALSE(lives());
+}
+
+TEST_F(AClientThatStillSends, IsClosedAfterAWhileHoweverItSends) {
+  for (int second = 0; second < 29; ++second) {
+    plane_.pass(1s);
+    send(one_, "x");
+  }
+  EXPECT_TRUE(lives());
+  plane_.pass(1s);
+  EXPECT_FALSE(lives());
+}
+
+TEST_F(AClientThatStillSends, DelaysADrainForAMomentOnly) {
+  exec::assume_on_loop();
+  clients_.drain_all();
+  plane_.pass(1s);
+  send(one_, "x");
+  EXPECT_TRUE(lives());
+  plane_.pass(1s);
+  EXPECT_FALSE(lives());
+}
+
 // The bytes are in the socket, and their event comes after the timer.
 TEST_F(AClient, WhoseRequestHasArrivedIsServedInsteadOfClosed) {
   exec::assume_on_loop();
