@@ -52,7 +52,8 @@ std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options)
   return std::unique_ptr<nghttp2_option, FreeOption>(raw);
 }
 
-void announce(nghttp2_session* session, H2Role role, const H2Options& options) {
+// Returns an error if there is no memory.
+int announce(nghttp2_session* session, H2Role role, const H2Options& options) {
   std::vector<nghttp2_settings_entry> all;
   if (role == H2Role::server) {
     all.push_back({NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_streams});
@@ -69,9 +70,10 @@ void announce(nghttp2_session* session, H2Role role, const H2Options& options) {
   if (options.header_table != NGHTTP2_DEFAULT_HEADER_TABLE_SIZE) {
     all.push_back({NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, options.header_table});
   }
-  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, all.data(), all.size());
+  const int submitted = nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, all.data(), all.size());
+  if (submitted != 0) return submitted;
   const auto window = static_cast<std::int32_t>(options.window);
-  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, window);
+  return nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, window);
 }
 
 H2Abuse abuse_of(int error) {
@@ -97,7 +99,7 @@ H2Session::H2Session(H2Role role, const H2Options& options, H2Sink& sink)
                        ? nghttp2_session_server_new3(&impl_->session, h2_callbacks(), impl_.get(), set.get(), &memory)
                        : nghttp2_session_client_new3(&impl_->session, h2_callbacks(), impl_.get(), set.get(), &memory);
   if (made != 0) throw std::bad_alloc();  // the only possible error
-  announce(impl_->session, role, options);
+  if (announce(impl_->session, role, options) != 0) throw std::bad_alloc();
 }
 
 H2Session::~H2Session() = default;
@@ -120,7 +122,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);
   self.terminating = true;
   const auto code = self.abuse == H2Abuse::none ? H2Error::protocol_error : H2Error::enhance_your_calm;
-  nghttp2_session_terminate_session(self.session, static_cast<std::uint32_t>(code));
+  self.require(nghttp2_session_terminate_session(self.session, static_cast<std::uint32_t>(code)));
   return Fault{kind, side, nghttp2_strerror(error)};
 }
 
@@ -246,16 +248,17 @@ void H2Session::consume(H2Stream& stream, std::size_t bytes) {
 void H2Session::ping(std::uint64_t payload) {
   std::uint8_t bytes[sizeof payload];
   std::memcpy(bytes, &payload, sizeof payload);
-  nghttp2_submit_ping(impl_->session, NGHTTP2_FLAG_NONE, bytes);
+  impl_->require(nghttp2_submit_ping(impl_->session, NGHTTP2_FLAG_NONE, bytes));
 }
 
 void H2Session::announce_shutdown() {
-  nghttp2_submit_shutdown_notice(impl_->session);
+  impl_->require(nghttp2_submit_shutdown_notice(impl_->session));
 }
 
 void H2Session::goaway(H2Error error) {
-  nghttp2_submit_goaway(impl_->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(impl_->session),
-                        static_cast<std::uint32_t>(error), nullptr, 0);
+  const StreamId last = nghttp2_session_get_last_proc_stream_id(impl_->session);
+  impl_->require(
+      nghttp2_submit_goaway(impl_->session, NGHTTP2_FLAG_NONE, last, static_cast<std::uint32_t>(error), nullptr, 0));
 }
 
 void H2Session::terminate(H2Error error, H2Abuse abuse) {

@@ -28,6 +28,9 @@ struct H2Impl {
   H2Stream* find(StreamId id);
   void close(H2Stream& stream, H2Error error);
   void resume(H2Stream& stream);
+  // Ends the session if a call of the library failed. The only reason is a lack of memory, and the peer would never
+  // learn of the frame.
+  void require(int result);
   void queue(H2Stream& stream, std::string_view bytes);
   void detach(H2Stream& stream);
   void note_dequeued(H2Stream& stream, std::size_t bytes);

@@ -22,7 +22,7 @@ void H2Impl::stop(H2Error error, H2Abuse why) {
   if (terminating) return;
   terminating = true;
   if (abuse == H2Abuse::none) abuse = why;
-  nghttp2_session_terminate_session(session, static_cast<std::uint32_t>(error));
+  require(nghttp2_session_terminate_session(session, static_cast<std::uint32_t>(error)));
 }
 
 void H2Impl::note(H2Guard::Frame frame) {
@@ -62,10 +62,10 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
   H2Stream* stream = find(frame.hd.stream_id);
   if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
     stream = &open(frame.hd.stream_id);
-    nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream);
+    require(nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream));
     // Streams are served round robin, whatever priorities the client sets.
     const nghttp2_extpri in_turn{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};
-    nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);
+    require(nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1));
     guard.note_request();
     past.note_opened(stream->id_);
     reader.begin_request(request);
@@ -150,7 +150,7 @@ void H2Impl::on_trailers(H2Stream& stream, bool end) {
 
 void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
   stream.unconsumed_ += bytes.size();
-  if (options.shared_window_is_free) nghttp2_session_consume_connection(session, bytes.size());
+  if (options.shared_window_is_free) require(nghttp2_session_consume_connection(session, bytes.size()));
   if (stream.reset_) return give_window(stream, bytes.size());
   if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);
   guard.note_body();

@@ -76,7 +76,7 @@ void H2Impl::close(H2Stream& stream, H2Error error) {
   if (stream.peer_ended_ && !stream.reset_) past.note_closed_by_peer(stream.id_);
   if (stream.never_sent_) error = H2Error::refused_stream;  // equivalent to refused: certainly not processed
   if (stream.unconsumed_ != 0 && !options.shared_window_is_free) {
-    nghttp2_session_consume_connection(session, stream.unconsumed_);
+    require(nghttp2_session_consume_connection(session, stream.unconsumed_));
   }
   stream.unconsumed_ = 0;
   H2StreamUser* user = stream.user_;
@@ -89,7 +89,13 @@ void H2Impl::close(H2Stream& stream, H2Error error) {
 void H2Impl::resume(H2Stream& stream) {
   if (!stream.idle_ || stream.dead_) return;
   stream.idle_ = false;
-  nghttp2_session_resume_data(session, stream.id_);
+  require(nghttp2_session_resume_data(session, stream.id_));
+}
+
+void H2Impl::require(int result) {
+  if (result == 0) return;
+  failed = true;
+  if (abuse == H2Abuse::none) abuse = H2Abuse::memory;
 }
 
 void H2Impl::queue(H2Stream& stream, std::string_view bytes) {
@@ -128,9 +134,7 @@ void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
   stream.reset_ = true;
   past.note_reset_by_us(stream.id_);
   drop_queue(stream);
-  if (nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error)) == 0) return;
-  failed = true;  // the peer would not learn of it
-  if (abuse == H2Abuse::none) abuse = H2Abuse::memory;
+  require(nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error)));
 }
 
 // A reset discards everything of its stream that is not in frames yet, including the head.
@@ -146,9 +150,9 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   if (options.shared_window_is_free) {
     if (!over) return_window(stream, bytes);
   } else if (over) {
-    nghttp2_session_consume_connection(session, bytes);
+    require(nghttp2_session_consume_connection(session, bytes));
   } else {
-    nghttp2_session_consume(session, stream.id_, bytes);
+    require(nghttp2_session_consume(session, stream.id_, bytes));
   }
 }
 
@@ -161,14 +165,14 @@ void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
   stream.returned_ += static_cast<std::uint32_t>(bytes);
   if (stream.returned_ + kMaxPadding < stream.window_ / 2) return;
   const auto more = static_cast<std::int32_t>(std::exchange(stream.returned_, 0));
-  nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
+  require(nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more));
 }
 
 void H2Impl::widen(H2Stream& stream) {
   const std::uint32_t window = std::exchange(stream.widen_to_, 0);
   if (window <= stream.window_) return;
   const auto more = static_cast<std::int32_t>(window - std::exchange(stream.window_, window));
-  nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
+  require(nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more));
 }
 
 void H2Impl::report_sent() {

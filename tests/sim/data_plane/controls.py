@@ -126,7 +126,7 @@ TABLE = [
     ("DATA follows the reset of its stream", "proxy/http/h2/session_send.cc",
      "if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;", ""),
     ("streams are served one after another", "proxy/http/h2/session_receive.cc",
-     "nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);", ""),
+     "require(nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1));", ""),
     # ---- turns ----
     ("an origin's pause is ignored", "proxy/exchange/exchange_cool_down.cc",
      "if (lease.trial() || info_.origin->pool.cool_down) follow_cool_down(lease, head);",
