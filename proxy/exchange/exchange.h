@@ -147,6 +147,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // `authenticated`: the connection authenticated this client earlier.
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
   StreamFailure unusable_failure() LOOP_ONLY;
+  void expect_farewell(AttemptValues& attempt) LOOP_ONLY;
+  std::optional<StreamFailure> unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   void note_lease(Instant leased) LOOP_ONLY;
   UpstreamStream& begin_on(UpstreamStreams& streams, const pool::Lease& lease) LOOP_ONLY;
   std::optional<Fault> send_request_head(AttemptValues& attempt) LOOP_ONLY;

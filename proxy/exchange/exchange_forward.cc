@@ -42,6 +42,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   enter(ExchangeEvent::lease);
   // The client itself sees the origin's bytes and the end of the connection.
   if (request_values_->tunnel.connect()) return open_tunnel();
+  expect_farewell(*attempt_);
   if (!attempt_->upstream_stream->usable()) return on_failure(unusable_failure());
   if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
   if (const std::optional<Fault> fault = send_request_head(*attempt_)) {

@@ -52,12 +52,14 @@ bool is_event_stream(const http::ResponseHead& head) {
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_->status < 200) {
+    attempt_->informed = true;
     request_values_->deadlines.inform(context_.loop.now());
     // on_switched() follows 101.
     if (response_->status == 101 || client_stream_->send_informational(*response_)) return AttemptState::alive;
     on_client_gone();
     return AttemptState::over;
   }
+  if (std::optional<StreamFailure> failure = unsolicited(*attempt_, *response_)) return on_failure(std::move(*failure));
   record_response_in_pool(attempt_->lease, *response_, info_.leased);
   // Precedes any retry, because the connection of a dropped response is also given back to the pool.
   const bool bound = attempt_->authenticated;
@@ -190,6 +192,7 @@ void Exchange::end_lease() {
 // Must be called after a complete response.
 void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) {
   const Instant now = context_.loop.now();
+  if (!lease.shared()) static_cast<Connection&>(*lease).note_returned(now);
   if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).close_cause(now);
   if (attempt_->authenticated && !unclean) {
     if (client_stream_->keep_private(*info_.origin, lease)) return;

@@ -50,6 +50,7 @@ struct AttemptValues {
   UpstreamStream* upstream_stream = nullptr;
   http::MessageOrder response_order;  // order of the response's parts; a part that violates it is not forwarded
   std::uint64_t token = 0;            // number of the token that was sent; 0 if none
+  bool informed = false;              // a 1xx was received
   bool hedged = false;                // the attempt came from the exchange's HedgedAttempt
   bool authenticated = false;         // the connection authenticated this client and is never lent to another
   std::uint64_t leak = 0;             // number of the leak if the lease was reported as held for too long

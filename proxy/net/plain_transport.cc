@@ -1,8 +1,10 @@
 #include "proxy/net/plain_transport.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,6 +68,8 @@ class PlainTransport final : public Transport {
     return seen == PeekResult::silent;
   }
 
+  std::size_t unacknowledged() const override { return net::unacknowledged(fd()); }
+
   bool ended_in_order() override {
     char byte = 0;
     return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -87,6 +91,14 @@ class PlainTransport final : public Transport {
 };
 
 }  // namespace
+
+std::size_t unacknowledged(int fd) {
+  int protocol = 0;
+  socklen_t size = sizeof protocol;
+  const bool tcp = ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
+  int bytes = 0;
+  return tcp && ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+}
 
 PeekResult peek(int fd) {
   char byte = 0;

@@ -18,6 +18,9 @@ std::unique_ptr<Transport> make_accepted(Fd socket);
 // Sets non-blocking, close-on-exec and TCP_NODELAY, which every stream socket here has.
 void prepare_socket(int fd);
 
+// The implementation of Transport::unacknowledged(), for TCP.
+std::size_t unacknowledged(int fd);
+
 // Peeks at the socket without consuming data.
 enum class PeekResult { silent, data, ended };
 PeekResult peek(int fd);

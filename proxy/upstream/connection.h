@@ -68,6 +68,10 @@ class Connection : public pool::PooledConnection {
   void note_response(std::uint16_t status, Duration took, Instant now);
   void note_failure(Instant now);
 
+  // Notes that a response on it was complete at `now`, and returns that time; the zero Instant before the first one.
+  void note_returned(Instant now) { returned_at_ = now; }
+  Instant returned_at() const { return returned_at_; }
+
   net::Transport& transport() { return *transport_; }
   std::uint64_t id() const { return id_; }
   Instant opened_at() const { return opened_at_; }
@@ -86,6 +90,7 @@ class Connection : public pool::PooledConnection {
   std::unique_ptr<net::Transport> transport_;
   const std::uint64_t id_;
   const Instant opened_at_;
+  Instant returned_at_{};
   const Duration dialed_;
   net::AddressSet* address_set_ = nullptr;
   pool::Endpoint* endpoint_ = nullptr;     // entry of its address

@@ -136,12 +136,22 @@ AttemptState H1UpstreamStream::read_response() {
   return attempt_.tunnel ? read_tunnel() : AttemptState::alive;
 }
 
+// The segment that carries a response acknowledges what its sender's system has received. So as long as the whole
+// request is unacknowledged, the response is not to it. With TLS the request must have been written at once: then the
+// part of the bytes on the wire that exceeds the request is too short for a record that the origin could read.
+bool H1UpstreamStream::precedes_request() const {
+  const std::uint64_t sent = write_queue_.bytes_written();
+  if (sent == 0) return true;
+  const bool at_once = attempt_.framing == http::Framing::none;
+  return (at_once || connection_->security().version.empty()) && transport().unacknowledged() >= sent;
+}
+
 AttemptState H1UpstreamStream::feed(std::string_view bytes) {
   std::size_t used = 0;
   for (;;) {
     const Result<http::ParseResult> fed =
         reader_.feed(bytes.substr(used), response_, user_, &host_.buffers().layouts());
-    if (!fed) return fail(fed.fault(), false);
+    if (!fed) return fail_malformed(fed.fault());
     used += fed->taken;
     switch (fed->progress) {
       case http::Progress::need_more:
@@ -168,6 +178,16 @@ AttemptState H1UpstreamStream::on_end(const net::IoResult& io) {
   }
   const FaultKind kind = reader_.any_byte() ? FaultKind::response_incomplete : FaultKind::connection_terminated;
   return fail({kind, Side::upstream, std::string(io.detail)}, true);
+}
+
+// Bytes that precede the request, such as the late rest of another response, end the connection like a FIN.
+AttemptState H1UpstreamStream::fail_malformed(Fault fault) {
+  if (attempt_.head_done || !precedes_request()) return fail(std::move(fault), false);
+  StreamFailure failure;
+  failure.fault = std::move(fault);
+  failure.fault.detail.append("; its bytes precede the request");
+  failure.connection_ended = true;
+  return user_.on_failure(std::move(failure));
 }
 
 AttemptState H1UpstreamStream::fail(Fault fault, bool connection_ended) {

@@ -33,6 +33,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return write_queue_.size(); }
   AttemptState resume_reading() override LOOP_ONLY;
+  bool precedes_request() const override LOOP_ONLY;
   std::optional<pool::CloseCause> finish(pool::Lease& lease) override LOOP_ONLY;
   std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) override LOOP_ONLY;
   void open_tunnel() override LOOP_ONLY;
@@ -49,6 +50,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   AttemptState feed(std::string_view bytes) LOOP_ONLY;
   AttemptState on_end(const net::IoResult& io) LOOP_ONLY;
   AttemptState fail(Fault fault, bool connection_ended) LOOP_ONLY;
+  AttemptState fail_malformed(Fault fault) LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
   bool nothing_follows(const net::ReadOutcome& outcome) LOOP_ONLY;
   AttemptState fail_unread() LOOP_ONLY;

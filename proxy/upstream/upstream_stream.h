@@ -81,6 +81,8 @@ class UpstreamStream {
   virtual std::size_t backlog() const LOOP_ONLY = 0;  // unsent bytes; from kHighWatermark on the client is not read
   // ---- the response ----
   virtual AttemptState resume_reading() LOOP_ONLY = 0;  // call when wants_response() became true
+  // Returns true if the origin sent the first bytes of its response before it could receive any of the request.
+  virtual bool precedes_request() const LOOP_ONLY { return false; }
   // ---- the end: returns the cause if the connection must not be reused, and the caller ends the lease accordingly. An
   // upstream stream that needs the connection longer takes the lease and ends it itself. ----
   virtual std::optional<pool::CloseCause> finish(pool::Lease& lease) LOOP_ONLY = 0;  // after a complete response

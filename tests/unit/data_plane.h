@@ -54,6 +54,7 @@ struct MemoryWire {
   std::string incoming, outgoing;
   std::size_t room = SIZE_MAX;  // bytes that this end can still write
   bool ended = false;           // the other end sent FIN
+  std::size_t unacked = 0;      // bytes of `outgoing` that have not reached the other end
   bool shut = false;            // this end sent FIN
   bool gone = false;            // this end was destroyed
   bool cut = false;             // by a reset
@@ -93,6 +94,7 @@ class MemoryTransport final : public proxy::net::Transport {
   void shut_write() override { wire_.shut = true; }
   bool no_data_pending() override { return wire_.incoming.empty() && !wire_.ended; }
   bool ended_in_order() override { return wire_.ended; }
+  std::size_t unacknowledged() const override { return wire_.unacked; }
 
  private:
   MemoryWire& wire_;

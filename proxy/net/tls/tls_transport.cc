@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "proxy/net/address.h"
+#include "proxy/net/plain_transport.h"
 #include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/client_context_impl.h"
 #include "proxy/net/tls/control_messages.h"
@@ -216,6 +217,10 @@ bool TlsTransport::peek_is_silent() {
 }
 
 // Returns true after a close_notify, or a bare FIN between records: nothing can have been truncated.
+std::size_t TlsTransport::unacknowledged() const {
+  return net::unacknowledged(fd());
+}
+
 bool TlsTransport::ended_in_order() {
   if (!established_) return false;
   if ((SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return true;

@@ -52,6 +52,7 @@ class TlsTransport final : public net::Transport {
   void shut_write() override;
   bool no_data_pending() override;
   bool ended_in_order() override;
+  std::size_t unacknowledged() const override;
   net::SecurityInfo security() const override;
   bool flooded() const override { return flooded_; }
 

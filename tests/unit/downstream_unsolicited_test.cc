@@ -1,0 +1,143 @@
+// Unit tests of a response that the origin sent before it received the request: because it closes an idle connection
+// while the request is on its way, or the late rest of another response.
+#include <gtest/gtest.h>
+
+#include "tests/unit/exchange_fixture.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using test::kEmpty;
+using test::kGetRequest;
+
+constexpr std::string_view kPost = "POST http://a.test/1 HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\nx";
+
+std::string closing(std::string_view status, std::string_view close = "Connection: close\r\n") {
+  return std::string("HTTP/1.1 ")
+      .append(status)
+      .append(" Farewell\r\n")
+      .append(close)
+      .append("Content-Length: 2\r\n\r\nno");
+}
+
+class ACrossingResponse : public test::ExchangeFixture {
+ protected:
+  // The client's second request was sent on the connection of the first one.
+  test::MemoryWire& asked_twice(std::string_view request) {
+    test::MemoryWire& one = asked_again(request);
+    EXPECT_NE("", origin(0).outgoing);
+    return one;
+  }
+  // The origin's bytes arrive while it has not acknowledged the last `unacked` bytes of the request.
+  void crosses(std::string_view bytes) {
+    origin(0).unacked = origin(0).outgoing.size();
+    plane_.from_origin(0, bytes);
+  }
+  bool repeated() { return dials() == 1; }
+  // Lets the request succeed on its new connection.
+  void succeed(test::MemoryWire& one, std::string_view request) {
+    ASSERT_TRUE(repeated());
+    EXPECT_TRUE(has(connect().outgoing, request));
+    plane_.from_origin(1, kEmpty);
+    EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+    EXPECT_FALSE(has(one.outgoing, "Farewell") || has(one.outgoing, "close")) << one.outgoing;
+  }
+};
+
+class AFarewell : public ACrossingResponse, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Statuses, AFarewell, ::testing::Values("200", "400", "408", "503"));
+
+TEST_P(AFarewell, ThatCrossesIsNoAnswer) {
+  test::MemoryWire& one = asked_twice(kPost);
+  crosses(closing(GetParam()));
+  EXPECT_TRUE(origin(0).gone);
+  succeed(one, "POST /1");
+}
+
+// The origin did not say that it processes no further request.
+TEST_F(ACrossingResponse, OfAnOriginThatStaysIsNoAnswerEither) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  crosses(closing("503", ""));
+  succeed(one, "GET /1");
+}
+
+TEST_F(ACrossingResponse, OfAnOriginThatStaysCostsARequestThatMustNotBeRepeated) {
+  test::MemoryWire& one = asked_twice(kPost);
+  crosses(closing("503", ""));
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "before it received the request")) << one.outgoing;
+}
+
+TEST_F(ACrossingResponse, IsNotTheLateRestOfAnotherOne) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  crosses("<p>The body of a response to HEAD</p>\r\n\r\n");
+  succeed(one, "GET /1");
+}
+
+TEST_F(ACrossingResponse, IsAnAnswerOnceAByteOfTheRequestHasArrived) {
+  test::MemoryWire& one = asked_twice(kPost);
+  origin(0).unacked = origin(0).outgoing.size() - 1;
+  plane_.from_origin(0, closing("503"));
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503 Farewell")) << one.outgoing;
+}
+
+TEST_F(ACrossingResponse, IsNotSuspectedOnANewConnection) {
+  test::MemoryWire& one = asked(kPost);
+  crosses(closing("503"));
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503 Farewell")) << one.outgoing;
+}
+
+// RFC 9110 §15.5.9.
+TEST_F(ACrossingResponse, Of408IsNoAnswerToARequestThatMayBeRepeated) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  plane_.from_origin(0, closing("408"));
+  succeed(one, "GET /1");
+}
+
+struct Answered {
+  std::string_view request, before, close;
+};
+class AnAnswerOf408 : public ACrossingResponse, public ::testing::WithParamInterface<Answered> {};
+INSTANTIATE_TEST_SUITE_P(WhereNothingElseIsProven, AnAnswerOf408,
+                         ::testing::Values(Answered{kPost, "", "Connection: close\r\n"}, Answered{kGetRequest, "", ""},
+                                           Answered{kGetRequest, "HTTP/1.1 103 Early Hints\r\n\r\n",
+                                                    "Connection: close\r\n"}));
+
+TEST_P(AnAnswerOf408, IsForTheClient) {
+  test::MemoryWire& one = asked_twice(GetParam().request);
+  plane_.from_origin(0, std::string(GetParam().before) + closing("408", GetParam().close));
+  EXPECT_FALSE(repeated());
+  EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 408 Farewell")) << one.outgoing;
+}
+
+// No event has told of the bytes yet.
+TEST_F(ACrossingResponse, IsFoundInTheSocketOfAConnectionThatRested) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, kEmpty);
+  one.outgoing.clear();
+  origin(0).outgoing.clear();
+  plane_.pass(100ms);
+  origin(0).incoming = closing("503");
+  send(one, kPost);
+  EXPECT_EQ("", origin(0).outgoing);
+  succeed(one, "POST /1");
+}
+
+TEST_F(ACrossingResponse, EndsTheClientWhoseConnectionItWas) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: NTLM abc\r\n\r\n");
+  plane_.from_origin(0, kEmpty);
+  one.outgoing.clear();
+  origin(0).outgoing.clear();
+  send(one, kGetRequest);
+  ASSERT_NE("", origin(0).outgoing);
+  crosses(closing("408"));
+  EXPECT_EQ("", one.outgoing);
+  EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
+}
+
+}  // namespace
+}  // namespace carpool::proxy
