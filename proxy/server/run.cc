@@ -14,6 +14,7 @@
 #include "exec/uv/signal.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/server/server.h"
+#include "proxy/server/start_pages.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/log_levels.h"
 #include "proxy/upstream/fd_budget.h"
@@ -144,6 +145,7 @@ class Signals {
 };
 
 void announce_ready(Server& server) {
+  give_back_start_pages();
   std::string line = "carpool ready";
   for (const auto& listener : server.listeners()) line += " listen=" + listener->address().text();
   if (server.admin().address() != nullptr) line += " admin=" + server.admin().address()->text();
