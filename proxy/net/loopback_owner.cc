@@ -58,7 +58,7 @@ std::uint64_t cgroup_in(const char* bytes, std::size_t size) {
   return 0;
 }
 
-std::optional<SocketOwner> read_reply(const char* bytes, std::size_t size) {
+std::optional<SocketOwner> owner_in(const char* bytes, std::size_t size) {
   nlmsghdr header{};
   inet_diag_msg message{};
   if (size < NLMSG_HDRLEN + sizeof message) return std::nullopt;
@@ -71,14 +71,33 @@ std::optional<SocketOwner> read_reply(const char* bytes, std::size_t size) {
   return owner.inode == 0 ? std::nullopt : std::optional(owner);  // 0: its process has closed it
 }
 
-std::optional<SocketOwner> ask_kernel(const Address& owner, const Address& other) {
-  const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
-  const OwnerQuery query = query_for(owner, other);
-  if (!kernel || ::send(kernel.get(), &query, sizeof query, 0) != sizeof query) return std::nullopt;
-  std::array<char, 4096> reply;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
-  const ssize_t received = ::recv(kernel.get(), reply.data(), reply.size(), 0);
-  return received <= 0 ? std::nullopt : read_reply(reply.data(), static_cast<std::size_t>(received));
-}
+// KernelQueries: a netlink socket, opened with the first query. The kernel replies before send() returns.
+class KernelQueries {
+ public:
+  std::optional<SocketOwner> owner_of(const Address& owner, const Address& other) {
+    OwnerQuery query = query_for(owner, other);
+    query.header.nlmsg_seq = ++number_;
+    if (!kernel_) kernel_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+    std::array<char, 4096> reply;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
+    if (kernel_ && ::send(kernel_.get(), &query, sizeof query, 0) == sizeof query) {
+      const ssize_t received = ::recv(kernel_.get(), reply.data(), reply.size(), 0);
+      const auto size = static_cast<std::size_t>(received > 0 ? received : 0);
+      if (answers(reply.data(), size)) return owner_in(reply.data(), size);
+    }
+    kernel_ = Fd();  // a late reply must not answer the next query
+    return std::nullopt;
+  }
+
+ private:
+  bool answers(const char* reply, std::size_t size) const {
+    nlmsghdr header{};
+    if (size < sizeof header) return false;
+    std::memcpy(&header, reply, sizeof header);
+    return header.nlmsg_seq == number_;
+  }
+  Fd kernel_;
+  std::uint32_t number_ = 0;  // of the last query
+};
 
 // Tests the kernel with a listener of this process, which it finds by the listener's address alone.
 bool names_a_listener() {
@@ -88,7 +107,8 @@ bool names_a_listener() {
   any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) return false;
-  return ::listen(listener.get(), 0) == 0 && ask_kernel(Address::local_of(listener.get()), nobody).has_value();
+  return ::listen(listener.get(), 0) == 0 &&
+         KernelQueries().owner_of(Address::local_of(listener.get()), nobody).has_value();
 }
 
 }  // namespace
@@ -101,7 +121,8 @@ bool kernel_names_owners() {
 std::optional<SocketOwner> owner_of_peer(int fd) {
   const Address peer = Address::peer_of(fd).unmapped(), local = Address::local_of(fd).unmapped();
   if (!peer.loopback() || peer.family() != local.family() || !kernel_names_owners()) return std::nullopt;
-  return ask_kernel(peer, local);
+  thread_local KernelQueries queries;  // each new client on loopback asks once
+  return queries.owner_of(peer, local);
 }
 
 }  // namespace carpool::proxy::net

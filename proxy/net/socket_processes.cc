@@ -100,22 +100,31 @@ void SocketProcesses::read_now() {
   std::stable_partition(pids.begin(), pids.end(), [&clients](std::int64_t pid) {
     return std::find(clients.begin(), clients.end(), pid) != clients.end();
   });
-  Found found;
+  Found found, beside;
   std::size_t links = 0;
   for (const std::int64_t pid : pids) {
     const std::string folder = proc_ + '/' + std::to_string(pid) + "/fd/";
+    const std::size_t before_it = found.size();
+    std::vector<std::uint64_t> others;
     each_entry(folder, [&](std::string_view name) {
       const auto inode = socket_of(std::string(folder).append(name));
-      if (inode && wanted.count(*inode) != 0) found.emplace(*inode, pid);
-      return ++links < kMaxLinks && found.size() < wanted.size();
+      if (inode && wanted.count(*inode) != 0) {
+        found.emplace(*inode, pid);
+      } else if (inode && others.size() < kMaxSockets) {
+        others.push_back(*inode);
+      }
+      return ++links < kMaxLinks;
     });
+    if (found.size() == before_it) continue;
+    for (const std::uint64_t inode : others) beside.emplace(inode, pid);
     if (links >= kMaxLinks || found.size() == wanted.size()) break;
   }
   for (const std::uint64_t inode : wanted) found.emplace(inode, 0);
-  end_reading(found, thread_cpu() - before);
+  end_reading(found, beside, thread_cpu() - before);
 }
 
-void SocketProcesses::end_reading(const Found& found, Duration cpu) {
+// `beside`: further sockets of the processes that have the wanted ones. Usually they are clients' connections too.
+void SocketProcesses::end_reading(const Found& found, const Found& beside, Duration cpu) {
   const Held lock(mutex_);
   reads_ = false;
   const Instant now = Clock::now();
@@ -128,6 +137,10 @@ void SocketProcesses::end_reading(const Found& found, Duration cpu) {
     if (pid == 0 || std::find(clients_.begin(), clients_.end(), pid) != clients_.end()) continue;
     if (clients_.size() == kMaxClients) clients_.erase(clients_.begin());
     clients_.push_back(pid);
+  }
+  for (const auto& [inode, pid] : beside) {
+    if (known_.size() >= kMaxSockets) break;
+    if (wanted_.count(inode) == 0) known_.insert_or_assign(inode, Known{pid, now + kKnownFor});
   }
 }
 

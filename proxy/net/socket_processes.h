@@ -30,7 +30,8 @@ class SocketProcesses {
     bool known = false;    // the result will not change
     std::int64_t pid = 0;  // 0: none was found
   };
-  // Returns the known owner of the socket. The first call for a socket submits a reading of /proc to `tasks`.
+  // Returns the known owner of the socket. The first call for a socket submits a reading of /proc to `tasks`, unless a
+  // reading for another socket of its process has found it.
   Owner find(std::uint64_t inode, exec::Submitter& tasks, Instant now) LOOP_ONLY;
   // Returns true if `pid` is the first process that was found among those of `user`, of any numbering, and still runs.
   bool first_of(std::uint64_t user, std::int64_t pid) LOOP_ONLY;
@@ -41,12 +42,12 @@ class SocketProcesses {
     explicit Reading(SocketProcesses& o) : owner(o) {}
     const char* name() const override { return "finding the processes of clients"; }
     void run() override { owner.read_now(); }
-    void close() override { owner.end_reading({}, Duration::zero()); }
+    void close() override { owner.end_reading({}, {}, Duration::zero()); }
     SocketProcesses& owner;
   };
   using Found = std::unordered_map<std::uint64_t, std::int64_t>;  // pid by inode; 0: no process has it
   void forget_ended(const std::vector<std::int64_t>& running);
-  void end_reading(const Found& found, Duration cpu);
+  void end_reading(const Found& found, const Found& beside, Duration cpu);
 
   const std::string proc_;
   Reading reading_{*this};

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "proxy/net/peer_credentials.h"
@@ -52,6 +53,34 @@ TEST(LoopbackOwnerTest, IsFoundInEachFamilyOfAddresses) {
     ASSERT_TRUE(owner) << listens;
     EXPECT_EQ(owner->inode, inode_of(client.get())) << listens;
   }
+}
+
+TEST(LoopbackOwnerTest, IsAskedForThroughOneSocketOfEachThread) {
+  const auto [client, accepted] = tcp_pair();
+  const auto descriptors = [] {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) count += entry.exists() ? 1 : 0;
+    return count;
+  };
+  ASSERT_TRUE(owner_of_peer(accepted.get()));
+  const std::size_t before = descriptors();
+  for (int n = 0; n < 10; ++n) EXPECT_TRUE(owner_of_peer(accepted.get()));
+  std::thread([&] { EXPECT_TRUE(owner_of_peer(accepted.get())); }).join();
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST(LoopbackOwnerTest, IsAskedForAgainAfterAQueryWithoutADescriptor) {
+  ASSERT_TRUE(kernel_names_owners());
+  const auto [client, accepted] = tcp_pair();
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  std::thread([&] {
+    const rlimit none{0, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    EXPECT_FALSE(owner_of_peer(accepted.get()));
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_TRUE(owner_of_peer(accepted.get()));
+  }).join();
 }
 
 // In a process of its own, because the result is kept.
@@ -163,6 +192,40 @@ TEST(SocketProcessesTest, TakeOnlySocketsOfNumberedProcesses) {
     const SocketProcesses::Owner owner = processes.find(inode, tasks, now);
     EXPECT_TRUE(owner.known && owner.pid == 0) << inode << " of " << owner.pid;
   }
+  std::filesystem::remove_all(proc);
+}
+
+TEST(SocketProcessesTest, FindAllSocketsOfAProcessInOneReading) {
+  exec::assume_on_loop();
+  const auto [client, accepted] = tcp_pair();
+  const auto [second, accepted_too] = tcp_pair();
+  SocketProcesses processes;
+  RunAtOnce tasks;
+  const Instant now = Clock::now();
+  EXPECT_FALSE(processes.find(inode_of(client.get()), tasks, now).known);
+  const SocketProcesses::Owner owner = processes.find(inode_of(second.get()), tasks, now);
+  EXPECT_TRUE(owner.known);
+  EXPECT_EQ(owner.pid, ::getpid());
+  EXPECT_EQ(tasks.submitted, 1);
+}
+
+// A process that has no client is not remembered: its sockets would take the place of clients'.
+TEST(SocketProcessesTest, FindOnlySocketsOfProcessesThatAreClients) {
+  exec::assume_on_loop();
+  const std::string proc = ::testing::TempDir() + "carpool-clients-" + std::to_string(::getpid());
+  const auto holds = [&proc](const char* pid, const char* descriptor, const char* link) {
+    std::filesystem::create_directories(proc + '/' + pid + "/fd");
+    std::filesystem::create_symlink(link, proc + '/' + pid + "/fd/" + descriptor);
+  };
+  holds("12", "5", "socket:[900]");
+  holds("12", "6", "socket:[901]");
+  holds("13", "5", "socket:[902]");
+  SocketProcesses processes(proc);
+  RunAtOnce tasks;
+  const Instant now = Clock::now();
+  EXPECT_FALSE(processes.find(900, tasks, now).known);
+  EXPECT_EQ(processes.find(901, tasks, now).pid, 12);
+  EXPECT_FALSE(processes.find(902, tasks, now).known);
   std::filesystem::remove_all(proc);
 }
 
