@@ -100,6 +100,9 @@ class H1Client:
     def ask(self):
         self.send()
         self.origin.respond()
+        self.receive()
+
+    def receive(self):
         reply = b""
         while not (reply.endswith(BODY) and b"\r\n\r\n" in reply):
             reply += received(self.sock)
@@ -127,6 +130,25 @@ class BriefClient(H1Client):
         self.program.rest()
         self.close()
         self.program.rest()
+
+
+class WaitingClients:
+    """Two clients of an origin that has one connection: while the response of one is out, the request of the other waits."""
+
+    def __init__(self, address, origin, program):
+        self.origin, self.program = origin, program
+        self.served, self.waits = H1Client(address, origin), H1Client(address, origin)
+        self._send(self.served)
+
+    def _send(self, client):
+        client.send()
+        self.program.rest()
+
+    def ask(self):
+        self._send(self.waits)
+        self.origin.respond()
+        self.served.receive()
+        self.served, self.waits = self.waits, self.served
 
 
 class H2Client:

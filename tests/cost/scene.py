@@ -25,17 +25,19 @@ SCENARIOS = {
     "S3": "HTTP/1.1 to HTTP/2 over TLS",
     "S4": "HTTP/2 to HTTP/1.1",
     "S6": "HTTP/1.1 to HTTP/1.1, a client connection for each request",
+    "S7": "HTTP/1.1 to HTTP/1.1, each request waits for the only connection",
 }
 
 
 class Program(Carpool):
     """carpool within a command that measures it."""
 
-    def __init__(self, folder, inside, pki, plain, secure):
-        self.listeners = [("127.0.0.1", free_port()) for _ in range(2)]
-        origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure]
+    def __init__(self, folder, inside, pki, plain, secure, narrow):
+        self.listeners = [("127.0.0.1", free_port()) for _ in range(3)]
+        origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure, "http://127.0.0.1:%d" % narrow]
         listeners = [{"address": "%s:%d" % door, "origin": origin} for door, origin in zip(self.listeners, origins)]
         super().__init__(folder, start=False, inside=inside, workers=1, listeners=listeners, log={"level": "warn", "access": False},
+                         origin=[{"uri": origins[2], "pool": {"size": 1}}],
                          upstream={"tls": {"ca_file": pki.ca, "server_name": "origin.test"}})
 
     def _is_ready(self):
@@ -73,8 +75,8 @@ class Scene:
         folder = pathlib.Path(folder) / "scene"  # carpool looks at its own files when one beside them changes
         folder.mkdir()
         pki = Pki(folder)
-        self.plain, self.secure = peers.H1Origin(), peers.H2Origin(pki.server, pki.server_key)
-        self.program = Program(folder, inside, pki, self.plain.port, self.secure.port)
+        self.plain, self.secure, self.narrow = peers.H1Origin(), peers.H2Origin(pki.server, pki.server_key), peers.H1Origin()
+        self.program = Program(folder, inside, pki, self.plain.port, self.secure.port, self.narrow.port)
 
     def __enter__(self):
         self.program.start()
@@ -86,13 +88,16 @@ class Scene:
         finally:
             self.plain.close()
             self.secure.close()
+            self.narrow.close()
 
     def client(self, name):
-        plain, secure = self.program.listeners
+        plain, secure, narrow = self.program.listeners
         if name == "S3":
             return peers.H1Client(secure, self.secure)
         if name == "S4":
             return peers.H2Client(plain, self.plain)
+        if name == "S7":
+            return peers.WaitingClients(narrow, self.narrow, self.program)
         return peers.BriefClient(plain, self.plain, self.program) if name == "S6" else peers.H1Client(plain, self.plain)
 
     def warmed(self, name):
