@@ -91,18 +91,18 @@ void ClientHandshake::FreeStep::operator()(Step* step) const {
 }
 
 ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
-                                 ListenerIdentity identity, Fd socket, std::string peer)
+                                 ListenerIdentity identity, Fd socket, std::string_view peer)
     : context_(context),
       owner_(owner),
       listener_(listener),
       identity_(std::move(identity)),
       socket_(std::move(socket)),
       deadline_(exec::Timer::bind<&ClientHandshake::on_deadline>(context.loop, *this)),
-      peer_(std::move(peer)) {}
+      peer_(peer) {}
 
 ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
-                                 std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer)
-    : ClientHandshake(context, owner, listener, std::move(connect->identity), std::move(socket), std::move(peer)) {
+                                 std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string_view peer)
+    : ClientHandshake(context, owner, listener, std::move(connect->identity), std::move(socket), peer) {
   connect_ = std::move(connect);
 }
 
@@ -197,7 +197,7 @@ void ClientHandshake::become_tunnel(metrics::Intercept why) {
   owner_.interceptor().count(*connect_, why);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
-  owner_.tunnel(listener_, *connect_, why, std::move(socket_), peer_.known());
+  owner_.tunnel(listener_, *connect_, why, std::move(socket_), std::string(peer_.known()));
   close();
 }
 
@@ -238,7 +238,7 @@ void ClientHandshake::on_result(Result<bool> done) {
     connect_->point->interception()->since = context_.loop.now();
     point = std::move(connect_->point);
   }
-  owner_.established(listener_, std::move(point), std::move(step_->transport), peer_.known());
+  owner_.established(listener_, std::move(point), std::move(step_->transport), std::string(peer_.known()));
   close();
 }
 

@@ -31,9 +31,9 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
  public:
   // `socket` has just been accepted.
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
-                  Fd socket, std::string peer);
+                  Fd socket, std::string_view peer);
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
-                  std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer);
+                  std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string_view peer);
   ~ClientHandshake() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
 

@@ -1,6 +1,7 @@
 #include "proxy/downstream/client_identity.h"
 
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/net/address.h"
 #include "proxy/net/loopback_owner.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/net/socket_processes.h"
@@ -12,12 +13,19 @@ std::string_view announced_host(std::string_view peer) {
 }
 
 std::string_view ClientPeer::name(int fd) const {
-  return peer_name(fd, name_);
+  if (name_ == nullptr) keep(net::Address::peer_of(fd).text());
+  return known();
+}
+
+void ClientPeer::keep(std::string_view name) const {
+  if (name.empty()) return;
+  name_ = std::make_unique<char[]>(name.size() + 1);
+  name.copy(name_.get(), name.size());
 }
 
 std::uint64_t ClientIdentity::key(const ExchangeContext& context, const config::Listen& listen, int fd,
                                   std::string_view peer) {
-  if (key_ != 0) return key_;
+  if (key_ != 0 && inode_ == 0) return key_;
   if (listen.proxy_protocol) return key_ = fairness_key_of_host(announced_host(peer));
   if (listen.loopback_client != config::LoopbackClient::connection) {
     if (const std::uint64_t key = of_loopback(context, listen.loopback_client, fd); key != 0) return key;
@@ -33,13 +41,16 @@ std::uint64_t ClientIdentity::of_loopback(const ExchangeContext& context, config
     const auto owner = net::owner_of_peer(fd);
     if (!owner) return 0;
     inode_ = owner->inode;
-    user_ = fairness_key_of_user(owner->uid, owner->cgroup);
+    key_ = fairness_key_of_user(owner->uid, owner->cgroup);
   }
-  if (by == config::LoopbackClient::user || context.processes == nullptr) return key_ = user_;
-  const net::SocketProcesses::Owner owner = context.processes->find(inode_, *context.tasks, context.loop.now());
-  if (!owner.known) return user_;
-  const bool as_user = owner.pid == 0 || context.processes->first_of(user_, owner.pid);
-  return key_ = as_user ? user_ : fairness_key_of_process(owner.pid);
+  if (by == config::LoopbackClient::process && context.processes != nullptr) {
+    const net::SocketProcesses::Owner owner = context.processes->find(inode_, *context.tasks, context.loop.now());
+    if (!owner.known) return key_;
+    const bool as_user = owner.pid == 0 || context.processes->first_of(key_, owner.pid);
+    if (!as_user) key_ = fairness_key_of_process(owner.pid);
+  }
+  inode_ = 0;
+  return key_;
 }
 
 }  // namespace carpool::proxy

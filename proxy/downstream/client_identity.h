@@ -5,9 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <string_view>
-#include <utility>
 
 #include "exec/role.h"
 #include "proxy/config/config.h"
@@ -29,23 +28,24 @@ class ClientIdentity {
  private:
   std::uint64_t of_loopback(const ExchangeContext& context, config::LoopbackClient by, int fd) LOOP_ONLY;
 
-  std::uint64_t key_ = 0;    // 0: not determined, or not final
-  std::uint64_t inode_ = 0;  // socket of a client on loopback whose process is being determined
-  std::uint64_t user_ = 0;   // key of its user, used meanwhile
+  std::uint64_t key_ = 0;    // 0: not determined
+  std::uint32_t inode_ = 0;  // socket of a client on loopback whose process is being determined; key_ is its user's
 };
 
-// Reads the address from the socket when it is first needed, unless a PROXY header announced it.
+// Reads the address from the socket when it is first needed, unless a PROXY header announced it. Small, because every
+// idle client has one.
 class ClientPeer {
  public:
-  explicit ClientPeer(std::string announced) : name_(std::move(announced)) {}
+  explicit ClientPeer(std::string_view announced) { keep(announced); }
 
   std::string_view name(int fd) const;  // `fd`: the client's socket
   // Returns what is known without the socket, for its next owner: the announced address, or the one that name() has
   // read; otherwise an empty text.
-  const std::string& known() const { return name_; }
+  std::string_view known() const { return name_ == nullptr ? std::string_view() : std::string_view(name_.get()); }
 
  private:
-  mutable std::string name_;
+  void keep(std::string_view name) const;
+  mutable std::unique_ptr<char[]> name_;  // a terminated text; nullptr: not known
 };
 
 }  // namespace carpool::proxy

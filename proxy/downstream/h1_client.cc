@@ -20,18 +20,21 @@ http::Limits limits_of(const config::Listen& listen) {
 }  // namespace
 
 H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
-                   std::unique_ptr<net::Transport> transport, std::string peer)
+                   std::unique_ptr<net::Transport> transport, std::string_view peer)
     : ClientStream(point),
       context_(context),
       clients_(clients),
-      accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
-      tls_(transport->security().version),
       listener_(listener),
       listen_(point.settings()),
       transport_(std::move(transport)),
       reader_(limits_of(listen_)),
       timer_(exec::Timer::bind<&H1Client::on_timer>(context.loop, *this)),
-      peer_(std::move(peer)) {}
+      peer_(peer),
+      tls_(transport_->security().version.data()),
+      tls_size_(static_cast<std::uint8_t>(transport_->security().version.size())),
+      accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)) {
+  static_assert(sizeof(H1Client) <= 488, "see docs/benchmarks.md: each idle client has one");
+}
 
 std::uint64_t H1Client::fairness_key() const {
   exec::assume_on_loop();
@@ -93,7 +96,7 @@ bool H1Client::step() {
     if (write_queue_.empty()) end_gracefully();
     return state_ == State::lingering;
   }
-  if (eof_ && pending_.empty()) {
+  if (eof_ && pending_ == nullptr) {
     // A reset may follow the FIN. A client without a request is closed in any case.
     if (transport_->hangup_seen() && exchange_ != nullptr) notice_hangup();
     if (state_ == State::closed) return false;
@@ -131,9 +134,9 @@ bool H1Client::may_read() const {
 }
 
 bool H1Client::read_some() {
-  if (!pending_.empty()) {
-    const std::string bytes = std::exchange(pending_, {});
-    return parse(bytes);
+  if (pending_ != nullptr) {
+    const std::unique_ptr<const std::string> bytes = std::move(pending_);
+    return parse(*bytes);
   }
   if (eof_ || !transport_->maybe_readable()) return false;
   const exec::ReadBuffer buffer(context_.loop);
@@ -156,13 +159,18 @@ bool H1Client::read_some() {
 // Called if the socket reports a hang-up while the client must not be read. A FIN is only a half-close: the client may
 // still wait for its response, for as long as listen.half_close allows.
 void H1Client::notice_hangup() {
-  while (!eof_ && pending_.size() < kHighWatermark && transport_->maybe_readable()) {
+  while (!eof_ && (pending_ == nullptr || pending_->size() < kHighWatermark) && transport_->maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io == net::Io::failed) return lost();
-    if (io.io == net::Io::eof) eof_ = true;
-    pending_.append(buffer.view(io.bytes));
+    if (io.io == net::Io::eof) {
+      eof_ = true;
+    } else if (pending_ == nullptr) {
+      pending_ = std::make_unique<std::string>(buffer.view(io.bytes));
+    } else {
+      pending_->append(buffer.view(io.bytes));
+    }
   }
   // After a FIN, or after more data than may be read now, only SO_ERROR reveals a reset.
   int error = 0;

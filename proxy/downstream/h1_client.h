@@ -27,16 +27,11 @@ namespace carpool::proxy {
 class ClientOwner;
 struct ExchangeContext;
 
-class H1Client final : public ClientConnection,
-                       public exec::Watcher,
-                       public ClientStream,
-                       private exec::Deferred,
-                       private PrivateConnection::Owner,
-                       private http::BodySink {
+class H1Client final : public ClientConnection, public exec::Watcher, public ClientStream, private exec::Deferred {
  public:
   // `point`: the listener's, or one that this client owns.
   H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
-           std::unique_ptr<net::Transport> transport, std::string peer);
+           std::unique_ptr<net::Transport> transport, std::string_view peer);
   ~H1Client() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
   // Starts a client that has sent `head`, a CONNECT, and has received the 200. The CONNECT is a tunnel because of
@@ -49,7 +44,7 @@ class H1Client final : public ClientConnection,
   std::string_view peer() const override;
   std::optional<metrics::Intercept> stays_tunnel() const override { return tunnel_; }
   int socket() const override { return transport_->fd(); }
-  std::string_view tls_version() const override { return tls_; }
+  std::string_view tls_version() const override { return {tls_, tls_size_}; }
   bool accepted_while_shedding() const override { return accepted_while_shedding_; }
   std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return request_complete_ || body_at_hand_; }
@@ -84,7 +79,7 @@ class H1Client final : public ClientConnection,
   enum class PrivateState : std::uint8_t { none, kept, lent, broken };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void on_private_end() override LOOP_ONLY;
+  void on_private_end();
   void run() override LOOP_ONLY;  // exec::Deferred: continues in another turn
   void run_soon() LOOP_ONLY;
   void advance() LOOP_ONLY;
@@ -128,58 +123,58 @@ class H1Client final : public ClientConnection,
   void close() LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   void on_timer();
-  void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view name, std::string_view value) override;
 
+  // An idle client costs little more than this object: larger parts that few clients need are allocated for those.
   const ExchangeContext& context_;
   ClientOwner& clients_;
-  const bool accepted_while_shedding_;
-  const std::string_view tls_;  // TLS version, a static text; empty for plain text
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;
-  http::RequestReader reader_;
   Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
-  std::string pending_;           // read but not yet parsed: pipelined requests
+  http::RequestReader reader_;
+  std::unique_ptr<std::string> pending_;  // read but not yet parsed: pipelined requests; nullptr: none
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
   const ClientPeer peer_;
   mutable ClientIdentity identity_;
   std::unique_ptr<PrivateConnection> private_;
+  const char* const tls_;  // TLS version, a static text of `tls_size_` bytes; empty for plain text
+  Instant half_closed_until_ = kNever;
+  Instant taken_at_{};               // when a response last ended or the client last read bytes of one
+  std::uint32_t skipped_ = 0;        // bytes of this body to skip, because the request was answered at once
+  std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
+  Instant linger_until_ = kNever;
+  static constexpr std::uint64_t kMostDiscarded = std::uint64_t{1} << 30;
+  net::DiscardedInput discarded_{kMostDiscarded};  // while lingering
+  const std::uint8_t tls_size_;
   PrivateState private_state_ = PrivateState::none;
   http::Framing reply_framing_ = http::Framing::none;
   static constexpr std::uint8_t kNoPreface = 255;
   std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface with which the connection began; 0 before the first byte
   std::optional<metrics::Intercept> tunnel_;  // why its CONNECT was not intercepted
-  bool handed_over_ = false;                  // the client uses HTTP/2, and an H2Client took the connection
   State state_ = State::open;
-  std::uint8_t left_ = 0;          // reads and requests that this turn may still begin
-  bool advancing_ = false;         // inside advance(), where a nested call returns at once
-  bool head_complete_ = false;     // the exchange has its request head
-  bool request_complete_ = true;   // the whole request was read
-  bool body_at_hand_ = false;      // a request begins whose whole body was read with its head
-  std::uint64_t skipped_ = 0;      // bytes of this body to skip, because the request was answered at once
-  bool eof_ = false;               // the client sent FIN
-  bool informed_ = false;          // a 1xx of the exchange was sent
-  bool eof_forwarded_ = false;     // the tunnel was notified of the FIN
-  bool connect_answered_ = false;  // CONNECT was answered before this client took the connection over
-  bool draining_ = false;
-  bool ending_ = false;            // drain() was called: the client closes when idle
-  bool unannounced_ = false;       // the current response began without Connection: close before the drain
-  bool close_sent_ = false;        // the response carries Connection: close
-  bool head_timed_ = false;        // header_timeout is running
-  bool shut_after_flush_ = false;  // tunnel: send FIN after the write queue
-  bool close_when_sent_ = false;
-  bool close_is_end_ = false;  // the response is close-delimited, or a tunnel
-  bool cut_ = false;           // the response is truncated: end with a reset
-  Instant half_closed_until_ = kNever;
-  Instant taken_at_{};               // when a response last ended or the client last read bytes of one
-  std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
-  Instant linger_until_ = kNever;
-  static constexpr std::uint64_t kMostDiscarded = std::uint64_t{1} << 30;
-  net::DiscardedInput discarded_{kMostDiscarded};  // while lingering
+  std::uint8_t left_ = 0;      // reads and requests that this turn may still begin
+  bool body_at_hand_ = false;  // a request begins whose whole body was read with its head
+  const bool accepted_while_shedding_ : 1;
+  bool handed_over_ : 1 = false;       // the client uses HTTP/2, and an H2Client took the connection
+  bool advancing_ : 1 = false;         // inside advance(), where a nested call returns at once
+  bool head_complete_ : 1 = false;     // the exchange has its request head
+  bool request_complete_ : 1 = true;   // the whole request was read
+  bool eof_ : 1 = false;               // the client sent FIN
+  bool informed_ : 1 = false;          // a 1xx of the exchange was sent
+  bool eof_forwarded_ : 1 = false;     // the tunnel was notified of the FIN
+  bool connect_answered_ : 1 = false;  // CONNECT was answered before this client took the connection over
+  bool draining_ : 1 = false;
+  bool ending_ : 1 = false;            // drain() was called: the client closes when idle
+  bool unannounced_ : 1 = false;       // the current response began without Connection: close before the drain
+  bool close_sent_ : 1 = false;        // the response carries Connection: close
+  bool head_timed_ : 1 = false;        // header_timeout is running
+  bool shut_after_flush_ : 1 = false;  // tunnel: send FIN after the write queue
+  bool close_when_sent_ : 1 = false;
+  bool close_is_end_ : 1 = false;  // the response is close-delimited, or a tunnel
+  bool cut_ : 1 = false;           // the response is truncated: end with a reset
 };
 
 }  // namespace carpool::proxy

@@ -45,8 +45,8 @@ std::uint32_t unacknowledged(int fd) {
 void H1Client::end_gracefully() {
   close_when_sent_ = false;
   if (cut_) return cut_off();
-  if (eof_ || (pending_.empty() && !transport_->maybe_readable() && request_complete_)) return close();
-  std::string().swap(pending_);
+  if (eof_ || (pending_ == nullptr && !transport_->maybe_readable() && request_complete_)) return close();
+  pending_.reset();
   transport_->shut_write();
   state_ = State::lingering;
   linger_until_ = context_.loop.now() + (ending_ ? net::kLingerTime : kLongestLinger);
@@ -260,12 +260,13 @@ H1Client::PrivateLease H1Client::take_private(const OriginRuntime& origin) {
 
 bool H1Client::keep_private(const OriginRuntime& origin, pool::Lease& lease) {
   private_state_ = PrivateState::kept;
-  PrivateConnection::Owner& owner = *this;
-  private_ = std::make_unique<PrivateConnection>(context_.loop, owner, *origin.destination, std::move(lease));
+  private_ = std::make_unique<PrivateConnection>(context_.loop, exec::Bound::to<&H1Client::on_private_end>(*this),
+                                                 *origin.destination, std::move(lease));
   return true;
 }
 
 void H1Client::on_private_end() {
+  exec::assume_on_loop();
   private_state_ = PrivateState::broken;
   static_cast<void>(end_if_idle());
 }

@@ -31,7 +31,7 @@ bool H1Client::ends_connect_here(std::size_t more) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.intercept(listener_, std::move(connect), transport_->release_socket(), peer_.known());
+  clients_.intercept(listener_, std::move(connect), transport_->release_socket(), std::string(peer_.known()));
   return true;
 }
 
@@ -41,7 +41,7 @@ Status H1Client::start(std::string head, metrics::Intercept why) {
   connect_answered_ = true;
   tunnel_ = why;
   preface_ = kNoPreface;
-  pending_ = std::move(head);
+  pending_ = std::make_unique<std::string>(std::move(head));
   if (Status started = start(); !started) return started;
   run_soon();
   return Done{};

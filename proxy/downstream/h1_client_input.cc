@@ -15,6 +15,25 @@
 
 namespace carpool::proxy {
 
+namespace {
+// ReadBody: passes a body to the client's exchange, which may end meanwhile.
+class ReadBody final : public http::BodySink {
+ public:
+  explicit ReadBody(Exchange* const& exchange) : exchange_(exchange) {}
+  void on_body(std::string_view bytes) override {
+    exec::assume_on_loop();
+    if (exchange_ != nullptr) exchange_->on_request_body(bytes);
+  }
+  void on_trailer(std::string_view name, std::string_view value) override {
+    exec::assume_on_loop();
+    if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
+  }
+
+ private:
+  Exchange* const& exchange_;
+};
+}  // namespace
+
 // Parses the bytes that were read and keeps those that cannot be processed yet. Returns false if no further step is
 // possible now.
 bool H1Client::parse(std::string_view bytes) {
@@ -29,7 +48,7 @@ bool H1Client::parse(std::string_view bytes) {
     used += feed(bytes.substr(used));
   }
   if (state_ != State::open || close_when_sent_) return state_ != State::closed;
-  if (used < bytes.size()) pending_.assign(bytes.substr(used));
+  if (used < bytes.size()) pending_ = std::make_unique<std::string>(bytes.substr(used));
   // The head and all of the body that arrived with it are sent in one write.
   if (exchange_ != nullptr && head_complete_) exchange_->pump();
   return state_ == State::open && (used == bytes.size() || may_read());
@@ -60,7 +79,7 @@ void H1Client::upgrade_to_h2(std::string_view bytes) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), peer_.known(), bytes, draining_);
+  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), std::string(peer_.known()), bytes, draining_);
 }
 
 std::size_t H1Client::feed(std::string_view bytes) {
@@ -68,16 +87,17 @@ std::size_t H1Client::feed(std::string_view bytes) {
     exchange_ = &context_.exchanges.take();
     head_complete_ = request_complete_ = false;
   }
+  ReadBody body(exchange_);
   std::size_t used = 0;
   for (;;) {
     const Result<http::ParseResult> fed =
-        reader_.feed(bytes.substr(used), exchange_->request(), *this, &context_.buffers.layouts());
+        reader_.feed(bytes.substr(used), exchange_->request(), body, &context_.buffers.layouts());
     if (!fed) {
       refuse(fed.fault());
       return used;
     }
     used += fed->taken;
-    if (!on_parse_result(*fed, bytes.size() - used)) return used + static_cast<std::size_t>(std::exchange(skipped_, 0));
+    if (!on_parse_result(*fed, bytes.size() - used)) return used + std::exchange(skipped_, 0);
   }
 }
 
@@ -117,7 +137,7 @@ bool H1Client::begin_request(std::size_t more) {
   }
   if (exchange_ != nullptr) return true;
   reader_.reset();  // already answered; the connection continues only if no body follows
-  if (at_hand) skipped_ = body;
+  if (at_hand) skipped_ = static_cast<std::uint32_t>(body);  // at most `more`
   return false;
 }
 
@@ -126,16 +146,6 @@ bool H1Client::begin_request(std::size_t more) {
 // inside a CONNECT, carpool is not a proxy but that origin's gateway.
 bool H1Client::is_gateway() const {
   return !listen_.origin.empty() || interception() != nullptr;
-}
-
-void H1Client::on_body(std::string_view bytes) {
-  exec::assume_on_loop();
-  if (exchange_ != nullptr) exchange_->on_request_body(bytes);
-}
-
-void H1Client::on_trailer(std::string_view name, std::string_view value) {
-  exec::assume_on_loop();
-  if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
 }
 
 // Replies with an error, because the bytes are not HTTP or exceed a limit.
@@ -161,7 +171,9 @@ void H1Client::on_eof() {
     return;
   }
   if (exchange_->tunnelled()) {
-    if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();
+    if (eof_forwarded_) return;
+    eof_forwarded_ = true;
+    exchange_->on_tunnel_input_end();
     return;
   }
   if (!request_complete_) {
@@ -196,7 +208,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   head_complete_ = false;
   if (advancing_) return;  // advance() arms the timer
   // Usually no further turn is needed: no input is pending, and the socket was read to EAGAIN.
-  if (close_when_sent_ || eof_ || !pending_.empty() || transport_->maybe_readable()) return run_soon();
+  if (close_when_sent_ || eof_ || pending_ != nullptr || transport_->maybe_readable()) return run_soon();
   arm_timer();
 }
 

@@ -35,7 +35,7 @@ http::H2Options options_of(const config::Listen& listen) {
 }  // namespace
 
 H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
-                   std::unique_ptr<net::Transport> transport, std::string peer)
+                   std::unique_ptr<net::Transport> transport, std::string_view peer)
     : context_(context),
       clients_(clients),
       pacer_(clients.pacer()),
@@ -47,7 +47,7 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
       transport_(std::move(transport)),
       session_(http::H2Role::server, options_of(listen_), *this),
       timer_(exec::Timer::bind<&H2Client::on_timer>(context.loop, *this)),
-      peer_(std::move(peer)) {}
+      peer_(peer) {}
 
 H2Client::~H2Client() = default;
 

@@ -35,7 +35,7 @@ class H2Client final : public ClientConnection,
  public:
   // `point`: the listener's, or one that this client owns.
   H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
-           std::unique_ptr<net::Transport> transport, std::string peer);
+           std::unique_ptr<net::Transport> transport, std::string_view peer);
   ~H2Client() override;
   // Registers the socket and parses the bytes that were already read: the preface, or nothing, and the bytes after it.
   // If that fails, the caller drops the client.

@@ -27,67 +27,70 @@ class BatchStore {
   friend class BatchLease;
   // A spare batch may have a larger text only if the store keeps no other spare.
   static constexpr std::size_t kKeptCapacity = std::size_t{32} * 1024;
-  std::unique_ptr<WriteBatch> take() {
+  struct Leased {
+    WriteBatch batch;
+    BatchStore* store = nullptr;
+    WriteQueue* write_queue = nullptr;
+    net::Transport* transport = nullptr;
+  };
+  std::unique_ptr<Leased> take() {
     leases_.lend();
     return spares_.take();
   }
-  void give_back(std::unique_ptr<WriteBatch> batch) {
-    CARPOOL_ASSERT(batch->empty());
+  void give_back(std::unique_ptr<Leased> one) {
+    CARPOOL_ASSERT(one->batch.empty());
     leases_.give_back();
-    if (batch->capacity() <= kKeptCapacity || spares_.empty()) spares_.give_back(std::move(batch));
+    if (one->batch.capacity() <= kKeptCapacity || spares_.empty()) spares_.give_back(std::move(one));
   }
 
   exec::EventLeases& leases_;
-  FreeList<WriteBatch> spares_;
+  FreeList<Leased> spares_;
 };
 
 class BatchLease {
  public:
   BatchLease() = default;  // holds no batch
   // Asserts that `write_queue` has no other lease. The write queue and the transport must outlive the lease.
-  BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport)
-      : store_(&store), write_queue_(&write_queue), transport_(&transport) {
+  BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport) {
     CARPOOL_ASSERT(!write_queue.leased_);
     write_queue.leased_ = true;
-    batch_ = store.take();
+    leased_ = store.take();
+    leased_->store = &store;
+    leased_->write_queue = &write_queue;
+    leased_->transport = &transport;
   }
   BatchLease(BatchLease&& other) noexcept = default;
   BatchLease& operator=(BatchLease&& other) noexcept {  // asserts that the target holds no batch
-    CARPOOL_ASSERT(batch_ == nullptr);
-    store_ = other.store_;
-    write_queue_ = other.write_queue_;
-    transport_ = other.transport_;
-    batch_ = std::move(other.batch_);
+    CARPOOL_ASSERT(leased_ == nullptr);
+    leased_ = std::move(other.leased_);
     return *this;
   }
   ~BatchLease() {
-    if (batch_ != nullptr) abandon();
+    if (leased_ != nullptr) abandon();
   }
 
-  explicit operator bool() const { return batch_ != nullptr; }
-  std::string& text() { return batch_->text(); }
-  void add(std::string_view bytes) { batch_->add(bytes); }
-  bool empty() const { return batch_ == nullptr || batch_->empty(); }
+  explicit operator bool() const { return leased_ != nullptr; }
+  std::string& text() { return leased_->batch.text(); }
+  void add(std::string_view bytes) { leased_->batch.add(bytes); }
+  bool empty() const { return leased_ == nullptr || leased_->batch.empty(); }
 
   // Sends the write queue's data, then the batch; the write queue keeps what the socket does not accept.
   [[nodiscard]] WriteQueue::Sent send();
   void discard() {  // no effect without a batch
-    if (batch_ == nullptr) return;
-    batch_->clear();
+    if (leased_ == nullptr) return;
+    leased_->batch.clear();
     end();
   }
 
  private:
   void abandon();
   void end() {
-    write_queue_->leased_ = false;
-    store_->give_back(std::move(batch_));
+    leased_->write_queue->leased_ = false;
+    BatchStore& store = *leased_->store;
+    store.give_back(std::move(leased_));
   }
 
-  BatchStore* store_ = nullptr;
-  WriteQueue* write_queue_ = nullptr;
-  net::Transport* transport_ = nullptr;
-  std::unique_ptr<WriteBatch> batch_;
+  std::unique_ptr<BatchStore::Leased> leased_;
 };
 
 }  // namespace carpool::proxy

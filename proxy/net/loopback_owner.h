@@ -9,7 +9,7 @@ namespace carpool::proxy::net {
 
 struct SocketOwner {
   std::uint32_t uid = 0;
-  std::uint64_t inode = 0;   // of the socket, as in /proc/PID/fd
+  std::uint32_t inode = 0;   // of the socket, as in /proc/PID/fd
   std::uint64_t cgroup = 0;  // of the process that made it: its container; 0: the kernel does not report it
 };
 
@@ -18,7 +18,7 @@ struct SocketOwner {
 bool kernel_names_owners();
 
 // Returns nullopt if the peer is not on loopback, is gone, or the kernel does not identify owners. Costs a few system
-// calls on a netlink socket, which replies at once.
+// calls on a netlink socket of this thread, which replies at once.
 std::optional<SocketOwner> owner_of_peer(int fd);
 
 }  // namespace carpool::proxy::net

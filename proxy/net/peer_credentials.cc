@@ -43,11 +43,6 @@ PeerCredentials peer_of(int fd) {
   return peer_credentials;
 }
 
-std::string_view peer_name(int fd, std::string& name) {
-  if (name.empty()) name = net::Address::peer_of(fd).text();
-  return name;
-}
-
 bool same_user(const PeerCredentials& peer) {
   return peer.pid && peer.uid && (*peer.uid == 0 || *peer.uid == static_cast<std::int64_t>(::geteuid()));
 }

@@ -16,8 +16,6 @@ struct PeerCredentials {
 };
 
 PeerCredentials peer_of(int fd);
-// Returns `name`, the peer's address as text, and reads it first if it is empty.
-std::string_view peer_name(int fd, std::string& name);
 // Returns true on a Unix socket whose peer is root or the user of this process.
 bool same_user(const PeerCredentials& peer);
 

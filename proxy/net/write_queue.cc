@@ -23,12 +23,12 @@ WriteQueue::Sent WriteQueue::send_text(net::Transport& transport, WriteBatch& ba
     const iovec piece{const_cast<char*>(text.data()), text.size()};
     const net::IoResult io = transport.maybe_writable() ? transport.write({&piece, 1}) : net::IoResult{};
     if (io.io == net::Io::would_block) {
-      waiting_.assign(text);
+      waiting_ = std::make_unique<std::string>(text);
       result = Sent::part;
       break;
     }
     if (io.io != net::Io::ok) {
-      failure_ = io.detail;
+      set_failure(io.detail);
       result = Sent::failed;
       break;
     }
@@ -40,7 +40,8 @@ WriteQueue::Sent WriteQueue::send_text(net::Transport& transport, WriteBatch& ba
 }
 
 WriteQueue::Sent WriteQueue::send_pieces(net::Transport& transport, WriteBatch& batch) {
-  std::vector<iovec>& pieces = batch.vector_behind(std::string_view(waiting_).substr(sent_));
+  std::vector<iovec>& pieces =
+      batch.vector_behind(empty() ? std::string_view() : std::string_view(*waiting_).substr(sent_));
   std::size_t done = 0;   // bytes written of all pieces
   std::size_t first = 0;  // first piece that is not fully written
   Sent result = Sent::all;
@@ -56,7 +57,7 @@ WriteQueue::Sent WriteQueue::send_pieces(net::Transport& transport, WriteBatch& 
       break;
     }
     if (io.io != net::Io::ok) {
-      failure_ = io.detail;
+      set_failure(io.detail);
       batch.clear();
       return Sent::failed;
     }
@@ -83,24 +84,24 @@ void WriteQueue::keep(const std::vector<iovec>& pieces, std::size_t first, std::
   if (had_waiting) {
     const std::size_t gone = std::min(done, size());
     sent_ += gone;
-    if (first == 0) ++first;   // waiting data stays in waiting_
-    waiting_.erase(0, sent_);  // otherwise it grows with the transfer, because it is never quite empty
+    if (first == 0) ++first;    // waiting data stays in waiting_
+    waiting_->erase(0, sent_);  // otherwise it grows with the transfer, because it is never quite empty
     sent_ = 0;
   }
-  if (empty()) clear_waiting();
+  if (empty()) waiting_ = std::make_unique<std::string>();
   for (std::size_t i = first; i < pieces.size(); ++i) {
-    waiting_.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+    waiting_->append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
   }
 }
 
 WriteQueue::Sent WriteQueue::flush(net::Transport& transport) {
   while (!empty()) {
     if (!transport.maybe_writable()) return Sent::part;
-    const iovec piece{waiting_.data() + sent_, size()};
+    const iovec piece{waiting_->data() + sent_, size()};
     const net::IoResult io = transport.write({&piece, 1});
     if (io.io == net::Io::would_block) return Sent::part;
     if (io.io != net::Io::ok) {
-      failure_ = io.detail;
+      set_failure(io.detail);
       return Sent::failed;
     }
     taken_ += io.bytes;
@@ -113,16 +114,7 @@ WriteQueue::Sent WriteQueue::flush(net::Transport& transport) {
 void WriteQueue::clear() {
   clear_waiting();
   taken_ = 0;
-  failure_ = {};
-}
-
-void WriteQueue::clear_waiting() {
-  sent_ = 0;
-  if (waiting_.capacity() > 32) {
-    std::string().swap(waiting_);  // an idle connection owns no buffer
-  } else {
-    waiting_.clear();
-  }
+  set_failure({});
 }
 
 }  // namespace carpool::proxy

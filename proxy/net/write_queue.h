@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,10 @@ class WriteQueue {
   WriteQueue& operator=(const WriteQueue&) = delete;
   ~WriteQueue() { CARPOOL_ASSERT(!leased_); }
 
-  std::size_t size() const { return waiting_.size() - sent_; }
+  std::size_t size() const { return waiting_ == nullptr ? 0 : waiting_->size() - sent_; }
   bool empty() const { return size() == 0; }
-  std::size_t capacity() const { return waiting_.capacity(); }  // allocated size, whatever part of it is in use
+  // Returns the allocated size, whatever part of it is in use.
+  std::size_t capacity() const { return waiting_ == nullptr ? 0 : waiting_->capacity(); }
 
   // Sends the waiting bytes, then `batch`; keeps what the socket does not accept and clears the batch. Asserts that no
   // BatchLease of this write queue is active, because its bytes would be overtaken.
@@ -35,18 +37,26 @@ class WriteQueue {
   std::uint64_t bytes_written() const { return taken_; }
   void clear();
   void drop_waiting() { clear_waiting(); }  // they cannot be sent any more
-  std::string_view failure() const { return failure_; }
+  std::string_view failure() const { return {failure_, failure_size_}; }
 
  private:
   friend class BatchLease;
   Sent send_text(net::Transport& transport, WriteBatch& batch);
   Sent send_pieces(net::Transport& transport, WriteBatch& batch);
   void keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done);
-  void clear_waiting();
-  std::string waiting_;
-  std::size_t sent_ = 0;  // bytes of waiting_ already sent
+  void set_failure(std::string_view detail) {
+    failure_ = detail.data();
+    failure_size_ = static_cast<std::uint32_t>(detail.size());
+  }
+  void clear_waiting() {
+    sent_ = 0;
+    waiting_.reset();
+  }
+  std::unique_ptr<std::string> waiting_;  // nullptr unless bytes wait: each idle connection has one of these objects
+  std::size_t sent_ = 0;                  // bytes of waiting_ already sent
   std::uint64_t taken_ = 0;
-  std::string_view failure_;
+  const char* failure_ = nullptr;  // a static text
+  std::uint32_t failure_size_ = 0;
   bool leased_ = false;  // a BatchLease is active
 };
 

@@ -6,9 +6,9 @@
 
 namespace carpool::proxy {
 
-PrivateConnection::PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination,
+PrivateConnection::PrivateConnection(exec::Loop& loop, exec::Bound on_end, const pool::Destination& destination,
                                      pool::Lease lease)
-    : loop_(loop), owner_(owner), destination_(&destination), lease_(std::move(lease)) {
+    : loop_(loop), on_end_(on_end), destination_(&destination), lease_(std::move(lease)) {
   static_cast<Connection&>(*lease_).user = this;
   on_upstream_ready();
 }
@@ -27,7 +27,7 @@ pool::Lease PrivateConnection::take() {
 }
 
 void PrivateConnection::on_upstream_ready() {
-  if (!check_open()) owner_.on_private_end();
+  if (!check_open()) on_end_();
 }
 
 // Returns false if the origin has closed the connection.

@@ -4,6 +4,7 @@
 // closed too: its authentication is lost, and the client has no other way to notice.
 #pragma once
 
+#include "exec/bound.h"
 #include "exec/loop.h"
 #include "pool/destination/lease.h"
 #include "proxy/upstream/connection_events.h"
@@ -12,15 +13,9 @@ namespace carpool::proxy {
 
 class PrivateConnection final : private ConnectionEvents {
  public:
-  class Owner {
-   public:
-    // Called when the origin has closed the connection. The constructor may call it.
-    virtual void on_private_end() LOOP_ONLY = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-  PrivateConnection(exec::Loop& loop, Owner& owner, const pool::Destination& destination, pool::Lease lease) LOOP_ONLY;
+  // `on_end` is called when the origin has closed the connection. The constructor may call it.
+  PrivateConnection(exec::Loop& loop, exec::Bound on_end, const pool::Destination& destination,
+                    pool::Lease lease) LOOP_ONLY;
   ~PrivateConnection();
 
   // For comparison only: the pointer may be invalid once the connection has ended.
@@ -35,7 +30,7 @@ class PrivateConnection final : private ConnectionEvents {
   void end(pool::CloseCause cause = pool::CloseCause::private_) LOOP_ONLY;
   bool check_open() LOOP_ONLY;
   exec::Loop& loop_;
-  Owner& owner_;
+  const exec::Bound on_end_;
   const pool::Destination* const destination_;
   pool::Lease lease_;
   bool ended_by_origin_ = false;

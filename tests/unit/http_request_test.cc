@@ -362,7 +362,7 @@ TEST(RequestReader, StaysRefusingAfterAFault) {
 }
 
 TEST(RequestReader, IsSmall) {
-  EXPECT_LE(sizeof(RequestReader), 224U);
+  EXPECT_LE(sizeof(RequestReader), 160U);
   EXPECT_LE(sizeof(ResponseReader), 224U);
 }
 

@@ -184,7 +184,8 @@ const llhttp_t& at_first_field() {
 }  // namespace
 
 void FieldSection::start() {
-  static_assert(sizeof(llhttp_t) <= kParserBytes && std::is_trivially_copyable_v<llhttp_t>);
+  static_assert(sizeof(llhttp_t) <= kParserBytes && alignof(llhttp_t) <= alignof(void*) &&
+                std::is_trivially_copyable_v<llhttp_t>);
   std::memcpy(parser_.data(), &at_first_field(), sizeof(llhttp_t));
   lines_ = {};
   bytes_ = 0;

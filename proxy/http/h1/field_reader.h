@@ -30,7 +30,7 @@ class FieldSection {
   const char* check(std::string_view bytes, const Limits& limits, bool& too_large);
   static constexpr std::size_t kParserBytes = 112;
   // llhttp_t; initialised between start() and done
-  alignas(std::max_align_t) std::array<std::byte, kParserBytes> parser_;
+  alignas(void*) std::array<std::byte, kParserBytes> parser_;
   LineEnds lines_;
   std::uint32_t bytes_ = 0;
   bool open_ = false;  // the current field began in an earlier call: its pieces are in the arena

@@ -111,7 +111,7 @@ TABLE = [
     ("the window of an HTTP/2 origin stays open although its client does not read", "proxy/upstream/h2/stream.cc",
      "unreturned_ == 0 || !user_.wants_response()", "unreturned_ == 0"),
     ("pipelined requests are read without limit", "proxy/downstream/h1_client.cc",
-     "pending_.size() < kHighWatermark", "true"),
+     "pending_->size() < kHighWatermark", "true"),
     # ---- frames and windows ----
     ("a stream's window is opened again and again by the same bytes", "proxy/http/h2/session_streams.cc",
      "std::exchange(stream.returned_, 0)", "stream.returned_"),
