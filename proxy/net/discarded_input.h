@@ -15,7 +15,7 @@ inline constexpr Duration kLingerTime = std::chrono::seconds(2);  // the timer o
 
 class DiscardedInput {
  public:
-  explicit DiscardedInput(std::uint64_t most = std::uint64_t{1024} * 1024) : most_(most) {}
+  explicit DiscardedInput(std::uint64_t most = std::uint64_t{1024} * 1024) : left_(most) {}
 
   // Reads until the socket is empty. Returns would_block: more may follow; eof: the peer has sent everything; failed:
   // an error, or more bytes than the limit.
@@ -31,13 +31,13 @@ class DiscardedInput {
   Io discard_some(Transport& transport, std::span<char> buffer) {
     const IoResult received = transport.read(buffer);
     if (received.io != Io::ok) return received.io;
-    bytes_ += received.bytes;
-    return bytes_ > most_ ? Io::failed : Io::ok;
+    if (received.bytes > left_) return Io::failed;
+    left_ -= received.bytes;
+    return Io::ok;
   }
 
  private:
-  std::uint64_t most_;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t left_;
 };
 
 }  // namespace carpool::proxy::net
