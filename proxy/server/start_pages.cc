@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
-
-#include "base/contents.h"
 
 namespace carpool::proxy {
 namespace {
-
-constexpr std::size_t kMaxSmaps = std::size_t{16} * 1024 * 1024;
 
 // Removes the text up to and including the first `end`, and returns it without `end`.
 std::string_view take_until(std::string_view& text, char end) {
@@ -47,11 +46,11 @@ bool has_own_pages(std::string_view line) {
 
 }  // namespace
 
-std::vector<FileMapping> clean_file_mappings(std::string_view smaps) {
+std::vector<FileMapping> clean_file_mappings(std::istream& smaps) {
   std::vector<FileMapping> found;
   bool candidate = false;  // the last of `found` is the mapping whose lines follow
-  while (!smaps.empty()) {
-    const std::string_view line = take_until(smaps, '\n');
+  std::string line;
+  while (std::getline(smaps, line)) {
     if (const auto mapping = mapping_of(line)) {
       candidate = readable_from_file(line);
       if (candidate) found.push_back(*mapping);
@@ -64,9 +63,8 @@ std::vector<FileMapping> clean_file_mappings(std::string_view smaps) {
 }
 
 void give_back_start_pages() {
-  const Result<std::string> smaps = contents("/proc/self/smaps", kMaxSmaps);
-  if (!smaps) return;
-  for (const FileMapping& mapping : clean_file_mappings(*smaps)) {
+  std::ifstream smaps("/proc/self/smaps");
+  for (const FileMapping& mapping : clean_file_mappings(smaps)) {
     void* const begin = reinterpret_cast<void*>(mapping.begin);  // NOLINT(performance-no-int-to-ptr): the kernel's text
     static_cast<void>(::madvise(begin, mapping.end - mapping.begin, MADV_DONTNEED));  // fails for locked memory
   }

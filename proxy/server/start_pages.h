@@ -3,8 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
-#include <string_view>
+#include <istream>
 #include <vector>
 
 namespace carpool::proxy {
@@ -13,8 +12,8 @@ struct FileMapping {
   std::size_t begin = 0, end = 0;  // addresses
 };
 // Returns the mappings that can be read again from their files: private, not writable, and without a page of their own,
-// such as one with relocations or with a debugger's breakpoint. `smaps`: the text of /proc/PID/smaps.
-std::vector<FileMapping> clean_file_mappings(std::string_view smaps);
+// such as one with relocations or with a debugger's breakpoint. `smaps`: /proc/PID/smaps.
+std::vector<FileMapping> clean_file_mappings(std::istream& smaps);
 
 // Unmaps the pages of this process's clean mappings. What is used again is mapped again at its first use, from the page
 // cache, with its neighbours: about a microsecond for 64 KiB. No effect without /proc.

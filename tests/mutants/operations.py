@@ -28,7 +28,7 @@ MUTANTS = [
     m("any export ends a stop", S + "drain.cc", "stage() == Stage::draining && exporting_", "stage() == Stage::draining", SERVER),
     # ---- pages that only the start uses ----
     m("a page that the process has written is unmapped", S + "start_pages.cc", "candidate && has_own_pages(line)", "false", SERVER),
-    m("pages of the start stay mapped", S + "start_pages.cc", "if (!smaps) return;", "return;", SERVER),
+    m("pages of the start stay mapped", S + "start_pages.cc", "if (candidate) found.push_back(*mapping);", "", SERVER),
     # ---- files that a reload reads ----
     m("a file that is written again with the same text changes", R + "file_snapshot.cc", "!size || *size == kMaxBytes ? look.stamp : digest_of({text.data(), *size})", "look.stamp", SERVER),
     m("of a large file only the beginning counts", R + "file_snapshot.cc", "!size || *size == kMaxBytes ? look.stamp : digest_of({text.data(), *size})",

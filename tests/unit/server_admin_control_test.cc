@@ -20,7 +20,10 @@ constexpr const char* kPaused = "http://paused.test";
 class ACommand : public testing::Test, private Drain::Host, private WarmUp::Host {
  protected:
   ACommand() { exec::assume_on_loop(); }
-  ~ACommand() override { replaced_ = in_force_.replace(std::make_unique<config::Config>()); }
+  ~ACommand() override {
+    plane_.turn();  // mail that refers to the control
+    replaced_ = in_force_.replace(std::make_unique<config::Config>());
+  }
   void begin(admin::PoolAction action) { pending_ = control_.apply(kPaused, {action, std::nullopt}); }
   pool::Destination& destination() { return *(*plane_.origins->at(*pool::parse_origin(kPaused)))->destination; }
   void drain() {

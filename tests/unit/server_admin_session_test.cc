@@ -143,7 +143,7 @@ constexpr std::string_view kAsk = "GET /pools HTTP/1.1\r\nHost: localhost\r\n\r\
 constexpr std::string_view kAskPacked = "GET /pools HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
 
 TEST_F(AdminClient, GetsAPendingResponseThatIsKnownBeforeItsNextPoll) {
-  say("POST /pools/http%3A%2F%2Fa.example/warm-up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  say("POST /pools/http%3A%2F%2Fa.example/warm-up?size=2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
   EXPECT_FALSE(read_some());
   exec::assume_on_loop();
   session_->poll_awaited();

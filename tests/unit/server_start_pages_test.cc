@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "base/contents.h"
@@ -21,7 +22,8 @@ std::string with_anonymous(std::string_view mapping, int kilobytes) {
          " kB\nVmFlags: rd ex mr mw me\n";
 }
 
-std::string found_in(std::string_view smaps) {
+std::string found_in(const std::string& text_of_smaps) {
+  std::istringstream smaps(text_of_smaps);
   std::string text;
   for (const FileMapping& one : clean_file_mappings(smaps)) {
     text += std::to_string(one.begin) + '-' + std::to_string(one.end) + ' ';
