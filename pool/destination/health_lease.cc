@@ -25,6 +25,7 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
 }
 
 void Lease::return_unused(Instant now) {
+  if (!probe_) return give_back(false, now);
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
   entry_->value.alive_at.set(now);
   pool.release(*entry_, false, now);

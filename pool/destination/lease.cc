@@ -70,11 +70,15 @@ Destination& Lease::leave(Instant now) {
   return destination;
 }
 
-void Lease::release(Instant now) {
+void Lease::give_back(bool used, Instant now) {
   Destination::Impl& pool = *leave(now).impl_;
-  if (shared_) return pool.release_stream(*entry_, true, now);
+  if (shared_) return pool.release_stream(*entry_, used, now);
   if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, CloseCause::tunnel_ended, now);
-  pool.release(*entry_, true, now);
+  pool.release(*entry_, used, now);
+}
+
+void Lease::release(Instant now) {
+  give_back(true, now);
 }
 
 void Lease::discard(CloseCause cause, Instant now) {

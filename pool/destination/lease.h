@@ -41,7 +41,8 @@ class [[nodiscard]] Lease {
   // up at `now` is closed.
   void release(Instant now);
   void discard(CloseCause cause, Instant now);
-  // As release(), but does not count as a use and does not interrupt the idle time. For leases of lease_idle().
+  // As release(), but does not count as a use and does not interrupt the idle time. Must be called instead of release()
+  // if the connection carried no request.
   void return_unused(Instant now);
   // Reports that the origin closed the connection before the first response byte: its idle time is learned. Not for a
   // session. discard() must follow.
@@ -67,6 +68,7 @@ class [[nodiscard]] Lease {
  private:
   friend class Destination;
   Destination& leave(Instant now);
+  void give_back(bool used, Instant now);
   Destination* destination_ = nullptr;
   PooledConnection* pooled_ = nullptr;
   Entry<Slot>* entry_ = nullptr;

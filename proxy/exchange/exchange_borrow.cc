@@ -120,7 +120,7 @@ void Exchange::on_lease(pool::Lease lease) {
 // Called if a reload changed how the origin is verified while the request waited. The request must not use an earlier
 // connection.
 void Exchange::leave_replaced(pool::Lease lease) {
-  if (lease) lease.release(context_.loop.now());
+  if (lease) lease.return_unused(context_.loop.now());
   if (borrow_from_new_destination(info_.retries != 0) == AttemptState::alive) continue_attempt();
 }
 

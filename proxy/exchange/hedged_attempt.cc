@@ -64,7 +64,7 @@ void HedgedAttempt::on_lease(pool::Lease lease) {
   state_ = State::idle;
   if (!origin_->is_replaced()) return send(std::move(lease));
   // A reload changed how the origin is verified while the attempt waited.
-  lease.release(loop_.now());
+  lease.return_unused(loop_.now());
   owner_.on_hedge_failed();
 }
 

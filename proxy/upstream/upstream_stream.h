@@ -27,17 +27,19 @@ struct StreamFailure {
   bool any_byte_sent = true;               // a byte of the request was sent
   bool any_byte_received = false;          // a byte of a response was received, 1xx included
   std::optional<RetryReason> unprocessed;  // declared by the origin: not_sent, goaway, refused_stream
+  bool never_answered = false;             // HTTP/2: the session has received no response yet
   bool stream_reset = false;               // the origin reset the stream of a sound connection
   bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED): retried as refused_stream
 
-  // Returns the fate of the request. `reused`: the connection had served before.
+  // Returns the fate of the request. `reused`: the connection had another borrower before, which was served if it was
+  // not a session.
   RequestFate fate(bool reused) const {
     if (any_byte_received) return RequestFate::answered;
     if (unprocessed == RetryReason::goaway) return RequestFate::goaway;
     if (unprocessed == RetryReason::refused_stream) return RequestFate::refused_stream;
     if (unprocessed || (connection_ended && !any_byte_sent)) return RequestFate::not_sent;
     if (!connection_ended) return RequestFate::violated;
-    return reused ? RequestFate::closed_reused : RequestFate::closed_new;
+    return reused && !never_answered ? RequestFate::closed_reused : RequestFate::closed_new;
   }
   // Like fate(reused), with the protocols and retry conditions of the origin. `on_reset`: request.retry_on has "reset".
   RequestFate fate(bool reused, bool allows_h1, bool on_reset) const;

@@ -179,6 +179,7 @@ class History {
       return borrower.release();
     }
     if (chance(5)) return borrower.lose();
+    if (chance(20)) return borrower.return_unused();
     borrower.discard(chance(50) ? pool::CloseCause::error : pool::CloseCause::private_);
   }
 

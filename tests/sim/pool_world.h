@@ -47,6 +47,7 @@ struct FakeConnection final : pool::PooledConnection {
   Destination* destination = nullptr;
   pool::Endpoint* leads_to = nullptr;
   std::uint32_t users = 0;
+  std::uint32_t served = 0;                 // borrowers that used it and released it
   std::uint32_t index = 0, generation = 0;  // as watched
   std::optional<LoopId> watched_on;
 };
@@ -323,8 +324,14 @@ class TestBorrower final : public pool::Borrower {
     state = State::idle;
   }
   void release() {
+    ++wire().served;
     leave();
     lease.release(world_.now);
+    calling_ = false;
+  }
+  void return_unused() {
+    leave();
+    lease.return_unused(world_.now);
     calling_ = false;
   }
   void discard(pool::CloseCause cause) {
@@ -377,6 +384,7 @@ class TestBorrower final : public pool::Borrower {
     if (lease.home() != wire().watched_on) world_.wrong = "the lease names another home than the connection has";
     if (lease.shared() != wire().session()) world_.wrong = "the lease takes it for another kind";
     if (wire().session()) return;
+    if (lease.reused() != (wire().served != 0)) world_.wrong = "the lease miscounts the borrowers that used it";
     if (only_new && lease.reused()) world_.wrong = "given what had served to one who takes only new ones";
     if (wire().users != 1) world_.wrong = "two borrowers on one connection";
     if (wire().watched_on != loop_) world_.wrong = "lent on a loop that does not watch it";

@@ -41,6 +41,15 @@ TEST_F(ADestination, LendsAnIdleConnectionAtOnce) {
   EXPECT_EQ(world.made, 1U);
 }
 
+TEST_F(ADestination, CountsNoUseOfASessionThatIsReturnedUnused) {
+  world.next_streams = 3;
+  leased().return_unused();
+  TestBorrower& one = borrower_on();
+  ASSERT_EQ(one.borrow(destination()), State::leased);
+  EXPECT_TRUE(one.lease.shared());
+  EXPECT_FALSE(one.lease.reused());
+}
+
 TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
   FakeConnection& wire = idle_connection(0);
   TestBorrower& one = borrower_on(1);

@@ -183,6 +183,22 @@ TEST_F(TheWaitQueue, MakesAGrantIdleWhoseBorrowerLeftWhenNobodyElseWaits) {
   EXPECT_FALSE(next.lease.reused()) << "nothing ever travelled on it";
 }
 
+TEST_F(TheWaitQueue, GetsNoUseOfAConnectionThatItsBorrowerReturnsUnused) {
+  limits.size = 1;
+  TestBorrower& one = leased(0);
+  TestBorrower& next = waiting({}, 1);
+  one.return_unused();
+  world.deliver_all();
+  ASSERT_EQ(next.state, State::leased);
+  EXPECT_FALSE(next.lease.reused()) << "nothing ever travelled on it";
+  next.return_unused();
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
+  EXPECT_EQ(snapshot().borrows, snapshot().restores);
+  TestBorrower& last = borrower_on();
+  ASSERT_EQ(last.borrow(destination()), State::leased);
+  EXPECT_EQ(last.lease.uses_before(), 0U);
+}
+
 TEST_F(TheWaitQueue, DoesNotTakeAGrantForTheSameBorrowersNextRequest) {
   limits.size = 1;
   TestBorrower& holder = leased();

@@ -119,6 +119,15 @@ TEST(AFailure, DistinguishesAnUnsentRequestFromAClosedConnection) {
   EXPECT_EQ(failure.fate(false), RequestFate::not_sent);
 }
 
+TEST(AFailure, OfASessionThatNeverAnsweredIsThatOfANewConnectionWhoeverBorrowedItBefore) {
+  StreamFailure failure = closed();
+  failure.never_answered = true;
+  EXPECT_EQ(failure.fate(true), RequestFate::closed_new);
+  EXPECT_EQ(failure.fate(true, true, true), RequestFate::reset) << "request.retry_on names it";
+  failure.any_byte_sent = false;
+  EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
+}
+
 TEST(AFailure, OfALiveConnectionIsAViolation) {
   StreamFailure failure;
   EXPECT_EQ(failure.fate(true), RequestFate::violated);

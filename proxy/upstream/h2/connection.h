@@ -52,8 +52,9 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // processed.
   void begin_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void end_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
-  void note_reset(http::H2Error error) LOOP_ONLY;     // a stream was reset: by the origin, or because of its response
-  void answered() LOOP_ONLY;                          // a response head was received
+  void note_reset(http::H2Error error) LOOP_ONLY;  // a stream was reset: by the origin, or because of its response
+  void answered() LOOP_ONLY;                       // a response head was received
+  bool has_answered() const LOOP_ONLY { return first_response_seen_; }
   void on_stream_abandoned(Instant asked) LOOP_ONLY;  // a stream begun at `asked` was abandoned without a response
   void note_size(std::size_t bytes) LOOP_ONLY;        // bytes of a response
   // Returns true if a recent response exceeded the initial window of a stream. The window of the next stream is then

@@ -175,6 +175,7 @@ void H2UpstreamStream::connection_ended(const Fault& fault) {
   failure.connection_ended = true;
   failure.any_byte_received = any_byte_received_;
   failure.any_byte_sent = stream_->head_sent();
+  failure.never_answered = !connection_->has_answered();
   stream_->set_user(nullptr);
   fail(std::move(failure));
 }
