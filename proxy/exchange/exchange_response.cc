@@ -175,7 +175,7 @@ AttemptState Exchange::on_response_end() {
   end_lease();  // precedes the end of the response, so that the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();
   AfterExchange next = AfterExchange::keep;
-  if (request_values_->close_client || !request_ended()) next = AfterExchange::close;
+  if (request_values_->close_client) next = AfterExchange::close;
   if (!sent) next = AfterExchange::gone;
   enter(ExchangeEvent::ended);
   finish(next);

@@ -160,8 +160,6 @@ FLOW = [
     m("trailers of the last response stay", X + "exchange_response.cc", "attempt_->trailers = std::move(trailers_buffer_);\n    attempt_->trailers.clear();",
       "attempt_->trailers = std::move(trailers_buffer_);", PLANE),
     m("a forbidden trailer passes", X + "exchange_response.cc", "if (!http::trailer_allowed(name)) return;", "", PLANE),
-    m("a client whose body is not read is kept", X + "exchange_response.cc", "request_values_->close_client || !request_ended()", "request_values_->close_client", PLANE,
-      equivalent="send_head() was told so: a request does not become less complete"),
     m("421 is not asked again", X + "exchange_response.cc", "response_->status == 421 && retry_misdirected()", "false", PLANE),
     m("an authenticated connection is shared", X + "exchange_response.cc", "attempt_->authenticated && !unclean", "false", PLANE),
     m("a connection that the origin closes is kept", X + "exchange_response.cc", "unclean ? lease.discard(*unclean, now) : lease.release(now);", "lease.release(now);", PLANE),

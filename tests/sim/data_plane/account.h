@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -32,17 +33,21 @@ struct AttemptRecord {
   const VirtualWire* wire = nullptr;
   std::uint64_t consumed = 0;  // of that wire, before this attempt
   bool refused = false;        // the origin stated that it did not process it
+  bool wants_h1 = false;       // by HTTP_1_1_REQUIRED
+  std::size_t reloads = 0;     // before its end
   Pause pause;                 // requested by the origin's response
 };
 
 struct RequestRecord {
-  RequestRecord(std::uint32_t number, const RequestPlan& request, const void* asker, bool over_tls, bool by_alias)
-      : token(token_of(number)),
+  RequestRecord(std::uint32_t count, const RequestPlan& request, const void* asker, bool over_tls, bool by_alias)
+      : number(count),
+        token(token_of(count)),
         plan(request),
         client(asker),
         secure(over_tls && !by_alias),
         alias(by_alias && request.method != kConnect),
         host((alias ? "a" : "o") + std::to_string(request.origin) + ".test") {}
+  const std::uint32_t number;
   const std::string token;
   const RequestPlan& plan;
   const void* const client;
@@ -51,6 +56,7 @@ struct RequestRecord {
   const std::string host;
   std::size_t reload = 0;  // the last one before the client sent it
   bool noise = false;      // in the bytes of its client
+  bool last = false;       // sent on an HTTP/1 connection after the proxy was told to end it
   std::deque<AttemptRecord> attempts;
   // Observed by the client.
   std::uint32_t asked = 1;  // how often the client sent it
@@ -92,8 +98,13 @@ class Account {
   }
   RequestRecord* find(std::string_view path) {
     const std::size_t at = path.rfind("/r");
-    if (at == std::string_view::npos) return nullptr;
-    const std::size_t number = std::strtoul(std::string(path.substr(at + 2)).c_str(), nullptr, 16);
+    return at == std::string_view::npos ? nullptr : find_token(path.substr(at + 1));
+  }
+  // Returns null for a text that is no token of a request.
+  RequestRecord* find_token(std::string_view token) {
+    std::size_t number = 0;
+    if (!token.starts_with('r')) return nullptr;
+    std::from_chars(token.data() + 1, token.data() + token.size(), number, 16);
     return number < requests.size() ? &requests[number] : nullptr;
   }
   void complain(std::string what) {
@@ -133,15 +144,21 @@ class Account {
   void note_asked(RequestRecord& one) {
     const bool concerns = one.plan.method != kConnect && !may_have_own_connection(one);
     one.pause = concerns ? pauses_[one.plan.origin] : Pause{};
-    one.reload = aliases.size() - 1;
+    one.reload = reloads();
   }
   // An origin received the head of one more attempt.
-  void check_attempt(const RequestRecord& one, const VirtualWire& wire) {
+  void check_attempt(const RequestRecord& one, const VirtualWire& wire, bool session) {
     if (now < one.pause.until && resumed == one.pause.resumed)
       complain(one, one.token + " reached an origin during the pause that its client knew of");
     if (!may_reach(one, wire.host)) complain(one, one.token + " reached " + wire.host);
     check_replay(one);
+    const AttemptRecord* const last = one.attempts.empty() ? nullptr : &one.attempts.back();
+    // A session that failed may have lost it.
+    const bool told = last != nullptr && last->wants_h1 && !last->wire->broken && !last->wire->malformed_end;
+    if (session && told && one.asked == 1 && !late && last->reloads == reloads())
+      complain(one, one.token + " was sent over HTTP/2 again though its origin requires HTTP/1.1 for it");
   }
+  std::size_t reloads() const { return aliases.size() - 1; }
   // An alias means the origin that a configuration named since the request was sent.
   bool may_reach(const RequestRecord& one, std::string_view host) const {
     const auto leads_there = [&](std::uint32_t moved) {
@@ -277,8 +294,8 @@ inline void Account::check_replay(const RequestRecord& one) {
       !late)
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
-  // A session counts as reused from its second lease on, which may open the first stream.
-  const bool unanswered = last.session ? last.wire->broken || last.wire->malformed_end
+  // A session counts as reused from its second lease on, and once it has answered.
+  const bool unanswered = last.session ? last.wire->answered && (last.wire->broken || last.wire->malformed_end)
                                        : last.reused && last.wire->consumed == last.consumed;
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {

@@ -39,7 +39,7 @@ TABLE = [
      "return user_.on_response_end();"),
     ("DATA before the final head is a body", "proxy/http/h2/session_receive.cc",
      "if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);", ""),
-    ("HTTP_1_1_REQUIRED leads an HTTP/2-only origin to HTTP/1.1", "proxy/upstream/stream_failure.cc",
+    ("HTTP_1_1_REQUIRED of an HTTP/2-only origin is followed by another attempt", "proxy/upstream/stream_failure.cc",
      "ask_h1 && !allows_h1", "false"),
     ("attempts have no bound", "proxy/exchange/retry_state.cc", "attempts() >= most_attempts(max_retries)", "false"),
     ("a client's waiting bytes are lost when its response breaks off", "proxy/downstream/h1_client_input.cc",
@@ -91,7 +91,7 @@ TABLE = [
     ("a client's own connection serves its requests to other origins", "proxy/downstream/h1_client_close.cc",
      "!private_ || private_->destination() != origin.destination", "!private_"),
     ("after an early response the rest of a body is parsed as a request", "proxy/exchange/exchange_response.cc",
-     "request_values_->close_client || !request_ended()", "request_values_->close_client"),
+     "!request_ended() || !context_.keeps_clients()", "!context_.keeps_clients()"),
     ("a client that half-closes gets no response", "proxy/downstream/h1_client_input.cc",
      "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "return close();"),
     ("the origin's end of a tunnel does not reach an HTTP/2 client", "proxy/downstream/h2_client_stream.cc",
@@ -160,7 +160,31 @@ TABLE = [
      "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", ""),
     ("a retry goes to a replaced pool", "proxy/exchange/exchange_borrow.cc",
      "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
+    ("a request whose pool has ended is refused", "proxy/exchange/exchange_borrow.cc",
+     "if (origin.destination->reclaimed()) return borrow_from_new_destination(new_connection);", ""),
+    ("a pool ends while it is used", "pool/destination/reclaim.cc",
+     """if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
+    end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;""",
+     """end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty();"""),
+    ("a pool ends while it dials", "pool/destination/reclaim.cc",
+     """if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
+    if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
+    end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;""",
+     """if (held || limits.min_idle != 0) return false;
+    if (lent_by(counters.get(), loops) != 0) return false;
+    end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty() && pool.in_use() == supply.dials() && tunnels.load(std::memory_order_relaxed) == 0;"""),
+    ("a connection that was returned unused counts as one that served", "pool/destination/health_lease.cc",
+     "if (!probe_) return give_back(false, now);", "if (!probe_) return give_back(true, now);"),
+    ("a session that never answered counts as one that served", "proxy/upstream/h2/stream.cc",
+     "failure.never_answered = !connection_->has_answered();", ""),
     # ---- clients that leave ----
+    ("a drained client of HTTP/1 stays", "proxy/downstream/h1_client_close.cc", "ending_ = true;\n  end_soon();", ""),
+    ("a drained client's response does not announce the end of its connection", "proxy/downstream/h1_client_output.cc",
+     "close || draining_ || private_state_ == PrivateState::broken", "close || private_state_ == PrivateState::broken"),
     ("a running request loses its response when its client is drained", "proxy/downstream/h1_client_close.cc",
      "state_ != State::open || head_complete_ || in_head() || close_when_sent_", "state_ != State::open"),
     ("a drained client of HTTP/2 is not told to leave", "proxy/downstream/h2_client_close.cc", "session_.goaway(http::H2Error::no_error);\n  flush_soon();",

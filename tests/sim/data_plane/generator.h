@@ -143,6 +143,9 @@ inline void some_parallel_writing(Random& random, Plan& plan) {
     one = RequestPlan{.method = 1, .size = 60'000 + pick(random, 200'000), .responses = {{}}};
     one.chunked = pick(random, 2);
     one.gives_up = pick(random, 2);
+    if (chance(random, 50)) continue;
+    one.responses.front() = {.size = 1 + pick(random, 40'000), .early = 1};
+    one.gives_up = 1 + pick(random, one.responses.front().size);
   }
 }
 
@@ -155,12 +158,35 @@ inline void some_parallel(Random& random, Plan& plan) {
   chance(random, 50) ? some_parallel_reading(random, plan) : some_parallel_writing(random, plan);
 }
 
+// Bytes that wait for their client: of a response that breaks off, and of a tunnel that its origin ends.
+inline void some_backlog(Random& random, Plan& plan) {
+  plan.room = 200 + pick(random, 3000);
+  plan.failing = 0;
+  for (ClientPlan& client : plan.clients) {
+    client.leaves_after = client.stops_reading = 0;
+    if (client.h2 != 0) client.window = 2000 + pick(random, 10'000);
+    for (RequestPlan& one : client.requests) {
+      const bool tunnel = client.h2 == 0 && chance(random, 50);
+      ResponsePlan response{.size = 3000 + pick(random, 30'000), .end = tunnel ? ResponseEnd::whole : ResponseEnd::fin};
+      if (!tunnel) response.framing = pick(random, 2);
+      one =
+          RequestPlan{.method = tunnel ? kConnect + pick(random, 2) : 0, .origin = one.origin, .responses = {response}};
+    }
+  }
+}
+
 inline void some_session(Random& random, ClientPlan& client) {
   client.pipelines = pick(random, chance(random, 10) ? 8 : 4);
   if (chance(random, 30)) client.window = 2000 + pick(random, 60000);
   if (chance(random, 30)) client.pieces = 1 + pick(random, 40);
   client.goaway = chance(random, 20) ? 1 : 0;
   client.pings = chance(random, 5) ? 1 + pick(random, 30) : 0;
+}
+
+// Over HTTP/2 the response that is dropped has trailers after a length, and so has the next one.
+inline void repeat_with_trailers(Random& random, RequestPlan& one) {
+  if (!chance(random, 50)) return;
+  for (ResponsePlan& response : one.responses) response.trailers = 1;
 }
 
 // Optional settings of an operator, and the responses that they affect. They use their own random numbers, so that the
@@ -180,6 +206,7 @@ inline void some_options(Random& random, Plan& plan) {
         if (plan.cools + plan.repeats == 0 || response.status != 200 || !chance(random, 12)) continue;
         constexpr std::uint32_t kStatuses[] = {503, 503, 429, 409};
         response.status = kStatuses[pick(random, 4)];
+        if (plan.repeats != 0 && response.framing == 0) repeat_with_trailers(random, one);
         response.pause = chance(random, 10) ? 60 : pick(random, 3);
       }
     }
@@ -201,6 +228,15 @@ inline void some_lulls(Random& random, Plan& plan) {
     }
   }
 }
+// Many reloads replace the pools of requests that wait, and origins close their connections without a response.
+inline void some_replacements(Random& random, Plan& plan) {
+  plan.orders = 2 + pick(random, 8);
+  for (ClientPlan& client : plan.clients) {
+    for (RequestPlan& one : client.requests) {
+      if (one.method == 0 && chance(random, 40)) one.responses.front() = {.status = 0, .size = 2};
+    }
+  }
+}
 // Reloads in the middle that move the routes of requests, drop and change origins, and the end of unused pools.
 inline void some_reloads(Random& random, Plan& plan) {
   if (plan.classes != 0) return;  // their shares depend on the size of the pools
@@ -210,6 +246,7 @@ inline void some_reloads(Random& random, Plan& plan) {
   if (plan.addresses == 0 && chance(random, plan.routes + plan.lists != 0 ? 40 : 3)) plan.expires = 1;
   if (chance(random, 5)) plan.moves = 1;
   if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && plan.orders == 0) plan.orders = 5 + pick(random, 40);
+  if (plan.lists != 0 && chance(random, 40)) some_replacements(random, plan);
   for (ClientPlan& client : plan.clients) {
     if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && chance(random, 30))
       client.joins = pick(random, 200);
@@ -276,6 +313,8 @@ inline Plan plan_of(std::uint64_t seed) {
   if (chance(random, 2)) some_parallel(random, plan);
   Random others(seed * 2);
   some_options(others, plan);
+  Random waits(~(seed * 2));
+  if (chance(waits, 3)) some_backlog(waits, plan);
   Random origins(~seed);
   some_origins(origins, plan);
   some_reloads(origins, plan);

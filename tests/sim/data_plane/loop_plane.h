@@ -2,6 +2,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -70,6 +71,11 @@ class LoopPlane final : public proxy::ClientOwner,
     auto client =
         std::make_unique<proxy::H1Client>(context_, *this, *open_, open_->point(), std::move(transport), "test");
     CARPOOL_ASSERT(client->start());
+    {
+      const HeldMemory::Peer peer;
+      wires_[client.get()] = &wire;
+    }
+    wire.drained = context_.draining;
     live_.push_back(*client.release());
   }
   void close_all() LOOP_ONLY {
@@ -89,7 +95,10 @@ class LoopPlane final : public proxy::ClientOwner,
   // The successor has the listener; as ClientList::start_graceful_close().
   void hand_over() LOOP_ONLY {
     context_.draining = true;
-    each_client([](proxy::ClientConnection& client) LOOP_ONLY { client.start_graceful_close(); });
+    each_client([this](proxy::ClientConnection& client) LOOP_ONLY {
+      note_drain(client);
+      client.start_graceful_close();
+    });
   }
   // Clients that were drained and have not closed.
   bool any_drained() const { return !drained_.empty(); }
@@ -149,12 +158,17 @@ class LoopPlane final : public proxy::ClientOwner,
       const HeldMemory::Peer peer;
       drained_.insert(&client);
     }
+    note_drain(client);
     client.drain();
+  }
+  void note_drain(const proxy::ClientConnection& client) {
+    if (const auto found = wires_.find(&client); found != wires_.end()) found->second->drained = true;
   }
   void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY {
     {
       const HeldMemory::Peer peer;
       drained_.erase(&client);
+      wires_.erase(&client);
     }
     client.ListHook<proxy::ClientTag>::unlink();
     closed_.push_back(client);
@@ -192,6 +206,7 @@ class LoopPlane final : public proxy::ClientOwner,
   proxy::Listener first_, second_;
   proxy::Listener* open_ = &first_;
   std::set<const proxy::ClientConnection*> drained_;
+  std::map<const proxy::ClientConnection*, VirtualWire*> wires_;  // of those that speak HTTP/1
   proxy::RequestPacer pacer_;
   proxy::ConnectInterceptor interceptor_{context_, nullptr};
   List<proxy::ClientConnection, proxy::ClientTag> live_, closed_;  // owned

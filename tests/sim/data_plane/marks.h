@@ -2,9 +2,12 @@
 // byte of another request, and one that is lost or duplicated, differs.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -33,17 +36,42 @@ inline char mark_at(const std::string& token, std::uint64_t position) {
   if (position % 8 < 6) return token[position % 8];
   return position % 8 == 6 ? static_cast<char>('A' + row % 26) : static_cast<char>('a' + row / 26 % 26);
 }
+// MarkRow: eight bytes of a body at a time, from any row on.
+class MarkRow {
+ public:
+  static constexpr std::size_t kSize = 8;
+  MarkRow(const std::string& token, std::uint64_t row) {
+    for (std::size_t n = 0; n < kSize; ++n) bytes_[n] = mark_at(token, row * kSize + n);
+  }
+  void next() {
+    if (bytes_[6]++ != 'Z') return;
+    bytes_[6] = 'A';
+    if (bytes_[7]++ == 'z') bytes_[7] = 'a';
+  }
+  const char* bytes() const { return bytes_.data(); }
+
+ private:
+  std::array<char, kSize> bytes_{};
+};
 inline std::string marked(const std::string& token, std::uint64_t size) {
   std::string bytes(size, '\0');
-  for (std::uint64_t at = 0; at < size; ++at) bytes[at] = mark_at(token, at);
+  MarkRow row(token, 0);
+  std::uint64_t at = 0;
+  for (; at + MarkRow::kSize <= size; at += MarkRow::kSize, row.next())
+    std::memcpy(bytes.data() + at, row.bytes(), MarkRow::kSize);
+  std::memcpy(bytes.data() + at, row.bytes(), size - at);
   return bytes;
 }
 // Returns true if these bytes are those from `position` on.
 inline bool bears_mark(const std::string& token, std::uint64_t position, std::string_view bytes) {
-  for (const char byte : bytes) {
-    if (byte != mark_at(token, position++)) return false;
+  for (; position % MarkRow::kSize != 0 && !bytes.empty(); bytes.remove_prefix(1)) {
+    if (bytes.front() != mark_at(token, position++)) return false;
   }
-  return true;
+  MarkRow row(token, position / MarkRow::kSize);
+  for (; bytes.size() >= MarkRow::kSize; bytes.remove_prefix(MarkRow::kSize), row.next()) {
+    if (std::memcmp(bytes.data(), row.bytes(), MarkRow::kSize) != 0) return false;
+  }
+  return std::memcmp(bytes.data(), row.bytes(), bytes.size()) == 0;
 }
 
 }  // namespace carpool::test

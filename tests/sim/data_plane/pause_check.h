@@ -31,7 +31,7 @@ class PauseCheck {
   }
   void see(const proxy::Exchange& exchange, Instant now) LOOP_ONLY {
     if (longest_ == Duration::zero() || exchange.info().origin == nullptr || !left_queue(exchange)) return;
-    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
+    const RequestRecord* const one = account_.find_token(exchange.request().fields.get(kMarkField));
     if (one == nullptr || account_.may_have_own_connection(*one)) return;
     const pool::Destination& destination = *exchange.info().origin->destination;
     const auto before = old_.find(&exchange);

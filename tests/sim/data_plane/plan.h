@@ -26,7 +26,7 @@ struct ResponsePlan {
   std::uint32_t early = 0;          // 1: it precedes the end of the request's body
   std::uint32_t end = ResponseEnd::whole;
   std::uint32_t rogue = 0;          // HTTP/2: so many bytes of DATA before the final head
-  std::uint32_t trailers = 0;       // 1: after a body without Content-Length
+  std::uint32_t trailers = 0;       // 1: after the body; over HTTP/1.1 only without Content-Length
   std::uint32_t asks = 0;           // 1: 100 (Continue) at once
   std::uint32_t auth = 0;           // 1, HTTP/1.1: it authenticates the connection
   std::uint32_t fields = 0;         // bytes of one more field of its head

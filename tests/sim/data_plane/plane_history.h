@@ -100,7 +100,8 @@ class PlaneHistory {
   }
   bool drained_clients_leave() {
     if (!world_.all_read() || world_.account.noisy_clients) return true;
-    for (int seconds = 0; seconds < 60 && world_.any_drained(); ++seconds) {
+    constexpr int kLeavesWithin = 20;  // seconds: a last request that crosses the close has 12
+    for (int seconds = 0; seconds < kLeavesWithin && world_.any_drained(); ++seconds) {
       world_.pass(std::chrono::seconds(1));
       if (!world_.become_idle()) return false;
     }

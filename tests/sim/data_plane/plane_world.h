@@ -279,6 +279,7 @@ class PlaneWorld final : public pool::Environment {
       const auto seen = one->snapshot(now);
       if (seen.opened_total() - seen.closed_total() != seen.alive()) return "the ledger does not balance";
       if (seen.alive() > cap_) return "the cap of connections is exceeded";
+      if (one->reclaimed() && seen.alive() != 0) return "a pool ended while it had connections or dials";
       if (std::string wrong = one->audit().text(); !wrong.empty()) return wrong;
     }
     return origins_->directory().audit().text();

@@ -46,7 +46,7 @@ class Reloaded {
     if (exchange.state() == proxy::ExchangeState::idle || origin == nullptr) return;
     if (plan_.lists != 0) see_lease(exchange, *origin);
     if (account_.aliases.size() == 1) return;
-    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
+    const RequestRecord* const one = account_.find_token(exchange.request().fields.get(kMarkField));
     if (one == nullptr || one->noisy() || one->reload + 1 != account_.aliases.size()) return;
     if (origin->destination->reclaimed()) return;
     if (std::find(in_force.begin(), in_force.end(), origin) == in_force.end())

@@ -8,9 +8,11 @@
 
 namespace carpool::test {
 
+inline constexpr const char* kCauseField = "proxy-status";  // of a reply of carpool's own
+
 // Returns true if a body follows.
 inline bool check_head(Account& account, RequestRecord& one, std::uint32_t status, const std::string& mark,
-                       std::string_view pad) {
+                       std::string_view pad, std::string_view cause) {
   account.log("head", status * 100000ULL + one.received);
   if (!mark.empty() && mark.substr(0, 6) != one.token) {
     account.complain(one, one.token + " received a head of " + mark);
@@ -28,6 +30,9 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
   if (mark.empty() && status < 500 && status != 429 && !slow) {
     account.complain(one, one.token + " was refused with " + std::to_string(status));
   }
+  // A request enters the pool that follows one that has ended.
+  if (cause.find("the pool is stopping") != std::string_view::npos)
+    account.complain(one, one.token + " was refused because a pool had ended");
   if (one.answered) account.complain(one, one.token + " received two final heads");
   one.answered = true;
   one.attempt = mark.empty() ? SIZE_MAX : std::strtoul(mark.substr(7).c_str(), nullptr, 10);

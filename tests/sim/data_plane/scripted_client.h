@@ -65,7 +65,10 @@ class ScriptedClient final : public PlaneClient {
     if (one.plan.version != 0 && !head.field("transfer-encoding").empty()) {
       account_.complain(one, one.token + ": a transfer coding for HTTP/1.0");
     }
-    return check_head(account_, one, head.status(), head.field(kMarkField), head.field(kPadField));
+    if (one.last && head.status() >= 200 && one.plan.version == 0 && head.field("connection") != "close")
+      account_.complain(one, one.token + ": a response does not announce that its connection ends");
+    return check_head(account_, one, head.status(), head.field(kMarkField), head.field(kPadField),
+                      head.field(kCauseField));
   }
   void on_body(std::string_view bytes) {
     if (!asked_.empty()) check_body(account_, *asked_.front(), bytes);
@@ -92,6 +95,7 @@ class ScriptedClient final : public PlaneClient {
   }
   void ask(RequestRecord& one) {
     account_.note_asked(one);
+    one.last = wire.drained;
     RequestText text = request_text(one);
     may_go_on_ = false;
     waited_ = 0;

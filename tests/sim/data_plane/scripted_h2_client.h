@@ -88,7 +88,7 @@ class ScriptedH2Client final : public PlaneClient {
     std::size_t sent = 0;
     std::uint32_t status = 0;  // of the block that is being received
     std::uint32_t status_of_head = 0;
-    std::string mark, tail, pad;
+    std::string mark, tail, pad, cause;
     bool waits = false;  // for the head that opens the tunnel
     bool tunnel = false;
     bool over = false;          // the proxy ended the tunnel, or refused it
@@ -182,7 +182,7 @@ class ScriptedH2Client final : public PlaneClient {
     const std::uint32_t status = std::exchange(stream.status, 0);
     if (status == 100) let_go(id, stream);
     if (!one.tunnels() || status < 200) {
-      check_head(account_, one, status, stream.mark, stream.pad);
+      check_head(account_, one, status, stream.mark, stream.pad, stream.cause);
       stream.status_of_head = status;
       if (status >= 200 && one.plan.expect == Expecting::sends) let_go(id, stream);
       return;
@@ -192,7 +192,7 @@ class ScriptedH2Client final : public PlaneClient {
     stream.over = !stream.tunnel;
     nghttp2_session_resume_data(session_, id);
     if (!stream.tunnel) {
-      check_head(account_, one, status, stream.mark, stream.pad);
+      check_head(account_, one, status, stream.mark, stream.pad, stream.cause);
       return;
     }
     account_.log("tunnel", one.received);
@@ -303,10 +303,12 @@ inline int ScriptedH2Client::on_header(nghttp2_session*, const nghttp2_frame* fr
     stream->status = static_cast<std::uint32_t>(std::atoi(text.c_str()));
     stream->mark.clear();
     stream->pad.clear();
+    stream->cause.clear();
   }
   if (key == kMarkField) stream->mark = text;
   if (key == kTailField) stream->tail = text;
   if (key == kPadField) stream->pad = text;
+  if (key == kCauseField) stream->cause = text;
   return 0;
 }
 inline int ScriptedH2Client::on_data(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,

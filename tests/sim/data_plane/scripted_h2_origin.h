@@ -1,5 +1,6 @@
 // ScriptedH2Origin: the far end of one HTTP/2 connection to an origin, on nghttp2's server session. It responds to each
-// attempt as planned: a status of 0 refuses the stream, fin and reset omit the last byte of the body.
+// attempt as planned: a status of 0 refuses the stream, or ends the session if `reset` follows; fin and reset omit the
+// last byte of the body.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -127,7 +128,7 @@ class ScriptedH2Origin {
     }
     RequestRecord& one = *stream.request;
     account_.log(one.token, static_cast<std::uint64_t>(id));
-    account_.check_attempt(one, wire_);
+    account_.check_attempt(one, wire_, true);
     stream.attempt = one.attempts.size();
     AttemptRecord& attempt = one.attempts.emplace_back();
     if (stream.attempt < one.plan.responses.size()) attempt.response = one.plan.responses[stream.attempt];
@@ -143,6 +144,7 @@ class ScriptedH2Origin {
     if (attempt.response.early != 0) start_response(id, stream);
   }
   void inform(std::int32_t id, const std::string& status, const std::string& mark) {
+    wire_.answered = true;
     const std::array<nghttp2_nv, 2> head{field(":status", status), field(kMarkField, mark)};
     nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, head.data(), head.size(), nullptr);
   }
@@ -163,10 +165,15 @@ class ScriptedH2Origin {
     const ResponsePlan& plan = attempt.response;
     const std::string mark = one.token + "/" + std::to_string(stream.attempt);
     for (std::uint32_t n = 0; n < plan.informational; ++n) inform(id, std::to_string(interim_status(plan)), mark);
+    const bool dies = plan.status == 0 && plan.end == ResponseEnd::reset;
+    resets_ |= plan.end == ResponseEnd::reset;
+    if (dies) return;
     attempt.refused = plan.status == 421 || (plan.status == 0 && plan.size % 3 != 2);
     if (plan.status == 0) {
       constexpr std::uint32_t kErrors[] = {NGHTTP2_REFUSED_STREAM, NGHTTP2_HTTP_1_1_REQUIRED, NGHTTP2_INTERNAL_ERROR};
       const std::uint32_t error = kErrors[plan.size % 3];
+      attempt.wants_h1 = error == NGHTTP2_HTTP_1_1_REQUIRED;
+      attempt.reloads = account_.reloads();
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, error);
       return;
     }
@@ -174,7 +181,6 @@ class ScriptedH2Origin {
     account_.note_response(attempt);
     respond(id, stream, plan, mark);
     leaves_ |= plan.end == ResponseEnd::surplus;
-    resets_ |= plan.end == ResponseEnd::reset;
   }
   // DATA instead of a head: the request fails, and no byte of it reaches a client.
   void send_rogue(std::int32_t id, std::uint32_t size) {
@@ -196,6 +202,7 @@ class ScriptedH2Origin {
     const bool bare = stream.request->method() == "HEAD" || plan.status == 204 || plan.status == 304;
     if (!bare) stream.body = marked(stream.request->token, plan.size);
     if (plan.end == ResponseEnd::silent && stream.body.empty()) return;
+    wire_.answered = true;
     if (!bare && (plan.end == ResponseEnd::fin || plan.end == ResponseEnd::reset)) {
       if (!stream.body.empty()) stream.body.pop_back();
       stream.error = NGHTTP2_INTERNAL_ERROR;
@@ -204,7 +211,7 @@ class ScriptedH2Origin {
       stream.pause_at = stream.body.size() / 2;
     stream.silent = plan.end == ResponseEnd::silent;
     if (stream.silent) stream.body.pop_back();
-    if (plan.trailers != 0 && plan.framing != 0 && !bare) stream.trailer = mark;
+    if (plan.trailers != 0 && !bare) stream.trailer = mark;
     const std::string status = std::to_string(plan.status), length = std::to_string(plan.size);
     const std::string pad = marked(stream.request->token, plan.fields);
     const bool counted = plan.framing == 0 && !bare;

@@ -51,7 +51,7 @@ class ScriptedOrigin {
       return true;
     }
     account_.log(head.first, served_);
-    account_.check_attempt(*current_, wire_);
+    account_.check_attempt(*current_, wire_, false);
     AttemptRecord& attempt = current_->attempts.emplace_back();
     const auto& responses = current_->plan.responses;
     if (current_->attempts.size() <= responses.size()) attempt.response = responses[current_->attempts.size() - 1];

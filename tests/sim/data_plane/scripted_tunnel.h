@@ -59,7 +59,7 @@ class ScriptedTunnel {
     lost_ = one == nullptr || one->token != name_ || one->plan.method != kConnect;
     if (lost_ && !account_.noisy_clients) account_.complain("a tunnel of nobody: " + name_);
     if (lost_) return;
-    account_.check_attempt(*one, wire_);
+    account_.check_attempt(*one, wire_, false);
     AttemptRecord& attempt = one->attempts.emplace_back();
     if (!one->plan.responses.empty()) attempt.response = one->plan.responses[0];
     attempt.wire = &wire_;

@@ -19,7 +19,7 @@ class ShareCheck {
   // Must be called after every turn, with every exchange; then look() with every client.
   void see(const proxy::Exchange& exchange) LOOP_ONLY {
     if (exchange.state() == proxy::ExchangeState::idle) return;
-    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
+    const RequestRecord* const one = account_.find_token(exchange.request().fields.get(kMarkField));
     if (one != nullptr && !one->tunnels()) relayed_[one] = exchange.info().bytes_out;
   }
   void look(PlaneClient& client) {

@@ -23,7 +23,7 @@ class TurnCheck {
   // Must be called after every turn, with every exchange; then end_turn().
   void see(const proxy::Exchange& exchange) LOOP_ONLY {
     if (exchange.state() == proxy::ExchangeState::idle || exchange.info().origin == nullptr) return;
-    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
+    const RequestRecord* const one = account_.find_token(exchange.request().fields.get(kMarkField));
     if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.info().origin];
     // HTTP/2 connections serve many at once; a retry and a tunnel have separate places.
     if (exchange.info().origin->protocols.h2 || exchange.info().retries != 0) return;
@@ -40,10 +40,10 @@ class TurnCheck {
     for (Entry* const entry : served_) serve(*entry);
     served_.clear();
     usual_.clear();
-    for (auto& [token, entry] : entries_) {
+    for (auto& [number, entry] : entries_) {
       if (entry.rank == turn_) count_ahead(entry);
     }
-    for (auto& [token, entry] : entries_) {
+    for (auto& [number, entry] : entries_) {
       if (entry.leaves && entry.left == 0 && entry.rank != 0) entry.left = turn_;
       if (entry.leaves || !entry.seen) entry.waits = false;
       if (entry.seen && !entry.leaves) entry.waits = true;
@@ -65,20 +65,20 @@ class TurnCheck {
   };
 
   Entry& find(const RequestRecord& one, const proxy::OriginRuntime* origin) {
-    Entry& entry = entries_[one.token];
+    Entry& entry = entries_[one.number];
     entry.request = &one;
     entry.origin = origin;
     return entry;
   }
   // The requests that a client sent in one turn may be served in any order.
   void count_ahead(Entry& entry) const {
-    for (const auto& [token, other] : entries_) {
+    for (const auto& [number, other] : entries_) {
       entry.ahead += &other != &entry && other.seen && !other.served && same_client(entry, other) ? 1 : 0;
     }
   }
   void serve(Entry& entry) {
     entry.served = true;
-    for (auto& [token, other] : entries_) {
+    for (auto& [number, other] : entries_) {
       const bool overtakes = entry.rank > other.rank;
       const bool later =
           overtakes || entry.left == 0 || entry.left > other.rank;  // it is granted after the other one arrived
@@ -120,7 +120,7 @@ class TurnCheck {
   const bool classes_;
   const std::uint32_t size_;
   std::map<const proxy::OriginRuntime*, std::uint32_t> usual_;  // leases of the usual class, in this turn
-  std::map<std::string, Entry> entries_;
+  std::map<std::uint32_t, Entry> entries_;                      // by number of the request
   std::vector<Entry*> served_;
   std::uint64_t turn_ = 1;
 };

@@ -101,11 +101,13 @@ struct VirtualWire {
   bool ended = false;          // the peer sends nothing after the bytes in flight
   bool end_told = false;       // its FIN arrived
   bool broken = false;         // the peer reset it
+  bool answered = false;       // a session: the peer has begun a response
   bool malformed_end = false;  // the peer violated the protocol, so the proxy may close the connection
   bool full = false;           // the proxy could not write everything
   bool event = false;          // readiness that the proxy's loop has not handled
   bool shut = false;           // the proxy sent FIN
   bool gone = false;           // the proxy closed it
+  bool drained = false;        // the proxy was told to let its client go
   bool cut = false;            // by a reset
   WireObserver* observer = nullptr;
 };

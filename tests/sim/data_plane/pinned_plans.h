@@ -1,0 +1,32 @@
+// The plans that found defects of the proxy, shrunk, as scripts. Each run from the first seed begins with them.
+#pragma once
+
+namespace carpool::test {
+
+struct PinnedPlan {
+  const char* defect;
+  const char* script;
+};
+
+inline constexpr PinnedPlan kPinnedPlans[] = {
+    {"a connection that a request gave back unused, because a reload had replaced its pool, counted as one that served",
+     R"(seed 427957
+plan 3 1 0 1 65536 0 38 0 0 2014 0 0 0 0 0 1 95 0 0 0 0 1 0 0
+client 2
+request 0
+answer 0
+client 0
+request 0
+answer 0 0 0 1
+client 1
+request 0
+answer 0
+client 0
+client 0
+request 4 0 0 1 1
+client 0
+request 0
+)"},
+};
+
+}  // namespace carpool::test
