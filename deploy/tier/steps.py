@@ -50,13 +50,15 @@ def sanitized(full):
     return [*units.asan_targets(full), *fuzzing.PROGRAMS]
 
 
-def simulation(name, short, long):
+def simulation(name, short, long, histories=None):
+    """Runs for `short` seconds, or `long` ones with --full. histories: the short form ends after so many."""
     def run(log, full):
         seconds = long if full else short
+        bound = ["--histories", histories] if histories and not full else []
         program = ROOT / "build/release/tests" / name
         if not program.exists():
             return Outcome(skipped=1, note="there is no " + name)
-        status = log.run(program, "--seconds", seconds, limit=seconds + 60)
+        status = log.run(program, "--seconds", seconds, *bound, limit=seconds + 60)
         return verdict(status, (log.tail("replay:") or [""])[0])
     return run
 
@@ -103,7 +105,7 @@ ALL = [
     Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
     Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), PROGRAM_PATH, group="simulations"),
     Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), PROGRAM_PATH, group="simulations"),
-    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 60, 600), PROGRAM_PATH, group="simulations"),
+    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 240, 600, 100000), PROGRAM_PATH, group="simulations"),
     Step("sim-controls", "defects that the simulated data plane must find", proof.simulated, PROGRAM_PATH, full_only=True),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="waiting", again=True),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="waiting", again=True),
