@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -16,6 +17,14 @@ constexpr std::size_t kMaxCached = 8192;  // the cache is then cleared, so that 
 // Longer keys are not cached: one authority has unlimited spellings, because its port may have leading zeros. The key
 // of the longest name is shorter, except inside a CONNECT to such a name.
 constexpr std::size_t kMaxCachedLength = 512;
+
+// No other key begins with these characters, and a host contains no 0. The origin's label would need an allocation.
+void write_intercepted(const Interception& inside, std::string& key) {
+  const std::uint16_t port = inside.origin.port;
+  key.push_back(inside.other_name ? '!' : '=');
+  key.append(reinterpret_cast<const char*>(&port), sizeof port);
+  key.append(inside.origin.host).push_back('\0');
+}
 }  // namespace
 
 Result<const Route*> Router::route(const ListenPoint& listener, bool secured, const http::Target& target) {
@@ -37,9 +46,7 @@ void Router::forget() {
 void Router::write_key(const ListenPoint& listener, bool secured, const http::Target& target) {
   const config::Listen& listen = listener.settings();
   key_.clear();
-  if (const Interception* inside = listener.interception(); inside != nullptr) {
-    key_.append(inside->origin.label()).push_back(inside->other_name ? '!' : '=');
-  }
+  if (const Interception* inside = listener.interception(); inside != nullptr) write_intercepted(*inside, key_);
   key_.push_back(secured ? 's' : 'p');
   key_.push_back(target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h');
   key_.push_back(static_cast<char>('0' + static_cast<int>(target.scheme)));

@@ -142,5 +142,20 @@ INSTANTIATE_TEST_SUITE_P(OnAndOffTheLoop, AHandshakeWithoutMemory,
                          ::testing::Values(std::pair(false, false), std::pair(true, false), std::pair(false, true),
                                            std::pair(true, true)));
 
+TEST(AnInterceptedRequest, AllocatesNothingForARouteThatIsKnown) {
+  if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
+  exec::assume_on_loop();
+  test::DataPlane plane;
+  const ListenPoint inside(plane.listener.point(),
+                           Interception{*pool::canonical_origin(pool::Scheme::https, "a-long-name.test:8443")});
+  http::Target target;
+  target.authority = "a-long-name.test:8443";
+  target.path = "/";
+  ASSERT_TRUE(plane.router.route(inside, true, target));
+  const std::uint64_t asked = test::memory().asked;
+  EXPECT_TRUE(plane.router.route(inside, true, target));
+  EXPECT_EQ(test::memory().asked, asked);
+}
+
 }  // namespace
 }  // namespace carpool::proxy

@@ -260,6 +260,8 @@ TEST_F(TheRouter, ReachesInsideConnectTheOriginThatItNamedAndNoOther) {
     EXPECT_EQ(way_inside("https://api.test", other), "misdirected") << other.authority;
   }
   EXPECT_EQ(way_inside("https://other.test", host("other.test")), "https://other.test") << "each CONNECT apart";
+  EXPECT_EQ(way_inside("https://api.test:8443", host("api.test:8443")), "https://api.test:8443");
+  EXPECT_EQ(way_inside("https://api.test:8443", host("api.test")), "misdirected");
 }
 
 TEST_F(TheRouter, ReachesNothingInsideConnectForAnotherTlsServerName) {
