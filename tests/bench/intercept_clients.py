@@ -37,6 +37,13 @@ class Clients:
     def secured(self, context, session=None):
         return context.wrap_socket(self.tunnel(), server_hostname=self.authority.rpartition(":")[0], session=session)
 
+    def hello(self, context):
+        """The first message of a client."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        with contextlib.suppress(ssl.SSLWantReadError):
+            context.wrap_bio(incoming, outgoing, server_hostname=self.authority.rpartition(":")[0]).do_handshake()
+        return outgoing.read()
+
     def get(self, sock, target, size):
         """One kept-alive GET whose response has `size` bytes of body."""
         sock.sendall(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, self.authority.encode()))

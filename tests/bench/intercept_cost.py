@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Measures what interception costs carpool: CPU time of a kept-alive request inside an intercepted CONNECT against one in plain text to the
-same TLS origin (the form of scenario S2), of a full and of a resumed TLS handshake of a client, and memory of an idle client.
+same TLS origin (the form of scenario S2), of a full and of a resumed TLS handshake of a client, and memory of an idle client and of one that
+stops in the middle of its handshake.
 
     tests/bench/intercept_cost.py [PROGRAM] [--rounds 30] [--seconds 0.3] [--clients 1000] [--json FILE]
 
@@ -116,28 +117,52 @@ def forms(inside, plain):
             "resumed": (lambda: inside, resume, 0)}
 
 
-def memory(process, inside, count):
-    """KiB of resident memory of one idle client that has received a response."""
+def memory(program, count):
+    """KiB of resident memory of one client: idle after a response; silent since the first half of its first message; silent since the whole
+    of it, for a second. Each in a process of its own, because freed memory stays with it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    context, idle = inside.context(), []
+    took = {}
+    for way in (idle, part, whole):
+        with scene(program) as (process, inside, _):
+            took[way.__name__] = growth(process, lambda way=way, inside=inside, context=inside.context(): way(inside, context), count)
+    return took
 
-    def some(number):
-        for _ in range(number):
-            idle.append(inside.secured(context))
-            inside.get(idle[-1], TARGET, SIZE)
-    some(50)
+
+def idle(inside, context):
+    sock = inside.secured(context)
+    inside.get(sock, TARGET, SIZE)
+    return sock
+
+
+def part(inside, context):
+    hello, sock = inside.hello(context), inside.tunnel()
+    sock.sendall(hello[:len(hello) // 2])
+    return sock
+
+
+def whole(inside, context):
+    sock = inside.tunnel()
+    sock.sendall(inside.hello(context))
+    assert sock.recv(1), "carpool's messages follow"
+    return sock
+
+
+def growth(process, way, count):
+    first, pause = [way() for _ in range(50)], threading.Event()  # never set
+    pause.wait(1)
     before = process.kib()
-    some(count)
+    socks = [way() for _ in range(count)]
+    pause.wait(1)
     grown = process.kib() - before
-    for sock in idle:
+    for sock in first + socks:
         leave(sock)
-    return grown / count
+    return round(grown / count, 1)
 
 
 def measure(program, wanted):
+    kib, rounds = memory(program, wanted.clients), []
     with scene(program) as (process, inside, plain):
-        kib, rounds = memory(process, inside, wanted.clients), []
         for took in alternate(forms(inside, plain), wanted.seconds, wanted.rounds, process.cpu):
             rounds.append(took)
             print("  ".join("%s %.1f us" % of for of in took.items()), flush=True)
@@ -156,9 +181,9 @@ def main():
     about.update(rounds=wanted.rounds, seconds=wanted.seconds)
     kib, rounds = measure(wanted.program, wanted)
     rows = [{name: round(us, 1) for name, us in row.items()} for row in rounds]
-    print(report_intercept.targets(report_intercept.Intercept({"conditions": about, "rows": rows, "kib": kib})))
+    print(report_intercept.targets(report_intercept.Intercept({"conditions": about, "rows": rows, "kib": kib["idle"], "half": kib})))
     if wanted.json:
-        conditions.write(wanted.json, about, rows, kib=round(kib, 1))
+        conditions.write(wanted.json, about, rows, kib=kib["idle"], half=kib)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@ import statistics
 
 from tables import number, table
 
+HALF = {"part": "resident memory of a client that stops within its first message, KiB",
+        "whole": "resident memory of a client that stops after its first message, KiB"}
+
 
 class Intercept:
     def __init__(self, stored):
-        self.about, self.rounds, self.kib = stored["conditions"], stored["rows"], stored["kib"]
+        self.about, self.rounds, self.kib, self.half = stored["conditions"], stored["rows"], stored["kib"], stored.get("half")
 
     def over(self, of):
         """Median and range over the rounds."""
@@ -22,12 +25,14 @@ class Intercept:
         yield "CPU time of a full handshake, µs", 450, *self.over(lambda row: row["full"] - row["connect"])
         yield "CPU time of a resumed handshake, µs", 150, *self.over(lambda row: row["resumed"] - row["connect"])
         yield "resident memory of an idle client, KiB", 16, self.kib, self.kib, self.kib
+        for way, what in HALF.items() if self.half else ():
+            yield what, 8, self.half[way], self.half[way], self.half[way]
 
 
 def _line(what, bound, value, least, greatest):
-    digits = 2 if bound < 10 else 0 if bound > 100 else 1
+    digits = 2 if bound < 2 else 0 if bound > 100 else 1
     span = "" if least == greatest else " (%s–%s)" % (number(least, digits), number(greatest, digits))
-    return [what, number(bound, 2 if bound < 10 else 0), number(value, digits) + span, "reached" if value <= bound else "**not reached**"]
+    return [what, number(bound, 2 if bound < 2 else 0), number(value, digits) + span, "reached" if value <= bound else "**not reached**"]
 
 
 def targets(intercept):
