@@ -182,7 +182,7 @@ TABLE = [
     ("a session that never answered counts as one that served", "proxy/upstream/h2/stream.cc",
      "failure.never_answered = !connection_->has_answered();", ""),
     # ---- clients that leave ----
-    ("a drained client of HTTP/1 stays", "proxy/downstream/h1_client_close.cc", "ending_ = true;\n  end_soon();", ""),
+    ("a drained client of HTTP/1 stays", "proxy/downstream/h1_client_close.cc", "if (context_.loop.now() < last_request_until()) return arm_timer();\n  static_cast<void>(end_if_idle());", ""),
     ("a drained client's response does not announce the end of its connection", "proxy/downstream/h1_client_output.cc",
      "close || draining_ || private_state_ == PrivateState::broken", "close || private_state_ == PrivateState::broken"),
     ("a running request loses its response when its client is drained", "proxy/downstream/h1_client_close.cc",
