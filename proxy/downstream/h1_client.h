@@ -142,10 +142,9 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   std::unique_ptr<PrivateConnection> private_;
   const char* const tls_;  // TLS version, a static text of `tls_size_` bytes; empty for plain text
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};               // when a response last ended or the client last read bytes of one
-  std::uint32_t skipped_ = 0;        // bytes of this body to skip, because the request was answered at once
+  Instant taken_at_{};         // when a response last ended, the client last read bytes of one, or lingering began
+  std::uint32_t skipped_ = 0;  // bytes of this body to skip, because the request was answered at once
   std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
-  Instant linger_until_ = kNever;
   static constexpr std::uint64_t kMostDiscarded = std::uint64_t{1} << 30;
   net::DiscardedInput discarded_{kMostDiscarded};  // while lingering
   const std::uint8_t tls_size_;

@@ -49,12 +49,13 @@ void H1Client::end_gracefully() {
   pending_.reset();
   transport_->shut_write();
   state_ = State::lingering;
-  linger_until_ = context_.loop.now() + (ending_ ? net::kLingerTime : kLongestLinger);
+  taken_at_ = context_.loop.now();
   await_more_input();
 }
 
 void H1Client::await_more_input() {
-  timer_.arm(std::min(context_.loop.now() + kLingerSilence, linger_until_));
+  const Instant end = taken_at_ + (ending_ ? net::kLingerTime : kLongestLinger);
+  timer_.arm(std::min(context_.loop.now() + kLingerSilence, end));
 }
 
 // Ends a truncated response with a reset, because a FIN would look like its end. A reset destroys bytes in flight, so
@@ -152,7 +153,7 @@ void H1Client::drain() {
   H1Client::start_graceful_close();
   ending_ = true;
   if (state_ == State::lingering && !cut_) {
-    linger_until_ = std::min(linger_until_, context_.loop.now() + net::kLingerTime);
+    taken_at_ = context_.loop.now();
     return await_more_input();
   }
   end_soon();
