@@ -242,7 +242,8 @@ inline void some_reloads(Random& random, Plan& plan) {
   if (plan.classes != 0) return;  // their shares depend on the size of the pools
   const bool plain = plan.addresses == 0 && plan.streams == 0;
   if (plain && plan.cools == 0 && plan.origins > 1 && chance(random, 8)) plan.routes = 1;
-  if (plain && chance(random, plan.routes != 0 ? 50 : 6)) plan.lists = 1;
+  // An origin's pause is kept by its pool: one that replaces it begins without.
+  if (plain && plan.cools == 0 && chance(random, plan.routes != 0 ? 50 : 6)) plan.lists = 1;
   if (plan.addresses == 0 && chance(random, plan.routes + plan.lists != 0 ? 40 : 3)) plan.expires = 1;
   if (chance(random, 5)) plan.moves = 1;
   if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && plan.orders == 0) plan.orders = 5 + pick(random, 40);
