@@ -115,8 +115,9 @@ void SocketProcesses::read_now() {
       }
       return ++links < kMaxLinks;
     });
-    if (found.size() == before_it) continue;
-    for (const std::uint64_t inode : others) beside.emplace(inode, pid);
+    if (found.size() != before_it) {
+      for (const std::uint64_t inode : others) beside.emplace(inode, pid);
+    }
     if (links >= kMaxLinks || found.size() == wanted.size()) break;
   }
   for (const std::uint64_t inode : wanted) found.emplace(inode, 0);

@@ -15,8 +15,11 @@ struct FileMapping {
 // such as one with relocations or with a debugger's breakpoint. `smaps`: /proc/PID/smaps.
 std::vector<FileMapping> clean_file_mappings(std::istream& smaps);
 
-// Unmaps the pages of this process's clean mappings. What is used again is mapped again at its first use, from the page
-// cache, with its neighbours: about a microsecond for 64 KiB. No effect without /proc.
+// Unmaps the pages of those mappings that have an address within `within`. What is used again is mapped again at its
+// first use, from the page cache, with its neighbours: about a microsecond for 64 KiB.
+void give_back(const std::vector<FileMapping>& mappings, FileMapping within);
+
+// Does so for the clean mappings of the program and its libraries. No effect without /proc.
 void give_back_start_pages();
 
 }  // namespace carpool::proxy

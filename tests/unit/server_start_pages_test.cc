@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -49,6 +50,10 @@ TEST(CleanFileMappings, HaveNoPageOfTheirOwn) {
             "20480-24576 ");
   EXPECT_EQ(found_in(with_anonymous(kFile, 0) + with_anonymous("5000-6000 r--p 0 fe:00 1 /usr/lib/a.so\n", 120)),
             "4096-12288 ");
+  const std::string swapped = std::string(kFile) + "Rss:      0 kB\nAnonymous:      0 kB\nSwap:      8 kB\n";
+  EXPECT_EQ(found_in(swapped), "") << "its relocations are not in the file";
+  EXPECT_EQ(found_in(std::string(kFile) + "Anonymous:      0 kB\nSwap:      0 kB\nSwapPss:      0 kB\n"),
+            "4096-12288 ");
 }
 
 TEST(CleanFileMappings, AreFoundInAnyText) {
@@ -79,6 +84,12 @@ class StartPages : public ::testing::Test {
     return mapping == std::string::npos ? -1 : std::atoi(smaps.c_str() + smaps.find("Rss:", mapping) + 4);
   }
 
+  void give_back_mapping() {
+    std::ifstream smaps("/proc/self/smaps");
+    const auto begin = reinterpret_cast<std::size_t>(bytes_);
+    give_back(clean_file_mappings(smaps), {begin, begin + kPages * page_});
+  }
+
   std::string name_ = ::testing::TempDir() + "start_pages_XXXXXX";
   Fd file_;
   std::size_t page_;
@@ -90,7 +101,7 @@ TEST_F(StartPages, AreUnmappedAndReadAgain) {
   make_read_only();
   for (std::size_t page = 0; page < kPages; ++page) EXPECT_EQ(bytes[page * page_], 'f');
   ASSERT_GT(resident(), 0);
-  give_back_start_pages();
+  give_back_mapping();
   EXPECT_EQ(resident(), 0);
   for (std::size_t page = 0; page < kPages; ++page) EXPECT_EQ(bytes[page * page_], 'f');
 }
@@ -98,8 +109,18 @@ TEST_F(StartPages, AreUnmappedAndReadAgain) {
 TEST_F(StartPages, KeepWhatTheProcessHasWritten) {
   bytes_[page_] = 'w';
   make_read_only();
-  give_back_start_pages();
+  give_back_mapping();
   EXPECT_EQ(const_cast<const volatile char*>(bytes_)[page_], 'w');
+}
+
+TEST_F(StartPages, AreThoseOfTheProgramAndItsLibraries) {
+  const volatile char* const bytes = bytes_;
+  make_read_only();
+  EXPECT_EQ(bytes[0], 'f');
+  const int before = resident();
+  ASSERT_GT(before, 0);
+  give_back_start_pages();
+  EXPECT_EQ(resident(), before) << "another thread may unmap such a file at any time";
 }
 
 }  // namespace
