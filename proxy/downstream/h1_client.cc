@@ -156,21 +156,25 @@ bool H1Client::read_some() {
   return false;
 }
 
+// Reads bytes, or the end of the connection, for a later step.
+net::Io H1Client::read_ahead() {
+  const exec::ReadBuffer buffer(context_.loop);
+  const net::IoResult io = transport_->read(buffer.span());
+  if (io.io == net::Io::eof) eof_ = true;
+  if (io.io == net::Io::failed) lost();
+  if (io.io != net::Io::ok) return io.io;
+  if (pending_ == nullptr) pending_ = std::make_unique<std::string>();
+  pending_->append(buffer.view(io.bytes));
+  return io.io;
+}
+
 // Called if the socket reports a hang-up while the client must not be read. A FIN is only a half-close: the client may
 // still wait for its response, for as long as listen.half_close allows.
 void H1Client::notice_hangup() {
   while (!eof_ && (pending_ == nullptr || pending_->size() < kHighWatermark) && transport_->maybe_readable()) {
-    const exec::ReadBuffer buffer(context_.loop);
-    const net::IoResult io = transport_->read(buffer.span());
-    if (io.io == net::Io::would_block) break;
-    if (io.io == net::Io::failed) return lost();
-    if (io.io == net::Io::eof) {
-      eof_ = true;
-    } else if (pending_ == nullptr) {
-      pending_ = std::make_unique<std::string>(buffer.view(io.bytes));
-    } else {
-      pending_->append(buffer.view(io.bytes));
-    }
+    const net::Io last = read_ahead();
+    if (last == net::Io::failed) return;
+    if (last == net::Io::would_block) break;
   }
   // After a FIN, or after more data than may be read now, only SO_ERROR reveals a reset.
   int error = 0;

@@ -90,6 +90,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   bool closes_after_reply() const LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;
+  net::Io read_ahead() LOOP_ONLY;
   void notice_hangup() LOOP_ONLY;
   bool parse(std::string_view bytes) LOOP_ONLY;
   bool take_preface(std::string_view bytes) LOOP_ONLY;

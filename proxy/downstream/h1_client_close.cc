@@ -181,12 +181,10 @@ bool H1Client::end_if_idle() {
   return true;
 }
 
-// Returns true if bytes have arrived that no event has announced yet: a close would destroy the request. They are read
-// in the next step.
+// Returns true if bytes have arrived that no event has announced yet: a close would destroy the request. They are
+// parsed in the next step. A part of a TLS record is no input: it may never be completed.
 bool H1Client::finds_input() {
-  if (!write_queue_.empty() || transport_->no_data_pending()) return false;
-  transport_->on_readiness({.readable = true, .writable = false, .hangup = false});
-  return true;
+  return write_queue_.empty() && read_ahead() != net::Io::would_block;
 }
 
 // ---- timeouts ----

@@ -53,6 +53,7 @@ struct MemoryWire {
   int fd = next_memory_fd();  // of this end; no descriptor of the process
   std::string incoming, outgoing;
   std::size_t room = SIZE_MAX;  // bytes that this end can still write
+  bool partial = false;         // a part of a TLS record has arrived, of which no byte can be read
   bool ended = false;           // the other end sent FIN
   std::size_t unacked = 0;      // bytes of `outgoing` that have not reached the other end
   bool shut = false;            // this end sent FIN
@@ -92,7 +93,7 @@ class MemoryTransport final : public proxy::net::Transport {
   }
 
   void shut_write() override { wire_.shut = true; }
-  bool no_data_pending() override { return wire_.incoming.empty() && !wire_.ended; }
+  bool no_data_pending() override { return wire_.incoming.empty() && !wire_.partial && !wire_.ended; }
   bool ended_in_order() override { return wire_.ended; }
   std::size_t unacknowledged() const override { return wire_.unacked; }
 

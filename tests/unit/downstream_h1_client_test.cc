@@ -165,5 +165,38 @@ TEST_F(AClient, WhoseRequestHasArrivedIsNotShedAsIdle) {
   EXPECT_TRUE(clients_.end_idle());
 }
 
+class AClientWithAPartOfARecord : public AClient {
+ protected:
+  AClientWithAPartOfARecord() : one_(client()) {
+    send(one_, kLocal);
+    one_.partial = true;
+    send(one_, "");
+  }
+  bool lives() const { return clients_.closed.empty(); }
+  test::MemoryWire& one_;
+};
+
+TEST_F(AClientWithAPartOfARecord, IsClosedWhenItsIdleTimeIsOver) {
+  plane_.pass(plane_.listen.idle_timeout - 1s);
+  EXPECT_TRUE(lives());
+  plane_.pass(1s);
+  EXPECT_FALSE(lives());
+}
+
+TEST_F(AClientWithAPartOfARecord, DelaysADrainForAMomentOnly) {
+  exec::assume_on_loop();
+  clients_.drain_all();
+  EXPECT_TRUE(lives());
+  plane_.pass(1s);
+  EXPECT_FALSE(lives());
+}
+
+TEST_F(AClientWithAPartOfARecord, IsShedAsIdle) {
+  exec::assume_on_loop();
+  EXPECT_TRUE(clients_.end_idle());
+  plane_.turn();
+  EXPECT_FALSE(lives());
+}
+
 }  // namespace
 }  // namespace carpool::proxy
