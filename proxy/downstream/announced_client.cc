@@ -81,7 +81,7 @@ void AnnouncedClient::pass_on(const std::optional<std::string>& client, std::siz
   std::string peer = client ? *client : net::Address::peer_of(socket_.get()).text();
   context_.loop.unwatch(socket_.get(), std::exchange(key_, {}));
   handed_on_ = true;
-  owner_.announced(listener_, std::move(socket_), std::move(peer));
+  owner_.announced(listener_, std::move(socket_), std::move(peer), draining_);
   close();
 }
 
@@ -94,7 +94,8 @@ void AnnouncedClient::refuse(metrics::ProxyHeader why) {
 }
 
 void AnnouncedClient::drain() {
-  if (!over_) deadline_.arm(std::min(deadline_.deadline(), context_.loop.now() + kFirstRequestTime));
+  if (over_ || std::exchange(draining_, true)) return;
+  deadline_.arm(std::min(deadline_.deadline(), context_.loop.now() + kFirstRequestTime));
 }
 
 void AnnouncedClient::on_deadline() {

@@ -26,8 +26,8 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
     // Destroys `client`, which has ended, at the end of the turn.
     virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
     // `socket` is the connection of the client with the address `peer`, which is counted in place of the
-    // AnnouncedClient.
-    virtual void announced(Listener& listener, Fd socket, std::string peer) LOOP_ONLY = 0;
+    // AnnouncedClient. `drains`: the AnnouncedClient was drained.
+    virtual void announced(Listener& listener, Fd socket, std::string peer, bool drains) LOOP_ONLY = 0;
 
    protected:
     ~Owner() = default;
@@ -59,6 +59,7 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
   exec::Timer deadline_;
   bool over_ = false;
   bool handed_on_ = false;
+  bool draining_ = false;
 };
 
 // Returns true if `trusted` (listen.trusted) names the peer. Peers of a Unix socket are always trusted.

@@ -197,7 +197,7 @@ void ClientHandshake::become_tunnel(metrics::Intercept why) {
   owner_.interceptor().count(*connect_, why);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
-  owner_.tunnel(listener_, *connect_, why, std::move(socket_), std::string(peer_.known()));
+  owner_.tunnel(listener_, *connect_, why, std::move(socket_), std::string(peer_.known()), draining_);
   close();
 }
 
@@ -238,7 +238,7 @@ void ClientHandshake::on_result(Result<bool> done) {
     connect_->point->interception()->since = context_.loop.now();
     point = std::move(connect_->point);
   }
-  owner_.established(listener_, std::move(point), std::move(step_->transport), std::string(peer_.known()));
+  owner_.established(listener_, std::move(point), std::move(step_->transport), std::string(peer_.known()), draining_);
   close();
 }
 

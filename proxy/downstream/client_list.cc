@@ -91,30 +91,33 @@ ClientConnection* ClientList::add_successor(std::unique_ptr<Client> client, Argu
 }
 
 void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                             std::unique_ptr<net::Transport> transport, std::string peer) {
+                             std::unique_ptr<net::Transport> transport, std::string peer, bool drains) {
   constexpr std::string_view kNone;  // nothing was read yet
   const bool h2 = transport->security().alpn == "h2";
   ClientConnection* const client =
       h2 ? add_successor(make_successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)),
                          kNone, kNone)
          : add_successor(make_successor<H1Client>(listener, std::move(point), std::move(transport), std::move(peer)));
-  if (client != nullptr && !may_stay(*client)) leave_soon(*client);
+  begin_to_leave(client, drains);
 }
 
-// Checks again, because a reload may have ended the interception between the client's CONNECT and its handshake.
-bool ClientList::may_stay(const ClientConnection& client) const {
-  const Interception* const inside = client.interception();
-  return !context_.draining && (inside == nullptr || interceptor_.in_force(*inside));
+// Drains a successor if the client was drained whose connection it took over (`drains`) or all are. Checks the
+// interception again, because a reload may have ended it between the client's CONNECT and its handshake.
+void ClientList::begin_to_leave(ClientConnection* client, bool drains) {
+  if (client == nullptr) return;
+  const Interception* const inside = client->interception();
+  if (drains) return client->drain();
+  if (context_.draining || (inside != nullptr && !interceptor_.in_force(*inside))) leave_soon(*client);
 }
 
-void ClientList::announced(Listener& listener, Fd socket, std::string peer) {
+void ClientList::announced(Listener& listener, Fd socket, std::string peer, bool drains) {
   ListenerIdentity identity = listener.identity();
   ClientConnection* const client =
       identity == nullptr ? add_successor(make_successor<H1Client>(
                                 listener, nullptr, net::make_accepted(std::move(socket)), std::move(peer)))
                           : add_successor(std::make_unique<ClientHandshake>(
                                 context_, *this, listener, std::move(identity), std::move(socket), std::move(peer)));
-  if (client != nullptr && context_.draining) leave_soon(*client);
+  begin_to_leave(client, drains);
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
@@ -126,18 +129,20 @@ void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenP
   if (client != nullptr && (context_.draining || drains)) client->drain();
 }
 
-void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
-                           std::string peer) {
-  static_cast<void>(add_successor(std::make_unique<ClientHandshake>(context_, *this, listener, std::move(connect),
-                                                                    std::move(socket), std::move(peer))));
+void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer,
+                           bool drains) {
+  ClientConnection* const client = add_successor(std::make_unique<ClientHandshake>(
+      context_, *this, listener, std::move(connect), std::move(socket), std::move(peer)));
+  begin_to_leave(client, drains);
 }
 
 void ClientList::tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
-                        std::string peer) {
+                        std::string peer, bool drains) {
   auto point = std::make_unique<const ListenPoint>(listener.point(), std::move(connect.user));
-  static_cast<void>(add_successor(
+  ClientConnection* const client = add_successor(
       make_successor<H1Client>(listener, std::move(point), net::make_accepted(std::move(socket)), std::move(peer)),
-      std::move(connect.head), why));
+      std::move(connect.head), why);
+  begin_to_leave(client, drains);
 }
 
 void ClientList::destroy_later(ClientConnection& client) {

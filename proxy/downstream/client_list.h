@@ -77,13 +77,13 @@ class ClientList final : public ClientAcceptor,
   void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
                      std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
                      bool drains) override LOOP_ONLY;
-  void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
-                 std::string peer) override LOOP_ONLY;
+  void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer,
+                 bool drains) override LOOP_ONLY;
   void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                   std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
-  void announced(Listener& listener, Fd socket, std::string peer) override LOOP_ONLY;
-  void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
-              std::string peer) override LOOP_ONLY;
+                   std::unique_ptr<net::Transport> transport, std::string peer, bool drains) override LOOP_ONLY;
+  void announced(Listener& listener, Fd socket, std::string peer, bool drains) override LOOP_ONLY;
+  void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket, std::string peer,
+              bool drains) override LOOP_ONLY;
   // Adds a client that takes over the connection of a client of this list, and starts it with these arguments. Closes
   // the connection and returns nullptr if that fails.
   template <class Client, class... Arguments>
@@ -92,7 +92,7 @@ class ClientList final : public ClientAcceptor,
   std::unique_ptr<Client> make_successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
                                          std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
   void leave_soon(ClientConnection& client) LOOP_ONLY;
-  bool may_stay(const ClientConnection& client) const LOOP_ONLY;
+  void begin_to_leave(ClientConnection* client, bool drains) LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, Fd socket, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
   HandshakeTurns& handshake_turns() override LOOP_ONLY { return handshake_turns_; }

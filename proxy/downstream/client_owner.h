@@ -29,8 +29,8 @@ class ClientOwner {
                              std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes,
                              bool drains) LOOP_ONLY = 0;
   // Passes the connection of a client whose CONNECT was answered to a ClientHandshake, as above.
-  virtual void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
-                         std::string peer) LOOP_ONLY = 0;
+  virtual void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer,
+                         bool drains) LOOP_ONLY = 0;
   virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;
   virtual RequestPacer& pacer() LOOP_ONLY = 0;
 

@@ -31,7 +31,8 @@ bool H1Client::ends_connect_here(std::size_t more) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.intercept(listener_, std::move(connect), transport_->release_socket(), std::string(peer_.known()));
+  clients_.intercept(listener_, std::move(connect), transport_->release_socket(), std::string(peer_.known()),
+                     draining_);
   return true;
 }
 

@@ -33,11 +33,12 @@ class HandshakeOwner {
   virtual HandshakeTurns& handshake_turns() LOOP_ONLY = 0;  // limits the steps that run on that executor
   // Passes the connection after a complete handshake: `transport` becomes the connection of another client, which is
   // counted in place of the ClientHandshake. `point`: the point of its requests, if it is not the listener's own.
+  // `drains`: the ClientHandshake was drained.
   virtual void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
-                           std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY = 0;
+                           std::unique_ptr<net::Transport> transport, std::string peer, bool drains) LOOP_ONLY = 0;
   // Turns an answered CONNECT into a tunnel, as above, because the client's bytes are not TLS that can be intercepted.
   virtual void tunnel(Listener& listener, InterceptedConnect& connect, metrics::Intercept why, Fd socket,
-                      std::string peer) LOOP_ONLY = 0;
+                      std::string peer, bool drains) LOOP_ONLY = 0;
   virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;
 
  protected:

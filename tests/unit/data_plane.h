@@ -196,7 +196,8 @@ class OwnedClients final : public proxy::ClientOwner {
     for (auto& client : all_) any = client->end_if_idle() || any;
     return any;
   }
-  void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
+  void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string,
+                 bool) override LOOP_ONLY {}
   proxy::ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void end_all() LOOP_ONLY {
     for (auto& client : all_) client->end();

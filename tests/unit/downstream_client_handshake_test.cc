@@ -76,6 +76,7 @@ class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
   std::unique_ptr<ClientHandshake> handshake;
   std::unique_ptr<net::Transport> result;
   Fd tunnelled;
+  bool drained = false;  // its successor is to be drained
   int over = 0;
 
  private:
@@ -83,11 +84,13 @@ class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
   exec::Submitter* tasks_for_handshake() override { return &tasks; }
   HandshakeTurns& handshake_turns() override { return turns; }
   void established(Listener&, std::unique_ptr<const ListenPoint>, std::unique_ptr<net::Transport> transport,
-                   std::string) override {
+                   std::string, bool drains) override {
     result = std::move(transport);
+    drained = drains;
   }
-  void tunnel(Listener&, InterceptedConnect&, metrics::Intercept, Fd socket, std::string) override {
+  void tunnel(Listener&, InterceptedConnect&, metrics::Intercept, Fd socket, std::string, bool drains) override {
     tunnelled = std::move(socket);
+    drained = drains;
   }
   ConnectInterceptor& interceptor() override { return interceptor_; }
   ConnectInterceptor interceptor_{plane.context, nullptr};
@@ -96,6 +99,7 @@ class TheClientHandshake : public ::testing::Test, public HandshakeOwner {
 TEST_F(TheClientHandshake, HandsTheConnectionOverWhenTheTasksHaveDoneTheirSteps) {
   for (int n = 0; n < 10 && result == nullptr; ++n) exchange_flights();
   ASSERT_NE(result, nullptr);
+  EXPECT_FALSE(drained);
   EXPECT_EQ(over, 1);
   EXPECT_EQ(handshake->listener(), nullptr);
   EXPECT_EQ(ended(metrics::ClientHandshake::full), 1U);
@@ -150,6 +154,14 @@ TEST_F(TheClientInConnect, GetsItsTunnelWhenItEndsInTheMiddleOfItsHello) {
   EXPECT_EQ(over, 1);
   std::array<char, 64> left{};
   EXPECT_EQ(::recv(tunnelled.get(), left.data(), left.size(), MSG_DONTWAIT), 6) << "what it sent is for the origin";
+}
+
+TEST_F(TheClientInConnect, HasATunnelThatIsDrainedIfItIsDrainedItself) {
+  exec::assume_on_loop();
+  handshake->drain();
+  say("not TLS");
+  EXPECT_TRUE(tunnelled);
+  EXPECT_TRUE(drained);
 }
 
 TEST_F(TheClientInConnect, IsReadAFewTimesUntilItsHelloIsComplete) {
@@ -208,6 +220,7 @@ TEST_F(TheClientHandshake, HasAShortTimeOnceItIsDrained) {
   handshake->drain();
   for (int n = 0; n < 10 && result == nullptr; ++n) exchange_flights();
   EXPECT_NE(result, nullptr);
+  EXPECT_TRUE(drained);
 }
 
 TEST_F(TheClientHandshake, DoesNotDelayADrainForLong) {

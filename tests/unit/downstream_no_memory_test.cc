@@ -84,10 +84,10 @@ class Shaken final : public HandshakeOwner {
   exec::Submitter* tasks_for_handshake() override { return by_tasks_ ? &tasks_ : nullptr; }
   HandshakeTurns& handshake_turns() override { return turns_; }
   void established(Listener&, std::unique_ptr<const ListenPoint>, std::unique_ptr<net::Transport> transport,
-                   std::string) override {
+                   std::string, bool) override {
     result_ = std::move(transport);
   }
-  void tunnel(Listener&, InterceptedConnect&, metrics::Intercept, Fd, std::string) override {}
+  void tunnel(Listener&, InterceptedConnect&, metrics::Intercept, Fd, std::string, bool) override {}
   ConnectInterceptor& interceptor() override { return interceptor_; }
 
   const bool by_tasks_;

@@ -184,7 +184,8 @@ class LoopPlane final : public proxy::ClientOwner,
     if (context_.draining || drains) drain(started);
   }
   proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
-  void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
+  void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string,
+                 bool) override LOOP_ONLY {}
   proxy::ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void on_clients_gone() override {}
   std::uint64_t on_warm_dial_begun() override { return 0; }
