@@ -171,6 +171,10 @@ void H1Client::end_soon() {
 }
 
 bool H1Client::end_if_idle() {
+  if (state_ == State::lingering && !cut_) {
+    close();
+    return true;
+  }
   if (state_ != State::open || head_complete_ || in_head() || close_when_sent_) return false;
   if (finds_input()) {
     run_soon();
@@ -267,7 +271,7 @@ bool H1Client::keep_private(const OriginRuntime& origin, pool::Lease& lease) {
 void H1Client::on_private_end() {
   exec::assume_on_loop();
   private_state_ = PrivateState::broken;
-  static_cast<void>(end_if_idle());
+  if (state_ == State::open) static_cast<void>(end_if_idle());
 }
 
 }  // namespace carpool::proxy

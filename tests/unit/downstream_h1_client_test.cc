@@ -142,6 +142,28 @@ TEST_F(AClientThatStillSends, DelaysADrainForAMomentOnly) {
   EXPECT_FALSE(lives());
 }
 
+TEST_F(AClientThatStillSends, IsShedAsIdle) {
+  exec::assume_on_loop();
+  EXPECT_TRUE(clients_.end_idle());
+  EXPECT_FALSE(lives());
+  EXPECT_FALSE(clients_.end_idle());
+}
+
+TEST_F(AClient, StillSendsThoughItsOwnConnectionToTheOriginHasEnded) {
+  plane_.listen.max_body = 1000;
+  plane_.listener.change(plane_.listen);
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: NTLM abc\r\n\r\n");
+  plane_.from_origin(0, test::kEmpty);
+  one.outgoing.clear();
+  send(one, "PUT http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000000\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 413")) << one.outgoing;
+  plane_.from_origin(0, "", true);
+  EXPECT_TRUE(clients_.closed.empty());
+  exec::assume_on_loop();
+  EXPECT_TRUE(clients_.end_idle());
+  EXPECT_EQ(1U, clients_.closed.size());
+}
+
 // The bytes are in the socket, and their event comes after the timer.
 TEST_F(AClient, WhoseRequestHasArrivedIsServedInsteadOfClosed) {
   exec::assume_on_loop();
