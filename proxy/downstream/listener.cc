@@ -111,7 +111,7 @@ void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
 }
 
 void Listener::close() {
-  acceptor_.accept_waiting(kListenBacklog);
+  acceptor_.accept_waiting(kAcceptsPerTurn);
   acceptor_.close();
 }
 

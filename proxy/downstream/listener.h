@@ -46,7 +46,8 @@ class Listener final : private net::Acceptor::Owner {
   Status open();                        // binds and listens; the Fault names the address and the system's reason
   void adopt_socket(net::Bound bound);  // adopts a socket that is already bound
   Status start() LOOP_ONLY { return acceptor_.start(); }  // on the first worker's loop, or before it runs
-  // Accepts the clients that already wait, and closes the socket. Must be called on the first worker's loop.
+  // Accepts clients that already wait, as many as in one turn, and closes the socket. Must be called on the first
+  // worker's loop.
   void close() LOOP_ONLY;
   // Like close(), but the successor process keeps listening on the socket.
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }

@@ -61,6 +61,14 @@ class AClosedListener : public ::testing::Test {
   test::DataPlane plane_;
 };
 
+TEST_F(AClosedListener, HasAcceptedNoMoreClientsThanInOneTurn) {
+  open();
+  std::vector<Fd> peers;
+  while (peers.size() < 100) peers.push_back(connect());
+  close();
+  EXPECT_EQ(64U, clients());
+}
+
 class AClosedListenerOfAnnouncedClients : public AClosedListener {
  protected:
   AClosedListenerOfAnnouncedClients() {
