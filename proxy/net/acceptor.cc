@@ -42,6 +42,7 @@ Status Acceptor::start() {
   Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
+  started_ = true;
   return Done{};
 }
 
@@ -50,7 +51,7 @@ void Acceptor::resume() {
 }
 
 void Acceptor::accept_waiting(int most) {
-  if (used_by_ != std::array{false, false}) return;
+  if (!started_ || used_by_ != std::array{false, false}) return;
   for (int i = 0; i < most && fd_ && accept_one(); ++i) {
   }
 }
@@ -61,6 +62,7 @@ void Acceptor::stop() {
   pause_.disarm();
   loop_.unwatch(fd_.get(), key_);
   fd_.reset();
+  started_ = false;
 }
 
 void Acceptor::close() {

@@ -80,6 +80,7 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   const int most_per_turn_;
   Fd fd_;
   exec::WatchKey key_;
+  bool started_ = false;  // a client may be waiting
   Address address_;
   std::array<bool, 2> used_by_{};  // by SocketUser
   exec::Timer pause_;
