@@ -149,6 +149,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   StreamFailure unusable_failure() LOOP_ONLY;
   void expect_farewell(AttemptValues& attempt) LOOP_ONLY;
   std::optional<StreamFailure> unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
+  std::optional<AttemptState> retry_unsolicited() LOOP_ONLY;
+  bool crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   void note_lease(Instant leased) LOOP_ONLY;
   UpstreamStream& begin_on(UpstreamStreams& streams, const pool::Lease& lease) LOOP_ONLY;
   std::optional<Fault> send_request_head(AttemptValues& attempt) LOOP_ONLY;

@@ -97,7 +97,7 @@ bool Exchange::send_hedged(AttemptValues& attempt, UpstreamStreams& streams) {
 
 // A response that would be followed by another attempt does not win over an attempt that is in progress.
 bool Exchange::on_hedge_head(AttemptValues& attempt, const http::ResponseHead& head) {
-  if (unsolicited(attempt, head)) return false;
+  if (crosses_hedge(attempt, head)) return false;
   const bool refuses = head.status == 401 || head.status == 421 || info_.origin->retry_on.status(head.status);
   if (!refuses) return continue_with_hedge();
   const Instant now = context_.loop.now();

@@ -59,7 +59,7 @@ AttemptState Exchange::on_response_head() {
     on_client_gone();
     return AttemptState::over;
   }
-  if (std::optional<StreamFailure> failure = unsolicited(*attempt_, *response_)) return on_failure(std::move(*failure));
+  if (const std::optional<AttemptState> sent_again = retry_unsolicited()) return *sent_again;
   record_response_in_pool(attempt_->lease, *response_, info_.leased);
   // Precedes any retry, because the connection of a dropped response is also given back to the pool.
   const bool bound = attempt_->authenticated;

@@ -2,10 +2,14 @@
 // cross on the wire; the client must not get it for an answer (RFC 9112 §9.5).
 #include <chrono>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 
@@ -19,24 +23,55 @@ void Exchange::expect_farewell(AttemptValues& attempt) {
   connection.transport().on_readiness({.readable = true, .writable = false, .hangup = false});
 }
 
-// Returns the failure of the attempt if `head` is no response to its request. The proof is that the origin could not
-// have received the request. 408 on a connection that is closed also says so (RFC 9110 §15.5.9), but an application may
-// mean something else by it; so a client whose request must not be repeated gets it.
+namespace {
+// Returns true for a 408 on a connection that is closed: its origin says that it saw no request (RFC 9110 §15.5.9), but
+// an application may mean something else by it.
+bool is_farewell(const AttemptValues& attempt, const http::ResponseHead& head) {
+  return head.status == 408 && !head.keep_alive && attempt.lease.reused() && !attempt.lease.shared() &&
+         !attempt.authenticated && !attempt.informed;
+}
+
+StreamFailure not_its_answer(const http::ResponseHead& head, std::string_view why) {
+  StreamFailure failure;
+  failure.fault.detail = "the origin sent a response with the status " + std::to_string(head.status);
+  failure.fault.detail.append(why);
+  failure.connection_ended = true;
+  return failure;
+}
+}  // namespace
+
+// Returns the failure of the attempt if the origin could not have received the request before it sent `head`.
 std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
   const bool served = attempt.lease.reused() || attempt.authenticated;
   if (!served || attempt.lease.shared() || attempt.informed || (head.keep_alive && head.status < 400)) {
     return std::nullopt;
   }
-  const bool precedes = attempt.upstream_stream->precedes_request();
-  const bool farewell = head.status == 408 && !head.keep_alive && request_repeatable() == Repeatable::harmless;
-  if (!precedes && !farewell) return std::nullopt;
-  StreamFailure failure;
-  failure.fault.detail = "the origin sent a response with the status " + std::to_string(head.status) +
-                         (precedes ? " before it received the request" : " to the idle connection");
-  failure.connection_ended = true;
+  if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
+  StreamFailure failure = not_its_answer(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).
-  failure.any_byte_sent = !precedes || head.keep_alive;
+  failure.any_byte_sent = head.keep_alive;
   return failure;
+}
+
+// Handles a response that may not be to the request. Returns nullopt if the client gets it: also a 408 to an idle
+// connection, if the request is not sent again for it.
+std::optional<AttemptState> Exchange::retry_unsolicited() {
+  if (std::optional<StreamFailure> failure = unsolicited(*attempt_, *response_)) return on_failure(std::move(*failure));
+  if (!is_farewell(*attempt_, *response_)) return std::nullopt;
+  const StreamFailure failure = not_its_answer(*response_, " to the idle connection");
+  if (hedge_pending()) return on_failure(failure);
+  const RetryDecision decision = decide_retry(RequestFate::closed_reused);
+  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
+  if (decision.outcome != RetryOutcome::retry) return std::nullopt;
+  note_failed_attempt(failure, decision.outcome);
+  end_lease(pool::CloseCause::peer_closed);
+  retry(decision.reason);
+  return AttemptState::over;
+}
+
+// Returns true if the response of the hedged attempt is not for its request, or may not be.
+bool Exchange::crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) {
+  return is_farewell(attempt, head) || unsolicited(attempt, head);
 }
 
 }  // namespace carpool::proxy

@@ -127,6 +127,30 @@ TEST_F(AHedgedRequest, IsFollowedByOneThatIsHedgedToo) {
   expect_nothing_left();
 }
 
+config::Config hedged_once() {
+  config::Config settings = hedged();
+  settings.request.max_retries = 1;
+  return settings;
+}
+class ARequestHedgedForItsLastRetry : public AHedgedRequest {
+ protected:
+  ARequestHedgedForItsLastRetry() : AHedgedRequest(hedged_once()) {}
+};
+
+TEST_F(ARequestHedgedForItsLastRetry, GoesOnWithTheSecondAttemptWhenTheFirstGetsTheFarewellOfAnIdleConnection) {
+  test::MemoryWire& one = hedged_client();
+  plane_.from_origin(1, kSecond);
+  one.outgoing.clear();
+  send(one, kGetRequest);
+  plane_.pass(3s);
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(1, "HTTP/1.1 408 Farewell\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ("", one.outgoing);
+  plane_.from_origin(2, kFirst);
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
+}
+
 TEST_F(AHedgedRequest, GoesOnWithTheSecondAttemptWhenTheFirstIsLateForGood) {
   test::MemoryWire& one = hedged_client();
   plane_.pass(58s);  // request.response_header_timeout of the first one

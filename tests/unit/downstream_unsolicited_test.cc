@@ -2,6 +2,12 @@
 // while the request is on its way, or the late rest of another response.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "proxy/upstream/origin/origin_runtime.h"
 #include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
@@ -23,6 +29,7 @@ std::string closing(std::string_view status, std::string_view close = "Connectio
 
 class ACrossingResponse : public test::ExchangeFixture {
  protected:
+  explicit ACrossingResponse(config::Config settings = {}) : ExchangeFixture(std::move(settings)) {}
   // The client's second request was sent on the connection of the first one.
   test::MemoryWire& asked_twice(std::string_view request) {
     test::MemoryWire& one = asked_again(request);
@@ -112,6 +119,50 @@ TEST_P(AnAnswerOf408, IsForTheClient) {
   plane_.from_origin(0, std::string(GetParam().before) + closing("408", GetParam().close));
   EXPECT_FALSE(repeated());
   EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 408 Farewell")) << one.outgoing;
+}
+
+void expect_408(const test::MemoryWire& one) {
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 408 Farewell")) << one.outgoing;
+  EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\nno")) << one.outgoing;
+}
+
+config::Config without_retries() {
+  config::Config settings;
+  settings.request.max_retries = 0;
+  return settings;
+}
+class WithoutRetries : public ACrossingResponse {
+ protected:
+  WithoutRetries() : ACrossingResponse(without_retries()) {}
+};
+
+TEST_F(WithoutRetries, AnAnswerOf408IsForTheClient) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  plane_.from_origin(0, closing("408"));
+  EXPECT_FALSE(repeated());
+  expect_408(one);
+}
+
+TEST_F(ACrossingResponse, Of408IsForTheClientOnceTheRetryBudgetIsSpent) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  RetryBudget& budget = (*plane_.origins->at(*pool::parse_origin("http://a.test")))->retries;
+  for (int i = 0; i < 1000; ++i) static_cast<void>(budget.withdraw());
+  plane_.from_origin(0, closing("408"));
+  EXPECT_FALSE(repeated());
+  expect_408(one);
+}
+
+// No other connection has authenticated it.
+TEST_F(ACrossingResponse, Of408IsForTheClientThatItsConnectionAuthenticated) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: NTLM abc\r\n\r\n");
+  plane_.from_origin(0, kEmpty);
+  one.outgoing.clear();
+  origin(0).outgoing.clear();
+  send(one, kGetRequest);
+  ASSERT_NE("", origin(0).outgoing);
+  plane_.from_origin(0, closing("408"));
+  EXPECT_FALSE(repeated());
+  expect_408(one);
 }
 
 // No event has told of the bytes yet.
