@@ -180,9 +180,11 @@ AttemptState H1UpstreamStream::on_end(const net::IoResult& io) {
   return fail({kind, Side::upstream, std::string(io.detail)}, true);
 }
 
-// Bytes that precede the request, such as the late rest of another response, end the connection like a FIN.
+// Bytes that precede the request, such as the late rest of another response, end a connection that had served like a
+// FIN. On one that had not, they are the greeting of another protocol, with which the next one would begin, too.
 AttemptState H1UpstreamStream::fail_malformed(Fault fault) {
-  if (attempt_.head_done || !precedes_request()) return fail(std::move(fault), false);
+  const bool served = connection_->returned_at() != Instant{};
+  if (!served || attempt_.head_done || !precedes_request()) return fail(std::move(fault), false);
   StreamFailure failure;
   failure.fault = std::move(fault);
   failure.fault.detail.append("; its bytes precede the request");

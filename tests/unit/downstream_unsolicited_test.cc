@@ -165,6 +165,25 @@ TEST_F(ACrossingResponse, Of408IsForTheClientThatItsConnectionAuthenticated) {
   expect_408(one);
 }
 
+config::Config repeating_after_a_reset() {
+  config::Config settings;
+  settings.request.retry_on = {"reset"};
+  return settings;
+}
+class ACrossingGreeting : public ACrossingResponse {
+ protected:
+  ACrossingGreeting() : ACrossingResponse(repeating_after_a_reset()) {}
+};
+
+// A service of another protocol greets each connection in the same way.
+TEST_F(ACrossingGreeting, IsTheMalformedResponseOfANewConnection) {
+  test::MemoryWire& one = asked(kGetRequest);
+  crosses("220 mail.test ESMTP\r\n");
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  EXPECT_FALSE(has(one.outgoing, "precede")) << one.outgoing;
+}
+
 // No event has told of the bytes yet.
 TEST_F(ACrossingResponse, IsFoundInTheSocketOfAConnectionThatRested) {
   test::MemoryWire& one = asked();
