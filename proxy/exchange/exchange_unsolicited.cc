@@ -13,10 +13,11 @@
 
 namespace carpool::proxy {
 
-// Makes usable() ask the socket of a connection that rested: bytes may have arrived in this turn, of which no event has
-// told yet. In a busy pool connections rest shorter, so that this costs nothing.
+// Notes the turn, and makes usable() ask the socket of a connection that rested: bytes may have arrived in this turn,
+// of which no event has told yet. In a busy pool connections rest shorter, so that this costs nothing.
 void Exchange::expect_farewell(AttemptValues& attempt) {
   constexpr Duration kRest = std::chrono::milliseconds(100);
+  attempt.begun = context_.loop.now();
   if (attempt.lease.shared()) return;
   auto& connection = static_cast<Connection&>(*attempt.lease);
   if (connection.returned_at() == Instant{} || context_.loop.now() - connection.returned_at() < kRest) return;
@@ -41,11 +42,13 @@ StreamFailure not_its_answer(const http::ResponseHead& head, std::string_view wh
 }  // namespace
 
 // Returns the failure of the attempt if the origin could not have received the request before it sent `head`.
+// The system is asked only about responses that are rarely the answer: an error, the last one of a connection, and one
+// that is read in the turn in which the request was written, so that the usual one costs no system call.
 std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
   const bool served = attempt.lease.reused() || attempt.authenticated;
-  if (!served || attempt.lease.shared() || attempt.informed || (head.keep_alive && head.status < 400)) {
-    return std::nullopt;
-  }
+  if (!served || attempt.lease.shared() || attempt.informed) return std::nullopt;
+  const bool at_once = context_.loop.now() == attempt.begun;
+  if (head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
   StreamFailure failure = not_its_answer(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).

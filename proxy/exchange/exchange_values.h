@@ -49,6 +49,7 @@ struct AttemptValues {
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;
   http::MessageOrder response_order;  // order of the response's parts; a part that violates it is not forwarded
+  Instant begun{};                    // the turn in which the head of the request was sent
   std::uint64_t token = 0;            // number of the token that was sent; 0 if none
   bool informed = false;              // a 1xx was received
   bool hedged = false;                // the attempt came from the exchange's HedgedAttempt

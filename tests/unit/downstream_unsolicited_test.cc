@@ -184,6 +184,29 @@ TEST_F(ACrossingGreeting, IsTheMalformedResponseOfANewConnection) {
   EXPECT_FALSE(has(one.outgoing, "precede")) << one.outgoing;
 }
 
+TEST_F(ACrossingResponse, InTheTurnOfItsRequestIsNoAnswerWhateverItsStatus) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  crosses(closing("200", ""));
+  EXPECT_TRUE(origin(0).gone);
+  succeed(one, "GET /1");
+}
+
+TEST_F(ACrossingResponse, InTheTurnOfItsRequestCostsARequestThatMustNotBeRepeated) {
+  test::MemoryWire& one = asked_twice(kPost);
+  crosses(closing("200", ""));
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
+// The system is not asked about a response that ends nothing, once the origin had time to answer.
+TEST_F(ACrossingResponse, InALaterTurnIsNotSuspectedIfItEndsNothing) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  plane_.pass(1ms);
+  crosses(closing("200", ""));
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200 Farewell")) << one.outgoing;
+}
+
 // No event has told of the bytes yet.
 TEST_F(ACrossingResponse, IsFoundInTheSocketOfAConnectionThatRested) {
   test::MemoryWire& one = asked();
