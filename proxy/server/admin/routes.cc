@@ -189,8 +189,7 @@ constexpr std::array<Parameter, 7> kWhatIf{
 
 constexpr std::string_view kSomeTime =  // greater than zero
     R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
-constexpr std::array<Parameter, 1> kAdvice{
-    {{"wait", kSomeTime, "the maximum wait of 99 of 100 borrows, as 20ms"}}};
+constexpr std::array<Parameter, 1> kAdvice{{{"wait", kSomeTime, "the maximum wait of 99 of 100 borrows, as 20ms"}}};
 
 constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "default 2"}}};
 

@@ -79,8 +79,7 @@ void TokenKeeper::step() {
         return due_.arm(schedule_.next());
       case TokenSchedule::Action::expire:
         credentials_.token()->expire();
-        log::warn("credentials", "the token expired before a new one was granted",
-                  {{"origin", credentials_.label()}});
+        log::warn("credentials", "the token expired before a new one was granted", {{"origin", credentials_.label()}});
         break;
       case TokenSchedule::Action::fetch:
         fetch();
