@@ -35,7 +35,7 @@ function(carpool_small_part component sources)
   target_include_directories(${component}_small PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/embedded)
   target_compile_options(${component}_small PRIVATE ${CARPOOL_SMALL_OPTIONS})
   carpool_precompile(${component}_small carpool_metrics_small)
-  carpool_unity(${component}_small)
+  carpool_unity(${component}_small 30)
   target_sources(${component} PRIVATE $<TARGET_OBJECTS:${component}_small>)
 endfunction()
 
