@@ -30,6 +30,7 @@ class TurnCheck {
     if (one == nullptr || one->noisy() || one->tunnels() || account_.may_have_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.info().origin);
     entry.seen = true;
+    entry.seen_at = turn_;
     const bool waits = pool::WaitQueue::in(exchange);
     const bool asked = exchange.state() != proxy::ExchangeState::collecting;  // the pool; a grant may be on its way
     if (asked && entry.rank == 0) entry.rank = turn_;
@@ -56,10 +57,11 @@ class TurnCheck {
   struct Entry {
     const RequestRecord* request = nullptr;
     const proxy::OriginRuntime* origin = nullptr;
-    std::uint64_t rank = 0;   // in order of asking; 0: not yet
-    std::uint32_t ahead = 0;  // requests of its client that waited when it arrived
-    std::uint64_t left = 0;   // the turn in which it left the queue; 0: not yet
-    bool waits = false;       // since the last turn at least
+    std::uint64_t rank = 0;     // in order of asking; 0: not yet
+    std::uint64_t seen_at = 0;  // the turn
+    std::uint32_t ahead = 0;    // requests of its client that waited when it arrived
+    std::uint64_t left = 0;     // the turn in which it left the queue; 0: not yet
+    bool waits = false;         // since the last turn at least
     bool leaves = false, seen = false, served = false;
     std::map<std::pair<const void*, bool>, std::uint32_t> overtaken;  // by client and class
   };
@@ -67,6 +69,8 @@ class TurnCheck {
   Entry& find(const RequestRecord& one, const proxy::OriginRuntime* origin) {
     Entry& entry = entries_[one.number];
     entry.request = &one;
+    // A reload replaced its pool: it asks the next one for its turn.
+    if (entry.origin != origin || entry.seen_at + 1 < turn_) entry.rank = entry.left = 0;
     entry.origin = origin;
     return entry;
   }
