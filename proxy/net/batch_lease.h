@@ -34,8 +34,9 @@ class BatchStore {
     net::Transport* transport = nullptr;
   };
   std::unique_ptr<Leased> take() {
+    std::unique_ptr<Leased> one = spares_.take();  // may throw
     leases_.lend();
-    return spares_.take();
+    return one;
   }
   void give_back(std::unique_ptr<Leased> one) {
     CARPOOL_ASSERT(one->batch.empty());
@@ -53,8 +54,8 @@ class BatchLease {
   // Asserts that `write_queue` has no other lease. The write queue and the transport must outlive the lease.
   BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport) {
     CARPOOL_ASSERT(!write_queue.leased_);
-    write_queue.leased_ = true;
     leased_ = store.take();
+    write_queue.leased_ = true;
     leased_->store = &store;
     leased_->write_queue = &write_queue;
     leased_->transport = &transport;

@@ -92,6 +92,10 @@ void ListenerSet::close_all() {
   for (auto& listener : open_) listener->close();
 }
 
+void ListenerSet::end_all() {
+  for (auto& listener : open_) listener->end();
+}
+
 void ListenerSet::leave_all() {
   for (auto& listener : open_) listener->stop_accepting();
 }

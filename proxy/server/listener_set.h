@@ -19,7 +19,8 @@ class ListenerSet {
   Status open(const config::Listen& settings, std::optional<net::Bound> inherited) LOOP_ONLY;
   // Applies a reload.
   AppliedListeners apply(ListenerChanges& changes) LOOP_ONLY;
-  void close_all() LOOP_ONLY;  // stops accepting clients
+  void close_all() LOOP_ONLY;  // accepts the clients that wait, and then no more
+  void end_all() LOOP_ONLY;    // accepts none any more: no loop runs
   void leave_all() LOOP_ONLY;  // like close_all(), but the successor process keeps listening on the sockets
   void on_left(net::SocketUser who) LOOP_ONLY;  // `who` does not use the sockets any more
   void clear();                                 // no client may be left

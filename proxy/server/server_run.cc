@@ -185,7 +185,7 @@ void Server::end_background_work() {
 Server::~Server() {
   exec::assume_on_loop();  // all loops have stopped; this thread may touch their data
   end_background_work();
-  listeners_.close_all();
+  listeners_.end_all();
   if (tokens_) {
     workers_.front()->run_on_this_thread([this] {
       exec::assume_on_loop();
