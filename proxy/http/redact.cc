@@ -98,8 +98,10 @@ bool is_redacted(std::string_view target) {
   const std::string mark = std::string("=").append(kHidden);
   std::size_t at = target.find('?');
   while ((at = target.find(mark, at)) != std::string_view::npos) {
+    const std::size_t name = target.find_last_of("?&;", at) + 1;
+    const bool secret = secret_name(target.substr(name, at - name));
     at += mark.size();
-    if (at == target.size() || target[at] == '&' || target[at] == ';') return true;
+    if (secret && (at == target.size() || target[at] == '&' || target[at] == ';')) return true;
   }
   return false;
 }

@@ -57,7 +57,8 @@ TEST(Redact, ShowsALongTargetWholeWhereAsked) {
 TEST(Redact, RecognizesWhatItMasked) {
   for (const char* masked : {"/x?key=***", "https://h/x?a=1&key=***&b=2", "/x?key=***;b=2"})
     EXPECT_TRUE(is_redacted(masked));
-  for (const char* plain : {"/x", "/x?", "/key=***", "/x?key=****", "/x?key=**", "/x?***=1"})
+  for (const char* plain :
+       {"/x", "/x?", "/key=***", "/x?key=****", "/x?key=**", "/x?***=1", "/search?q=***", "/x?key=1&q=***"})
     EXPECT_FALSE(is_redacted(plain));
 }
 
