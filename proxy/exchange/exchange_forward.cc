@@ -60,7 +60,6 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
 // another one would begin in the same way. A connection that rested in the pool may have received the 408 of an origin
 // that was about to close it, so only one that was dialed for this request counts as new.
 StreamFailure Exchange::unusable_failure() {
-  constexpr Duration kMaxNewAge = std::chrono::seconds(1);
   const pool::Lease& lease = attempt_->lease;
   const bool dialed =
       !lease.reused() && context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kMaxNewAge;

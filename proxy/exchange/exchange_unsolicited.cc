@@ -20,7 +20,8 @@ void Exchange::expect_farewell(AttemptValues& attempt) {
   attempt.begun = context_.loop.now();
   if (attempt.lease.shared()) return;
   auto& connection = static_cast<Connection&>(*attempt.lease);
-  if (connection.returned_at() == Instant{} || context_.loop.now() - connection.returned_at() < kRest) return;
+  const Instant since = connection.returned_at() == Instant{} ? connection.opened_at() : connection.returned_at();
+  if (context_.loop.now() - since < kRest) return;
   connection.transport().on_readiness({.readable = true, .writable = false, .hangup = false});
 }
 
@@ -45,8 +46,10 @@ StreamFailure not_its_answer(const http::ResponseHead& head, std::string_view wh
 // The system is asked only about responses that are rarely the answer: an error, the last one of a connection, and one
 // that is read in the turn in which the request was written, so that the usual one costs no system call.
 std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
-  const bool served = attempt.lease.reused() || attempt.authenticated;
-  if (!served || attempt.lease.shared() || attempt.informed) return std::nullopt;
+  if (attempt.lease.shared() || attempt.informed) return std::nullopt;
+  // A connection that was dialed in advance may have rested as long as one that has served.
+  const bool rested = context_.loop.now() - static_cast<Connection&>(*attempt.lease).opened_at() >= kMaxNewAge;
+  if (!attempt.lease.reused() && !attempt.authenticated && !rested) return std::nullopt;
   const bool at_once = context_.loop.now() == attempt.begun;
   if (head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;

@@ -2,12 +2,14 @@
 // destroys them as values, so that no state of one request or attempt reaches the next one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "exec/role.h"
 #include "pool/destination/lease.h"
 #include "proxy/exchange/exchange_deadlines.h"
@@ -18,6 +20,9 @@
 #include "proxy/telemetry/span.h"
 
 namespace carpool::proxy {
+
+// An unused connection that is older was not dialed for the present request: it has rested like one that served.
+inline constexpr Duration kMaxNewAge = std::chrono::seconds(1);
 
 class UpstreamStream;
 struct StreamFailure;
