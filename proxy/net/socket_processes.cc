@@ -140,7 +140,7 @@ void SocketProcesses::end_reading(const Found& found, const Found& beside, Durat
     clients_.push_back(pid);
   }
   for (const auto& [inode, pid] : beside) {
-    if (known_.size() >= kMaxSockets) break;
+    if (known_.size() >= kMaxSockets / 2) break;  // the rest is for those that are asked for
     if (wanted_.count(inode) == 0) known_.insert_or_assign(inode, Known{pid, now + kKnownFor});
   }
 }

@@ -346,7 +346,7 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
 
 TEST_F(Routes, QuitsOnceHoweverOftenItIsAsked) {
   EXPECT_EQ(ask("/quit", "POST").status, 202);
-  EXPECT_EQ(ParsedJson::parse(ask("/quit", "POST").body).at("status"), "already draining");
+  EXPECT_EQ(ParsedJson::parse(ask("/quit", "POST").body).at("status"), "draining already");
   EXPECT_EQ(ask("/quit").status, 405);
 }
 

@@ -94,7 +94,7 @@ Response overload(const Call& call) {
 }
 
 Response quit(const Call& call) {
-  return json_response(202, {{"status", call.control.quit() ? "draining" : "already draining"}});
+  return json_response(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
 }
 
 Response leaks(const Call& call) {
