@@ -61,19 +61,19 @@ void DestinationTable::move(Member& member, Place to) {
   unlisted_.insert(std::move(node));
 }
 
-// Each iteration but the last moves an unlisted destination that was used since it was last seen: the cost is amortized
-// over its uses.
+// Each iteration but the last moves an unlisted destination that was used since it was last listed: the cost is
+// amortized over its uses.
 Destination* DestinationTable::least_recent(Instant now) {
   constexpr int kMaxExamined = 4096;
   for (int look = 0; look < kMaxExamined && !unlisted_.empty(); ++look) {
-    const Place seen = *unlisted_.begin();
-    Member& member = members_.find(seen.number)->second;
-    const Place is = place_of(seen.number, *member.destination);
-    if (seen < is) {
+    const Place listed = *unlisted_.begin();
+    Member& member = members_.find(listed.number)->second;
+    const Place is = place_of(listed.number, *member.destination);
+    if (listed < is) {
       move(member, is);
       continue;
     }
-    move(member, {true, now, seen.number});
+    move(member, {true, now, listed.number});
     return member.destination.get();
   }
   return nullptr;

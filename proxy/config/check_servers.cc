@@ -5,6 +5,7 @@
 #include "proxy/config/check.h"
 #include "proxy/config/check_rules.h"
 #include "proxy/config/text.h"
+#include "proxy/config/text_format.h"
 #include "proxy/config/token_file.h"
 
 namespace carpool::proxy::config {

@@ -43,7 +43,7 @@ class StreamRecord final : public H2StreamUser {
 };
 
 // One end of a connection.
-class End : public H2Sink {
+class End final : public H2Sink {
  public:
   explicit End(H2Role role, const H2Options& options = {}) : session(role, options, *this) {}
 

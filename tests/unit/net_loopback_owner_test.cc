@@ -65,7 +65,7 @@ TEST(LoopbackOwnerTest, IsAskedForThroughOneSocketOfEachThread) {
   ASSERT_TRUE(owner_of_peer(accepted.get()));
   const std::size_t before = descriptors();
   for (int n = 0; n < 10; ++n) EXPECT_TRUE(owner_of_peer(accepted.get()));
-  std::thread([&] { EXPECT_TRUE(owner_of_peer(accepted.get())); }).join();
+  std::thread([&accepted = accepted] { EXPECT_TRUE(owner_of_peer(accepted.get())); }).join();
   EXPECT_EQ(descriptors(), before);
 }
 
@@ -74,7 +74,7 @@ TEST(LoopbackOwnerTest, IsAskedForAgainAfterAQueryWithoutADescriptor) {
   const auto [client, accepted] = tcp_pair();
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
-  std::thread([&] {
+  std::thread([&accepted = accepted, &before] {
     const rlimit none{0, before.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &none);
     EXPECT_FALSE(owner_of_peer(accepted.get()));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "proxy/server/admin/access_rules.h"
 #include "proxy/server/admin/event_feed.h"
 #include "proxy/server/admin/path.h"
 #include "proxy/server/admin/route.h"

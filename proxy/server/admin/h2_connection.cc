@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "proxy/server/admin/access_rules.h"
 #include "proxy/server/admin/routes.h"
 
 namespace carpool::proxy {
