@@ -66,14 +66,14 @@ void DestinationTable::move(Member& member, Place to) {
 Destination* DestinationTable::least_recent(Instant now) {
   constexpr int kMaxExamined = 4096;
   for (int look = 0; look < kMaxExamined && !unlisted_.empty(); ++look) {
-    const Place listed = *unlisted_.begin();
-    Member& member = members_.find(listed.number)->second;
-    const Place is = place_of(listed.number, *member.destination);
-    if (listed < is) {
+    const Place stalest = *unlisted_.begin();
+    Member& member = members_.find(stalest.number)->second;
+    const Place is = place_of(stalest.number, *member.destination);
+    if (stalest < is) {
       move(member, is);
       continue;
     }
-    move(member, {true, now, listed.number});
+    move(member, {true, now, stalest.number});
     return member.destination.get();
   }
   return nullptr;
