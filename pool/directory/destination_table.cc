@@ -61,19 +61,19 @@ void DestinationTable::move(Member& member, Place to) {
   unlisted_.insert(std::move(node));
 }
 
-// Each iteration but the last moves an unlisted destination that was used since it was last listed: the cost is
-// amortized over its uses.
+// Each iteration but the last moves an unlisted destination that was used since it was last seen: the cost is amortized
+// over its uses.
 Destination* DestinationTable::least_recent(Instant now) {
-  constexpr int kMaxExamined = 4096;
-  for (int look = 0; look < kMaxExamined && !unlisted_.empty(); ++look) {
-    const Place stalest = *unlisted_.begin();
-    Member& member = members_.find(stalest.number)->second;
-    const Place is = place_of(stalest.number, *member.destination);
-    if (stalest < is) {
+  constexpr int kMaxMoves = 4096;
+  for (int look = 0; look < kMaxMoves && !unlisted_.empty(); ++look) {
+    const Place seen = *unlisted_.begin();
+    Member& member = members_.find(seen.number)->second;
+    const Place is = place_of(seen.number, *member.destination);
+    if (seen < is) {
       move(member, is);
       continue;
     }
-    move(member, {true, now, stalest.number});
+    move(member, {true, now, seen.number});
     return member.destination.get();
   }
   return nullptr;
