@@ -43,8 +43,9 @@ class StreamRecord final : public H2StreamUser {
 };
 
 // One end of a connection.
-class End final : public H2Sink {
+class End : public H2Sink {
  public:
+  virtual ~End() = default;
   explicit End(H2Role role, const H2Options& options = {}) : session(role, options, *this) {}
 
   H2StreamUser* on_request(H2Stream& stream, RequestHead& head) override {
