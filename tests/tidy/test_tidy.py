@@ -1,4 +1,5 @@
 """Each rule fires on the offence it names, and is silent on the clean line beside it."""
+import json
 import subprocess
 
 import pytest
@@ -193,7 +194,8 @@ def test_a_figure_that_no_result_has_is_found(measured_tree, path):
 
 def test_a_result_that_the_documents_do_not_show_is_found(measured_tree):
     results = measured_tree.root / "tests/bench/results/peers.json"
-    results.write_text(results.read_text().replace('"cpu": ', '"cpu": 9', 1))
+    rounds = json.loads(results.read_text())["conditions"]["rounds"]  # all of the first row: a median may hide one
+    results.write_text(results.read_text().replace('"cpu": ', '"cpu": 9', rounds))
     assert [path for path, _ in where(measured.figures(measured_tree))] == ["docs/benchmarks.md", "README.md"]
 
 
