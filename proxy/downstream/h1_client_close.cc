@@ -1,7 +1,5 @@
 // H1Client, closing: graceful close, timeouts, and the reset of a truncated close-delimited response. Also the private
 // connection that a client holds until it closes.
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
+#include "proxy/net/plain_transport.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
@@ -31,12 +30,6 @@ constexpr Duration kLongestLinger = std::chrono::seconds(30);
 constexpr int kLastReads = 16;  // when the process ends
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kAckPoll = std::chrono::milliseconds(20);
-
-// Returns the number of bytes sent but not yet acknowledged.
-std::uint32_t unacknowledged(int fd) {
-  int bytes = 0;
-  return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
-}
 }  // namespace
 
 // ---- ends ----
@@ -70,7 +63,7 @@ void H1Client::cut_off() {
 
 void H1Client::poll_acks() {
   const Instant now = context_.loop.now();
-  const std::uint32_t left = unacknowledged(transport_->fd());
+  const std::uint32_t left = net::send_queue_size(transport_->fd());
   if (left != std::exchange(unacked_bytes_, left)) taken_at_ = now;
   if (left == 0 || now >= deadline_after(taken_at_, listen_.idle_timeout)) return close();
   timer_.arm(now + kAckPoll);

@@ -92,12 +92,16 @@ class PlainTransport final : public Transport {
 
 }  // namespace
 
+std::uint32_t send_queue_size(int fd) {
+  int bytes = 0;
+  return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
+}
+
 std::size_t unacknowledged(int fd) {
   int protocol = 0;
   socklen_t size = sizeof protocol;
   const bool tcp = ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
-  int bytes = 0;
-  return tcp && ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+  return tcp ? send_queue_size(fd) : 0;
 }
 
 PeekResult peek(int fd) {

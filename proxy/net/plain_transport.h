@@ -18,7 +18,10 @@ std::unique_ptr<Transport> make_accepted(Fd socket);
 // Sets non-blocking, close-on-exec and TCP_NODELAY, which every stream socket here has.
 void prepare_socket(int fd);
 
-// The implementation of Transport::unacknowledged(), for TCP.
+// Returns the number of bytes in the socket's send queue: those that its peer's system has not acknowledged, with TCP,
+// or that its peer has not read. 0 if the system does not tell.
+std::uint32_t send_queue_size(int fd);
+// The implementation of Transport::unacknowledged(): the same, but 0 unless the socket is one of TCP.
 std::size_t unacknowledged(int fd);
 
 // Peeks at the socket without consuming data.

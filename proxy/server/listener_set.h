@@ -21,7 +21,7 @@ class ListenerSet {
   AppliedListeners apply(ListenerChanges& changes) LOOP_ONLY;
   void close_all() LOOP_ONLY;  // accepts the clients that wait, and then no more
   void end_all() LOOP_ONLY;    // accepts none any more: no loop runs
-  void leave_all() LOOP_ONLY;  // like close_all(), but the successor process keeps listening on the sockets
+  void leave_all() LOOP_ONLY;  // like end_all(), but the successor process keeps listening on the sockets
   void on_left(net::SocketUser who) LOOP_ONLY;  // `who` does not use the sockets any more
   void clear();                                 // no client may be left
   const std::vector<std::unique_ptr<Listener>>& open_ones() const { return open_; }
