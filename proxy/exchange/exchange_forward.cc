@@ -56,16 +56,19 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   return AttemptState::alive;
 }
 
+// Returns true if the connection was dialed for this request. An unused one that is older has rested like one that
+// served: it may have received the 408 of an origin that was about to close it.
+bool Exchange::dialed_now(const pool::Lease& lease) const {
+  constexpr Duration kMaxNewAge = std::chrono::seconds(1);
+  return !lease.reused() && context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kMaxNewAge;
+}
+
 // Returns the failure of a connection that is not usable. A new one has ended, unless its origin sent bytes first:
-// another one would begin in the same way. A connection that rested in the pool may have received the 408 of an origin
-// that was about to close it, so only one that was dialed for this request counts as new.
+// another one would begin in the same way.
 StreamFailure Exchange::unusable_failure() {
-  const pool::Lease& lease = attempt_->lease;
-  const bool dialed =
-      !lease.reused() && context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kMaxNewAge;
   StreamFailure failure;
   failure.any_byte_sent = false;
-  if (dialed && attempt_->upstream_stream->sent_before_request()) {
+  if (dialed_now(attempt_->lease) && attempt_->upstream_stream->sent_before_request()) {
     failure.fault = {FaultKind::malformed_response, Side::upstream, "the origin sent bytes before the request"};
     failure.any_byte_received = true;
     return failure;

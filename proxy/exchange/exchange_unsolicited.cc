@@ -47,11 +47,9 @@ StreamFailure not_its_answer(const http::ResponseHead& head, std::string_view wh
 // that is read in the turn in which the request was written, so that the usual one costs no system call.
 std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
   if (attempt.lease.shared() || attempt.informed) return std::nullopt;
-  // A connection that was dialed in advance may have rested as long as one that has served.
-  const bool rested = context_.loop.now() - static_cast<Connection&>(*attempt.lease).opened_at() >= kMaxNewAge;
-  if (!attempt.lease.reused() && !attempt.authenticated && !rested) return std::nullopt;
   const bool at_once = context_.loop.now() == attempt.begun;
   if (head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
+  if (dialed_now(attempt.lease) && !attempt.authenticated) return std::nullopt;
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
   StreamFailure failure = not_its_answer(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).

@@ -2,7 +2,6 @@
 // destroys them as values, so that no state of one request or attempt reaches the next one.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +19,6 @@
 #include "proxy/telemetry/span.h"
 
 namespace carpool::proxy {
-
-// An unused connection that is older was not dialed for the present request: it has rested like one that served.
-inline constexpr Duration kMaxNewAge = std::chrono::seconds(1);
 
 class UpstreamStream;
 struct StreamFailure;

@@ -179,7 +179,7 @@ FLOW = [
     m("a deadline is never armed", X + "exchange_timeout.cc", "timer_.arm(deadlines.next(state_, now, ended));", "", PLANE),
     m("an unusable connection is used", X + "exchange_forward.cc", "!attempt_->upstream_stream->usable()", "false", PLANE),
     m("Max-Forwards beyond 32 bits is not counted down", X + "max_forwards_reply.cc", "error == std::errc::result_out_of_range", "false", PLANE),
-    m("an origin that sends bytes before the request is asked again", X + "exchange_forward.cc", "dialed && attempt_->upstream_stream->sent_before_request()", "false", PLANE),
+    m("an origin that sends bytes before the request is asked again", X + "exchange_forward.cc", "dialed_now(attempt_->lease) && attempt_->upstream_stream->sent_before_request()", "false", PLANE),
     m("the farewell to a connection that rested is a violation", X + "exchange_forward.cc", "context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kMaxNewAge", "true", PLANE),
     m("the end of a new connection is bytes before the request", U + "h1_stream.cc", "transport().read(buffer.span()).io == net::Io::ok", "true", PLANE),
     m("a client is read whatever waits for the origin", X + "exchange_forward.cc", "return attempt_->upstream_stream->backlog() < kHighWatermark;", "return true;", PLANE),
