@@ -136,8 +136,11 @@ def asan_units():
     folder, compiled, units = ROOT / "build/asan", set(), {}
     calls = calls_of(folder) if (folder / "compile_commands.json").exists() else {}
     for source, argv in calls.items():
-        if current(folder / argv[argv.index("-o") + 1], parts(source)):
-            compiled.update(parts(source))
+        files = parts(source)
+        if not files:  # a build's own file for precompiled headers
+            continue
+        if current(folder / argv[argv.index("-o") + 1], files):
+            compiled.update(files)
         elif source.endswith(".cxx") and all(pathlib.Path(a).exists() for a in argv if a.endswith(".pch")):
             units[source] = argv
     return compiled, units
