@@ -20,9 +20,9 @@ def absent():
     return Outcome(skipped=1, note="network namespaces need root") if os.geteuid() else None
 
 
-def one_script(name, script, program, environment, limit):
+def one_script(whole, script, program, environment, limit):
     """Returns the outcome of one script; its rows are in a log of its own."""
-    log = Log("%s-%s" % (name, script.stem))
+    log = Log("%s-%s" % (whole.path.stem, script.stem), whole)
     log.run(PYTHON, "-B", "run.py", script.name, cwd=FOLDER, limit=limit, env={"CARPOOL": str(program), **environment})
     found = re.findall(r"^%s: (\d+) held, (\d+) failed" % re.escape(script.name), log.path.read_text(errors="replace"), re.M)
     if not found:
@@ -31,8 +31,8 @@ def one_script(name, script, program, environment, limit):
     return Outcome(held, failed, note="%s %d" % (script.stem.split("_")[0], failed) if failed else "")
 
 
-def one_seed(name, seed, seconds, program, environment):
-    log = Log("%s-%d" % (name, seed))
+def one_seed(whole, seed, seconds, program, environment):
+    log = Log("%s-%d" % (whole.path.stem, seed), whole)
     log.run("unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", PYTHON, "-B", "fuzz.py", seconds, seed, 2, cwd=FOLDER,
             limit=seconds + 120, env={"CARPOOL": str(program), **environment})
     rows = re.findall(r"^(HELD|FAIL)  (.*)", log.path.read_text(errors="replace"), re.M)
@@ -63,8 +63,7 @@ def chosen(program):
 
 def scripts(program):
     def step(log, full):
-        name = log.path.stem
-        return absent() or side_by_side(lambda script: one_script(name, script, program, environment_of(program, script), 600),
+        return absent() or side_by_side(lambda script: one_script(log, script, program, environment_of(program, script), 600),
                                         chosen(program), AT_ONCE)
     return step
 
@@ -73,6 +72,5 @@ def fuzz(program, form):
     seconds, seeds = form
 
     def step(log, full):
-        name = log.path.stem
-        return absent() or side_by_side(lambda seed: one_seed(name, seed, seconds, program, environment_of(program)), seeds, 2)
+        return absent() or side_by_side(lambda seed: one_seed(log, seed, seconds, program, environment_of(program)), seeds, 2)
     return step

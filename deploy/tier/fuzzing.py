@@ -20,8 +20,8 @@ TARGETS = {
 PROGRAMS = ["%s_fuzz" % name for name in TARGETS]
 
 
-def one(name, seconds):
-    log = Log("fuzz-" + name)
+def one(whole, name, seconds):
+    log = Log("fuzz-" + name, whole)
     seeds, how = TARGETS[name]
     corpus = ROOT / "build/corpus" / name
     log.run("python3", "-B", "tests/fuzz/seeds.py", seeds, corpus, *how)
@@ -33,4 +33,4 @@ def one(name, seconds):
 
 def run(log, full):
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
-        return sum(pool.map(lambda name: one(name, 60 if full else 10), TARGETS), Outcome())
+        return sum(pool.map(lambda name: one(log, name, 60 if full else 10), TARGETS), Outcome())

@@ -33,7 +33,7 @@ def chosen(args):
     return [step for step in steps.ALL if not step.flag and (args.full or not step.full_only)]
 
 
-def run_step(step, full, name, unbuilt):
+def run_step(step, full, log, unbuilt):
     """Returns one step's outcome; an exception inside is its own failure. After a failed build the result of an
     earlier one is not tested."""
     if os.path.dirname(step.needs) in unbuilt:
@@ -41,7 +41,7 @@ def run_step(step, full, name, unbuilt):
     if step.needs and not (shell.ROOT / step.needs).exists():
         return Outcome(failed=1, note="there is no " + step.needs)
     try:
-        return step.run(shell.Log(name), full)
+        return step.run(log, full)
     except shell.TooLate as late:
         return Outcome(failed=1, note="%s" % late)
     except Exception as error:  # a defect of the step itself
@@ -63,13 +63,13 @@ def processor_seconds():
 def report(step, full, unbuilt, name=""):
     name = name or step.name
     tell("%-14s %s …" % (name, step.what))
-    start, used = time.monotonic(), processor_seconds()
-    outcome = run_step(step, full, name, unbuilt)
+    log, start, used = shell.Log(name), time.monotonic(), processor_seconds()
+    outcome = run_step(step, full, log, unbuilt)
     word = "FAILED" if outcome.failed else "ok" if outcome.passed else "skipped"
     # Steps of a group share the processes that ended meanwhile.
-    cpu = "" if step.group else " (%.0f s of CPU)" % (processor_seconds() - used)
-    tell("%-14s %s, %d passed, %d failed, %d skipped, %.0f s%s%s%s" % (
-        name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start, cpu,
+    used = log.processor_seconds() if step.group else processor_seconds() - used
+    tell("%-14s %s, %d passed, %d failed, %d skipped, %.0f s (%.0f s of CPU)%s%s" % (
+        name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start, used,
         ": " + outcome.note if outcome.note else "",
         " (build/test-logs/%s.log)" % name if outcome.failed else ""))
     return outcome

@@ -1,6 +1,7 @@
 """Commands with a log and a timeout."""
 import os
 import pathlib
+import select
 import signal
 import subprocess
 
@@ -23,9 +24,14 @@ class TooLate(Exception):
 
 
 class Log:
-    def __init__(self, name):
+    def __init__(self, name, part_of=None):
         self.path = LOGS / (name + ".log")
         self.path.write_text("")
+        # Seconds of the processor of each command that ended by itself, with its children; a part's count for the whole.
+        self.used = part_of.used if part_of else []
+
+    def processor_seconds(self):
+        return sum(self.used)
 
     def run(self, *argv, limit=600, env=None, cwd=ROOT):
         """Returns the command's exit status; its output goes to the log. After the timeout, if there is one, the command
@@ -37,8 +43,9 @@ class Log:
             process = subprocess.Popen([str(a) for a in argv], cwd=cwd, stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=subprocess.STDOUT, env={**os.environ, **own, **(env or {})}, start_new_session=True)
             try:
-                return process.wait(limit)
-            except subprocess.TimeoutExpired:
+                self.used.append(ended(process, limit))
+                return process.returncode
+            except TimeoutError:
                 end(process)
                 raise TooLate("%s took longer than %d s" % (pathlib.Path(str(argv[0])).name, limit)) from None
             except BaseException:
@@ -52,6 +59,19 @@ class Log:
     def tail(self, pattern, count=1):
         """Returns the last lines that contain the pattern."""
         return [line for line in self.path.read_text(errors="replace").splitlines() if pattern in line][-count:]
+
+
+def ended(process, limit):
+    """Waits for the end of a process, at most `limit` seconds; returns its processor time."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        if not select.select([descriptor], [], [], limit)[0]:
+            raise TimeoutError
+    finally:
+        os.close(descriptor)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
 
 
 def end(process):
