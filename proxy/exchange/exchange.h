@@ -177,9 +177,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
 
   // ---- after a failed attempt (exchange_retry.cc) ----
   Repeatable request_repeatable() const LOOP_ONLY;
-  RetryDecision decide_retry(RequestFate fate) LOOP_ONLY;
+  RetryDecision decide_retry(AttemptResult result) LOOP_ONLY;
   void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
-  void note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) LOOP_ONLY;
+  void note_unrepeated(RetryOutcome outcome, AttemptResult result, Fault& fault) LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
   std::optional<AttemptState> retry_status() LOOP_ONLY;
   AttemptState drop_response(RetryReason reason) LOOP_ONLY;

@@ -99,7 +99,7 @@ std::optional<Fault> Exchange::set_fields(http::ForwardRules& rules, AttemptValu
 std::optional<AttemptState> Exchange::retry_unauthorized() {
   const std::uint64_t sent = attempt_->token;
   if (sent == 0 || !info_.origin->credentials->token()->refuse(sent, context_.loop.now())) return std::nullopt;
-  const RetryDecision decision = decide_retry(RequestFate::unauthorized);
+  const RetryDecision decision = decide_retry(AttemptResult::unauthorized);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   request_values_->refused_token = sent;
   return drop_response(decision.reason);

@@ -13,9 +13,9 @@ Repeatable Exchange::request_repeatable() const {
   return repeatable(request_.method, !bodyless(), request_body_.replayable(), info_.origin->request.retry_idempotent);
 }
 
-RetryDecision Exchange::decide_retry(RequestFate fate) {
+RetryDecision Exchange::decide_retry(AttemptResult result) {
   const OriginRuntime& origin = *info_.origin;
-  return request_values_->retries.decide(fate, request_repeatable(), origin.request.max_retries, origin.retries);
+  return request_values_->retries.decide(result, request_repeatable(), origin.request.max_retries, origin.retries);
 }
 
 // Called when the connection failed. Until the response head was sent, another connection may serve the request.
@@ -39,13 +39,14 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     return AttemptState::over;
   }
   const bool reused = attempt_->lease.reused();
-  const RequestFate fate = failure.fate(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
+  const AttemptResult result =
+      failure.attempt_result(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
   if (failure.ask_h1 && !info_.origin->protocols.h1) {
     failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
   }
-  const RetryDecision decision = decide_retry(fate);
+  const RetryDecision decision = decide_retry(result);
   note_failed_attempt(failure, decision.outcome);
-  if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, fate, failure.fault);
+  if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, result, failure.fault);
   end_lease(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
   if (failure.ask_h1) request_values_->retries.require_h1();
   if (decision.outcome == RetryOutcome::retry) {
@@ -58,11 +59,11 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
 }
 
 // Records for the access log and the reply why the request is not sent again.
-void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) {
+void Exchange::note_unrepeated(RetryOutcome outcome, AttemptResult result, Fault& fault) {
   info_.unrepeated = outcome == RetryOutcome::over_budget ? "request.retry_budget is spent"
                      : outcome == RetryOutcome::exhausted
                          ? "the attempts are used up (request.max_retries)"
-                         : not_repeated_reason(fate, request_repeatable(), !bodyless());
+                         : not_repeated_reason(result, request_repeatable(), !bodyless());
   if (!info_.unrepeated.empty()) fault.detail.append("; not repeated: ").append(info_.unrepeated);
 }
 
@@ -81,7 +82,7 @@ void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome ou
 // more, on another connection (RFC 9110 §15.5.20), which has not authenticated this client.
 bool Exchange::retry_misdirected() {
   if (attempt_->authenticated) return false;
-  const RetryDecision decision = decide_retry(RequestFate::misdirected);
+  const RetryDecision decision = decide_retry(AttemptResult::misdirected);
   if (decision.outcome != RetryOutcome::retry) return false;
   end_lease(pool::CloseCause::error);
   retry(decision.reason);
@@ -106,7 +107,7 @@ std::optional<AttemptState> Exchange::retry_status() {
   if (!info_.origin->retry_on.status(response_->status)) return std::nullopt;
   // Another attempt would wait for the origin's pause, or use a connection that has not authenticated this client.
   if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return std::nullopt;
-  const RetryDecision decision = decide_retry(RequestFate::refused_status);
+  const RetryDecision decision = decide_retry(AttemptResult::refused_status);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   const Instant now = context_.loop.now();
@@ -136,7 +137,7 @@ void Exchange::on_late_attempt(Fault fault) {
   const Instant now = context_.loop.now();
   static_cast<Connection&>(*attempt_->lease).note_failure(now);
   const RetryDecision decision =
-      attempt_->authenticated ? RetryDecision{RetryOutcome::unsafe, {}} : decide_retry(RequestFate::late);
+      attempt_->authenticated ? RetryDecision{RetryOutcome::unsafe, {}} : decide_retry(AttemptResult::late);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome == RetryOutcome::retry) {
     info_.origin->destination->note_failure(fault);
@@ -144,7 +145,7 @@ void Exchange::on_late_attempt(Fault fault) {
     end_lease(pool::CloseCause::error);
     return retry(decision.reason);
   }
-  note_unrepeated(decision.outcome, RequestFate::late, fault);
+  note_unrepeated(decision.outcome, AttemptResult::late, fault);
   fail(std::move(fault));
 }
 
@@ -160,7 +161,7 @@ bool Exchange::retry_connect(const Fault& fault) {
       return false;
   }
   if (!info_.origin->retry_on.connect_failure()) return false;
-  const RetryDecision decision = decide_retry(RequestFate::unconnected);
+  const RetryDecision decision = decide_retry(AttemptResult::unconnected);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return false;
   count_retry(decision.reason);

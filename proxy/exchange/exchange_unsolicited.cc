@@ -64,7 +64,7 @@ std::optional<AttemptState> Exchange::retry_unsolicited() {
   if (!is_farewell(*attempt_, *response_)) return std::nullopt;
   const StreamFailure failure = not_its_answer(*response_, " to the idle connection");
   if (hedge_pending()) return on_failure(failure);
-  const RetryDecision decision = decide_retry(RequestFate::closed_reused);
+  const RetryDecision decision = decide_retry(AttemptResult::closed_reused);
   if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   note_failed_attempt(failure, decision.outcome);

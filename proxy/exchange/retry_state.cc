@@ -4,8 +4,9 @@
 
 namespace carpool::proxy {
 
-RetryDecision RetryState::decide(RequestFate fate, Repeatable request, std::uint32_t max_retries, RetryBudget& budget) {
-  const std::optional<RetryReason> reason = retry_reason(fate, request);
+RetryDecision RetryState::decide(AttemptResult result, Repeatable request, std::uint32_t max_retries,
+                                 RetryBudget& budget) {
+  const std::optional<RetryReason> reason = retry_reason(result, request);
   if (!reason) return {};
   const RetryOutcome outcome = outcome_of(*reason, max_retries, budget);
   if (outcome == RetryOutcome::retry) {

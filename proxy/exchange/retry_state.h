@@ -35,7 +35,7 @@ class RetryState final {
   // Decides what follows an attempt, and counts the retry if there is one. `max_retries` limits idempotent_reused and
   // the conditional reasons, and is a part of the limit of all attempts. Only these reasons withdraw from `budget`; all
   // others prove that the origin did nothing.
-  RetryDecision decide(RequestFate fate, Repeatable request, std::uint32_t max_retries, RetryBudget& budget);
+  RetryDecision decide(AttemptResult result, Repeatable request, std::uint32_t max_retries, RetryBudget& budget);
 
   std::uint32_t attempts() const { return 1 + idempotent_ + conditional_ + proven_; }
   std::uint32_t idempotent() const { return idempotent_; }  // refunded to the budget if the request succeeds

@@ -2,18 +2,18 @@
 
 namespace carpool::proxy {
 
-std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body) {
-  switch (fate) {
-    case RequestFate::answered:
+std::string_view not_repeated_reason(AttemptResult result, Repeatable request, bool body) {
+  switch (result) {
+    case AttemptResult::answered:
       return "a part of the response had arrived";
-    case RequestFate::violated:
+    case AttemptResult::violated:
       return "the origin had read the request";
-    case RequestFate::closed_new:
+    case AttemptResult::closed_new:
       return "the connection was new, so the origin may have processed the request";
-    case RequestFate::closed_reused:
-    case RequestFate::refused_status:
-    case RequestFate::reset:
-    case RequestFate::late:
+    case AttemptResult::closed_reused:
+    case AttemptResult::refused_status:
+    case AttemptResult::reset:
+    case AttemptResult::late:
       if (body) return "a request with a body may have been processed";
       return "the method is not idempotent, and the origin may have processed the request";
     default:

@@ -22,8 +22,9 @@ constexpr std::string_view name(RetryReason reason) {
   return metrics::kRetryReasons[static_cast<std::size_t>(reason)];
 }
 
-// RequestFate: what is known of a request after an attempt. Of the timeouts only that of one attempt has a fate.
-enum class RequestFate : std::uint8_t {
+// AttemptResult: how an attempt ended, and so what is known of its request. Of the timeouts only that of one attempt is
+// one.
+enum class AttemptResult : std::uint8_t {
   not_sent,        // no byte of it was sent, or the origin cannot have read it
   goaway,          // the origin declared the request unprocessed by GOAWAY
   refused_stream,  // the origin declared the request unprocessed by RST_STREAM
@@ -38,7 +39,7 @@ enum class RequestFate : std::uint8_t {
   unconnected,     // the dial failed, and request.retry_on names it
   late,            // request.per_try_timeout passed
 };
-inline constexpr std::size_t kRequestFates = 13;
+inline constexpr std::size_t kAttemptResults = 13;
 
 // Repeatable: how much of the request can be sent again.
 enum class Repeatable : std::uint8_t {
@@ -53,7 +54,7 @@ inline constexpr auto kRetryTable = [] {
   using enum RetryReason;
   using Row = std::array<std::optional<RetryReason>, kRepeatables>;
   constexpr std::optional<RetryReason> no;
-  return std::array<Row, kRequestFates>{
+  return std::array<Row, kAttemptResults>{
       //  harmless           whole           partial
       Row{not_sent,          not_sent,       no},   // not_sent
       Row{goaway,            goaway,         no},   // goaway
@@ -75,8 +76,8 @@ inline constexpr auto kRetryTable = [] {
 }();
 // clang-format on
 
-constexpr std::optional<RetryReason> retry_reason(RequestFate fate, Repeatable request) {
-  return kRetryTable[static_cast<std::size_t>(fate)][static_cast<std::size_t>(request)];
+constexpr std::optional<RetryReason> retry_reason(AttemptResult result, Repeatable request) {
+  return kRetryTable[static_cast<std::size_t>(result)][static_cast<std::size_t>(request)];
 }
 
 namespace detail {
@@ -90,7 +91,7 @@ constexpr bool nothing_is_repeated_in_part() {
 static_assert(detail::nothing_is_repeated_in_part(), "a request is repeated whole");
 
 // Returns why the table has no reason for this cell, for an operator.
-std::string_view not_repeated_reason(RequestFate fate, Repeatable request, bool body);
+std::string_view not_repeated_reason(AttemptResult result, Repeatable request, bool body);
 
 // Returns true if two requests have the same effect as one (RFC 9110 §9.2.2); by default without PUT and DELETE.
 bool is_idempotent(std::string_view method, bool put_and_delete);

@@ -199,10 +199,10 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
   proxy::AttemptState on_failure(proxy::StreamFailure failure) override LOOP_ONLY {
     check("a failure");
     const bool proven = failure.unprocessed || !failure.any_byte_sent;
-    const proxy::RequestFate fate =
-        state_ == State::relaying ? proxy::RequestFate::answered : failure.fate(lease_.reused());
+    const proxy::AttemptResult result =
+        state_ == State::relaying ? proxy::AttemptResult::answered : failure.attempt_result(lease_.reused());
     const proxy::Repeatable request = proxy::repeatable(head_.method, upload_.expected(), upload_.replayable(), false);
-    const proxy::RetryDecision decision = retries_.decide(fate, request, 1, budget_);
+    const proxy::RetryDecision decision = retries_.decide(result, request, 1, budget_);
     give_back(pool::CloseCause::error);
     if (decision.outcome != proxy::RetryOutcome::retry) {
       end();

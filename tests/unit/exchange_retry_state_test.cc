@@ -10,8 +10,8 @@ namespace {
 
 class TheRetries : public ::testing::Test {
  protected:
-  RetryOutcome decide(RequestFate fate, Repeatable request = Repeatable::harmless, std::uint32_t max_retries = 1) {
-    return retries_.decide(fate, request, max_retries, budget_).outcome;
+  RetryOutcome decide(AttemptResult result, Repeatable request = Repeatable::harmless, std::uint32_t max_retries = 1) {
+    return retries_.decide(result, request, max_retries, budget_).outcome;
   }
   // Uses up the origin's retry budget.
   void spend() {
@@ -23,13 +23,13 @@ class TheRetries : public ::testing::Test {
 };
 
 TEST_F(TheRetries, FollowTheTableInEveryRow) {
-  for (std::size_t fate = 0; fate < kRequestFates; ++fate) {
+  for (std::size_t result = 0; result < kAttemptResults; ++result) {
     for (std::size_t request = 0; request < kRepeatables; ++request) {
       RetryState retries;
-      const auto expected = kRetryTable[fate][request];
+      const auto expected = kRetryTable[result][request];
       const RetryDecision decision =
-          retries.decide(static_cast<RequestFate>(fate), static_cast<Repeatable>(request), 1, budget_);
-      EXPECT_EQ(decision.outcome, expected ? RetryOutcome::retry : RetryOutcome::unsafe) << fate << " " << request;
+          retries.decide(static_cast<AttemptResult>(result), static_cast<Repeatable>(request), 1, budget_);
+      EXPECT_EQ(decision.outcome, expected ? RetryOutcome::retry : RetryOutcome::unsafe) << result << " " << request;
       EXPECT_EQ(decision.reason, expected.value_or(RetryReason::not_sent));
       EXPECT_EQ(retries.attempts(), expected ? 2U : 1U);
       EXPECT_EQ(retries.idempotent(), expected == RetryReason::idempotent_reused ? 1U : 0U);
@@ -38,27 +38,27 @@ TEST_F(TheRetries, FollowTheTableInEveryRow) {
 }
 
 TEST_F(TheRetries, StopAtMaxRetriesAfterClosedConnections) {
-  EXPECT_EQ(decide(RequestFate::closed_reused), RetryOutcome::retry);
-  EXPECT_EQ(decide(RequestFate::closed_reused), RetryOutcome::exhausted);
-  EXPECT_EQ(decide(RequestFate::closed_reused, Repeatable::harmless, 2), RetryOutcome::retry);
+  EXPECT_EQ(decide(AttemptResult::closed_reused), RetryOutcome::retry);
+  EXPECT_EQ(decide(AttemptResult::closed_reused), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::closed_reused, Repeatable::harmless, 2), RetryOutcome::retry);
   EXPECT_EQ(retries_.idempotent(), 2U);
 }
 
 TEST_F(TheRetries, AreNoneAfterClosedConnectionsIfMaxRetriesIsZero) {
-  EXPECT_EQ(decide(RequestFate::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
-  EXPECT_EQ(decide(RequestFate::not_sent, Repeatable::whole, 0), RetryOutcome::retry);
+  EXPECT_EQ(decide(AttemptResult::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::not_sent, Repeatable::whole, 0), RetryOutcome::retry);
 }
 
 TEST_F(TheRetries, SendAMisdirectedRequestOnceMore) {
-  EXPECT_EQ(decide(RequestFate::misdirected, Repeatable::whole), RetryOutcome::retry);
-  EXPECT_EQ(decide(RequestFate::misdirected, Repeatable::whole), RetryOutcome::exhausted);
-  EXPECT_EQ(decide(RequestFate::goaway, Repeatable::whole), RetryOutcome::retry) << "another reason goes on";
+  EXPECT_EQ(decide(AttemptResult::misdirected, Repeatable::whole), RetryOutcome::retry);
+  EXPECT_EQ(decide(AttemptResult::misdirected, Repeatable::whole), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::goaway, Repeatable::whole), RetryOutcome::retry) << "another reason goes on";
 }
 
 TEST_F(TheRetries, SendARequestWithAnotherTokenOnce) {
-  EXPECT_EQ(decide(RequestFate::unauthorized, Repeatable::whole, 0), RetryOutcome::retry) << "whatever max_retries";
-  EXPECT_EQ(decide(RequestFate::unauthorized, Repeatable::whole, 0), RetryOutcome::exhausted);
-  EXPECT_EQ(decide(RequestFate::unauthorized, Repeatable::partial, 3), RetryOutcome::unsafe);
+  EXPECT_EQ(decide(AttemptResult::unauthorized, Repeatable::whole, 0), RetryOutcome::retry) << "whatever max_retries";
+  EXPECT_EQ(decide(AttemptResult::unauthorized, Repeatable::whole, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::unauthorized, Repeatable::partial, 3), RetryOutcome::unsafe);
 }
 
 TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
@@ -66,12 +66,12 @@ TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
     for (std::uint32_t idempotent = 0; idempotent <= max_retries; ++idempotent) {
       RetryState retries;
       for (std::uint32_t i = 0; i < idempotent; ++i) {
-        EXPECT_EQ(retries.decide(RequestFate::closed_reused, Repeatable::harmless, max_retries, budget_).outcome,
+        EXPECT_EQ(retries.decide(AttemptResult::closed_reused, Repeatable::harmless, max_retries, budget_).outcome,
                   RetryOutcome::retry);
       }
       RetryDecision last;
       do {
-        last = retries.decide(RequestFate::refused_stream, Repeatable::whole, max_retries, budget_);
+        last = retries.decide(AttemptResult::refused_stream, Repeatable::whole, max_retries, budget_);
       } while (last.outcome == RetryOutcome::retry);
       EXPECT_EQ(last.outcome, RetryOutcome::exhausted);
       EXPECT_EQ(retries.attempts(), max_retries + kExtraAttempts);
@@ -82,36 +82,36 @@ TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
 
 TEST_F(TheRetries, CostTheOriginsBudgetOnlyAfterAClosedConnection) {
   spend();
-  EXPECT_EQ(decide(RequestFate::closed_reused), RetryOutcome::over_budget);
+  EXPECT_EQ(decide(AttemptResult::closed_reused), RetryOutcome::over_budget);
   EXPECT_EQ(retries_.attempts(), 1U) << "a denied retry is no attempt";
-  for (const RequestFate fate : {RequestFate::not_sent, RequestFate::goaway, RequestFate::refused_stream}) {
-    EXPECT_EQ(decide(fate, Repeatable::whole), RetryOutcome::retry);
+  for (const AttemptResult result : {AttemptResult::not_sent, AttemptResult::goaway, AttemptResult::refused_stream}) {
+    EXPECT_EQ(decide(result, Repeatable::whole), RetryOutcome::retry);
   }
   EXPECT_EQ(retries_.idempotent(), 0U) << "nothing to refund";
 }
 
 TEST_F(TheRetries, ByConditionCostTheBudgetAndShareTheirNumberWithThoseAfterClosedConnections) {
-  for (const RequestFate fate :
-       {RequestFate::refused_status, RequestFate::reset, RequestFate::unconnected, RequestFate::late}) {
+  for (const AttemptResult result :
+       {AttemptResult::refused_status, AttemptResult::reset, AttemptResult::unconnected, AttemptResult::late}) {
     RetryState retries;
-    EXPECT_EQ(retries.decide(fate, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::retry);
-    EXPECT_EQ(retries.decide(RequestFate::closed_reused, Repeatable::harmless, 2, budget_).outcome,
+    EXPECT_EQ(retries.decide(result, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::retry);
+    EXPECT_EQ(retries.decide(AttemptResult::closed_reused, Repeatable::harmless, 2, budget_).outcome,
               RetryOutcome::retry);
-    EXPECT_EQ(retries.decide(fate, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::exhausted);
+    EXPECT_EQ(retries.decide(result, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::exhausted);
     EXPECT_EQ(retries.idempotent(), 1U) << "only what met a stale connection is refunded";
     EXPECT_EQ(retries.attempts(), 3U);
   }
   spend();
-  for (const RequestFate fate :
-       {RequestFate::refused_status, RequestFate::reset, RequestFate::unconnected, RequestFate::late}) {
-    EXPECT_EQ(decide(fate), RetryOutcome::over_budget);
+  for (const AttemptResult result :
+       {AttemptResult::refused_status, AttemptResult::reset, AttemptResult::unconnected, AttemptResult::late}) {
+    EXPECT_EQ(decide(result), RetryOutcome::over_budget);
   }
 }
 
 TEST_F(TheRetries, ByConditionRepeatNothingThatMayNotBeDoneTwice) {
-  for (const RequestFate fate : {RequestFate::refused_status, RequestFate::reset, RequestFate::late}) {
-    EXPECT_EQ(decide(fate, Repeatable::whole, 8), RetryOutcome::unsafe);
-    EXPECT_EQ(decide(fate, Repeatable::partial, 8), RetryOutcome::unsafe);
+  for (const AttemptResult result : {AttemptResult::refused_status, AttemptResult::reset, AttemptResult::late}) {
+    EXPECT_EQ(decide(result, Repeatable::whole, 8), RetryOutcome::unsafe);
+    EXPECT_EQ(decide(result, Repeatable::partial, 8), RetryOutcome::unsafe);
   }
 }
 
@@ -131,7 +131,7 @@ TEST_F(TheRetries, TakeNothingFromTheBudgetOnceTheirNumberIsReached) {
   budget_.open(0, 0);
   RetryBudget untouched;
   untouched.open(0, 0);
-  EXPECT_EQ(decide(RequestFate::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
   while (untouched.withdraw()) EXPECT_TRUE(budget_.withdraw());
   EXPECT_FALSE(budget_.withdraw());
 }

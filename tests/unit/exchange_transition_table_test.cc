@@ -41,7 +41,7 @@ constexpr std::array<std::string_view, 7> kActionNames{"the body is streamed",
                                                        "fails",
                                                        "ends as if the client had disconnected"};
 constexpr std::array<std::string_view, 3> kSideNames{"client", "upstream", "self"};
-constexpr std::array<std::string_view, kRequestFates> kFateNames{
+constexpr std::array<std::string_view, kAttemptResults> kResultNames{
     "no byte of it was sent",
     "the origin sent GOAWAY without reading it",
     "the origin refused the stream",
@@ -94,9 +94,9 @@ std::string retries() {
   std::string text = row_of_cells({"after an attempt", "idempotent, no body", "body whole", "body partial"});
   text.append("|---|---|---|---|\n");
   const auto reason = [](const std::optional<RetryReason>& found) { return found ? name(*found) : "no"; };
-  for (std::size_t fate = 0; fate < kRequestFates; ++fate) {
-    const auto& row = kRetryTable.at(fate);
-    text.append(row_of_cells({kFateNames.at(fate), reason(row[0]), reason(row[1]), reason(row[2])}));
+  for (std::size_t result = 0; result < kAttemptResults; ++result) {
+    const auto& row = kRetryTable.at(result);
+    text.append(row_of_cells({kResultNames.at(result), reason(row[0]), reason(row[1]), reason(row[2])}));
   }
   return text;
 }

@@ -9,12 +9,20 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::array kAllFates{
-    RequestFate::not_sent,     RequestFate::goaway,         RequestFate::refused_stream, RequestFate::misdirected,
-    RequestFate::unauthorized, RequestFate::answered,       RequestFate::violated,       RequestFate::closed_reused,
-    RequestFate::closed_new,   RequestFate::refused_status, RequestFate::reset,          RequestFate::unconnected,
-    RequestFate::late};
-static_assert(kAllFates.size() == kRequestFates);
+constexpr std::array kAllResults{AttemptResult::not_sent,
+                                 AttemptResult::goaway,
+                                 AttemptResult::refused_stream,
+                                 AttemptResult::misdirected,
+                                 AttemptResult::unauthorized,
+                                 AttemptResult::answered,
+                                 AttemptResult::violated,
+                                 AttemptResult::closed_reused,
+                                 AttemptResult::closed_new,
+                                 AttemptResult::refused_status,
+                                 AttemptResult::reset,
+                                 AttemptResult::unconnected,
+                                 AttemptResult::late};
+static_assert(kAllResults.size() == kAttemptResults);
 
 StreamFailure closed() {
   StreamFailure failure;
@@ -23,58 +31,58 @@ StreamFailure closed() {
 }
 
 TEST(TheRetryTable, RepeatsAHarmlessRequestWhoseReusedConnectionEndedWithoutAByte) {
-  EXPECT_EQ(retry_reason(RequestFate::closed_reused, Repeatable::harmless), RetryReason::idempotent_reused);
+  EXPECT_EQ(retry_reason(AttemptResult::closed_reused, Repeatable::harmless), RetryReason::idempotent_reused);
 }
 
 TEST(TheRetryTable, NeverRepeatsAnotherRequestThatMayHaveBeenRead) {
-  EXPECT_EQ(retry_reason(RequestFate::closed_reused, Repeatable::whole), std::nullopt);
+  EXPECT_EQ(retry_reason(AttemptResult::closed_reused, Repeatable::whole), std::nullopt);
 }
 
 TEST(TheRetryTable, RepeatsAnyWholeRequestThatWasProvedUnprocessed) {
   for (const Repeatable request : {Repeatable::harmless, Repeatable::whole}) {
-    EXPECT_EQ(retry_reason(RequestFate::not_sent, request), RetryReason::not_sent);
-    EXPECT_EQ(retry_reason(RequestFate::goaway, request), RetryReason::goaway);
-    EXPECT_EQ(retry_reason(RequestFate::refused_stream, request), RetryReason::refused_stream);
-    EXPECT_EQ(retry_reason(RequestFate::misdirected, request), RetryReason::misdirected);
+    EXPECT_EQ(retry_reason(AttemptResult::not_sent, request), RetryReason::not_sent);
+    EXPECT_EQ(retry_reason(AttemptResult::goaway, request), RetryReason::goaway);
+    EXPECT_EQ(retry_reason(AttemptResult::refused_stream, request), RetryReason::refused_stream);
+    EXPECT_EQ(retry_reason(AttemptResult::misdirected, request), RetryReason::misdirected);
   }
 }
 
 TEST(TheRetryTable, NeverRepeatsARequestOfWhichAPartIsGone) {
-  for (const RequestFate fate : kAllFates) EXPECT_EQ(retry_reason(fate, Repeatable::partial), std::nullopt);
+  for (const AttemptResult result : kAllResults) EXPECT_EQ(retry_reason(result, Repeatable::partial), std::nullopt);
 }
 
 TEST(TheRetryTable, NeverRepeatsAfterAByteOfTheResponseOrOnANewConnectionOrAfterAViolation) {
   for (const Repeatable request : {Repeatable::harmless, Repeatable::whole}) {
-    EXPECT_EQ(retry_reason(RequestFate::answered, request), std::nullopt);
-    EXPECT_EQ(retry_reason(RequestFate::closed_new, request), std::nullopt);
-    EXPECT_EQ(retry_reason(RequestFate::violated, request), std::nullopt);
+    EXPECT_EQ(retry_reason(AttemptResult::answered, request), std::nullopt);
+    EXPECT_EQ(retry_reason(AttemptResult::closed_new, request), std::nullopt);
+    EXPECT_EQ(retry_reason(AttemptResult::violated, request), std::nullopt);
   }
 }
 
 TEST(TheRetryTable, RetriesByAConditionOnlyIdempotentRequestsUnlessNothingWasSent) {
-  EXPECT_EQ(retry_reason(RequestFate::refused_status, Repeatable::harmless), RetryReason::status);
-  EXPECT_EQ(retry_reason(RequestFate::reset, Repeatable::harmless), RetryReason::reset);
-  EXPECT_EQ(retry_reason(RequestFate::late, Repeatable::harmless), RetryReason::per_try_timeout);
-  for (const RequestFate fate : {RequestFate::refused_status, RequestFate::reset, RequestFate::late}) {
-    EXPECT_EQ(retry_reason(fate, Repeatable::whole), std::nullopt);
+  EXPECT_EQ(retry_reason(AttemptResult::refused_status, Repeatable::harmless), RetryReason::status);
+  EXPECT_EQ(retry_reason(AttemptResult::reset, Repeatable::harmless), RetryReason::reset);
+  EXPECT_EQ(retry_reason(AttemptResult::late, Repeatable::harmless), RetryReason::per_try_timeout);
+  for (const AttemptResult result : {AttemptResult::refused_status, AttemptResult::reset, AttemptResult::late}) {
+    EXPECT_EQ(retry_reason(result, Repeatable::whole), std::nullopt);
   }
   for (const Repeatable request : {Repeatable::harmless, Repeatable::whole}) {
-    EXPECT_EQ(retry_reason(RequestFate::unconnected, request), RetryReason::connect_failure);
+    EXPECT_EQ(retry_reason(AttemptResult::unconnected, request), RetryReason::connect_failure);
   }
 }
 
 TEST(TheRetryTable, SaysWhyForEveryRequestThatItDoesNotRepeat) {
-  for (const RequestFate fate : kAllFates) {
+  for (const AttemptResult result : kAllResults) {
     for (const Repeatable request : {Repeatable::harmless, Repeatable::whole, Repeatable::partial}) {
-      const bool told = !not_repeated_reason(fate, request, true).empty();
-      EXPECT_TRUE(told || retry_reason(fate, request)) << static_cast<int>(fate);
+      const bool told = !not_repeated_reason(result, request, true).empty();
+      EXPECT_TRUE(told || retry_reason(result, request)) << static_cast<int>(result);
     }
   }
-  EXPECT_NE(not_repeated_reason(RequestFate::closed_reused, Repeatable::whole, true).find("body"),
+  EXPECT_NE(not_repeated_reason(AttemptResult::closed_reused, Repeatable::whole, true).find("body"),
             std::string_view::npos);
-  EXPECT_NE(not_repeated_reason(RequestFate::closed_reused, Repeatable::whole, false).find("idempotent"),
+  EXPECT_NE(not_repeated_reason(AttemptResult::closed_reused, Repeatable::whole, false).find("idempotent"),
             std::string_view::npos);
-  EXPECT_NE(not_repeated_reason(RequestFate::goaway, Repeatable::partial, true).find("replay_buffer"),
+  EXPECT_NE(not_repeated_reason(AttemptResult::goaway, Repeatable::partial, true).find("replay_buffer"),
             std::string_view::npos);
 }
 
@@ -95,57 +103,57 @@ TEST(AFailure, IsAResponseIfAByteCame) {
   StreamFailure failure = closed();
   failure.any_byte_received = true;
   failure.any_byte_sent = false;
-  EXPECT_EQ(failure.fate(true), RequestFate::answered);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::answered);
   failure.unprocessed = RetryReason::goaway;
-  EXPECT_EQ(failure.fate(true), RequestFate::answered) << "whatever the origin says";
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::answered) << "whatever the origin says";
 }
 
 TEST(AFailure, FollowsTheOriginsStatementAboutTheRequest) {
   StreamFailure failure;
   failure.unprocessed = RetryReason::goaway;
-  EXPECT_EQ(failure.fate(false), RequestFate::goaway);
+  EXPECT_EQ(failure.attempt_result(false), AttemptResult::goaway);
   failure.unprocessed = RetryReason::refused_stream;
-  EXPECT_EQ(failure.fate(false), RequestFate::refused_stream);
+  EXPECT_EQ(failure.attempt_result(false), AttemptResult::refused_stream);
   failure.unprocessed = RetryReason::not_sent;
-  EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::not_sent);
 }
 
 TEST(AFailure, DistinguishesAnUnsentRequestFromAClosedConnection) {
   StreamFailure failure = closed();
-  EXPECT_EQ(failure.fate(true), RequestFate::closed_reused);
-  EXPECT_EQ(failure.fate(false), RequestFate::closed_new);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::closed_reused);
+  EXPECT_EQ(failure.attempt_result(false), AttemptResult::closed_new);
   failure.any_byte_sent = false;
-  EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
-  EXPECT_EQ(failure.fate(false), RequestFate::not_sent);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::not_sent);
+  EXPECT_EQ(failure.attempt_result(false), AttemptResult::not_sent);
 }
 
 TEST(AFailure, OfASessionThatNeverAnsweredIsThatOfANewConnectionWhoeverBorrowedItBefore) {
   StreamFailure failure = closed();
   failure.never_answered = true;
-  EXPECT_EQ(failure.fate(true), RequestFate::closed_new);
-  EXPECT_EQ(failure.fate(true, true, true), RequestFate::reset) << "request.retry_on names it";
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::closed_new);
+  EXPECT_EQ(failure.attempt_result(true, true, true), AttemptResult::reset) << "request.retry_on names it";
   failure.any_byte_sent = false;
-  EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::not_sent);
 }
 
 TEST(AFailure, OfALiveConnectionIsAViolation) {
   StreamFailure failure;
-  EXPECT_EQ(failure.fate(true), RequestFate::violated);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::violated);
   failure.any_byte_sent = false;
-  EXPECT_EQ(failure.fate(true), RequestFate::violated);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::violated);
 }
 
 TEST(AFailure, IsAResetWhereTheOperatorNamesItAndNoByteCame) {
   for (const bool on_reset : {false, true}) {
-    const RequestFate otherwise = on_reset ? RequestFate::reset : RequestFate::closed_new;
-    EXPECT_EQ(closed().fate(false, true, on_reset), otherwise);
-    EXPECT_EQ(closed().fate(true, true, on_reset), RequestFate::closed_reused);
+    const AttemptResult otherwise = on_reset ? AttemptResult::reset : AttemptResult::closed_new;
+    EXPECT_EQ(closed().attempt_result(false, true, on_reset), otherwise);
+    EXPECT_EQ(closed().attempt_result(true, true, on_reset), AttemptResult::closed_reused);
     StreamFailure stream;
-    EXPECT_EQ(stream.fate(false, true, on_reset), RequestFate::violated) << "a malformed response";
+    EXPECT_EQ(stream.attempt_result(false, true, on_reset), AttemptResult::violated) << "a malformed response";
     stream.stream_reset = true;
-    EXPECT_EQ(stream.fate(true, true, on_reset), on_reset ? RequestFate::reset : RequestFate::violated);
+    EXPECT_EQ(stream.attempt_result(true, true, on_reset), on_reset ? AttemptResult::reset : AttemptResult::violated);
     stream.any_byte_received = true;
-    EXPECT_EQ(stream.fate(true, true, on_reset), RequestFate::answered);
+    EXPECT_EQ(stream.attempt_result(true, true, on_reset), AttemptResult::answered);
   }
 }
 
@@ -155,11 +163,11 @@ TEST(AFailure, OfAnOriginThatRequiresHttp11IsFinalUnlessHttp11IsConfigured) {
   failure.stream_reset = failure.ask_h1 = true;
   failure.unprocessed = RetryReason::refused_stream;
   for (const bool on_reset : {false, true}) {
-    EXPECT_EQ(failure.fate(false, true, on_reset), RequestFate::refused_stream);
-    EXPECT_EQ(failure.fate(false, false, on_reset), RequestFate::violated);
+    EXPECT_EQ(failure.attempt_result(false, true, on_reset), AttemptResult::refused_stream);
+    EXPECT_EQ(failure.attempt_result(false, false, on_reset), AttemptResult::violated);
   }
   failure.any_byte_received = true;
-  EXPECT_EQ(failure.fate(false, false, true), RequestFate::violated) << "after an interim response, too";
+  EXPECT_EQ(failure.attempt_result(false, false, true), AttemptResult::violated) << "after an interim response, too";
 }
 
 TEST(ARequest, IsHarmlessIfItIsIdempotentAndHasNoBody) {
