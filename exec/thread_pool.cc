@@ -77,7 +77,7 @@ bool ThreadPool::execute_leased(TaskPtr& task) {
     woken = find_thread();
     if (woken == nullptr) return false;
     task->asked_at_ = Clock::now();
-    take_job(*woken, std::move(task), true);
+    assign_job(*woken, std::move(task), true);
   }
   woken->parker.unpark();
   return true;
@@ -87,7 +87,7 @@ ThreadPool::Worker* ThreadPool::place_job() {
   if (queue_.empty() || busy_ >= max_ || called_ > 0) return nullptr;
   Worker* worker = find_thread();
   if (worker == nullptr) return nullptr;
-  take_job(*worker, pop_queue(), false);
+  assign_job(*worker, pop_queue(), false);
   worker->called = true;
   ++called_;
   return worker;
@@ -99,7 +99,7 @@ ThreadPool::Worker* ThreadPool::find_thread() {
   return worker;
 }
 
-void ThreadPool::take_job(Worker& worker, TaskPtr task, bool leased) {
+void ThreadPool::assign_job(Worker& worker, TaskPtr task, bool leased) {
   no_longer_idle(worker);
   worker.job = std::move(task);
   worker.busy = true;

@@ -146,7 +146,7 @@ class ThreadPool {
   std::unique_ptr<Worker> unused_worker() REQUIRES(mutex_);
   void become_idle(Worker& worker) REQUIRES(mutex_);
   void no_longer_idle(Worker& worker) REQUIRES(mutex_);
-  void take_job(Worker& worker, TaskPtr task, bool leased) REQUIRES(mutex_);
+  void assign_job(Worker& worker, TaskPtr task, bool leased) REQUIRES(mutex_);
   void finish_job(Worker& worker) REQUIRES(mutex_);
   TaskPtr pop_queue() REQUIRES(mutex_);
   bool surplus() const REQUIRES(mutex_);

@@ -107,7 +107,7 @@ bool ThreadPool::next(Worker& me) {
       --starting_;
     }
     if (me.busy && me.job == nullptr) finish_job(me);
-    if (!me.busy && !queue_.empty() && busy_ < max_) take_job(me, pop_queue(), false);
+    if (!me.busy && !queue_.empty() && busy_ < max_) assign_job(me, pop_queue(), false);
     if (!me.busy) {
       me.idle_since = Clock::now();
       me.set_activity("idle", me.idle_since);

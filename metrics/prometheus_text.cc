@@ -80,7 +80,7 @@ class Lines {
   }
 
  private:
-  void take_labels(const prometheus::ClientMetric& metric) {
+  void set_labels(const prometheus::ClientMetric& metric) {
     labels_.clear();
     for (const auto& label : metric.label) {
       if (!labels_.empty()) labels_.push_back(',');
@@ -95,13 +95,13 @@ class Lines {
     out_.push_back(' ');
   }
   void one(const prometheus::ClientMetric& metric, double value) {
-    take_labels(metric);
+    set_labels(metric);
     head("");
     append_number(out_, value);
     out_.push_back('\n');
   }
   void histogram(const prometheus::ClientMetric& metric) {
-    take_labels(metric);
+    set_labels(metric);
     head("_count");
     append_chars(out_, metric.histogram.sample_count);
     out_.push_back('\n');

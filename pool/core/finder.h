@@ -104,7 +104,7 @@ class Finder {
   }
   // Tries exactly this entry, as find() does.
   template <class Matcher>
-  bool take(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
+  bool acquire_entry(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
     return attempt(entry, where, matcher, found);
   }
   // Returns the next random number of a loop.

@@ -1,6 +1,6 @@
 // ObjectPool: a ready-to-use Pool for any object and any thread. It adds to the core:
 //   - Handle, which returns the object when destroyed; discard() ends the object instead;
-//   - take_or_make(): an idle object, or a new one while the cap allows; an exception from make() changes nothing;
+//   - acquire_or_make(): an idle object, or a new one while the cap allows; an exception from make() changes nothing;
 //   - insert(): adds an object that was made elsewhere;
 //   - hooks, each called once per handle and outside any compare-and-swap: on_acquire prepares the object and
 //     may reject it (it ends, the next one is tried), on_release resets it, and a tracker observes all transitions;
@@ -64,7 +64,7 @@ class ObjectPool {
     std::uint32_t uses() const { return EntryWord(entry_->word.load(std::memory_order_relaxed)).uses(); }
 
     void give_back() {
-      if (owner_ != nullptr) std::exchange(owner_, nullptr)->take_back(*entry_, reusable_);
+      if (owner_ != nullptr) std::exchange(owner_, nullptr)->restore(*entry_, reusable_);
     }
     // The object is never lent again and ends with its last user.
     void discard() {
@@ -92,7 +92,7 @@ class ObjectPool {
   }
 
   // Returns an idle object, or an empty handle.
-  Handle take(const SearchHint& where = {}) {
+  Handle acquire(const SearchHint& where = {}) {
     for (;;) {
       const auto found = pool_.acquire(where, Matcher{max_usage_.load(std::memory_order_relaxed)});
       if (found.entry == nullptr) return {};
@@ -104,11 +104,11 @@ class ObjectPool {
     }
   }
 
-  // As take(), but if nothing is idle adds the optional<T> that make() returns. Returns an empty handle when the cap is
-  // reached, when make() returned nothing, or after terminate().
+  // As acquire(), but if nothing is idle adds the optional<T> that make() returns. Returns an empty handle when the cap
+  // is reached, when make() returned nothing, or after terminate().
   template <class Make>
-  Handle take_or_make(const SearchHint& where, Make&& make) {
-    if (Handle handle = take(where)) return handle;
+  Handle acquire_or_make(const SearchHint& where, Make&& make) {
+    if (Handle handle = acquire(where)) return handle;
     Entry<T>* entry = pool_.reserve();  // counts from here on, so that two threads cannot exceed the cap
     if (entry == nullptr) return {};
     Reserved place(*this, *entry);
@@ -195,7 +195,7 @@ class ObjectPool {
     return true;
   }
 
-  void take_back(Entry<T>& entry, bool reusable) {
+  void restore(Entry<T>& entry, bool reusable) {
     if (reusable) {
       if constexpr (requires(Hooks & hooks, T & object) { hooks.on_release(object); }) hooks_.on_release(entry.value);
       if constexpr (requires(Hooks & hooks) { hooks.returned(entry.place()); }) hooks_.returned(entry.place());

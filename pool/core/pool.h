@@ -97,8 +97,8 @@ class Pool {
     return finder_.draw(loop, fits);
   }
   template <class Matcher>
-  bool take(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
-    return finder_.take(entry, where, matcher, found);
+  bool acquire_entry(Entry<T>& entry, const SearchHint& where, Matcher& matcher, Found& found) {
+    return finder_.acquire_entry(entry, where, matcher, found);
   }
   std::uint32_t next_random(LoopId loop) { return finder_.next_random(loop); }
 

@@ -46,7 +46,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   // A borrower that arrives while others wait is enqueued (no barging). Tunnels are counted, which enqueue() does.
   if (!want.new_connection_only && !want.tunnel && !waiting() && shares.acquire(share_of(want))) {
     Lease& lease = *std::get_if<Lease>(&result);
-    if (take_idle(lease, here, want, now, why)) {
+    if (acquire_idle(lease, here, want, now, why)) {
       lease.share_ = share_of(want);
       lease.caller_ = want.caller;
       if (live.maximize()) dial_one_more(now);
@@ -61,17 +61,18 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   return result;
 }
 
-bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) {
+bool Destination::Impl::acquire_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now,
+                                     OpenCause& why) {
   bool relisted = false;
-  const bool taken = search_and_take(lease, here, want, now, why, relisted);
+  const bool taken = search_and_acquire(lease, here, want, now, why, relisted);
   // Pairs with enqueue(): a concurrent search missed the entry while it was unlisted.
   if (relisted) after_idle(nullptr, now);
   return taken;
 }
 
 // Sets `relisted` if a search listed an entry again.
-bool Destination::Impl::search_and_take(Lease& lease, LoopId here, const BorrowRequest& want, Instant now,
-                                        OpenCause& why, bool& relisted) {
+bool Destination::Impl::search_and_acquire(Lease& lease, LoopId here, const BorrowRequest& want, Instant now,
+                                           OpenCause& why, bool& relisted) {
   Reusability found_fitness = Reusability::fit;
   const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     found_fitness = reusability_for(entry, word, want, now);
@@ -141,7 +142,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
 std::optional<Fault> Destination::Impl::may_not_wait(const Borrower& borrower) {
   if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
   if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
-  if (borrower.want_.tunnel && !take_tunnel_place()) {
+  if (borrower.want_.tunnel && !reserve_tunnel_place()) {
     return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
   }
   return std::nullopt;
@@ -151,7 +152,7 @@ std::optional<Fault> Destination::Impl::may_not_wait(const Borrower& borrower) {
 // connection cannot be used on this loop; it is discarded.
 bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now,
                                        LoopId here) {
-  if (SlotEntry* entry = take_callers(actions)) {
+  if (SlotEntry* entry = attach_callers(actions)) {
     lease.tunnel_place_ = borrower.want_.tunnel;
     lease.share_ = share_of(borrower.want_);
     lease.caller_ = borrower.want_.caller;
@@ -198,7 +199,7 @@ Fault Destination::Impl::rejection_fault(const DeferredActions& actions) {
 }
 
 // Returns the grant of a borrower that is still inside borrow(), or null if it could not be attached to this loop.
-SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
+SlotEntry* Destination::Impl::attach_callers(DeferredActions& actions) {
   SlotEntry& entry = *actions.callers;
   if (entry.multiplexing().pinned || actions.callers_from == environment.here()) return &entry;
   environment.detach(*entry.value.pooled, actions.callers_from);
@@ -271,7 +272,7 @@ void Destination::Impl::dial_one_more(Instant now) {
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
-bool Destination::Impl::take_tunnel_place() {
+bool Destination::Impl::reserve_tunnel_place() {
   // relaxed: a bounded count that publishes nothing.
   std::uint32_t taken = tunnels.load(std::memory_order_relaxed);
   do {

@@ -54,9 +54,9 @@ struct Destination::Impl final : BudgetWaiter {
   using BorrowResult = std::variant<Lease, Waiting, Fault>;
   BorrowResult borrow(Borrower& borrower, const BorrowRequest& want, Instant now) EXCLUDES(mutex);
   void cancel(Borrower& borrower, Instant now) EXCLUDES(mutex);
-  bool take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) EXCLUDES(mutex);
-  bool search_and_take(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why,
-                       bool& relisted) EXCLUDES(mutex);
+  bool acquire_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) EXCLUDES(mutex);
+  bool search_and_acquire(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why,
+                          bool& relisted) EXCLUDES(mutex);
   BorrowResult enqueue(Borrower& borrower, LoopId here, Instant now, OpenCause why) EXCLUDES(mutex);
   std::optional<Fault> may_not_wait(const Borrower& borrower) REQUIRES(mutex);
   bool lend_to_caller(Lease& lease, const Borrower& borrower, DeferredActions& actions, Instant now, LoopId here)
@@ -73,13 +73,14 @@ struct Destination::Impl final : BudgetWaiter {
   bool in_quarantine(const SlotEntry& entry, EntryWord word, Instant now) const;
   bool past_idle_timeout(const SlotEntry& entry, Instant now) const;
   Reusability reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want, Instant now) const;
-  SlotEntry* take_callers(DeferredActions& actions);
+  SlotEntry* attach_callers(DeferredActions& actions);
   void dial_one_more(Instant now) EXCLUDES(mutex);
   template <class Matcher>
   Pool<Slot>::Found search(LoopId loop, bool on_loop, Instant now, Matcher&& matcher) {
     const SearchHint where{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7};
     Pool<Slot>::Found found;
-    if (endpoints.spreads() && take_less_loaded(pool, endpoints, address_of, where, now, matcher, found)) return found;
+    if (endpoints.spreads() && acquire_less_loaded(pool, endpoints, address_of, where, now, matcher, found))
+      return found;
     return pool.acquire(where, matcher);
   }
 
@@ -325,7 +326,7 @@ struct Destination::Impl final : BudgetWaiter {
   static SlotEntry& slot_entry(std::uint32_t index) {
     return static_cast<SlotEntry&>(*EntryIndex::process().find(index));
   }
-  bool take_tunnel_place() REQUIRES(mutex);
+  bool reserve_tunnel_place() REQUIRES(mutex);
   void return_tunnel_place() { tunnels.fetch_sub(1, std::memory_order_relaxed); }
 
   // Flags in `attention`, above the number of waiters: while one is set, every borrow and release takes the mutex.

@@ -155,7 +155,7 @@ SlotEntry* Destination::Impl::reserve(DeferredActions& actions) {
   } catch (const std::bad_alloc&) {
     actions.no_memory = true;
   }
-  if (entry == nullptr || budget == nullptr || budget->take(*this)) return entry;
+  if (entry == nullptr || budget == nullptr || budget->acquire(*this)) return entry;
   CARPOOL_ASSERT(pool.close(*entry));
   pool.vacate(*entry);
   ++ledger.version;  // a scan may have seen it

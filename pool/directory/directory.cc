@@ -104,7 +104,7 @@ void add_up(Counts& to, const Counts& from) {
 }
 }  // namespace
 
-void Directory::take_out(Destination& destination, Instant now) {
+void Directory::unlink(Destination& destination, Instant now) {
   destination.leave_budget();
   const Destination::Snapshot last = destination.snapshot(now);
   const Held lock(mutex_);

@@ -58,7 +58,7 @@ class Directory final {
       const bool ended = destination->reclaimed();  // by make_room()
       if (!ended && (!destination->unused_for(unused, now) || wanted(*destination))) continue;
       if (!ended && !destination->reclaim(now, unused)) continue;
-      take_out(*destination, now);
+      unlink(*destination, now);
       retired.push_back(destination);
     }
     return retired;
@@ -93,7 +93,7 @@ class Directory final {
   bool has_place(Listing listing) const REQUIRES(mutex_);
   Destination* next(std::uint64_t& number) const EXCLUDES(mutex_);
   std::vector<Destination*> room_for_all(std::vector<Destination*>& retired) EXCLUDES(mutex_);
-  void take_out(Destination& destination, Instant now) EXCLUDES(mutex_);
+  void unlink(Destination& destination, Instant now) EXCLUDES(mutex_);
 
   Environment& environment_;
   const unsigned loops_;

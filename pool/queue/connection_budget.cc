@@ -2,7 +2,7 @@
 
 namespace carpool::pool {
 
-bool ConnectionBudget::take(BudgetWaiter& waiter) {
+bool ConnectionBudget::acquire(BudgetWaiter& waiter) {
   if (use_granted(waiter)) return true;
   return !has_starved() && count_one();
 }

@@ -67,7 +67,7 @@ class ConnectionBudget {
   explicit ConnectionBudget(std::uint32_t cap) : cap_(cap) {}
 
   // Takes a slot for `waiter`: one that was granted to it, or a free one if no destination is starved.
-  bool take(BudgetWaiter& waiter);
+  bool acquire(BudgetWaiter& waiter);
   // Returns a slot. The caller calls release_for_starved() when it holds no mutex.
   void put_back() { taken_.fetch_sub(1, std::memory_order_seq_cst); }
 

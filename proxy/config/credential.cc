@@ -63,7 +63,7 @@ class ListReader {
         break;
       }
       const std::size_t end = std::min(text.find('\n'), text.size());
-      take(number, text.substr(0, end));
+      add_line(number, text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     if (list_.credentials.empty() && list_.errors.empty()) {
@@ -73,7 +73,7 @@ class ListReader {
   }
 
  private:
-  void take(unsigned number, std::string_view line) {
+  void add_line(unsigned number, std::string_view line) {
     const std::size_t begin = line.find_first_not_of(kBlank);
     if (begin == std::string_view::npos || line[begin] == '#') return;
     Credential credential;

@@ -24,7 +24,7 @@ std::optional<unsigned> number(std::string_view text, unsigned most) {
 }
 
 // Splits ":PORT" off the end, but not inside or right after an IPv6 address without brackets.
-Status take_port(std::string_view& pattern, std::uint16_t& port) {
+Status split_port(std::string_view& pattern, std::uint16_t& port) {
   const std::size_t colon = pattern.rfind(':');
   if (colon == std::string_view::npos) return Done{};
   const bool bracketed = pattern.front() == '[';
@@ -76,7 +76,7 @@ Result<EgressRule> EgressRule::parse(std::string_view pattern) {
   EgressRule rule;
   if (pattern.empty()) return invalid("the pattern is empty");
   if (pattern.find("://") != std::string_view::npos) return invalid("is a URL: write its host alone");
-  if (Status status = take_port(pattern, rule.port); !status) return status.take_fault();
+  if (Status status = split_port(pattern, rule.port); !status) return status.take_fault();
   if (pattern == "*") return rule;
   Bytes unused;
   if (pattern.find('/') != std::string_view::npos || read_address(pattern, unused) != 0)

@@ -46,14 +46,14 @@ std::string not_known(std::string_view word) {
   return in_ticks(word) + " is not known; " + did_you_mean(word, known, "see carpool --help");
 }
 
-std::string take_config(Options& options, std::string_view file) {
+std::string set_config(Options& options, std::string_view file) {
   if (file.empty()) return "--config needs a file";
   if (!options.config.empty()) return "--config is given twice";
   options.config = file;
   return {};
 }
 
-std::string take_command(Options& options, const ProgramFlag& flag, std::string_view& chosen) {
+std::string set_command(Options& options, const ProgramFlag& flag, std::string_view& chosen) {
   if (!chosen.empty() && chosen != flag.name) {
     return in_ticks(chosen) + " and " + in_ticks(flag.name) + " cannot be combined";
   }
@@ -90,11 +90,11 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
     const std::string_view word = argv[i];
     std::string error;
     if (word == kConfig) {
-      error = take_config(options, i + 1 < argc ? argv[++i] : "");
+      error = set_config(options, i + 1 < argc ? argv[++i] : "");
     } else if (word.starts_with("--config=")) {
-      error = take_config(options, word.substr(kConfig.size() + 1));
+      error = set_config(options, word.substr(kConfig.size() + 1));
     } else if (const ProgramFlag* flag = find_flag(word)) {
-      error = take_command(options, *flag, chosen);
+      error = set_command(options, *flag, chosen);
     } else {
       error = not_known(word);
     }

@@ -74,8 +74,8 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
 void AnnouncedClient::pass_on(const std::optional<std::string>& client, std::size_t header) {
   {
     const exec::ReadBuffer buffer(context_.loop);
-    const ssize_t taken = ::recv(socket_.get(), buffer.span().data(), header, MSG_DONTWAIT);
-    if (taken != static_cast<ssize_t>(header)) return refuse(metrics::ProxyHeader::missing);
+    const ssize_t received = ::recv(socket_.get(), buffer.span().data(), header, MSG_DONTWAIT);
+    if (received != static_cast<ssize_t>(header)) return refuse(metrics::ProxyHeader::missing);
   }
   context_.stats.count(client ? metrics::ProxyHeader::named : metrics::ProxyHeader::local);
   std::string peer = client ? *client : net::Address::peer_of(socket_.get()).text();

@@ -7,22 +7,22 @@ namespace carpool::proxy {
 BufferedRequest::ReadStatus BufferedRequest::read(net::Transport& transport, std::span<char> scratch) {
   if (std::exchange(after_head_, false) || !pending_.empty()) {
     const std::string bytes = std::exchange(pending_, {});
-    return take(bytes);
+    return feed(bytes);
   }
   if (!transport.maybe_readable()) return ReadStatus::nothing;
   const net::IoResult io = transport.read(scratch);
-  if (io.io == net::Io::ok) return take({scratch.data(), io.bytes});
+  if (io.io == net::Io::ok) return feed({scratch.data(), io.bytes});
   return io.io == net::Io::would_block ? ReadStatus::nothing : ReadStatus::closed;
 }
 
-BufferedRequest::ReadStatus BufferedRequest::take(std::string_view bytes) {
+BufferedRequest::ReadStatus BufferedRequest::feed(std::string_view bytes) {
   for (;;) {
     Result<http::ParseResult> fed = reader_.feed(bytes, head_, sink_ != nullptr ? *sink_ : *this);
     if (!fed) {
       fault_ = fed.take_fault();
       return ReadStatus::malformed;
     }
-    bytes.remove_prefix(fed->taken);
+    bytes.remove_prefix(fed->consumed);
     if (fed->progress == http::Progress::need_more) return ReadStatus::partial;
     expected_ = fed->progress == http::Progress::head && head_.expect_continue && sink_ == nullptr;
     after_head_ = sink_ != nullptr && fed->progress == http::Progress::head;

@@ -46,7 +46,7 @@ class BufferedRequest final : private http::BodySink {
   void forget() { pending_.clear(); }
 
  private:
-  ReadStatus take(std::string_view bytes);
+  ReadStatus feed(std::string_view bytes);
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view, std::string_view) override {}
 

@@ -208,7 +208,7 @@ int ClientHandshake::fd() const {
 // Processes the client's Finished on the loop, because it costs less than a switch to another thread and back.
 void ClientHandshake::proceed() {
   if (tasks_ == nullptr || step_->transport->lacks_finished_only()) return on_result(step_->transport->handshake());
-  if (owner_.handshake_turns().take(*this)) on_turn();
+  if (owner_.handshake_turns().acquire(*this)) on_turn();
 }
 
 void ClientHandshake::on_turn() {

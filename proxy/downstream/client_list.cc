@@ -66,7 +66,7 @@ std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, Fd socke
 // Returns the executor of a handshake, or nullptr for the loop itself. A full handshake signs, which takes up to a
 // millisecond; more of them per second would delay the other clients.
 exec::Submitter* ClientList::tasks_for_handshake() {
-  const bool on_the_loop = handshake_budget_.take(handshakes_.inline_per_second, context_.loop.now());
+  const bool on_the_loop = handshake_budget_.withdraw(handshakes_.inline_per_second, context_.loop.now());
   return on_the_loop ? nullptr : handshakes_.tasks;
 }
 

@@ -110,7 +110,7 @@ bool H1Client::step() {
 
 bool H1Client::flush_waiting() {
   const std::size_t before = write_queue_.size();
-  const std::uint64_t taken = write_queue_.bytes_written();
+  const std::uint64_t written = write_queue_.bytes_written();
   if (write_queue_.flush(*transport_) == WriteQueue::Sent::failed) {
     lost();
     return false;
@@ -119,8 +119,9 @@ bool H1Client::flush_waiting() {
     shut_after_flush_ = false;
     transport_->shut_write();
   }
-  if (write_queue_.bytes_written() != taken) taken_at_ = context_.loop.now();
-  if (exchange_ != nullptr && head_complete_ && write_queue_.bytes_written() != taken) exchange_->on_client_progress();
+  if (write_queue_.bytes_written() != written) progress_at_ = context_.loop.now();
+  if (exchange_ != nullptr && head_complete_ && write_queue_.bytes_written() != written)
+    exchange_->on_client_progress();
   if (exchange_ != nullptr && head_complete_ && before >= kHighWatermark && write_queue_.size() < kHighWatermark)
     exchange_->on_client_writable();
   return state_ != State::closed;

@@ -62,7 +62,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void resume() override LOOP_ONLY { run_soon(); }
   void on_exchange_end(AfterExchange next) override LOOP_ONLY;
   // The private connection stays with this client until either side closes.
-  PrivateLease take_private(const OriginRuntime& origin) override LOOP_ONLY;
+  PrivateLease borrow_private(const OriginRuntime& origin) override LOOP_ONLY;
   bool keep_private(const OriginRuntime& origin, pool::Lease& lease) override LOOP_ONLY;
 
   // Closes when idle. A running exchange responds with Connection: close. A client whose last response did not announce
@@ -93,7 +93,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   net::Io read_ahead() LOOP_ONLY;
   void notice_hangup() LOOP_ONLY;
   bool parse(std::string_view bytes) LOOP_ONLY;
-  bool take_preface(std::string_view bytes) LOOP_ONLY;
+  bool match_preface(std::string_view bytes) LOOP_ONLY;
   void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
   bool on_parse_result(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
@@ -143,7 +143,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   std::unique_ptr<PrivateConnection> private_;
   const char* const tls_;  // TLS version, a static text of `tls_size_` bytes; empty for plain text
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};         // when a response last ended, the client last read bytes of one, or lingering began
+  Instant progress_at_{};      // when a response last ended, the client last read bytes of one, or lingering began
   std::uint32_t skipped_ = 0;  // bytes of this body to skip, because the request was answered at once
   std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
   static constexpr std::uint64_t kMostDiscarded = std::uint64_t{1} << 30;

@@ -42,12 +42,12 @@ void H1Client::end_gracefully() {
   pending_.reset();
   transport_->shut_write();
   state_ = State::lingering;
-  taken_at_ = context_.loop.now();
+  progress_at_ = context_.loop.now();
   await_more_input();
 }
 
 void H1Client::await_more_input() {
-  const Instant end = taken_at_ + (ending_ ? net::kLingerTime : kLongestLinger);
+  const Instant end = progress_at_ + (ending_ ? net::kLingerTime : kLongestLinger);
   timer_.arm(std::min(context_.loop.now() + kLingerSilence, end));
 }
 
@@ -64,8 +64,8 @@ void H1Client::cut_off() {
 void H1Client::poll_acks() {
   const Instant now = context_.loop.now();
   const std::uint32_t left = net::send_queue_size(transport_->fd());
-  if (left != std::exchange(unacked_bytes_, left)) taken_at_ = now;
-  if (left == 0 || now >= deadline_after(taken_at_, listen_.idle_timeout)) return close();
+  if (left != std::exchange(unacked_bytes_, left)) progress_at_ = now;
+  if (left == 0 || now >= deadline_after(progress_at_, listen_.idle_timeout)) return close();
   timer_.arm(now + kAckPoll);
 }
 
@@ -146,19 +146,19 @@ void H1Client::drain() {
   H1Client::start_graceful_close();
   ending_ = true;
   if (state_ == State::lingering && !cut_) {
-    taken_at_ = context_.loop.now();
+    progress_at_ = context_.loop.now();
     return await_more_input();
   }
   end_soon();
 }
 
 Instant H1Client::last_request_until() const {
-  return taken_at_ + (unannounced_ ? kUnannouncedTime : kLastRequestTime);
+  return progress_at_ + (unannounced_ ? kUnannouncedTime : kLastRequestTime);
 }
 
 void H1Client::end_soon() {
   if (head_complete_ || close_when_sent_) return;
-  if (taken_at_ == Instant{}) taken_at_ = context_.loop.now();  // its first request may be on the way
+  if (progress_at_ == Instant{}) progress_at_ = context_.loop.now();  // its first request may be on the way
   if (context_.loop.now() < last_request_until()) return arm_timer();
   static_cast<void>(end_if_idle());
 }
@@ -198,7 +198,7 @@ void H1Client::arm_timer() {
   head_timed_ = false;
   const bool idle = !head_complete_ && write_queue_.empty() && !close_when_sent_;
   const bool unread = exchange_ == nullptr && !write_queue_.empty();
-  const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
+  const Instant idle_until = deadline_after(unread ? progress_at_ : now, listen_.idle_timeout);
   timer_.arm(std::min({idle_until, half_closed_until_, ending_ && idle ? last_request_until() : kNever}));
 }
 
@@ -245,7 +245,7 @@ void H1Client::leave() {
 
 // ---- connections that authenticated this client ----
 
-H1Client::PrivateLease H1Client::take_private(const OriginRuntime& origin) {
+H1Client::PrivateLease H1Client::borrow_private(const OriginRuntime& origin) {
   if (!private_ || private_->destination() != origin.destination) return {};
   PrivateLease own{private_->take()};
   own.gone = private_->ended_by_origin();

@@ -37,7 +37,7 @@ class ReadBody final : public http::BodySink {
 // Parses the bytes that were read and keeps those that cannot be processed yet. Returns false if no further step is
 // possible now.
 bool H1Client::parse(std::string_view bytes) {
-  if (preface_ != kNoPreface) return take_preface(bytes);
+  if (preface_ != kNoPreface) return match_preface(bytes);
   std::size_t used = 0;
   while (used < bytes.size() && left_ != 0 && state_ == State::open && !close_when_sent_ && may_read()) {
     if (exchange_ != nullptr && exchange_->tunnelled()) {
@@ -55,7 +55,7 @@ bool H1Client::parse(std::string_view bytes) {
 }
 
 // Checks whether the bytes are the HTTP/2 preface (RFC 9113 §3.3) or the beginning of an HTTP/1.1 request.
-bool H1Client::take_preface(std::string_view bytes) {
+bool H1Client::match_preface(std::string_view bytes) {
   note_use();
   const std::string_view expected = http::kH2Preface.substr(preface_);
   const auto [at, end] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
@@ -84,7 +84,7 @@ void H1Client::upgrade_to_h2(std::string_view bytes) {
 
 std::size_t H1Client::feed(std::string_view bytes) {
   if (exchange_ == nullptr) {
-    exchange_ = &context_.exchanges.take();
+    exchange_ = &context_.exchanges.acquire();
     head_complete_ = request_complete_ = false;
   }
   ReadBody body(exchange_);
@@ -96,7 +96,7 @@ std::size_t H1Client::feed(std::string_view bytes) {
       refuse(fed.fault());
       return used;
     }
-    used += fed->taken;
+    used += fed->consumed;
     if (!on_parse_result(*fed, bytes.size() - used)) return used + std::exchange(skipped_, 0);
   }
 }
@@ -157,7 +157,7 @@ void H1Client::refuse(const Fault& fault) {
   // Null as long as the bytes could be the beginning of the HTTP/2 preface.
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();
-  taken_at_ = context_.loop.now();
+  progress_at_ = context_.loop.now();
   close_when_sent_ = true;
 }
 
@@ -185,7 +185,7 @@ void H1Client::on_eof() {
 void H1Client::on_exchange_end(AfterExchange next) {
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
-  taken_at_ = context_.loop.now();
+  progress_at_ = context_.loop.now();
   if (private_state_ == PrivateState::lent) private_state_ = PrivateState::broken;  // the exchange did not return it
   switch (end_batch(next)) {
     case AfterExchange::keep:

@@ -223,7 +223,7 @@ bool H2Client::flush_waiting() {
   if (write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
   if (!message_waits_ || write_queue_.bytes_written() == before) return true;
   note_progress();
-  for (const auto& request : requests_) request->note_taken(pulls_);
+  for (const auto& request : requests_) request->note_read_by_client(pulls_);
   return true;
 }
 
@@ -249,7 +249,7 @@ bool H2Client::write_all(std::size_t& budget) {
 
 // ---- requests ----
 
-H2ClientStream& H2Client::take_request() {
+H2ClientStream& H2Client::acquire_request() {
   ++running_;
   if (!free_.empty()) return free_.pop_front();
   requests_.push_back(std::make_unique<H2ClientStream>(*this, point_));
@@ -265,8 +265,8 @@ void H2Client::recycle(H2ClientStream& request) {
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {
   exec::assume_on_loop();
   if (!context_.keeps_clients()) drain();
-  H2ClientStream& request = take_request();
-  Exchange& exchange = context_.exchanges.take();
+  H2ClientStream& request = acquire_request();
+  Exchange& exchange = context_.exchanges.acquire();
   std::swap(exchange.request(), head);
   request.open(stream, exchange);
   todo_.push_back(request);
@@ -277,7 +277,7 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
 
 void H2Client::on_refused_head(http::H2Stream& stream, FaultKind kind) {
   exec::assume_on_loop();
-  take_request().refuse(stream, {kind, Side::client, "the request head exceeds a limit"});
+  acquire_request().refuse(stream, {kind, Side::client, "the request head exceeds a limit"});
 }
 
 }  // namespace carpool::proxy

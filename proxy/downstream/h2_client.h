@@ -95,7 +95,7 @@ class H2Client final : public ClientConnection,
   void discard_input() LOOP_ONLY;
   void close() LOOP_ONLY;
   void last_goaway() LOOP_ONLY;
-  H2ClientStream& take_request() LOOP_ONLY;
+  H2ClientStream& acquire_request() LOOP_ONLY;
   Instant head_deadline() const LOOP_ONLY;
   Instant idle_deadline() const LOOP_ONLY;
   void arm_timer() LOOP_ONLY;

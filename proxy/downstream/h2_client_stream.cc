@@ -21,7 +21,7 @@ constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // bytes of a respons
 void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
   stream_ = &stream;
   exchange_ = &exchange;
-  held_ = taken_ = 0;
+  held_ = framed_ = 0;
   last_pull_ = 0;
   inbox_ = {};
   begun_ = complete_ = ended_ = false;
@@ -186,7 +186,7 @@ std::size_t H2ClientStream::writable_bytes() const {
 
 // A stream whose client has begun to read the response may buffer more even when many streams are open.
 bool H2ClientStream::may_buffer_more() const {
-  return client_.may_buffer_more() || (taken_ >= kBeginning && !client_.over_high_watermark());
+  return client_.may_buffer_more() || (framed_ >= kBeginning && !client_.over_high_watermark());
 }
 
 void H2ClientStream::on_tunnel() {
@@ -205,7 +205,7 @@ void H2ClientStream::resume() {
 
 void H2ClientStream::on_sent(std::size_t bytes) {
   exec::assume_on_loop();
-  taken_ += bytes;
+  framed_ += bytes;
   last_pull_ = client_.pulls();
   if (exchange_ == nullptr || !begun_) return;
   exchange_->on_client_progress();
@@ -213,7 +213,7 @@ void H2ClientStream::on_sent(std::size_t bytes) {
 }
 
 // The bytes of this stream wait behind those that the client read, unless they wait for a window that it does not open.
-void H2ClientStream::note_taken(std::uint64_t pull) {
+void H2ClientStream::note_read_by_client(std::uint64_t pull) {
   if (exchange_ == nullptr || !begun_ || stream_ == nullptr || stream_->backlog() == 0) return;
   if (last_pull_ == pull || client_.session().window_open(*stream_)) exchange_->on_client_progress();
 }

@@ -32,7 +32,7 @@ class H2ClientStream final : public ClientStream,
   void abandon() LOOP_ONLY;                    // the connection is gone
   void give_up(const Fault& fault) LOOP_ONLY;  // replies with `fault` if no byte of a response was sent
   // Must be called when the client read bytes of the frames of `pull` that had waited for its socket.
-  void note_taken(std::uint64_t pull) LOOP_ONLY;
+  void note_read_by_client(std::uint64_t pull) LOOP_ONLY;
   bool busy() const { return exchange_ != nullptr; }
 
   // ---- ClientStream ----
@@ -84,7 +84,7 @@ class H2ClientStream final : public ClientStream,
   std::string key_;                 // key of a WebSocket handshake
   TunnelInbox inbox_;               // bytes that arrived before the request was dispatched or the tunnel established
   http::Fields received_trailers_;  // that arrived before the request was dispatched
-  std::size_t taken_ = 0;           // bytes of the response that were framed
+  std::size_t framed_ = 0;          // bytes of the response that were framed
   std::uint64_t last_pull_ = 0;     // the last pull with bytes of the response
   std::size_t held_ = 0;            // bytes that the exchange received but cannot send yet
   std::optional<metrics::Intercept> stays_tunnel_;  // why its CONNECT was not intercepted

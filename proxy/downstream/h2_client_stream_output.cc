@@ -65,8 +65,8 @@ void H2ClientStream::send_own(const std::string& text, std::string_view method) 
   std::string_view rest = text;
   for (http::Progress progress = http::Progress::need_more; progress != http::Progress::message;) {
     const Result<http::ParseResult> fed = reader.feed(rest, head, body);
-    CARPOOL_ASSERT(fed && (fed->progress != http::Progress::need_more || fed->taken != 0));
-    rest.remove_prefix(fed->taken);
+    CARPOOL_ASSERT(fed && (fed->progress != http::Progress::need_more || fed->consumed != 0));
+    rest.remove_prefix(fed->consumed);
     progress = fed->progress;
   }
   http::ReplyRules rules;

@@ -26,7 +26,7 @@ class HandshakeTurns {
 
   // Returns true if the waiter has a turn now. Otherwise on_turn() is called later; a waiter that already waits stays
   // in its place.
-  bool take(Waiter& waiter) LOOP_ONLY {
+  bool acquire(Waiter& waiter) LOOP_ONLY {
     if (waiter.Hook::linked()) return false;
     if (taken_ < most_) return ++taken_ != 0;
     waiting_.push_back(waiter);

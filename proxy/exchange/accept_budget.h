@@ -31,7 +31,7 @@ class AcceptBudget {
   }
 
   // Any thread. Returns false if the budget is used up and descriptors must be counted.
-  bool take() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
+  bool withdraw() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
   void set(std::int64_t left) { left_.store(left, std::memory_order_relaxed); }
 
  private:

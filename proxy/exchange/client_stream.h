@@ -89,7 +89,7 @@ class ClientStream {
     pool::Lease lease;
     bool gone = false;  // there was one, which the origin has closed
   };
-  virtual PrivateLease take_private(const OriginRuntime&) LOOP_ONLY { return {}; }
+  virtual PrivateLease borrow_private(const OriginRuntime&) LOOP_ONLY { return {}; }
   virtual bool keep_private(const OriginRuntime&, pool::Lease&) LOOP_ONLY { return false; }
 
  protected:

@@ -54,7 +54,7 @@ void Exchange::begin(ClientStream& client_stream) {
   const Result<http::Target> target = http::parse_target(request_);
   if (!target) return reply(target.fault());
   if (!may_forward(*target)) return;
-  if (!info_.origin->requests.take(now)) {
+  if (!info_.origin->requests.admit(now)) {
     context_.stats.count(info_.origin->slot, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }

@@ -145,7 +145,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
 
   // ---- sending the request (exchange_forward.cc) ----
   // `authenticated`: the connection authenticated this client earlier.
-  AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
+  AttemptState begin_attempt(pool::Lease lease, bool authenticated) LOOP_ONLY;
   bool dialed_now(const pool::Lease& lease) const LOOP_ONLY;
   StreamFailure unusable_failure() LOOP_ONLY;
   void expect_farewell(AttemptValues& attempt) LOOP_ONLY;

@@ -55,12 +55,12 @@ AttemptState Exchange::borrow(bool new_connection) {
   const OriginRuntime& origin = *info_.origin;
   if (origin.is_replaced()) return borrow_from_new_destination(new_connection);
   if (!new_connection) {
-    ClientStream::PrivateLease own = client_stream_->take_private(origin);
+    ClientStream::PrivateLease own = client_stream_->borrow_private(origin);
     if (own.gone) return close_without_response();
-    if (own.lease) return take(std::move(own.lease), true);
+    if (own.lease) return begin_attempt(std::move(own.lease), true);
   }
   auto result = origin.destination->borrow(*this, borrow_request(new_connection), now);
-  if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease), false);
+  if (auto* lease = std::get_if<pool::Lease>(&result)) return begin_attempt(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&result)) {
     if (origin.destination->reclaimed()) return borrow_from_new_destination(new_connection);
     if (fault->kind == FaultKind::queue_full) add_retry_after(*fault);
@@ -114,7 +114,7 @@ void Exchange::on_lease(pool::Lease lease) {
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += lease.waited();
   if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));
-  if (take(std::move(lease), false) == AttemptState::alive) continue_attempt();
+  if (begin_attempt(std::move(lease), false) == AttemptState::alive) continue_attempt();
 }
 
 // Called if a reload changed how the origin is verified while the request waited. The request must not use an earlier

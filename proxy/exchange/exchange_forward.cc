@@ -32,9 +32,9 @@ void set_client_field(http::ForwardRules& rules, config::ClientField field, cons
 }
 }  // namespace
 
-AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
+AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
   CARPOOL_ASSERT(!attempt_);
-  attempt_.emplace(std::move(taken));
+  attempt_.emplace(std::move(lease));
   attempt_->authenticated = authenticated;
   note_lease(context_.loop.now());
   attempt_->upstream_stream = &begin_on(*streams_, attempt_->lease);

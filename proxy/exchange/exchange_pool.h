@@ -15,7 +15,7 @@ class ExchangePool {
   // `context` may still be under construction; it is used later.
   explicit ExchangePool(const ExchangeContext& context) : context_(context) {}
 
-  Exchange& take() LOOP_ONLY {
+  Exchange& acquire() LOOP_ONLY {
     if (!free_.empty()) return free_.pop_front();
     all_.push_back(std::make_unique<Exchange>(context_));
     return *all_.back();

@@ -31,7 +31,7 @@ class OverloadState {
   }
 
   // Must be called before each accept, on any loop. Returns false if too few descriptors are left.
-  bool may_accept() { return budget_.take() || count_descriptors(); }
+  bool may_accept() { return budget_.withdraw() || count_descriptors(); }
 
  private:
   struct Shown {

@@ -33,7 +33,7 @@ const char* violation(MessagePhase from, MessageEvent event) {
   return "content before the final head";
 }
 
-bool MessageOrder::take(MessageEvent event) {
+bool MessageOrder::advance(MessageEvent event) {
   const MessagePhase to = follow(phase_, event);
   if (violates(to) && error_ == nullptr) error_ = violation(phase_, event);
   phase_ = to;
@@ -41,31 +41,31 @@ bool MessageOrder::take(MessageEvent event) {
 }
 
 bool MessageOrder::informational(bool end) {
-  return take(end ? MessageEvent::informational_end : MessageEvent::informational);
+  return advance(end ? MessageEvent::informational_end : MessageEvent::informational);
 }
 
 bool MessageOrder::head(bool bare, std::optional<std::uint64_t> length, bool end) {
-  if (bare) return take(end ? MessageEvent::bare_head_end : MessageEvent::bare_head);
+  if (bare) return advance(end ? MessageEvent::bare_head_end : MessageEvent::bare_head);
   announced_ = length.has_value();
   left_ = length.value_or(0);
-  if (!end) return take(MessageEvent::head);
-  return take(short_of() ? MessageEvent::head_short : MessageEvent::head_end);
+  if (!end) return advance(MessageEvent::head);
+  return advance(short_of() ? MessageEvent::head_short : MessageEvent::head_end);
 }
 
 bool MessageOrder::data(std::size_t bytes) {
-  if (bytes == 0) return take(MessageEvent::empty_data);
-  if (announced_ && bytes > left_) return take(MessageEvent::excess);
+  if (bytes == 0) return advance(MessageEvent::empty_data);
+  if (announced_ && bytes > left_) return advance(MessageEvent::excess);
   left_ -= std::min<std::uint64_t>(left_, bytes);
-  return take(MessageEvent::data);
+  return advance(MessageEvent::data);
 }
 
 bool MessageOrder::end() {
-  return take(short_of() ? MessageEvent::end_short : MessageEvent::end);
+  return advance(short_of() ? MessageEvent::end_short : MessageEvent::end);
 }
 
 bool MessageOrder::fields(bool end) {
-  if (!end) return take(MessageEvent::fields);
-  return take(short_of() ? MessageEvent::trailers_short : MessageEvent::trailers);
+  if (!end) return advance(MessageEvent::fields);
+  return advance(short_of() ? MessageEvent::trailers_short : MessageEvent::trailers);
 }
 
 }  // namespace carpool::proxy::http

@@ -93,7 +93,7 @@ class MessageOrder {
   const char* error() const { return error_; }
 
  private:
-  bool take(MessageEvent event);
+  bool advance(MessageEvent event);
   bool short_of() const { return announced_ && left_ != 0; }
   MessagePhase phase_ = MessagePhase::awaiting_head;
   bool announced_ = false;  // Content-Length is checked

@@ -19,7 +19,7 @@ constexpr std::u32string_view kLookalikes =
     U"\uFE6A\uFF05\uFF0E\uFF0F\uFF1B\uFF3C";
 
 // Reads one byte of a path, encoded or not, from its front. Returns -1 for an invalid or ambiguous one.
-int take_byte(std::string_view& path) {
+int read_byte(std::string_view& path) {
   const char first = path.front();
   path.remove_prefix(1);
   if (first == '\\') return -1;
@@ -33,13 +33,13 @@ int take_byte(std::string_view& path) {
 
 // Reads one character of a path. An origin may drop or replace bytes that are not UTF-8, and may decode the overlong
 // form of a dot or slash, so they are ambiguous.
-int take_character(std::string_view& path) {
-  const int lead = take_byte(path);
+int read_character(std::string_view& path) {
+  const int lead = read_byte(path);
   if (lead < 0x80) return lead;
   std::array<char, 4> bytes{static_cast<char>(lead)};
   const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   for (std::size_t i = 1; i < size; ++i) {
-    const int byte = path.empty() ? -1 : take_byte(path);
+    const int byte = path.empty() ? -1 : read_byte(path);
     if (byte < 0x80) return -1;
     bytes[i] = static_cast<char>(byte);
   }
@@ -82,7 +82,7 @@ bool unambiguous_path(std::string_view path) {
   Segment segment;
   while (!path.empty()) {
     const bool slash = path.front() == '/';
-    const int c = take_character(path);
+    const int c = read_character(path);
     if (c < 0) return false;
     if (!slash) segment.add(c);
     if (!slash && !path.empty()) continue;

@@ -10,12 +10,12 @@ namespace carpool::proxy::net {
 
 class HandshakeBudget {
  public:
-  // Returns true if take() would at `now`.
+  // Returns true if withdraw() would at `now`.
   bool has(std::uint32_t most, Instant now) const {
     return now - second_began_ >= std::chrono::seconds(1) || begun_ < most;
   }
   // Counts a handshake that begins at `now`. Returns true if it is one of the first `most` of its second.
-  bool take(std::uint32_t most, Instant now) {
+  bool withdraw(std::uint32_t most, Instant now) {
     if (now - second_began_ >= std::chrono::seconds(1)) {
       second_began_ = now;
       begun_ = 0;

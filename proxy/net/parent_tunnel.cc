@@ -77,7 +77,7 @@ Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
     if (received < 0) return refused("ended the connection after CONNECT: " + std::generic_category().message(errno));
     if (received == 0) return refused("closed the connection without an answer to CONNECT");
     const std::string_view arrived(memory.data(), static_cast<std::size_t>(received));
-    Result<bool> open = take_head(fd, arrived);
+    Result<bool> open = read_head(fd, arrived);
     if (!open || *open) return open;
     if (head_size(arrived) != 0) continue;  // it was informational
     if (arrived.size() == memory.size()) return refused("answered CONNECT with a head of more than 16 KiB");
@@ -98,7 +98,7 @@ Status ParentTunnel::send(int fd) {
 }
 
 // Reads exactly the response's head from the socket.
-Result<bool> ParentTunnel::take_head(int fd, std::string_view arrived) {
+Result<bool> ParentTunnel::read_head(int fd, std::string_view arrived) {
   const std::size_t size = head_size(arrived);
   if (size == 0) return false;
   std::string_view line = arrived.substr(0, arrived.find('\n')), reason;
@@ -108,8 +108,8 @@ Result<bool> ParentTunnel::take_head(int fd, std::string_view arrived) {
   if (status_ >= 300) return refusal(reason);
   if (status_ < 200 && (status_ == 101 || ++interim_ > kMaxInterim)) return refused("answered CONNECT with 1xx only");
   const bool open = status_ >= 200;
-  const ssize_t taken = ::recv(fd, const_cast<char*>(arrived.data()), size, MSG_DONTWAIT);
-  if (taken != static_cast<ssize_t>(size)) return refused("ended the connection after CONNECT");
+  const ssize_t received = ::recv(fd, const_cast<char*>(arrived.data()), size, MSG_DONTWAIT);
+  if (received != static_cast<ssize_t>(size)) return refused("ended the connection after CONNECT");
   return open;
 }
 

@@ -24,7 +24,7 @@ class ParentTunnel {
 
  private:
   Status send(int fd);
-  Result<bool> take_head(int fd, std::string_view arrived);
+  Result<bool> read_head(int fd, std::string_view arrived);
   Fault refused(std::string why) const;
   Fault refusal(std::string_view reason) const;
 

@@ -32,7 +32,7 @@ WriteQueue::Sent WriteQueue::send_text(net::Transport& transport, WriteBatch& ba
       result = Sent::failed;
       break;
     }
-    taken_ += io.bytes;
+    written_ += io.bytes;
     text.remove_prefix(io.bytes);
   }
   batch.clear();
@@ -62,7 +62,7 @@ WriteQueue::Sent WriteQueue::send_pieces(net::Transport& transport, WriteBatch& 
       return Sent::failed;
     }
     done += io.bytes;
-    taken_ += io.bytes;
+    written_ += io.bytes;
     std::size_t left = io.bytes;
     while (first < pieces.size() && left >= pieces[first].iov_len) left -= pieces[first++].iov_len;
     if (left > 0) {
@@ -104,7 +104,7 @@ WriteQueue::Sent WriteQueue::flush(net::Transport& transport) {
       set_failure(io.detail);
       return Sent::failed;
     }
-    taken_ += io.bytes;
+    written_ += io.bytes;
     sent_ += io.bytes;
   }
   clear_waiting();
@@ -113,7 +113,7 @@ WriteQueue::Sent WriteQueue::flush(net::Transport& transport) {
 
 void WriteQueue::clear() {
   clear_waiting();
-  taken_ = 0;
+  written_ = 0;
   set_failure({});
 }
 

@@ -34,7 +34,7 @@ class WriteQueue {
   Sent send(net::Transport& transport, WriteBatch& batch);
   Sent flush(net::Transport& transport);
   // Returns the number of bytes accepted by the socket since the last clear(): 0 proves that nothing was sent.
-  std::uint64_t bytes_written() const { return taken_; }
+  std::uint64_t bytes_written() const { return written_; }
   void clear();
   void drop_waiting() { clear_waiting(); }  // they cannot be sent any more
   std::string_view failure() const { return {failure_, failure_size_}; }
@@ -54,7 +54,7 @@ class WriteQueue {
   }
   std::unique_ptr<std::string> waiting_;  // nullptr unless bytes wait: each idle connection has one of these objects
   std::size_t sent_ = 0;                  // bytes of waiting_ already sent
-  std::uint64_t taken_ = 0;
+  std::uint64_t written_ = 0;
   const char* failure_ = nullptr;  // a static text
   std::uint32_t failure_size_ = 0;
   bool leased_ = false;  // a BatchLease is active

@@ -23,7 +23,7 @@ http::RequestHead& OwnRequest::prepare() {
   fault_.reset();
   retry_after_.reset();
   sent_ = false;
-  exchange_ = &context_.exchanges.take();
+  exchange_ = &context_.exchanges.acquire();
   exchange_->request().clear();
   return exchange_->request();
 }

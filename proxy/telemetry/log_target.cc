@@ -87,7 +87,7 @@ class StreamTarget final : public Target {
     if (written == text.size()) return 0;
     const std::size_t line_begin = text.substr(0, written).rfind('\n') + 1;  // npos + 1 == 0
     const auto begun = static_cast<off_t>(written - line_begin);
-    torn_ = begun != 0 && !take_back(begun);
+    torn_ = begun != 0 && !truncate_by(begun);
     return lines_in(text.substr(written));
   }
   // Returns the number of bytes written, which is less than all if a write fails or the program ends.
@@ -103,7 +103,7 @@ class StreamTarget final : public Target {
   }
   // Removes the last `bytes`, an incomplete line, from a file on a full disk. Returns false if the log is not a file,
   // or if another process has written to it since.
-  bool take_back(off_t bytes) const {
+  bool truncate_by(off_t bytes) const {
     const off_t end = path_.empty() ? -1 : ::lseek(fd_, 0, SEEK_CUR);  // after the last byte written
     struct stat about {};
     if (end < bytes || ::fstat(fd_, &about) != 0 || about.st_size != end) return false;

@@ -152,7 +152,7 @@ AttemptState H1UpstreamStream::feed(std::string_view bytes) {
     const Result<http::ParseResult> fed =
         reader_.feed(bytes.substr(used), response_, user_, &host_.buffers().layouts());
     if (!fed) return fail_malformed(fed.fault());
-    used += fed->taken;
+    used += fed->consumed;
     switch (fed->progress) {
       case http::Progress::need_more:
         return user_.on_read_complete();

@@ -144,7 +144,8 @@ void PendingDial::dial_now() {
 // with an RSA signature. More of them per second than configured, or any that signs, would delay the other connections
 // of this loop.
 exec::Submitter* PendingDial::tasks_for_handshake() {
-  const bool on_the_loop = !origin_.tls->signs() && handshakes_.take(context_.inline_handshakes, context_.loop.now());
+  const bool on_the_loop =
+      !origin_.tls->signs() && handshakes_.withdraw(context_.inline_handshakes, context_.loop.now());
   return on_the_loop ? nullptr : &context_.tasks;
 }
 

@@ -18,7 +18,7 @@ UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& 
   }
   auto& session = static_cast<H2Connection&>(connection);
   if (lease.home() != remote.loop().id()) {
-    CrossLoopStream& stream = remote.take(lease.home());
+    CrossLoopStream& stream = remote.acquire(lease.home());
     stream.begin(session, user_, response_);
     return stream;
   }

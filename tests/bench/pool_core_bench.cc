@@ -126,7 +126,7 @@ class Lent {
     }
   }
   Things::Handle* take(unsigned me) {
-    loans_[me].loan = things_.take({.loop = static_cast<LoopId>(me)});
+    loans_[me].loan = things_.acquire({.loop = static_cast<LoopId>(me)});
     return loans_[me].loan ? &loans_[me].loan : nullptr;
   }
   static void give(Things::Handle& loan) { loan.give_back(); }

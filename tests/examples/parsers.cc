@@ -46,7 +46,7 @@ std::optional<Owned> make() {
 std::size_t read(Parsers& parsers, carpool::pool::LoopId me, std::size_t texts) {
   std::size_t right = 0;
   for (std::size_t done = 0; done < texts;) {
-    if (const auto parser = parsers.take_or_make({.loop = me}, make)) {
+    if (const auto parser = parsers.acquire_or_make({.loop = me}, make)) {
       right += (*parser)->words("what is shared is made once") == 6 ? 1 : 0;
       ++done;
     } else {

@@ -308,7 +308,7 @@ class HooksAndTheEnd : public Scenario {
   unsigned threads() const override { return 3; }
   void run(unsigned thread) override {
     if (thread == 2) return things_.terminate();
-    const auto loan = things_.take({static_cast<LoopId>(thread)});
+    const auto loan = things_.acquire({static_cast<LoopId>(thread)});
     if (loan && *loan != kGood) wrong_ = "what was refused was lent";
   }
   std::string verdict() override {

@@ -24,7 +24,7 @@ std::vector<Message> messages(std::string_view bytes, const Limits& limits) {
   for (;;) {
     const Result<ParseResult> fed = reader.feed(bytes, now.head, now.content);
     if (!fed || fed->progress == Progress::need_more) return all;
-    bytes.remove_prefix(fed->taken);
+    bytes.remove_prefix(fed->consumed);
     if (fed->progress != Progress::message) continue;
     must(reader.at_boundary(), "a boundary behind a message", bytes);
     all.push_back(std::move(now));

@@ -25,7 +25,7 @@ Message read_one(std::string_view bytes, std::string_view method, bool upgrade, 
   for (;;) {
     const Result<ParseResult> fed = reader.feed(bytes, now.head, now.content);
     if (!fed) return now;
-    bytes.remove_prefix(fed->taken);
+    bytes.remove_prefix(fed->consumed);
     if (fed->progress == Progress::head && now.head.status < 200) {
       std::string out;
       write_informational(out, now.head, "carpool-0badcafe");

@@ -73,7 +73,7 @@ Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<st
         result.detail = fed.fault().detail;
         return result;
       }
-      rest.remove_prefix(fed->taken);
+      rest.remove_prefix(fed->consumed);
       more = fed->progress != Progress::need_more;
       if (fed->progress == Progress::head || fed->progress == Progress::upgraded) describe(result.text, head);
       if (fed->progress == Progress::upgraded) {

@@ -78,7 +78,7 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
   void on_lease(pool::Lease lease) override {
     exec::assume_on_loop();
     if (state_ != State::borrowing || world_.here() != loop_) return world_.planned.complain("a lease for nobody");
-    take(std::move(lease));
+    begin(std::move(lease));
   }
   void on_refused(Fault) override {
     if (state_ != State::borrowing) return world_.planned.complain("a refusal for nobody");
@@ -98,10 +98,10 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
     pool::BorrowRequest want;
     want.new_connection_only = fresh;
     auto result = world_.destination->borrow(*this, want, world_.now);
-    if (auto* lease = std::get_if<pool::Lease>(&result)) return take(std::move(*lease));
+    if (auto* lease = std::get_if<pool::Lease>(&result)) return begin(std::move(*lease));
     if (std::get_if<Fault>(&result) != nullptr) end();
   }
-  void take(pool::Lease lease) LOOP_ONLY {
+  void begin(pool::Lease lease) LOOP_ONLY {
     lease_ = std::move(lease);
     state_ = State::forwarding;
     response_.clear();
@@ -110,7 +110,7 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
       h2_.begin(session);
       upstream_stream_ = &h2_;
     } else {
-      proxy::CrossLoopStream& remote = world_.hosts[loop_]->take_remote(*world_.hosts[lease_.home()]);
+      proxy::CrossLoopStream& remote = world_.hosts[loop_]->acquire_remote(*world_.hosts[lease_.home()]);
       remote.begin(session, *this, response_);
       upstream_stream_ = &remote;
     }

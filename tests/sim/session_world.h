@@ -60,7 +60,7 @@ class SimHost final : public proxy::H2LoopContext {
   proxy::LoopBuffers& buffers() override { return buffers_; }
   void count_reset(const proxy::OriginRuntime&, proxy::http::H2Error) override { ++resets; }
   void recycle(proxy::CrossLoopStream& stream, exec::LoopId far) override { free_.at(far)->push_front(stream); }
-  proxy::CrossLoopStream& take_remote(SimHost& far) {
+  proxy::CrossLoopStream& acquire_remote(SimHost& far) {
     const exec::LoopId id = far.loop().id();
     while (free_.size() <= id) free_.push_back(std::make_unique<Free>());
     if (!free_[id]->empty()) return free_[id]->pop_front();

@@ -76,7 +76,7 @@ class Caller {
       const auto fed = reader_->feed(in_, response->head, *response);
       EXPECT_TRUE(fed) << fed.fault().detail;
       if (!fed) break;
-      in_.erase(0, fed->taken);
+      in_.erase(0, fed->consumed);
       interim_ = fed->progress == http::Progress::head && response->head.status < 200;
       if (interim_ || fed->progress == http::Progress::message) return response;
       if (fed->progress == http::Progress::need_more && !more()) break;

@@ -241,12 +241,12 @@ TEST_F(TheClientHandshake, WaitsBehindOthersAndIsNotifiedOnce) {
     int told = 0;
   };
   Other first, behind;
-  ASSERT_TRUE(turns.take(first));
+  ASSERT_TRUE(turns.acquire(first));
   EXPECT_TRUE(client->handshake());
   receive();
   receive();  // more readiness changes nothing
   EXPECT_TRUE(tasks.held.empty());
-  EXPECT_FALSE(turns.take(behind));
+  EXPECT_FALSE(turns.acquire(behind));
   turns.give_back();
   EXPECT_EQ(tasks.held.size(), 1U);
   EXPECT_EQ(behind.told, 0);
@@ -260,7 +260,7 @@ TEST_F(TheClientHandshake, LeavesTheQueueWhenItsTimeIsOver) {
   struct Other final : HandshakeTurns::Waiter {
     void on_turn() override {}
   } first;
-  ASSERT_TRUE(turns.take(first));
+  ASSERT_TRUE(turns.acquire(first));
   EXPECT_TRUE(client->handshake());
   receive();
   plane.pass(plane.listener.settings().header_timeout);

@@ -71,7 +71,7 @@ struct Exchange {
     for (;;) {
       const Result<ParseResult> fed = from.feed(bytes.substr(0, piece), head, sink, &layouts);
       ASSERT_TRUE(fed);
-      bytes.remove_prefix(fed->taken);
+      bytes.remove_prefix(fed->consumed);
       if (fed->progress == Progress::message) return;
     }
   }

@@ -46,7 +46,7 @@ void read(std::string_view text, std::size_t piece, RequestHead& head) {
   for (std::size_t at = 0; at < text.size(); at += piece) {
     const Result<ParseResult> fed = reader.feed(text.substr(at, piece), head, body);
     ASSERT_TRUE(fed) << fed.fault().detail;
-    ASSERT_EQ(fed->taken, std::min(piece, text.size() - at));
+    ASSERT_EQ(fed->consumed, std::min(piece, text.size() - at));
   }
   EXPECT_FALSE(reader.in_head());
 }

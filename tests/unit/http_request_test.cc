@@ -55,13 +55,13 @@ TEST(RequestReader, StopsBehindTheHeadAndBehindTheMessage) {
   Result<ParseResult> fed = reader.feed(bytes, head, sink);
   ASSERT_TRUE(fed);
   EXPECT_EQ(fed->progress, Progress::head);
-  EXPECT_EQ(fed->taken, first.size());
+  EXPECT_EQ(fed->consumed, first.size());
   EXPECT_EQ(sink.body, "");
   EXPECT_FALSE(reader.at_boundary());
   fed = reader.feed(std::string_view(bytes).substr(first.size()), head, sink);
   ASSERT_TRUE(fed);
   EXPECT_EQ(fed->progress, Progress::message);
-  EXPECT_EQ(fed->taken, 5U);
+  EXPECT_EQ(fed->consumed, 5U);
   EXPECT_EQ(sink.body, "hello");
   EXPECT_TRUE(reader.at_boundary());
   EXPECT_EQ(head.target, "/s");
@@ -74,7 +74,7 @@ TEST(RequestReader, CompletesAMessageWithoutBodyWithoutFurtherBytes) {
   ASSERT_EQ(reader.feed(get(""), head, sink)->progress, Progress::head);
   const Result<ParseResult> fed = reader.feed("", head, sink);
   EXPECT_EQ(fed->progress, Progress::message);
-  EXPECT_EQ(fed->taken, 0U);
+  EXPECT_EQ(fed->consumed, 0U);
 }
 
 TEST(RequestReader, ReportsWhetherItIsInsideAHead) {

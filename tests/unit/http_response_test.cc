@@ -40,13 +40,13 @@ TEST(ResponseReader, StopsBehindTheHeadAndBehindTheMessage) {
   const Result<ParseResult> first = one.feed(bytes);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->progress, Progress::head);
-  EXPECT_EQ(first->taken, head.size());
+  EXPECT_EQ(first->consumed, head.size());
   const Result<ParseResult> second = one.feed(std::string_view(bytes).substr(head.size()));
   ASSERT_TRUE(second);
   EXPECT_EQ(second->progress, Progress::message);
-  EXPECT_EQ(second->taken, 2U);
+  EXPECT_EQ(second->consumed, 2U);
   EXPECT_EQ(one.sink.body, "ok");
-  EXPECT_EQ(one.feed("EVIL")->taken, 0U);
+  EXPECT_EQ(one.feed("EVIL")->consumed, 0U);
 }
 
 TEST(ResponseReader, FindsTheEndOfABody) {
@@ -68,9 +68,9 @@ TEST(ResponseReader, KnowsResponsesThatHaveNoBody) {
 TEST(ResponseReader, LeavesWhatFollowsAMessageWithoutBody) {
   One one;
   const std::string head = "HTTP/1.1 204 No Content\r\n\r\n";
-  EXPECT_EQ(one.feed(head + "EVIL")->taken, head.size());
+  EXPECT_EQ(one.feed(head + "EVIL")->consumed, head.size());
   EXPECT_EQ(one.feed("EVIL")->progress, Progress::message);
-  EXPECT_EQ(one.feed("EVIL")->taken, 0U);
+  EXPECT_EQ(one.feed("EVIL")->consumed, 0U);
 }
 
 TEST(ResponseReader, GoesOnAfterInterimResponses) {
@@ -168,9 +168,9 @@ TEST(ResponseReader, SwitchesProtocolsOnlyWhereThatWasAsked) {
   const Result<ParseResult> fed = asked.feed(bytes + "raw");
   ASSERT_TRUE(fed);
   EXPECT_EQ(fed->progress, Progress::upgraded);
-  EXPECT_EQ(fed->taken, bytes.size());
+  EXPECT_EQ(fed->consumed, bytes.size());
   EXPECT_EQ(asked.head.status, 101);
-  EXPECT_EQ(asked.feed("raw")->taken, 0U);
+  EXPECT_EQ(asked.feed("raw")->consumed, 0U);
 }
 
 TEST(ResponseReader, ReadsARefusedUpgradeAsAnOrdinaryResponse) {
@@ -219,7 +219,7 @@ struct Lenient {
       for (;;) {
         const Result<ParseResult> fed = reader.feed(piece, head, sink);
         if (!fed) return fed.fault().detail;
-        piece.remove_prefix(fed->taken);
+        piece.remove_prefix(fed->consumed);
         if (fed->progress == Progress::message) return told() + (piece.empty() ? "" : " and more");
         if (fed->progress == Progress::need_more) break;
       }
@@ -285,7 +285,7 @@ TEST(ResponseReader, CountsInterimResponsesOfEachRequestAnew) {
     for (std::string_view rest = bytes; !rest.empty();) {
       const Result<ParseResult> fed = one.feed(rest);
       ASSERT_TRUE(fed) << request << ": " << fed.fault().detail;
-      rest.remove_prefix(fed->taken);
+      rest.remove_prefix(fed->consumed);
     }
     EXPECT_EQ(one.head.status, 200);
     EXPECT_EQ(one.feed("")->progress, Progress::message);

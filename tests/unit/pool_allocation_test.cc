@@ -47,16 +47,16 @@ TEST_F(NoMemory, LeavesAnObjectPoolAsItWasWhicheverAllocationFails) {
     failed = fails(n, [&] {
       things.emplace(Things::Settings{.cap = 150, .loops = 2});
       for (int object = 0; object < 140; ++object) {  // three blocks of slots
-        loans.push_back(things->take_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
+        loans.push_back(things->acquire_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
       }
     });
     if (!things) continue;
     EXPECT_EQ(things->in_use(), loans.size()) << "a place is counted for nothing, at " << n;
     while (loans.size() < 150) {
-      loans.push_back(things->take_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
+      loans.push_back(things->acquire_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
       ASSERT_TRUE(loans.back()) << "a place was lost, at " << n;
     }
-    EXPECT_FALSE(things->take_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
+    EXPECT_FALSE(things->acquire_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
     loans.clear();
     things->terminate();
     EXPECT_EQ(things->in_use(), 0U);
@@ -74,17 +74,17 @@ TEST_F(NoMemory, LeavesAnAdoptedObjectWithItsOwner) {
     ++n;
   }
   EXPECT_GT(n, 1U);
-  EXPECT_EQ(**things.take(), 5);
+  EXPECT_EQ(**things.acquire(), 5);
 }
 
 TEST_F(NoMemory, IsNotNeededToBorrowAndToGiveBack) {
   Things things({.cap = 2});
   {
-    const auto made = things.take_or_make({}, [] { return std::optional(std::make_unique<int>(1)); });
+    const auto made = things.acquire_or_make({}, [] { return std::optional(std::make_unique<int>(1)); });
   }
   const std::uint64_t before = memory().asked;
   for (const Strategy strategy : {Strategy::first, Strategy::random, Strategy::thread_id, Strategy::round_robin}) {
-    for (int n = 0; n < 100; ++n) EXPECT_TRUE(things.take({.strategy = strategy}));
+    for (int n = 0; n < 100; ++n) EXPECT_TRUE(things.acquire({.strategy = strategy}));
   }
   EXPECT_EQ(memory().asked, before);
 }

@@ -433,9 +433,9 @@ TEST(AConnectionBudget, AsksEachDestinationThatHasNothingToGiveOnce) {
   ConnectionBudget budget(1);
   std::deque<Pretended> all(10'000);
   Pretended holder, starved;
-  ASSERT_TRUE(budget.take(holder));
+  ASSERT_TRUE(budget.acquire(holder));
   for (Pretended& one : all) budget.offer(one);
-  ASSERT_FALSE(budget.take(starved));
+  ASSERT_FALSE(budget.acquire(starved));
   budget.register_starved(starved);
   for (int events = 0; events < 100; ++events) budget.release_for_starved({});
   for (Pretended& one : all) EXPECT_LE(one.asked, 2);

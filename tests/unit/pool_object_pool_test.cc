@@ -23,19 +23,19 @@ std::optional<Thing> make() {
 }
 template <class L>
 auto taken(L& lender, LoopId loop = 0) {
-  return lender.take_or_make({loop}, make);
+  return lender.acquire_or_make({loop}, make);
 }
 
 TEST(AnObjectPool, MakesUpToItsCapAndLendsWhatIsGivenBack) {
   Things things({.cap = 2});
-  EXPECT_FALSE(things.take());
+  EXPECT_FALSE(things.acquire());
   auto one = taken(things), other = taken(things);
   ASSERT_TRUE(one && other);
   EXPECT_FALSE(taken(things)) << "the cap";
   int* object = one->get();
   one.give_back();
   EXPECT_FALSE(one);
-  const auto again = things.take();
+  const auto again = things.acquire();
   EXPECT_EQ(again->get(), object);
   EXPECT_EQ(again.uses(), 2U);
 }
@@ -43,12 +43,12 @@ TEST(AnObjectPool, MakesUpToItsCapAndLendsWhatIsGivenBack) {
 TEST(AnObjectPool, HasItBackWhenTheHandleDiesOrIsReplacedOrIsMovedFrom) {
   Things things({.cap = 1});
   { const auto loan = taken(things); }
-  auto loan = things.take();
+  auto loan = things.acquire();
   ASSERT_TRUE(loan);
   auto moved = std::move(loan);
-  EXPECT_FALSE(things.take());
+  EXPECT_FALSE(things.acquire());
   moved = {};
-  EXPECT_TRUE(things.take());
+  EXPECT_TRUE(things.acquire());
 }
 
 TEST(AnObjectPool, EndsWhatIsDiscarded) {
@@ -56,16 +56,16 @@ TEST(AnObjectPool, EndsWhatIsDiscarded) {
   auto loan = taken(things);
   loan.discard();
   EXPECT_EQ(things.in_use(), 0U);
-  EXPECT_FALSE(things.take());
+  EXPECT_FALSE(things.acquire());
 }
 
 TEST(AnObjectPool, KeepsNoPlaceForWhatCouldNotBeMade) {
   Things things({.cap = 1});
   EXPECT_THROW(
-      static_cast<void>(things.take_or_make({}, []() -> std::optional<Thing> { throw std::runtime_error("no"); })),
+      static_cast<void>(things.acquire_or_make({}, []() -> std::optional<Thing> { throw std::runtime_error("no"); })),
       std::runtime_error);
   EXPECT_EQ(things.in_use(), 0U);
-  EXPECT_FALSE(things.take_or_make({}, [] { return std::optional<Thing>(); }));
+  EXPECT_FALSE(things.acquire_or_make({}, [] { return std::optional<Thing>(); }));
   EXPECT_EQ(things.in_use(), 0U);
   EXPECT_TRUE(taken(things));
 }
@@ -77,7 +77,7 @@ TEST(AnObjectPool, AdoptsAForeignObjectWhileThereIsRoom) {
   EXPECT_EQ(mine, nullptr);
   EXPECT_FALSE(things.insert(late));
   EXPECT_EQ(*late, 2) << "as it was";
-  EXPECT_EQ(**things.take(), 1);
+  EXPECT_EQ(**things.acquire(), 1);
 }
 
 TEST(AnObjectPool, AfterTerminateEndsWhatComesBackAndLendsNothing) {
@@ -119,7 +119,7 @@ TEST(AHook, RunsOncePerHandleAndMakesWhatComesBackAnonymous) {
   Log log;
   ObjectPool<Thing, Telling> things({.cap = 1}, {&log});
   { const auto loan = taken(things); }
-  { const auto loan = things.take(); }
+  { const auto loan = things.acquire(); }
   EXPECT_EQ(log.said, (std::vector<std::string>{"ready 7", "anonymous 7", "ready 0", "anonymous 0"}));
 }
 
@@ -131,7 +131,7 @@ TEST(AHook, ThatRefusesEndsTheObjectAndTheNextIsTried) {
     ASSERT_TRUE(things.insert(mine));
   }
   log.refuse = 2;
-  const auto loan = things.take();
+  const auto loan = things.acquire();
   ASSERT_TRUE(loan);
   EXPECT_EQ(log.said.size(), 3U) << "each once";
   EXPECT_EQ(things.in_use(), 1U) << "two ended";
@@ -229,7 +229,7 @@ TEST(ATracker, KnowsWhoseHandleIsStillOut) {
 TEST(AnObjectPool, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {
   Things things({.cap = 1, .max_usage = 2});
   int* first = taken(things)->get();
-  auto second = things.take();
+  auto second = things.acquire();
   EXPECT_EQ(second->get(), first);
   second.give_back();
   EXPECT_EQ(things.in_use(), 0U) << "used up";
@@ -240,16 +240,16 @@ TEST(AnObjectPool, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {
   }
   EXPECT_EQ(things.in_use(), 1U);
   things.max_usage(3);
-  EXPECT_FALSE(things.take()) << "it has served five times";
+  EXPECT_FALSE(things.acquire()) << "it has served five times";
   EXPECT_EQ(things.in_use(), 0U);
 }
 
 TEST(AnObjectPool, EndsASharedObjectThatIsUsedUpWithItsLastUser) {
   Things things({.cap = 1, .multiplex = 3, .max_usage = 2});
   auto one = taken(things);
-  auto two = things.take();
+  auto two = things.acquire();
   ASSERT_TRUE(two);
-  EXPECT_FALSE(things.take());
+  EXPECT_FALSE(things.acquire());
   one.give_back();
   EXPECT_EQ(**two, 7);
   EXPECT_EQ(things.in_use(), 1U);
@@ -259,14 +259,14 @@ TEST(AnObjectPool, EndsASharedObjectThatIsUsedUpWithItsLastUser) {
 
 TEST(AnObjectPool, FollowsTheNumberThatMayShare) {
   Things things({.cap = 1, .multiplex = 2});
-  const auto one = taken(things), two = things.take();
-  EXPECT_FALSE(things.take());
+  const auto one = taken(things), two = things.acquire();
+  EXPECT_FALSE(things.acquire());
   things.share(one, 3);
-  auto three = things.take();
+  auto three = things.acquire();
   EXPECT_TRUE(three);
   things.share(one, 2);
   three.give_back();
-  EXPECT_FALSE(things.take()) << "two use it, two may";
+  EXPECT_FALSE(things.acquire()) << "two use it, two may";
 }
 
 TEST(AnObjectPool, FollowsItsCap) {
@@ -289,7 +289,8 @@ TEST(AnObjectPool, BeginsAtThePlaceThatTheKeyFallsOn) {
     ASSERT_TRUE(things.insert(value));
   }
   for (std::uint32_t key = 0; key < 8; ++key) {
-    EXPECT_EQ(*things.take({.on_loop = false, .strategy = Strategy::thread_id, .key = key}), static_cast<int>(key % 4));
+    EXPECT_EQ(*things.acquire({.on_loop = false, .strategy = Strategy::thread_id, .key = key}),
+              static_cast<int>(key % 4));
   }
 }
 
@@ -297,8 +298,8 @@ TEST(AnObjectPool, GivesEachSideItsOwnBack) {
   ObjectPool<int> things({.cap = 2, .loops = 2});
   for (int value : {0, 1}) ASSERT_TRUE(things.insert(value, static_cast<LoopId>(value)));
   for (int n = 0; n < 3; ++n) {
-    EXPECT_EQ(*things.take({.loop = 0}), 0);
-    EXPECT_EQ(*things.take({.loop = 1}), 1);
+    EXPECT_EQ(*things.acquire({.loop = 0}), 0);
+    EXPECT_EQ(*things.acquire({.loop = 1}), 1);
   }
 }
 
@@ -309,10 +310,10 @@ TEST(AnObjectPool, SpreadsOverAllWhenThatIsAsked) {
     ASSERT_TRUE(things.insert(value, static_cast<LoopId>(n % 2)));
   }
   std::set<int> seen;
-  for (int n = 0; n < 200; ++n) seen.insert(*things.take({.strategy = Strategy::round_robin}));
+  for (int n = 0; n < 200; ++n) seen.insert(*things.acquire({.strategy = Strategy::round_robin}));
   EXPECT_EQ(seen.size(), 200U) << "each in turn";
   seen.clear();
-  for (int n = 0; n < 4000; ++n) seen.insert(*things.take({.strategy = Strategy::random}));
+  for (int n = 0; n < 4000; ++n) seen.insert(*things.acquire({.strategy = Strategy::random}));
   EXPECT_GT(seen.size(), 190U) << "none is favoured";
 }
 

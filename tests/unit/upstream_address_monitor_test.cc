@@ -23,7 +23,7 @@ class AnEjection : public ::testing::Test {
   void fail(int n) { addresses_.failed(address(n), now_); }
   std::vector<std::string> logged() {
     std::vector<std::string> names;
-    for (const LoggedEjections::Ejection& one : logged_.take_new(addresses_, now_)) names.push_back(one.address);
+    for (const LoggedEjections::Ejection& one : logged_.update(addresses_, now_)) names.push_back(one.address);
     return names;
   }
 

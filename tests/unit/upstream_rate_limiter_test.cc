@@ -14,7 +14,7 @@ constexpr Duration kMs = std::chrono::milliseconds(1);
 
 int taken(RateLimiter& limit, Instant now, int tries) {
   int count = 0;
-  for (int i = 0; i < tries; ++i) count += limit.take(now) ? 1 : 0;
+  for (int i = 0; i < tries; ++i) count += limit.admit(now) ? 1 : 0;
   return count;
 }
 
@@ -60,7 +60,7 @@ TEST(ARateLimit, IsExactWhereManyThreadsAsk) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&limit, &mine = each[static_cast<std::size_t>(t)]] {
-      for (int i = 0; i < kTries; ++i) mine += limit.take(kStart + std::chrono::microseconds(i)) ? 1 : 0;
+      for (int i = 0; i < kTries; ++i) mine += limit.admit(kStart + std::chrono::microseconds(i)) ? 1 : 0;
     });
   }
   for (std::thread& thread : threads) thread.join();

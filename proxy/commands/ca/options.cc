@@ -75,8 +75,8 @@ class Parser {
  public:
   explicit Parser(CaOptions& options) : options_(options) {}
 
-  std::string take(std::string_view word) {
-    if (!word.starts_with('-') || word.size() == 1) return take_value(word);
+  std::string parse(std::string_view word) {
+    if (!word.starts_with('-') || word.size() == 1) return parse_value(word);
     if (std::string error = missing(); !error.empty()) return error;
     const std::size_t equals = std::min(word.find('='), word.size());
     flag_ = word.substr(0, equals);
@@ -86,7 +86,7 @@ class Parser {
     constexpr std::array<std::string_view, 4> kWithValue{"--host", "--days", "--format", "--trust"};
     if (std::find(kWithValue.begin(), kWithValue.end(), flag_) == kWithValue.end())
       return in_ticks(word) + " is not known" + suggestion(word.substr(0, equals), kWithValue);
-    return equals == word.size() ? std::string() : take_value(word.substr(equals + 1));
+    return equals == word.size() ? std::string() : parse_value(word.substr(equals + 1));
   }
 
   // Returns the error of the whole line, or an empty text.
@@ -107,7 +107,7 @@ class Parser {
  private:
   std::string missing() const { return flag_.empty() || given_ ? std::string() : flag_ + " needs a value"; }
 
-  std::string take_value(std::string_view word) {
+  std::string parse_value(std::string_view word) {
     if (word.empty()) return "a value must not be empty";
     const bool first = !given_;
     given_ = true;
@@ -126,7 +126,7 @@ class Parser {
 std::string parse(CaOptions& options, std::span<const char* const> words) {
   Parser parser(options);
   for (const std::string_view word : words) {
-    if (std::string error = parser.take(word); !error.empty()) return error;
+    if (std::string error = parser.parse(word); !error.empty()) return error;
   }
   return parser.end();
 }

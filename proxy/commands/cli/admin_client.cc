@@ -37,7 +37,7 @@ Result<Reply> read_reply(const Instance& instance, AdminStream& stream, std::str
     for (std::string_view bytes(piece.data(), *received); progress == http::Progress::head;) {
       const Result<http::ParseResult> fed = reader.feed(bytes, head, body);
       if (!fed) return silent(instance, "the response is not HTTP");
-      bytes.remove_prefix(fed->taken);
+      bytes.remove_prefix(fed->consumed);
       progress = fed->progress;
     }
     if (progress == http::Progress::message) return reply();

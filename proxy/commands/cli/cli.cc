@@ -110,7 +110,7 @@ class Session {
     // A dial may take until pool.connect_timeout, and a reload reads files.
     if (command == "warm-up" || command == "reload") instance_.response_seconds = kMaxCommand;
     if (request_.has("--admin")) {
-      if (const int code = take_address(request_.value("--admin")); code != kDone) return code;
+      if (const int code = set_address(request_.value("--admin")); code != kDone) return code;
       return read_token(token_file);
     }
     config::Options options;
@@ -141,7 +141,7 @@ class Session {
   }
 
   // Accepts an address as in [admin] address, or a URL, of which only the scheme and the authority are used.
-  int take_address(std::string address) {
+  int set_address(std::string address) {
     for (const std::string_view scheme : {"https://", "http://"}) {
       if (!address.starts_with(scheme)) continue;
       address.erase(0, scheme.size());

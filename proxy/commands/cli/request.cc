@@ -36,7 +36,7 @@ void note(Request& request, const Flag& flag, std::string value) {
 }
 
 // Parses `--name VALUE`, `--name=VALUE` or `--name` at `at`, and sets `at` to its last word.
-std::string take_flag(Request& request, int& at, int argc, const char* const* argv) {
+std::string parse_flag(Request& request, int& at, int argc, const char* const* argv) {
   const std::string_view word = argv[at];
   const std::size_t equals = std::min(word.find('='), word.size());
   const bool joined = equals != word.size();
@@ -122,7 +122,7 @@ std::string parse(Request& request, int argc, const char* const* argv) {
     if (word == "--help" || word == "-h") {
       request.help = true;
     } else if (word.starts_with('-')) {
-      if (std::string error = take_flag(request, i, argc, argv); !error.empty()) return error;
+      if (std::string error = parse_flag(request, i, argc, argv); !error.empty()) return error;
     } else if (!named) {
       named = true;
     } else if (request.operand.empty() && !request.command->operand.name.empty()) {

@@ -30,13 +30,13 @@ class PoolsView {
     if (reply->status >= 400) return lost(instance_.address + " answered with status " + std::to_string(reply->status));
     if (!response || !response->is_object()) return lost("no JSON in the response of " + instance_.address);
     try {
-      take(*response);
+      update(*response);
     } catch (const Json::exception&) {  // a member does not have the type that carpool sends
       lost("the response of " + instance_.address + " is not from carpool");
     }
   }
 
-  void take(const Json& response) {
+  void update(const Json& response) {
     const SteadyClock::time_point now = SteadyClock::now();
     const double seconds = std::chrono::duration<double>(now - seen_at_).count();
     pools_ = response.value("pools", Json::array());
@@ -114,7 +114,7 @@ Json busiest_first(const Json& pools) {
 
 void watch(const Instance& instance, const Json& first) {
   PoolsView view(instance);
-  view.take(first);
+  view.update(first);
   Screen screen(STDIN_FILENO, STDOUT_FILENO);
   SteadyClock::time_point next = SteadyClock::now() + kBetween;
   for (;;) {

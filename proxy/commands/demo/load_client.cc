@@ -84,7 +84,7 @@ LoadClient::Outcome LoadClient::feed(std::string_view bytes) {
   for (;;) {
     const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
     if (!fed || fed->progress == http::Progress::upgraded) return end(Outcome::failed, false);
-    bytes.remove_prefix(fed->taken);
+    bytes.remove_prefix(fed->consumed);
     if (fed->progress == http::Progress::need_more) return Outcome::none;
     if (fed->progress == http::Progress::message) {
       const bool clean = bytes.empty() && sent_ == out_.size() && head_.keep_alive;

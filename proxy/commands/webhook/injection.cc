@@ -12,7 +12,7 @@ Fault bad_file(const std::string& what) {
   return {FaultKind::malformed_request, Side::self, "the injection file: " + what};
 }
 
-bool take_list(const Json& from, const char* key, Json& into) {
+bool parse_list(const Json& from, const char* key, Json& into) {
   into = from.value(key, Json::array());
   if (!into.is_array()) return false;
   for (const Json& item : into) {
@@ -21,7 +21,7 @@ bool take_list(const Json& from, const char* key, Json& into) {
   return true;
 }
 
-ErrorText take_parts(const Json& json, Parts& parts) {
+ErrorText parse_parts(const Json& json, Parts& parts) {
   const std::pair<const char*, Json*> lists[] = {{"initContainers", &parts.init_containers},
                                                  {"containers", &parts.containers},
                                                  {"volumes", &parts.volumes},
@@ -29,7 +29,7 @@ ErrorText take_parts(const Json& json, Parts& parts) {
                                                  {"volumeMounts", &parts.volume_mounts},
                                                  {"initVolumeMounts", &parts.init_volume_mounts}};
   for (const auto& [key, into] : lists) {
-    if (!take_list(json, key, *into)) return std::string(key) + " is not a list of objects with a name";
+    if (!parse_list(json, key, *into)) return std::string(key) + " is not a list of objects with a name";
   }
   return {};
 }
@@ -40,17 +40,17 @@ const Json* named(const Json& containers, const std::string& name) {
   return found == containers.end() ? nullptr : &*found;
 }
 
-ErrorText take_text(const Json& json, const char* key, std::string& into) {
+ErrorText parse_text(const Json& json, const char* key, std::string& into) {
   if (!json.contains(key) || !json.at(key).is_string()) return std::string(key) + " is not a string";
   into = json.at(key).get<std::string>();
   return {};
 }
 
-ErrorText take_intercept(const Json& json, const std::string& sidecar, InterceptParts& into) {
+ErrorText parse_intercept_parts(const Json& json, const std::string& sidecar, InterceptParts& into) {
   if (!json.is_object()) return "is not a JSON object";
-  if (ErrorText why = take_parts(json, into.parts); !why.empty()) return why;
-  if (ErrorText why = take_text(json, "caDir", into.ca_dir); !why.empty()) return why;
-  if (ErrorText why = take_text(json, "authority", into.authority); !why.empty()) return why;
+  if (ErrorText why = parse_parts(json, into.parts); !why.empty()) return why;
+  if (ErrorText why = parse_text(json, "caDir", into.ca_dir); !why.empty()) return why;
+  if (ErrorText why = parse_text(json, "authority", into.authority); !why.empty()) return why;
   if (!named(into.parts.init_containers, sidecar) && !named(into.parts.containers, sidecar)) {
     return "expected the container " + sidecar;
   }
@@ -69,13 +69,13 @@ Result<Injection> parse_injection(std::string_view text) {
   if (!json.is_object()) return bad_file("is not a JSON object");
   Injection made;
   const Parts& parts = made.parts;
-  if (const ErrorText why = take_parts(json, made.parts); !why.empty()) return bad_file(why);
+  if (const ErrorText why = parse_parts(json, made.parts); !why.empty()) return bad_file(why);
   if (parts.init_containers.size() + parts.containers.size() != 1) return bad_file("expected one container");
-  if (const ErrorText why = take_text(json, "config", made.config); !why.empty()) return bad_file(why);
+  if (const ErrorText why = parse_text(json, "config", made.config); !why.empty()) return bad_file(why);
   const Json& container = parts.init_containers.empty() ? parts.containers[0] : parts.init_containers[0];
   made.name = container.at("name").get<std::string>();
   if (!json.contains("intercept")) return made;
-  const ErrorText why = take_intercept(json.at("intercept"), made.name, made.intercept.emplace());
+  const ErrorText why = parse_intercept_parts(json.at("intercept"), made.name, made.intercept.emplace());
   if (!why.empty()) return bad_file("intercept: " + why);
   return made;
 }

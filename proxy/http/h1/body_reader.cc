@@ -35,23 +35,23 @@ void BodyReader::start(Framing framing, std::uint64_t length) {
 Step BodyReader::feed(std::string_view bytes, FieldSection& section, Fields& scratch, const Limits& limits,
                       BodySink& sink) {
   Step step;
-  while (state_ != State::complete && step.taken < bytes.size()) {
-    const std::string_view rest = bytes.substr(step.taken);
+  while (state_ != State::complete && step.consumed < bytes.size()) {
+    const std::string_view rest = bytes.substr(step.consumed);
     if (state_ == State::trailers) {
       const Step trailers = section.feed(rest, scratch, limits, &sink);
-      step.taken += trailers.taken;
+      step.consumed += trailers.consumed;
       step.error = trailers.error;
       if (trailers.done) state_ = State::complete;
       if (step.error != nullptr) return step;
       continue;
     }
     if (state_ == State::length || state_ == State::data || state_ == State::until_close) {
-      step.taken += pass(rest, sink);
+      step.consumed += pass(rest, sink);
       continue;
     }
     step.error = byte(rest.front());
     if (step.error != nullptr) return step;
-    ++step.taken;
+    ++step.consumed;
     if (state_ == State::trailers) section.start();
   }
   step.done = state_ == State::complete;

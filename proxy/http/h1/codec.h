@@ -34,7 +34,7 @@ enum class Progress : std::uint8_t {
 };
 
 struct ParseResult {
-  std::size_t taken = 0;
+  std::size_t consumed = 0;
   Progress progress = Progress::need_more;
 };
 
@@ -75,7 +75,7 @@ class RequestReader {
   Step line_byte(char c, RequestHead& head);
   Step read_method(std::string_view bytes, RequestHead& head);
   Step read_target(std::string_view bytes, RequestHead& head);
-  Result<ParseResult> end_head(std::size_t taken, RequestHead& head);
+  Result<ParseResult> end_head(std::size_t consumed, RequestHead& head);
   Result<ParseResult> fail(FaultKind kind, const char* error);
 
   FieldSection section_;
@@ -112,7 +112,7 @@ class ResponseReader {
   std::size_t usual_start(std::string_view bytes, ResponseHead& head);
   const char* line_byte(char c, ResponseHead& head);
   const char* status_byte(char c, ResponseHead& head);
-  Result<ParseResult> end_head(std::size_t taken, ResponseHead& head);
+  Result<ParseResult> end_head(std::size_t consumed, ResponseHead& head);
   Result<ParseResult> fail(FaultKind kind, const char* error);
 
   FieldSection section_;

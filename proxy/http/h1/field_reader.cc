@@ -202,13 +202,13 @@ Step FieldSection::feed(std::string_view bytes, Fields& into, const Limits& limi
   open_ = target.end_bytes();
 
   Step step;
-  step.taken = now.size();
+  step.consumed = now.size();
   if (end != HPE_OK) {
     const auto at = static_cast<std::size_t>(llhttp_get_error_pos(&parser) - now.data());
-    step.taken = std::min(now.size(), end == HPE_PAUSED ? at : at + 1);
+    step.consumed = std::min(now.size(), end == HPE_PAUSED ? at : at + 1);
   }
-  bytes_ += static_cast<std::uint32_t>(step.taken);
-  step.error = check(now.substr(0, step.taken), limits, step.too_large);
+  bytes_ += static_cast<std::uint32_t>(step.consumed);
+  step.error = check(now.substr(0, step.consumed), limits, step.too_large);
   if (step.error != nullptr) return step;
   step.done = end == HPE_PAUSED;
   if (end != HPE_OK && !step.done) {
@@ -226,12 +226,12 @@ Step FieldSection::feed_head(std::string_view bytes, Fields& into, const Limits&
   if (found.size == 0 || found.size > limits.header_bytes) return feed(bytes, into, limits, nullptr);
   if (found.layout == nullptr || found.layout->fields() > limits.headers) {
     const Step step = feed(bytes, into, limits, nullptr);
-    if (step.done && step.taken == found.size) layouts->learn(bytes.substr(0, found.size), found.hash, into);
+    if (step.done && step.consumed == found.size) layouts->learn(bytes.substr(0, found.size), found.hash, into);
     return step;
   }
   into.adopt(*found.layout, bytes.substr(0, found.size - FieldLayouts::kEmptyLine));
   Step step;
-  step.taken = found.size;
+  step.consumed = found.size;
   step.done = true;
   return step;
 }

@@ -17,9 +17,9 @@ Step malformed(const char* what, bool too_large = false) {
   return step;
 }
 
-Step took(std::size_t bytes) {
+Step consume(std::size_t bytes) {
   Step step;
-  step.taken = bytes;
+  step.consumed = bytes;
   return step;
 }
 }  // namespace
@@ -32,25 +32,25 @@ Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& hea
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
     if (step.error != nullptr) return fail(FaultKind::malformed_request, step.error);
     if (step.done) state_ = State::done;
-    return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
+    return ParseResult{step.consumed, step.done ? Progress::message : Progress::need_more};
   }
-  std::size_t taken = 0;
+  std::size_t consumed = 0;
   if (state_ != State::fields) {
     const Step line = read_line(bytes, head);
     if (line.error != nullptr) return fail(kind_, line.error);
-    taken = line.taken;
-    if (state_ != State::fields) return ParseResult{taken, Progress::need_more};
+    consumed = line.consumed;
+    if (state_ != State::fields) return ParseResult{consumed, Progress::need_more};
   }
-  const Step step = section_.feed_head(bytes.substr(taken), head.fields, limits_, layouts);
-  taken += step.taken;
+  const Step step = section_.feed_head(bytes.substr(consumed), head.fields, limits_, layouts);
+  consumed += step.consumed;
   if (step.error != nullptr) {
     return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.error);
   }
-  if (!step.done) return ParseResult{taken, Progress::need_more};
-  return end_head(taken, head);
+  if (!step.done) return ParseResult{consumed, Progress::need_more};
+  return end_head(consumed, head);
 }
 
-Result<ParseResult> RequestReader::end_head(std::size_t taken, RequestHead& head) {
+Result<ParseResult> RequestReader::end_head(std::size_t consumed, RequestHead& head) {
   Status resolved = resolve_framing(head);
   if (!resolved) {
     state_ = State::failed;
@@ -58,7 +58,7 @@ Result<ParseResult> RequestReader::end_head(std::size_t taken, RequestHead& head
   }
   body_.start(head.framing, head.length);
   state_ = State::body;
-  return ParseResult{taken, Progress::head};
+  return ParseResult{consumed, Progress::head};
 }
 
 Result<ParseResult> RequestReader::fail(FaultKind kind, const char* what) {
@@ -69,9 +69,9 @@ Result<ParseResult> RequestReader::fail(FaultKind kind, const char* what) {
 // Parses until State::fields or the end of the bytes.
 Step RequestReader::read_line(std::string_view bytes, RequestHead& head) {
   kind_ = FaultKind::malformed_request;
-  std::size_t taken = 0;
-  while (state_ != State::fields && taken < bytes.size()) {
-    const std::string_view rest = bytes.substr(taken);
+  std::size_t consumed = 0;
+  while (state_ != State::fields && consumed < bytes.size()) {
+    const std::string_view rest = bytes.substr(consumed);
     Step step;
     if (state_ == State::method) {
       step = read_method(rest, head);
@@ -81,9 +81,9 @@ Step RequestReader::read_line(std::string_view bytes, RequestHead& head) {
       step = line_byte(rest.front(), head);
     }
     if (step.error != nullptr) return step;
-    taken += step.taken;
+    consumed += step.consumed;
   }
-  return took(taken);
+  return consume(consumed);
 }
 
 Step RequestReader::line_byte(char c, RequestHead& head) {
@@ -91,37 +91,37 @@ Step RequestReader::line_byte(char c, RequestHead& head) {
     case State::start:
       if (c == '\r') {
         state_ = State::empty_line;
-        return took(1);
+        return consume(1);
       }
       [[fallthrough]];
     case State::second_start:
       head.clear();
       at_ = 0;
       state_ = State::method;
-      return took(0);
+      return consume(0);
     case State::empty_line:
       state_ = State::second_start;
-      return c == '\n' ? took(1) : malformed("a CR without LF before the request");
+      return c == '\n' ? consume(1) : malformed("a CR without LF before the request");
     case State::version:
       if (at_ < kVersion.size()) {
         if (at_ == kMajor && c >= '2' && c <= '9') {
           kind_ = FaultKind::version_not_supported;
           return malformed("a version other than HTTP/1");
         }
-        return c == kVersion[at_++] ? took(1) : malformed("no HTTP version after the target");
+        return c == kVersion[at_++] ? consume(1) : malformed("no HTTP version after the target");
       }
       if (c < '0' || c > '9') return malformed("no HTTP version after the target");
       // A higher minor version is treated as the highest known one (RFC 9110 §2.5).
       head.version = c == '0' ? Version::http10 : Version::http11;
       state_ = State::line_cr;
-      return took(1);
+      return consume(1);
     case State::line_cr:
       state_ = State::line_lf;
-      return c == '\r' ? took(1) : malformed("the request line does not end in CRLF");
+      return c == '\r' ? consume(1) : malformed("the request line does not end in CRLF");
     default:
       section_.start();
       state_ = State::fields;
-      return c == '\n' ? took(1) : malformed("the request line does not end in CRLF");
+      return c == '\n' ? consume(1) : malformed("the request line does not end in CRLF");
   }
 }
 
@@ -132,11 +132,11 @@ Step RequestReader::read_method(std::string_view bytes, RequestHead& head) {
     kind_ = FaultKind::not_implemented;
     return malformed("the method is longer than 64 bytes");
   }
-  if (piece.size() == bytes.size()) return took(piece.size());
+  if (piece.size() == bytes.size()) return consume(piece.size());
   if (bytes[piece.size()] != ' ') return malformed("an invalid byte in the method");
   if (head.method.empty()) return malformed("white space before the method");
   state_ = State::target;
-  return took(piece.size() + 1);
+  return consume(piece.size() + 1);
 }
 
 Step RequestReader::read_target(std::string_view bytes, RequestHead& head) {
@@ -146,17 +146,17 @@ Step RequestReader::read_target(std::string_view bytes, RequestHead& head) {
     return malformed("the request target exceeds the limit");
   }
   head.target.append(piece);
-  if (piece.size() == bytes.size()) return took(piece.size());
+  if (piece.size() == bytes.size()) return consume(piece.size());
   if (bytes[piece.size()] == '\r') return malformed("a request without a version");
   if (bytes[piece.size()] != ' ') return malformed("an invalid byte in the request target");
   if (head.target.empty()) return malformed("more than one space in the request line");
   state_ = State::version;
   const std::string_view rest = bytes.substr(piece.size() + 1);
-  if (!rest.starts_with(kUsualEnd)) return took(piece.size() + 1);
+  if (!rest.starts_with(kUsualEnd)) return consume(piece.size() + 1);
   head.version = Version::http11;
   section_.start();
   state_ = State::fields;
-  return took(piece.size() + 1 + kUsualEnd.size());
+  return consume(piece.size() + 1 + kUsualEnd.size());
 }
 
 }  // namespace carpool::proxy::http

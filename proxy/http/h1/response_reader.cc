@@ -36,7 +36,7 @@ Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& h
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
     if (step.error != nullptr) return fail(FaultKind::malformed_response, step.error);
     if (step.done) state_ = State::done;
-    return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
+    return ParseResult{step.consumed, step.done ? Progress::message : Progress::need_more};
   }
   if (!bytes.empty()) any_byte_ = true;
   return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head, layouts);
@@ -44,18 +44,18 @@ Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& h
 
 // Treats an LF without CR as CRLF; a CR without LF remains an error.
 Result<ParseResult> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHead& head) {
-  std::size_t taken = 0;
-  while (taken < bytes.size()) {
-    const std::string_view rest = bytes.substr(taken);
+  std::size_t consumed = 0;
+  while (consumed < bytes.size()) {
+    const std::string_view rest = bytes.substr(consumed);
     std::string_view piece = rest.substr(0, rest.find('\n'));
-    taken += std::max<std::size_t>(piece.size(), 1);
+    consumed += std::max<std::size_t>(piece.size(), 1);
     if (piece.empty()) piece = after_cr_ ? "\n" : "\r\n";
     after_cr_ = piece.back() == '\r';
     Result<ParseResult> fed = feed_head(piece, head, nullptr);
     if (!fed) return fed;
-    if (fed->progress != Progress::need_more) return ParseResult{taken, fed->progress};
+    if (fed->progress != Progress::need_more) return ParseResult{consumed, fed->progress};
   }
-  return ParseResult{taken, Progress::need_more};
+  return ParseResult{consumed, Progress::need_more};
 }
 
 Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head, FieldLayouts* layouts) {
@@ -63,16 +63,16 @@ Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHe
   if (line.error != nullptr) {
     return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.error);
   }
-  if (state_ != State::fields) return ParseResult{line.taken, Progress::need_more};
-  const Step step = section_.feed_head(bytes.substr(line.taken), head.fields, limits_, layouts);
+  if (state_ != State::fields) return ParseResult{line.consumed, Progress::need_more};
+  const Step step = section_.feed_head(bytes.substr(line.consumed), head.fields, limits_, layouts);
   if (step.error != nullptr) {
     return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.error);
   }
-  if (!step.done) return ParseResult{line.taken + step.taken, Progress::need_more};
-  return end_head(line.taken + step.taken, head);
+  if (!step.done) return ParseResult{line.consumed + step.consumed, Progress::need_more};
+  return end_head(line.consumed + step.consumed, head);
 }
 
-Result<ParseResult> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
+Result<ParseResult> ResponseReader::end_head(std::size_t consumed, ResponseHead& head) {
   const bool tunnel = connect_ && head.status >= 200 && head.status < 300;
   Status resolved = resolve_framing(head, head_request_ || tunnel);
   if (!resolved) {
@@ -84,17 +84,17 @@ Result<ParseResult> ResponseReader::end_head(std::size_t taken, ResponseHead& he
   }
   if (head.status == 101 || tunnel) {
     state_ = State::upgraded;
-    return ParseResult{taken, Progress::upgraded};
+    return ParseResult{consumed, Progress::upgraded};
   }
   if (head.status < 200) {
     const char* const error = informational_.add(head.fields.bytes(), limits_);
     if (error != nullptr) return fail(FaultKind::informational_limit, error);
     state_ = State::start;
-    return ParseResult{taken, Progress::head};
+    return ParseResult{consumed, Progress::head};
   }
   body_.start(head.framing, head.length);
   state_ = State::body;
-  return ParseResult{taken, Progress::head};
+  return ParseResult{consumed, Progress::head};
 }
 
 Result<ParseResult> ResponseReader::fail(FaultKind kind, const char* what) {
@@ -133,23 +133,23 @@ std::size_t ResponseReader::usual_start(std::string_view bytes, ResponseHead& he
 // Parses until State::fields or the end of the bytes.
 Step ResponseReader::read_line(std::string_view bytes, ResponseHead& head) {
   Step step;
-  step.taken = usual_start(bytes, head);
-  while (state_ < State::fields && step.taken < bytes.size()) {
+  step.consumed = usual_start(bytes, head);
+  while (state_ < State::fields && step.consumed < bytes.size()) {
     if (state_ == State::reason) {
-      const std::string_view piece = prefix_of(bytes.substr(step.taken), kReason);
+      const std::string_view piece = prefix_of(bytes.substr(step.consumed), kReason);
       if (head.reason.size() + piece.size() > kMaxReason) {
         step.error = "a reason phrase of more than 1024 bytes";
         step.too_large = true;
         return step;
       }
       head.reason.append(piece);
-      step.taken += piece.size();
-      if (step.taken == bytes.size()) return step;
+      step.consumed += piece.size();
+      if (step.consumed == bytes.size()) return step;
     }
-    const char c = bytes[step.taken];
+    const char c = bytes[step.consumed];
     step.error = line_byte(c, head);
     if (step.error != nullptr) return step;
-    ++step.taken;
+    ++step.consumed;
   }
   return step;
 }

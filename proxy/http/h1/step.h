@@ -6,7 +6,7 @@
 namespace carpool::proxy::http {
 
 struct Step {
-  std::size_t taken = 0;
+  std::size_t consumed = 0;
   bool done = false;
   bool too_large = false;
   const char* error = nullptr;  // an error text; the message cannot be parsed any further

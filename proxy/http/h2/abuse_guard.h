@@ -16,7 +16,7 @@ class TokenBucket {
   TokenBucket(std::int32_t most, std::int32_t per_second) : most_(most), per_second_(per_second), tokens_(most) {}
   void credit(std::int32_t tokens) { tokens_ = std::min(most_, tokens_ + tokens); }
   // Returns false if there were fewer tokens.
-  bool take(std::int32_t tokens, Instant now) {
+  bool withdraw(std::int32_t tokens, Instant now) {
     refill(now);
     tokens_ -= tokens;
     return tokens_ >= 0;
@@ -43,11 +43,11 @@ class H2Guard {
   enum class Frame : std::uint8_t { settings, ping, priority, window_update, empty };
   bool frame(Frame frame, Instant now) {
     constexpr std::int32_t kCosts[] = {20, 4, 1, 1, 4};
-    return control_.take(kCosts[static_cast<std::size_t>(frame)], now);
+    return control_.withdraw(kCosts[static_cast<std::size_t>(frame)], now);
   }
-  bool reset_by_peer(Instant now) { return resets_.take(1, now); }
+  bool reset_by_peer(Instant now) { return resets_.withdraw(1, now); }
   // Counts a stream that this side resets because of an error of the peer. It costs more: no correct client causes it.
-  bool reset_made(Instant now) { return resets_.take(5, now); }
+  bool reset_made(Instant now) { return resets_.withdraw(5, now); }
 
   void note_request() { control_.credit(16); }
   void note_body() { control_.credit(4); }  // a frame with payload, in either direction

@@ -23,10 +23,10 @@ class FrameTracker {
       skip_ -= static_cast<std::uint32_t>(passed);
       bytes.remove_prefix(passed);
       if (bytes.empty()) break;
-      const std::size_t taken = std::min(wanted() - have_, bytes.size());
-      std::copy_n(bytes.data(), taken, head_.data() + have_);
-      have_ += taken;
-      bytes.remove_prefix(taken);
+      const std::size_t consumed = std::min(wanted() - have_, bytes.size());
+      std::copy_n(bytes.data(), consumed, head_.data() + have_);
+      have_ += consumed;
+      bytes.remove_prefix(consumed);
       if (have_ == wanted()) end_of_head(visit);
     }
   }

@@ -25,7 +25,7 @@ H2Memory::~H2Memory() {
   trim();
 }
 
-void* H2Memory::take(std::size_t size) {
+void* H2Memory::allocate(std::size_t size) {
   const std::size_t index = size == 0 ? 0 : (size - 1) / kStep;
   if (index < kClasses) size = (index + 1) * kStep;
   if (in_use_ + size > limit_) {
@@ -63,10 +63,10 @@ void H2Memory::give(void* block) {
 }
 
 void* H2Memory::resize(void* block, std::size_t size) {
-  if (block == nullptr) return take(size);
+  if (block == nullptr) return allocate(size);
   const std::size_t had = (static_cast<Header*>(block) - 1)->size;
   if (size <= had && size > had / 2) return block;
-  void* moved = take(size);
+  void* moved = allocate(size);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, block, std::min(had, size));
   give(block);

@@ -14,7 +14,7 @@ class H2Memory {
   H2Memory& operator=(const H2Memory&) = delete;
 
   // Same contract as malloc() and friends; returns nullptr beyond the limit.
-  void* take(std::size_t size);
+  void* allocate(std::size_t size);
   void* resize(void* block, std::size_t size);
   void give(void* block);
 

@@ -15,10 +15,10 @@ namespace {
 nghttp2_mem memory_of(H2Memory& memory) {
   nghttp2_mem all{};
   all.mem_user_data = &memory;
-  all.malloc = [](std::size_t size, void* of) -> void* { return static_cast<H2Memory*>(of)->take(size); };
+  all.malloc = [](std::size_t size, void* of) -> void* { return static_cast<H2Memory*>(of)->allocate(size); };
   all.free = [](void* block, void* of) { static_cast<H2Memory*>(of)->give(block); };
   all.calloc = [](std::size_t count, std::size_t size, void* of) -> void* {
-    void* block = static_cast<H2Memory*>(of)->take(count * size);
+    void* block = static_cast<H2Memory*>(of)->allocate(count * size);
     return block == nullptr ? nullptr : std::memset(block, 0, count * size);
   };
   all.realloc = [](void* block, std::size_t size, void* of) -> void* {
@@ -115,10 +115,10 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   CARPOOL_ASSERT(!self.receiving);
   self.receiving = true;
   self.watch_frames(bytes);
-  const ssize_t taken = self.feed(bytes);
+  const ssize_t consumed = self.feed(bytes);
   self.receiving = false;
-  if (taken >= 0) return Done{};
-  const auto error = static_cast<int>(taken);
+  if (consumed >= 0) return Done{};
+  const auto error = static_cast<int>(consumed);
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);
   self.terminating = true;
   const auto code = self.abuse == H2Abuse::none ? H2Error::protocol_error : H2Error::enhance_your_calm;

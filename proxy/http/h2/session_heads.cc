@@ -15,9 +15,9 @@ void H2Impl::inform(H2Stream& stream, const H2Fields& head) {
   if (!has_memory_for(head)) return;
   ++stream.heads_;
   const std::vector<nghttp2_nv>& all = list(head);
-  const int taken =
+  const int submitted =
       nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, stream.id_, nullptr, all.data(), all.size(), nullptr);
-  if (taken != 0) submit_reset(stream, H2Error::internal_error);
+  if (submitted != 0) submit_reset(stream, H2Error::internal_error);
 }
 
 void H2Impl::respond(H2Stream& stream, const H2Fields& head) {
@@ -34,8 +34,8 @@ void H2Impl::submit_head(H2Stream& stream, const H2Fields& head) {
   const bool bare = stream.ended_ && stream.backlog() == 0 && stream.trailers_.empty();
   const std::vector<nghttp2_nv>& all = list(head);
   const nghttp2_data_provider body = h2_body_of(stream);
-  const int taken = nghttp2_submit_response(session, stream.id_, all.data(), all.size(), bare ? nullptr : &body);
-  if (taken != 0) submit_reset(stream, H2Error::internal_error);
+  const int submitted = nghttp2_submit_response(session, stream.id_, all.data(), all.size(), bare ? nullptr : &body);
+  if (submitted != 0) submit_reset(stream, H2Error::internal_error);
 }
 
 void H2Impl::submit_waiting() {

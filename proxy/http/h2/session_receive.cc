@@ -49,13 +49,13 @@ void H2Impl::watch_frames(std::string_view bytes) {
 }
 
 ssize_t H2Impl::feed(std::string_view bytes) {
-  ssize_t taken = 0;
+  ssize_t consumed = 0;
   const auto pass = [&](std::string_view run) {
-    if (taken < 0) return;
-    taken = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
+    if (consumed < 0) return;
+    consumed = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
   };
   role == H2Role::client ? goaways.filter(bytes, pass) : pass(bytes);
-  return taken;
+  return consumed;
 }
 
 void H2Impl::begin_block(const nghttp2_frame& frame) {

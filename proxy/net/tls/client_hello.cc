@@ -100,7 +100,7 @@ bool read_body(std::string_view body, ClientHello& hello) {
 }
 
 // Reads the header of a record. Returns the length of its content, or nothing if it is not a handshake record.
-std::optional<std::size_t> take_header(Fields& bytes) {
+std::optional<std::size_t> read_header(Fields& bytes) {
   const std::size_t type = bytes.number(1), major = bytes.number(1);
   bytes.number(1);
   const std::size_t length = bytes.number(2);
@@ -135,7 +135,7 @@ HelloState read_hello(std::span<const char> bytes, ClientHello& hello) {
     if (records.rest().size() < kHeader) {
       return may_begin_record(records.rest()) ? HelloState::incomplete : HelloState::not_tls;
     }
-    const std::optional<std::size_t> length = take_header(records);
+    const std::optional<std::size_t> length = read_header(records);
     if (!length) return HelloState::not_tls;
     const bool whole = records.rest().size() >= *length;
     std::string_view message = records.take(whole ? *length : records.rest().size());

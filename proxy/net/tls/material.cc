@@ -125,7 +125,7 @@ Status use_identity(SSL_CTX* context, const ClientSettings& settings, const Mate
   return Done{};
 }
 
-Status take(const char* setting, const std::string& path, std::string& into) {
+Status read_setting_file(const char* setting, const std::string& path, std::string& into) {
   Result<std::string> bytes = read_file(path);
   if (!bytes) return Fault{FaultKind::tls_protocol, Side::self, setting + (" " + bytes.fault().detail)};
   into = std::move(*bytes);
@@ -173,13 +173,14 @@ Result<Material> read_material(const ClientSettings& settings) {
     material.authorities = std::move(*system);
   }
   if (settings.verify && !settings.ca_file.empty()) {
-    if (Status read = take("ca_file", settings.ca_file, material.authorities.emplace_back()); !read) {
+    if (Status read = read_setting_file("ca_file", settings.ca_file, material.authorities.emplace_back()); !read) {
       return read.take_fault();
     }
   }
   if (settings.cert_file.empty()) return material;
-  if (Status read = take("cert_file", settings.cert_file, material.certificate); !read) return read.take_fault();
-  if (Status read = take("key_file", key_file_of(settings), material.key); !read) return read.take_fault();
+  if (Status read = read_setting_file("cert_file", settings.cert_file, material.certificate); !read)
+    return read.take_fault();
+  if (Status read = read_setting_file("key_file", key_file_of(settings), material.key); !read) return read.take_fault();
   return material;
 }
 

@@ -60,7 +60,7 @@ net::Acceptor::Gate AdminListener::gate() {
 }
 
 void AdminListener::on_client(net::Acceptor&, Fd client, const net::Address&) {
-  if (identity_ != nullptr) static_cast<void>(handshakes_.take(kHandshakesPerSecond, loop_.now()));
+  if (identity_ != nullptr) static_cast<void>(handshakes_.withdraw(kHandshakesPerSecond, loop_.now()));
   if (trusted(client.get())) owner_.on_accept(*this, std::move(client));  // otherwise closed at once
 }
 

@@ -118,7 +118,7 @@ bool should_compress(const AdminRequest& request, const Response& response) {
 }
 
 std::unique_ptr<Compressor> make_compressor() {
-  Contexts::Handle context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
+  Contexts::Handle context = contexts().acquire_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
   return context ? std::make_unique<PooledCompressor>(std::move(context)) : nullptr;
 }
 

@@ -60,7 +60,7 @@ Status receive_all(int socket, std::span<char> bytes, Instant until) {
 
 constexpr std::size_t kControl = CMSG_SPACE(FdMessage::kMaxDescriptors * sizeof(int));
 
-void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
+void read_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -115,7 +115,7 @@ Result<FdMessage> receive_fds(int socket, Duration timeout) {
   message.msg_controllen = control.size();
   const auto receive = [&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); };
   const ssize_t received = before(until, socket, POLLIN, receive);
-  if (received > 0) take_descriptors(message, fd_message.descriptors);
+  if (received > 0) read_descriptors(message, fd_message.descriptors);
   if (received != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0)
     return failed("receive");
   if (length > FdMessage::kMaxBytes) return Fault{FaultKind::internal, Side::self, "hand-over: the state is too long"};

@@ -27,7 +27,7 @@ std::int64_t in_milliseconds(std::optional<Duration> duration) {
   return duration ? std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count() : 0;
 }
 
-bool take_origin(std::istringstream& rest, HandoverState& state) {
+bool read_origin(std::istringstream& rest, HandoverState& state) {
   HandoverState::Origin origin;
   std::int64_t learned = 0;
   if (!(rest >> origin.label >> origin.open >> learned >> origin.tls_fingerprint)) return false;
@@ -36,7 +36,7 @@ bool take_origin(std::istringstream& rest, HandoverState& state) {
   return true;
 }
 
-bool take_session(std::istringstream& rest, HandoverState& state) {
+bool read_session(std::istringstream& rest, HandoverState& state) {
   std::string hex;
   if (!(rest >> hex) || state.origins.empty()) return false;
   std::optional<std::string> session = from_hex(hex);
@@ -45,14 +45,14 @@ bool take_session(std::istringstream& rest, HandoverState& state) {
 }
 
 // Parses the size of the last origin.
-bool take_size(std::istringstream& rest, HandoverState& state) {
+bool read_size(std::istringstream& rest, HandoverState& state) {
   std::uint32_t size = 0;
   if (!(rest >> size) || state.origins.empty()) return false;
   state.origins.back().size = size;
   return true;
 }
 
-bool take_paused(std::istringstream& rest, HandoverState& state) {
+bool read_paused(std::istringstream& rest, HandoverState& state) {
   HandoverState::Paused paused;
   std::int64_t age = 0, left = 0;
   if (!(rest >> paused.label >> paused.drains >> age >> left) || age < 0 || age > kMaxMilliseconds ||
@@ -64,7 +64,7 @@ bool take_paused(std::istringstream& rest, HandoverState& state) {
   return true;
 }
 
-bool take_line(const std::string& line, HandoverState& state) {
+bool read_line(const std::string& line, HandoverState& state) {
   std::istringstream rest(line);
   std::string what;
   rest >> what;
@@ -75,10 +75,10 @@ bool take_line(const std::string& line, HandoverState& state) {
     state.sockets.push_back(std::move(socket));
     return true;
   }
-  if (what == "origin") return take_origin(rest, state);
-  if (what == "size") return take_size(rest, state);
-  if (what == "session") return take_session(rest, state);
-  if (what == "paused") return take_paused(rest, state);
+  if (what == "origin") return read_origin(rest, state);
+  if (what == "size") return read_size(rest, state);
+  if (what == "session") return read_session(rest, state);
+  if (what == "paused") return read_paused(rest, state);
   return true;  // a line of a later version is skipped
 }
 }  // namespace
@@ -117,7 +117,7 @@ Result<HandoverState> decode_handover_state(std::string_view text) {
   HandoverState state;
   while (std::getline(lines, line)) {
     if (line == kLastLine) return state;
-    if (!take_line(line, state)) {
+    if (!read_line(line, state)) {
       return Fault{FaultKind::internal, Side::self,
                    "hand-over: a line of the state is malformed: " + std::string(clipped(line, 60))};
     }

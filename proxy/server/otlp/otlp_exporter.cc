@@ -88,7 +88,7 @@ void OtlpExporter::on_due() {
   sweep();
   if (!due_.armed()) return;
   collect();
-  take_metrics();
+  collect_metrics();
 }
 
 void OtlpExporter::on_half_full() {
@@ -121,7 +121,7 @@ void OtlpExporter::collected(std::vector<Collected> all) {
 }
 
 // A scrape takes milliseconds, so it runs as a task.
-void OtlpExporter::take_metrics() {
+void OtlpExporter::collect_metrics() {
   const auto of_metrics = [](const Collected& one) { return one.signal == Signal::metrics; };
   if (!settings_.metrics || std::any_of(batches_.begin(), batches_.end(), of_metrics) ||
       std::exchange(encoding_, true)) {
@@ -169,7 +169,7 @@ void OtlpExporter::end_if_idle() {
   if (!last_ended_ || collecting_ || encoding_ || !batches_.empty()) return;
   if (std::exchange(collects_last_, false)) {
     collect();
-    take_metrics();
+    collect_metrics();
     return;
   }
   std::exchange(last_ended_, exec::Bound())();

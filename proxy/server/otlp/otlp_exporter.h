@@ -54,7 +54,7 @@ class OtlpExporter final {
   void on_half_full();
   void collect() LOOP_ONLY;
   void collected(std::vector<Collected> all) LOOP_ONLY;
-  void take_metrics() LOOP_ONLY;
+  void collect_metrics() LOOP_ONLY;
   std::string scrape() const;  // runs in a task
   void add(Collected collected) LOOP_ONLY;
   void end_if_idle() LOOP_ONLY;

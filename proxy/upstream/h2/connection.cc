@@ -98,7 +98,7 @@ void H2Connection::read_some() {
   std::size_t budget = kTurnBytes;
   const net::ReadOutcome outcome = net::read_with_budget(
       host_.loop(), transport(), budget, [this] { return !dead_; }, [] { return SIZE_MAX; },
-      [this](std::string_view bytes) LOOP_ONLY { return take(bytes); });
+      [this](std::string_view bytes) LOOP_ONLY { return receive(bytes); });
   if (outcome.end == net::ReadEnd::exhausted) return schedule_flush();
   if (outcome.end != net::ReadEnd::closed) return;
   const bool eof = outcome.io.io == net::Io::eof;
@@ -108,7 +108,7 @@ void H2Connection::read_some() {
 }
 
 // Returns false if the session has failed.
-bool H2Connection::take(std::string_view bytes) {
+bool H2Connection::receive(std::string_view bytes) {
   const Instant now = host_.loop().now();
   last_read_ = now;
   ping_sent_at_ = {};

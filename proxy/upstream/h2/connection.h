@@ -69,7 +69,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool works() const LOOP_ONLY { return !dead_ && !write_failed_; }
   void run() override LOOP_ONLY;  // exec::Deferred
   void read_some() LOOP_ONLY;
-  bool take(std::string_view bytes) LOOP_ONLY;
+  bool receive(std::string_view bytes) LOOP_ONLY;
   void flush_to_handler() LOOP_ONLY;
   void flush() LOOP_ONLY;
   void send_pulled() LOOP_ONLY;

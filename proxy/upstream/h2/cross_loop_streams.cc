@@ -8,7 +8,7 @@ namespace carpool::proxy {
 CrossLoopStreams::CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts)
     : loop_(loop), stats_(stats), hosts_(hosts) {}
 
-CrossLoopStream& CrossLoopStreams::take(exec::LoopId remote) {
+CrossLoopStream& CrossLoopStreams::acquire(exec::LoopId remote) {
   while (free_.size() <= remote) free_.push_back(std::make_unique<FreeList>());
   FreeList& free = *free_[remote];
   if (!free.empty()) return free.pop_front();

@@ -16,11 +16,11 @@ class LoopStats;
 
 class CrossLoopStreams final : public H2LoopContext {
  public:
-  // `hosts`: the contexts of all loops, by loop number. Must be complete before the first stream is taken.
+  // `hosts`: the contexts of all loops, by loop number. Must be complete before the first stream is acquired.
   CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts);
 
   // Returns a stream on a session of loop `remote`, for an exchange of this loop.
-  CrossLoopStream& take(exec::LoopId remote) LOOP_ONLY;
+  CrossLoopStream& acquire(exec::LoopId remote) LOOP_ONLY;
 
   exec::Loop& loop() override { return loop_; }
   LoopBuffers& buffers() override LOOP_ONLY { return buffers_; }

@@ -24,7 +24,7 @@ void H2UpstreamStream::begin(H2Connection& connection) {
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   stream_ = nullptr;
-  unreturned_ = taken_ = 0;
+  unreturned_ = returned_ = 0;
   ended_ = any_byte_received_ = false;
 }
 
@@ -124,11 +124,11 @@ void H2UpstreamStream::flush_to_handler() {
 AttemptState H2UpstreamStream::resume_reading() {
   if (stream_ == nullptr || unreturned_ == 0 || !user_.wants_response()) return AttemptState::alive;
   const std::size_t bytes = std::exchange(unreturned_, 0);
-  if (taken_ < kWideAfter) {
-    taken_ += bytes;
-    if (taken_ >= kWideAfter) {
+  if (returned_ < kWideAfter) {
+    returned_ += bytes;
+    if (returned_ >= kWideAfter) {
       connection_->session().widen(*stream_, kWideWindow);
-    } else if (taken_ >= kNarrowWindow / 2 && user_.may_buffer_more()) {
+    } else if (returned_ >= kNarrowWindow / 2 && user_.may_buffer_more()) {
       connection_->session().widen(*stream_, kUsualWindow);
     }
   }
@@ -206,7 +206,7 @@ void H2UpstreamStream::leave() {
 
 // Returns no cause, because the session continues however one stream ended.
 std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
-  connection_->note_size(taken_ + unreturned_);
+  connection_->note_size(returned_ + unreturned_);
   if (stream_ != nullptr) {
     // The origin may never open the window for the rest of a request that it has answered: without a reset the stream
     // would count against its limit until the session ends.

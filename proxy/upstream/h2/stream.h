@@ -66,7 +66,7 @@ class H2UpstreamStream final : public UpstreamStream,
   std::optional<StreamFailure> failure_;
   Instant began_{};             // when the stream began
   std::size_t unreturned_ = 0;  // bytes not yet returned to the stream's window
-  std::size_t taken_ = 0;       // bytes returned to the window before it became wide
+  std::size_t returned_ = 0;    // bytes returned to the window before it became wide
   bool head_request_ = false;
   bool ended_ = false;  // END_STREAM is queued
   bool any_byte_received_ = false;

@@ -44,7 +44,7 @@ class AddressMonitor::Query final : public dns::Question {
   const exec::Loop& loop_;
 };
 
-std::vector<LoggedEjections::Ejection> LoggedEjections::take_new(const net::AddressSet& addresses, Instant now) {
+std::vector<LoggedEjections::Ejection> LoggedEjections::update(const net::AddressSet& addresses, Instant now) {
   std::vector<Ejection> fresh;
   std::unordered_map<std::string, std::uint32_t> logged;
   for (net::AddressSet::Info& one : addresses.all(now)) {
@@ -114,7 +114,7 @@ void AddressMonitor::log_ejections(const OriginRuntime& origin, Watched& watched
   if (more == 0) return;
   watched.ejections += more;
   context_.stats.count_ejections(origin.slot, more);
-  for (const LoggedEjections::Ejection& one : watched.logged.take_new(*origin.address_set, now)) {
+  for (const LoggedEjections::Ejection& one : watched.logged.update(*origin.address_set, now)) {
     log::warn("net", "an address keeps failing and is ejected",
               {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.number}});
   }

@@ -27,7 +27,7 @@ class LoggedEjections {
     std::uint32_t number;  // counts those of the address
   };
   // Returns the ejections that last and were not returned before.
-  std::vector<Ejection> take_new(const net::AddressSet& addresses, Instant now);
+  std::vector<Ejection> update(const net::AddressSet& addresses, Instant now);
 
  private:
   std::unordered_map<std::string, std::uint32_t> logged_;  // the ejections of each address

@@ -67,19 +67,19 @@ void Probe::on_upstream_ready() {
     const net::IoResult io = transport.read(buffer.span());
     if (io.io == net::Io::would_block) return;
     if (io.io != net::Io::ok) return on_io_end(io);
-    if (!take(buffer.view(io.bytes))) return;
+    if (!receive(buffer.view(io.bytes))) return;
   }
 }
 
 // Returns false if the probe is over, so that it must not be accessed any more.
-bool Probe::take(std::string_view bytes) {
+bool Probe::receive(std::string_view bytes) {
   for (;;) {
     const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
     if (!fed || body_bytes_ > kMaxBody) {
       fail(fed ? "the response is too long" : "the response is malformed");
       return false;
     }
-    bytes.remove_prefix(fed->taken);
+    bytes.remove_prefix(fed->consumed);
     if (fed->progress == http::Progress::need_more) return true;
     if (fed->progress == http::Progress::head) continue;
     finish(fed->progress == http::Progress::message && bytes.empty());

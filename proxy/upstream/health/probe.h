@@ -38,7 +38,7 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
  private:
   void on_upstream_ready() override LOOP_ONLY;
   void write_line(std::string& out) const;
-  bool take(std::string_view bytes) LOOP_ONLY;
+  bool receive(std::string_view bytes) LOOP_ONLY;
   void on_io_end(const net::IoResult& io) LOOP_ONLY;
   void finish(bool whole) LOOP_ONLY;
   void fail(std::string_view why) LOOP_ONLY;

@@ -38,7 +38,7 @@ class RateLimiter {
         return Duration(wait);
     }
   }
-  bool take(Instant now) { return delay_until_allowed(now, Duration::zero()).has_value(); }
+  bool admit(Instant now) { return delay_until_allowed(now, Duration::zero()).has_value(); }
 
  private:
   std::int64_t interval_ = 0, tolerance_ = 0;  // nanoseconds; interval_ 0: no limit

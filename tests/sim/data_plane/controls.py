@@ -115,7 +115,7 @@ TABLE = [
     # ---- frames and windows ----
     ("a stream's window is opened again and again by the same bytes", "proxy/http/h2/session_streams.cc",
      "std::exchange(stream.returned_, 0)", "stream.returned_"),
-    ("a window is taken for larger than its receiver made it", "proxy/http/h2/session_receive.cc", "  return taken;",
+    ("a window is taken for larger than its receiver made it", "proxy/http/h2/session_receive.cc", "  return consumed;",
      """  if (role == H2Role::client && (bytes.size() == 9 || bytes.size() == 15)) {
     std::uint8_t more[13] = {0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0};
     nghttp2_session_mem_recv(session, more, sizeof more);
