@@ -33,7 +33,7 @@ Json problem() {
 Json unavailable(std::string_view instead) {
   Json json = problem();
   if (!instead.empty()) json.update(content(instead));
-  return response("not available now", std::move(json));
+  return response("The request failed, or cannot be served now", std::move(json));
 }
 
 Json parameter(const Parameter& p) {
@@ -48,7 +48,7 @@ Json origin_parameter() {
   return {{"name", "origin"},
           {"in", "path"},
           {"required", true},
-          {"description", "scheme://host[:port], percent-encoded"},
+          {"description", "the origin's URI, scheme://host[:port], percent-encoded"},
           {"schema", *read_json<Json>(kOriginSchema, {})}};
 }
 
@@ -68,8 +68,8 @@ Json operation(const Any& route, bool of_pool) {
   if (!parameters.empty()) json["parameters"] = std::move(parameters);
   if (!more.body.empty()) json["requestBody"] = {{"required", false}, {"content", content(more.body)}};
   Json& responses = json["responses"];
-  responses[std::to_string(more.status)] = response(route.doc, content(route.content));
-  responses["4XX"] = response("the request cannot be fulfilled; `detail` gives the reason", problem());
+  responses[std::to_string(more.status)] = response("Success", content(route.content));
+  responses["4XX"] = response("The request is refused; `detail` gives the reason", problem());
   responses["5XX"] = unavailable(more.unavailable);
   return json;
 }
@@ -94,18 +94,19 @@ Response openapi_response(const Call& call) {
     if (!route.name.empty()) path.append("/").append(route.name);
     paths[path][lower(route.method)] = operation(route, true);
   }
-  Json json{{"openapi", "3.0.3"},
-            {"info",
-             {{"title", "carpool's admin endpoint"},
-              {"version", call.view.build().version},
-              {"description",
-               "Errors are problem details (RFC 9457); `error` repeats `detail`. Except on loopback and Unix "
-               "sockets, every path except "
-               "/livez, /readyz and /metrics needs the bearer token."}}},
-            {"paths", std::move(paths)},
-            {"components",
-             {{"schemas", schemas()}, {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
-            {"security", Json::array({Json::object(), {{"token", Json::array()}}})}};
+  Json json{
+      {"openapi", "3.0.3"},
+      {"info",
+       {{"title", "carpool's admin endpoint"},
+        {"version", call.view.build().version},
+        {"description",
+         "Errors are problem details (RFC 9457), where a 503 does not list another type; `error` repeats "
+         "`detail`. Except on loopback and Unix sockets, every path except /livez, /readyz and /metrics needs the "
+         "bearer token. Without it, / responds with 401 and a page that asks for it."}}},
+      {"paths", std::move(paths)},
+      {"components",
+       {{"schemas", schemas()}, {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
+      {"security", Json::array({Json::object(), {{"token", Json::array()}}})}};
   return json_response(200, json);
 }
 

@@ -101,60 +101,67 @@ Response leaks(const Call& call) {
   return leaks_response(call.view.leaks(), Clock::now());
 }
 
-constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "required unless there is a JSON body"},
-                                              {"module", kModuleSchema, "one module; default: all of them"}}};
+constexpr std::array<Parameter, 2> kLogLevel{
+    {{"level", kLevelSchema, "the level; required unless the body has it"},
+     {"module", kModuleSchema, "the module whose level is set; default: all modules"}}};
 
 constexpr std::array<Parameter, 1> kReload{
-    {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only report what would change"}}};
+    {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only reports what would change"}}};
 
 constexpr std::array<Parameter, 1> kHistory{
-    {{"origin", kOriginSchema, "its URI, as in /pools; default: all origins together"}}};
+    {{"origin", kOriginSchema, "the origin's URI, as in /pools; default: all origins together"}}};
 
 constexpr std::array<Route, 19> kRoutes{{
-    {"/", "GET", index, "the live page", "text/html"},
+    {"/", "GET", index, "The live page", "text/html"},
     {"/metrics",
      "GET",
      scrape,
-     "Prometheus text 0.0.4; 503 if metrics are disabled",
+     "All metrics in the Prometheus text format 0.0.4; 503 if metrics are disabled",
      "text/plain",
      {.unavailable = "text/plain"}},
     {"/pool/metrics",
      "GET",
      pool_metrics,
-     "counters per origin in the format of SimplePool, the pool of light-4j's HTTP client; 503 if metrics are disabled",
+     "The counters of each origin in the format of SimplePool, the connection pool of light-4j's HTTP client; 503 if "
+     "metrics are disabled",
      "PoolMetrics",
      {.unavailable = "text/plain"}},
-    {"/pools", "GET", pools, "every pool", "Pools"},
-    {"/origins", "GET", origins, "every origin that has a pool or an [[origin]], with its aliases", "Origins"},
-    {"/livez", "GET", livez, "200 while the program runs", "Health"},
-    {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
-    {"/version", "GET", version, "what runs", "Version"},
-    {"/config", "GET", config, "the configuration in force with all defaults, without secrets", "application/toml"},
+    {"/pools", "GET", pools, "All pools", "Pools"},
+    {"/origins", "GET", origins, "All origins that have a pool or an [[origin]] section, with their aliases",
+     "Origins"},
+    {"/livez", "GET", livez, "Liveness: 200 while the process runs", "Health"},
+    {"/readyz", "GET", readyz, "Readiness: 200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
+    {"/version", "GET", version, "The version, compiler and build type of the running program", "Version"},
+    {"/config", "GET", config, "The effective configuration with all defaults, without secrets", "application/toml"},
     {"/history",
      "GET",
      history_response,
-     "requests, times, waiting requests and connections of the last 15 minutes, a point each five seconds",
+     "Request rates, response times, waiting requests and connections of the last 15 minutes, one point every 5 s",
      "History",
      {.query = kHistory}},
-    {"/leaks", "GET", leaks, "leases that were lost or are held too long, with their borrowers", "Leaks"},
-    {"/threads", "GET", threads, "what each thread does and since when; the limits of the queue", "Threads"},
-    {"/overload", "GET", overload, "use of memory and descriptors, and the load that is shed", "Overload"},
-    {"/openapi.json", "GET", openapi_response, "this document", "application/json"},
-    {"/events", "GET", events_response, "the data of the page, as server-sent events", "text/event-stream"},
-    {"/log-level", "GET", log_level_response, "the log's levels", "LogLevels"},
+    {"/leaks", "GET", leaks,
+     "Leases that were lost or held too long, with their borrowers, and connections that are in no pool", "Leaks"},
+    {"/threads", "GET", threads, "What each thread does and since when; the limits of the thread pool and its queue",
+     "Threads"},
+    {"/overload", "GET", overload, "The use of memory and file descriptors, and the load that is shed", "Overload"},
+    {"/openapi.json", "GET", openapi_response, "This document", "application/json"},
+    {"/events", "GET", events_response, "The data of the live page as server-sent events", "text/event-stream"},
+    {"/log-level", "GET", log_level_response, "The log level, and those of the modules that have their own",
+     "LogLevels"},
     {"/log-level",
      "PUT",
      set_log_level_response,
-     "sets the log's level, or one module's",
+     "Sets the log level of one module or of all modules; a query parameter overrides the same member of the body",
      "LogLevels",
      {.query = kLogLevel, .body = "LogLevelOrder"}},
     {"/reload",
      "POST",
      reload_route,
-     "reloads the configuration; reports what changed, or why it was refused",
+     "Reloads the configuration and returns the changes; 400 with all errors if it is refused, 409 during another "
+     "reload",
      "Reload",
      {.query = kReload}},
-    {"/quit", "POST", quit, "drains and exits", "Status", {.status = 202}},
+    {"/quit", "POST", quit, "Drains and exits", "Status", {.status = 202}},
 }};
 
 Response one_pool(const Call& call, const PoolInfo& pool) {
@@ -179,48 +186,65 @@ constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum
 constexpr std::string_view kDuration =
     R"({"type": "string", "pattern": "^([0-9]{1,11}ms|[0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$"})";
 constexpr std::array<Parameter, 7> kWhatIf{
-    {{"size", kSize, "pool.size"},
-     {"min_idle", R"({"type": "integer", "minimum": 0, "maximum": 100000})", "pool.min_idle, at most the size"},
-     {"max_waiting", R"({"type": "integer", "minimum": 0, "maximum": 1000000})", "pool.max_waiting"},
-     {"max_usage", R"({"type": "integer", "minimum": 0, "maximum": 1048575})", "pool.max_usage"},
-     {"idle_timeout", kDuration, "pool.idle_timeout, as 30s"},
-     {"expire_time", kDuration, "pool.expire_time, as 30m"},
-     {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
+    {{"size", kSize, "the simulated pool.size"},
+     {"min_idle", R"({"type": "integer", "minimum": 0, "maximum": 100000})",
+      "the simulated pool.min_idle, at most the size"},
+     {"max_waiting", R"({"type": "integer", "minimum": 0, "maximum": 1000000})", "the simulated pool.max_waiting"},
+     {"max_usage", R"({"type": "integer", "minimum": 0, "maximum": 1048575})", "the simulated pool.max_usage"},
+     {"idle_timeout", kDuration, "the simulated pool.idle_timeout, such as 30s"},
+     {"expire_time", kDuration, "the simulated pool.expire_time, such as 30m"},
+     {"wait_timeout", kDuration, "the simulated pool.wait_timeout, such as 3s"}}};
 
 constexpr std::string_view kSomeTime =  // greater than zero
     R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
-constexpr std::array<Parameter, 1> kAdvice{{{"wait", kSomeTime, "the maximum wait of 99 of 100 borrows, as 20ms"}}};
+constexpr std::array<Parameter, 1> kAdvice{
+    {{"wait", kSomeTime,
+      "the maximum wait of 99 of 100 borrows, such as 20ms; default: a tenth of the mean hold time, at least 1ms"}}};
 
-constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "default 2"}}};
+constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "the number of connections; default: 2"}}};
 
-constexpr std::array<Parameter, 1> kPause{{{"for", kSomeTime, "how long, such as 10m; default: until `resume`"}}};
+constexpr std::array<Parameter, 1> kPause{{{"for", kSomeTime, "the duration, such as 10m; default: until `resume`"}}};
 
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
-    {"", "GET", one_pool, "one pool", "Pool"},
-    {"connections", "GET", its_connections, "the connections of the pool", "Connections"},
-    {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
-    {"advice", "GET", its_advice, "the measured load and the pool size that it requires", "Advice", {.query = kAdvice}},
-    {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", {.query = kWhatIf}},
+    {"", "GET", one_pool, "One pool", "Pool"},
+    {"connections", "GET", its_connections, "The connections of the pool", "Connections"},
+    {"explain", "GET", its_explanation, "Why connections were opened and closed", "Explanation"},
+    {"advice",
+     "GET",
+     its_advice,
+     "The measured load, and the pool size that it requires",
+     "Advice",
+     {.query = kAdvice}},
+    {"what-if",
+     "GET",
+     its_what_if,
+     "A simulation of the measured load with other settings; those without a parameter keep their values",
+     "WhatIf",
+     {.query = kWhatIf}},
     {"warm-up",
      "POST",
      warm_up_route,
-     "opens connections until `size` are open; creates the pool if there is none",
+     "Opens connections until `size` are open; creates the pool if there is none; 502 with the first failure",
      "WarmUp",
      {.query = kWarmUp}},
     {"pause",
      "POST",
      command_route<PoolAction::pause>,
-     "lends no connections; requests wait until `resume`, or until `for` has passed",
+     "Stops lending connections until `resume`, or until `for` has passed; requests wait, within pool.max_waiting and "
+     "pool.wait_timeout",
      "PoolStatus",
      {.query = kPause}},
-    {"resume", "POST", command_route<PoolAction::resume>, "ends a pause or a drain", "PoolStatus"},
+    {"resume", "POST", command_route<PoolAction::resume>, "Ends a pause or a drain", "PoolStatus"},
     {"drain",
      "POST",
      command_route<PoolAction::drain>,
-     "pauses, and closes idle connections at once and borrowed ones when they are returned",
+     "Pauses the pool, and closes idle connections at once and borrowed ones when they are returned",
      "PoolStatus",
      {.query = kPause}},
-    {"reconnect", "POST", command_route<PoolAction::reconnect>, "replaces every connection", "PoolStatus"},
+    {"reconnect", "POST", command_route<PoolAction::reconnect>,
+     "Replaces every connection but tunnels: idle ones as soon as their successors are open, borrowed ones when they "
+     "are returned",
+     "PoolStatus"},
 }};
 
 }  // namespace

@@ -122,7 +122,7 @@ TABLE = [
     more[8] = 1;
     if (nghttp2_session_find_stream(session, 1) != nullptr) nghttp2_session_mem_recv(session, more, sizeof more);
   }
-  return taken;"""),
+  return consumed;"""),
     ("DATA follows the reset of its stream", "proxy/http/h2/session_send.cc",
      "if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;", ""),
     ("streams are served one after another", "proxy/http/h2/session_receive.cc",
