@@ -28,11 +28,7 @@ bool may_announce(const std::vector<std::string>& trusted, int socket) {
 }
 
 AnnouncedClient::AnnouncedClient(const ExchangeContext& context, Owner& owner, Listener& listener, Fd socket)
-    : context_(context),
-      owner_(owner),
-      listener_(listener),
-      socket_(std::move(socket)),
-      deadline_(exec::Timer::bind<&AnnouncedClient::on_deadline>(context.loop, *this)) {}
+    : OpeningClient(context, listener), owner_(owner), socket_(std::move(socket)) {}
 
 AnnouncedClient::~AnnouncedClient() = default;
 
@@ -93,19 +89,9 @@ void AnnouncedClient::refuse(metrics::ProxyHeader why) {
   close();
 }
 
-void AnnouncedClient::drain() {
-  if (over_ || std::exchange(draining_, true)) return;
-  deadline_.arm(std::min(deadline_.deadline(), context_.loop.now() + kFirstRequestTime));
-}
-
 void AnnouncedClient::on_deadline() {
   exec::assume_on_loop();
   refuse(metrics::ProxyHeader::missing);
-}
-
-bool AnnouncedClient::end_if_idle() {
-  end();
-  return true;
 }
 
 void AnnouncedClient::end() {

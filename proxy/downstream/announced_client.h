@@ -12,14 +12,11 @@
 #include "exec/loop.h"
 #include "metrics/events.h"
 #include "proxy/config/config.h"
-#include "proxy/downstream/client_connection.h"
+#include "proxy/downstream/opening_client.h"
 
 namespace carpool::proxy {
 
-struct ExchangeContext;
-class Listener;
-
-class AnnouncedClient final : public ClientConnection, private exec::Watcher {
+class AnnouncedClient final : public OpeningClient, private exec::Watcher {
  public:
   class Owner {
    public:
@@ -39,27 +36,19 @@ class AnnouncedClient final : public ClientConnection, private exec::Watcher {
   Status start() LOOP_ONLY;
 
   Listener* listener() const override { return handed_on_ ? nullptr : &listener_; }
-  void drain() override LOOP_ONLY;                   // leaves the header a short time
-  void start_graceful_close() override LOOP_ONLY {}  // the client that the header names closes gracefully
-  bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void pass_on(const std::optional<std::string>& client, std::size_t header) LOOP_ONLY;
   void refuse(metrics::ProxyHeader why) LOOP_ONLY;
-  void on_deadline();
+  void on_deadline() override;
   void close() LOOP_ONLY;
 
-  const ExchangeContext& context_;
   Owner& owner_;
-  Listener& listener_;
   Fd socket_;
   exec::WatchKey key_;
-  exec::Timer deadline_;
-  bool over_ = false;
   bool handed_on_ = false;
-  bool draining_ = false;
 };
 
 // Returns true if `trusted` (listen.trusted) names the peer. Peers of a Unix socket are always trusted.

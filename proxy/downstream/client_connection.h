@@ -1,11 +1,9 @@
 // ClientConnection: the protocol-independent interface through which a ClientList owns a client's connection.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/intrusive.h"
 #include "exec/role.h"
 #include "proxy/exchange/listen_point.h"
@@ -18,7 +16,7 @@ class ClientConnection : public ListHook<struct ClientTag> {
  public:
   virtual ~ClientConnection() = default;
   virtual Listener* listener() const = 0;             // nullptr after another object took the connection over
-  virtual void drain() LOOP_ONLY = 0;                 // closes when idle; a first request has kFirstRequestTime
+  virtual void drain() LOOP_ONLY = 0;                 // closes when idle; a first request has a short time
   virtual void start_graceful_close() LOOP_ONLY = 0;  // announced in the next response, or by GOAWAY
   virtual bool end_if_idle() LOOP_ONLY = 0;           // returns true if the client was idle and is closed
   virtual void end() LOOP_ONLY = 0;                   // closes now, even in the middle of a response
@@ -29,8 +27,6 @@ class ClientConnection : public ListHook<struct ClientTag> {
   const Interception* interception() const { return point_ == nullptr ? nullptr : point_->interception(); }
 
  protected:
-  // Time that a client has for its first request, or for what precedes it, once it is drained.
-  static constexpr Duration kFirstRequestTime = std::chrono::seconds(1);
   ClientConnection() = default;
   std::unique_ptr<const ListenPoint> take_point() { return std::move(point_); }
 

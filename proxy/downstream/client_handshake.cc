@@ -92,12 +92,10 @@ void ClientHandshake::FreeStep::operator()(Step* step) const {
 
 ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
                                  ListenerIdentity identity, Fd socket, std::string_view peer)
-    : context_(context),
+    : OpeningClient(context, listener),
       owner_(owner),
-      listener_(listener),
       identity_(std::move(identity)),
       socket_(std::move(socket)),
-      deadline_(exec::Timer::bind<&ClientHandshake::on_deadline>(context.loop, *this)),
       peer_(peer) {}
 
 ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
@@ -259,20 +257,10 @@ void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why)
   close();
 }
 
-void ClientHandshake::drain() {
-  if (over_ || std::exchange(draining_, true)) return;
-  deadline_.arm(std::min(deadline_.deadline(), context_.loop.now() + kFirstRequestTime));
-}
-
 void ClientHandshake::on_deadline() {
   exec::assume_on_loop();
   if (draining_) return end();
   fail(metrics::ClientHandshake::timeout, "header_timeout has passed");
-}
-
-bool ClientHandshake::end_if_idle() {
-  end();
-  return true;
 }
 
 void ClientHandshake::end() {

@@ -12,11 +12,11 @@
 #include "base/result.h"
 #include "exec/loop.h"
 #include "metrics/events.h"
-#include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_identity.h"
 #include "proxy/downstream/handshake_owner.h"
 #include "proxy/downstream/handshake_turns.h"
 #include "proxy/downstream/listener_identity.h"
+#include "proxy/downstream/opening_client.h"
 
 namespace carpool::exec {
 class Submitter;
@@ -24,10 +24,9 @@ class Submitter;
 
 namespace carpool::proxy {
 
-struct ExchangeContext;
 struct InterceptedConnect;
 
-class ClientHandshake final : public ClientConnection, private exec::Watcher, private HandshakeTurns::Waiter {
+class ClientHandshake final : public OpeningClient, private exec::Watcher, private HandshakeTurns::Waiter {
  public:
   // `socket` has just been accepted.
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
@@ -38,9 +37,6 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
 
   Listener* listener() const override { return established_ ? nullptr : &listener_; }
-  void drain() override LOOP_ONLY;                   // leaves the handshake a short time
-  void start_graceful_close() override LOOP_ONLY {}  // the client closes gracefully once it is established
-  bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
  private:
@@ -61,23 +57,18 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   void returned() LOOP_ONLY;
   void on_result(Result<bool> done) LOOP_ONLY;
   void fail(metrics::ClientHandshake end, const std::string& why) LOOP_ONLY;
-  void on_deadline();
+  void on_deadline() override;
   void close() LOOP_ONLY;
 
-  const ExchangeContext& context_;
   HandshakeOwner& owner_;
-  Listener& listener_;
   exec::Submitter* tasks_ = nullptr;  // executor of the steps, set when the handshake begins; nullptr: the loop
   std::unique_ptr<InterceptedConnect> connect_;  // nullptr: TLS of the listener itself
   ListenerIdentity identity_;                    // until the handshake begins
   Fd socket_;                                    // until the handshake begins
   std::unique_ptr<Step, FreeStep> step_;         // set when the handshake begins
   exec::WatchKey key_;
-  exec::Timer deadline_;
   const ClientPeer peer_;
   bool established_ = false;
-  bool over_ = false;
-  bool draining_ = false;
   std::uint8_t hello_reads_ = 0;              // reads of a CONNECT's client so far
   std::optional<metrics::Intercept> tunnel_;  // set if the CONNECT is to become a tunnel: the reason
 };

@@ -126,7 +126,7 @@ void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenP
   ClientConnection* const client =
       add_successor(make_successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)),
                     http::kH2Preface, bytes);
-  if (client != nullptr && (context_.draining || drains)) client->drain();
+  begin_to_leave(client, drains);
 }
 
 void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer,
