@@ -1,10 +1,12 @@
-"""Every relative link in the documentation leads to a file, and to a heading of it where it names one."""
+"""Every relative link in the documentation leads to a file, and to a heading of it where it names one. A text that is a file's name is the
+name of that file."""
 import os
 import re
 
 from tree import Offence
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+NAMED_LINK = re.compile(r"\[`?((?:[\w.-]+/)*[\w-]+\.\w+)`?\]\(([^)\s#]+)")
 HEADING = re.compile(r"^#+\s+(.*)")
 
 
@@ -29,6 +31,9 @@ def resolve(tree):
                     yield Offence(path, number, "%s does not exist" % target)
                 elif anchor and file.endswith(".md") and anchor not in anchors(tree, file):
                     yield Offence(path, number, "%s has no heading #%s" % (file, anchor))
+            for text, target in NAMED_LINK.findall(line):
+                if not ("/" + target).endswith("/" + text):
+                    yield Offence(path, number, "a link named %s leads to %s" % (text, target))
 
 
 RUNBOOK = re.compile(r"""runbook: ["']([^:"']+): ([^"']+)["']""")

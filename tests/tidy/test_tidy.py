@@ -128,6 +128,12 @@ def test_links_lead_somewhere(tree):
     assert where(links.resolve(t)) == [("README.md", 1), ("README.md", 2)]
 
 
+def test_a_link_is_named_after_its_file(tree):
+    t = tree({"README.md": "[a.md](docs/a.md#b) [`docs/a.md`](docs/a.md) [a page](docs/a.md)\n[b.md](docs/a.md)\n[`b.md`](docs/a.md#b)\n",
+              "docs/a.md": "# b\n"})
+    assert where(links.resolve(t)) == [("README.md", 2), ("README.md", 3)]
+
+
 def test_the_runbook_of_an_alert_is_a_heading(tree):
     t = tree({"docs/a.md": "# The way\n", "deploy/alerts.yml": 'runbook: "docs/a.md: The way"\nrunbook: "docs/a.md: Gone"\nrunbook: "docs/b.md: The way"\n'})
     assert where(links.runbooks(t)) == [("deploy/alerts.yml", 2), ("deploy/alerts.yml", 3)]
