@@ -7,6 +7,7 @@
 #include "proxy/config/schema.h"
 #include "proxy/config/syntax_hint.h"
 #include "proxy/config/text.h"
+#include "proxy/config/written_key.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -27,43 +28,52 @@ bool contains_one_of(std::string_view text, const std::array<std::string_view, 4
   return std::any_of(all.begin(), all.end(), [text](std::string_view one) { return has(text, one); });
 }
 
-// Returns the key that begins the line; empty if none does.
-std::string_view key_of(std::string_view line) {
-  const auto bare = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-  };
-  return line.substr(0, static_cast<std::size_t>(std::find_if_not(line.begin(), line.end(), bare) - line.begin()));
-}
-
 // Returns true if the line sets the key `name`, or one below it.
 bool sets(std::string_view line, std::string_view name) {
   line = without_space(line);
-  if (!line.starts_with(name) || line.size() == name.size()) return false;
-  return std::string_view(". \t=").find(line[name.size()]) != std::string_view::npos;
+  const WrittenKey key = written_key(line);
+  if (!key.name.starts_with(name) || (key.name.size() != name.size() && key.name[name.size()] != '.')) return false;
+  return without_space(line.substr(key.size)).starts_with('=');
 }
 
-std::string_view name_in_header(std::string_view line) {
+std::string name_in_header(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of("[ "), line.size()));
-  return key_of(line);
+  return written_key(line).name;
 }
 
-// Returns " (line 3)": the line above that begins the table, or else the first that defines a part of it, or the last
-// that sets the key; empty if none does.
-std::string place_above(std::string_view toml, unsigned below, std::string_view name, bool table) {
-  unsigned whole = 0, part = 0;
+// Calls `visit` for each line above the line `below`, without the space around it.
+template <class Visit>
+void each_line_above(std::string_view toml, unsigned below, Visit&& visit) {
   for (unsigned number = 1; number < below; ++number) {
-    const std::string_view line = without_space(toml.substr(0, toml.find('\n')));
-    if (table && line.starts_with('[')) {
-      if (name_in_header(line) == name) whole = number;
-      if (part == 0 && sets(std::string(name_in_header(line)) + '=', name)) part = number;
-    } else if (sets(line, name) && (part == 0 || !table)) {
-      part = number;
-    }
+    visit(number, without_space(toml.substr(0, toml.find('\n'))));
     toml.remove_prefix(std::min(toml.find('\n'), toml.size() - 1) + 1);
   }
-  const unsigned found = whole != 0 ? whole : part;
-  return found == 0 ? std::string() : " (line " + std::to_string(found) + ')';
+}
+
+std::string in_line(unsigned number) {
+  return number == 0 ? std::string() : " (line " + std::to_string(number) + ')';
+}
+
+// Returns " (line 3)": the line above that begins the table, or else the first that defines a part of it; empty if none
+// does.
+std::string table_above(std::string_view toml, unsigned below, std::string_view name) {
+  unsigned whole = 0, part = 0;
+  each_line_above(toml, below, [&](unsigned number, std::string_view line) {
+    const bool header = line.starts_with('[');
+    if (header && name_in_header(line) == name) whole = number;
+    if (part == 0 && sets(header ? name_in_header(line) + '=' : std::string(line), name)) part = number;
+  });
+  return in_line(whole != 0 ? whole : part);
+}
+
+// The same for the last line of the same table that sets the key.
+std::string key_above(std::string_view toml, unsigned below, std::string_view name) {
+  unsigned found = 0;
+  each_line_above(toml, below, [&](unsigned number, std::string_view line) {
+    if (line.starts_with('[')) found = 0;
+    if (sets(line, name)) found = number;
+  });
+  return in_line(found);
 }
 
 std::string ticked(std::string_view text) {
@@ -84,16 +94,43 @@ std::string assignment_of(std::string_view key) {
   return ", expected " + (known(key) ? std::string(key) : "key") + " = …";
 }
 
+// Returns the position in the line of a column, which counts characters of UTF-8 from 1.
+std::size_t position_of(std::string_view line, unsigned column) {
+  std::size_t at = 0;
+  for (unsigned passed = 1; at < line.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(line[at]) & 0xC0U) != 0x80U;
+    if (begins && passed++ == column) break;
+  }
+  return at;
+}
+
+// Returns the text of an error about a key that is set twice. The parser has stopped at the second value, or at the
+// part of a dotted key that has a value. In an inline table, the first one is on the same line.
+std::string key_twice(std::string_view toml, Place at, std::string_view description) {
+  const std::string_view line = line_of(toml, at.line);
+  const std::size_t stop = position_of(line, at.column);
+  const std::size_t begin = std::min(line.find_first_not_of(kSpace), line.size());
+  const bool dotted = description.ends_with("as dotted key-value pair");
+  WrittenKey key = written_key(line.substr(begin), stop - begin);
+  std::size_t expected = line.find_first_not_of(kSpace, begin + key.size);  // the position of the value
+  expected = line.find_first_not_of(kSpace, expected == std::string_view::npos ? expected : expected + 1);
+  const bool inside = dotted ? begin + key.size <= stop : expected != stop;
+  if (inside) {
+    const std::size_t quote = description.find('\'', description.find("cannot redefine existing "));
+    const std::string_view written = quote == std::string_view::npos ? "" : description.substr(quote + 1);
+    key = dotted ? written_key(line.substr(stop), 0) : written_key(written);
+  }
+  return named(key.name) + " is set already" + (inside ? "" : key_above(toml, at.line, key.name)) +
+         ", expected each key once";
+}
+
 // Returns the text of an error about a key or a table that is defined twice.
 std::optional<std::string> twice(std::string_view toml, Place at, std::string_view line, std::string_view description) {
-  constexpr std::string_view kTwice = "cannot redefine existing ";
-  if (!has(description, kTwice)) return std::nullopt;
-  if (!line.starts_with('[')) {
-    const std::string_view key = key_of(line);
-    return named(key) + " is set already" + place_above(toml, at.line, key, false) + ", expected each key once";
-  }
-  const std::string_view name = name_in_header(line);
-  const std::string above = place_above(toml, at.line, name, true);
+  const std::size_t found = description.find("cannot redefine existing ");
+  if (found == std::string_view::npos) return std::nullopt;
+  if (!has(description.substr(0, found), "table header")) return key_twice(toml, at, description);
+  const std::string name = name_in_header(line);
+  const std::string above = table_above(toml, at.line, name);
   if (has(description, "as array-of-tables")) {
     return '[' + visible(name) + "] or a part of it is above its [[" + visible(name) + "]]" + above +
            ", expected below";
@@ -109,10 +146,10 @@ std::optional<std::string> of_another_format(std::string_view line, std::string_
   if (line.starts_with(';') || line.starts_with("//"))
     return "begins with " + ticked(line.substr(0, line[0] == ';' ? 1 : 2)) + ", expected # before a comment";
   if (line.starts_with('{')) return "is JSON, expected tables and keys of TOML, as in [pool] and size = 64";
-  const std::string_view key = key_of(line);
-  const std::string_view behind = without_space(line.substr(key.size()));
+  const auto& [key, size] = written_key(line);
+  const std::string_view behind = without_space(line.substr(size));
   if (!key.empty() && behind == ":") {
-    return named(key) + " is followed by `:`, expected a table [" + (known(key) ? std::string(key) : "table") + ']';
+    return named(key) + " is followed by `:`, expected a table [" + (known(key) ? key : "table") + ']';
   }
   if (!key.empty() && behind.starts_with(':')) return named(key) + " is followed by `:`" + assignment_of(key);
   if (contains_one_of(line, {"\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x98", "\xe2\x80\x99"})) {
@@ -136,7 +173,7 @@ std::optional<std::string> missing(std::string_view line, std::string_view descr
   if (has(description, "parsing array:")) {
     return "a list has no closing ], or no comma between two items, expected [a, b]";
   }
-  const std::string_view key = key_of(line);
+  const std::string key = written_key(line).name;
   if (key.empty()) return std::nullopt;
   if (has(description, "expected '='")) return named(key) + " is followed by no =" + assignment_of(key);
   const std::string_view value = without_space(line.substr(std::min(line.find('='), line.size() - 1) + 1));

@@ -329,6 +329,17 @@ TEST(Errors, InTheSyntaxSayWhatWasExpected) {
            {"pool.size = 1\n[pool]\n", "2:1", "[pool] is there already (line 1), expected"},
            {"[[origin]]\n[origin.pool]\n[[origin]]\n[origin.pool]\n[origin.pool]\n", "5:1",
             "[origin.pool] is there already (line 4), expected"},
+           {"\"workers\" = 1\nworkers = 2\n", "2:11", "`workers` is set already (line 1), expected each key once"},
+           {"pool.size = 1\npool . 'size' = 2\n", "2:17", "`pool.size` is set already (line 1), expected"},
+           {"\"a b\" = 1\n\"a b\" = 2\n", "2:9", "a key is set already (line 1), expected each key once"},
+           {"pool = { size = 1, size = 2 }\n", "1:27", "`size` is set already, expected each key once"},
+           {"size = { size = 1, \"size\" = 2 }\n", "1:29", "`size` is set already, expected each key once"},
+           {"pool = { x = \"\u00e9\", size = 1, size = 2 }\n", "1:36", "`size` is set already, expected"},
+           {"pool = { size = 1 }\npool.size = 2\n", "2:1", "`pool` is set already (line 1), expected"},
+           {"pool.size = 1\npool.size.x = 2\n", "2:6", "`pool.size` is set already (line 1), expected"},
+           {"pool = { size = 1, size.x = 2 }\n", "1:20", "`size` is set already, expected each key once"},
+           {"[log]\ntls = 1\n[upstream.tls]\n[upstream]\ntls = 2\n", "5:7", "`tls` is set already, expected"},
+           {"\"size\": 1\n", "1:7", "`size` is followed by `:`, expected size = …"},
            {"workers = 1\nX-Key 5\n", "2:7", "a key is followed by no =, expected key = …"},
            {"[pool.total]\n[pool.total]\n", "2:1", "[pool.total] is there already (line 1), expected"},
            {"[origin.pool]\nsize = 1\n[[origin]]\n", "3:1",
@@ -361,9 +372,10 @@ TEST(Errors, InTheSyntaxSayWhatWasExpected) {
 }
 
 TEST(Errors, InTheSyntaxShowNoValue) {
-  for (const char* const line : {"planted", "planted: 1", "planted = ", "planted = 1;", "k = planted planted",
-                                 "k = \"planted", "k = 'planted", "k = {planted", "k = [planted", "k: planted",
-                                 "k planted", "k = ${planted}", "k = planted; planted", "{\"k\": \"planted\"}"}) {
+  for (const char* const line :
+       {"planted", "planted: 1", "planted = ", "planted = 1;", "k = planted planted", "k = \"planted", "k = 'planted",
+        "k = {planted", "k = [planted", "k: planted", "k planted", "k = ${planted}", "k = {planted = 1, planted = 2}",
+        "\"planted\" = 1\n\"planted\" = 2", "k = 1\nk.planted = 2", "k = planted; planted", "{\"k\": \"planted\"}"}) {
     EXPECT_EQ(errors(std::string(line) + "\n").find("planted"), std::string::npos) << errors(std::string(line) + "\n");
   }
 }
