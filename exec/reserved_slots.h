@@ -63,7 +63,7 @@ class ReservedSlots {
     } while (!available_.compare_exchange_weak(available, available - 1, std::memory_order_relaxed,
                                                std::memory_order_relaxed));
     if (withdraw(place, thread)) return true;
-    available_.fetch_add(1, std::memory_order_relaxed);  // the taker has already subtracted it
+    available_.fetch_add(1, std::memory_order_relaxed);  // the thread that took it has already subtracted it
     return false;
   }
 

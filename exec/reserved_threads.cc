@@ -13,7 +13,7 @@ class ReservedThreads::Thread final : public Task {
   const char* name() const override { return "reserved"; }
 
   Parker parker;
-  TaskPtr task;  // written by the taker before it wakes the thread; null then: return to the pool
+  TaskPtr task;  // written before the thread is woken; null then: return to the pool
 
  private:
   void run() override {

@@ -64,7 +64,7 @@ void Strategy::announce() {
 bool Strategy::dispatch() {
   if (!word_.dispatch()) return true;
   call_helper();
-  TaskPtr helper = exec::lend(queued_);
+  TaskPtr helper = exec::lend(helper_queued_);
   // Prefer a reserved thread, which is free now, to one that is free later.
   if (helpers_ != nullptr && mode_ == StrategyMode::adaptive && helpers_->try_execute(helper)) return true;
   return executor_.execute(std::move(helper));
@@ -80,7 +80,7 @@ void Strategy::help(StrategyWord::Helper kind) {
 }
 
 void Strategy::run() {
-  note_taken();
+  note_role_taken();
   // The caller's promise holds for the whole call, so it is read once.
   const bool may_lend = !NonBlockingCall::active();
   for (;;) {
@@ -135,14 +135,14 @@ bool Strategy::consume(TaskPtr task, bool may_lend) {
       execute(std::move(task));
       return true;
     case Consumption::epc:
-      return lend(std::move(task));
+      return run_as_epc(std::move(task));
   }
   return true;
 }
 
-bool Strategy::lend(TaskPtr task) {
+bool Strategy::run_as_epc(TaskPtr task) {
   const bool adaptive = mode_ == StrategyMode::adaptive;
-  if (!(adaptive ? hand_over() : ask_for_helper())) {
+  if (!(adaptive ? pass_role() : ask_for_helper())) {
     // Rejected, and this thread has the role again. Plain EPC used the same queue as PEC, so it cannot be queued
     // either.
     if (adaptive) {
@@ -156,34 +156,34 @@ bool Strategy::lend(TaskPtr task) {
   epc_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing
   run_here(std::move(task));
   if (!word_.rejoin()) return false;
-  note_taken();
+  note_role_taken();
   return true;
 }
 
 // Returns false if the last hand-over was late: another one would leave the loop unattended again.
-bool Strategy::may_hand_over() {
+bool Strategy::may_pass_role() {
   if (!pace_.paused() || pace_.resume(now_())) return true;
   paused_.add();
   return false;
 }
 
-void Strategy::note_taken() {
+void Strategy::note_role_taken() {
   if (pace_.timed()) pace_.role_taken(now_());
 }
 
 // Returns true if the role was given away or another thread has it.
-bool Strategy::hand_over() {
-  if (!may_hand_over()) return false;
+bool Strategy::pass_role() {
+  if (!may_pass_role()) return false;
   // Normally times the call for a helper, not each task that runs while a helper is pending.
-  if (pace_.recently_late() || !word_.awaits(StrategyWord::handed)) pace_.role_released(now_());
-  if (!word_.release_role(StrategyWord::handed)) return true;
+  if (pace_.recently_late() || !word_.awaits(StrategyWord::direct)) pace_.role_released(now_());
+  if (!word_.release_role(StrategyWord::direct)) return true;
   call_helper();
-  TaskPtr helper = exec::lend(handed_);
+  TaskPtr helper = exec::lend(helper_direct_);
   if (helpers_->try_execute(helper)) return true;
   static_cast<void>(helper.release());  // the helper was neither run nor closed, so its bit in word_ is cleared here
   if (observer_ != nullptr) observer_->helper_finished();
   missed_.fetch_add(1, std::memory_order_relaxed);
-  if (!word_.reacquire_role(StrategyWord::handed)) return true;
+  if (!word_.reacquire_role(StrategyWord::direct)) return true;
   pace_.role_released(kNever);  // no thread was called, so none was late
   return false;
 }
@@ -191,7 +191,7 @@ bool Strategy::hand_over() {
 bool Strategy::ask_for_helper() {
   if (!word_.release_role(StrategyWord::queued)) return true;
   call_helper();
-  if (executor_.execute(exec::lend(queued_))) return true;
+  if (executor_.execute(exec::lend(helper_queued_))) return true;
   missed_.fetch_add(1, std::memory_order_relaxed);
   return !word_.rejoin();  // its close() cleared the bit, and it may be called again by now
 }

@@ -119,10 +119,10 @@ class Strategy {
   TaskPtr next();
   Consumption choose(Invocation invocation, bool may_lend) const;
   bool consume(TaskPtr task, bool may_lend);
-  bool lend(TaskPtr task);
-  bool hand_over();
-  bool may_hand_over();
-  void note_taken();
+  bool run_as_epc(TaskPtr task);
+  bool pass_role();
+  bool may_pass_role();
+  void note_role_taken();
   bool ask_for_helper();
   void execute(TaskPtr task);
   void invoke(TaskPtr task);
@@ -138,8 +138,8 @@ class Strategy {
   FailureSink* const failures_;
   Instant (*const now_)();
   HelperObserver* const observer_;
-  HelperTask handed_{*this, StrategyWord::handed};
-  HelperTask queued_{*this, StrategyWord::queued};
+  HelperTask helper_direct_{*this, StrategyWord::direct};
+  HelperTask helper_queued_{*this, StrategyWord::queued};
   alignas(64) StrategyWord word_;
 
   // Written by the holder of the role: one writer at a time.

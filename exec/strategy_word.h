@@ -8,8 +8,8 @@
 //            but check    ▼   │ once more
 //            again    REPRODUCING           release_role(helper): either ► IDLE, and the helper will come
 //
-// Two helpers may be pending, each at most once: `handed`, which has a thread, and `queued`, which waits for one. Only
-// a handed one guarantees that the released role is taken up: a queued one may wait behind tasks that block.
+// Two helpers may be pending, each at most once: `direct`, which has a thread, and `queued`, which waits for one. Only
+// a direct one guarantees that the released role is taken up: a queued one may wait behind tasks that block.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class StrategyWord {
  public:
   using Word = std::uint32_t;
   enum State : Word { idle = 0, producing = 1, reproducing = 2 };
-  enum Helper : Word { handed = 4, queued = 8 };
+  enum Helper : Word { direct = 4, queued = 8 };
   struct Step {
     Word word;
     bool yes;

@@ -51,7 +51,7 @@ class Pool {
     Undo counted{&capacity_};
     Entry<T>* entry = blocks_.claim_vacant();
     for (; entry == nullptr; entry = blocks_.claim_vacant()) blocks_.grow();
-    counted.room = nullptr;
+    counted.capacity = nullptr;
     entry->multiplexing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() sets it
     CARPOOL_ASSERT(try_reserve(entry->word));
     return terminated() ? undo(*entry) : entry;
@@ -209,12 +209,12 @@ class Pool {
 
  private:
   struct Undo {
-    Capacity* room;
-    explicit Undo(Capacity* counted) : room(counted) {}
+    Capacity* capacity;
+    explicit Undo(Capacity* counted) : capacity(counted) {}
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
     ~Undo() {
-      if (room != nullptr) room->release();
+      if (capacity != nullptr) capacity->release();
     }
   };
   static constexpr Multiplexing limited(std::uint32_t most, bool pinned) {

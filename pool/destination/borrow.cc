@@ -15,7 +15,7 @@ bool Destination::Impl::past_idle_timeout(const SlotEntry& entry, Instant now) c
   return idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > idle_timeout;
 }
 
-// A connection that has served rests for pool.quarantine before its next borrower.
+// A connection that has served stays idle for pool.quarantine before its next borrower.
 bool Destination::Impl::in_quarantine(const SlotEntry& entry, EntryWord word, Instant now) const {
   const Duration quarantine = live.quarantine();
   return quarantine > Duration::zero() && word.uses() != 0 && now - entry.value.idle_since.get() < quarantine;

@@ -17,28 +17,28 @@ namespace {
 constexpr std::uint32_t kAtOnce = 64;  // cancellations of one sweep
 }
 
-// Returns true if the waiters and the `lacking` connections of min_idle are served without this dial.
-bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t lacking) const {
+// Returns true if the waiters and the `missing` connections of min_idle are served without this dial.
+bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t missing) const {
   const Slot& slot = dial.value;
   if (!for_waiters(slot.opened.load(std::memory_order_relaxed))) return false;
   // The loop's only dial for a session of its own.
   const bool only = slot.counted_local && counters[slot.local_to].sessions.load(std::memory_order_relaxed) == 1;
-  return may_cancel(slot.asked, lacking) && (slot.asked == ProtocolMask::h1_only || !only);
+  return may_cancel(slot.asked, missing) && (slot.asked == ProtocolMask::h1_only || !only);
 }
 
 // Returns true if one of the dials for `asked` is surplus.
-bool Destination::Impl::may_cancel(ProtocolMask asked, std::uint32_t lacking) const {
+bool Destination::Impl::may_cancel(ProtocolMask asked, std::uint32_t missing) const {
   const std::uint32_t h1 = queue.wanting(ProtocolMask::h1_only);
   if (asked == ProtocolMask::h1_only) return supply.h1_dials() > h1 + supply.cancels();
   if (supply.waiter_dials() <= supply.cancels()) return false;
   const std::uint32_t others = supply.waiter_dials() - supply.cancels() - 1;
-  return others * supply.streams_a_dial() >= queue.size() - h1 + lacking;
+  return others * supply.streams_a_dial() >= queue.size() - h1 + missing;
 }
 
 // Returns the youngest surplus dial that can be cancelled and was started by then, or null.
 SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
   if (!supply.may_cancel()) return nullptr;
-  const std::uint32_t lacking = lacking_idle_now();
+  const std::uint32_t missing = missing_idle_now();
   SlotEntry* youngest = nullptr;
   for (List<CancelDialMessage, DialTag>* list : {&waiter_dials_begun, &h1_dials_begun}) {
     std::uint32_t examined = 0;
@@ -47,8 +47,8 @@ SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
       ++examined;
       const Instant begun = at->entry->value.opened_at.get();
       if (begun > begun_before || at->on_its_way) continue;     // the message belongs to an earlier dial
-      if (!may_cancel(at->entry->value.asked, lacking)) break;  // no other of this list either
-      if (!surplus(*at->entry, lacking)) continue;              // its loop's only one
+      if (!may_cancel(at->entry->value.asked, missing)) break;  // no other of this list either
+      if (!surplus(*at->entry, missing)) continue;              // its loop's only one
       if (youngest == nullptr || begun >= youngest->value.opened_at.get()) youngest = at->entry;
       break;
     }
@@ -84,8 +84,8 @@ void Destination::Impl::cancel_lasting_surplus(DeferredActions& actions, Instant
 }
 
 // Called when a session was opened.
-void Destination::Impl::cancel_surplus_beside(const SlotEntry& came, DeferredActions& actions, Instant now) {
-  if (EntryWord(came.word.load(std::memory_order_acquire)).closed()) return;
+void Destination::Impl::cancel_surplus_beside(const SlotEntry& opened, DeferredActions& actions, Instant now) {
+  if (EntryWord(opened.word.load(std::memory_order_acquire)).closed()) return;
   while (SlotEntry* dial = youngest_surplus_dial(now)) {
     if (!actions.step()) return;
     cancel_dial(*dial, actions);
@@ -131,7 +131,7 @@ void Destination::Impl::arrive_cancel(CancelDialMessage& message, Instant now) {
     supply.cancel_arrived();
     const EntryWord word(dial.word.load(std::memory_order_acquire));
     const bool there = word.reserved() && word.generation() == message.generation;
-    still = there && surplus(dial, lacking_idle_now());
+    still = there && surplus(dial, missing_idle_now());
     if (there && !still) {  // it is needed again
       message.cancelled = false;
       cancellable(dial).push_back(message);

@@ -105,11 +105,11 @@ void Destination::Impl::sweep(Instant now) {
     const Held lock(mutex);
     dials_before = supply.dials();
   }
-  const std::uint32_t lacking = lacking_idle();
+  const std::uint32_t missing = missing_idle();
   DeferredActions actions;
   {
     const Held lock(mutex);
-    lacking_seen = lacking;
+    missing_seen = missing;
     cancel_lasting_surplus(actions, now);
     keep_alive.evaluate(now);
     swept_at = now;

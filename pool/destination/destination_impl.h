@@ -96,8 +96,8 @@ struct Destination::Impl final : BudgetWaiter {
   void wake_after_quarantine(Instant since, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void wake_for_quarantined(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void arrive(Grant& grant, Instant now) EXCLUDES(mutex);
-  void hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, std::uint32_t trial, Instant now)
-      EXCLUDES(mutex);
+  void deliver_lease(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, std::uint32_t trial,
+                     Instant now) EXCLUDES(mutex);
   std::optional<Fault> rejoin(Borrower& borrower) REQUIRES(mutex);
   Borrower* next_borrower(Protocol kind) REQUIRES(mutex);
 
@@ -150,20 +150,20 @@ struct Destination::Impl final : BudgetWaiter {
   Instant expiry(const SlotEntry& entry, Instant now) const REQUIRES(mutex);
 
   // ---- cancel_dials.cc: surplus dials ----
-  bool surplus(const SlotEntry& dial, std::uint32_t lacking) const REQUIRES(mutex);
-  bool may_cancel(ProtocolMask asked, std::uint32_t lacking) const REQUIRES(mutex);
+  bool surplus(const SlotEntry& dial, std::uint32_t missing) const REQUIRES(mutex);
+  bool may_cancel(ProtocolMask asked, std::uint32_t missing) const REQUIRES(mutex);
   List<CancelDialMessage, DialTag>& cancellable(const SlotEntry& dial) REQUIRES(mutex);
   SlotEntry* youngest_surplus_dial(Instant begun_before) REQUIRES(mutex);
   void cancel_dial(SlotEntry& dial, DeferredActions& actions) REQUIRES(mutex);
   void cancel_lasting_surplus(DeferredActions& actions, Instant now) REQUIRES(mutex);
-  void cancel_surplus_beside(const SlotEntry& came, DeferredActions& actions, Instant now) REQUIRES(mutex);
+  void cancel_surplus_beside(const SlotEntry& opened, DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool cancel_dial_for_slot(DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool cancel_one_dial(Instant now) EXCLUDES(mutex);
   void arrive_cancel(CancelDialMessage& message, Instant now) EXCLUDES(mutex);
   void given_up(const Reservation& reservation, Instant now) EXCLUDES(mutex);
-  std::uint32_t lacking_idle() const;
-  std::optional<std::uint32_t> lacking_idle(std::uint32_t most) const;
-  std::uint32_t lacking_idle_now() const REQUIRES(mutex);
+  std::uint32_t missing_idle() const;
+  std::optional<std::uint32_t> missing_idle(std::uint32_t most) const;
+  std::uint32_t missing_idle_now() const REQUIRES(mutex);
 
   // ---- warm_up.cc: dialing ahead of demand ----
   std::uint32_t open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions, Instant now) REQUIRES(mutex);
@@ -377,7 +377,7 @@ struct Destination::Impl final : BudgetWaiter {
   Instant trial_wake GUARDED_BY(mutex){};  // requested
   Replacement replacement GUARDED_BY(mutex);
   std::uint32_t evict_hand GUARDED_BY(mutex) = 0;    // where the choice of an idle connection to close continues
-  std::uint32_t lacking_seen GUARDED_BY(mutex) = 0;  // missing for min_idle at the last sweep
+  std::uint32_t missing_seen GUARDED_BY(mutex) = 0;  // missing for min_idle at the last sweep
   // can be cancelled, the youngest last
   List<CancelDialMessage, DialTag> waiter_dials_begun GUARDED_BY(mutex), h1_dials_begun GUARDED_BY(mutex);
   Instant quarantine_wake GUARDED_BY(mutex){};  // requested

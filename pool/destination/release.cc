@@ -262,11 +262,11 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
     if (no) deliver_rejection(borrower, std::move(*no));
     return;
   }
-  hand_over(borrower, entry, word, grant.to, grant.trial, now);
+  deliver_lease(borrower, entry, word, grant.to, grant.trial, now);
 }
 
-void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here,
-                                  std::uint32_t trial, Instant now) {
+void Destination::Impl::deliver_lease(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here,
+                                      std::uint32_t trial, Instant now) {
   borrower.ticket_ = 0;
   Lease lease;
   lease.trial_ = trial;

@@ -104,7 +104,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
     broken = entry.value.broken;
     if (meant && broken) no = rejoin(borrower);
   }
-  if (meant && !broken) return hand_over(borrower, entry, word, here, trial, now);
+  if (meant && !broken) return deliver_lease(borrower, entry, word, here, trial, now);
   release_stream(entry, false, now);
   if (no) deliver_rejection(borrower, std::move(*no));
 }

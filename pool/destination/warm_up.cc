@@ -40,23 +40,23 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause
 }
 
 // Called periodically, not on every change of the idle connections, and does nothing while dials fail. `dials_before`:
-// the dials before lacking_idle() counted: one that ended meanwhile may have opened a connection that it missed.
+// the dials before missing_idle() counted: one that ended meanwhile may have opened a connection that it missed.
 void Destination::Impl::keep_min_idle(std::uint32_t dials_before, DeferredActions& actions, Instant now) {
   if (limits.min_idle == 0 || stopped() || !lends() || backoff.blocks(now)) return;
-  const std::uint32_t lacking = lacking_seen, dials = std::max(dials_before, supply.dials()),
+  const std::uint32_t missing = missing_seen, dials = std::max(dials_before, supply.dials()),
                       coming_up = dials > queue.size() ? dials - queue.size() : 0;
-  if (coming_up < lacking)
-    open_ahead(std::min(lacking - coming_up, allowed_dials(now)), OpenCause::min_idle, actions, now);
+  if (coming_up < missing)
+    open_ahead(std::min(missing - coming_up, allowed_dials(now)), OpenCause::min_idle, actions, now);
 }
 
 // Returns the number of idle connections missing for min_idle at this moment.
-std::uint32_t Destination::Impl::lacking_idle() const {
+std::uint32_t Destination::Impl::missing_idle() const {
   if (ready_wanted.load(std::memory_order_relaxed) == 0) return 0;
-  return lacking_idle(UINT32_MAX).value_or(0);
+  return missing_idle(UINT32_MAX).value_or(0);
 }
 
 // Returns nullopt if more than `most` had to be examined.
-std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
+std::optional<std::uint32_t> Destination::Impl::missing_idle(std::uint32_t most) const {
   const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
   const std::uint32_t ended = pending.probes_ended();
   std::uint32_t ready = pending.inspecting(), examined = 0;
@@ -71,9 +71,9 @@ std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most)
 }
 
 // Returns the same between two sweeps, with a bounded search.
-std::uint32_t Destination::Impl::lacking_idle_now() const {
+std::uint32_t Destination::Impl::missing_idle_now() const {
   if (limits.min_idle == 0) return 0;
-  return lacking_idle(DeferredActions::kMaxSteps).value_or(lacking_seen);
+  return missing_idle(DeferredActions::kMaxSteps).value_or(missing_seen);
 }
 
 }  // namespace carpool::pool

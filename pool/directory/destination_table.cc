@@ -65,7 +65,7 @@ void DestinationTable::move(Member& member, Place to) {
 // over its uses.
 Destination* DestinationTable::least_recent(Instant now) {
   constexpr int kMaxMoves = 4096;
-  for (int look = 0; look < kMaxMoves && !unlisted_.empty(); ++look) {
+  for (int moves = 0; moves < kMaxMoves && !unlisted_.empty(); ++moves) {
     const Place seen = *unlisted_.begin();
     Member& member = members_.find(seen.number)->second;
     const Place is = place_of(seen.number, *member.destination);

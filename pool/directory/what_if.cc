@@ -24,7 +24,7 @@ struct FakeConnection final : PooledConnection {
   bool clean_for_reuse() override { return true; }
   const std::uint64_t id;
   std::uint32_t index = 0, generation = 0;
-  std::uint64_t rests = 0;  // number of idle periods: a close planned for an earlier one is void
+  std::uint64_t idle_periods = 0;  // number of idle periods: a close planned for an earlier one is void
   std::uint32_t users = 0;
 
  private:
@@ -42,7 +42,7 @@ class Simulation;
 // Replays one recorded borrow.
 class SimulatedBorrower final : public Borrower {
  public:
-  SimulatedBorrower(Simulation& stage, Duration held) : stage_(stage), held_(held) {}
+  SimulatedBorrower(Simulation& simulation, Duration held) : simulation_(simulation), held_(held) {}
   // `next` arrives `gap` after this one's end.
   void followed_by(SimulatedBorrower& next, Duration gap) {
     next_ = &next;
@@ -57,7 +57,7 @@ class SimulatedBorrower final : public Borrower {
   void on_refused(Fault) override;
 
  private:
-  Simulation& stage_;
+  Simulation& simulation_;
   const Duration held_;
   SimulatedBorrower* next_ = nullptr;
   Duration gap_{};
@@ -72,7 +72,7 @@ struct Event {
   std::uint64_t order;  // breaks ties: the one planned first
   Step step;
   void* what = nullptr;
-  std::uint64_t wire = 0, rest = 0;
+  std::uint64_t connection = 0, idle_period = 0;
   bool operator<(const Event& other) const { return std::tie(other.when, other.order) < std::tie(when, order); }
 };
 
@@ -97,7 +97,7 @@ class Simulation final : public Environment {
   bool attach(PooledConnection&, std::uint32_t, std::uint32_t) override { return true; }
   void dispose(PooledConnection* pooled, CloseCause) override {
     const std::unique_ptr<FakeConnection> dies(static_cast<FakeConnection*>(pooled));
-    wires_.erase(dies->id);
+    connections_.erase(dies->id);
   }
   LoopId here() const override { return 0; }
 
@@ -118,10 +118,10 @@ class Simulation final : public Environment {
     return origin;
   }
   void perform(const Event& event);
-  void leaves_stage(const SimulatedBorrower& borrower);
+  void finished(const SimulatedBorrower& borrower);
   void end_dial();
-  void plan_close(std::uint64_t id, std::uint64_t rest);
-  void origin_closes(std::uint64_t id, std::uint64_t rest);
+  void plan_close(std::uint64_t id, std::uint64_t idle_period);
+  void origin_closes(std::uint64_t id, std::uint64_t idle_period);
   void finish();
   void summarize();
 
@@ -130,9 +130,9 @@ class Simulation final : public Environment {
   const std::uint32_t size_;
   Instant now_{};
   std::priority_queue<Event> events_;
-  std::uint64_t planned_ = 0, wires_made_ = 0;
+  std::uint64_t planned_ = 0, connections_made_ = 0;
   std::deque<Reservation> dials_;
-  std::unordered_map<std::uint64_t, FakeConnection*> wires_;
+  std::unordered_map<std::uint64_t, FakeConnection*> connections_;
   std::deque<SimulatedBorrower> borrowers_;
   std::size_t unfinished_ = 0;  // borrowers that are not finished
   std::vector<Duration> waits_;
@@ -144,35 +144,35 @@ class Simulation final : public Environment {
 // ---- the simulated borrower ----
 
 void SimulatedBorrower::arrive() {
-  auto result = stage_.pool().borrow(*this, {}, stage_.now());
+  auto result = simulation_.pool().borrow(*this, {}, simulation_.now());
   if (auto* lease = std::get_if<Lease>(&result)) {
     lease_ = std::move(*lease);
-    return stage_.granted(*this, lease_, Duration::zero(), held_);
+    return simulation_.granted(*this, lease_, Duration::zero(), held_);
   }
-  if (std::holds_alternative<Fault>(result)) return stage_.refused(*this, true);
+  if (std::holds_alternative<Fault>(result)) return simulation_.refused(*this, true);
   waiting_ = true;
-  stage_.plan_give_up(*this);
+  simulation_.plan_give_up(*this);
 }
 
 void SimulatedBorrower::on_lease(Lease lease) {
   waiting_ = false;
   lease_ = std::move(lease);
-  stage_.granted(*this, lease_, lease_.waited(), held_);
+  simulation_.granted(*this, lease_, lease_.waited(), held_);
 }
 
 void SimulatedBorrower::on_refused(Fault) {
   waiting_ = false;
-  stage_.refused(*this, true);
+  simulation_.refused(*this, true);
 }
 
 void SimulatedBorrower::leave() {
-  stage_.give_back(*this, std::move(lease_));
+  simulation_.give_back(*this, std::move(lease_));
 }
 
 void SimulatedBorrower::give_up() {
   if (!std::exchange(waiting_, false)) return;
-  stage_.pool().cancel(*this, stage_.now());
-  stage_.refused(*this, false);
+  simulation_.pool().cancel(*this, simulation_.now());
+  simulation_.refused(*this, false);
 }
 
 // ---- the simulation ----
@@ -188,44 +188,44 @@ void Simulation::granted(SimulatedBorrower& borrower, const Lease& lease, Durati
 
 void Simulation::refused(SimulatedBorrower& borrower, bool in_time) {
   ++(in_time ? outcome_.refused : outcome_.timed_out);
-  leaves_stage(borrower);
+  finished(borrower);
 }
 
-void Simulation::leaves_stage(const SimulatedBorrower& borrower) {
+void Simulation::finished(const SimulatedBorrower& borrower) {
   --unfinished_;
   if (borrower.next() != nullptr) plan(now_ + borrower.gap(), Step::arrive, borrower.next());
 }
 
 void Simulation::give_back(SimulatedBorrower& borrower, Lease lease) {
-  FakeConnection& wire = static_cast<FakeConnection&>(*lease);
-  const std::uint64_t id = wire.id, rest = ++wire.rests;
-  const bool idle = --wire.users == 0;
+  FakeConnection& connection = static_cast<FakeConnection&>(*lease);
+  const std::uint64_t id = connection.id, idle_period = ++connection.idle_periods;
+  const bool idle = --connection.users == 0;
   lease.release(now_);
-  leaves_stage(borrower);
-  if (idle) plan_close(id, rest);
+  finished(borrower);
+  if (idle) plan_close(id, idle_period);
 }
 
 void Simulation::end_dial() {
   Reservation reservation = std::move(dials_.front());
   dials_.pop_front();
-  auto wire = std::make_unique<FakeConnection>(++wires_made_, load_.streams);
-  wire->index = reservation.index();
-  wire->generation = reservation.generation();
-  wires_.emplace(wire->id, wire.get());
-  const std::uint64_t id = wire->id;
-  pool_.dialed(std::move(reservation), std::move(wire), now_);
+  auto connection = std::make_unique<FakeConnection>(++connections_made_, load_.streams);
+  connection->index = reservation.index();
+  connection->generation = reservation.generation();
+  connections_.emplace(connection->id, connection.get());
+  const std::uint64_t id = connection->id;
+  pool_.dialed(std::move(reservation), std::move(connection), now_);
   plan_close(id, 0);
 }
 
 // Plans the origin's close of a connection that may be idle from now on; a use of it makes the plan void.
-void Simulation::plan_close(std::uint64_t id, std::uint64_t rest) {
-  if (!load_.origin_closes_after || wires_.count(id) == 0) return;
-  events_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
+void Simulation::plan_close(std::uint64_t id, std::uint64_t idle_period) {
+  if (!load_.origin_closes_after || connections_.count(id) == 0) return;
+  events_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, idle_period});
 }
 
-void Simulation::origin_closes(std::uint64_t id, std::uint64_t rest) {
-  const auto found = wires_.find(id);
-  if (found == wires_.end() || found->second->rests != rest || found->second->users != 0) return;
+void Simulation::origin_closes(std::uint64_t id, std::uint64_t idle_period) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || found->second->idle_periods != idle_period || found->second->users != 0) return;
   const std::uint32_t index = found->second->index, generation = found->second->generation;
   const EventClaim claim = claim_event(index, generation, 0);
   if (claim.kind == EventClaim::Kind::session) return pool_.retire(index, generation, CloseCause::peer_closed, now_);
@@ -247,7 +247,7 @@ void Simulation::perform(const Event& event) {
     case Step::wake:
       return over_ ? void() : pool_.wake(now_);
     case Step::origin_closes:
-      return over_ ? void() : origin_closes(event.wire, event.rest);
+      return over_ ? void() : origin_closes(event.connection, event.idle_period);
     case Step::sweep:
       if (over_) return;
       pool_.sweep(now_);

@@ -65,7 +65,7 @@ class ServerChecks final : private CheckRules {
     if (any_invalid({"egress.default", "egress.report_only"})) return;
     if (any_invalid({key, prefix + "origin", prefix + "connect", prefix + "credentials_file", prefix + "open"})) return;
     const bool fixed = !listen.origin.empty() && !listen.connect;
-    const bool denied = config_.egress.default_ == Verdict::deny;
+    const bool denied = config_.egress.default_ == EgressAction::deny;
     const bool ruled = denied && !config_.egress.report_only;
     if (listen.open || fixed || ruled || !listen.credentials_file.empty()) return;
     error(key, in_quotes(listen.address) +

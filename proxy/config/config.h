@@ -31,7 +31,7 @@ enum class ClientField : std::uint8_t { off, x_forwarded_for, forwarded };
 // streaming: responses that are never complete may be silent.
 enum class Profile : std::uint8_t { standard, streaming };
 enum class LeakAction : std::uint8_t { report, discard };
-enum class Verdict : std::uint8_t { allow, deny };
+enum class EgressAction : std::uint8_t { allow, deny };
 enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute, produce };
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 enum class LogFormat : std::uint8_t { json, text };
@@ -260,7 +260,7 @@ struct Upstream {
 };
 
 struct Egress {
-  Verdict default_ = Verdict::allow;
+  EgressAction default_ = EgressAction::allow;
   std::vector<std::string> allow, deny;  // see egress_rule.h
   bool report_only = false;
   friend bool operator==(const Egress&, const Egress&) = default;

@@ -32,7 +32,7 @@ inline constexpr std::array<Word, 3> kWords<LoopbackClient>{"process", "user", "
 template <>
 inline constexpr std::array<Word, 2> kWords<LeakAction>{"report", "discard"};
 template <>
-inline constexpr std::array<Word, 2> kWords<Verdict>{"allow", "deny"};
+inline constexpr std::array<Word, 2> kWords<EgressAction>{"allow", "deny"};
 template <>
 inline constexpr std::array<Word, 4> kWords<Execution>{"adaptive", "execute_produce", "produce_execute", "produce"};
 template <>

@@ -25,9 +25,10 @@ namespace {
 // Returns true if only the origin decides about this CONNECT. Others are refused or answered in the usual way.
 bool is_plain(const ExchangeContext& context, const ClientStream& client, const http::RequestHead& request,
               const http::Target& target) {
-  const bool sheds = client.accepted_while_shedding() && context.overload.sheds(ShedLevel::new_clients);
-  return client.listen().origin.empty() && client.listener().interception() == nullptr && !context.draining && !sheds &&
-         !http::via_contains(request.fields, context.pseudonym) && !check_connect(client.listener(), request, target);
+  const bool shedding = client.accepted_while_shedding() && context.overload.is_shedding(ShedLevel::new_clients);
+  return client.listen().origin.empty() && client.listener().interception() == nullptr && !context.draining &&
+         !shedding && !http::via_contains(request.fields, context.pseudonym) &&
+         !check_connect(client.listener(), request, target);
 }
 
 constexpr std::size_t kMaxAgent = 128;  // limits memory: thousands of such names may be kept
@@ -78,15 +79,15 @@ std::string head_again(const http::RequestHead& request) {
 
 }  // namespace
 
-ConnectInterceptor::Verdict ConnectInterceptor::accept(const ClientStream& client, const http::RequestHead& request,
-                                                       std::optional<metrics::Intercept> obstacle) {
+ConnectInterceptor::Decision ConnectInterceptor::accept(const ClientStream& client, const http::RequestHead& request,
+                                                        std::optional<metrics::Intercept> obstacle) {
   using What = metrics::Intercept;
   if (intercepts_ == nullptr || request.method != "CONNECT") return {};
   const Result<http::Target> target = http::parse_target(request);
   if (!target || !is_plain(context_, client, request, *target)) return {};
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, target->authority);
   if (!origin) return {};
-  std::optional<Intercepts::Shown> leaf = intercepts_->leaf(origin->label());
+  std::optional<Intercepts::Leaf> leaf = intercepts_->leaf(origin->label());
   if (!leaf) return {};
   std::string user;
   const auto admitted = authenticate(client.listener(), request.fields, user);

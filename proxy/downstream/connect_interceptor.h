@@ -39,14 +39,14 @@ class ConnectInterceptor {
   ConnectInterceptor(const ExchangeContext& context, Intercepts* intercepts)
       : context_(context), intercepts_(intercepts) {}
 
-  // Verdict: without `connect` the request is handled like any other.
-  struct Verdict {
+  // Decision: without `connect` the request is handled like any other.
+  struct Decision {
     std::unique_ptr<InterceptedConnect> connect;
     std::optional<metrics::Intercept> tunnel;  // why a CONNECT to an intercepted origin stays a tunnel
   };
   // `obstacle`: why this client's CONNECT cannot be intercepted; nothing if its socket can be taken over.
-  Verdict accept(const ClientStream& client, const http::RequestHead& request,
-                 std::optional<metrics::Intercept> obstacle) LOOP_ONLY;
+  Decision accept(const ClientStream& client, const http::RequestHead& request,
+                  std::optional<metrics::Intercept> obstacle) LOOP_ONLY;
   void count(const InterceptedConnect& connect, metrics::Intercept what) LOOP_ONLY;
 
   // ---- acceptance of the certificate by the client ----

@@ -32,7 +32,7 @@ H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listene
       peer_(peer),
       tls_(transport_->security().version.data()),
       tls_size_(static_cast<std::uint8_t>(transport_->security().version.size())),
-      accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)) {
+      accepted_while_shedding_(context.overload.is_shedding(ShedLevel::new_clients)) {
   static_assert(sizeof(H1Client) <= 496, "see docs/benchmarks.md: each idle client has one");
 }
 

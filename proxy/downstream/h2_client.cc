@@ -39,7 +39,7 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
     : context_(context),
       clients_(clients),
       pacer_(clients.pacer()),
-      accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
+      accepted_while_shedding_(context.overload.is_shedding(ShedLevel::new_clients)),
       tls_(transport->security().version),
       listener_(listener),
       point_(point),

@@ -29,10 +29,10 @@ void Intercepts::replace(Leaves leaves, std::uint64_t authority, bool tunnels_af
   for (auto at = counts_.begin(); at != counts_.end();) at = leaves_.contains(at->first) ? ++at : counts_.erase(at);
 }
 
-std::optional<Intercepts::Shown> Intercepts::leaf(const std::string& label) const {
+std::optional<Intercepts::Leaf> Intercepts::leaf(const std::string& label) const {
   const Held lock(mutex_);
   const auto found = leaves_.find(label);
-  return found == leaves_.end() ? std::nullopt : std::optional(Shown{found->second, authority_});
+  return found == leaves_.end() ? std::nullopt : std::optional(Leaf{found->second, authority_});
 }
 
 bool Intercepts::in_force(const Interception& interception) const {

@@ -24,7 +24,7 @@ class Intercepts {
  public:
   // Leaves: by the label of the origin, https://host[:port]; nullptr if no certificate could be made.
   using Leaves = std::unordered_map<std::string, ListenerIdentity>;
-  struct Shown {
+  struct Leaf {
     ListenerIdentity identity;
     std::uint64_t authority;  // number of the authority
   };
@@ -33,7 +33,7 @@ class Intercepts {
   // refused a certificate gets tunnels for a while.
   void replace(Leaves leaves, std::uint64_t authority, bool tunnels_after_refusal);
   // Returns nothing if the origin is not intercepted.
-  std::optional<Shown> leaf(const std::string& label) const;
+  std::optional<Leaf> leaf(const std::string& label) const;
   // Returns true if a new client would still be intercepted, under the same authority.
   bool in_force(const Interception& interception) const;
 

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxVersions = 1000;  // maximum number of versions of the
 
 Listener::Listener(const config::Listen& settings, Parts parts)
     : parts_(std::move(parts)),
-      room_(loop(), exec::Bound::to<&Listener::on_room>(*this)),
+      resume_(loop(), exec::Bound::to<&Listener::resume_accept>(*this)),
       acceptor_(loop(), *this, kAcceptsPerTurn) {
   change(settings);
 }
@@ -39,7 +39,7 @@ bool Listener::change(const config::Listen& settings) {
     known = versions_.insert(versions_.end(), std::make_unique<const config::Listen>(settings));
   }
   point_.set(**known);
-  if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();  // max_connections may have been raised
+  if (full_.exchange(false, std::memory_order_seq_cst)) resume_.post();  // max_connections may have been raised
   return true;
 }
 
@@ -117,10 +117,10 @@ void Listener::close() {
 
 void Listener::on_client_closed() {
   clients_.fetch_sub(1, std::memory_order_seq_cst);
-  if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();
+  if (full_.exchange(false, std::memory_order_seq_cst)) resume_.post();
 }
 
-void Listener::on_room() {
+void Listener::resume_accept() {
   exec::assume_on_loop();
   acceptor_.resume();
 }

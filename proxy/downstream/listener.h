@@ -78,7 +78,7 @@ class Listener final : private net::Acceptor::Owner {
   net::Acceptor::Gate gate() override LOOP_ONLY;
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   void on_accept_failed(int error) override LOOP_ONLY;
-  void on_room();
+  void resume_accept();
   exec::Loop& loop() const;
 
   std::vector<std::unique_ptr<const config::Listen>> versions_;
@@ -90,7 +90,7 @@ class Listener final : private net::Acceptor::Owner {
   ListenerIdentity identity_ GUARDED_BY(identity_mutex_);
   std::atomic<std::uint32_t> clients_{0};
   std::atomic<bool> full_{false};  // accepting is paused until on_client_closed()
-  exec::CoalescedMail room_;       // a client closed, accept again
+  exec::CoalescedMail resume_;     // a client closed, accept again
   net::Acceptor acceptor_;
 };
 

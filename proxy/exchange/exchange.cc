@@ -109,7 +109,7 @@ std::optional<Fault> refuse_head(const ExchangeContext& context, const ClientStr
 
 // Makes every decision that depends on the head alone. Returns false if the request was answered.
 bool Exchange::may_forward(const http::Target& target) {
-  if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
+  if (client_stream_->accepted_while_shedding() && context_.overload.is_shedding(ShedLevel::new_clients)) {
     context_.stats.count(metrics::Shed::new_clients);
     reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
     return false;

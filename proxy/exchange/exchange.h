@@ -148,7 +148,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState begin_attempt(pool::Lease lease, bool authenticated) LOOP_ONLY;
   bool dialed_now(const pool::Lease& lease) const LOOP_ONLY;
   StreamFailure unusable_failure() LOOP_ONLY;
-  void expect_farewell(AttemptValues& attempt) LOOP_ONLY;
+  void expect_unsolicited(AttemptValues& attempt) LOOP_ONLY;
   std::optional<StreamFailure> unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   std::optional<AttemptState> retry_unsolicited() LOOP_ONLY;
   bool crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;

@@ -5,7 +5,7 @@
 namespace carpool::proxy {
 
 bool ExchangeContext::keeps_clients() const {
-  return !draining && !overload.sheds(ShedLevel::keep_alive);
+  return !draining && !overload.is_shedding(ShedLevel::keep_alive);
 }
 
 }  // namespace carpool::proxy

@@ -42,7 +42,7 @@ AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
   enter(ExchangeEvent::lease);
   // The client itself sees the origin's bytes and the end of the connection.
   if (request_values_->tunnel.connect()) return open_tunnel();
-  expect_farewell(*attempt_);
+  expect_unsolicited(*attempt_);
   if (!attempt_->upstream_stream->usable()) return on_failure(unusable_failure());
   if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
   if (const std::optional<Fault> fault = send_request_head(*attempt_)) {
@@ -56,7 +56,7 @@ AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
   return AttemptState::alive;
 }
 
-// Returns true if the connection was dialed for this request. An unused one that is older has rested like one that
+// Returns true if the connection was dialed for this request. An unused one that is older was idle like one that
 // served: it may have received the 408 of an origin that was about to close it.
 bool Exchange::dialed_now(const pool::Lease& lease) const {
   constexpr Duration kMaxNewAge = std::chrono::seconds(1);

@@ -88,7 +88,7 @@ void Exchange::note_hedge(metrics::Hedge result) {
 
 bool Exchange::send_hedged(AttemptValues& attempt, UpstreamStreams& streams) {
   attempt.upstream_stream = &begin_on(streams, attempt.lease);
-  expect_farewell(attempt);
+  expect_unsolicited(attempt);
   if (!attempt.upstream_stream->usable() || send_request_head(attempt)) return false;
   request_body_.start(*attempt.upstream_stream);
   static_cast<void>(attempt.upstream_stream->flush());

@@ -13,22 +13,22 @@
 
 namespace carpool::proxy {
 
-// Notes the turn, and makes usable() ask the socket of a connection that rested: bytes may have arrived in this turn,
-// of which no event has told yet. In a busy pool connections rest shorter, so that this costs nothing.
-void Exchange::expect_farewell(AttemptValues& attempt) {
-  constexpr Duration kRest = std::chrono::milliseconds(100);
+// Notes the turn, and makes usable() ask the socket of a connection that was idle: bytes may have arrived in this turn,
+// of which no event has told yet. In a busy pool connections are idle for less time, so that this costs nothing.
+void Exchange::expect_unsolicited(AttemptValues& attempt) {
+  constexpr Duration kIdle = std::chrono::milliseconds(100);
   attempt.begun = context_.loop.now();
   if (attempt.lease.shared()) return;
   auto& connection = static_cast<Connection&>(*attempt.lease);
   const Instant since = connection.returned_at() == Instant{} ? connection.opened_at() : connection.returned_at();
-  if (context_.loop.now() - since < kRest) return;
+  if (context_.loop.now() - since < kIdle) return;
   connection.transport().on_readiness({.readable = true, .writable = false, .hangup = false});
 }
 
 namespace {
 // Returns true for a 408 on a connection that is closed: its origin says that it saw no request (RFC 9110 §15.5.9), but
 // an application may mean something else by it.
-bool is_farewell(const AttemptValues& attempt, const http::ResponseHead& head) {
+bool may_be_unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
   return head.status == 408 && !head.keep_alive && attempt.lease.reused() && !attempt.lease.shared() &&
          !attempt.authenticated && !attempt.informed;
 }
@@ -61,7 +61,7 @@ std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt,
 // connection, if the request is not sent again for it.
 std::optional<AttemptState> Exchange::retry_unsolicited() {
   if (std::optional<StreamFailure> failure = unsolicited(*attempt_, *response_)) return on_failure(std::move(*failure));
-  if (!is_farewell(*attempt_, *response_)) return std::nullopt;
+  if (!may_be_unsolicited(*attempt_, *response_)) return std::nullopt;
   const StreamFailure failure = not_its_answer(*response_, " to the idle connection");
   if (hedge_pending()) return on_failure(failure);
   const RetryDecision decision = decide_retry(AttemptResult::closed_reused);
@@ -75,7 +75,7 @@ std::optional<AttemptState> Exchange::retry_unsolicited() {
 
 // Returns true if the response of the hedged attempt is not for its request, or may not be.
 bool Exchange::crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) {
-  return is_farewell(attempt, head) || unsolicited(attempt, head);
+  return may_be_unsolicited(attempt, head) || unsolicited(attempt, head);
 }
 
 }  // namespace carpool::proxy

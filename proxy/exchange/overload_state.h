@@ -16,7 +16,7 @@ namespace carpool::proxy {
 class OverloadState {
  public:
   ShedLevel stage() const { return stage_.load(std::memory_order_relaxed); }
-  bool sheds(ShedLevel what) const { return stage() >= what; }
+  bool is_shedding(ShedLevel level) const { return stage() >= level; }
   Use memory() const { return memory_.read(); }
   Use descriptors() const { return descriptors_.read(); }
 
@@ -34,7 +34,7 @@ class OverloadState {
   bool may_accept() { return budget_.withdraw() || count_descriptors(); }
 
  private:
-  struct Shown {
+  struct AtomicUse {
     std::atomic<std::uint64_t> used{0}, limit{0};
     Use read() const { return {used.load(std::memory_order_relaxed), limit.load(std::memory_order_relaxed)}; }
     void write(const Use& use) {
@@ -42,7 +42,7 @@ class OverloadState {
       limit.store(use.limit, std::memory_order_relaxed);
     }
   };
-  struct ShownMarks {
+  struct AtomicWatermarks {
     std::atomic<std::uint32_t> keep_alive{Watermarks{}.keep_alive}, new_clients{Watermarks{}.new_clients},
         idle{Watermarks{}.idle};
     Watermarks read() const {
@@ -58,9 +58,9 @@ class OverloadState {
   bool count_descriptors();
 
   AcceptBudget budget_;
-  ShownMarks marks_;
+  AtomicWatermarks marks_;
   std::atomic<ShedLevel> stage_{ShedLevel::nothing};
-  Shown memory_, descriptors_;
+  AtomicUse memory_, descriptors_;
   std::atomic<float> memory_percent_{0};
 };
 

@@ -97,7 +97,7 @@ Status by_name(const RuleSet& rule_set, const pool::Origin& origin, bool resolve
 
 Result<std::unique_ptr<RuleSet>> EgressPolicy::read(const config::Egress& egress) {
   auto rule_set = std::make_unique<RuleSet>();
-  rule_set->default_allow = egress.default_ == config::Verdict::allow;
+  rule_set->default_allow = egress.default_ == config::EgressAction::allow;
   rule_set->report_only = egress.report_only;
   if (auto status = parse_all(egress.allow, rule_set->allow); !status) return status.take_fault();
   if (auto status = parse_all(egress.deny, rule_set->deny); !status) return status.take_fault();

@@ -127,7 +127,7 @@ Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(cons
 // ---- pool commands ----
 
 namespace {
-void tell(pool::Destination& destination, const admin::PoolCommand& command, Instant now) LOOP_ONLY {
+void apply_to(pool::Destination& destination, const admin::PoolCommand& command, Instant now) LOOP_ONLY {
   const Instant until = command.lasts ? now + *command.lasts : kNever;
   switch (command.action) {
     case admin::PoolAction::pause:
@@ -155,7 +155,7 @@ class PendingCommand final : public admin::PendingResponse {
         static_cast<void>(parts.origins.at(*declared));  // an [[origin]] that no request has used has no pool yet
       }
       for (pool::Destination* destination : parts.origins.directory().all()) {
-        if (destination->label() == origin) tell(*destination, command, now);
+        if (destination->label() == origin) apply_to(*destination, command, now);
       }
       given->store(true, std::memory_order_release);
     });

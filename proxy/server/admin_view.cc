@@ -64,11 +64,11 @@ admin::OverloadInfo ServerAdminView::overload() const {
   const OverloadState& state = parts_.overload;
   admin::OverloadInfo info;
   info.stage = static_cast<std::uint64_t>(state.stage());
-  info.sheds = name(state.stage());
+  info.shed_level = name(state.stage());
   info.memory = {state.memory().used, state.memory().limit};
   info.descriptors = {state.descriptors().used, state.descriptors().limit};
   info.failed_allocations = memory_reserve::taken();
-  const HeapTrim::Shown heap = parts_.heap_trim ? parts_.heap_trim->shown() : HeapTrim::Shown{};
+  const HeapTrim::Usage heap = parts_.heap_trim ? parts_.heap_trim->usage() : HeapTrim::Usage{};
   info.heap_used = heap.used;
   info.heap_unused = heap.unused;
   info.memory_returned = heap.returned;

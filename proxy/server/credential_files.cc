@@ -27,15 +27,15 @@ Duration CredentialFiles::postpone() {
 void CredentialFiles::work() {
   std::uint64_t stale = 0;
   for (Credentials* const credentials : origins_.all_credentials()) {
-    for (const Credentials::FileEvent& look : credentials->check_files()) {
-      metrics_.record_credential_file(look.fault.empty() ? metrics::CredentialFile::renewed
-                                                         : metrics::CredentialFile::failed);
-      if (look.fault.empty()) {
-        log::info("credentials", "a file has a new value", {{"origin", credentials->label()}, {"field", look.name}});
+    for (const Credentials::FileEvent& event : credentials->check_files()) {
+      metrics_.record_credential_file(event.fault.empty() ? metrics::CredentialFile::renewed
+                                                          : metrics::CredentialFile::failed);
+      if (event.fault.empty()) {
+        log::info("credentials", "a file has a new value", {{"origin", credentials->label()}, {"field", event.name}});
         continue;
       }
       log::warn("credentials", "a file cannot be used; the last good value stays",
-                {{"origin", credentials->label()}, {"field", look.name}, {"error", look.fault}});
+                {{"origin", credentials->label()}, {"field", event.name}, {"error", event.fault}});
     }
     stale += credentials->stale();
   }

@@ -151,7 +151,7 @@ void Server::make_reloader(std::optional<config::Options> source, std::vector<Fi
                       exec::Bound::to<&Server::watch_files>(*this), exec::Bound::to<&Server::try_files_again>(*this)},
       std::move(source));
   reloader_->started(std::move(before));
-  files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
+  files_ = std::make_unique<FileMonitor>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
   watch_files();  // the admin thread has not started
 }
 

@@ -31,7 +31,7 @@
 #include "proxy/server/overload/overload_monitor.h"
 #include "proxy/server/pool_environment.h"
 #include "proxy/server/reload/certificate_ends.h"
-#include "proxy/server/reload/file_watch.h"
+#include "proxy/server/reload/file_monitor.h"
 #include "proxy/server/reload/reloader.h"
 #include "proxy/server/stats_summary.h"
 #include "proxy/server/worker.h"
@@ -136,7 +136,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<OtlpExporter> otlp_;
   std::unique_ptr<OverloadMonitor> overload_monitor_;
   std::unique_ptr<Reloader> reloader_;
-  std::unique_ptr<FileWatch> files_;
+  std::unique_ptr<FileMonitor> files_;
   std::unique_ptr<exec::Timer> sweeper_;
   std::unique_ptr<IdlePoolReaper> idle_pool_reaper_;
   std::unique_ptr<LogSync> log_sync_;  // null: not configured

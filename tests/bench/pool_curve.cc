@@ -54,7 +54,7 @@ class OfPlaces {
     fill();
   }
   void print() {
-    const double queued = join_and_cancel(), handed = hand_on();
+    const double queued = join_and_cancel(), handed = hand_off();
     for (TestBorrower& one : busy_) one.release();
     const double hit = borrow_and_release();
     const double evicted = evict();
@@ -92,7 +92,7 @@ class OfPlaces {
       for (TestBorrower& one : line) one.cancel();
     });
   }
-  double hand_on() {
+  double hand_off() {
     TestBorrower other(world_, 0);
     other.borrow(*destination_);
     TestBorrower *from = &busy_.front(), *to = &other;
@@ -159,10 +159,10 @@ class OfOrigins {
     borrow(*other_);
   }
   void print() {
-    const double calm = hand_on();
+    const double calm = hand_off();
     TestBorrower& starved = busy_.emplace_back(world_, LoopId{0});
     starved.borrow(*other_);  // it holds as many connections as the others, so it waits and gets no slot
-    const double wanted = hand_on();
+    const double wanted = hand_off();
     starved.cancel();
     for (TestBorrower& one : busy_) {
       if (one.state == State::leased) one.release();
@@ -193,7 +193,7 @@ class OfOrigins {
     world_.deliver_all();
   }
   // The first origin hands its connection from one borrower to the next.
-  double hand_on() {
+  double hand_off() {
     Destination& first = at(0);
     TestBorrower other(world_, 0);
     other.borrow(first);

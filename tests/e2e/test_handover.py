@@ -153,13 +153,13 @@ def test_nobody_is_refused_while_the_sockets_change_hands(origin, line):
     visitor = threading.Thread(target=come_and_go)
     visitor.start()
     until(lambda: served[0] > 20, what="visits")
-    heir = line.next(c)
+    successor = line.next(c)
     assert c.wait(10) == 0
     seen = served[0]
     until(lambda: served[0] > seen + 20, what="more visits")
     over.set()
     visitor.join(10)
-    assert errors == [] and heir.metric("carpool_requests_total", origin=o.url) > 20
+    assert errors == [] and successor.metric("carpool_requests_total", origin=o.url) > 20
 
 
 def test_a_request_that_runs_is_finished_and_its_client_asked_to_come_again(origin, line):
@@ -241,10 +241,10 @@ def test_a_successor_that_fails_changes_nothing(origin, line):
 def test_a_successor_that_says_another_word_changes_nothing(origin, line):
     o, c = origin(), line()
     address = tomllib.loads(c.config.read_text())["handover"]["address"]
-    with socket.socket(socket.AF_UNIX) as heir:
-        heir.connect(address.removeprefix("unix:"))
+    with socket.socket(socket.AF_UNIX) as successor:
+        successor.connect(address.removeprefix("unix:"))
         until(lambda: any("sockets sent to the new process" in row for row in c.output), what="the parcel")
-        heir.sendall(b"no")
+        successor.sendall(b"no")
         until(lambda: any("sent an unexpected message" in row for row in c.output), what="the log's word")
         with c.client() as client:
             assert client.get(o.url + "/").keeps_alive()
@@ -260,14 +260,14 @@ def starting(line):
     def start(before):
         server = socket.create_server(("127.0.0.1", 0))
         server.settimeout(20)
-        heir = line.next(before, start=False)
-        heir.config = before.folder / "starting.toml"
-        heir.config.write_text(
+        successor = line.next(before, start=False)
+        successor.config = before.folder / "starting.toml"
+        successor.config.write_text(
             'drain_delay = "60s"\n' + before.config.read_text() + '\n[[origin]]\nuri = "https://127.0.0.1:%d"\n'
             '[origin.pool]\nconnect_timeout = "60s"\n[origin.pool.warm_up]\nenabled = true\nsize = 1\n' % server.getsockname()[1])
-        heir.launch()
+        successor.launch()
         opened.extend((server, server.accept()[0]))  # its loops run
-        return heir
+        return successor
     start.settle = lambda: [opened.pop().close() for _ in list(opened)]
     yield start
     start.settle()
@@ -279,13 +279,13 @@ def disconnected(c):
 
 def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(origin, line, starting):
     o, c = origin(), line()
-    heir = starting(c)
-    heir.signal(signal.SIGTERM)
-    until(lambda: any("draining: not ready" in row for row in heir.output), what="the drain of the successor")
+    successor = starting(c)
+    successor.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
     starting.settle()
     until(lambda: disconnected(c), what="the end of the hand-over")
-    heir.signal(signal.SIGTERM)
-    assert heir.wait(10) == 0 and not any("carpool ready" in row for row in heir.output)
+    successor.signal(signal.SIGTERM)
+    assert successor.wait(10) == 0 and not any("carpool ready" in row for row in successor.output)
     with c.client() as client:
         assert client.get(o.url + "/").keeps_alive()
     line.next(c)
@@ -302,11 +302,11 @@ def test_a_successor_that_does_not_take_over_leaves_the_files_of_the_sockets(ori
         assert subprocess.run([PROGRAM, "--config", fails], capture_output=True, timeout=20).returncode == 2
     assert all(file.exists() for file in files), "one that cannot start"
     until(lambda: disconnected(c), what="the end of the first hand-over")
-    heir = starting(c)
-    heir.signal(signal.SIGTERM)
-    until(lambda: any("draining: not ready" in row for row in heir.output), what="the drain of the successor")
-    heir.signal(signal.SIGTERM)
-    assert heir.wait(10) == 0 and all(file.exists() for file in files), "one that is told to stop"
+    successor = starting(c)
+    successor.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
+    successor.signal(signal.SIGTERM)
+    assert successor.wait(10) == 0 and all(file.exists() for file in files), "one that is told to stop"
     with Client(str(path)) as client:
         assert client.get(o.url + "/").status == 200
     until(lambda: sum("the new process disconnected" in row for row in c.output) == 2, what="the end of the second hand-over")
@@ -319,26 +319,26 @@ def test_a_successor_that_does_not_take_over_leaves_the_files_of_the_sockets(ori
 def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_successor_is_ready(origin, line, starting, tmp_path):
     path = tmp_path / "proxy.sock"
     o, c = origin(), line(listeners=[{"address": "unix:%s" % path}])
-    heir = starting(c)
+    successor = starting(c)
     c.signal(signal.SIGTERM)
     assert c.wait(10) == 0 and path.exists() and (c.folder / "h.sock").exists()
     starting.settle()
-    until(lambda: any("carpool ready" in row for row in heir.output), what="the successor")
+    until(lambda: any("carpool ready" in row for row in successor.output), what="the successor")
     with Client(str(path)) as client:
         assert client.get(o.url + "/").status == 200
-    heir.signal(signal.SIGTERM)
-    until(lambda: any("draining: not ready" in row for row in heir.output), what="the drain of the successor")
-    heir.stop()
+    successor.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
+    successor.stop()
     assert not path.exists() and not (c.folder / "h.sock").exists()
 
 
 def test_a_unix_listener_that_the_successor_does_not_have_leaves_no_file(line, tmp_path):
     stays, goes = tmp_path / "stays.sock", tmp_path / "goes.sock"
     c = line(listeners=[{"address": "unix:%s" % stays}, {"address": "unix:%s" % goes}])
-    heir = line.next(c, start=False)
-    heir.config = c.folder / "next.toml"
-    heir.config.write_text(c.config.read_text().replace('[[listen]]\naddress = "unix:%s"' % goes, ""))
-    heir.start()
+    successor = line.next(c, start=False)
+    successor.config = c.folder / "next.toml"
+    successor.config.write_text(c.config.read_text().replace('[[listen]]\naddress = "unix:%s"' % goes, ""))
+    successor.start()
     assert c.wait(10) == 0 and stays.exists() and not goes.exists()
 
 
@@ -400,12 +400,12 @@ def test_what_was_learned_and_what_was_open_come_along(origin, line, pki):
     gate.open()
     assert [client.response().status for client in clients] == [200] * 5
     until(lambda: c.pool(o.url)["learned_idle_timeout_seconds"] == 7, what="the hint")
-    heir = line.next(c)
-    pool = heir.pool(o.url)
+    successor = line.next(c)
+    pool = successor.pool(o.url)
     assert pool["learned_idle_timeout_seconds"] == 7
     assert {k: v for k, v in pool["opened"].items() if v} == {"warm_up": 5} and pool["active"] == 5
     del resumed[:]
-    with heir.client() as client:
+    with successor.client() as client:
         assert client.get(o.url + "/").status == 200
     assert resumed == [True], "its TLS session was resumed"
     for client in clients:
@@ -444,12 +444,12 @@ def test_no_session_is_resumed_under_other_certificates(origin, line, pki, tmp_p
     for name, source in files.items():
         (tmp_path / name).write_bytes(pathlib.Path(source).read_bytes())
     until(lambda: any("configuration in force stays" in row for row in c.output), what="the refused reload")
-    heir = line.next(c, start=False)
-    heir.config = tmp_path / "good.toml"
-    heir.config.write_text(good)
-    heir.start()
+    successor = line.next(c, start=False)
+    successor.config = tmp_path / "good.toml"
+    successor.config.write_text(good)
+    successor.start()
     assert c.wait(10) == 0
-    with heir.client() as client:
+    with successor.client() as client:
         response = client.get(o.url + "/")
     if replaced == "client certificate":
         assert b"other.test" in response.body
@@ -462,22 +462,22 @@ def test_a_unix_listener_is_taken_over_too(origin, line, tmp_path):
     path = tmp_path / "proxy.sock"
     c = line(listeners=[{"address": "unix:%s" % path}])
     inode = os.stat(path).st_ino
-    heir = line.next(c)
+    successor = line.next(c)
     assert c.wait(10) == 0
     assert os.stat(path).st_ino == inode, "the socket's file stays"
     with Client(str(path)) as client:
         assert client.get(o.url + "/").status == 200
-    heir.stop()
+    successor.stop()
     assert not path.exists(), "and goes with the last one"
 
 
 def test_term_to_the_successor_ends_it_alone(origin, line):
     o, c = origin(), line()
-    heir = line.next(c)
+    successor = line.next(c)
     assert c.wait(10) == 0
-    heir.signal(signal.SIGTERM)
-    assert heir.wait(10) == 0
-    again = line.next(heir)
+    successor.signal(signal.SIGTERM)
+    assert successor.wait(10) == 0
+    again = line.next(successor)
     with again.client() as client:
         assert client.get(o.url + "/").status == 200
 
@@ -489,8 +489,8 @@ def test_the_service_manager_is_told_whom_to_watch(line, tmp_path, monkeypatch):
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify.sock"))
     c = line()
     assert manager.recv(100) == b"READY=1"
-    heir = line.next(c)
-    assert manager.recv(100) == b"READY=1\nMAINPID=%d" % heir.process.pid
+    successor = line.next(c)
+    assert manager.recv(100) == b"READY=1\nMAINPID=%d" % successor.process.pid
     assert c.wait(10) == 0
     manager.close()
 

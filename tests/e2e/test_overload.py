@@ -173,7 +173,7 @@ def test_retries_stop_when_their_budget_is_spent(origin, carpool):
             assert client.get(o.url + "/good").status == 200
             assert client.get("%s/bad/%d" % (o.url, i)).status == 502
     twice = [i for i in range(60) if asked["/bad/%d" % i] == 2]
-    assert twice[:10] == list(range(10)), "the purse holds ten"
+    assert twice[:10] == list(range(10)), "the bucket holds ten"
     assert len(twice) <= 10 + 120 * 0.1 + 1
     assert c.metric("carpool_retries_denied_total", origin=o.url) == 60 - len(twice) > 0
     assert c.metric("carpool_retries_total", origin=o.url, proof="idempotent_reused") == len(twice)

@@ -10,7 +10,7 @@ def path(o, what=""):
     return "/pools/%s%s" % (o.url.replace("/", "%2F"), what)
 
 
-def rests(c, o):
+def idle_seconds(c, o):
     """Returns the shortest idle time of the idle connections."""
     return min((r["idle_seconds"] for r in c.get_json(path(o, "/connections"))["connections"]), default=0)
 
@@ -27,7 +27,7 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
         with c.client() as client:
             assert client.get(o.url + "/").status == 200
         before = closed(c, o, "peer_closed")
-        until(lambda: rests(c, o) >= seconds, what="its rest")
+        until(lambda: idle_seconds(c, o) >= seconds, what="its rest")
         o.close_connections()
         until(lambda: closed(c, o, "peer_closed") == before + 1, what="the origin's close")
     for _ in range(3):
@@ -99,7 +99,7 @@ def test_a_restart_of_the_origin_teaches_nothing(origin, carpool, gate):
     until(lambda: c.metric("carpool_pool_connections", origin=o.url) == 0, what="their ends")
     gate.open()
     assert clients[0].get(o.url + "/").status == 200
-    until(lambda: rests(c, o) > 0.7, what="the time in which ends count as one, and a sweep")
+    until(lambda: idle_seconds(c, o) > 0.7, what="the time in which ends count as one, and a sweep")
     assert c.pool(o.url)["learned_idle_timeout_seconds"] is None
     for client in clients:
         client.close()

@@ -216,12 +216,12 @@ class TheHelperComesAsItReturns : public Production {
   TheHelperComesAsItReturns() : Production(3) {
     word.begin();
     add_work();
-    word.release_role(StrategyWord::handed);
+    word.release_role(StrategyWord::direct);
   }
   void run(unsigned thread) override {
     const auto has_role = [&] {
       if (thread == 0) return word.rejoin();
-      if (thread == 1) return word.arrive(StrategyWord::handed);
+      if (thread == 1) return word.arrive(StrategyWord::direct);
       add_work();
       return word.begin();
     };

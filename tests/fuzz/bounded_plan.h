@@ -93,7 +93,7 @@ inline Plan bounded(Plan plan) {
   plan.repeats %= 2;
   if (plan.tries != 0) plan.tries = std::clamp(plan.tries, 100U, 10'000U);
   plan.pieces %= 256;
-  plan.patience = std::clamp(plan.patience, 1000U, 4000U);  // a client or an origin may stop sending
+  plan.timeout = std::clamp(plan.timeout, 1000U, 4000U);  // a client or an origin may stop sending
   cut(plan.clients, 5);
   cut(plan.noise, 8);
   for (test::NoisePlan& one : plan.noise) {

@@ -70,9 +70,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   other.begin_request(received);
   for (std::size_t i = 0; i < fields.size(); ++i) other.field(lower(fields[i].name), fields[i].value, false);
   const bool bodyless = sent.framing == Framing::none || (sent.framing == Framing::length && sent.length == 0);
-  const H2HeadReader::Verdict verdict = other.end_request(bodyless, true);
-  if (verdict == H2HeadReader::Verdict::too_large) return 0;  // each field counts 32 bytes more in HTTP/2
-  must(verdict == H2HeadReader::Verdict::good, other.error() == nullptr ? "good" : other.error(), bytes);
+  const H2HeadReader::Outcome outcome = other.end_request(bodyless, true);
+  if (outcome == H2HeadReader::Outcome::too_large) return 0;  // each field counts 32 bytes more in HTTP/2
+  must(outcome == H2HeadReader::Outcome::good, other.error() == nullptr ? "good" : other.error(), bytes);
   const carpool::Result<Target> again = parse_target(received);
   must(static_cast<bool>(again), "a target stays one", bytes);
   const std::string one = forwarded(sent, target->path), two = forwarded(received, again->path);

@@ -113,7 +113,7 @@ MUTANTS = [
       "supply.alive() > pool.cap() + 1 ? supply.alive() - pool.cap() - 1 : 0", "unit"),
     m("releases are reviewed after the last successor is dialed", D + "reconnect.cc", "if (--replacement.to_dial == 0) review();", "--replacement.to_dial;", "sim"),
     # ---- dials ----
-    m("the dials for min_idle are surplus", D + "cancel_dials.cc", "others * supply.streams_a_dial() >= queue.size() - h1 + lacking",
+    m("the dials for min_idle are surplus", D + "cancel_dials.cc", "others * supply.streams_a_dial() >= queue.size() - h1 + missing",
       "others * supply.streams_a_dial() >= queue.size() - h1", "unit"),
     m("a failed dial does not back off", D + "dial.cc", "backoff.failed(now);", "", "unit"),
     m("no wake-up follows the back-off", D + "dial.cc",

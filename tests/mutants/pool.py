@@ -74,7 +74,7 @@ MUTANTS = [
       "for (; !queue.empty() && actions.step(); ++undialed) refuse(*queue.first(), last_failure, actions);", "", "unit"),
     m("a success does not end the back-off", "pool/destination/dial.cc", "backoff.succeeded();", "", "unit"),
     # ---- surplus dials ----
-    m("a cancellation does not check again whether the dial is surplus", "pool/destination/cancel_dials.cc", "there && surplus(dial, lacking_idle_now())", "there", "unit"),
+    m("a cancellation does not check again whether the dial is surplus", "pool/destination/cancel_dials.cc", "there && surplus(dial, missing_idle_now())", "there", "unit"),
     m("the last dial is cancelled too", "pool/destination/cancel_dials.cc", "supply.lasting_dials() > 1", "supply.lasting_dials() > 0", "unit"),
     m("a cancelled dial is not marked as cancelled", "pool/destination/cancel_dials.cc", "message.on_its_way = message.cancelled = true;", "message.on_its_way = true;", "sim"),
     m("one sweep is enough to cancel a dial", "pool/destination/cancel_dials.cc", "std::exchange(saw_surplus, dial != nullptr)", "dial != nullptr", "unit"),

@@ -148,10 +148,10 @@ struct Wire {
   bool ended = false;   // the origin's FIN, after the bytes in flight
   bool broken = false;  // a reset: the bytes in flight are lost
   bool end_told = false;
-  bool deaf = false;  // our side cannot write, but what was sent to it can be read
-  bool left = false;  // our side has closed
-  bool full = false;  // our side could not write everything
-  bool ready = true;  // an event for our side is pending
+  bool write_closed = false;  // our side cannot write, but what was sent to it can be read
+  bool left = false;          // our side has closed
+  bool full = false;          // our side could not write everything
+  bool ready = true;          // an event for our side is pending
 
  private:
   friend class WireTransport;
@@ -180,7 +180,7 @@ class WireTransport final : public proxy::net::Transport {
     return result(wire_.ended && wire_.down.flying.empty() ? proxy::net::Io::eof : proxy::net::Io::would_block);
   }
   proxy::net::IoResult write(std::span<const iovec> from) override {
-    if (wire_.broken || wire_.deaf) return {proxy::net::Io::failed, 0, EPIPE, "broken"};
+    if (wire_.broken || wire_.write_closed) return {proxy::net::Io::failed, 0, EPIPE, "broken"};
     std::size_t wanted = 0, taken = 0;
     for (const iovec& piece : from) wanted += piece.iov_len;
     std::size_t room = wire_.room - std::min(wire_.room, wire_.up.flying.size());

@@ -123,7 +123,7 @@ TEST(DemoTraffic, IsAnsweredWellByTheOriginItIsMadeFor) {
   Caller clock = served.secure();
   const Instant end = Clock::now() + 60s;
   while (traffic->counts().answered < 450 && Clock::now() < end) EXPECT_EQ(clock.get("/delay/5")->head.status, 200);
-  EXPECT_GE(traffic->counts().answered, 450U) << "two rushes, and every errand many times";
+  EXPECT_GE(traffic->counts().answered, 450U) << "two bursts, and every request many times";
   EXPECT_EQ(traffic->counts().failed, 0U);
 }
 

@@ -57,7 +57,7 @@ std::string decoded(const std::string& text) {
 }
 
 struct Answered {
-  Verdict verdict;
+  ReviewResult verdict;
   Json response, patch, after;  // the review's response; its patch; the patched pod
 };
 
@@ -192,7 +192,7 @@ std::string with_variables(const std::string& mark, bool defaults) {
          "\n[origin.request.headers]\nX-Key = " + secret + "\nX-Other = " + value("k") + "\n";
 }
 
-Verdict overlaid(const std::string& text) {
+ReviewResult overlaid(const std::string& text) {
   Json own = pod();
   own["metadata"]["annotations"]["carpool.io/config-overlay"] = text;
   return ask(own).verdict;

@@ -63,7 +63,7 @@ format = "text"
   EXPECT_EQ(config.pool_total.max_connections, 20000U);
   EXPECT_EQ(config.upstream.protocols, std::vector<std::string>{"h1"});
   EXPECT_EQ(config.upstream.tls.min_version, TlsVersion::tls13);
-  EXPECT_EQ(config.egress.default_, Verdict::deny);
+  EXPECT_EQ(config.egress.default_, EgressAction::deny);
   EXPECT_EQ(config.egress.allow.size(), 2U);
   EXPECT_EQ(config.log.level, LogLevel::warn);
   EXPECT_EQ(config.log.format, LogFormat::text);

@@ -253,7 +253,7 @@ TEST_F(AnExchange, AsksOnceMoreIfItsNewConnectionEndsAtOnce) {
   EXPECT_EQ(1U, dials());
 }
 
-TEST_F(AnExchange, TakesTheBytesOfAConnectionThatRestedForItsOriginsFarewell) {
+TEST_F(AnExchange, TakesTheBytesOfAnIdleConnectionForTheLastOnesOfItsOrigin) {
   exec::assume_on_loop();
   send(client(), kGetRequest);
   ASSERT_EQ(1U, dials());

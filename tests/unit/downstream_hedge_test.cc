@@ -137,7 +137,7 @@ class ARequestHedgedForItsLastRetry : public AHedgedRequest {
   ARequestHedgedForItsLastRetry() : AHedgedRequest(hedged_once()) {}
 };
 
-TEST_F(ARequestHedgedForItsLastRetry, GoesOnWithTheSecondAttemptWhenTheFirstGetsTheFarewellOfAnIdleConnection) {
+TEST_F(ARequestHedgedForItsLastRetry, GoesOnWithTheSecondAttemptWhenTheFirstGetsTheLastResponseOfAnIdleConnection) {
   test::MemoryWire& one = hedged_client();
   plane_.from_origin(1, kSecond);
   one.outgoing.clear();
@@ -145,7 +145,7 @@ TEST_F(ARequestHedgedForItsLastRetry, GoesOnWithTheSecondAttemptWhenTheFirstGets
   plane_.pass(3s);
   ASSERT_EQ(1U, dials());
   connect();
-  plane_.from_origin(1, "HTTP/1.1 408 Farewell\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  plane_.from_origin(1, "HTTP/1.1 408 Goodbye\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ("", one.outgoing);
   plane_.from_origin(2, kFirst);
   EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;

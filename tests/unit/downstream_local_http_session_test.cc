@@ -19,13 +19,13 @@ constexpr std::string_view kAsk = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 class ALocalSession : public ::testing::Test, private LocalHttpSession::Handler {
  protected:
   // Only a test of the deadline may reach it: on a busy machine any other one could.
-  explicit ALocalSession(Duration patience = 60s) {
+  explicit ALocalSession(Duration timeout = 60s) {
     auto [here, there] = net::tcp_pair();
     far_ = std::move(there);
     exec::assume_on_loop();
     LocalHttpSession::Handler& handler = *this;
     session_.emplace(*loop_, handler, net::make_plain(std::move(here)),
-                     LocalHttpSession::Bounds{{1024, 10, 512}, 8, 60s, patience});
+                     LocalHttpSession::Bounds{{1024, 10, 512}, 8, 60s, timeout});
     EXPECT_TRUE(session_->start());
   }
   void say(std::string_view text) {

@@ -22,7 +22,7 @@ constexpr std::string_view kPost = "POST http://a.test/1 HTTP/1.1\r\nHost: a.tes
 std::string closing(std::string_view status, std::string_view close = "Connection: close\r\n") {
   return std::string("HTTP/1.1 ")
       .append(status)
-      .append(" Farewell\r\n")
+      .append(" Goodbye\r\n")
       .append(close)
       .append("Content-Length: 2\r\n\r\nno");
 }
@@ -48,14 +48,14 @@ class ACrossingResponse : public test::ExchangeFixture {
     EXPECT_TRUE(has(connect().outgoing, request));
     plane_.from_origin(1, kEmpty);
     EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
-    EXPECT_FALSE(has(one.outgoing, "Farewell") || has(one.outgoing, "close")) << one.outgoing;
+    EXPECT_FALSE(has(one.outgoing, "Goodbye") || has(one.outgoing, "close")) << one.outgoing;
   }
 };
 
-class AFarewell : public ACrossingResponse, public ::testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Statuses, AFarewell, ::testing::Values("200", "400", "408", "503"));
+class ACrossingCloseResponse : public ACrossingResponse, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Statuses, ACrossingCloseResponse, ::testing::Values("200", "400", "408", "503"));
 
-TEST_P(AFarewell, ThatCrossesIsNoAnswer) {
+TEST_P(ACrossingCloseResponse, IsNoAnswer) {
   test::MemoryWire& one = asked_twice(kPost);
   crosses(closing(GetParam()));
   EXPECT_TRUE(origin(0).gone);
@@ -88,14 +88,14 @@ TEST_F(ACrossingResponse, IsAnAnswerOnceAByteOfTheRequestHasArrived) {
   origin(0).unacked = origin(0).outgoing.size() - 1;
   plane_.from_origin(0, closing("503"));
   EXPECT_FALSE(repeated());
-  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503 Farewell")) << one.outgoing;
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503 Goodbye")) << one.outgoing;
 }
 
 TEST_F(ACrossingResponse, IsNotSuspectedOnANewConnection) {
   test::MemoryWire& one = asked(kPost);
   crosses(closing("503"));
   EXPECT_FALSE(repeated());
-  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503 Farewell")) << one.outgoing;
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 503 Goodbye")) << one.outgoing;
 }
 
 // RFC 9110 §15.5.9.
@@ -118,11 +118,11 @@ TEST_P(AnAnswerOf408, IsForTheClient) {
   test::MemoryWire& one = asked_twice(GetParam().request);
   plane_.from_origin(0, std::string(GetParam().before) + closing("408", GetParam().close));
   EXPECT_FALSE(repeated());
-  EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 408 Farewell")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 408 Goodbye")) << one.outgoing;
 }
 
 void expect_408(const test::MemoryWire& one) {
-  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 408 Farewell")) << one.outgoing;
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 408 Goodbye")) << one.outgoing;
   EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\nno")) << one.outgoing;
 }
 
@@ -204,7 +204,7 @@ TEST_F(ACrossingResponse, InALaterTurnIsNotSuspectedIfItEndsNothing) {
   plane_.pass(1ms);
   crosses(closing("200", ""));
   EXPECT_FALSE(repeated());
-  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200 Farewell")) << one.outgoing;
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200 Goodbye")) << one.outgoing;
 }
 
 // No event has told of the bytes yet.

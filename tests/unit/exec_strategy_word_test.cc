@@ -41,8 +41,8 @@ struct World {
   std::uint8_t tasks = 0;               // announced, not produced
   std::uint8_t free = 0;                // hand-overs for which a thread is free
   std::uint8_t makes = 0;               // tasks that make one more while they run
-  bool handed = false, queued = false;  // a helper is pending
-  auto key() const { return std::tie(word, at, tasks, free, makes, handed, queued); }
+  bool direct = false, queued = false;  // a helper is pending
+  auto key() const { return std::tie(word, at, tasks, free, makes, direct, queued); }
   bool operator<(const World& other) const { return key() < other.key(); }
 };
 
@@ -87,7 +87,7 @@ class Search {
     }
     for (std::size_t i = 0; i < kThreads; ++i) {
       if (world.at[i] != At::gone) continue;
-      if (world.handed) arrive(world, i, Word::handed), moved = true;
+      if (world.direct) arrive(world, i, Word::direct), moved = true;
       if (world.queued) arrive(world, i, Word::queued), moved = true;
     }
     // A state in which no actor can proceed although work is left.
@@ -95,7 +95,7 @@ class Search {
   }
 
   void arrive(World world, std::size_t i, Word::Helper helper) {
-    (helper == Word::handed ? world.handed : world.queued) = false;
+    (helper == Word::direct ? world.direct : world.queued) = false;
     go(world, i, Word::arrive_step(world.word, helper), At::look, At::gone);
   }
 
@@ -134,19 +134,19 @@ class Search {
       case At::end:
         return go(world, i, Word::end_step(world.word), At::gone, At::look);
       case At::let_go:
-        return go(world, i, Word::release_role_step(world.word, Word::handed), At::call, At::task);
+        return go(world, i, Word::release_role_step(world.word, Word::direct), At::call, At::task);
       case At::call:
         // A thread is free or none is: both are explored.
         if (world.free > 0) {
           World free = world;
           --free.free;
-          free.handed = true;
+          free.direct = true;
           to(free, i, At::task);
         }
         return to(world, i, At::refused);
       case At::refused:
-        if (!rules_.take_back) return go(world, i, Word::drop_step(world.word, Word::handed), At::gone, At::gone);
-        return go(world, i, Word::reacquire_role_step(world.word, Word::handed), At::execute, At::task);
+        if (!rules_.take_back) return go(world, i, Word::drop_step(world.word, Word::direct), At::gone, At::gone);
+        return go(world, i, Word::reacquire_role_step(world.word, Word::direct), At::execute, At::task);
       case At::execute:
         return to(world, i, At::look);
       case At::task:
@@ -236,10 +236,10 @@ TEST(StrategyWord, LooksOnceMoreWhenItWasToldToWhileProducing) {
 TEST(StrategyWord, HasOneHandOverOutstanding) {
   StrategyWord word;
   EXPECT_TRUE(word.begin());
-  EXPECT_TRUE(word.release_role(StrategyWord::handed)) << "call it";
+  EXPECT_TRUE(word.release_role(StrategyWord::direct)) << "call it";
   EXPECT_TRUE(word.rejoin());
-  EXPECT_FALSE(word.release_role(StrategyWord::handed)) << "it is under way";
-  EXPECT_TRUE(word.arrive(StrategyWord::handed));
+  EXPECT_FALSE(word.release_role(StrategyWord::direct)) << "it is under way";
+  EXPECT_TRUE(word.arrive(StrategyWord::direct));
   EXPECT_TRUE(word.end());
 }
 
@@ -248,8 +248,8 @@ TEST(StrategyWord, DoesNotTakeAQueuedHelperForAHandedOne) {
   EXPECT_TRUE(word.dispatch());
   EXPECT_FALSE(word.dispatch()) << "it is under way";
   EXPECT_TRUE(word.begin());
-  EXPECT_TRUE(word.release_role(StrategyWord::handed)) << "the queued one may wait behind tasks that block";
-  EXPECT_TRUE(word.arrive(StrategyWord::handed));
+  EXPECT_TRUE(word.release_role(StrategyWord::direct)) << "the queued one may wait behind tasks that block";
+  EXPECT_TRUE(word.arrive(StrategyWord::direct));
   EXPECT_FALSE(word.arrive(StrategyWord::queued));
   EXPECT_TRUE(word.end());
   EXPECT_TRUE(word.is_idle());

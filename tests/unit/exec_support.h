@@ -80,10 +80,10 @@ struct Running {
 // Runs `loop` until `done`, or fails after a timeout far beyond any reasonable delay.
 template <class Done>
 void turn_until(UvLoop& loop, Done done) {
-  OnTime patience(loop, [] {});
-  patience.timer.arm(Clock::now() + 20s);
+  OnTime deadline(loop, [] {});
+  deadline.timer.arm(Clock::now() + 20s);
   while (!done()) {
-    ASSERT_TRUE(patience.timer.armed()) << "it never happened";
+    ASSERT_TRUE(deadline.timer.armed()) << "it never happened";
     loop.turn(true);
   }
 }

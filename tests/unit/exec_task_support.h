@@ -39,9 +39,9 @@ class Gate {
 // Yields until `done`. Returns false after a timeout far beyond any reasonable delay.
 template <class Done>
 bool eventually(Done done) {
-  const Instant patience = Clock::now() + 20s;
+  const Instant deadline = Clock::now() + 20s;
   while (!done()) {
-    if (Clock::now() > patience) return false;
+    if (Clock::now() > deadline) return false;
     std::this_thread::yield();
   }
   return true;

@@ -185,8 +185,8 @@ TEST(TwoLoops, MoveADescriptorThatIsBeingWrittenTo) {
     while (!mover.done.load(std::memory_order_acquire)) {
       if (::write(pair.far.get(), "x", 1) == 1) ++written;
     }
-    const Instant patience = Clock::now() + 20s;
-    while (bytes.load() < written && Clock::now() < patience) std::this_thread::yield();
+    const Instant deadline = Clock::now() + 20s;
+    while (bytes.load() < written && Clock::now() < deadline) std::this_thread::yield();
   }
   EXPECT_EQ(written, bytes.load());
 }

@@ -6,16 +6,16 @@
 namespace carpool::proxy::http {
 namespace {
 
-using Verdict = H2HeadReader::Verdict;
+using Outcome = H2HeadReader::Outcome;
 
-Verdict read(const List_& fields, RequestHead& head, bool end = true, bool extended = true, Limits limits = {}) {
+Outcome read(const List_& fields, RequestHead& head, bool end = true, bool extended = true, Limits limits = {}) {
   H2HeadReader reader(limits);
   reader.begin_request(head);
   for (const auto& [name, value] : fields) reader.field(name, value, false);
   return reader.end_request(end, extended);
 }
 
-Verdict request(const List_& fields, bool end = true, bool extended = true) {
+Outcome request(const List_& fields, bool end = true, bool extended = true) {
   RequestHead head;
   return read(fields, head, end, extended);
 }
@@ -25,7 +25,7 @@ List_ with(List_ fields, std::string_view name, std::string_view value) {
   return fields;
 }
 
-Verdict response(const List_& fields, bool end = true, bool head_request = false) {
+Outcome response(const List_& fields, bool end = true, bool head_request = false) {
   H2HeadReader reader({});
   ResponseHead head;
   reader.begin_response(head);
@@ -35,7 +35,7 @@ Verdict response(const List_& fields, bool end = true, bool head_request = false
 
 TEST(AnH2Request, BecomesAHeadWithItsPseudoHeaderFields) {
   RequestHead head;
-  ASSERT_EQ(read(with(get("/x?q"), "accept", "*/*"), head), Verdict::good);
+  ASSERT_EQ(read(with(get("/x?q"), "accept", "*/*"), head), Outcome::good);
   EXPECT_EQ(head.method, "GET");
   EXPECT_EQ(head.target, "/x?q");
   EXPECT_EQ(head.scheme, "http");
@@ -48,26 +48,26 @@ TEST(AnH2Request, BecomesAHeadWithItsPseudoHeaderFields) {
 TEST(AnH2Request, HasNoCookieForAnEmptyCrumb) {
   RequestHead head;
   List_ fields = with(with(with(get(), "cookie", "a=1"), "cookie", ""), "cookie", "b=2");
-  ASSERT_EQ(read(fields, head), Verdict::good);
+  ASSERT_EQ(read(fields, head), Outcome::good);
   EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
 }
 
 TEST(AnH2Request, HasItsCookieCrumbsJoined) {
   RequestHead head;
   List_ fields = with(with(with(get(), "cookie", "a=1"), "accept", "x"), "cookie", "b=2");
-  ASSERT_EQ(read(fields, head), Verdict::good);
+  ASSERT_EQ(read(fields, head), Outcome::good);
   EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
 }
 
 TEST(AnH2Request, SaysByItsFramesWhetherABodyComes) {
   RequestHead head;
-  ASSERT_EQ(read(get(), head, false), Verdict::good);
+  ASSERT_EQ(read(get(), head, false), Outcome::good);
   EXPECT_EQ(head.framing, Framing::chunked);
-  ASSERT_EQ(read(with(get(), "content-length", "5"), head, false), Verdict::good);
+  ASSERT_EQ(read(with(get(), "content-length", "5"), head, false), Outcome::good);
   EXPECT_EQ(head.framing, Framing::length);
   EXPECT_EQ(head.length, 5U);
-  EXPECT_EQ(request(with(get(), "content-length", "5"), true), Verdict::malformed);
-  EXPECT_EQ(request(with(get(), "content-length", "0"), true), Verdict::good);
+  EXPECT_EQ(request(with(get(), "content-length", "5"), true), Outcome::malformed);
+  EXPECT_EQ(request(with(get(), "content-length", "0"), true), Outcome::good);
 }
 
 TEST(AnH2Request, IsMalformedWhereRfc9113SaysSo) {
@@ -106,18 +106,18 @@ TEST(AnH2Request, IsMalformedWhereRfc9113SaysSo) {
       with(get(), "content-length", "5x"),
   };
   for (const List_& fields : bad) {
-    EXPECT_EQ(request(fields, false), Verdict::malformed) << fields.back().first << ": " << fields.back().second;
+    EXPECT_EQ(request(fields, false), Outcome::malformed) << fields.back().first << ": " << fields.back().second;
   }
-  EXPECT_EQ(request(with(get(), "te", "trailers")), Verdict::good);
+  EXPECT_EQ(request(with(get(), "te", "trailers")), Outcome::good);
 }
 
 TEST(AConnect, TakesOnlyAnAuthority) {
-  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}}, false), Verdict::good);
-  EXPECT_EQ(request({{":method", "CONNECT"}}, false), Verdict::malformed);
-  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {":path", "/"}}, false), Verdict::malformed);
-  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {":scheme", "http"}}, false), Verdict::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}}, false), Outcome::good);
+  EXPECT_EQ(request({{":method", "CONNECT"}}, false), Outcome::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {":path", "/"}}, false), Outcome::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {":scheme", "http"}}, false), Outcome::malformed);
   EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {"content-length", "3"}}, false),
-            Verdict::malformed);
+            Outcome::malformed);
 }
 
 TEST(AnExtendedConnect, NeedsEverythingAndTheOffer) {
@@ -127,12 +127,12 @@ TEST(AnExtendedConnect, NeedsEverythingAndTheOffer) {
                   {":authority", "a.test"},
                   {":path", "/chat"}};
   RequestHead head;
-  ASSERT_EQ(read(all, head, false), Verdict::good);
+  ASSERT_EQ(read(all, head, false), Outcome::good);
   EXPECT_EQ(head.protocol, "websocket");
-  EXPECT_EQ(request(all, false, false), Verdict::malformed);
-  EXPECT_EQ(request(with(get(), ":protocol", "websocket")), Verdict::malformed);
+  EXPECT_EQ(request(all, false, false), Outcome::malformed);
+  EXPECT_EQ(request(with(get(), ":protocol", "websocket")), Outcome::malformed);
   EXPECT_EQ(request({{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"}, {":path", "/"}}),
-            Verdict::malformed);
+            Outcome::malformed);
 }
 
 TEST(AnH2Head, OverALimitIsToldApartFromAMalformedOne) {
@@ -143,19 +143,19 @@ TEST(AnH2Head, OverALimitIsToldApartFromAMalformedOne) {
   RequestHead head;
   List_ many = get();
   for (int i = 0; i < 3; ++i) many.emplace_back("x", "y");
-  EXPECT_EQ(read(many, head, true, true, limits), Verdict::too_large);
-  EXPECT_EQ(read(get("/0123456789"), head, true, true, limits), Verdict::too_large);
+  EXPECT_EQ(read(many, head, true, true, limits), Outcome::too_large);
+  EXPECT_EQ(read(get("/0123456789"), head, true, true, limits), Outcome::too_large);
   const std::string long_value(300, 'v');
-  EXPECT_EQ(read(with(get(), "x", long_value), head, true, true, limits), Verdict::too_large);
-  EXPECT_EQ(read(with(get(), "x", "y"), head, true, true, limits), Verdict::good);
+  EXPECT_EQ(read(with(get(), "x", long_value), head, true, true, limits), Outcome::too_large);
+  EXPECT_EQ(read(with(get(), "x", "y"), head, true, true, limits), Outcome::good);
 }
 
 TEST(AnH2Response, IsHeldAgainstTheSameRules) {
-  EXPECT_EQ(response({{":status", "200"}}), Verdict::good);
-  EXPECT_EQ(response({{":status", "103"}, {"link", "x"}}, false), Verdict::good);
-  EXPECT_EQ(response({{":status", "204"}}), Verdict::good);
-  EXPECT_EQ(response({{":status", "200"}, {"content-length", "5"}}, true, true), Verdict::good) << "HEAD";
-  EXPECT_EQ(response({{":status", "304"}, {"content-length", "5"}}), Verdict::good);
+  EXPECT_EQ(response({{":status", "200"}}), Outcome::good);
+  EXPECT_EQ(response({{":status", "103"}, {"link", "x"}}, false), Outcome::good);
+  EXPECT_EQ(response({{":status", "204"}}), Outcome::good);
+  EXPECT_EQ(response({{":status", "200"}, {"content-length", "5"}}, true, true), Outcome::good) << "HEAD";
+  EXPECT_EQ(response({{":status", "304"}, {"content-length", "5"}}), Outcome::good);
   const List_ bad[] = {
       {},
       {{":status", "20"}},
@@ -173,7 +173,7 @@ TEST(AnH2Response, IsHeldAgainstTheSameRules) {
       {{":status", "200"}, {"content-length", "1"}, {"content-length", "2"}},
   };
   for (const List_& fields : bad) {
-    EXPECT_EQ(response(fields), Verdict::malformed) << (fields.empty() ? "none" : fields.back().second);
+    EXPECT_EQ(response(fields), Outcome::malformed) << (fields.empty() ? "none" : fields.back().second);
   }
 }
 
@@ -182,12 +182,12 @@ TEST(H2Trailers, AreFieldsAndEndTheMessage) {
   Fields fields;
   reader.begin_trailers(fields);
   reader.field("grpc-status", "0", false);
-  EXPECT_EQ(reader.end_trailers(true), Verdict::good);
+  EXPECT_EQ(reader.end_trailers(true), Outcome::good);
   EXPECT_EQ(fields.get("grpc-status"), "0");
-  EXPECT_EQ(reader.end_trailers(false), Verdict::malformed);
+  EXPECT_EQ(reader.end_trailers(false), Outcome::malformed);
   reader.begin_trailers(fields);
   reader.field(":path", "/", false);
-  EXPECT_EQ(reader.end_trailers(true), Verdict::malformed);
+  EXPECT_EQ(reader.end_trailers(true), Outcome::malformed);
 }
 
 TEST(AFieldThatMayNotBeIndexed, IsMarkedForWhoPassesItOn) {
@@ -197,7 +197,7 @@ TEST(AFieldThatMayNotBeIndexed, IsMarkedForWhoPassesItOn) {
   for (const auto& [name, value] : get()) reader.field(name, value, false);
   reader.field("x-secret", "s", true);
   reader.field("x-open", "o", false);
-  ASSERT_EQ(reader.end_request(true, true), Verdict::good);
+  ASSERT_EQ(reader.end_request(true, true), Outcome::good);
   EXPECT_TRUE(head.fields.sensitive(0));
   EXPECT_FALSE(head.fields.sensitive(1));
 }
@@ -210,7 +210,7 @@ TEST(AnH2Request, KeepsACookieOutOfTheTableIfAnyPartOfItIsSensitive) {
     for (const auto& [name, value] : get()) reader.field(name, value, false);
     reader.field("cookie", "a=1", sensitive == 0);
     reader.field("cookie", "b=2", sensitive == 1);
-    ASSERT_EQ(reader.end_request(true, true), Verdict::good);
+    ASSERT_EQ(reader.end_request(true, true), Outcome::good);
     ASSERT_EQ(head.fields.size(), 1U);
     EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
     EXPECT_EQ(head.fields.sensitive(0), sensitive >= 0) << sensitive;
@@ -218,8 +218,8 @@ TEST(AnH2Request, KeepsACookieOutOfTheTableIfAnyPartOfItIsSensitive) {
 }
 
 TEST(AnH2Response, NeverSwitchesProtocols) {
-  EXPECT_EQ(response({{":status", "101"}}, false), Verdict::malformed);
-  EXPECT_EQ(response({{":status", "103"}}, false), Verdict::good);
+  EXPECT_EQ(response({{":status", "101"}}, false), Outcome::malformed);
+  EXPECT_EQ(response({{":status", "103"}}, false), Outcome::good);
 }
 
 }  // namespace

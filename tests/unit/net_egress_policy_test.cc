@@ -7,7 +7,7 @@
 namespace carpool::proxy::net {
 namespace {
 
-config::Egress egress(config::Verdict verdict, std::vector<std::string> allow = {},
+config::Egress egress(config::EgressAction verdict, std::vector<std::string> allow = {},
                       std::vector<std::string> deny = {}) {
   config::Egress out;
   out.default_ = verdict;
@@ -42,8 +42,8 @@ FaultKind refusal(const EgressPolicy& rules, std::string_view at) {
   return status ? FaultKind::internal : status.fault().kind;
 }
 
-constexpr auto kAllow = config::Verdict::allow;
-constexpr auto kDeny = config::Verdict::deny;
+constexpr auto kAllow = config::EgressAction::allow;
+constexpr auto kDeny = config::EgressAction::deny;
 
 TEST(Policy, AllowsEverythingElseByDefault) {
   const auto rules = policy(egress(kAllow));

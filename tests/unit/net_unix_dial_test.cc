@@ -115,7 +115,7 @@ TEST_F(UnixDialTest, NeverReachesAnOwnListenerWhateverItsFileIsCalled) {
 
 TEST_F(UnixDialTest, IsJudgedByTheNameOfItsOrigin) {
   config::Egress closed;
-  closed.default_ = config::Verdict::deny;
+  closed.default_ = config::EgressAction::deny;
   closed.allow = {"0.0.0.0/0", "::/0"};
   const auto networks = EgressPolicy::make(closed);
   ASSERT_TRUE(networks);

@@ -75,7 +75,7 @@ class UnderTheBudget : public testing::Test {
     for (TestBorrower* one : all) one->release();
   }
   // Each borrower with a connection releases it and asks again; returns how many did.
-  unsigned hand_on(std::deque<TestBorrower>& busy, Destination& destination) {
+  unsigned hand_off(std::deque<TestBorrower>& busy, Destination& destination) {
     unsigned count = 0;
     for (TestBorrower& one : busy) {
       if (one.state != State::leased) continue;
@@ -146,7 +146,7 @@ TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
   ASSERT_EQ(starved.state, State::waiting);
   unsigned hand_offs = 0;
   for (int rounds = 0; rounds < 1000 && starved.state == State::waiting; ++rounds) {
-    hand_offs += hand_on(five, busy);
+    hand_offs += hand_off(five, busy);
     run_until_idle();
   }
   EXPECT_EQ(starved.state, State::leased);
@@ -304,8 +304,8 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
   run_until_idle();
   for (int n = 0; n < 8; ++n) of_two.emplace_back(world, LoopId{0}).borrow(two);
   for (int rounds = 0; rounds < 500; ++rounds) {
-    hand_on(of_one, one);
-    hand_on(of_two, two);
+    hand_off(of_one, one);
+    hand_off(of_two, two);
     run_until_idle();
   }
   EXPECT_EQ(one.snapshot(world.now).alive(), 2U);
@@ -328,7 +328,7 @@ TEST_F(UnderTheBudget, WhoeverNoLongerWaitsCostsNobodyAConnection) {
   for (int n = 0; n < 2; ++n) two.emplace_back(world, LoopId{0}).borrow(busy);
   run_until_idle();
   wishing(at("other", sized(1))).cancel();
-  for (int rounds = 0; rounds < 200; ++rounds) hand_on(two, busy);
+  for (int rounds = 0; rounds < 200; ++rounds) hand_off(two, busy);
   EXPECT_TRUE(world.closed.empty());
   for (int rounds = 0; rounds < 3; ++rounds) {
     for (TestBorrower& one : two) {
@@ -389,7 +389,7 @@ TEST_F(UnderTheBudget, AWaiterForHttp11IsServedWhereBusySessionsUseUpTheTotal) {
   TestBorrower& plain = borrower_on();
   ASSERT_EQ(plain.borrow(mixed, want), State::waiting);
   for (int rounds = 0; rounds < 100 && plain.state == State::waiting; ++rounds) {
-    hand_on(busy, mixed);
+    hand_off(busy, mixed);
     run_until_idle();
   }
   EXPECT_EQ(plain.state, State::leased);

@@ -34,7 +34,7 @@ class TheLeaves : public testing::Test {
     leaves.apply(std::move(*plan));
   }
   ListenerIdentity shown() const {
-    return intercepts.leaf("https://api.test").value_or(Intercepts::Shown{nullptr, 0}).identity;
+    return intercepts.leaf("https://api.test").value_or(Intercepts::Leaf{nullptr, 0}).identity;
   }
 
   const std::string folder = testing::TempDir() + "carpool-leaves-" + std::to_string(::getpid());

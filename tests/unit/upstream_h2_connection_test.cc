@@ -220,7 +220,7 @@ TEST_F(ASession, ThatCannotWriteStillPassesOnWhatItsOriginSent) {
   Link& link = world_.links.front();
   world_.land(link, SIZE_MAX);
   link.wire.ready = false;
-  link.wire.deaf = true;
+  link.wire.write_closed = true;
   world_.now += kLongRest;
   world_.turn(0, true);
   EXPECT_TRUE(answered());

@@ -22,7 +22,7 @@ namespace carpool::proxy::cli {
 namespace {
 constexpr std::size_t kMaxCertificates = std::size_t{1} << 20;  // maximum size of the file
 
-Fault silent(const std::string& why) {
+Fault no_response(const std::string& why) {
   return {FaultKind::connect_refused, Side::upstream, why};
 }
 
@@ -57,7 +57,7 @@ Result<std::vector<net::Address>> addresses_of(const std::string& host_port) {
   wanted.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int failed = ::getaddrinfo(host_of(host_port).c_str(), host_port.c_str() + colon + 1, &wanted, &found);
-  if (failed != 0) return silent(::gai_strerror(failed));
+  if (failed != 0) return no_response(::gai_strerror(failed));
   const std::unique_ptr<addrinfo, Free> all(found);
   std::vector<net::Address> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -76,7 +76,7 @@ Result<Fd> connected(const std::vector<net::Address>& addresses, int timeout_sec
     if (socket && ::connect(socket.get(), address.get(), address.length()) == 0) return socket;
     error = errno;
   }
-  return silent(reason(error, "the connection"));
+  return no_response(reason(error, "the connection"));
 }
 }  // namespace
 
@@ -118,17 +118,17 @@ Status AdminStream::begin_tls(Fd socket, const std::string& host, std::uint16_t 
   }
   if (trust.certificate.empty()) return Done{};
   const Result<std::string> expected = contents(trust.certificate, kMaxCertificates);
-  if (!expected) return silent("cannot read " + trust.certificate + ": " + expected.fault().detail);
+  if (!expected) return no_response("cannot read " + trust.certificate + ": " + expected.fault().detail);
   if (stream.peer_shows(*expected)) return Done{};
-  return silent("its certificate is not the one in " + trust.certificate);
+  return no_response("its certificate is not the one in " + trust.certificate);
 }
 
 Status AdminStream::wait(bool to_write, std::string_view what) {
   pollfd socket{transport_->fd(), static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
   constexpr int kMilliseconds = 1000;
   const int ready = repeat_interrupted([&] { return ::poll(&socket, 1, timeout_seconds_ * kMilliseconds); });
-  if (ready == 0) return silent(reason(EAGAIN, what));
-  if (ready < 0) return silent(reason(errno, what));
+  if (ready == 0) return no_response(reason(EAGAIN, what));
+  if (ready < 0) return no_response(reason(errno, what));
   const bool hangup = (socket.revents & (POLLHUP | POLLERR)) != 0;
   transport_->on_readiness({(socket.revents & POLLIN) != 0, (socket.revents & POLLOUT) != 0, hangup});
   return Done{};
@@ -141,7 +141,7 @@ Status AdminStream::send(std::string_view text) {
     if (sent.io == net::Io::ok) {
       text.remove_prefix(sent.bytes);
     } else if (sent.io != net::Io::would_block) {
-      return silent("the connection was closed");
+      return no_response("the connection was closed");
     } else if (Status waited = wait(true, "the request"); !waited) {
       return waited;
     }
@@ -155,7 +155,7 @@ Result<std::size_t> AdminStream::receive(std::span<char> into) {
     if (received.io == net::Io::ok) return received.bytes;
     if (received.io == net::Io::eof) return std::size_t{0};
     if (received.io != net::Io::would_block)
-      return silent(received.error != 0 ? reason(received.error, "the response") : std::string(received.detail));
+      return no_response(received.error != 0 ? reason(received.error, "the response") : std::string(received.detail));
     if (Status waited = wait(false, "the response"); !waited) return waited.take_fault();
   }
 }

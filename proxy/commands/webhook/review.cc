@@ -73,7 +73,7 @@ std::string name_of(const Json& request, const Json& pod) {
   return std::string(clipped(text(at(request, "namespace")) + "/" + name, kMaxName));
 }
 
-Verdict malformed(std::string why) {
+ReviewResult malformed(std::string why) {
   std::string error = "expected an AdmissionReview of admission.k8s.io/v1";
   if (!why.empty()) error.append("; the body ").append(why);
   return {Outcome::malformed, json_text(Json{{"error", error}}), {}, std::move(why), ReviewLimit::none};
@@ -90,13 +90,13 @@ Json review_response(const Json& request, bool allowed) {
 struct Reviewer::Impl {
   Injection injection;
 
-  Verdict review_pod(const Json& request) const;
+  ReviewResult review_pod(const Json& request) const;
   // Returns the configuration of a pod with these annotations. The Fault's detail begins with the invalid annotation.
   Result<config::InterceptedText> configure(const Json& annotations) const;
-  Verdict refuse(const Json& request, std::string why) const;
+  ReviewResult refuse(const Json& request, std::string why) const;
 };
 
-Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
+ReviewResult Reviewer::Impl::refuse(const Json& request, std::string why) const {
   Json review = review_response(request, false);
   why = std::string(clipped(why, kMaxWhy));
   review["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
@@ -136,7 +136,7 @@ Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotation
   return made;
 }
 
-Verdict Reviewer::Impl::review_pod(const Json& request) const {
+ReviewResult Reviewer::Impl::review_pod(const Json& request) const {
   const Json& pod = at(request, "object");
   const Json& spec = at(pod, "spec");
   const Json& metadata = at(pod, "metadata");
@@ -149,9 +149,9 @@ Verdict Reviewer::Impl::review_pod(const Json& request) const {
   }
   const Result<config::InterceptedText> config = configure(at(metadata, "annotations"));
   if (!config) {
-    Verdict verdict = refuse(request, config.fault().detail);
-    if (config.fault().kind == FaultKind::body_too_large) verdict.over = ReviewLimit::overlay;
-    return verdict;
+    ReviewResult result = refuse(request, config.fault().detail);
+    if (config.fault().kind == FaultKind::body_too_large) result.over = ReviewLimit::overlay;
+    return result;
   }
   if (!config->hosts.empty() && at(spec, "shareProcessNamespace") == Json(true)) {
     return refuse(request,
@@ -177,21 +177,21 @@ Result<std::unique_ptr<Reviewer>> Reviewer::make(std::string_view injection) {
   return std::make_unique<Reviewer>(std::make_unique<Impl>(Impl{std::move(*parsed)}));
 }
 
-Verdict Reviewer::review(std::string_view body) const {
+ReviewResult Reviewer::review(std::string_view body) const {
   const Result<Json> review = read_json<Json>(body, kBounds);
   if (!review) {
-    Verdict verdict = malformed(review.fault().detail);
-    if (review.fault().kind == FaultKind::body_too_large) verdict.over = ReviewLimit::body;
-    return verdict;
+    ReviewResult result = malformed(review.fault().detail);
+    if (review.fault().kind == FaultKind::body_too_large) result.over = ReviewLimit::body;
+    return result;
   }
   const Json& request = at(*review, "request");
   const std::string uid = text(at(request, "uid"));
   if (text(at(*review, "apiVersion")) != "admission.k8s.io/v1" || uid.empty() || uid.size() > kMaxUid) {
     return malformed({});
   }
-  Verdict verdict = impl_->review_pod(request);
-  verdict.pod = name_of(request, at(request, "object"));
-  return verdict;
+  ReviewResult result = impl_->review_pod(request);
+  result.pod = name_of(request, at(request, "object"));
+  return result;
 }
 
 }  // namespace carpool::proxy::webhook

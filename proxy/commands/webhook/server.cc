@@ -174,19 +174,19 @@ WebhookSession::Response WebhookServer::respond(const http::RequestHead& head, c
 }
 
 WebhookSession::Response WebhookServer::review(const std::string& body) {
-  const webhook::Verdict verdict = reviewer_->review(body);
-  ++outcomes_[static_cast<std::size_t>(verdict.outcome)];
-  if (verdict.over == webhook::ReviewLimit::body) ++bodies_over_;
-  if (verdict.over == webhook::ReviewLimit::overlay) ++overlays_over_;
-  const std::string_view outcome = kOutcomes[static_cast<std::size_t>(verdict.outcome)];
-  if (verdict.outcome == webhook::Outcome::refused) {
+  const webhook::ReviewResult result = reviewer_->review(body);
+  ++outcomes_[static_cast<std::size_t>(result.outcome)];
+  if (result.over == webhook::ReviewLimit::body) ++bodies_over_;
+  if (result.over == webhook::ReviewLimit::overlay) ++overlays_over_;
+  const std::string_view outcome = kOutcomes[static_cast<std::size_t>(result.outcome)];
+  if (result.outcome == webhook::Outcome::refused) {
     log::warn("webhook", "review",
-              {{"outcome", outcome}, {"pod", std::string_view(verdict.pod)}, {"why", std::string_view(verdict.why)}});
+              {{"outcome", outcome}, {"pod", std::string_view(result.pod)}, {"why", std::string_view(result.why)}});
   } else {
-    log::info("webhook", "review", {{"outcome", outcome}, {"pod", std::string_view(verdict.pod)}});
+    log::info("webhook", "review", {{"outcome", outcome}, {"pod", std::string_view(result.pod)}});
   }
-  const bool understood = verdict.outcome != webhook::Outcome::malformed;
-  return {static_cast<std::uint16_t>(understood ? 200 : 400), "application/json", verdict.body};
+  const bool understood = result.outcome != webhook::Outcome::malformed;
+  return {static_cast<std::uint16_t>(understood ? 200 : 400), "application/json", result.body};
 }
 
 std::string WebhookServer::metrics() const {

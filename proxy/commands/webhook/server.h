@@ -17,7 +17,7 @@
 #include "proxy/net/acceptor.h"
 #include "proxy/net/session_budget.h"
 #include "proxy/net/tls/server_context.h"
-#include "proxy/server/reload/file_watch.h"
+#include "proxy/server/reload/file_monitor.h"
 
 namespace carpool::proxy {
 
@@ -62,7 +62,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   std::unique_ptr<tls::ServerContext> tls_;
   std::unique_ptr<webhook::Reviewer> reviewer_;
   double certificate_end_ = 0;  // Unix time
-  FileWatch watch_;
+  FileMonitor watch_;
   net::Acceptor acceptor_;
   std::vector<exec::Signal> signals_;
   Budget handshakes_{kMaxHandshakes, 0}, sessions_{kMaxSessions, 0};  // own their sessions, like the next

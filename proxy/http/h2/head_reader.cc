@@ -191,15 +191,15 @@ void H2HeadReader::check_request(const RequestHead& head, bool extended_connect)
   if (!head.target.starts_with('/') && !asterisk) reject("an invalid :path");
 }
 
-H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect) {
+H2HeadReader::Outcome H2HeadReader::end_request(bool end, bool extended_connect) {
   join_cookies();
   RequestHead& head = *request_;
-  if (refused_) return verdict();
+  if (refused_) return outcome();
   check_request(head, extended_connect);
-  if (error_ != nullptr) return verdict();
+  if (error_ != nullptr) return outcome();
   if (const Status resolved = resolve_framing(head); !resolved) {
     reject("an invalid or repeated Content-Length");
-    return verdict();
+    return outcome();
   }
   if (head.method == "CONNECT") {
     if (head.framing == Framing::length) reject("CONNECT with a Content-Length");
@@ -208,37 +208,37 @@ H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect)
   } else if (head.framing == Framing::none) {
     head.framing = Framing::chunked;  // the end of the body is signalled by END_STREAM
   }
-  return verdict();
+  return outcome();
 }
 
-H2HeadReader::Verdict H2HeadReader::end_response(bool end, bool head_request) {
+H2HeadReader::Outcome H2HeadReader::end_response(bool end, bool head_request) {
   ResponseHead& head = *response_;
-  if (refused_) return verdict();
+  if (refused_) return outcome();
   if ((seen_ & kStatus) == 0) reject("no :status");
-  if (error_ != nullptr) return verdict();
+  if (error_ != nullptr) return outcome();
   if (head.status == 101) reject("101 in HTTP/2");
   if (head.status < 200 && end) reject("an interim response that ends the stream");
   if (const Status resolved = resolve_framing(head, head_request); !resolved) {
     reject("an invalid or repeated Content-Length");
-    return verdict();
+    return outcome();
   }
   head.keep_alive = true;
   head.ends_later = !end;
   const bool bodiless = head_request || head.status < 200 || head.status == 204 || head.status == 304;
-  if (bodiless) return verdict();
+  if (bodiless) return outcome();
   if (end) {
     if (head.framing == Framing::length && head.length != 0) reject("a Content-Length without a body");
     head.framing = head.framing == Framing::length ? Framing::length : Framing::none;
   } else if (head.framing != Framing::length) {
     head.framing = Framing::chunked;
   }
-  return verdict();
+  return outcome();
 }
 
-H2HeadReader::Verdict H2HeadReader::end_trailers(bool end) {
+H2HeadReader::Outcome H2HeadReader::end_trailers(bool end) {
   CARPOOL_ASSERT(kind_ == Kind::trailers);
   if (!end) reject("trailers that do not end the stream");
-  return verdict();
+  return outcome();
 }
 
 }  // namespace carpool::proxy::http

@@ -18,7 +18,7 @@ class H2HeadReader {
  public:
   explicit H2HeadReader(const Limits& limits) : limits_(limits) {}
 
-  enum class Verdict : std::uint8_t {
+  enum class Outcome : std::uint8_t {
     good,
     malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); error() gives the reason
     too_large,  // over a limit: may be answered; too_large() returns which one
@@ -29,9 +29,9 @@ class H2HeadReader {
   void begin_trailers(Fields& into);
   void field(std::string_view name, std::string_view value, bool sensitive);
   // Must be called when the block is complete; `end`: the message is, too. Determines the framing of the body.
-  Verdict end_request(bool end, bool extended_connect);
-  Verdict end_response(bool end, bool head_request);
-  Verdict end_trailers(bool end);
+  Outcome end_request(bool end, bool extended_connect);
+  Outcome end_response(bool end, bool head_request);
+  Outcome end_trailers(bool end);
 
   const char* error() const { return error_; }
   FaultKind too_large() const { return too_large_; }
@@ -55,9 +55,9 @@ class H2HeadReader {
   void reject(const char* why) {
     if (error_ == nullptr) error_ = why;
   }
-  Verdict verdict() const {
-    if (error_ != nullptr) return Verdict::malformed;
-    return refused_ ? Verdict::too_large : Verdict::good;
+  Outcome outcome() const {
+    if (error_ != nullptr) return Outcome::malformed;
+    return refused_ ? Outcome::too_large : Outcome::good;
   }
 
   Limits limits_;

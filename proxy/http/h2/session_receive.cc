@@ -107,9 +107,9 @@ std::optional<std::uint64_t> announced(Framing framing, std::uint64_t length) {
 }  // namespace
 
 void H2Impl::on_request_head(H2Stream& stream, bool end) {
-  const H2HeadReader::Verdict verdict = reader.end_request(end, options.extended_connect);
-  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.error());
-  const bool fits = verdict == H2HeadReader::Verdict::good;
+  const H2HeadReader::Outcome outcome = reader.end_request(end, options.extended_connect);
+  if (outcome == H2HeadReader::Outcome::malformed) return malformed(stream, reader.error());
+  const bool fits = outcome == H2HeadReader::Outcome::good;
   if (!stream.incoming_.head(false, fits ? announced(request.framing, request.length) : std::nullopt, end)) {
     return out_of_order(stream);
   }
@@ -121,11 +121,11 @@ void H2Impl::on_request_head(H2Stream& stream, bool end) {
 }
 
 void H2Impl::on_response_head(H2Stream& stream, bool end) {
-  const H2HeadReader::Verdict verdict = reader.end_response(end, stream.head_request_);
-  if (verdict == H2HeadReader::Verdict::too_large) {
+  const H2HeadReader::Outcome outcome = reader.end_response(end, stream.head_request_);
+  if (outcome == H2HeadReader::Outcome::too_large) {
     return malformed(stream, "the response head exceeds the limit", FaultKind::response_head_too_large);
   }
-  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.error());
+  if (outcome == H2HeadReader::Outcome::malformed) return malformed(stream, reader.error());
   if (response.status < 200) {
     if (!stream.incoming_.informational(end)) return out_of_order(stream);
     const char* const error = stream.informational_.add(reader.bytes(), options.head);
@@ -141,7 +141,7 @@ void H2Impl::on_response_head(H2Stream& stream, bool end) {
 void H2Impl::on_trailers(H2Stream& stream, bool end) {
   if (!stream.incoming_.fields(end)) return out_of_order(stream);
   if (stream.connect_) return malformed(stream, "fields in a tunnel");  // RFC 9113 §8.5: DATA only
-  if (reader.end_trailers(end) != H2HeadReader::Verdict::good) {
+  if (reader.end_trailers(end) != H2HeadReader::Outcome::good) {
     return malformed(stream, reader.error() != nullptr ? reader.error() : "the trailers exceed the limit");
   }
   if (stream.user_ != nullptr) stream.user_->on_trailers(trailers);

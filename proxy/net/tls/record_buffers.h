@@ -22,19 +22,19 @@ class RecordBuffers {
   void* take() { return count_ == 0 ? nullptr : blocks_[--count_]; }
   // Returns false if `block`, from malloc(), is of another size, or enough are kept: the caller still owns it.
   bool keep(void* block) {
-    if (count_ == room_ || !is_buffer(::malloc_usable_size(block))) return false;
+    if (count_ == capacity_ || !is_buffer(::malloc_usable_size(block))) return false;
     blocks_[count_++] = block;
     return true;
   }
   // Frees the kept buffers, and keeps none from now on.
   void close() {
-    room_ = 0;
+    capacity_ = 0;
     while (count_ != 0) std::free(take());
   }
 
  private:
   static bool is_buffer(std::size_t usable) { return usable >= kBlock && usable < kBlock + alignof(std::max_align_t); }
-  std::size_t count_ = 0, room_ = kMax;
+  std::size_t count_ = 0, capacity_ = kMax;
   std::array<void*, kMax> blocks_{};
 };
 

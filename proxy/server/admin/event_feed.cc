@@ -70,7 +70,7 @@ std::string opening(const AdminView& view, Instant now) {
   Json json{{"now", milliseconds(now)},
             {"version", view.build().version},
             {"not_ready", view.not_ready()},
-            {"shed_level", view.overload().sheds},
+            {"shed_level", view.overload().shed_level},
             {"threads", threads_of(view)}};
   add_old_names(json, {{"shed_level", "sheds"}});
   std::string text = json_text(json);

@@ -62,8 +62,8 @@ class Deflater {
     for (;;) {
       stream_.next_out = reinterpret_cast<Bytef*>(compressed.data() + made);
       stream_.avail_out = static_cast<uInt>(compressed.size() - made);
-      const int said = deflate(&stream_, flush);
-      CARPOOL_ASSERT(said != Z_STREAM_ERROR);
+      const int result = deflate(&stream_, flush);
+      CARPOOL_ASSERT(result != Z_STREAM_ERROR);
       made = compressed.size() - stream_.avail_out;
       if (stream_.avail_out != 0) break;  // otherwise more output may be pending
       compressed.resize(2 * compressed.size());

@@ -83,7 +83,7 @@ Response overload(const Call& call) {
   };
   Json heap{{"used", info.heap_used}, {"free_bytes", info.heap_unused}, {"returned", info.memory_returned}};
   add_old_names(heap, {{"free_bytes", "unused"}});
-  Json json{{"shed_level", info.sheds},
+  Json json{{"shed_level", info.shed_level},
             {"stage", info.stage},
             {"memory", use(info.memory)},
             {"descriptors", use(info.descriptors)},

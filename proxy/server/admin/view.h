@@ -142,7 +142,7 @@ struct OverloadInfo {
   struct Use {
     std::uint64_t used = 0, limit = 0;  // limit 0: unlimited
   };
-  std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
+  std::string shed_level;   // "nothing", "keep_alive", "new_clients", "idle"
   std::uint64_t stage = 0;  // the same as a number
   Use memory, descriptors;
   std::uint64_t failed_allocations = 0;          // allocations served by the reserve

@@ -24,7 +24,7 @@ Duration HeapTrim::postpone() {
   const HeapUse use = heap_use();
   const Duration took = thread_cpu() - before;
   show(use);
-  const bool trims = policy_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), Clock::now());
+  const bool trims = policy_.sample(use.unused(), overload_.is_shedding(ShedLevel::keep_alive), Clock::now());
   return trims ? Duration::zero() : TrimPolicy::pause_after(took);
 }
 

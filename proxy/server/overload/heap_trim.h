@@ -21,11 +21,11 @@ class HeapTrim final : private exec::PeriodicTask::Work {
   HeapTrim(exec::Loop& loop, exec::Executor& background, const OverloadState& overload);
   void stop() LOOP_ONLY { cycle_.stop(); }
 
-  // Shown: the last sample in bytes, and the total returned so far. Any thread.
-  struct Shown {
+  // Usage: the last sample in bytes, and the total returned so far. Any thread.
+  struct Usage {
     std::uint64_t used = 0, unused = 0, returned = 0;
   };
-  Shown shown() const {
+  Usage usage() const {
     return {used_.load(std::memory_order_relaxed), unused_.load(std::memory_order_relaxed),
             returned_.load(std::memory_order_relaxed)};
   }

@@ -33,21 +33,21 @@ FileSnapshot take_snapshot(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) return {mixed(1, errno), 0};
-  FileSnapshot look{2, stamp_of(status)};
-  if (!S_ISREG(status.st_mode)) return look;
+  FileSnapshot snapshot{2, stamp_of(status)};
+  if (!S_ISREG(status.st_mode)) return snapshot;
   std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMaxBytes), '\0');
   const std::optional<std::size_t> size = read_into(file.get(), text);
-  look.digest = !size || *size == kMaxBytes ? look.stamp : digest_of({text.data(), *size});
+  snapshot.digest = !size || *size == kMaxBytes ? snapshot.stamp : digest_of({text.data(), *size});
   config::wipe(text);  // it may be a private key
-  return look;
+  return snapshot;
 }
 }  // namespace
 
 std::vector<FileSnapshot> take_snapshots(const std::vector<std::string>& files) {
-  std::vector<FileSnapshot> looks;
-  looks.reserve(files.size());
-  for (const std::string& path : files) looks.push_back(take_snapshot(path));
-  return looks;
+  std::vector<FileSnapshot> snapshots;
+  snapshots.reserve(files.size());
+  for (const std::string& path : files) snapshots.push_back(take_snapshot(path));
+  return snapshots;
 }
 
 Digests read_between(const std::vector<FileSnapshot>& before, const std::vector<FileSnapshot>& after) {

@@ -81,7 +81,7 @@ inline void some_silence(Random& random, ClientPlan& client) {
 
 // Far more bytes than the proxy may hold, and a client or an origin that stops reading.
 inline void some_bulk(Random& random, Plan& plan) {
-  plan.patience = 1000 + pick(random, 5000);
+  plan.timeout = 1000 + pick(random, 5000);
   plan.room = 65536;
   plan.window = 0;
   plan.clients.resize(1);
@@ -151,7 +151,7 @@ inline void some_parallel_writing(Random& random, Plan& plan) {
 
 inline void some_parallel(Random& random, Plan& plan) {
   plan.room = chance(random, 50) ? 65536 : 1000 + pick(random, 30'000);
-  plan.patience = plan.orders = plan.classes = plan.window = plan.failing = 0;
+  plan.timeout = plan.orders = plan.classes = plan.window = plan.failing = 0;
   plan.wide = 1U << 20;
   plan.clients.assign(
       1, ClientPlan{.loop = pick(random, plan.loops), .pipelines = 7, .h2 = 1, .wide = 1U << 20, .requests = {}});
@@ -216,14 +216,14 @@ inline void some_options(Random& random, Plan& plan) {
 // Origins that speak both protocols, have several addresses, or stream. These have random numbers of their own, too.
 inline void some_lulls(Random& random, Plan& plan) {
   plan.streams = 1;
-  plan.patience = 1001 + 2 * pick(random, 1000);
+  plan.timeout = 1001 + 2 * pick(random, 1000);
   for (ClientPlan& client : plan.clients) {
     client.stops_reading = 0;  // nothing would end a tunnel or an event stream that waits for its client
     for (RequestPlan& one : client.requests) {
       for (ResponsePlan& response : one.responses) {
         if (one.method == kUpgrade && response.end == ResponseEnd::silent) response.end = ResponseEnd::whole;
         response.events = response.end == ResponseEnd::silent ? 0 : pick(random, 2);  // nothing would end it
-        if (chance(random, 40)) response.lull = chance(random, 70) ? 3 * plan.patience + 3000 : plan.patience / 3;
+        if (chance(random, 40)) response.lull = chance(random, 70) ? 3 * plan.timeout + 3000 : plan.timeout / 3;
       }
     }
   }
@@ -256,7 +256,7 @@ inline void some_reloads(Random& random, Plan& plan) {
 inline void some_origins(Random& random, Plan& plan) {
   if (chance(random, 15)) plan.both = pick(random, plan.origins - plan.h2 + 1);
   if (plan.both != 0) plan.alpn = chance(random, 20) ? 100 : 10 + pick(random, 90);
-  if (plan.patience == 0 && plan.tries == 0 && chance(random, 8)) {
+  if (plan.timeout == 0 && plan.tries == 0 && chance(random, 8)) {
     plan.addresses = 2 + pick(random, 3);
     if (plan.classes == 0 && plan.orders == 0) plan.orders = 20 + pick(random, 100);
   }
@@ -273,7 +273,7 @@ inline Plan plan_of(std::uint64_t seed) {
   plan.size = 1 + pick(random, 4);
   plan.room = chance(random, 30) ? 200 + pick(random, 5000) : 65536;
   plan.failing = chance(random, 20) ? pick(random, 30) : 0;
-  plan.patience = chance(random, 15) ? 1000 + pick(random, 5000) : 0;
+  plan.timeout = chance(random, 15) ? 1000 + pick(random, 5000) : 0;
   plan.orders = chance(random, 20) ? 5 + pick(random, 100) : 0;
   plan.classes = plan.orders == 0 && chance(random, 25) ? 1 : 0;
   plan.window = chance(random, 25) ? 1000 + pick(random, 59'000) : 0;
@@ -307,7 +307,7 @@ inline Plan plan_of(std::uint64_t seed) {
       if (one.method < kConnect && chance(random, 2)) one.fields = pick(random, 9000);
     }
     if (client.h2 == 0 && chance(random, 15)) client.half = 1;
-    if (plan.patience != 0 && chance(random, 50)) some_silence(random, client);
+    if (plan.timeout != 0 && chance(random, 50)) some_silence(random, client);
     if (chance(random, 3)) stop_reading(random, plan, client);
   }
   if (chance(random, 1)) some_bulk(random, plan);

@@ -31,7 +31,7 @@ class PlaneChecks {
         memory_(account) {}
 
   void look(const std::vector<proxy::OriginRuntime*>& in_force, const std::vector<std::unique_ptr<LoopPlane>>& planes,
-            const std::list<OriginLink>& links, std::list<ClientSeat>& seats, Instant now) LOOP_ONLY {
+            const std::list<OriginLink>& links, std::list<ClientLink>& client_links, Instant now) LOOP_ONLY {
     Holders holders;
     for (const proxy::OriginRuntime* origin : in_force) {
       pauses_.look(*origin->destination, now);
@@ -48,7 +48,7 @@ class PlaneChecks {
     }
     turns_.end_turn();
     pauses_.end_turn(now);
-    for (ClientSeat& seat : seats) shares_.look(seat.client);
+    for (ClientLink& client_link : client_links) shares_.look(client_link.client);
     shares_.end_turn();
     for (const OriginLink& link : links) holders.connections += link.connection != nullptr || link.place ? 1 : 0;
     holders.origins = static_cast<std::int64_t>(in_force.size());

@@ -33,12 +33,12 @@ class PlaneHistory {
     switch (pick(random, 10)) {
       case 0:
       case 1:
-        if (ClientSeat& seat = some(world_.seats); seat.joined) seat.client.send();
+        if (ClientLink& client_link = some(world_.client_links); client_link.joined) client_link.client.send();
         return;
       case 2:
-        return static_cast<void>(some(world_.seats).client.land(some_bytes()));
+        return static_cast<void>(some(world_.client_links).client.land(some_bytes()));
       case 3:
-        return static_cast<void>(some(world_.seats).client.read(some_bytes()));
+        return static_cast<void>(some(world_.client_links).client.read(some_bytes()));
       case 4:
       case 5:
         if (!world_.links.empty()) PlaneWorld::play(some(world_.links), some_bytes());
@@ -60,7 +60,8 @@ class PlaneHistory {
     return *at;
   }
   bool done() const {
-    return std::all_of(world_.seats.begin(), world_.seats.end(), [](const auto& seat) { return seat.client.done(); });
+    return std::all_of(world_.client_links.begin(), world_.client_links.end(),
+                       [](const auto& client_link) { return client_link.client.done(); });
   }
 
   std::string run_to_completion() {
@@ -72,7 +73,7 @@ class PlaneHistory {
       if (std::string wrong = world_.overdue(); !wrong.empty()) return wrong;
       if (!world_.account.wrong.empty()) return world_.account.wrong;
       bool sent = false;
-      for (ClientSeat& seat : world_.seats) sent |= seat.client.send();
+      for (ClientLink& client_link : world_.client_links) sent |= client_link.client.send();
       if (done()) break;
       if (!sent) world_.pass(std::chrono::milliseconds(500));
     }
@@ -80,8 +81,8 @@ class PlaneHistory {
   }
   std::string look_at_the_end() {
     exec::assume_on_loop();
-    for (const ClientSeat& seat : world_.seats) {
-      if (!seat.client.done()) return "a client waits for ever: " + waiting_for(seat.client);
+    for (const ClientLink& client_link : world_.client_links) {
+      if (!client_link.client.done()) return "a client waits for ever: " + waiting_for(client_link.client);
     }
     if (std::string wrong = world_.audit(); !wrong.empty()) return wrong;
     if (!drained_clients_leave()) return "a client that was told to leave keeps its connection";

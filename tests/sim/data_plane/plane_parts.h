@@ -43,8 +43,8 @@ struct OriginLink {
   std::uint32_t index = 0, generation = 0;
 };
 
-struct ClientSeat {
-  ClientSeat(const ClientPlan& plan, Account& account, std::size_t room, exec::LoopId on)
+struct ClientLink {
+  ClientLink(const ClientPlan& plan, Account& account, std::size_t room, exec::LoopId on)
       : owned(make(plan, account, room)), client(*owned), loop(on) {}
   static std::unique_ptr<PlaneClient> make(const ClientPlan& plan, Account& account, std::size_t room) {
     if (plan.h2 != 0) return std::make_unique<ScriptedH2Client>(plan, account, room);
@@ -56,11 +56,11 @@ struct ClientSeat {
   bool joined = false;  // it has connected
 };
 
-inline void set_timeouts(proxy::config::Config& config, std::uint32_t patience) {
-  if (patience == 0) return;
-  config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(patience);
+inline void set_timeouts(proxy::config::Config& config, std::uint32_t timeout) {
+  if (timeout == 0) return;
+  config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(timeout);
   // An odd number leaves the request to the deadlines of the single steps.
-  config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
+  config.request.timeout = std::chrono::milliseconds(timeout % 2 == 0 ? 3ULL * timeout : 0);
 }
 // Alias n means the origin that is `moved` further.
 inline void name_aliases(proxy::config::Config& config, std::uint32_t moved) {
@@ -80,7 +80,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   config.request.per_try_timeout = std::chrono::milliseconds(plan.tries);
   config.request.hedge = plan.hedges != 0;
   if (plan.repeats != 0) config.request.retry_on = {"503", "409", "reset", "connect-failure"};
-  set_timeouts(config, plan.patience);
+  set_timeouts(config, plan.timeout);
   if (plan.addresses > 1) {
     config.pool.addresses.eject_after = 2;
     config.pool.addresses.eject_time = std::chrono::seconds(5);

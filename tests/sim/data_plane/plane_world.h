@@ -33,12 +33,12 @@ class PlaneWorld final : public pool::Environment {
         policy_(std::move(*proxy::net::EgressPolicy::make(settings_.egress))),
         origins_(std::move(*proxy::OriginRegistry::make(settings_, *this, registry_))) {
     exec::assume_on_loop();
-    account.impatient = plan.patience != 0;
+    account.impatient = plan.timeout != 0;
     account.repeats = plan.repeats != 0;
     account.late = plan.tries != 0;
     account.streams = plan.streams != 0;
-    account.bounded = plan.patience != 0 && plan.patience % 2 == 0;
-    account.idle = std::chrono::milliseconds(plan.patience);
+    account.bounded = plan.timeout != 0 && plan.timeout % 2 == 0;
+    account.idle = std::chrono::milliseconds(plan.timeout);
     account.secure_from = plan.h2;
     account.secure_to = plan.h2 + plan.both;
     account.origins = plan.origins;
@@ -50,9 +50,10 @@ class PlaneWorld final : public pool::Environment {
     for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
     for (const ClientPlan& one : plan.clients) {
       const auto on = static_cast<exec::LoopId>(one.loop % planes.size());
-      ClientSeat& seat = seats.emplace_back(one, account, plan.room, on);
+      ClientLink& client_link = client_links.emplace_back(one, account, plan.room, on);
       for (const NoisePlan& noise : plan.noise) {
-        if (noise.of_origin == 0 && noise.connection + 1 == seats.size()) seat.client.add_noise(noise_of(noise));
+        if (noise.of_origin == 0 && noise.connection + 1 == client_links.size())
+          client_link.client.add_noise(noise_of(noise));
       }
     }
     join(0);
@@ -121,11 +122,11 @@ class PlaneWorld final : public pool::Environment {
   void join(std::uint32_t step) {
     exec::assume_on_loop();
     std::size_t n = 0;
-    for (ClientSeat& seat : seats) {
-      if (plan_.clients[n++].joins > step || std::exchange(seat.joined, true)) continue;
-      here_ = seat.loop;
+    for (ClientLink& client_link : client_links) {
+      if (plan_.clients[n++].joins > step || std::exchange(client_link.joined, true)) continue;
+      here_ = client_link.loop;
       const HeldMemory::Proxy proxy;
-      planes[here_]->accept(seat.client.wire);
+      planes[here_]->accept(client_link.client.wire);
     }
   }
 
@@ -135,14 +136,15 @@ class PlaneWorld final : public pool::Environment {
     here_ = id;
     LoopPlane& plane = *planes[id];
     const bool moved = proxy_turn(plane, id, all);
-    checks_.look(origins_->all(), planes, links, seats, now);
+    checks_.look(origins_->all(), planes, links, client_links, now);
     return moved;
   }
   bool proxy_turn(LoopPlane& plane, exec::LoopId id, bool all) LOOP_ONLY {
     const HeldMemory::Proxy proxy;
     bool moved = false;
-    for (ClientSeat& seat : seats) {
-      if (seat.loop == id && seat.client.wire.event && (all || chance(random, 70))) moved |= signal_client(plane, seat);
+    for (ClientLink& client_link : client_links) {
+      if (client_link.loop == id && client_link.client.wire.event && (all || chance(random, 70)))
+        moved |= signal_client(plane, client_link);
     }
     for (OriginLink& link : links) {
       if (link.loop == id && (link.place || link.wire.event) && (all || chance(random, 70))) moved |= signal_link(link);
@@ -255,10 +257,10 @@ class PlaneWorld final : public pool::Environment {
   bool become_idle() {
     for (int rounds = 0; rounds < 5000; ++rounds) {
       bool moved = false;
-      for (ClientSeat& seat : seats) {
-        if (!seat.joined) continue;
-        moved |= seat.client.land(SIZE_MAX);
-        moved |= seat.client.read(SIZE_MAX);
+      for (ClientLink& client_link : client_links) {
+        if (!client_link.joined) continue;
+        moved |= client_link.client.land(SIZE_MAX);
+        moved |= client_link.client.read(SIZE_MAX);
       }
       for (OriginLink& link : links) moved |= play(link, SIZE_MAX);
       for (exec::LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
@@ -342,8 +344,8 @@ class PlaneWorld final : public pool::Environment {
     return all;
   }
   static Noise noise_of(const NoisePlan& plan) { return {plan.at, plan.drop, plan.byte, plan.repeat}; }
-  bool signal_client(LoopPlane& plane, ClientSeat& seat) LOOP_ONLY {
-    VirtualWire& wire = seat.client.wire;
+  bool signal_client(LoopPlane& plane, ClientLink& client_link) LOOP_ONLY {
+    VirtualWire& wire = client_link.client.wire;
     wire.event = false;
     const auto watcher = plane.loop.watchers.find(wire.fd);
     if (watcher == plane.loop.watchers.end()) return false;
@@ -470,7 +472,7 @@ class PlaneWorld final : public pool::Environment {
 
  public:
   std::list<OriginLink> links;  // outlive the pool
-  std::list<ClientSeat> seats;
+  std::list<ClientLink> client_links;
 
  private:
   std::unique_ptr<proxy::OriginRegistry> origins_;

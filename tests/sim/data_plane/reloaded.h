@@ -26,7 +26,7 @@ class Reloaded {
     proxy::config::Config& fresh = all_.emplace_back(std::move(first));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
-    if (plan_.patience != 0) set_timeouts(fresh, plan_.patience + 2 * pick(random, plan_.patience));
+    if (plan_.timeout != 0) set_timeouts(fresh, plan_.timeout + 2 * pick(random, plan_.timeout));
     for (proxy::config::OriginSettings& origin : fresh.origins) {
       origin.pool = fresh.pool;
       origin.request = fresh.request;

@@ -93,7 +93,7 @@ class ScriptedH2Client final : public PlaneClient {
     bool tunnel = false;
     bool over = false;          // the proxy ended the tunnel, or refused it
     std::uint64_t sent_at = 0;  // bytes of the client until the end of its head; 0: not sent
-    int patience = 0;           // how often it still waits for 100 (Continue)
+    int continue_waits = 0;     // how often it still waits for 100 (Continue)
     // The tunnel ends after its client's bytes, or after the origin's end.
     bool ends() const { return !request->tunnels() || request->plan.gives_up == 1 || over; }
   };
@@ -124,7 +124,7 @@ class ScriptedH2Client final : public PlaneClient {
     if (has_body) fresh.body = marked(one.token, one.plan.size);
     if (one.tunnels()) fresh.body = tunnel_bytes(one);
     fresh.waits = one.tunnels() && !(connect && one.plan.chunked != 0);
-    if (expects(one) && !again) fresh.patience = kWaits;
+    if (expects(one) && !again) fresh.continue_waits = kWaits;
     const std::int32_t id = static_cast<std::int32_t>(nghttp2_session_get_next_stream_id(session_));
     nghttp2_data_provider body{};
     streams_[id] = std::move(fresh);
@@ -207,7 +207,7 @@ class ScriptedH2Client final : public PlaneClient {
     RequestRecord& one = *stream.request;
     if (!stream.tunnel) {
       check_end(account_, one);
-      if (stream.patience != 0) answered_before_its_body(id, stream);
+      if (stream.continue_waits != 0) answered_before_its_body(id, stream);
       return;
     }
     ++one.ends;
@@ -222,15 +222,17 @@ class ScriptedH2Client final : public PlaneClient {
   bool go_on() {
     bool moved = false;
     for (auto& [id, stream] : streams_) {
-      if (stream.patience == 0 || stream.request->plan.expect == Expecting::strict || --stream.patience != 0) continue;
-      stream.patience = 1;
+      if (stream.continue_waits == 0 || stream.request->plan.expect == Expecting::strict ||
+          --stream.continue_waits != 0)
+        continue;
+      stream.continue_waits = 1;
       let_go(id, stream);
       moved = true;
     }
     return moved;
   }
   void let_go(std::int32_t id, Stream& stream) {
-    if (std::exchange(stream.patience, 0) != 0) nghttp2_session_resume_data(session_, id);
+    if (std::exchange(stream.continue_waits, 0) != 0) nghttp2_session_resume_data(session_, id);
   }
   // The final response came without the request's body, which is no longer needed.
   void answered_before_its_body(std::int32_t id, Stream& stream) {
@@ -274,7 +276,7 @@ class ScriptedH2Client final : public PlaneClient {
 inline ssize_t ScriptedH2Client::read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* to,
                                            std::size_t most, std::uint32_t* flags, nghttp2_data_source*, void* user) {
   Stream* const stream = static_cast<ScriptedH2Client*>(user)->find(id);
-  if (stream == nullptr || stream->waits || stream->patience != 0) return NGHTTP2_ERR_DEFERRED;  // or cancelled
+  if (stream == nullptr || stream->waits || stream->continue_waits != 0) return NGHTTP2_ERR_DEFERRED;  // or cancelled
   const RequestRecord& one = *stream->request;
   const std::size_t whole = stream->body.size() - (one.plan.stalls != 0 && !one.tunnels() && !stream->body.empty());
   const std::size_t size = std::min(most, whole - stream->sent);

@@ -1,4 +1,4 @@
-// FileWatch: reports when files differ from those in force: a file that an editor replaces or a program rewrites, a
+// FileMonitor: reports when files differ from those in force: a file that an editor replaces or a program rewrites, a
 // mounted ConfigMap or Secret (`..data`), a symbolic link or a directory on the way to it. Watches their directories
 // (inotify), waits until no event arrives for a while (with an upper limit), and then compares the contents with those
 // that the owner has read.
@@ -17,9 +17,9 @@
 
 namespace carpool::proxy {
 
-class FileWatch final : private exec::Watcher {
+class FileMonitor final : private exec::Watcher {
  public:
-  FileWatch(exec::Loop& loop, exec::Bound changed);
+  FileMonitor(exec::Loop& loop, exec::Bound changed);
 
   // Replaces the watched files. `in_force`: per file, the digest that the owner has read; a change made since then is
   // reported too. Returns a Fault, which names a directory, if not all can be watched (the system's limit of

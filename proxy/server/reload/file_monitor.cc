@@ -1,4 +1,4 @@
-#include "proxy/server/reload/file_watch.h"
+#include "proxy/server/reload/file_monitor.h"
 
 #include <sys/inotify.h>
 
@@ -27,14 +27,14 @@ Fault not_watched(const std::string& what, int error) {
 }
 }  // namespace
 
-FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
+FileMonitor::FileMonitor(exec::Loop& loop, exec::Bound changed)
     : loop_(loop),
       changed_(changed),
-      debounce_(exec::Timer::bind<&FileWatch::on_debounced>(loop, *this)),
-      pause_(exec::Timer::bind<&FileWatch::on_pause_over>(loop, *this)),
+      debounce_(exec::Timer::bind<&FileMonitor::on_debounced>(loop, *this)),
+      pause_(exec::Timer::bind<&FileMonitor::on_pause_over>(loop, *this)),
       next_pause_(kFirstPause) {}
 
-Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
+Status FileMonitor::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
   handled_ = in_force_;
   pause_.disarm();
@@ -49,7 +49,7 @@ Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force)
 
 // A link that is changed before its directory is watched causes no event, so the paths are followed until they stay
 // the same.
-Status FileWatch::follow_paths() {
+Status FileMonitor::follow_paths() {
   Status watched = Done{};
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     WatchedDirectories wanted = watched_directories(files_);
@@ -62,7 +62,7 @@ Status FileWatch::follow_paths() {
 }
 
 // One directory that cannot be watched does not hinder the others.
-Status FileWatch::watch_directories() {
+Status FileMonitor::watch_directories() {
   if (fd_) loop_.unwatch(fd_.get(), key_);
   fd_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!fd_) return not_watched("inotify", errno);
@@ -80,7 +80,7 @@ Status FileWatch::watch_directories() {
   return watched;
 }
 
-void FileWatch::on_ready(exec::Ready) {
+void FileMonitor::on_ready(exec::Ready) {
   alignas(inotify_event) std::array<char, 4096> events;
   for (ssize_t size = 0; (size = ::read(fd_.get(), events.data(), events.size())) > 0;) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
@@ -92,16 +92,16 @@ void FileWatch::on_ready(exec::Ready) {
   debounce();
 }
 
-void FileWatch::debounce() {
+void FileMonitor::debounce() {
   if (!until_) until_ = loop_.now() + kAtMost;
   debounce_.arm(std::min(loop_.now() + kDebounce, *until_));
 }
 
-void FileWatch::on_debounced() {
+void FileMonitor::on_debounced() {
   exec::assume_on_loop();
   if (const Status followed = follow_paths(); !followed) log::warn("reload", followed.fault().detail);
   Digests now;
-  for (const FileSnapshot& look : take_snapshots(files_)) now.emplace_back(look.digest);
+  for (const FileSnapshot& snapshot : take_snapshots(files_)) now.emplace_back(snapshot.digest);
   const bool still_changing = now != checked_ && now != handled_;
   checked_ = now;
   if (still_changing && loop_.now() < *until_)
@@ -115,13 +115,13 @@ void FileWatch::on_debounced() {
   if (handled_ != in_force_) changed_();
 }
 
-void FileWatch::try_again() {
+void FileMonitor::try_again() {
   if (handled_ == in_force_ || pause_.armed()) return;
   pause_.arm(loop_.now() + next_pause_);
   next_pause_ = std::min(2 * next_pause_, kMaxPause);
 }
 
-void FileWatch::on_pause_over() {
+void FileMonitor::on_pause_over() {
   changed_();
 }
 

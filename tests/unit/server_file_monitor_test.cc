@@ -1,5 +1,5 @@
 // Unit tests of the files that a reload reads: which changes are noticed and when, and which events are no change.
-#include "proxy/server/reload/file_watch.h"
+#include "proxy/server/reload/file_monitor.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -133,7 +133,7 @@ class AWatch : public AFile {
   test::SimLoop loop_{0, now_};
   int changes_ = 0;
   std::string fault_;  // of the last watch(files)
-  FileWatch watch_{loop_, exec::Bound::to<&AWatch::on_changed>(*this)};
+  FileMonitor watch_{loop_, exec::Bound::to<&AWatch::on_changed>(*this)};
 };
 
 TEST_F(AWatch, ReportsAChangeOnceItsFileIsQuiet) {
