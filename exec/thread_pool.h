@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -70,11 +69,9 @@ class ThreadPool {
 
   // Starts `min` threads. On a Fault no thread could be started; the pool is stopped.
   Status start();
-  // Waits up to half of `timeout` for all jobs, queued ones included; then closes queued jobs, sets interrupted() and
-  // waits for the other half. Returns false if threads remain. Called on a thread of the pool: all except itself.
+  // Waits up to half of `timeout` for all jobs, queued ones included; then closes queued jobs and waits for
+  // the other half. Returns false if threads remain. Called on a thread of the pool: all except itself.
   bool stop(Duration timeout);
-  // Returns true once stop() no longer waits for jobs: long jobs check it and give up.
-  bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
   // A higher max runs queued jobs at once; a lower one waits for busy threads to finish.
   void resize(unsigned min, unsigned max);
 
@@ -153,7 +150,6 @@ class ThreadPool {
   bool wait_until_alone(Instant deadline) REQUIRES(mutex_);
 
   const ThreadPoolOptions options_;
-  std::atomic<bool> interrupted_{false};  // release in stop() pairs with the acquire in interrupted()
 
   mutable Mutex mutex_;
   std::condition_variable_any left_;  // signalled when a thread leaves

@@ -214,7 +214,6 @@ bool ThreadPool::stop(Duration timeout) {
     wait_until_alone(now + timeout / 2);
     while (TaskPtr task = pop_queue()) closed.push(std::move(task));
   }
-  interrupted_.store(true, std::memory_order_release);
   closed.clear();  // closing a task may take other locks, and a running task may wait for it
   bool alone = false;
   {

@@ -23,7 +23,6 @@ class AuditReport final {
   }
 
   bool clean() const { return disagreements_.empty(); }
-  const std::vector<std::string>& disagreements() const { return disagreements_; }
   // Returns all disagreements in one line; empty if there is none.
   std::string text() const {
     std::string all;

@@ -1,12 +1,12 @@
 // EntryWord: the state of an entry in one 64-bit word, and the only functions that change it.
 //
-//   marks 4 | home loop 8 | generation 20 | uses 20 | users 12
+//   marks 3 | home loop 8 | generation 20 | uses 20 | users 12
 //
 // users       current borrowers (at most 1 for HTTP/1.1)
 // uses        borrows of the current object so far; saturates
 // generation  changes when the entry moves to another loop and when it closes, so that an event in flight, which
 //             names the old generation, is dropped. Never 0
-// marks       reserved (a dial is in progress), expired (never lent again), closed, inspecting (the home loop examines
+// marks       reserved (a dial is in progress), closed, inspecting (the home loop examines
 //             the socket)
 //
 // Multiplex count and use count change in the same CAS. Every operation is a CAS loop; nothing else writes the word.
@@ -28,10 +28,9 @@ class EntryWord {
   static constexpr std::uint32_t kMaxGeneration = (1u << 20) - 1;
   enum Mark : std::uint64_t {
     kReserved = std::uint64_t{1} << 60,
-    kExpired = std::uint64_t{1} << 61,
-    kClosed = std::uint64_t{1} << 62,
-    kInspecting = std::uint64_t{1} << 63,
-    kMarks = std::uint64_t{15} << 60,
+    kClosed = std::uint64_t{1} << 61,
+    kInspecting = std::uint64_t{1} << 62,
+    kMarks = std::uint64_t{7} << 60,
   };
 
   constexpr EntryWord() = default;
@@ -45,7 +44,6 @@ class EntryWord {
   constexpr std::uint32_t generation() const { return static_cast<std::uint32_t>(bits_ >> 32) & kMaxGeneration; }
   constexpr LoopId home() const { return static_cast<LoopId>(bits_ >> 52); }
   constexpr bool reserved() const { return (bits_ & kReserved) != 0; }
-  constexpr bool expired() const { return (bits_ & kExpired) != 0; }
   constexpr bool closed() const { return (bits_ & kClosed) != 0; }
   constexpr bool inspecting() const { return (bits_ & kInspecting) != 0; }
 
@@ -97,7 +95,7 @@ enum class EntryState : std::uint8_t {
 constexpr EntryState state(EntryWord word, Instant expires_at, Instant now) {
   if (word.reserved()) return EntryState::connecting;
   if (word.closed()) return EntryState::closed;
-  const bool expired = word.expired() || expires_at <= now;
+  const bool expired = expires_at <= now;
   if (word.borrowed()) return expired ? EntryState::borrowed_expired : EntryState::borrowed_valid;
   return expired ? EntryState::not_borrowed_expired : EntryState::not_borrowed_valid;
 }
@@ -185,15 +183,6 @@ inline Change try_hand_off(AtomicWord& word, LoopId to, bool used = true) {
   });
 }
 
-// Marks the entry as never to be lent again; its last user closes it. relaxed would suffice; acq_rel keeps one rule for
-// all.
-inline Change try_retire(AtomicWord& word) {
-  return detail::change(word, std::memory_order_acq_rel, [](EntryWord was, EntryWord& after) {
-    after = was.with(EntryWord::kExpired);
-    return !was.closed() && !was.expired();
-  });
-}
-
 // Removes one user or the reservation and closes the entry. The last one makes it vacant with a new generation:
 // `after.vacant()` means that the caller destroys the object.
 inline Change try_close(AtomicWord& word) {
@@ -201,7 +190,7 @@ inline Change try_close(AtomicWord& word) {
     if (was.users() == 0 && !was.reserved()) return false;  // idle, or not the caller's
     const std::uint32_t left = was.users() > 1 ? was.users() - 1 : 0;
     after = was.users(left).without(EntryWord::kReserved).with(EntryWord::kClosed);
-    if (left == 0) after = after.without(EntryWord::kExpired).next_generation();
+    if (left == 0) after = after.next_generation();
     return true;
   });
 }
@@ -209,7 +198,7 @@ inline Change try_close(AtomicWord& word) {
 // idle -> vacant, only from exactly `seen`, so that a decision made on `seen` holds.
 inline Change try_close_idle(AtomicWord& word, EntryWord seen) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
-    after = was.without(EntryWord::kExpired).with(EntryWord::kClosed).next_generation();
+    after = was.with(EntryWord::kClosed).next_generation();
     return was == seen && was.users() == 0 && !was.inspecting() && !was.reserved() && !was.closed();
   });
 }
@@ -217,7 +206,7 @@ inline Change try_close_idle(AtomicWord& word, EntryWord seen) {
 // Closes from any state but vacant. An idle entry becomes vacant at once; otherwise its users or its inspector end it.
 inline Change try_terminate(AtomicWord& word) {
   return detail::change(word, std::memory_order_seq_cst, [](EntryWord was, EntryWord& after) {
-    after = was.without(EntryWord::kReserved).without(EntryWord::kExpired).with(EntryWord::kClosed);
+    after = was.without(EntryWord::kReserved).with(EntryWord::kClosed);
     if (after.vacant()) after = after.next_generation();
     return !was.closed();
   });
@@ -235,8 +224,7 @@ inline Change try_inspect(AtomicWord& word, std::uint32_t generation, LoopId hom
 inline Change end_inspect(AtomicWord& word, bool still_idle) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kInspecting);
-    if (!still_idle || was.closed())
-      after = after.without(EntryWord::kExpired).with(EntryWord::kClosed).next_generation();
+    if (!still_idle || was.closed()) after = after.with(EntryWord::kClosed).next_generation();
     return was.inspecting();
   });
 }

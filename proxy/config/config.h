@@ -171,9 +171,8 @@ struct PoolSettings {
   Addresses addresses;
 
   bool auto_size() const { return size == kAutomatic; }
-  // Return the largest and the first size.
+  // Returns the largest size.
   std::uint32_t largest() const { return auto_size() ? max_size : size; }
-  std::uint32_t first_size() const { return auto_size() ? min_size : size; }
   // Returns max_tunnels with its 0 resolved; never 0.
   std::uint32_t tunnels(pool::Scheme scheme) const {
     if (max_tunnels != 0) return max_tunnels;

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace carpool::proxy {
 
@@ -71,8 +70,6 @@ inline constexpr std::array kExchangeTable{
 };
 
 inline constexpr std::size_t kExchangeStates = 7;
-inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
-    "idle", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
 
 // Returns the row's index, or kNoRow. Uses an index because g++ 12 with UBSan cannot compare pointers at compile time.
 inline constexpr std::size_t kNoRow = kExchangeTable.size();

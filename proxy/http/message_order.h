@@ -19,7 +19,6 @@ enum class MessagePhase : std::uint8_t {
   closed,     // a stream error STREAM_CLOSED: a frame after END_STREAM (RFC 9113 §5.1)
 };
 inline constexpr std::size_t kMessagePhases = 6;
-inline constexpr std::size_t kOpenPhases = 4;  // the phases without a violation
 
 // `_end`: the same frame carries END_STREAM. `_short`: and less content than announced was received.
 enum class MessageEvent : std::uint8_t {

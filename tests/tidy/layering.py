@@ -43,7 +43,7 @@ VERSIONS = "proxy/commands/libraries.cc"  # asks each library for its version
 
 # Each of these names the partner of every memory order in it.
 ATOMICS = ["proxy/config/in_force*", "proxy/upstream/origin/origin_runtime*", "pool/core/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/destination/environment*", "pool/core/blocks*", "pool/core/finder*", "pool/core/object_pool*", "pool/core/capacity*", "pool/queue/borrower*", "pool/destination/destination*", "pool/queue/delivery*", "pool/destination/ledger*", "pool/policy/limits*", "pool/policy/endpoint*", "pool/destination/slot*", "pool/queue/class_quota*",
-           "pool/queue/connection_budget*", "pool/policy/borrow_history*", "pool/policy/response_times*", "pool/policy/auto_size*", "pool/destination/auto_size*", "exec/atomic.h", "exec/mail*", "exec/coalesced_mail*", "exec/uv/loop*", "exec/strategy*", "exec/task_limit*", "exec/reserved_slots*", "exec/reserved_threads*", "exec/thread_pool*", "exec/parker*", "metrics/*",
+           "pool/queue/connection_budget*", "pool/policy/borrow_history*", "pool/policy/response_times*", "pool/policy/auto_size*", "pool/destination/auto_size*", "exec/atomic.h", "exec/mail*", "exec/coalesced_mail*", "exec/uv/loop*", "exec/strategy*", "exec/task_limit*", "exec/reserved_slots*", "exec/reserved_threads*", "exec/thread_pool_worker*", "exec/parker*", "metrics/*",
            "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/server/drain*", "proxy/exchange/accept_budget*", "proxy/exchange/load_shedding*", "proxy/exchange/overload_state*", "proxy/server/overload/*", "proxy/telemetry/resource_usage*", "proxy/server/reload/reloader*", "proxy/server/admin/admin_sessions*", "proxy/server/admin/event_feed*", "proxy/server/admin/h2_connection*", "proxy/upstream/origin/retry_budget*", "proxy/upstream/origin/rate_limiter*", "proxy/upstream/origin/connect_cost*", "proxy/server/admin_control*", "proxy/upstream/origin/tls_identity*", "proxy/upstream/origin/credentials*", "proxy/upstream/origin/oauth_token*", "proxy/upstream/connection*", "proxy/upstream/untracked_connections*", "proxy/upstream/origin/origin_registry*", "proxy/telemetry/log_levels*", "proxy/net/egress_policy*", "proxy/net/address_set*", "proxy/server/server*"]
 
 
@@ -180,7 +180,6 @@ PUBLISHING = {
     "proxy/server/admin/h2_connection*": "bits for the other side, a mail that is free again, and the last user",
     "proxy/downstream/client_list*": "no client is left",
     "proxy/downstream/listener*": "two words, seq_cst: full, then the clients are read; a client less, then full is read",
-    "exec/thread_pool*": "the pool is interrupted",
     "exec/uv/loop*": "the loop is to stop",
 }
 

@@ -40,6 +40,8 @@ constexpr std::array<std::string_view, 7> kActionNames{"the body is streamed",
                                                        "fails, counted as given up",
                                                        "fails",
                                                        "ends as if the client had disconnected"};
+constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
+    "idle", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
 constexpr std::array<std::string_view, 3> kSideNames{"client", "upstream", "self"};
 constexpr std::array<std::string_view, kAttemptResults> kResultNames{
     "no byte of it was sent",

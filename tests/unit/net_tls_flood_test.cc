@@ -47,7 +47,7 @@ class Peer {
   }
   Fd socket_;
   SslCtxPtr context_;
-  SslPtr ssl_;
+  std::unique_ptr<SSL, FreeWith<SSL_free>> ssl_;
 };
 
 void shake(TlsTransport& ours, Peer& peer) {

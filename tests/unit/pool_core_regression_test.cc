@@ -62,12 +62,12 @@ TEST(PoolCoreRegression, NoMoreStreamsAreLentThanTheConnectionAllows) {
 }
 
 // J#8678 J#5310: after GOAWAY the connection is still acquired; or its users are cut off.
-TEST(PoolCoreRegression, ARetiredEntryIsNotLentAgainAndKeepsItsUsers) {
+TEST(PoolCoreRegression, ATerminatedEntryIsNotLentAgainAndKeepsItsUsers) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
   ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
-  ASSERT_TRUE(try_retire(entry.word));
+  ASSERT_TRUE(try_terminate(entry.word));
   EXPECT_EQ(pool.acquire(0, true, kAnyEntry).entry, nullptr);
   EXPECT_TRUE(EntryWord(entry.word.load()).borrowed());
   EXPECT_TRUE(pool.close(entry));

@@ -34,13 +34,13 @@ TEST(EntryWord, KeepsEveryFieldApart) {
                              .uses(EntryWord::kMaxUses - 1)
                              .generation(EntryWord::kMaxGeneration - 2)
                              .home(201)
-                             .with(EntryWord::kExpired);
+                             .with(EntryWord::kInspecting);
   EXPECT_EQ(word.users(), EntryWord::kMaxUsers);
   EXPECT_EQ(word.uses(), EntryWord::kMaxUses - 1);
   EXPECT_EQ(word.generation(), EntryWord::kMaxGeneration - 2);
   EXPECT_EQ(word.home(), 201);
-  EXPECT_TRUE(word.expired());
-  EXPECT_FALSE(word.closed() || word.reserved() || word.inspecting());
+  EXPECT_TRUE(word.inspecting());
+  EXPECT_FALSE(word.closed() || word.reserved());
 }
 
 TEST(EntryWord, CountsUsesUpToALimitAndNeverWraps) {
@@ -61,7 +61,6 @@ TEST(EntryWord, StateIsAFunctionOfWordExpiryAndNow) {
   EXPECT_EQ(state(EntryWord::vacant(1), later, now), EntryState::closed);
   EXPECT_EQ(state(EntryWord(), later, now), EntryState::not_borrowed_valid);
   EXPECT_EQ(state(EntryWord(), now, now), EntryState::not_borrowed_expired);
-  EXPECT_EQ(state(EntryWord().with(EntryWord::kExpired), later, now), EntryState::not_borrowed_expired);
   EXPECT_EQ(state(EntryWord().users(1), later, now), EntryState::borrowed_valid);
   EXPECT_EQ(state(EntryWord().users(1), now, now), EntryState::borrowed_expired);
 }
@@ -175,13 +174,6 @@ TEST_F(EntryState_, NobodyClosesWhatIsNotTheirs) {
   EXPECT_FALSE(try_close(word)) << "idle: try_close_idle decides who wins it";
   ASSERT_TRUE(acquire(0));
   EXPECT_FALSE(try_close_idle(word, now_of(word)));
-}
-
-TEST_F(EntryState_, ARetiredEntryIsNotLentAgain) {
-  make_idle();
-  EXPECT_TRUE(try_retire(word));
-  EXPECT_FALSE(try_retire(word));
-  EXPECT_FALSE(now_of(word).lendable(1));
 }
 
 TEST_F(EntryState_, InspectionExcludesBorrowersAndNeedsTheRightName) {

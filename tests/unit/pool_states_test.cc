@@ -25,7 +25,6 @@ std::string state_of(EntryWord word) {
   if (word.reserved()) return "connecting";
   if (word.inspecting()) return word.closed() ? "inspected_to_close" : "inspected";
   if (word.closed()) return "closed_in_use";
-  if (word.expired()) return word.borrowed() ? "borrowed_expired" : "idle_expired";
   return word.borrowed() ? "borrowed" : "idle";
 }
 
@@ -47,8 +46,7 @@ std::vector<Verb> verbs() {
           {"acquire", acquire(0)},
           {"acquire by another loop", acquire(1)},
           {"release", [](AtomicWord& at, EntryWord) { return try_release(at); }},
-          {"hand on", [](AtomicWord& at, EntryWord) { return try_hand_off(at, 1); }},
-          {"retire", [](AtomicWord& at, EntryWord) { return try_retire(at); }},
+          {"hand off", [](AtomicWord& at, EntryWord) { return try_hand_off(at, 1); }},
           {"close", [](AtomicWord& at, EntryWord) { return try_close(at); }},
           {"close idle", [](AtomicWord& at, EntryWord was) { return try_close_idle(at, was); }},
           {"terminate", [](AtomicWord& at, EntryWord) { return try_terminate(at); }},
@@ -88,7 +86,8 @@ std::string diagram() {
       "reachable "
       "state. "
       "Here two users may\nshare an entry. `closed_in_use` and `vacant` are SimplePool's CLOSED: with users left, and "
-      "with the entry free again.\nAn expired entry, by time or by `retire`, is never lent again.\n\n"
+      "with the entry free again.\nExpiry is no state: a borrower compares times, and closes an expired entry instead "
+      "of taking it.\n\n"
       "```mermaid\nstateDiagram-v2\n  [*] --> vacant\n";
   for (const auto& [ends, label] : labels) text += "  " + ends.first + " --> " + ends.second + ": " + label + "\n";
   return text + "```\n";
@@ -120,9 +119,9 @@ TEST(EntryStates, CanAllBeLeftForAnEmptyPlace) {
   }
 }
 
-TEST(EntryStates, NothingClosedOrExpiredIsLentAgain) {
+TEST(EntryStates, NothingClosedIsLentAgain) {
   for (const auto& [from, to, verb] : transitions()) {
-    if (from == "closed_in_use" || from == "borrowed_expired" || from == "idle_expired") {
+    if (from == "closed_in_use" || from == "inspected_to_close") {
       EXPECT_TRUE(to != "borrowed" && to != "idle") << from << " --> " << to << ": " << verb;
     }
   }

@@ -24,7 +24,6 @@ struct FreeWith {
   }
 };
 using SslCtxPtr = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;
-using SslPtr = std::unique_ptr<SSL, FreeWith<SSL_free>>;
 using SessionPtr = std::unique_ptr<SSL_SESSION, FreeWith<SSL_SESSION_free>>;
 using CertPtr = std::unique_ptr<X509, FreeWith<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
