@@ -86,7 +86,7 @@ inline Plan bounded(Plan plan) {
   plan.size = std::clamp(plan.size, 1U, 4U);
   plan.room = std::clamp(plan.room, 200U, 65'536U);
   plan.failing %= 50;
-  if (plan.classes != 0) plan.orders = 0;
+  if (plan.classes != 0) plan.commands = 0;
   if (plan.window != 0) plan.window = std::clamp(plan.window, 1000U, 60'000U);
   bound_wide(plan.wide);
   plan.cools %= 2;

@@ -29,7 +29,7 @@ inline constexpr const char* kSchemas = R"({
     "version": {"type": "string"}, "compiler": {"type": "string"}, "build": {"type": "string"}}},
   "LogLevels": {"type": "object", "required": ["level", "modules"], "properties": {"level": {"type": "string"},
     "modules": {"type": "object", "additionalProperties": {"type": "string"}}}},
-  "LogLevelOrder": {"type": "object", "required": ["level"], "additionalProperties": false, "properties": {
+  "LogLevelRequest": {"type": "object", "required": ["level"], "additionalProperties": false, "properties": {
     "level": {"$ref": "#/components/schemas/LogLevel"}, "module": {"$ref": "#/components/schemas/LogModule"}}},
   "ServerSentEvent": {"type": "object", "required": ["event", "data"], "properties": {
     "event": {"type": "string", "enum": ["state", "change"]}, "data": {"type": "string"}}},

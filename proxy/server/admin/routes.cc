@@ -153,7 +153,7 @@ constexpr std::array<Route, 19> kRoutes{{
      set_log_level_response,
      "Sets the log level of one module or of all modules; a query parameter overrides the same member of the body",
      "LogLevels",
-     {.query = kLogLevel, .body = "LogLevelOrder"}},
+     {.query = kLogLevel, .body = "LogLevelRequest"}},
     {"/reload",
      "POST",
      reload_route,

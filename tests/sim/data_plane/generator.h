@@ -151,7 +151,7 @@ inline void some_parallel_writing(Random& random, Plan& plan) {
 
 inline void some_parallel(Random& random, Plan& plan) {
   plan.room = chance(random, 50) ? 65536 : 1000 + pick(random, 30'000);
-  plan.timeout = plan.orders = plan.classes = plan.window = plan.failing = 0;
+  plan.timeout = plan.commands = plan.classes = plan.window = plan.failing = 0;
   plan.wide = 1U << 20;
   plan.clients.assign(
       1, ClientPlan{.loop = pick(random, plan.loops), .pipelines = 7, .h2 = 1, .wide = 1U << 20, .requests = {}});
@@ -230,7 +230,7 @@ inline void some_lulls(Random& random, Plan& plan) {
 }
 // Many reloads replace the pools of requests that wait, and origins close their connections without a response.
 inline void some_replacements(Random& random, Plan& plan) {
-  plan.orders = 2 + pick(random, 8);
+  plan.commands = 2 + pick(random, 8);
   for (ClientPlan& client : plan.clients) {
     for (RequestPlan& one : client.requests) {
       if (one.method == 0 && chance(random, 40)) one.responses.front() = {.status = 0, .size = 2};
@@ -246,7 +246,8 @@ inline void some_reloads(Random& random, Plan& plan) {
   if (plain && plan.cools == 0 && chance(random, plan.routes != 0 ? 50 : 6)) plan.lists = 1;
   if (plan.addresses == 0 && chance(random, plan.routes + plan.lists != 0 ? 40 : 3)) plan.expires = 1;
   if (chance(random, 5)) plan.moves = 1;
-  if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && plan.orders == 0) plan.orders = 5 + pick(random, 40);
+  if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && plan.commands == 0)
+    plan.commands = 5 + pick(random, 40);
   if (plan.lists != 0 && chance(random, 40)) some_replacements(random, plan);
   for (ClientPlan& client : plan.clients) {
     if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && chance(random, 30))
@@ -258,7 +259,7 @@ inline void some_origins(Random& random, Plan& plan) {
   if (plan.both != 0) plan.alpn = chance(random, 20) ? 100 : 10 + pick(random, 90);
   if (plan.timeout == 0 && plan.tries == 0 && chance(random, 8)) {
     plan.addresses = 2 + pick(random, 3);
-    if (plan.classes == 0 && plan.orders == 0) plan.orders = 20 + pick(random, 100);
+    if (plan.classes == 0 && plan.commands == 0) plan.commands = 20 + pick(random, 100);
   }
   if (plan.addresses == 0 && plan.tries == 0 && chance(random, 4)) some_lulls(random, plan);
 }
@@ -274,8 +275,8 @@ inline Plan plan_of(std::uint64_t seed) {
   plan.room = chance(random, 30) ? 200 + pick(random, 5000) : 65536;
   plan.failing = chance(random, 20) ? pick(random, 30) : 0;
   plan.timeout = chance(random, 15) ? 1000 + pick(random, 5000) : 0;
-  plan.orders = chance(random, 20) ? 5 + pick(random, 100) : 0;
-  plan.classes = plan.orders == 0 && chance(random, 25) ? 1 : 0;
+  plan.commands = chance(random, 20) ? 5 + pick(random, 100) : 0;
+  plan.classes = plan.commands == 0 && chance(random, 25) ? 1 : 0;
   plan.window = chance(random, 25) ? 1000 + pick(random, 59'000) : 0;
   const std::uint32_t hostile = chance(random, 30) ? 0 : pick(random, 80);
   plan.clients.resize(1 + pick(random, 6));

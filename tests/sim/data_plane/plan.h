@@ -94,7 +94,7 @@ struct NoisePlan {
 
 struct Plan {
   std::uint64_t seed = 1;
-  // orders: commands of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak
+  // commands: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak
   // HTTP/2; room: bytes in flight; failing: percent of the dials; timeout: the timeouts of a request, in milliseconds;
   // 0: as configured. classes: of the pools; window: of the streams to HTTP/2 origins, which changes; 0: the
   // protocol's; wide: of the connections to them, likewise. cools: Retry-After holds requests; repeats:
@@ -105,7 +105,7 @@ struct Plan {
   // reload moves to another origin. lists: 1: a reload drops the settings of an origin or gives it another identity.
   // expires: 1: the operator's commands include the end of pools that nothing uses. moves: 1: also a reload that closes
   // the listener and opens another one, and a hand-over, which lets the clients of now leave.
-  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, timeout = 0,
+  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, commands = 0, timeout = 0,
                 classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0, both = 0, alpn = 0,
                 addresses = 0, streams = 0, hedges = 0, routes = 0, lists = 0, expires = 0, moves = 0;
   bool offers_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
@@ -138,10 +138,10 @@ void each_number(ClientPlan& one, const Visit& visit) {
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number : {&one.loops,   &one.origins, &one.h2,      &one.size,   &one.room,    &one.failing,
-                                &one.orders,  &one.timeout, &one.classes, &one.window, &one.wide,    &one.cools,
-                                &one.repeats, &one.tries,   &one.pieces,  &one.both,   &one.alpn,    &one.addresses,
-                                &one.streams, &one.hedges,  &one.routes,  &one.lists,  &one.expires, &one.moves}) {
+  for (std::uint32_t* number : {&one.loops,    &one.origins, &one.h2,      &one.size,   &one.room,    &one.failing,
+                                &one.commands, &one.timeout, &one.classes, &one.window, &one.wide,    &one.cools,
+                                &one.repeats,  &one.tries,   &one.pieces,  &one.both,   &one.alpn,    &one.addresses,
+                                &one.streams,  &one.hedges,  &one.routes,  &one.lists,  &one.expires, &one.moves}) {
     visit(*number);
   }
 }

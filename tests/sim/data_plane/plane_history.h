@@ -29,7 +29,7 @@ class PlaneHistory {
  private:
   void step() {
     Random& random = world_.random;
-    if (world_.orders() != 0 && pick(random, world_.orders()) == 0) return world_.order();
+    if (world_.commands() != 0 && pick(random, world_.commands()) == 0) return world_.command();
     switch (pick(random, 10)) {
       case 0:
       case 1:

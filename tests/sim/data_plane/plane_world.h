@@ -176,8 +176,8 @@ class PlaneWorld final : public pool::Environment {
     for (const auto& [when, destination] : woken) destination->wake(now);
   }
   // ---- the operator ----
-  std::uint32_t orders() const { return plan_.orders; }
-  void order() {
+  std::uint32_t commands() const { return plan_.commands; }
+  void command() {
     const std::vector<proxy::OriginRuntime*> all = origins_->all();
     const std::uint32_t kind = pick(random, 6 + plan_.expires + 2 * plan_.moves + 3 * (plan_.routes | plan_.lists));
     account.log("order", kind);
