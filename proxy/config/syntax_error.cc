@@ -104,6 +104,23 @@ std::size_t position_of(std::string_view line, unsigned column) {
   return at;
 }
 
+// Returns the position of the value of a key that ends at `end`; npos if no `=` follows.
+std::size_t value_behind(std::string_view line, std::size_t end) {
+  const std::size_t equals = line.find_first_not_of(kSpace, end);
+  if (equals == std::string_view::npos || line[equals] != '=') return std::string_view::npos;
+  return line.find_first_not_of(kSpace, equals + 1);
+}
+
+// Returns the key of an inline table whose value begins at `value`.
+WrittenKey key_in_table(std::string_view line, std::size_t value) {
+  for (std::size_t at = line.find_first_of("{,"); at < value; at = line.find_first_of("{,", at + 1)) {
+    const std::size_t begin = std::min(line.find_first_not_of(kSpace, at + 1), line.size());
+    WrittenKey key = written_key(line.substr(begin));
+    if (key.size != 0 && value_behind(line, begin + key.size) == value) return key;
+  }
+  return {};
+}
+
 // Returns the text of an error about a key that is set twice. The parser has stopped at the second value, or at the
 // part of a dotted key that has a value. In an inline table, the first one is on the same line.
 std::string key_twice(std::string_view toml, Place at, std::string_view description) {
@@ -112,14 +129,8 @@ std::string key_twice(std::string_view toml, Place at, std::string_view descript
   const std::size_t begin = std::min(line.find_first_not_of(kSpace), line.size());
   const bool dotted = description.ends_with("as dotted key-value pair");
   WrittenKey key = written_key(line.substr(begin), stop - begin);
-  std::size_t expected = line.find_first_not_of(kSpace, begin + key.size);  // the position of the value
-  expected = line.find_first_not_of(kSpace, expected == std::string_view::npos ? expected : expected + 1);
-  const bool inside = dotted ? begin + key.size <= stop : expected != stop;
-  if (inside) {
-    const std::size_t quote = description.find('\'', description.find("cannot redefine existing "));
-    const std::string_view written = quote == std::string_view::npos ? "" : description.substr(quote + 1);
-    key = dotted ? written_key(line.substr(stop), 0) : written_key(written);
-  }
+  const bool inside = dotted ? begin + key.size <= stop : value_behind(line, begin + key.size) != stop;
+  if (inside) key = dotted ? written_key(line.substr(stop), 0) : key_in_table(line, stop);
   return named(key.name) + " is set already" + (inside ? "" : key_above(toml, at.line, key.name)) +
          ", expected each key once";
 }
