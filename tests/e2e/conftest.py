@@ -13,6 +13,7 @@ from harness import names  # noqa: E402
 from harness.carpool import PROGRAM, Carpool  # noqa: E402
 from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
+from harness.pressure import Pressure  # noqa: E402
 from harness.webhook import Webhook  # noqa: E402
 
 
@@ -98,6 +99,14 @@ def long_responses(origin, gate):
         gate.enter()
         exchange.send(b"4\r\nhalf\r\n0\r\n\r\n")
     return origin(handler), gate
+
+
+@pytest.fixture
+def pressure(origin, carpool, gate):
+    """Memory that is in use as the test says; see harness/pressure.py."""
+    one = Pressure(origin, gate)
+    yield one
+    one.close()
 
 
 @pytest.fixture

@@ -85,17 +85,15 @@ def test_one_address_fails(origin, carpool, request):
 
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer's memory is its own")
-def test_it_runs_short_of_memory(origin, carpool):
+def test_it_runs_short_of_memory(origin, carpool, pressure):
     o = origin()
-    c = before(carpool, o.authority, overload={"memory_limit": "4GiB"})
-    text = c.config.read_text()
+    c = carpool(**pressure.settings({"uri": ORIGIN, "alias": ["api"], "addresses": [o.authority]}))
     get(c, count=3)
-    for limit in ("5GiB", None):
-        # The first reload touches memory of its own; the limit follows from what is in use after it.
-        c.config.write_text(text.replace("4GiB", limit or "%dB" % (c.rss() * 100 // 92)))
-        assert c.admin("POST", "/reload").status == 200
+    pressure.begin(c)
+    pressure.press(92)
     until(lambda: c.get_json("/overload")["shed_level"] == "new_clients", what="the second stage")
     Reader(c).follow(INCIDENTS, "It runs short of memory")
+    pressure.end()
 
 
 def loaded(origin, carpool, size):

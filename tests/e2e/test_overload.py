@@ -15,28 +15,16 @@ def overload(c):
     return c.get_json("/overload")
 
 
-def reload(c):
-    response = c.admin("POST", "/reload")
-    assert response.status == 200, response
-
-
 @pytest.fixture
-def pressed(origin, carpool):
-    """The test determines the memory: the limit follows from the program's use, and is live."""
-    c = carpool(overload={"memory_limit": "4GiB"}, listen={"idle_timeout": "120s"})
-    text = c.config.read_text()
-
-    def press(percent):
-        c.config.write_text(text.replace("4GiB", "%dB" % (c.rss() * 100 // percent)))
-        reload(c)
-    # The first reload touches memory of its own: it is resident before anything is measured.
-    c.config.write_text(text.replace("4GiB", "5GiB"))
-    reload(c)
-    yield origin(), c, press
+def pressed(origin, carpool, pressure):
+    """An origin, and a carpool whose memory is in use as far as the test presses."""
+    c = carpool(listen={"idle_timeout": "120s"}, **pressure.settings())
+    pressure.begin(c)
+    yield origin(), c, pressure.press
 
 
 @pytest.mark.skipif(TSAN, reason="what is resident is TSan's")
-def test_it_sheds_in_order_and_comes_back(pressed):
+def test_it_sheds_in_order_and_comes_back(pressed, pressure):
     o, c, press = pressed
     with contextlib.ExitStack() as stack:
         known, idle_client = (stack.enter_context(c.client()) for _ in range(2))
@@ -72,28 +60,31 @@ def test_it_sheds_in_order_and_comes_back(pressed):
         until(lambda: overload(c)["shed_level"] == "nothing", what="the end of it")
         with c.client() as back:
             assert back.get(o.url + "/").keeps_alive()
+    pressure.end()
+
     def said():
         return [json.loads(line)["shed_level"] for line in list(c.output) if '"overload"' in line]
     until(lambda: len(said()) == 4, what="the last line of the log")
     assert said() == ["keep_alive", "new_clients", "idle", "nothing"]
 
 
-def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool):
+def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool, pressure):
     gate = Gate()
 
     def held(exchange):
         gate.enter()
         exchange.reply(body=b"x" * 100000)
-    o, c = origin(held), carpool(overload={"memory_limit": "4GiB"})
+    o, c = origin(held), carpool(**pressure.settings())
+    pressure.begin(c)
     with c.client() as client:
         client.ask("GET", o.url + "/")
         gate.wait_for(1)
-        c.config.write_text(c.config.read_text().replace("4GiB", "%dB" % (c.rss() * 100 // 99)))
-        reload(c)
+        pressure.press(99)
         until(lambda: overload(c)["shed_level"] == "idle", what="the last stage")
         gate.open()
         response = client.response()
         assert (response.status, len(response.body), response.keeps_alive()) == (200, 100000, False)
+    pressure.end()
 
 
 def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
