@@ -13,6 +13,7 @@ import origins
 from clients import Client
 from program import Program
 from routes import read_routes
+from turns import Turns
 
 
 async def serve(routes, program):
@@ -22,9 +23,12 @@ async def serve(routes, program):
         servers += await origins.serve(loop, route, program.origin_context())
     await program.start(routes)
     trusting = {protocol: program.client_context(protocol) for protocol in ("http/1.1", "h2")}
+    turns = Turns()
     for route in routes:
+        def client(route=route):
+            return Client(loop, route, program.address, trusting, turns).plain
         for port in (route.listen, route.h2listen):
-            servers.append(await loop.create_server(lambda r=route: Client(loop, r, program.address, trusting).plain, "127.0.0.1", port, backlog=1024))
+            servers.append(await loop.create_server(client, "127.0.0.1", port, backlog=1024))
     return servers
 
 

@@ -22,9 +22,9 @@ def rewriter(route, protocol):
 
 
 class Client(Pair):
-    def __init__(self, loop, route, proxy, contexts):
+    def __init__(self, loop, route, proxy, contexts, turns):
         super().__init__(None, Nothing())
-        self.loop, self.route, self.proxy, self.contexts = loop, route, proxy, contexts
+        self.loop, self.route, self.proxy, self.contexts, self.turns = loop, route, proxy, contexts, turns
         self.plain = Plain(self)
         self.first, self.response, self.connected = b"", b"", False
         self.timer = None
@@ -43,7 +43,7 @@ class Client(Pair):
         self.secure = Secure(self, self.contexts[protocol], self.route.server_name)
         self.secure.write(self.to_secure.feed(self.first))
         self.release_later()
-        self.task = self.loop.create_task(self.dial())
+        self.turns.enter(self)
 
     def release_later(self):
         if self.timer:
@@ -53,11 +53,23 @@ class Client(Pair):
     def release(self):
         self.secure.write(self.to_secure.rest())
 
+    def connect(self):
+        self.task = self.loop.create_task(self.dial())
+
     async def dial(self):
         try:
             await self.loop.create_connection(lambda: self.secure, *self.proxy)
         except OSError:
             self.fail()
+            self.turns.leave(self)
+
+    def on_established(self):
+        self.turns.leave(self)
+
+    def on_lost(self, side):
+        super().on_lost(side)
+        if side is self.secure:
+            self.turns.leave(self)
 
     def on_plain_end(self):
         if self.secure is not None:

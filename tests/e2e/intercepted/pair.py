@@ -95,6 +95,7 @@ class Secure(Plain):
             if not self.established:
                 self.tls.do_handshake()
                 self.established = True
+                self.pair.on_established()
                 self.flush()
                 for late in self.waiting:
                     self.write(late)
@@ -154,6 +155,9 @@ class Pair:
         return self.secure if side is self.plain else self.plain
 
     def on_made(self, side):
+        pass
+
+    def on_established(self):
         pass
 
     def before_tls(self, data):
