@@ -34,6 +34,23 @@ void Destination::Impl::end_cool_down() {
   if (cool_down.end()) attention.fetch_and(~kCooling, std::memory_order_seq_cst);
 }
 
+// The state of the predecessor's dials is not taken over: another identity or protocol may be what mends them.
+void Destination::Impl::take_over_pauses(const Impl& predecessor) {
+  CoolDown by_origin;
+  std::optional<Pause> by_operator;
+  {
+    const Held lock(predecessor.mutex);
+    by_origin = predecessor.cool_down;
+    if (predecessor.paused()) by_operator = predecessor.active_pause;
+  }
+  const Held lock(mutex);
+  if (by_operator) begin_pause(*by_operator);
+  cool_down.take_over(by_origin);
+  const std::uint32_t flag = cool_down.active() ? kCooling : 0;
+  attention.fetch_and(~kCooling | flag, std::memory_order_seq_cst);
+  attention.fetch_or(flag, std::memory_order_seq_cst);
+}
+
 // The caller must serve the waiters afterwards.
 void Destination::Impl::trial_over(std::uint32_t trial) {
   if (trial == 0) return;

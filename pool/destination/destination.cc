@@ -96,13 +96,12 @@ void Destination::drain(Instant now, Instant until) {
 bool Destination::paused() const {
   return impl_->paused();
 }
-std::optional<Pause> Destination::current_pause() const {
-  const Held lock(impl_->mutex);
-  return impl_->paused() ? std::optional(impl_->active_pause) : std::nullopt;
-}
 void Destination::restore_pause(const Pause& pause) {
   const Held lock(impl_->mutex);
   impl_->begin_pause(pause);
+}
+void Destination::take_over_pauses(const Destination& predecessor) {
+  impl_->take_over_pauses(*predecessor.impl_);
 }
 void Destination::resume(Instant now) {
   impl_->resume(now);

@@ -152,15 +152,17 @@ class Destination {
   void drain(Instant now, Instant until = kNever);
   void resume(Instant now);
   bool paused() const;
-  std::optional<Pause> current_pause() const;
   // Pauses as pause() does for at most Limits::max_cool_down, after a response with `status` and Retry-After. Then one
   // lease precedes the others; its pass_trial() or another cool_down() decides. resume() ends the pause. Returns true
   // if the pause begins or is renewed; false if it is only extended, or the limit is zero.
   bool cool_down(Duration wait, std::uint16_t status, Instant now);
   // Returns the remaining time of that pause: zero while a trial is in progress, nullopt if there is none.
   std::optional<Duration> cooling(Instant now) const;
-  // Takes over a pause, for example of the pool that this one replaces. Nothing may be open yet.
+  // Takes over a pause of the previous process. Nothing may be open yet.
   void restore_pause(const Pause& pause);
+  // Takes over the pauses, the operator's and the origin's, of the pool that this one replaces. set_limits() must
+  // follow: it serves the waiters and requests the wake-up.
+  void take_over_pauses(const Destination& predecessor);
   // Replaces every connection (reconnect): an idle one when its successor is open (the cap permitting), one in use on
   // release; a session admits no new borrower. Tunnels are kept.
   void reconnect(Instant now);

@@ -68,6 +68,15 @@ class CoolDown {
     phase_ = Phase::off;
     return true;
   }
+  // Replaces this pause, if there is one, by that of another destination for the same origin. Its trial belongs to that
+  // destination, so a trial is due here.
+  void take_over(const CoolDown& other) {
+    phase_ = other.active() && !other.cooling() ? Phase::trial_due : other.phase_;
+    status_ = other.status_;
+    since_ = other.since_;
+    until_ = other.until_;
+    trials_ = 0;
+  }
   bool end() {
     const bool was = active();
     phase_ = Phase::off;

@@ -213,6 +213,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- pauses requested by the origin (exchange_cool_down.cc) ----
   void record_response_in_pool(pool::Lease& lease, const http::ResponseHead& head, Instant leased) LOOP_ONLY;
   void follow_cool_down(pool::Lease& lease, const http::ResponseHead& head) LOOP_ONLY;
+  bool begin_cool_down(pool::Destination& destination, Duration wait, std::uint16_t status) LOOP_ONLY;
   void pass_trial(pool::Lease& lease) LOOP_ONLY;
   void add_retry_after(Fault& fault) const LOOP_ONLY;
 

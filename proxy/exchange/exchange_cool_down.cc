@@ -6,6 +6,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/retry_after.h"
 #include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
@@ -24,7 +25,7 @@ void Exchange::follow_cool_down(pool::Lease& lease, const http::ResponseHead& he
   if (head.status == 429 || head.status == 503) {
     const auto wall = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     if (const std::optional<Duration> wait = http::retry_after(head.fields, wall)) {
-      if (destination.cool_down(*wait, head.status, now)) {
+      if (begin_cool_down(destination, *wait, head.status)) {
         log::warn("pool", "the origin asked for a pause with Retry-After: its requests wait",
                   {{"origin", destination.label()},
                    {"status", std::uint64_t{head.status}},
@@ -34,6 +35,18 @@ void Exchange::follow_cool_down(pool::Lease& lease, const http::ResponseHead& he
     }
   }
   pass_trial(lease);
+}
+
+// Also holds the pool in force if a reload has replaced this one. The order is that of the reload reversed, which marks
+// the pool as replaced and then copies its pause under its mutex, so that no pause is lost between both.
+bool Exchange::begin_cool_down(pool::Destination& destination, Duration wait, std::uint16_t status) {
+  const Instant now = context_.loop.now();
+  bool began = destination.cool_down(wait, status, now);
+  if (!info_.origin->is_replaced()) return began;
+  if (const Result<OriginRuntime*> successor = context_.origins.at(destination.origin());
+      successor && (*successor)->destination != &destination)
+    began = (*successor)->destination->cool_down(wait, status, now);
+  return began;
 }
 
 // Reports that the trial request, sent before the others, has a response.

@@ -143,6 +143,11 @@ MUTANTS = [
     m("dials for all go ahead with the trial", D + "dial.cc", "if (cool_down.active() && supply.dials() != 0) return;", "", "unit"),
     m("a trial that left is forgotten", D + "release.cc", "if (!meant || !watched || worn_out) trial_over(std::exchange(grant.trial, 0U));", "", "unit"),
     m("a pause outlives the key that allows it", D + "operator_commands.cc", "if (settings.max_cool_down <= Duration::zero()) end_cool_down();", "", "unit"),
+    m("a pause ends with the pool that a reload replaces", D + "cool_down.cc", "by_origin = predecessor.cool_down;", "", "unit"),
+    m("a pause that ended with a successor returns with the pool", D + "cool_down.cc", "cool_down.take_over(by_origin);",
+      "if (by_origin.active()) cool_down.take_over(by_origin);", "unit"),
+    m("a successor waits for its predecessor's trial", "pool/policy/cool_down.h",
+      "other.active() && !other.cooling() ? Phase::trial_due : other.phase_", "other.phase_", "unit"),
     # ---- a size that follows the load ----
     m("a growth that only lengthens the origin's queue stays", "pool/policy/size_controller.cc", "rose <= most && !slow(seen.median)", "!slow(seen.median)", "unit"),
     m("a growth that is taken back is tried again at once", "pool/policy/size_controller.cc", "grows_at_ = now + hold_;", "grows_at_ = now;", "unit"),

@@ -1,6 +1,7 @@
 // Unit tests of requests that wait for a connection while a reload changes their origin.
 #include <gtest/gtest.h>
 
+#include <list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,10 +26,10 @@ class AReload : public test::ExchangeFixture {
   AReload() : ExchangeFixture(with_protocols({"h1"})) {}
   void reload(config::Config fresh) {
     exec::assume_on_loop();
-    fresh_ = std::move(fresh);
-    auto prepared = plane_.origins->prepare(fresh_);
+    config::Config& next = configs_.emplace_back(std::move(fresh));
+    auto prepared = plane_.origins->prepare(next);
     ASSERT_TRUE(prepared);
-    EXPECT_TRUE(plane_.origins->apply(fresh_, std::move(*prepared)).empty());
+    EXPECT_TRUE(plane_.origins->apply(next, std::move(*prepared)).empty());
     plane_.origins->apply_limits(plane_.now);
     plane_.router.forget();
     plane_.turn();
@@ -36,7 +37,7 @@ class AReload : public test::ExchangeFixture {
   pool::ProtocolMask asked_for() { return plane_.environment.dials.front().reservation->kind(); }
 
  private:
-  config::Config fresh_;
+  std::list<config::Config> configs_;  // the registry uses the last one
 };
 
 TEST_F(AReload, SendsARequestThatWaitedOnAConnectionUnderTheNewSettings) {
@@ -58,6 +59,22 @@ TEST_F(AReload, AsksNoOriginForAnUpgradeThatItsProtocolDoesNotHave) {
   connect();
   ASSERT_EQ(1U, dials());
   EXPECT_EQ(pool::ProtocolMask::any, asked_for()) << "a connection for HTTP/1.1 would fail";
+}
+
+TEST_F(AReload, HoldsTheNewPoolIfTheOriginAsksForAPauseOnAnEarlierConnection) {
+  const auto cooling = [](std::vector<std::string> protocols) {
+    config::Config settings = with_protocols(std::move(protocols));
+    settings.origins.front().pool.cool_down = true;
+    return settings;
+  };
+  reload(cooling({"h1"}));
+  asked();
+  reload(cooling({"h2"}));
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(snapshot().cooling_down);
+  send(client(), kGetRequest);
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ(1U, snapshot().waiting);
 }
 
 }  // namespace

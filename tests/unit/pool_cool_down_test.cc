@@ -2,6 +2,7 @@
 // them is a trial.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "tests/unit/pool_fixture.h"
@@ -333,6 +334,70 @@ TEST_F(Cooled, NoSessionIsDialedAheadForATrial) {
   EXPECT_TRUE(trial.lease.trial());
   EXPECT_TRUE(world.dials.empty());
   pass(trial);
+}
+
+// The pool that a reload puts in the place of another one.
+class ASuccessor : public Cooled {
+ protected:
+  Destination& predecessor() {
+    if (!predecessor_)
+      predecessor_ = std::make_unique<Destination>(test::origin_named("origin"), limits, world, kLoops);
+    return *predecessor_;
+  }
+  void take_over() {
+    world.on(0);
+    destination().take_over_pauses(predecessor());
+    destination().set_limits(limits, world.now);
+  }
+
+ private:
+  std::unique_ptr<Destination> predecessor_;
+};
+
+TEST_F(ASuccessor, WaitsForTheEndOfThePauseAndThenSendsOneRequest) {
+  predecessor().cool_down(seconds(7), 429, world.now);
+  rest(seconds(2));
+  take_over();
+  EXPECT_EQ(destination().cooling(world.now), seconds(5));
+  EXPECT_EQ(snapshot().cooling_down->status, 429);
+  EXPECT_EQ(snapshot().cool_downs, 0U) << "its predecessor counted it";
+  std::vector<TestBorrower*> all = line_of(2);
+  EXPECT_TRUE(world.dials.empty());
+  wake_at(world.now + seconds(5));
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_TRUE(all[0]->lease.trial());
+  pass(*all[0]);
+  EXPECT_FALSE(destination().cooling(world.now));
+  EXPECT_EQ(audited(), "");
+}
+
+TEST_F(ASuccessor, BeginsItsOwnTrialIfThatOfThePredecessorHasNoResponse) {
+  TestBorrower& trial = borrower_on();
+  predecessor().cool_down(seconds(1), 429, world.now);
+  rest(seconds(2));
+  EXPECT_EQ(trial.borrow(predecessor()), State::waiting);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_TRUE(trial.lease.trial());
+  take_over();
+  TestBorrower& next = waiting();
+  ASSERT_EQ(world.dials.size(), 1U);
+  trial.release();
+  world.on(0);
+  predecessor().stop(world.now);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_TRUE(next.lease.trial());
+}
+
+TEST_F(ASuccessor, ThatIsUsedAgainDropsAPauseThatHasEndedMeanwhile) {
+  cool(seconds(50));
+  take_over();
+  EXPECT_FALSE(destination().cooling(world.now));
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
+  EXPECT_EQ(audited(), "");
 }
 
 TEST_F(Cooled, AnUnusedPoolIsReclaimedAfterItsPauseAndNotBefore) {

@@ -142,7 +142,7 @@ TEST_F(Commanded, ARestoredPauseIsAsIfItHadBeenOrderedHere) {
   destination().restore_pause({world.now - seconds(3), world.now + seconds(2), true});
   TestBorrower& one = waiting();
   EXPECT_TRUE(world.dials.empty());
-  EXPECT_EQ(destination().current_pause()->since, world.now - seconds(3));
+  EXPECT_EQ(snapshot().paused->age, seconds(3));
   later(seconds(2));
   EXPECT_EQ(world.dials.size(), 1U);
   EXPECT_EQ(one.state, State::waiting);

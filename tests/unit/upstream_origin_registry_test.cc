@@ -112,6 +112,24 @@ TEST_F(AReplacedPool, IsUsedAgainWhenItsSettingsReturn) {
   EXPECT_FALSE(origins->directory().make_room(Clock::now())) << "the place of a configured origin is reserved";
 }
 
+TEST_F(AReplacedPool, PassesOnThePauseThatItsOriginAskedFor) {
+  const auto cooling = [](std::vector<std::string> protocols) {
+    config::Config settings = kept_ready(std::move(protocols));
+    settings.origins.front().pool.cool_down = true;
+    return settings;
+  };
+  reload(cooling({"h1"}));
+  pool::Destination& first = current();
+  first.cool_down(std::chrono::seconds(7), 503, environment.now);
+  reload(cooling({"h2"}));
+  ASSERT_NE(&current(), &first);
+  EXPECT_EQ(current().cooling(environment.now), std::chrono::seconds(7));
+  current().resume(environment.now);
+  reload(cooling({"h1"}));
+  ASSERT_EQ(&current(), &first);
+  EXPECT_FALSE(first.cooling(environment.now)) << "an operator has ended it";
+}
+
 class TheFilesOfAnOrigin : public ::testing::Test {
  protected:
   TheFilesOfAnOrigin() : environment(1), registry(1, 10), authority(std::in_place, tls::serve()->certificate_pem()) {

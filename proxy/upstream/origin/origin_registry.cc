@@ -117,8 +117,7 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   for (auto& [label, current] : contexts_) {
     Result<OriginRuntime*> made = version_of(current->destination->origin());
     if (made) {
-      const auto pause = current->destination->current_pause();
-      if (pause && (*made)->destination != current->destination) (*made)->destination->restore_pause(*pause);
+      if ((*made)->destination != current->destination) (*made)->destination->take_over_pauses(*current->destination);
       current = *made;
       current->reported.store(false, std::memory_order_relaxed);  // the new rules may differ
     } else {

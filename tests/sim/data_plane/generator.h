@@ -237,18 +237,29 @@ inline void some_replacements(Random& random, Plan& plan) {
     }
   }
 }
+// Pauses that origins ask for while reloads replace their pools.
+inline void some_moved_pauses(Random& random, Plan& plan) {
+  plan.lists = 1;
+  plan.orders = 4 + pick(random, 12);
+  for (ClientPlan& client : plan.clients) {
+    for (RequestPlan& one : client.requests) {
+      if (one.method != 0 || !chance(random, 30)) continue;
+      one.responses.front() = {.status = 503, .size = pick(random, 100), .pause = 1 + pick(random, 2)};
+    }
+  }
+}
 // Reloads in the middle that move the routes of requests, drop and change origins, and the end of unused pools.
 inline void some_reloads(Random& random, Plan& plan) {
   if (plan.classes != 0) return;  // their shares depend on the size of the pools
   const bool plain = plan.addresses == 0 && plan.streams == 0;
   if (plain && plan.cools == 0 && plan.origins > 1 && chance(random, 8)) plan.routes = 1;
-  // An origin's pause is kept by its pool: one that replaces it begins without.
   if (plain && plan.cools == 0 && chance(random, plan.routes != 0 ? 50 : 6)) plan.lists = 1;
   if (plan.addresses == 0 && chance(random, plan.routes + plan.lists != 0 ? 40 : 3)) plan.expires = 1;
   if (chance(random, 5)) plan.moves = 1;
   if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && plan.commands == 0)
     plan.commands = 5 + pick(random, 40);
   if (plan.lists != 0 && chance(random, 40)) some_replacements(random, plan);
+  if (plain && plan.cools != 0 && chance(random, 30)) some_moved_pauses(random, plan);
   for (ClientPlan& client : plan.clients) {
     if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && chance(random, 30))
       client.joins = pick(random, 200);

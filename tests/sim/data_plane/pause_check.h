@@ -26,7 +26,8 @@ class PauseCheck {
   void look(const pool::Destination& destination, Instant now) {
     if (longest_ == Duration::zero()) return;
     Pause& pause = pauses_[&destination];
-    if (const auto left = destination.cooling(now)) pause = {destination.snapshot(now).cool_downs, *left};
+    // The pool that a reload makes counts no pause that it takes over.
+    if (const auto left = destination.cooling(now)) pause = {1 + destination.snapshot(now).cool_downs, *left};
     if (pause.left > longest_) account_.complain("an origin pauses longer than pool.max_cool_down");
   }
   void see(const proxy::Exchange& exchange, Instant now) LOOP_ONLY {

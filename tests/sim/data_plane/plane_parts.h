@@ -56,6 +56,14 @@ struct ClientLink {
   bool joined = false;  // it has connected
 };
 
+// As the commands of an operator: those of an origin concern also its pools that reloads have replaced.
+template <class Command>
+void command_all(const std::vector<pool::Destination*>& all, const std::string& label, const Command& command) {
+  for (pool::Destination* const one : all) {
+    if (one->label() == label) command(*one);
+  }
+}
+
 inline void set_timeouts(proxy::config::Config& config, std::uint32_t timeout) {
   if (timeout == 0) return;
   config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(timeout);

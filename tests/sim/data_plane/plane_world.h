@@ -189,11 +189,14 @@ class PlaneWorld final : public pool::Environment {
     if (kind == 5 || all.empty()) return;
     if (plan_.expires != 0 && kind == 6) return begin_expiry();
     if (plan_.moves != 0 && kind - plan_.expires == 6) return move_clients();
-    pool::Destination& destination = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;
-    if (kind == 0) destination.pause(now);
-    if (kind == 1) destination.drain(now);
-    if (kind == 2) resume(destination);
-    if (kind == 3) destination.reconnect(now);
+    const pool::Destination& chosen = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;
+    const std::string label = chosen.label();
+    command_all(origins_->directory().all(), label, [this, kind](pool::Destination& destination) {
+      if (kind == 0) destination.pause(now);
+      if (kind == 1) destination.drain(now);
+      if (kind == 2) resume(destination);
+      if (kind == 3) destination.reconnect(now);
+    });
     if (kind == 4 || kind >= 6) {
       names_.rename(random);
       reload();
@@ -246,8 +249,7 @@ class PlaneWorld final : public pool::Environment {
     exec::assume_on_loop();
     here_ = 0;
     names_.raise_all();
-    for (pool::Destination* const one : destinations()) resume(*one);
-    for (const proxy::OriginRuntime* const one : origins_->all()) resume(*one->destination);
+    for (pool::Destination* const one : origins_->directory().all()) resume(*one);
   }
   // Addresses of origins begin or end to refuse connections.
   bool many_addresses() const { return names_.many(); }

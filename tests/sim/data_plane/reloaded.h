@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "pool/queue/wait_queue.h"
 #include "proxy/config/config.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -45,6 +46,7 @@ class Reloaded {
     const proxy::OriginRuntime* const origin = exchange.info().origin;
     if (exchange.state() == proxy::ExchangeState::idle || origin == nullptr) return;
     if (plan_.lists != 0) see_lease(exchange, *origin);
+    if (plan_.lists != 0) see_wait(exchange, *origin, in_force);
     if (account_.aliases.size() == 1) return;
     const RequestRecord* const one = account_.find_token(exchange.request().fields.get(kMarkField));
     if (one == nullptr || one->noisy() || one->reload + 1 != account_.aliases.size()) return;
@@ -60,6 +62,17 @@ class Reloaded {
     const std::uint64_t last = std::exchange(connection, exchange.holds_lease() ? exchange.info().connection : 0);
     if (connection != last && connection != 0 && origin.is_replaced())
       account_.complain("a request gets a connection of a pool that a reload replaced");
+  }
+  // A replaced pool is paused only while its successor is.
+  void see_wait(const proxy::Exchange& exchange, const proxy::OriginRuntime& origin,
+                const std::vector<proxy::OriginRuntime*>& in_force) LOOP_ONLY {
+    const pool::Destination& earlier = *origin.destination;
+    if (!pool::WaitQueue::in(exchange) || !origin.is_replaced() || !earlier.paused()) return;
+    const auto successor = std::find_if(in_force.begin(), in_force.end(), [&earlier](const auto* one) {
+      return one->destination->label() == earlier.label();
+    });
+    if (successor != in_force.end() && !(*successor)->destination->paused())
+      account_.complain("a request waits for the end of a pause that a replaced pool alone has");
   }
   // Each [[origin]] may be left out, speak another protocol, or have another TLS identity, and then another pool.
   void change_origins(proxy::config::Config& fresh, Random& random) const {
