@@ -166,6 +166,17 @@ TABLE = [
      "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", ""),
     ("a retry goes to a replaced pool", "proxy/exchange/exchange_borrow.cc",
      "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
+    ("a request whose pool has ended is refused", "proxy/exchange/exchange_borrow.cc",
+     "if (origin.destination->reclaimed()) return borrow_from_new_destination(new_connection);", ""),
+    ("a pool ends while it dials", "pool/destination/reclaim.cc",
+     """if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
+    if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
+    end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;""",
+     """if (held || limits.min_idle != 0) return false;
+    if (lent_by(counters.get(), loops) != 0) return false;
+    end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty() && pool.in_use() == supply.dials() && tunnels.load(std::memory_order_relaxed) == 0;"""),
     ("a pool ends while it is used", "pool/destination/reclaim.cc",
      """if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);

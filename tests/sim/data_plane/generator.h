@@ -237,6 +237,17 @@ inline void some_replacements(Random& random, Plan& plan) {
     }
   }
 }
+// Pools end while a dial is in progress for which no request waits: connections that were returned have served the
+// waiters, or the waiters have left.
+inline void some_slow_dials(Random& random, Plan& plan) {
+  plan.slow = 80 + pick(random, 18);
+  plan.orders = 3 + pick(random, 8);
+  for (ClientPlan& client : plan.clients) {
+    for (RequestPlan& one : client.requests) {
+      if (client.h2 != 0 && one.method < kConnect && chance(random, 30)) one.gives_up = 1;
+    }
+  }
+}
 // Pauses that origins ask for while reloads replace their pools.
 inline void some_moved_pauses(Random& random, Plan& plan) {
   plan.lists = 1;
@@ -260,6 +271,7 @@ inline void some_reloads(Random& random, Plan& plan) {
     plan.commands = 5 + pick(random, 40);
   if (plan.lists != 0 && chance(random, 40)) some_replacements(random, plan);
   if (plain && plan.cools != 0 && chance(random, 30)) some_moved_pauses(random, plan);
+  if (plan.expires != 0 && chance(random, 30)) some_slow_dials(random, plan);
   for (ClientPlan& client : plan.clients) {
     if (plan.routes + plan.lists + plan.expires + plan.moves != 0 && chance(random, 30))
       client.joins = pick(random, 200);

@@ -104,10 +104,11 @@ struct Plan {
   // fail; 0, 1: none is known. streams: 1: profile = "streaming". routes: 1: clients name origins by aliases, which a
   // reload moves to another origin. lists: 1: a reload drops the settings of an origin or gives it another identity.
   // expires: 1: the operator's commands include the end of pools that nothing uses. moves: 1: also a reload that closes
-  // the listener and opens another one, and a hand-over, which lets the clients of now leave.
+  // the listener and opens another one, and a hand-over, which lets the clients of now leave. slow: percent of the
+  // turns in which a dial makes no progress.
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, commands = 0, timeout = 0,
                 classes = 0, window = 0, wide = 0, cools = 0, repeats = 0, tries = 0, pieces = 0, both = 0, alpn = 0,
-                addresses = 0, streams = 0, hedges = 0, routes = 0, lists = 0, expires = 0, moves = 0;
+                addresses = 0, streams = 0, hedges = 0, routes = 0, lists = 0, expires = 0, moves = 0, slow = 0;
   bool offers_both(std::uint32_t origin) const { return origin >= h2 && origin - h2 < both; }
   std::vector<ClientPlan> clients;
   std::vector<NoisePlan> noise;
@@ -138,10 +139,11 @@ void each_number(ClientPlan& one, const Visit& visit) {
 }
 template <class Visit>
 void each_number(Plan& one, const Visit& visit) {
-  for (std::uint32_t* number : {&one.loops,    &one.origins, &one.h2,      &one.size,   &one.room,    &one.failing,
-                                &one.commands, &one.timeout, &one.classes, &one.window, &one.wide,    &one.cools,
-                                &one.repeats,  &one.tries,   &one.pieces,  &one.both,   &one.alpn,    &one.addresses,
-                                &one.streams,  &one.hedges,  &one.routes,  &one.lists,  &one.expires, &one.moves}) {
+  for (std::uint32_t* number :
+       {&one.loops,   &one.origins, &one.h2,     &one.size,      &one.room,    &one.failing, &one.commands,
+        &one.timeout, &one.classes, &one.window, &one.wide,      &one.cools,   &one.repeats, &one.tries,
+        &one.pieces,  &one.both,    &one.alpn,   &one.addresses, &one.streams, &one.hedges,  &one.routes,
+        &one.lists,   &one.expires, &one.moves,  &one.slow}) {
     visit(*number);
   }
 }

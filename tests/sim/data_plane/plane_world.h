@@ -147,7 +147,7 @@ class PlaneWorld final : public pool::Environment {
         moved |= signal_client(plane, client_link);
     }
     for (OriginLink& link : links) {
-      if (link.loop == id && (link.place || link.wire.event) && (all || chance(random, 70))) moved |= signal_link(link);
+      if (link.loop == id && (link.place || link.wire.event) && (all || may_act(link))) moved |= signal_link(link);
       plane.loop.leases().end_event();
     }
     moved |= plane.loop.mailbox.deliver(all ? SIZE_MAX : 1 + pick(random, 4)) != 0;
@@ -377,6 +377,10 @@ class PlaneWorld final : public pool::Environment {
     pool::end_inspection(link.index, still_idle, pool::CloseCause::peer_closed, now, in_order);
     return true;
   }
+  bool may_act(const OriginLink& link) {
+    if (link.place && plan_.slow != 0 && chance(random, plan_.slow)) return false;
+    return chance(random, 70);
+  }
   bool fail_dial(OriginLink& link, Fault fault) {
     const auto place = std::move(link.place);
     link.handshaking.reset();
@@ -479,7 +483,7 @@ class PlaneWorld final : public pool::Environment {
  private:
   std::unique_ptr<proxy::OriginRegistry> origins_;
   std::vector<proxy::H2LoopContext*> hosts_;
-  PoolExpiry expiry_{*origins_, loops_of(plan_)};
+  PoolExpiry expiry_{account, *origins_, loops_of(plan_)};
   std::vector<std::pair<Instant, pool::Destination*>> wakes_;
   exec::LoopId here_ = 0;
   bool stopped_ = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pool/destination/destination.h"
+#include "pool/destination/snapshot.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "tests/sim/data_plane/loop_plane.h"
@@ -16,12 +17,16 @@ namespace carpool::test {
 
 class PoolExpiry {
  public:
-  PoolExpiry(proxy::OriginRegistry& origins, exec::LoopId loops) : origins_(origins), loops_(loops) {}
+  PoolExpiry(Account& account, proxy::OriginRegistry& origins, exec::LoopId loops)
+      : account_(account), origins_(origins), loops_(loops) {}
 
   // On the first loop. However short ago a pool was used.
   void begin(Instant now) LOOP_ONLY {
     if (!leaving_.empty()) return;
     leaving_ = origins_.retire_idle(now, Duration::min());
+    for (const pool::Destination* const one : leaving_) {
+      if (one->snapshot(now).alive() != 0) account_.complain("a pool ends while it has connections or dials");
+    }
     std::sort(leaving_.begin(), leaving_.end(), std::less<>());
     leaving_.insert(leaving_.end(), used_.begin(), used_.end());
     used_.clear();
@@ -66,6 +71,7 @@ class PoolExpiry {
     if (++rounds_ < kRounds) ask();
   }
 
+  Account& account_;
   proxy::OriginRegistry& origins_;
   const exec::LoopId loops_;
   std::vector<pool::Destination*> leaving_, used_;

@@ -54,9 +54,9 @@ inline void check_body(Account& account, RequestRecord& one, std::string_view by
   account.log("body", bytes.size());
 }
 inline void check_tail(Account& account, RequestRecord& one, std::string_view value) {
-  ++one.tails;
   account.log("tail", one.received);
-  if (value.substr(0, 6) != one.token)
+  if (one.tails++ != 0) account.complain(one, one.token + " received trailers twice");
+  if (value != one.token + "/" + std::to_string(one.attempt))
     account.complain(one, one.token + " received the trailers of " + std::string(value));
 }
 inline void check_end(Account& account, RequestRecord& one) {

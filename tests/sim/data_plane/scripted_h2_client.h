@@ -308,7 +308,7 @@ inline int ScriptedH2Client::on_header(nghttp2_session*, const nghttp2_frame* fr
     stream->cause.clear();
   }
   if (key == kMarkField) stream->mark = text;
-  if (key == kTailField) stream->tail = text;
+  if (key == kTailField) stream->tail += text;
   if (key == kPadField) stream->pad = text;
   if (key == kCauseField) stream->cause = text;
   return 0;
