@@ -113,7 +113,7 @@ Result<Target> authority(const RequestHead& head) {
   return found;
 }
 
-// Returns the checked value of the only Host; empty for HTTP/1.0 without Host.
+// Returns the checked value of the only Host; empty if it is, or for HTTP/1.0 without Host.
 Result<std::string_view> host_of(const RequestHead& head) {
   const std::size_t hosts = head.fields.count(FieldName::host);
   if (hosts > 1) return malformed_target("more than one Host");
@@ -122,6 +122,7 @@ Result<std::string_view> host_of(const RequestHead& head) {
     return malformed_target("no Host");
   }
   const std::string_view host = head.fields.get(FieldName::host);
+  if (host.empty()) return host;  // valid (RFC 9110 §7.2); only another form of target has an authority then
   if (const char* error = check_authority(host)) return malformed_target(error);
   return host;
 }
@@ -169,6 +170,7 @@ Result<Target> parse_target(const RequestHead& head) {
   if (head.method == "CONNECT") return authority(head);
   if (!target.starts_with('/') && target != "*") return absolute(head, *host);
   if (target == "*" && head.method != "OPTIONS") return malformed_target("only OPTIONS may have the target *");
+  if (host->empty() && head.fields.has(FieldName::host)) return malformed_target("the host is empty");
   Target found;
   found.form = target == "*" ? TargetForm::asterisk : TargetForm::origin;
   found.authority = *host;

@@ -109,7 +109,7 @@ TEST(ParseTarget, WantsExactlyOneHostThatIsAHost) {
   refused_target({"GET", "/", {}});
   refused_target({"GET", "http://h/", {}});
   refused_target({"GET", "/", {"a", "a"}});
-  for (const char* host : {"", "a b", "u@a", "127.0.0.1:80x", "[::1", "a/b", "a,b", "a:80:80", ":80", "a?b", "a#b",
+  for (const char* host : {"a b", "u@a", "127.0.0.1:80x", "[::1", "a/b", "a,b", "a:80:80", ":80", "a?b", "a#b",
                            "[::1]80", "a\"b", "a:99999999999999999999"}) {
     refused_target({"GET", "/", {host}});
     refused_target({"GET", "http://h/", {host}});
@@ -119,6 +119,17 @@ TEST(ParseTarget, WantsExactlyOneHostThatIsAHost) {
        {"a", "A.b-c_d.e.", "a:80", "a:", "127.0.0.1:8080", "[::1]", "[::ffff:1.2.3.4]:80", "%61", "\xC3\xA4"}) {
     leads({"GET", "/", {host}}, origin, pool::Scheme::http, host, "/");
   }
+}
+
+TEST(ParseTarget, IgnoresAnEmptyHostOfATargetThatNamesItsHost) {
+  using enum TargetForm;
+  leads({"GET", "http://h/x", {""}}, absolute, pool::Scheme::http, "h", "/x");
+  leads({"CONNECT", "h:443", {""}}, authority, pool::Scheme::tcp, "h:443", "h:443");
+  refused_target({"GET", "/", {""}});
+  refused_target({"OPTIONS", "*", {""}});
+  refused_target({"GET", "/", {""}, Version::http10});
+  refused_target({"GET", "http://h/", {"", ""}});
+  refused_target({"GET", "http:///x", {""}});
 }
 
 TEST(ParseTarget, LetsHttp10GoWithoutHost) {
