@@ -42,11 +42,16 @@ Announced transfer_coding(const Fields& fields) {
   Announced result;
   std::size_t members = 0;
   bool chunked = false;
+  bool after = false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::transfer_encoding) continue;
     ListReader list(fields[i].value);
-    for (std::string_view coding; list.next(coding); ++members) chunked = iequals(coding, "chunked");
+    for (std::string_view coding; list.next(coding); ++members) {
+      after = after || chunked;
+      chunked = iequals(coding, "chunked");
+    }
   }
+  if (after) return announced("Transfer-Encoding has a coding after chunked");
   if (!chunked) return announced("Transfer-Encoding does not end in chunked");
   result.framing = Framing::chunked;
   if (members == 1) return result;

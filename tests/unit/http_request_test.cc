@@ -208,6 +208,18 @@ TEST(RequestReader, FindsTheEndOfABody) {
   EXPECT_EQ(head_of(get("")).framing, Framing::none);
 }
 
+TEST(RequestReader, StripsTheWhiteSpaceAroundALengthAndACoding) {
+  for (const char* after : {"\t", " \t ", "\t\t"}) {
+    taken_request(post(std::string("Content-Length:") + after + "5" + after + "\r\n"), "hello");
+    taken_request(
+        post(std::string("Transfer-Encoding:") + after + "chunked" + after + "\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+        "hello");
+  }
+  refused_request(post("Content-Length: 5\t6\r\n"));
+  refused_request(post("Content-Length:\t\r\n"));
+  refused_request(post("Content-Length: 5\x0B\r\n"));
+}
+
 TEST(RequestReader, RefusesAmbiguousLengths) {
   refused_request(post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"));
   refused_request(post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"));
@@ -222,6 +234,11 @@ TEST(RequestReader, RefusesAmbiguousLengths) {
 TEST(RequestReader, TakesNoTransferCodingButChunked) {
   refused_request(post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"));
   refused_request(post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: chunked, chunked\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: gzip, chunked, chunked\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: chunked;q=1\r\n", "0\r\n\r\n"));
+  refused_request(post("Transfer-Encoding: chunked chunked\r\n", "0\r\n\r\n"));
   refused_request(post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"));
   refused_request(post("Transfer-Encoding: identity\r\n", "0\r\n\r\n"));
   refused_request(post("Transfer-Encoding:\r\n", "0\r\n\r\n"));
@@ -276,6 +293,12 @@ TEST(RequestReader, HandsTrailersOverAndLeavesTheHeadAlone) {
   const Reading result = read_requests(chunked("5\r\nhello\r\n0\r\nX-T: 1 \r\nContent-Length: 3\r\n\r\n"));
   EXPECT_NE(result.text.find("|hello|X-T=1;Content-Length=3;\n"), std::string::npos) << result.text << result.detail;
   EXPECT_EQ(result.text.find("Content-Length: 3"), std::string::npos);
+}
+
+TEST(RequestReader, TakesNoTrailerForTheFramingOfItsBody) {
+  taken_request(chunked("5\r\nhello\r\n0\r\nContent-Length: 3\r\nTransfer-Encoding: gzip\r\nConnection: close\r\n\r\n"),
+                "hello");
+  taken_request(chunked("5\r\nhello\r\n0\r\nContent-Length: x\r\nContent-Length: 3\r\n\r\n"), "hello");
 }
 
 TEST(RequestReader, DropsTrailersThatConnectionLists) {

@@ -53,6 +53,9 @@ TEST(ResponseReader, FindsTheEndOfABody) {
   taken(ok("Content-Length: 5\r\n", "hello"), "|hello|");
   taken(ok("Content-Length: 0\r\n"), "f1n0k||\n");
   taken(ok("Transfer-Encoding: chunked\r\n", "5;x=y;z\r\nhello\r\n0\r\nX-T: 1\r\n\r\n"), "|hello|X-T=1;");
+  taken(ok("Content-Length: 5\t\r\n", "hello"), "|hello|");
+  taken(ok("Transfer-Encoding: chunked \t\r\n", "5\r\nhello\r\n0\r\nContent-Length: x\r\n\r\n"),
+        "|hello|Content-Length=x;");
   taken(ok("", "until close"), "f3n0");
   taken("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "v0f1n2|ok");
 }

@@ -134,7 +134,11 @@ int on_name(llhttp_t* parser, const char* at, std::size_t size) {
   return HPE_OK;
 }
 
+// llhttp reads every value as plain text: what framing and Connection mean is decided by resolve_framing(), where a
+// tab around a value is white space too, and not for trailers.
 int on_name_end(llhttp_t* parser) {
+  constexpr std::uint8_t kOrdinaryField = 0;
+  parser->header_state = kOrdinaryField;
   if (call(parser).end_name()) return HPE_OK;
   call(parser).error = "a field name that is not a token";
   return HPE_USER;
