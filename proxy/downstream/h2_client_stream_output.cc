@@ -99,9 +99,10 @@ void H2ClientStream::refuse(http::H2Stream& stream, const Fault& fault) {
   stream_ = &stream;
   exchange_ = nullptr;
   std::string text;
+  const bool head = stream.head_request();
   const std::uint16_t status =
-      http::write_error_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
-  send_own(text, "GET");
+      http::write_error_reply(text, fault, http::Version::http11, false, head, client_.context().pseudonym);
+  send_own(text, head ? "HEAD" : "GET");
   client_.context().stats.record_refused(peer(), fault, status);
   client_.session().leave(*std::exchange(stream_, nullptr));
   forget();

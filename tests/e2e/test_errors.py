@@ -2,6 +2,8 @@
 import ssl
 
 import pytest
+from harness.h2_client import headers, request
+from harness.h2_raw import RawClient
 from harness.ports import free_port
 from harness.tls import files, trusting  # noqa: F401
 from harness.wire import Client
@@ -133,6 +135,42 @@ def test_a_client_that_sends_everything_before_it_reads_gets_an_early_answer(ori
             client.send(bytes(1 << 20))
         response = client.response()
         assert (response.status, response.keeps_alive()) == (413, False) and client.at_end()
+
+
+REFUSED_HEADS = {
+    400: b"HEAD /x HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n",
+    408: b"HEAD /x HTTP/1.1\r\nHost: a\r\n",
+    414: b"HEAD /%s HTTP/1.1\r\nHost: a\r\n\r\n" % (b"a" * 20_000),
+    431: b"HEAD /x HTTP/1.1\r\nHost: a\r\n%s\r\n" % (b"X: y\r\n" * 200),
+    501: b"HEAD /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+    505: b"HEAD /x HTTP/3.0\r\nHost: a\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("status", REFUSED_HEADS)
+def test_an_error_for_head_has_no_content(carpool, status):
+    c = carpool(listen={"header_timeout": "300ms"})
+    with c.client() as client:
+        client.send(REFUSED_HEADS[status])
+        response = client.head()
+        check(response, status)
+        assert int(response.get("content-length")) > 0 and client.at_end()
+
+
+def test_an_error_for_head_has_no_content_over_http2(carpool):
+    many = [(b"x-%d" % i, b"y") for i in range(150)]
+    c = carpool()
+    for address in c.address, c.admin_address:
+        with RawClient(address) as client:
+            client.send(headers(1, request(b"127.0.0.1:%d" % address[1], method=b"HEAD", more=many)))
+            assert client.over(1) and (client.status(1), client.data.get(1, b"")) == (431, b""), address
+
+
+def test_an_error_for_head_has_no_content_of_the_admin_listener(carpool):
+    c = carpool()
+    with Client(c.admin_address) as client:
+        client.send(REFUSED_HEADS[400])
+        assert client.head().status == 400 and client.at_end()
 
 
 @pytest.mark.parametrize("how", ["close", "reset"])

@@ -71,7 +71,8 @@ void WebhookSession::on_request() {
 
 void WebhookSession::on_malformed(const Fault& fault) {
   WriteBatch out;
-  http::write_error_reply(out.text(), fault, http::Version::http11, true, false, "carpool");
+  const bool head = http::asks_for_head(http_.request().head());
+  http::write_error_reply(out.text(), fault, http::Version::http11, true, head, "carpool");
   http_.send(out);
 }
 

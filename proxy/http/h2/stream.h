@@ -50,6 +50,7 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   const char* violation() const { return violation_; }
   FaultKind violation_kind() const { return violation_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
+  bool head_request() const { return head_request_; }  // HEAD, also in a refused head
 
  private:
   friend class H2Session;

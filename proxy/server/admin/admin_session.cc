@@ -167,7 +167,7 @@ void AdminSession::on_malformed(const Fault& fault) {
       admin::error_response(status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   WriteBatch out;
   write_head(response, http::Framing::length, true, out.text());
-  out.add(response.body);
+  if (!http::asks_for_head(request().head())) out.add(response.body);
   http_.send(out);
 }
 

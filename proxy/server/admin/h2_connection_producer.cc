@@ -212,6 +212,7 @@ http::H2StreamUser* AdminH2Connection::on_request(http::H2Stream& stream, http::
 
 void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) {
   http::RequestHead none;
+  if (stream.head_request()) none.method = "HEAD";
   http::H2StreamUser* const user = on_request(stream, none);
   stream.set_user(user);
   auto& request = static_cast<AdminH2Stream&>(*user);
