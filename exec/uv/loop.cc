@@ -17,6 +17,7 @@ namespace carpool::exec {
 namespace {
 
 constexpr int kEventsPerTurn = 256;
+constexpr unsigned kMaxFullTurns = 64;  // turns with kEventsPerTurn events that may precede due timers
 constexpr std::size_t kMailPerTurn = 1024;
 constexpr std::size_t kDeferredPerTurn = 4096;
 constexpr std::size_t kTimersPerTurn = 512;
@@ -170,17 +171,35 @@ void UvLoop::step(bool may_wait) {
   epoll_event events[kEventsPerTurn];
   const Instant before = Clock::now();
   times_.end(before);
-  const int event_count = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms(before) : 0);
-  CARPOOL_ASSERT(event_count >= 0 || errno == EINTR);
+  const int event_count = wait(events, may_wait ? wait_ms(before) : 0);
   now_ = Clock::now();
   times_.begin(now_, timers_.next());
   ++turns_;
   for (int i = 0; i < event_count; ++i) dispatch(events[i]);
   mailbox_.deliver(kMailPerTurn, guard_);
   deferred_.run_turn(kDeferredPerTurn, guard_);
-  timers_.run_due(now_, kTimersPerTurn, guard_);
+  if (!more_events(event_count)) timers_.run_due(now_, kTimersPerTurn, guard_);
   run_libuv();
   guard_.rethrow();
+}
+
+// Returns the number of events. A signal ends the wait without the events that are ready, also the signal that
+// continues a stopped process. They are taken then, because the timers that were due in the meantime would run before
+// them.
+int UvLoop::wait(epoll_event* events, int ms) const {
+  int event_count = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, ms);
+  if (event_count >= 0) return event_count;
+  CARPOOL_ASSERT(errno == EINTR);
+  event_count = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, 0);
+  CARPOOL_ASSERT(event_count >= 0 || errno == EINTR);
+  return event_count;
+}
+
+// Returns true if more events may be ready. Timers then wait for another turn, because the input that a timer limits
+// may be among these events; they do not wait for long, because a busy loop may always have more.
+bool UvLoop::more_events(int event_count) {
+  full_turns_ = event_count == kEventsPerTurn ? full_turns_ + 1 : 0;
+  return full_turns_ % kMaxFullTurns != 0;
 }
 
 int UvLoop::wait_ms(Instant now) {

@@ -76,6 +76,8 @@ class UvLoop final : public Loop {
   Status add_libuv();
   Status add(int fd, std::uint32_t interest, EventName name);
   void step(bool may_wait) LOOP_ONLY;
+  int wait(epoll_event* events, int ms) const;
+  bool more_events(int event_count) LOOP_ONLY;
   int wait_ms(Instant now) LOOP_ONLY;
   void dispatch(const epoll_event& event) LOOP_ONLY;
   void run_libuv() LOOP_ONLY;
@@ -90,6 +92,7 @@ class UvLoop final : public Loop {
   bool libuv_ready_ LOOP_LOCAL = false;
   Instant now_;
   std::uint64_t turns_ = 0;
+  unsigned full_turns_ = 0;  // the last turns whose events may not have been all that were ready
   TurnTimes times_;
 
   WatchTable watchers_ LOOP_LOCAL;

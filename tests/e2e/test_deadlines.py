@@ -1,6 +1,8 @@
 """Each deadline responds in time, with its own status, and names the phase in which the request failed."""
+import pathlib
 import re
 import select
+import signal
 import time
 
 import pytest
@@ -267,3 +269,32 @@ def test_an_expired_request_leaves_nothing_behind(origin, carpool, gate):
     gate.open()
     until(lambda: c.metric("carpool_pool_borrows_total") == c.metric("carpool_pool_restores_total"), what="all leases back")
     assert c.metric("carpool_pool_waiting") == 0
+
+
+def stopped_for(c, seconds, act):
+    """Stops the process for longer than its deadlines, and calls act() in the meantime."""
+    c.signal(signal.SIGSTOP)
+    try:
+        until(lambda: "\nState:\tT" in pathlib.Path("/proc/%d/status" % c.process.pid).read_text(), what="the stop")
+        act()
+        over = time.monotonic() + seconds
+        until(lambda: time.monotonic() > over, what="the deadlines")
+    finally:
+        c.signal(signal.SIGCONT)
+
+
+def test_what_arrived_while_the_process_was_stopped_is_in_time(origin, carpool, gate):
+    o = origin(holding(gate))
+    c = carpool(request={"response_header_timeout": "1s"}, listen={"header_timeout": "1s"})
+    with c.client() as waiting, c.client() as asking:
+        waiting.ask("GET", o.url + "/held")
+        gate.wait_for(1)
+        asking.send(b"GET %s/half HTTP/1.1\r\n" % o.url.encode())
+        until(lambda: c.metric("carpool_downstream_connections") == 2, what="both clients")
+
+        def answer():
+            gate.open()
+            asking.send(b"Host: x\r\n\r\n")
+        stopped_for(c, 2, answer)
+        assert waiting.response().status == 200
+        assert asking.response().status == 200

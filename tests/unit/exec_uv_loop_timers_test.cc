@@ -1,0 +1,99 @@
+// Unit tests of UvLoop: input that is ready precedes timers that are due, also after a process was stopped for a while.
+#include <pthread.h>
+#include <csignal>
+
+#include <atomic>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/unit/exec_support.h"
+
+namespace carpool::exec {
+namespace {
+
+using namespace testing;
+
+// Stop: a stop of the process, as a waiting loop sees it. Input arrives, a timer becomes due, and a signal ends the
+// wait.
+struct Stop {
+  static void happen(int) {
+    assume_on_loop();
+    std::exchange(input, nullptr)->say("x");
+    std::exchange(timer, nullptr)->arm(Clock::now());
+  }
+  static inline const Pair* input = nullptr;
+  static inline Timer* timer = nullptr;
+};
+
+// Returns true if the thread sleeps. A loop does so only while it waits for events.
+bool sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string id, name, state;
+  return file >> id >> name >> state && state == "S";
+}
+
+TEST(ALoopWhoseProcessWasStopped, TakesInputBeforeTheTimersThatWereDueInTheMeantime) {
+  assume_on_loop();
+  auto loop = make_loop();
+  const Pair pair;
+  std::vector<std::string> order;
+  OnReady watcher([&](Ready ready) {
+    if (ready.readable) order.emplace_back("input");
+  });
+  ASSERT_TRUE(loop->watch(pair.near.get(), watcher));
+  loop->turn(false);
+  OnTime limit(*loop, [&] { order.emplace_back("timer"); });
+  limit.timer.arm(Clock::now() + 20s);
+  Stop::input = &pair;
+  Stop::timer = &limit.timer;
+  struct sigaction action {};
+  action.sa_handler = Stop::happen;
+  struct sigaction before {};
+  ASSERT_EQ(0, ::sigaction(SIGUSR2, &action, &before));
+  std::atomic<bool> waits{false};
+  std::thread other([&waits, loop_thread = ::pthread_self(), id = ::gettid()] {
+    while (!waits.load() || !sleeps(id)) std::this_thread::yield();
+    ::pthread_kill(loop_thread, SIGUSR2);
+  });
+  waits.store(true);
+  loop->turn(true);
+  other.join();
+  ::sigaction(SIGUSR2, &before, nullptr);
+  EXPECT_EQ(order, (std::vector<std::string>{"input", "timer"}));
+}
+
+TEST(ALoopWithMoreEventsThanOneTurnTakes, RunsNoDueTimerBeforeTheRest) {
+  assume_on_loop();
+  auto loop = make_loop();
+  constexpr int kMany = 600;
+  std::vector<Pair> pairs(kMany);
+  int told = 0, told_before = 0;
+  OnReady watcher([&](Ready ready) { told += ready.readable ? 1 : 0; });
+  for (const Pair& pair : pairs) {
+    pair.say("x");
+    ASSERT_TRUE(loop->watch(pair.near.get(), watcher));
+  }
+  OnTime limit(*loop, [&] { told_before = told; });
+  limit.timer.arm(loop->now());
+  turn_until(*loop, [&] { return !limit.timer.armed(); });
+  EXPECT_EQ(kMany, told_before);
+}
+
+TEST(ALoopThatAlwaysHasMoreEvents, RunsItsTimersAllTheSame) {
+  assume_on_loop();
+  auto loop = make_loop();
+  std::vector<Pair> pairs(512);
+  std::vector<std::unique_ptr<OnReady>> watchers;
+  for (const Pair& pair : pairs) {
+    watchers.push_back(std::make_unique<OnReady>([&pair](Ready) { pair.say("x"); }));
+    ASSERT_TRUE(loop->watch(pair.near.get(), *watchers.back()));
+  }
+  OnTime limit(*loop, [] {});
+  limit.timer.arm(loop->now());
+  for (int turns = 0; turns < 100 && limit.timer.armed(); ++turns) loop->turn(false);
+  EXPECT_FALSE(limit.timer.armed());
+}
+
+}  // namespace
+}  // namespace carpool::exec
