@@ -59,7 +59,7 @@ struct Listen {
   Size max_target = 16 * kKiB;
   Size max_body = 0;         // 0: no limit
   Size body_min_rate = 500;  // bytes a second; 0: no limit
-  Duration body_grace = seconds(20);
+  Duration body_grace = seconds(15);
   Duration half_close = seconds(1);  // zero: at once; kUnlimited: never
   std::string class_name;            // the priority class of its requests; empty: by their Priority field
   std::string mode;   // of a Unix socket's file, four octal digits; empty: by the umask, 0660 with `group`

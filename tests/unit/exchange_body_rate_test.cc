@@ -37,6 +37,13 @@ TEST(ABodysRate, AllowsTheGraceAndTheTimeOfTheReceivedBytes) {
   EXPECT_EQ(rate.deadline(0), kNever);
 }
 
+TEST(ABodysRate, EndsABodyOfOneByteASecondWellWithinTwentySecondsByDefault) {
+  const Instant now{seconds(100)};
+  BodyRate rate;
+  rate.begin(now, config::Listen());
+  EXPECT_LT(rate.deadline(20), now + seconds(18));
+}
+
 TEST(ABodysRate, BeginsAnewWhereItsClientWasHeldBack) {
   const Instant now{seconds(100)};
   BodyRate rate;
