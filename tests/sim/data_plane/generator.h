@@ -241,7 +241,7 @@ inline void some_replacements(Random& random, Plan& plan) {
 // waiters, or the waiters have left.
 inline void some_slow_dials(Random& random, Plan& plan) {
   plan.slow = 80 + pick(random, 18);
-  plan.orders = 3 + pick(random, 8);
+  plan.commands = 3 + pick(random, 8);
   for (ClientPlan& client : plan.clients) {
     for (RequestPlan& one : client.requests) {
       if (client.h2 != 0 && one.method < kConnect && chance(random, 30)) one.gives_up = 1;
@@ -251,7 +251,7 @@ inline void some_slow_dials(Random& random, Plan& plan) {
 // Pauses that origins ask for while reloads replace their pools.
 inline void some_moved_pauses(Random& random, Plan& plan) {
   plan.lists = 1;
-  plan.orders = 4 + pick(random, 12);
+  plan.commands = 4 + pick(random, 12);
   for (ClientPlan& client : plan.clients) {
     for (RequestPlan& one : client.requests) {
       if (one.method != 0 || !chance(random, 30)) continue;
