@@ -17,7 +17,7 @@ namespace carpool::exec {
 namespace {
 
 constexpr int kEventsPerTurn = 256;
-constexpr unsigned kMaxFullTurns = 64;  // turns with kEventsPerTurn events that may precede due timers
+constexpr Duration kMaxFullTime = std::chrono::milliseconds(100);  // of turns with kEventsPerTurn events before timers
 constexpr std::size_t kMailPerTurn = 1024;
 constexpr std::size_t kDeferredPerTurn = 4096;
 constexpr std::size_t kTimersPerTurn = 512;
@@ -196,10 +196,14 @@ int UvLoop::wait(epoll_event* events, int ms) const {
 }
 
 // Returns true if more events may be ready. Timers then wait for another turn, because the input that a timer limits
-// may be among these events; they do not wait for long, because a busy loop may always have more.
+// may be among these events. They wait for at most kMaxFullTime, because a busy loop may always have more.
 bool UvLoop::more_events(int event_count) {
-  full_turns_ = event_count == kEventsPerTurn ? full_turns_ + 1 : 0;
-  return full_turns_ % kMaxFullTurns != 0;
+  if (event_count < kEventsPerTurn) {
+    full_since_.reset();
+    return false;
+  }
+  if (!full_since_) full_since_ = now_;
+  return now_ - *full_since_ < kMaxFullTime;
 }
 
 int UvLoop::wait_ms(Instant now) {

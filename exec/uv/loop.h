@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 
@@ -92,7 +93,7 @@ class UvLoop final : public Loop {
   bool libuv_ready_ LOOP_LOCAL = false;
   Instant now_;
   std::uint64_t turns_ = 0;
-  unsigned full_turns_ = 0;  // the last turns whose events may not have been all that were ready
+  std::optional<Instant> full_since_;  // first of the last turns whose events may not have been all that were ready
   TurnTimes times_;
 
   WatchTable watchers_ LOOP_LOCAL;

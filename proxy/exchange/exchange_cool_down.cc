@@ -37,16 +37,19 @@ void Exchange::follow_cool_down(pool::Lease& lease, const http::ResponseHead& he
   pass_trial(lease);
 }
 
-// Also holds the pool in force if a reload has replaced this one. The order is that of the reload reversed, which marks
-// the pool as replaced and then copies its pause under its mutex, so that no pause is lost between both.
+// Also holds the pool in force if a reload has replaced this one. A reload marks the pool as replaced and then copies its
+// pause under its mutex, so a pause that begins before the mark is copied, and one that begins after it is repeated here.
+// Another reload may take the replaced pool into use again and give it the pause of its successor, so the pool in force
+// may be the same one.
 bool Exchange::begin_cool_down(pool::Destination& destination, Duration wait, std::uint16_t status) {
   const Instant now = context_.loop.now();
-  bool began = destination.cool_down(wait, status, now);
-  if (!info_.origin->is_replaced()) return began;
-  if (const Result<OriginRuntime*> successor = context_.origins.at(destination.origin());
-      successor && (*successor)->destination != &destination)
-    began = (*successor)->destination->cool_down(wait, status, now);
-  return began;
+  const bool was_replaced = info_.origin->is_replaced();
+  const bool began = destination.cool_down(wait, status, now);
+  if (!was_replaced && !info_.origin->is_replaced()) return began;
+  const Result<OriginRuntime*> in_force = context_.origins.at(destination.origin());
+  if (!in_force) return began;
+  const bool also_there = (*in_force)->destination->cool_down(wait, status, now);
+  return (*in_force)->destination == &destination ? began || also_there : also_there;
 }
 
 // Reports that the trial request, sent before the others, has a response.
