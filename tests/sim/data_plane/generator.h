@@ -251,7 +251,8 @@ inline void some_slow_dials(Random& random, Plan& plan) {
 // Pauses that origins ask for while reloads replace their pools.
 inline void some_moved_pauses(Random& random, Plan& plan) {
   plan.lists = 1;
-  plan.commands = 4 + pick(random, 12);
+  if (plan.h2 + plan.both == 0) plan.h2 = plan.origins;  // the others have no settings that a reload could change
+  plan.commands = 3 + pick(random, 10);
   for (ClientPlan& client : plan.clients) {
     for (RequestPlan& one : client.requests) {
       if (one.method != 0 || !chance(random, 30)) continue;

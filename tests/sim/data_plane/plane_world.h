@@ -161,7 +161,8 @@ class PlaneWorld final : public pool::Environment {
     plane.loop.timers.run_due(now);
     plane.loop.leases().end_event();
     plane.destroy_ended();
-    expiry_.turn(plane, [this](const std::vector<pool::Destination*>& leaving) { forget_wakes(leaving); });
+    if (all || plan_.expires == 0 || chance(random, 40))
+      expiry_.turn(plane, [this](const std::vector<pool::Destination*>& leaving) { forget_wakes(leaving); });
     if (id == 0) destroy(expiry_.take_forgotten());
     return moved;
   }
@@ -209,9 +210,11 @@ class PlaneWorld final : public pool::Environment {
     proxy::config::Config& fresh = reloaded_.next(named(plane_config(plan_)), random);
     longest_ = std::max(longest_, fresh.request.timeout);
     cap_ = std::max(cap_, fresh.pool.size);
+    const PausesKept pauses(*origins_, now);
     auto prepared = origins_->prepare(fresh);
     if (!prepared || !origins_->apply(fresh, std::move(*prepared)).empty()) account.complain("a reload failed");
     origins_->apply_limits(now);
+    if (!pauses.still()) account.complain("a reload changes the pause that an origin requested");
     for (const auto& one : planes) one->on_reload();
   }
   void move_clients() LOOP_ONLY {

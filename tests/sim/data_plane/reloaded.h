@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,30 @@
 #include "tests/sim/data_plane/plane_parts.h"
 
 namespace carpool::test {
+
+// PausesKept: a reload, which takes no time, neither begins nor ends a pause that an origin requested.
+class PausesKept {
+ public:
+  PausesKept(const proxy::OriginRegistry& origins, Instant now) : origins_(origins), now_(now) { read(before_); }
+  bool still() const {
+    Pauses after;
+    read(after);
+    return std::all_of(after.begin(), after.end(), [this](const auto& one) {
+      const auto before = before_.find(one.first);
+      return before == before_.end() || before->second == one.second;
+    });
+  }
+
+ private:
+  using Pauses = std::map<std::string, std::optional<Duration>>;
+  void read(Pauses& pauses) const {
+    for (const proxy::OriginRuntime* const one : origins_.all())
+      pauses[one->destination->label()] = one->destination->cooling(now_);
+  }
+  const proxy::OriginRegistry& origins_;
+  const Instant now_;
+  Pauses before_;
+};
 
 class Reloaded {
  public:
