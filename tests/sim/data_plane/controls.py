@@ -140,8 +140,6 @@ TABLE = [
      "by_origin = predecessor.cool_down;", ""),
     ("a pause that an origin requests of a replaced pool holds no other", "proxy/exchange/exchange_cool_down.cc",
      "if (!info_.origin->is_replaced()) return began;", "return began;"),
-    ("a pool that is used again has the pause that it had when it was replaced", "pool/destination/cool_down.cc",
-     "cool_down.take_over(by_origin);", "if (by_origin.active()) cool_down.take_over(by_origin);"),
     ("waiters are served last in, first out", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
      "borrower.virtual_finish_time_ = ~std::uint64_t{0} - borrower.ticket_;"),
     ("a client's later requests go before another client's first", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
