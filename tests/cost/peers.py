@@ -58,14 +58,30 @@ class H1Origin(Listening):
         sock.sendall(RESPONSE)
 
 
+def server_context(certificate, key, protocol):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    context.set_alpn_protocols([protocol])
+    return context
+
+
+class H1TlsOrigin(H1Origin):
+    """A response is one TLS record."""
+
+    def __init__(self, certificate, key):
+        super().__init__()
+        self.context = server_context(certificate, key, "http/1.1")
+
+    def begin(self, sock):
+        return self.context.wrap_socket(sock, server_side=True)
+
+
 class H2Origin(Listening):
     """HTTP/2 over TLS; a response is one TLS record."""
 
     def __init__(self, certificate, key):
         super().__init__()
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(certificate, key)
-        self.context.set_alpn_protocols(["h2"])
+        self.context = server_context(certificate, key, "h2")
         self.codec = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
 
     def begin(self, sock):

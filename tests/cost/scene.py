@@ -22,6 +22,7 @@ REST = 60  # seconds that a turn may take at most
 # name: the protocols of the clients and the origins
 SCENARIOS = {
     "S1": "HTTP/1.1 to HTTP/1.1, kept alive",
+    "S2": "HTTP/1.1 to HTTP/1.1 over TLS",
     "S3": "HTTP/1.1 to HTTP/2 over TLS",
     "S4": "HTTP/2 to HTTP/1.1",
     "S6": "HTTP/1.1 to HTTP/1.1, a client connection for each request",
@@ -32,9 +33,10 @@ SCENARIOS = {
 class Program(Carpool):
     """carpool within a command that measures it."""
 
-    def __init__(self, folder, inside, pki, plain, secure, narrow):
-        self.listeners = [("127.0.0.1", free_port()) for _ in range(3)]
-        origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure, "http://127.0.0.1:%d" % narrow]
+    def __init__(self, folder, inside, pki, plain, secure, narrow, secure_h1):
+        self.listeners = [("127.0.0.1", free_port()) for _ in range(4)]
+        origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure, "http://127.0.0.1:%d" % narrow,
+                   "https://127.0.0.1:%d" % secure_h1]
         listeners = [{"address": "%s:%d" % door, "origin": origin} for door, origin in zip(self.listeners, origins)]
         super().__init__(folder, start=False, inside=inside, workers=1, listeners=listeners, log={"level": "warn", "access": False},
                          origin=[{"uri": origins[2], "pool": {"size": 1}}],
@@ -76,7 +78,8 @@ class Scene:
         folder.mkdir()
         pki = Pki(folder)
         self.plain, self.secure, self.narrow = peers.H1Origin(), peers.H2Origin(pki.server, pki.server_key), peers.H1Origin()
-        self.program = Program(folder, inside, pki, self.plain.port, self.secure.port, self.narrow.port)
+        self.secure_h1 = peers.H1TlsOrigin(pki.server, pki.server_key)
+        self.program = Program(folder, inside, pki, self.plain.port, self.secure.port, self.narrow.port, self.secure_h1.port)
 
     def __enter__(self):
         self.program.start()
@@ -89,9 +92,12 @@ class Scene:
             self.plain.close()
             self.secure.close()
             self.narrow.close()
+            self.secure_h1.close()
 
     def client(self, name):
-        plain, secure, narrow = self.program.listeners
+        plain, secure, narrow, secure_h1 = self.program.listeners
+        if name == "S2":
+            return peers.H1Client(secure_h1, self.secure_h1)
         if name == "S3":
             return peers.H1Client(secure, self.secure)
         if name == "S4":
