@@ -114,8 +114,8 @@ void H2Client::advance(std::uint32_t requests) {
 }
 
 bool H2Client::may_read() const {
-  return state_ == State::open && write_queue_.size() < kHighWatermark && !session_.over() &&
-         transport_->maybe_readable();
+  return transport_->maybe_readable() && state_ == State::open && write_queue_.size() < kHighWatermark &&
+         !session_.over();
 }
 
 // Readiness is edge-triggered and nothing is deferred here. Therefore this call also processes input that had to wait
@@ -232,7 +232,11 @@ bool H2Client::flush_waiting() {
 // gone.
 bool H2Client::write_all(std::size_t& budget) {
   if (!write_queue_.empty() && !flush_waiting()) return false;
-  while (write_queue_.empty() && budget != 0) {
+  while (write_queue_.empty() && session_.wants_pull()) {
+    if (budget == 0) {
+      if (!exec::Deferred::linked()) context_.loop.defer(*this);
+      return true;
+    }
     BatchLease out = context_.buffers.lease_batch(write_queue_, *transport_);
     const std::uint64_t framed = session_.messages_framed();
     ++pulls_;
@@ -243,7 +247,6 @@ bool H2Client::write_all(std::size_t& budget) {
     budget -= std::min(budget, out.text().size());
     if (out.send() == WriteQueue::Sent::failed) return false;
   }
-  if (write_queue_.empty() && session_.wants_pull() && !exec::Deferred::linked()) context_.loop.defer(*this);
   return true;
 }
 
@@ -267,7 +270,7 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
   if (!context_.keeps_clients()) drain();
   H2ClientStream& request = acquire_request();
   Exchange& exchange = context_.exchanges.acquire();
-  std::swap(exchange.request(), head);
+  exchange.request().take(head);
   request.open(stream, exchange);
   todo_.push_back(request);
   expects_heads_ = true;

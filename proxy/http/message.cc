@@ -2,8 +2,11 @@
 
 #include <string.h>  // NOLINT(modernize-deprecated-headers): explicit_bzero
 
+#include <utility>
+
 #include "base/assert.h"
 #include "proxy/http/char_class.h"
+#include "proxy/http/text_writer.h"
 
 namespace carpool::proxy::http {
 
@@ -44,6 +47,11 @@ void Fields::add(std::string_view name, std::string_view value) {
   end_name();
   append_value(value);
   commit();
+}
+
+void Fields::add(std::string_view name, std::string_view value, FieldName id) {
+  announce(name, value.size(), id);
+  TextWriter(arena_).add(name).add(": ").add(value).add("\r\n");
 }
 
 bool Fields::end_name() {
@@ -149,6 +157,15 @@ void Fields::shrink() {
   if (spans_.capacity() > kKeptFields) spans_.shrink_to_fit();
 }
 
+// Assigning a string exchanges allocated memory, and copies what has none; a vector would free its own.
+void Fields::take(Fields& other) {
+  arena_ = std::move(other.arena_);
+  spans_.swap(other.spans_);
+  seen_ = other.seen_;
+  open_value_ = other.open_value_;
+  other.clear();
+}
+
 void RequestHead::clear() {
   method.clear();
   target.clear();
@@ -163,6 +180,24 @@ void RequestHead::clear() {
   length = 0;
   keep_alive = lists_fields = true;
   expect_continue = upgrade = false;
+}
+
+void RequestHead::take(RequestHead& other) {
+  auto& [its_method, its_target, its_fields, its_version, its_framing, its_length, its_keep_alive, its_lists_fields,
+         its_expect_continue, its_upgrade, its_scheme, its_authority, its_protocol] = other;  // all members
+  method = std::move(its_method);
+  target = std::move(its_target);
+  fields.take(its_fields);
+  version = its_version;
+  framing = its_framing;
+  length = its_length;
+  keep_alive = its_keep_alive;
+  lists_fields = its_lists_fields;
+  expect_continue = its_expect_continue;
+  upgrade = its_upgrade;
+  scheme = std::move(its_scheme);
+  authority = std::move(its_authority);
+  protocol = std::move(its_protocol);
 }
 
 void RequestHead::shrink() {
@@ -180,6 +215,20 @@ void ResponseHead::clear() {
   length = 0;
   keep_alive = lists_fields = true;
   ends_later = false;
+}
+
+void ResponseHead::take(ResponseHead& other) {
+  auto& [its_status, its_reason, its_version, its_fields, its_framing, its_length, its_keep_alive, its_lists_fields,
+         its_ends_later] = other;  // all members
+  status = its_status;
+  reason = std::move(its_reason);
+  version = its_version;
+  fields.take(its_fields);
+  framing = its_framing;
+  length = its_length;
+  keep_alive = its_keep_alive;
+  lists_fields = its_lists_fields;
+  ends_later = its_ends_later;
 }
 
 void ResponseHead::shrink() {

@@ -33,6 +33,8 @@ class Fields {
     return name.size() + kNameEnd + value.size() + kValueEnd;
   }
   void add(std::string_view name, std::string_view value);
+  // Like add(), of a name that was identified, and a value without white space around it.
+  void add(std::string_view name, std::string_view value, FieldName id);
   std::size_t size() const { return spans_.size(); }
   bool empty() const { return spans_.empty(); }
   Field operator[](std::size_t i) const {
@@ -58,6 +60,8 @@ class Fields {
   std::string_view lines(std::size_t first, std::size_t last) const;
   // Frees memory beyond a modest size: an idle head must not keep a 64 KiB arena.
   void shrink();
+  // Replaces these fields by those of `other`, which is left empty. Each keeps its memory or gets the other's.
+  void take(Fields& other);
 
   // Builds one field from the pieces that a parser delivers; it is invisible until commit(), which strips white space
   // around the value.
@@ -125,6 +129,7 @@ struct RequestHead {
   std::string scheme, authority, protocol;
   void clear();
   void shrink();
+  void take(RequestHead& other);  // as Fields::take(); `other` must be cleared before its next use
 };
 
 struct ResponseHead {
@@ -140,6 +145,7 @@ struct ResponseHead {
   bool ends_later = false;
   void clear();
   void shrink();
+  void take(ResponseHead& other);  // as RequestHead::take()
 };
 
 // BodySink: receives body bytes and trailers while feed() runs; the views are valid during the call only. Trailer

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proxy/http/forward.h"
 #include "proxy/http/h1/codec.h"
@@ -96,6 +97,78 @@ TEST(RequestHead, OfHttp2LeavesNothingToTheNextRequest) {
   head.clear();
   EXPECT_EQ(head.scheme + head.authority + head.protocol, "");
   EXPECT_EQ(head.version, Version::http11);
+}
+
+TEST(AHead, ThatTakesAnotherHasItsValuesAndExchangesTheMemory) {
+  const std::string value(100, 'v'), older(200, 'o');
+  RequestHead head, other;
+  head.fields.add("older", older);
+  head.scheme = "https";
+  const char* const memory = head.fields.get("older").data();
+  other.method = "PUT";
+  other.target = "/t";
+  other.fields.add("connection", value);
+  other.fields.mark_sensitive();
+  other.version = Version::http2;
+  other.framing = Framing::length;
+  other.length = 7;
+  other.keep_alive = other.lists_fields = false;
+  other.expect_continue = other.upgrade = true;
+  other.scheme = "http";
+  other.authority = std::string(40, 'a');
+  other.protocol = "websocket";
+  head.take(other);
+  EXPECT_EQ(head.method + head.target + head.scheme + head.authority + head.protocol,
+            "PUT/thttp" + std::string(40, 'a') + "websocket");
+  ASSERT_EQ(head.fields.size(), 1U);
+  EXPECT_EQ(head.fields.get(FieldName::connection), value);
+  EXPECT_TRUE(head.fields.sensitive(0));
+  EXPECT_EQ(head.version, Version::http2);
+  EXPECT_EQ(head.framing, Framing::length);
+  EXPECT_EQ(head.length, 7U);
+  EXPECT_FALSE(head.keep_alive || head.lists_fields);
+  EXPECT_TRUE(head.expect_continue && head.upgrade);
+  other.clear();
+  EXPECT_TRUE(other.fields.empty() && other.scheme.empty() && other.authority.empty());
+  other.fields.add("older", older);
+  EXPECT_EQ(other.fields.get("older").data(), memory);
+}
+
+TEST(AResponseHead, ThatTakesAnotherHasItsValues) {
+  ResponseHead head, other;
+  other.status = 404;
+  other.reason = "Nothing";
+  other.version = Version::http10;
+  other.fields.add("a", "b");
+  other.framing = Framing::chunked;
+  other.length = 3;
+  other.keep_alive = other.lists_fields = false;
+  other.ends_later = true;
+  head.take(other);
+  EXPECT_EQ(head.status, 404);
+  EXPECT_EQ(head.reason, "Nothing");
+  EXPECT_EQ(head.version, Version::http10);
+  EXPECT_EQ(head.fields.get("a"), "b");
+  EXPECT_EQ(head.framing, Framing::chunked);
+  EXPECT_EQ(head.length, 3U);
+  EXPECT_FALSE(head.keep_alive || head.lists_fields);
+  EXPECT_TRUE(head.ends_later);
+}
+
+TEST(AHead, HasAnIdentifiedFieldAsIfItHadIdentifiedIt) {
+  Fields one, two;
+  for (const auto& [name, value] : {std::pair("x", "1"), std::pair("via", ""), std::pair("content-length", "12")}) {
+    one.add(name, value);
+    two.add(name, value, field_name(name));
+  }
+  ASSERT_EQ(one.size(), two.size());
+  EXPECT_EQ(one.lines(0, one.size()), two.lines(0, two.size()));
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i].name, two[i].name);
+    EXPECT_EQ(one[i].value, two[i].value);
+    EXPECT_EQ(one.id(i), two.id(i));
+  }
+  EXPECT_TRUE(two.may_have(FieldName::via));
 }
 
 }  // namespace

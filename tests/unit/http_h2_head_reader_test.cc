@@ -45,6 +45,22 @@ TEST(AnH2Request, BecomesAHeadWithItsPseudoHeaderFields) {
   EXPECT_EQ(head.fields.size(), 1U);
 }
 
+TEST(AnH2Request, HasTheSameBytesForbiddenAtEveryPlaceOfItsTexts) {
+  for (std::size_t size = 3; size < 20; ++size) {
+    for (std::size_t at = 1; at + 1 < size; ++at) {
+      for (unsigned byte = 0; byte < 256; ++byte) {
+        std::string text(size, '/');
+        text[at] = static_cast<char>(byte);
+        const bool visible = byte > ' ' && byte != 0x7F;
+        const bool in_value = visible || byte == ' ' || byte == '\t';
+        RequestHead head;
+        EXPECT_EQ(read(get(text), head) == Verdict::good, visible) << size << " " << at << " " << byte;
+        EXPECT_EQ(read(with(get(), "x", text), head) == Verdict::good, in_value) << size << " " << at << " " << byte;
+      }
+    }
+  }
+}
+
 TEST(AnH2Request, HasNoCookieForAnEmptyCrumb) {
   RequestHead head;
   List_ fields = with(with(with(get(), "cookie", "a=1"), "cookie", ""), "cookie", "b=2");

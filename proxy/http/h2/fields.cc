@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t kKeptH2Fields = 64;
 
-std::uint32_t text_offset(std::size_t at) {
-  return static_cast<std::uint32_t>(at);
-}
-
 std::string_view number(std::uint64_t value, std::array<char, 20>& text) {
   return {text.data(),
           static_cast<std::size_t>(std::to_chars(text.data(), text.data() + text.size(), value).ptr - text.data())};
@@ -35,8 +31,8 @@ void add_via(H2Fields& out, Version received, std::string_view pseudonym) {
   out.add("via", {text.data(), size});
 }
 
-void copy(H2Fields& out, const Fields::Field& field, bool sensitive) {
-  out.add(field.name, field.value, sensitive);
+void refer(H2Fields& out, const Fields::Field& field, bool sensitive) {
+  out.refer(field.name, field.value, sensitive);
 }
 
 void add_status(H2Fields& out, std::uint16_t status) {
@@ -50,6 +46,7 @@ void add_status(H2Fields& out, std::uint16_t status) {
 void H2Fields::clear() {
   text_.clear();
   spans_.clear();
+  bytes_ = 0;
 }
 
 void H2Fields::shrink() {
@@ -58,39 +55,47 @@ void H2Fields::shrink() {
 }
 
 void H2Fields::add(std::string_view name, std::string_view value, bool sensitive) {
-  const std::size_t at = text_.size();
+  const std::uint32_t at = size_of(text_);
   text_.append(name).append(value);
-  spans_.push_back({text_offset(at), text_offset(at + name.size()), text_offset(text_.size()), sensitive});
+  bytes_ += name.size() + value.size();
+  spans_.push_back({nullptr, nullptr, size_of(name), size_of(value), at, sensitive});
 }
 
-H2Fields::Field H2Fields::operator[](std::size_t i) const {
-  const Span& span = spans_[i];
-  const std::string_view text = text_;
-  return {text.substr(span.name, span.value - span.name), text.substr(span.value, span.end - span.value),
-          span.sensitive};
+void H2Fields::own() {
+  for (Span& span : spans_) {
+    if (span.name == nullptr) continue;
+    span.at = size_of(text_);
+    text_.append(span.name, span.name_size).append(span.value, span.value_size);
+    span.name = span.value = nullptr;
+  }
+}
+
+void H2Fields::copy_from(const H2Fields& other) {
+  clear();
+  for (std::size_t i = 0; i < other.size(); ++i) add(other[i].name, other[i].value, other[i].sensitive);
 }
 
 void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2PseudoFields& pseudo) {
   out.clear();
   const Fields& fields = head.fields;
-  const ConnectionOptions options(fields);
-  out.add(":method", pseudo.protocol.empty() ? std::string_view(head.method) : "CONNECT");
-  if (!pseudo.protocol.empty()) out.add(":protocol", pseudo.protocol);
-  out.add(":scheme", pseudo.scheme);
-  out.add(":authority", rules.host);
+  const auto options = ConnectionOptions::naming_fields_of(head);
+  out.refer(":method", pseudo.protocol.empty() ? std::string_view(head.method) : "CONNECT");
+  if (!pseudo.protocol.empty()) out.refer(":protocol", pseudo.protocol);
+  out.refer(":scheme", pseudo.scheme);
+  out.refer(":authority", rules.host);
   if (rules.path.starts_with('?')) {
     out.add(":path", std::string("/").append(rules.path));
   } else {
-    out.add(":path", rules.path);
+    out.refer(":path", rules.path);
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (passes(head, i, options, rules)) copy(out, fields[i], fields.sensitive(i));
+    if (passes(head, i, options, rules)) refer(out, fields[i], fields.sensitive(i));
   }
-  for (std::size_t i = 0; rules.set != nullptr && i < rules.set->size(); ++i) copy(out, (*rules.set)[i], true);
-  if (!rules.client_name.empty()) out.add(rules.client_name, rules.client_value);
-  if (!rules.traceparent.empty()) out.add("traceparent", rules.traceparent);
+  for (std::size_t i = 0; rules.set != nullptr && i < rules.set->size(); ++i) refer(out, (*rules.set)[i], true);
+  if (!rules.client_name.empty()) out.refer(rules.client_name, rules.client_value);
+  if (!rules.traceparent.empty()) out.refer("traceparent", rules.traceparent);
   if (rules.max_forwards >= 0) add_number(out, "max-forwards", static_cast<std::uint64_t>(rules.max_forwards));
-  if (asks_for_trailers(head, options)) out.add("te", "trailers");
+  if (asks_for_trailers(head, options)) out.refer("te", "trailers");
   if (head.framing == Framing::length) add_number(out, "content-length", head.length);
   add_via(out, head.version, rules.via_pseudonym);
 }
@@ -98,12 +103,12 @@ void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rule
 void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rules) {
   out.clear();
   const Fields& fields = head.fields;
-  const ConnectionOptions options(fields);
+  const auto options = ConnectionOptions::naming_fields_of(head);
   add_status(out, head.status);
   const bool length = keeps_length(head, rules);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const bool challenge = rules.own && fields.id(i) == FieldName::proxy_authenticate;
-    if (challenge || returns(fields, i, options, length)) copy(out, fields[i], fields.sensitive(i));
+    if (challenge || returns(fields, i, options, length)) refer(out, fields[i], fields.sensitive(i));
   }
   if (head.framing == Framing::length) add_number(out, "content-length", head.length);
   add_via(out, head.version, rules.via_pseudonym);
@@ -112,10 +117,10 @@ void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rule
 void h2_informational(H2Fields& out, const ResponseHead& head, std::string_view via_pseudonym) {
   out.clear();
   const Fields& fields = head.fields;
-  const ConnectionOptions options(fields);
+  const auto options = ConnectionOptions::naming_fields_of(head);
   add_status(out, head.status);
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (returns(fields, i, options, false)) copy(out, fields[i], fields.sensitive(i));
+    if (returns(fields, i, options, false)) refer(out, fields[i], fields.sensitive(i));
   }
   add_via(out, head.version, via_pseudonym);
 }

@@ -1,4 +1,5 @@
-// H2Fields: a header block to encode, in order. Each loop reuses one, so that it allocates nothing in steady state.
+// H2Fields: a header block to encode, in order. Refers to the texts of the head that it is made from, or owns copies.
+// Each loop reuses one, so that it allocates nothing in steady state.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +18,49 @@ class H2Fields {
     std::string_view name, value;
     bool sensitive = false;  // never indexed by HPACK (RFC 7541 §7.1.3)
   };
+  H2Fields() = default;
+  // A copy could refer to texts that do not outlive it: see own().
+  H2Fields(const H2Fields&) = delete;
+  H2Fields& operator=(const H2Fields&) = delete;
+  H2Fields(H2Fields&&) noexcept = default;
+  H2Fields& operator=(H2Fields&&) noexcept = default;
+
   void clear();
   void shrink();  // frees memory beyond a modest size
-  // Names may have any case; the encoder writes them in lower case. Pseudo-header fields must come first.
+  // Adds a copy. Names may have any case; the encoder writes them in lower case. Pseudo-header fields must come first.
   void add(std::string_view name, std::string_view value, bool sensitive = false);
+  // Like add(), without a copy: the texts must stay until clear() or own().
+  void refer(std::string_view name, std::string_view value, bool sensitive = false) {
+    bytes_ += name.size() + value.size();
+    spans_.push_back({name.data(), value.data(), size_of(name), size_of(value), 0, sensitive});
+  }
+  void own();                             // copies the texts that it refers to
+  void copy_from(const H2Fields& other);  // owns its texts, whatever `other` does
   std::size_t size() const { return spans_.size(); }
-  std::size_t bytes() const { return text_.size() + 64 * spans_.size(); }  // of a copy of them
-  Field operator[](std::size_t i) const;
+  std::size_t bytes() const { return bytes_ + 64 * spans_.size(); }  // of a copy of them
+  Field operator[](std::size_t i) const {
+    const Span& span = spans_[i];
+    const char* const name = span.name != nullptr ? span.name : text_.data() + span.at;
+    const char* const value = span.name != nullptr ? span.value : name + span.name_size;
+    return {{name, span.name_size}, {value, span.value_size}, span.sensitive};
+  }
 
  private:
   struct Span {
-    std::uint32_t name, value, end;
+    const char* name;  // nullptr: the name is in text_, and the value follows it there
+    const char* value;
+    std::uint32_t name_size, value_size;
+    std::uint32_t at;  // of the name in text_
     bool sensitive;
   };
+  static std::uint32_t size_of(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
   std::string text_;
   std::vector<Span> spans_;
+  std::size_t bytes_ = 0;  // of all names and values
 };
 
 // The rules of forward.h for an HTTP/2 peer (RFC 9113 §8.2.2, §8.3); rules about the framing and persistence of
-// HTTP/1.1 do not apply. Each function clears `out` first.
+// HTTP/1.1 do not apply. Each function clears `out` first. `out` then refers to the texts of its arguments.
 struct H2PseudoFields {
   std::string_view scheme;    // "http", "https"
   std::string_view protocol;  // :protocol of an extended CONNECT (RFC 8441); else empty

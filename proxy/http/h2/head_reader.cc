@@ -1,6 +1,7 @@
 #include "proxy/http/h2/head_reader.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/assert.h"
 #include "proxy/http/char_class.h"
@@ -33,8 +34,24 @@ bool all_of(std::string_view text, const CharTable& table) {
   return prefix_of(text, table).size() == text.size();
 }
 
+// Returns true if eight bytes have none below `least`, which is at most 0x80, and no DEL.
+bool eight_visible(const char* bytes, std::uint64_t least) {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  const std::uint64_t del = word ^ (kEach * 0x7F);
+  return ((((word - kEach * least) & ~word) | ((del - kEach) & ~del)) & (kEach * 0x80)) == 0;
+}
+
+// As all_of(), for a table that has every byte from `least` on except DEL: most values end here.
+bool all_visible(std::string_view text, std::uint64_t least, const CharTable& table) {
+  constexpr std::size_t kStep = sizeof(std::uint64_t);
+  while (text.size() >= kStep && eight_visible(text.data(), least)) text.remove_prefix(kStep);
+  return all_of(text, table);
+}
+
 const char* check_value(std::string_view value) {
-  if (!all_of(value, kValue)) return "an invalid byte in a field value";
+  if (!all_visible(value, ' ', kValue)) return "an invalid byte in a field value";
   if (value.empty()) return nullptr;
   return white(value.front()) || white(value.back()) ? "white space around a field value" : nullptr;
 }
@@ -143,7 +160,7 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
 
 void H2HeadReader::text_of(std::string& into, std::string_view value) {
   if (value.empty()) return reject("an empty pseudo-header field");
-  if (!all_of(value, kTarget)) return reject("an invalid byte in a pseudo-header field");
+  if (!all_visible(value, '!', kTarget)) return reject("an invalid byte in a pseudo-header field");
   into.assign(value);
 }
 
@@ -163,7 +180,7 @@ void H2HeadReader::regular(std::string_view name, std::string_view value, bool s
     cookie_sensitive_ |= sensitive;
     return;
   }
-  fields_->add(name, value);
+  fields_->add(name, value, id);
   if (sensitive) fields_->mark_sensitive();
 }
 

@@ -24,7 +24,8 @@ void H2Impl::respond(H2Stream& stream, const H2Fields& head) {
   ++stream.heads_;
   if (waiting.empty() && has_memory_for(head)) return submit_head(stream, head);
   if (waiting_bytes + head.bytes() > options.memory) return submit_reset(stream, H2Error::internal_error);
-  stream.head_ = std::make_unique<H2Fields>(head);
+  stream.head_ = std::make_unique<H2Fields>();
+  stream.head_->copy_from(head);
   waiting_bytes += head.bytes();
   waiting.push_back(stream);
 }

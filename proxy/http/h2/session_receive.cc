@@ -31,9 +31,9 @@ void H2Impl::note(H2Guard::Frame frame) {
 
 // Judges HEADERS on a stream that the library has released.
 void H2Impl::check_late_frame(StreamId id) {
-  if (role != H2Role::server || find(id) != nullptr) return;
+  if (role != H2Role::server) return;
   const H2Error error = past.check_headers(id);
-  if (error != H2Error::no_error) stop(error, H2Abuse::none);
+  if (error != H2Error::no_error && find(id) == nullptr) stop(error, H2Abuse::none);
 }
 
 void H2Impl::watch_frames(std::string_view bytes) {
@@ -59,8 +59,9 @@ ssize_t H2Impl::feed(std::string_view bytes) {
 }
 
 void H2Impl::begin_block(const nghttp2_frame& frame) {
-  H2Stream* stream = find(frame.hd.stream_id);
-  if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+  const bool begins = role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST;
+  H2Stream* stream = begins ? nullptr : find(frame.hd.stream_id);
+  if (begins) {
     stream = &open(frame.hd.stream_id);
     require(nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream));
     // Streams are served round robin, whatever priorities the client sets.

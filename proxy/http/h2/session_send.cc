@@ -43,28 +43,20 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
 }
 
 void H2Impl::on_sent(const nghttp2_frame& frame) {
-  switch (frame.hd.type) {
-    case NGHTTP2_DATA:
-      guard.note_body();
-      if (H2Stream* stream = find(frame.hd.stream_id)) cut_if_drained(*stream);
-      break;
-    case NGHTTP2_HEADERS:
-      messages_framed += frame.hd.length;
-      if (H2Stream* stream = find(frame.hd.stream_id)) {
-        stream->head_sent_ = true;
-        if (stream->heads_ != 0) --stream->heads_;
-        cut_if_drained(*stream);
-        if (stream->widen_to_ != 0) widen(*stream);
-      }
-      break;
-    case NGHTTP2_RST_STREAM:
-      return on_reset_sent(h2_error(frame.rst_stream.error_code));
-    default:
-      return;
-  }
-  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
-  H2Stream* stream = find(frame.hd.stream_id);
+  if (frame.hd.type == NGHTTP2_RST_STREAM) return on_reset_sent(h2_error(frame.rst_stream.error_code));
+  if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return;
+  const bool head = frame.hd.type == NGHTTP2_HEADERS;
+  if (head) messages_framed += frame.hd.length;
+  if (!head) guard.note_body();
+  H2Stream* const stream = find(frame.hd.stream_id);
   if (stream == nullptr) return;
+  if (head) {
+    stream->head_sent_ = true;
+    if (stream->heads_ != 0) --stream->heads_;
+  }
+  cut_if_drained(*stream);
+  if (head && stream->widen_to_ != 0) widen(*stream);
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
   stream->end_sent_ = true;
   if (stream->detached_) stop_upload(*stream);
 }

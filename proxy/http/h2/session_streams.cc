@@ -49,20 +49,16 @@ void H2Impl::free(H2Stream& stream) {
   stream.ListHook<H2StreamTag>::unlink();
   stream.ListHook<H2SentTag>::unlink();
   --stream_count;
-  std::unique_ptr<H2Stream> owned(&stream);
-  if (spares >= kSpares) return;
-  std::string queue = std::move(stream.queue_);
-  Fields fields = std::move(stream.trailers_);
-  std::destroy_at(&stream);
-  std::construct_at(&stream);
-  if (queue.capacity() <= kKeptQueue) {
-    queue.clear();
-    stream.queue_ = std::move(queue);
+  if (spares >= kSpares) {
+    const std::unique_ptr<H2Stream> dies(&stream);
+    return;
   }
-  fields.clear();
-  fields.shrink();
-  stream.trailers_ = std::move(fields);
-  spare.push_front(*owned.release());
+  CARPOOL_ASSERT(stream.queue_.empty() && stream.head_ == nullptr);  // nothing of this stream reaches the next one
+  static_cast<H2StreamValues&>(stream) = {};
+  if (stream.queue_.capacity() > kKeptQueue) std::string().swap(stream.queue_);
+  stream.trailers_.clear();
+  stream.trailers_.shrink();
+  spare.push_front(stream);
   ++spares;
 }
 
@@ -197,10 +193,10 @@ void H2Impl::rest() {
 }
 
 const std::vector<nghttp2_nv>& H2Impl::list(const H2Fields& fields) {
-  nva.clear();
+  nva.resize(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const H2Fields::Field field = fields[i];
-    nva.push_back(name_value(field.name, field.value, field.sensitive));
+    nva[i] = name_value(field.name, field.value, field.sensitive);
   }
   return nva;
 }

@@ -36,9 +36,40 @@ class H2StreamUser {
 
 class H2Fields;
 
+// H2StreamValues: what a recycled record resets; its queue and its trailers keep their memory.
+struct H2StreamValues {
+  H2StreamUser* user_ = nullptr;
+  StreamId id_ = 0;
+  std::size_t sent_ = 0;        // bytes of queue_
+  std::size_t moved_ = 0;       // bytes sent in this pull and not yet reported
+  std::size_t unconsumed_ = 0;  // bytes received and not yet returned to the window
+  std::uint32_t window_ = 0;    // clients: the receive window, as announced to the peer
+  std::uint32_t widen_to_ = 0;  // pending until the request's head is sent; the library has no window before
+  std::uint32_t returned_ = 0;  // bytes returned to the window and not yet announced
+  std::uint32_t heads_ = 0;     // servers: heads queued and not yet in frames
+  std::optional<H2Error> cut_;  // servers: the reset that follows the queue
+  MessageOrder incoming_;       // the peer's message
+  Informational informational_;
+  const char* violation_ = nullptr;
+  FaultKind violation_kind_ = FaultKind::malformed_response;
+  bool head_request_ = false;
+  bool connect_ = false;     // servers: CONNECT, plain or extended
+  bool peer_ended_ = false;  // END_STREAM was received
+  bool ended_ = false;       // our end is queued
+  bool end_sent_ = false;
+  bool responded_ = false;  // our head is queued
+  bool idle_ = false;       // the library waits for resume
+  bool reset_ = false;      // by this side
+  bool head_sent_ = false;
+  bool never_sent_ = false;  // no byte of it was sent
+  bool detached_ = false;    // detached by its owner
+  bool dead_ = false;        // the library has released it
+};
+
 class H2Stream : public ListHook<struct H2StreamTag>,
                  public ListHook<struct H2SentTag>,
-                 public ListHook<struct H2WaitingTag> {
+                 public ListHook<struct H2WaitingTag>,
+                 private H2StreamValues {
  public:
   StreamId id() const { return id_; }
   // Returns the number of bytes that wait for the windows or the socket.
@@ -55,35 +86,9 @@ class H2Stream : public ListHook<struct H2StreamTag>,
  private:
   friend class H2Session;
   friend struct H2Impl;
-  H2StreamUser* user_ = nullptr;
-  StreamId id_ = 0;
   std::string queue_;
-  std::size_t sent_ = 0;            // bytes of queue_
-  std::size_t moved_ = 0;           // bytes sent in this pull and not yet reported
-  std::size_t unconsumed_ = 0;      // bytes received and not yet returned to the window
-  std::uint32_t window_ = 0;        // clients: the receive window, as announced to the peer
-  std::uint32_t widen_to_ = 0;      // pending until the request's head is sent; the library has no window before
-  std::uint32_t returned_ = 0;      // bytes returned to the window and not yet announced
-  std::uint32_t heads_ = 0;         // servers: heads queued and not yet in frames
   std::unique_ptr<H2Fields> head_;  // servers: the response head, while it waits for the library's memory
-  std::optional<H2Error> cut_;      // servers: the reset that follows the queue
   Fields trailers_;                 // sent once the queue is empty
-  MessageOrder incoming_;           // the peer's message
-  Informational informational_;
-  const char* violation_ = nullptr;
-  FaultKind violation_kind_ = FaultKind::malformed_response;
-  bool head_request_ = false;
-  bool connect_ = false;     // servers: CONNECT, plain or extended
-  bool peer_ended_ = false;  // END_STREAM was received
-  bool ended_ = false;       // our end is queued
-  bool end_sent_ = false;
-  bool responded_ = false;  // our head is queued
-  bool idle_ = false;       // the library waits for resume
-  bool reset_ = false;      // by this side
-  bool head_sent_ = false;
-  bool never_sent_ = false;  // no byte of it was sent
-  bool detached_ = false;    // detached by its owner
-  bool dead_ = false;        // the library has released it
 };
 
 }  // namespace carpool::proxy::http

@@ -52,6 +52,7 @@ void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& use
 
 void CrossLoopStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
   http::h2_request(next_request_part_.head, head, rules, {connection_->scheme(), {}});
+  next_request_part_.head.own();
   next_request_part_.has_head = true;
   next_request_part_.bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
