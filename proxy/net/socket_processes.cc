@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,12 +47,14 @@ void each_entry(const std::string& path, const Visit& visit) {
   }
 }
 
+// Returns the processes, the newest first: a client whose process is not known is likely one that began lately.
 std::vector<std::int64_t> processes_in(const std::string& proc) {
   std::vector<std::int64_t> pids;
   each_entry(proc, [&](std::string_view name) {
     if (const auto pid = number_in<std::int64_t>(name)) pids.push_back(*pid);
     return true;
   });
+  std::sort(pids.begin(), pids.end(), std::greater<>());
   return pids;
 }
 
