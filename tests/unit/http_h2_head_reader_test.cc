@@ -54,8 +54,8 @@ TEST(AnH2Request, HasTheSameBytesForbiddenAtEveryPlaceOfItsTexts) {
         const bool visible = byte > ' ' && byte != 0x7F;
         const bool in_value = visible || byte == ' ' || byte == '\t';
         RequestHead head;
-        EXPECT_EQ(read(get(text), head) == Verdict::good, visible) << size << " " << at << " " << byte;
-        EXPECT_EQ(read(with(get(), "x", text), head) == Verdict::good, in_value) << size << " " << at << " " << byte;
+        EXPECT_EQ(read(get(text), head) == Outcome::good, visible) << size << " " << at << " " << byte;
+        EXPECT_EQ(read(with(get(), "x", text), head) == Outcome::good, in_value) << size << " " << at << " " << byte;
       }
     }
   }
