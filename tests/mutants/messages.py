@@ -55,7 +55,7 @@ LAYOUTS = [
       "entry.hash != found.hash", HTTP),
     m("a section may have any size above none", H1 + "field_layouts.cc", "size < kShortest", "size == 0", HTTP),
     m("a layout serves any section of its set", H1 + "field_layouts.cc", "entry.hash != found.hash || entry.text != section", "entry.text.empty()", HTTP),
-    m("a section is kept at its first arrival", H1 + "field_layouts.cc", "seen != hash", "seen != hash && seen != 0", HTTP),
+    m("a section is kept at its first arrival", H1 + "field_layouts.cc", "std::find(seen.begin(), seen.end(), hash) == seen.end()", "std::find(seen.begin(), seen.end(), hash) == seen.end() && seen.front() != 0", HTTP),
     m("a section is kept with the white space that was stripped", H1 + "field_layouts.cc",
       "if (fields.empty() || fields.lines(0, fields.size()) != text) return;", "if (fields.empty()) return;", HTTP),
     m("a section ends at the end of its first line", H1 + "field_layouts.cc", "where(load_block(from), '\\n') & where(load_block(from + 1), '\\r') & where(load_block(from + 2), '\\n')",

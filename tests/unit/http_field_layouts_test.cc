@@ -34,6 +34,19 @@ TEST(FieldLayouts, KnowASectionThatCameTwice) {
   EXPECT_EQ(layouts.find(kSection).layout->fields(), 2U);
 }
 
+// Some of these share a place among the sections that came once.
+TEST(FieldLayouts, KnowTwoSectionsThatComeInTurn) {
+  for (std::size_t number = 0; number < 2000; ++number) {
+    FieldLayouts layouts;
+    const std::string other = of_number(number);
+    for (int turn = 0; turn < 2; ++turn) {
+      receive(layouts, kSection);
+      receive(layouts, other);
+    }
+    EXPECT_TRUE(knows(layouts, kSection) && knows(layouts, other)) << number;
+  }
+}
+
 TEST(FieldLayouts, KnowItBeforeABody) {
   FieldLayouts layouts;
   receive(layouts, kSection, 2);

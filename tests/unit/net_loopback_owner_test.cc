@@ -229,6 +229,22 @@ TEST(SocketProcessesTest, FindOnlySocketsOfProcessesThatAreClients) {
   std::filesystem::remove_all(proc);
 }
 
+// Each older process costs a reading of its descriptors.
+TEST(SocketProcessesTest, LookAtTheNewestProcessesFirst) {
+  exec::assume_on_loop();
+  const std::string proc = ::testing::TempDir() + "carpool-newest-" + std::to_string(::getpid());
+  for (const char* pid : {"9", "100", "20"}) {
+    std::filesystem::create_directories(proc + '/' + pid + "/fd");
+    std::filesystem::create_symlink("socket:[900]", proc + '/' + pid + "/fd/5");
+  }
+  SocketProcesses processes(proc);
+  RunAtOnce tasks;
+  const Instant now = Clock::now();
+  processes.find(900, tasks, now);
+  EXPECT_EQ(processes.find(900, tasks, now).pid, 100);
+  std::filesystem::remove_all(proc);
+}
+
 TEST(SocketProcessesTest, ReadOnceAtATime) {
   exec::assume_on_loop();
   class Keep final : public exec::Submitter {

@@ -71,9 +71,10 @@ FieldLayouts::Found FieldLayouts::find(std::string_view bytes) {
 void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fields& fields) {
   const std::string_view text = section.substr(0, section.size() - kEmptyLine);
   if (fields.empty() || fields.lines(0, fields.size()) != text) return;  // white space was stripped
-  std::uint32_t& seen = seen_[hash % kSeen];
-  if (seen != hash) {
-    seen = hash;
+  auto& seen = seen_[hash % kSeen];
+  if (std::find(seen.begin(), seen.end(), hash) == seen.end()) {
+    std::shift_right(seen.begin(), seen.end(), 1);
+    seen.front() = hash;
     return;
   }
   if (sets_.empty()) sets_.resize(kSets);
@@ -85,8 +86,12 @@ void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fie
   entry.used = false;  // a layout that is in use is kept in preference to a new one
 }
 
-// Returns a free entry, else the first that was not used lately.
+// Returns a free entry, else the first that was not used lately. A new entry has had no chance to be used, so it gives
+// way to no other one while an entry is free.
 FieldLayouts::Entry& FieldLayouts::replaceable(Set& set) {
+  for (Entry& entry : set) {
+    if (entry.text.empty()) return entry;
+  }
   for (Entry& entry : set) {
     if (!entry.used) return entry;
     entry.used = false;

@@ -42,7 +42,8 @@ class FieldLayouts {
  private:
   static constexpr std::size_t kWays = 4;  // layouts whose hash selects the same set
   static constexpr std::size_t kSets = kMax / kWays;
-  static constexpr std::size_t kSeen = 256;
+  static constexpr std::size_t kSeen = 128;
+  static constexpr std::size_t kSeenWays = 2;  // one alone would never learn two sections that alternate in its place
   struct Entry {
     std::string text;  // empty: the entry is free
     Fields::Layout layout;
@@ -53,8 +54,9 @@ class FieldLayouts {
   Set& set_of(std::uint32_t hash) { return sets_[hash % kSets]; }
   static Entry& replaceable(Set& set);
 
-  std::vector<Set> sets_;                    // allocated by the first learn() that keeps a layout
-  std::array<std::uint32_t, kSeen> seen_{};  // hashes of sections that occurred once
+  std::vector<Set> sets_;  // allocated by the first learn() that keeps a layout
+  // Hashes of sections that occurred once; in each place the latest first.
+  std::array<std::array<std::uint32_t, kSeenWays>, kSeen> seen_{};
   std::size_t kept_ = 0;
 };
 
