@@ -4,8 +4,12 @@ target_compile_options(carpool_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsha
   $<$<BOOL:${CARPOOL_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Werror=thread-safety>)
 
+set(CARPOOL_SANITIZE_NOT "" CACHE STRING "Checks that CARPOOL_SANITIZE implies and a build leaves out, such as vptr")
 if(CARPOOL_SANITIZE)
   add_compile_options(-fsanitize=${CARPOOL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(CARPOOL_SANITIZE_NOT)
+    add_compile_options(-fno-sanitize=${CARPOOL_SANITIZE_NOT})
+  endif()
   add_link_options(-fsanitize=${CARPOOL_SANITIZE})
   # Instrumented code causes false positives of these data-flow warnings; the release build keeps them.
   target_compile_options(carpool_warnings INTERFACE
