@@ -37,10 +37,10 @@ void Exchange::follow_cool_down(pool::Lease& lease, const http::ResponseHead& he
   pass_trial(lease);
 }
 
-// Also holds the pool in force if a reload has replaced this one. A reload marks the pool as replaced and then copies its
-// pause under its mutex, so a pause that begins before the mark is copied, and one that begins after it is repeated here.
-// Another reload may take the replaced pool into use again and give it the pause of its successor, so the pool in force
-// may be the same one.
+// Also holds the pool in force if a reload has replaced this one. A reload marks the pool as replaced and then copies
+// its pause under its mutex, so a pause that begins before the mark is copied, and one that begins after it is repeated
+// here. Another reload may take the replaced pool into use again and give it the pause of its successor, so the pool in
+// force may be the same one.
 bool Exchange::begin_cool_down(pool::Destination& destination, Duration wait, std::uint16_t status) {
   const Instant now = context_.loop.now();
   const bool was_replaced = info_.origin->is_replaced();

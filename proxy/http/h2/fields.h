@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "proxy/http/forward.h"
 #include "proxy/http/message.h"
 
@@ -31,6 +32,7 @@ class H2Fields {
   void add(std::string_view name, std::string_view value, bool sensitive = false);
   // Like add(), without a copy: the texts must stay until clear() or own().
   void refer(std::string_view name, std::string_view value, bool sensitive = false) {
+    CARPOOL_ASSERT(name.data() != nullptr);  // a null name is one in text_
     bytes_ += name.size() + value.size();
     spans_.push_back({name.data(), value.data(), size_of(name), size_of(value), 0, sensitive});
   }

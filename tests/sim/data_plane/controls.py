@@ -139,7 +139,7 @@ TABLE = [
     ("a reload ends an origin's pause with the pool that it replaces", "pool/destination/cool_down.cc",
      "by_origin = predecessor.cool_down;", ""),
     ("a pause that an origin requests of a replaced pool holds no other", "proxy/exchange/exchange_cool_down.cc",
-     "if (!info_.origin->is_replaced()) return began;", "return began;"),
+     "if (!was_replaced && !info_.origin->is_replaced()) return began;", "return began;"),
     ("waiters are served last in, first out", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
      "borrower.virtual_finish_time_ = ~std::uint64_t{0} - borrower.ticket_;"),
     ("a client's later requests go before another client's first", "pool/destination/borrow.cc", "borrower.virtual_finish_time_ = 0;",
