@@ -36,10 +36,10 @@ def litmus(log, full):
 
 
 def mutants(log, full):
-    """Puts defects into a copy of the sources (all of them; or four by date, and six of the files that changed since the last
+    """Puts defects into a copy of the sources (all of them; or three by date, and four of the files that changed since the last
     commit but one) and into the strategy's word."""
     today = datetime.date.today().isoformat()
-    sample = [] if full else ["--sample", 4, "--seed", today, "--changed", "HEAD~1", "--most", 6]
+    sample = [] if full else ["--sample", 3, "--seed", today, "--changed", "HEAD~1", "--most", 4]
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/mutants/run.py", "--jobs", CORES, *sample, limit=3600)
     survivors = [line[10:72].strip() for line in log.tail("survived ", 100) if line.startswith("survived ")]
     killed = len([line for line in log.tail("killed ", 100) if line.startswith("killed ")])

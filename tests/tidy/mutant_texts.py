@@ -1,5 +1,6 @@
 """The text that a mutant replaces occurs exactly once in its file, and is an expression or whole statements: a change of the code changes
 the table too."""
+import collections
 import re
 import sys
 
@@ -22,3 +23,22 @@ def occur_once(tree, mutants=None):
         code = re.sub(r"""\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])'""", "", mutant.old)
         if any(code.count(a) != code.count(b) for a, b in ("()", "{}", "[]")) or mutant.old.lstrip()[0] in ":?,)":
             yield Offence(mutant.path, 1, "the text of the mutant \"%s\" is neither an expression nor whole statements" % mutant.name)
+
+
+def part_of(path):
+    """Returns the directory that the documents count a mutant under."""
+    return "/".join(path.split("/")[:2 if path.startswith("proxy/") else 1]) + "/"
+
+
+def are_counted(tree, mutants=None, document="docs/testing-methods.md"):
+    """The table of the documents has the numbers of mutants, and of those that are equivalent."""
+    listed, equivalent = collections.Counter(), collections.Counter()
+    for mutant in mutants or run.MUTANTS:
+        listed[part_of(mutant.path)] += 1
+        equivalent[part_of(mutant.path)] += bool(mutant.equivalent)
+    text = (tree.root / document).read_text()
+    table = {row[1]: (int(row[2]), int(row[3])) for row in re.finditer(r"^\| `([a-z/]+/)` \| (\d+) \| (\d+) \|$", text, re.M)}
+    for part in sorted({*listed, *table}):
+        counted = listed[part], equivalent[part]
+        if table.get(part, (0, 0)) != counted:
+            yield Offence(document, 1, "%s has %d mutants, %d of them equivalent" % (part, *counted))

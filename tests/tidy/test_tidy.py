@@ -221,3 +221,11 @@ def test_a_control_of_the_simulated_data_plane_in_a_header_is_found(tree):
     t = tree({"base/a.h": "int a = 1;\n", "base/a.cc": "int b = 1;\n"})
     controls = [mutant_texts.run.components.m(path, path, "= 1", "= 2", mutant_texts.controls.PROGRAM) for path in ("base/a.h", "base/a.cc")]
     assert [o.path for o in mutant_texts.occur_once(t, controls)] == ["base/a.h"]
+
+
+def test_a_number_of_mutants_that_the_documents_lack_is_found(tree):
+    t = tree({"docs/m.md": "| `base/` | 2 | 1 |\n| `proxy/net/` | 1 | 0 |\n| `pool/` | 1 | 0 |\n"})
+    m = mutant_texts.run.components.m
+    mutants = [m("one", "base/a.cc", "a", "b", "unit"), m("two", "base/b.cc", "a", "b", "unit", "for a reason"), m("three", "proxy/net/x/a.cc", "a", "b", "unit"),
+               m("four", "exec/a.cc", "a", "b", "unit")]
+    assert [o.what.split(" ")[0] for o in mutant_texts.are_counted(t, mutants, "docs/m.md")] == ["exec/", "pool/"]

@@ -40,6 +40,7 @@ RULES = {
     "pages": links.pages,
     "measured-figures": measured.figures,
     "mutant-texts": mutant_texts.occur_once,
+    "mutant-counts": mutant_texts.are_counted,
 }
 
 
