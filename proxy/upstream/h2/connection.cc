@@ -189,7 +189,8 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;
   // A PING is useless if the socket blocks: it would wait behind the same bytes as the request. It is sent at once,
-  // which the session does not allow while it receives; but then the origin is alive.
+  // which the session does not allow while it receives; but then the origin is alive. `fields` refers to texts of the
+  // request and of the loop's credentials, so nothing that sending calls may begin another request.
   const bool doubtful = !session_.receiving() && (silent || suspect_);
   if (doubtful && !awaiting_ping_ack_ && write_queue_.empty()) send_liveness_ping(true);
   if (!works()) return nullptr;  // the PING could not be sent
