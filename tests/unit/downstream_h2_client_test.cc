@@ -76,10 +76,10 @@ TEST_F(AClientOfHttp2, WaitsForItsResponseFromAnEndOfItsBodyInAFrameOfItsOwn) {
   connect();
   send(one, http::data(1, "hello", false));
   EXPECT_TRUE(has(origin(0).outgoing, "hello"));
-  plane_.pass(19s);
+  plane_.pass(14s);
   send(one, http::data(1, ""));
   const Duration limit = (*plane_.origins->at(*pool::parse_origin("http://a.test")))->request.response_header_timeout;
-  ASSERT_LT(19s, limit);
+  ASSERT_LT(14s, limit);
   one.outgoing.clear();
   for (Duration passed{}; passed < limit - 2s; passed += 1s) plane_.pass(1s);
   EXPECT_EQ("", one.outgoing) << "a request that is complete is not slow";
