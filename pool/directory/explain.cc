@@ -73,10 +73,10 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
   return {};
 }
 
-std::string closed_idle(const Pronouns& of, const Destination::Snapshot& s, const ExplainSettings& c) {
-  if (!s.effective_limit) return "had been idle for longer than idle_timeout (" + time(c.idle_timeout) + ")";
-  return "had been idle for " + time(*s.effective_limit) + ", just less than the " + time(*s.learned_idle) +
-         " after which the origin closes " + of.them + ", or idle_timeout";
+// Earlier closes followed the limits of their time, which may differ from those in force.
+std::string closed_idle(const Pronouns& of, const ExplainSettings& c) {
+  return "had been idle for idle_timeout (now " + time(c.idle_timeout) +
+         "), or for nearly as long as the origin was believed to keep " + of.them;
 }
 
 // Returns the predicate of connections that an operator, a setting or the end of the program closed.
@@ -101,7 +101,7 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::expired:
       return "had reached " + of.their + " maximum age (" + setting("expire_time", c.expire_time) + ")";
     case CloseCause::idle:
-      return closed_idle(of, s, c);
+      return closed_idle(of, c);
     case CloseCause::max_usage:
       return "had served max_usage requests";
     case CloseCause::peer_closed:
@@ -109,7 +109,7 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::error:
       return "failed: " + of.their + " dial, or an exchange on " + of.them;
     case CloseCause::unhealthy:
-      return "did not pass a health check";
+      return "failed a health check, or " + of.their + " address was ejected";
     case CloseCause::surplus:
       return of.were + " more than needed" + (s.auto_size ? ", or than a lowered size" : "");
     case CloseCause::budget:
@@ -168,8 +168,9 @@ void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
     lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
                     time(s.max_wait) + (s.alive() >= s.size && !s.paused ? ": the pool is at its size." : "."));
   } else if (s.waited_at_size != 0) {
-    lines.push_back(number(s.waited_at_size, "request", "requests") +
-                    " found the pool at its size and had to wait; /advice gives the size that the load requires.");
+    lines.push_back(
+        number(s.waited_at_size, "request", "requests") +
+        " found the pool at its size and had to wait; `carpool advice ORIGIN` gives the size that the load requires.");
   }
 }
 
@@ -210,7 +211,7 @@ void idle_limits(const Destination::Snapshot& s, std::vector<std::string>& lines
     const bool retires = *s.effective_limit < *s.learned_idle;
     lines.push_back("The origin was observed to close connections that are idle for " + time(*s.learned_idle) +
                     (retires ? ": connections are retired after " + time(*s.effective_limit) + ", before it does."
-                             : ": too early for retiring connections before it does."));
+                             : ": shorter than a second, so carpool does not close connections ahead of it."));
   }
   if (s.trust && *s.trust < Duration::zero()) {
     lines.push_back("It keeps no connection alive: a request that must not be repeated gets a new one.");
@@ -243,7 +244,10 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const ExplainSe
   if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all waiting requests.");
   reuse(s, lines);
   idle_limits(s, lines);
-  if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");
+  if (s.leaks != 0) {
+    lines.push_back(number(s.leaks, "lease was", "leases were") +
+                    " lost, or held for longer than leak_timeout: see `carpool leaks`.");
+  }
   present(s, lines);
   if (s.auto_size) explain_size(*s.auto_size, lines);
   return lines;

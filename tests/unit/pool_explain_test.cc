@@ -1,0 +1,117 @@
+// Unit tests of explain(): what its sentences say about the causes, and what they must not claim.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "pool/directory/explain.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+bool says(const std::vector<std::string>& lines, const std::string& text) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const auto& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
+  Destination::Snapshot s;
+  s.opened[static_cast<std::size_t>(OpenCause::stale_found)] = 212;
+  s.opened[static_cast<std::size_t>(OpenCause::all_busy)] = 28;
+  s.closed[static_cast<std::size_t>(CloseCause::peer_closed)] = 236;
+  s.connections[static_cast<std::size_t>(ConnectionStatus::idle)] = 4;
+  s.failures[static_cast<std::size_t>(FailureReason::refused)] = 1;
+  s.borrows = 480;
+  s.created = 240;
+  s.size = s.peak = 8;
+  s.learned_idle = seconds(5);
+  s.effective_limit = milliseconds(4500);
+  const std::vector<std::string> lines = explain(s, {seconds(60), std::chrono::minutes(30), 0, 0});
+  EXPECT_TRUE(lines[0].starts_with("212 of 240 connections were opened because")) << lines[0];
+  EXPECT_TRUE(says(lines, "the origin closes idle connections after 5.0 s"));
+  EXPECT_TRUE(says(lines,
+                   "28 of 240 connections were opened because every open one that could serve the request was borrowed "
+                   "at that moment (cause all_busy)."));
+  EXPECT_TRUE(says(lines, "236 of 236 connections were closed: they were closed by the origin"));
+  EXPECT_TRUE(says(lines, "480 borrows on 240 connections: each served 2.0 on average."));
+  EXPECT_TRUE(says(lines, "retired after 4.5 s"));
+  EXPECT_TRUE(says(lines, "1 dial or exchange failed (reason refused)"));
+  EXPECT_FALSE(says(lines, "had to wait")) << "it has reached its size, and that was enough";
+  s.waited_at_size = 3;
+  EXPECT_TRUE(
+      says(explain(s, {}), "3 requests found the pool at its size and had to wait; `carpool advice ORIGIN` gives"));
+  ExplainSettings maximize;
+  maximize.maximize = true;
+  EXPECT_TRUE(says(explain(s, maximize), "at that moment, or for a later one, because of pool.maximize (cause"));
+}
+
+TEST(AnExplanation, NamesNoTimeThatIsShorterThanItCanBeWritten) {
+  Destination::Snapshot s;
+  s.opened[0] = 1;
+  s.trust = milliseconds(1);
+  EXPECT_TRUE(says(explain(s, {}), "uses no connection that was idle for longer than 1 ms."));
+  s.trust = std::chrono::microseconds(900);
+  EXPECT_TRUE(says(explain(s, {}), "closed a connection soon after its use: a request that must not be repeated gets"));
+}
+
+TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
+  Destination::Snapshot s;
+  s.opened[static_cast<std::size_t>(OpenCause::warm_up)] = s.closed[static_cast<std::size_t>(CloseCause::error)] = 1;
+  s.opened[static_cast<std::size_t>(OpenCause::tunnel)] = s.closed[static_cast<std::size_t>(CloseCause::expired)] = 2;
+  s.connections[static_cast<std::size_t>(ConnectionStatus::idle)] = s.created = 1;
+  s.borrows = 5;
+  const std::vector<std::string> lines = explain(s, {});
+  EXPECT_TRUE(says(lines, "1 of 3 connections was opened because a warm-up requested it (cause warm_up)."));
+  EXPECT_TRUE(says(lines, "2 of 3 connections were opened because tunnels (CONNECT) take one each (cause tunnel)."));
+  EXPECT_TRUE(says(lines, "1 of 3 connections was closed: it failed: its dial, or an exchange on it (cause error)."));
+  EXPECT_TRUE(says(lines, "2 of 3 connections were closed: they had reached their maximum age"));
+  EXPECT_TRUE(says(lines, "5 borrows on 1 connection."));
+  EXPECT_TRUE(says(lines, "Now 1 of at most 0 is open (1 idle)"));
+}
+
+TEST(AnExplanation, HasAReasonForEachCause) {
+  for (std::size_t i = 0; i < kOpenedNames.size(); ++i) {
+    Destination::Snapshot s;
+    s.opened[i] = 1;
+    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was opened because ")) << kOpenedNames[i];
+    EXPECT_FALSE(says(explain(s, {}), "because  (cause")) << kOpenedNames[i];
+  }
+  for (std::size_t i = 0; i < kClosedNames.size(); ++i) {
+    Destination::Snapshot s;
+    s.opened[0] = s.closed[i] = 1;
+    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was closed: it ")) << kClosedNames[i];
+    EXPECT_FALSE(says(explain(s, {}), "it  (cause")) << kClosedNames[i];
+  }
+  EXPECT_TRUE(says(explain({}, {}), "there was no request"));
+}
+
+// The limits in force need not be those of earlier closes.
+TEST(AnExplanation, ClaimsNoLimitThatMayHaveChanged) {
+  Destination::Snapshot s;
+  s.opened[0] = s.closed[static_cast<std::size_t>(CloseCause::idle)] = 2;
+  const ExplainSettings settings{seconds(60), std::chrono::minutes(30), 0, 0};
+  const std::string text =
+      "they had been idle for idle_timeout (now 60.0 s), or for nearly as long as the origin was believed to keep them "
+      "(cause idle).";
+  EXPECT_TRUE(says(explain(s, settings), text));
+  s.learned_idle = milliseconds(37);
+  s.effective_limit = milliseconds(900);
+  EXPECT_TRUE(says(explain(s, settings), text));
+  EXPECT_TRUE(says(explain(s, settings), "idle for 37 ms: shorter than a second, so carpool does not close"));
+}
+
+TEST(AnExplanation, NamesTheCommandThatShowsMore) {
+  Destination::Snapshot s;
+  s.opened[0] = s.closed[static_cast<std::size_t>(CloseCause::unhealthy)] = s.leaks = 1;
+  EXPECT_TRUE(says(explain(s, {}), "it failed a health check, or its address was ejected (cause unhealthy)."));
+  EXPECT_TRUE(says(explain(s, {}), "1 lease was lost, or held for longer than leak_timeout: see `carpool leaks`."));
+}
+
+}  // namespace
+}  // namespace carpool::pool
