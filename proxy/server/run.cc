@@ -37,6 +37,11 @@ log::Options log_options(const config::Config& config) {
   return options;
 }
 
+// Returns true if the log is not on stderr, where the reason of a failed start is expected.
+bool logs_elsewhere(const config::Log& settings) {
+  return !settings.file.empty() || !settings.syslog.empty();
+}
+
 int exit_code(const Fault& fault) {
   switch (fault.kind) {
     case FaultKind::unroutable:
@@ -49,14 +54,12 @@ int exit_code(const Fault& fault) {
   }
 }
 
-// Returns the exit code. Reports a Fault at any log level.
-int report(const Status& end) {
+// Returns the exit code. Reports a Fault at any log level; `stderr_too`: also if the log has it.
+int report(const Status& end, bool stderr_too) {
   if (end) return kClean;
-  if (log::enabled(log::Level::error, "server")) {
-    log::error("server", end.fault().detail);
-  } else {
-    std::fprintf(stderr, "carpool: %s\n", end.fault().detail.c_str());
-  }
+  const bool logged = log::enabled(log::Level::error, "server");
+  if (logged) log::error("server", end.fault().detail);
+  if (!logged || stderr_too) std::fprintf(stderr, "carpool: %s\n", end.fault().detail.c_str());
   return exit_code(end.fault());
 }
 
@@ -160,7 +163,7 @@ void announce_ready(Server& server) {
 
 namespace {
 int ended(const Status& status) {
-  const int code = report(status);
+  const int code = report(status, false);
   log::info("server", "stopped", {{"exit_code", code}});
   return code;
 }
@@ -180,7 +183,7 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
   if (!server) {
     const Fault fault = server.take_fault();
     int code = exit_code(fault);
-    if (code != kConfiguration || !source || !report_files(*source)) code = report(fault);
+    if (code != kConfiguration || !source || !report_files(*source)) code = report(fault, logs_elsewhere(config.log));
     log::stop();
     return code;
   }

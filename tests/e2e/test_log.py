@@ -220,6 +220,15 @@ def test_a_failed_start_is_one_line_of_json(carpool):
     assert done.returncode == 2 and [row["level"] for row in said] == ["info", "error"] and "Address already in use" in said[1]["message"]
 
 
+def test_a_failed_start_whose_log_is_a_file_tells_the_reason_on_stderr_too(carpool, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        c = carpool(start=False, log={"file": str(tmp_path / "log")})
+        c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
+        done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    reason = json.loads((tmp_path / "log").read_text().splitlines()[-1])["message"]
+    assert "Address already in use" in reason and (done.returncode, done.stderr) == (2, "carpool: %s\n" % reason)
+
+
 def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
