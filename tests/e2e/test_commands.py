@@ -8,6 +8,8 @@ import pytest
 from harness.carpool import PROGRAM, ROOT
 from harness.ports import free_port
 
+NOT_RELOADED = "not reloaded: the instance keeps its configuration\n"
+
 
 def run(*arguments, **more):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=20, **more)
@@ -122,6 +124,9 @@ def test_the_help_of_a_command_fits_a_terminal_and_names_every_operand():
         assert text.startswith("carpool " + command) and max(map(len, text.splitlines())) <= 100, text
     assert run("credential", "--help").stdout.startswith("carpool credential SCHEME NAME\n")
     assert run("ca", "--help").stdout.startswith("carpool ca ACTION DIR [--host NAME...]")
+    advice = run("advice", "--help").stdout
+    assert "[--client-cert FILE [--client-key FILE]]" in advice.split("\n\n")[0] and run("help", "advice").stdout == advice
+    assert run("help").stdout == run("--help").stdout
 
 
 def test_reload_says_what_changed_and_why_not(used):
@@ -132,7 +137,12 @@ def test_reload_says_what_changed_and_why_not(used):
     assert dry.returncode == 0 and "request.max_retries" in dry.stdout and "dry run" in dry.stdout
     c.config.write_text(text + "\n[request]\nmax_retries = 99\n")
     bad = run("reload", "--admin", c.admin_text)
-    assert bad.returncode == 3 and "request.max_retries" in bad.stderr
+    assert bad.returncode == 3 and bad.stderr.count("request.max_retries") == 1
+    assert bad.stderr.endswith("\n" + NOT_RELOADED)
+    assert run("reload", "--config", c.config).stderr.endswith("\n" + NOT_RELOADED)
+    c.config.write_text("")
+    empty = run("reload", "--admin", c.admin_text)
+    assert empty.stderr == "carpool: reload refused: %s: is empty, probably still being written\n%s" % (c.config, NOT_RELOADED)
 
 
 def test_threads_and_every_other_question_have_an_answer(used):

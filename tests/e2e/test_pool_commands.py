@@ -139,7 +139,7 @@ def test_a_drain_closes_what_rests_at_once_and_what_is_lent_when_it_comes_back(o
         gate.wait_for(1)
         assert other.get(o.url + "/").status == 200
         assert (c.pool(o.url)["borrowed"], c.pool(o.url)["borrowable"]) == (1, 1)
-        assert "draining" in order(c, "drain", o.url)
+        assert "draining; `carpool resume ORIGIN` ends it" in order(c, "drain", o.url)
         until(lambda: count(c, o, "closed", "drained") == 1, what="the end of what rested")
         assert c.pool(o.url)["active"] == 1, "the other is lent"
         gate.open()

@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kDone = 0, kUsageError = 1, kNoResponse = 2, kRefused = 3;
 constexpr int kMaxCommand = 600;  // seconds
+constexpr const char* kNotReloaded = "not reloaded: the instance keeps its configuration\n";
 
 // Wraps the usage text to the width of a terminal.
 std::string usage(const Command& command) {
@@ -34,7 +35,9 @@ std::string usage(const Command& command) {
     text.append(text.size() - line + part.size() < kWidth ? " " : "\n    ").append(part);
   };
   for (const std::string& part : usage_of(command)) add(part);
-  if (!command.path.empty()) add("[--admin ADDRESS [--token-file FILE] [--cacert FILE] | --config FILE] [--json]");
+  if (command.path.empty()) return text;
+  add("[--admin ADDRESS [--token-file FILE] [--cacert FILE] [--client-cert FILE [--client-key FILE]]");
+  add("| --config FILE] [--json]");
   return text;
 }
 
@@ -119,6 +122,7 @@ class Session {
     // A reload of a file with errors is refused; the other commands ask the instance, which runs with an earlier file.
     if (!reading && (command == "reload" || !config::names_instance(reading))) {
       config::report(reading, err_);
+      if (command == "reload") err_ << kNotReloaded;
       return kUsageError;
     }
     for (const config::ConfigError& error : reading.errors) err_ << "warning: " << error.line_text() << '\n';
@@ -213,8 +217,11 @@ class Session {
     }
     fail(kRefused, why);
     for (const char* const name : {"mistakes", "reasons"}) {
-      for (const Json& one : response.value(name, Json::array())) err_ << "  " << shown(one);
+      const Json list = response.value(name, Json::array());
+      if (list.size() == 1 && list[0].is_string() && why.ends_with(list[0].get<std::string>())) continue;
+      for (const Json& one : list) err_ << "  " << shown(one);
     }
+    if (request_.command->name == "reload" && response.contains("mistakes")) err_ << kNotReloaded;
     return kRefused;
   }
 
@@ -266,6 +273,13 @@ int print_page(const std::optional<std::string>& page, const char* which, std::o
   return kDone;
 }
 
+// `carpool help COMMAND` prints what `carpool COMMAND --help` does.
+int print_help(int argc, const char* const* argv, std::ostream& out) {
+  const Command* const command = argc == 3 ? find_command(argv[2]) : nullptr;
+  out << (command == nullptr ? program_help() : help(*command));
+  return kDone;
+}
+
 std::string not_a_command(std::string_view word) {
   std::vector<std::string_view> known;
   for (const Command& command : commands()) known.push_back(command.name);
@@ -286,6 +300,7 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   if (request.command == nullptr) {
     const std::string_view word = first_word(argc, argv);
     if (word.empty() || begins_with_unknown_flag(argc, argv)) return std::nullopt;
+    if (word == "help") return print_help(argc, argv, out);
     return fail(not_a_command(word));
   }
   if (const std::string error = parse(request, argc, argv); !error.empty()) return fail(error);

@@ -32,7 +32,7 @@ const char* outcome(PoolAction action) {
     case PoolAction::resume:
       return "resumed";
     case PoolAction::drain:
-      return "draining; `resume` ends it";
+      return "draining; `carpool resume ORIGIN` ends it";
     case PoolAction::reconnect:
       return "reconnecting";
   }
