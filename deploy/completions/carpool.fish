@@ -13,7 +13,7 @@ function __carpool_origins
   command -q $words[1]; and command $words[1] origins $at 2>/dev/null
 end
 complete -c carpool -f
-complete -c carpool -l config -r -F -d 'configuration file; default: ./carpool.toml, /etc/carpool/config.toml, built-in defaults'
+complete -c carpool -l config -r -F -d 'configuration file; default: ./carpool.toml, ./config.toml, /etc/carpool/config.toml, built-in defaults'
 complete -c carpool -l check -d 'check the configuration and print every error, or ok'
 complete -c carpool -l print-config -d 'print the effective configuration with all defaults'
 complete -c carpool -l print-default-config -d 'print a commented file with the usual settings and their defaults'

@@ -13,7 +13,8 @@ namespace carpool::proxy::config {
 namespace {
 
 constexpr std::array<ProgramFlag, 9> kFlags{{
-    {"--config", "FILE", "configuration file; default: ./carpool.toml, /etc/carpool/config.toml, built-in defaults",
+    {"--config", "FILE",
+     "configuration file; default: ./carpool.toml, ./config.toml, /etc/carpool/config.toml, built-in defaults",
      std::nullopt},
     {"--check", "", "check the configuration and print every error, or ok", Command::check},
     {"--print-config", "", "print the effective configuration with all defaults", Command::print_config},

@@ -75,8 +75,9 @@ std::string manual_of_program() {
 std::string manual_of_settings() {
   std::string out =
       ".TH CARPOOL.TOML 5\n.SH NAME\ncarpool.toml \\- configuration of carpool(1)\n.SH DESCRIPTION\n"
-      "Durations are written \"250ms\", \"30s\", \"10m\", \"1h\", sizes \"16KiB\". In strings ${ENV} and "
-      "${ENV:\\-default} are expanded. An unknown key is an error; carpool \\-\\-check finds every error. Settings "
+      "Durations are written \"250ms\", \"30s\", \"10m\", \"1h\", sizes \"16KiB\". In strings ${ENV}, "
+      "${ENV:\\-default} and ${ENV:?message} are expanded; the last is an error with this message if ENV is unset or "
+      "empty. An unknown key is an error; carpool \\-\\-check finds every error. Settings "
       "that need a restart say so; all others apply on reload.\n";
   for (const config::Section& section : config::sections()) {
     const std::string path(section.path.empty() ? "top level" : config::full_path(section));
