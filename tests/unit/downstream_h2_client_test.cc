@@ -59,7 +59,7 @@ TEST_F(AClientOfHttp2, PassesOnWhatFollowsItsHeadInTheSameRead) {
                 http::headers(1, {{"x-trailer", "1"}}));
   ASSERT_EQ(1U, dials());
   connect();
-  plane_.from_origin(0, kEmpty);
+  plane_.from_origin(0, test::kEmpty);
   EXPECT_TRUE(has(origin(0).outgoing, "some bytes"));
   EXPECT_TRUE(has(origin(0).outgoing, "x-trailer: 1\r\n\r\n"));
   EXPECT_EQ(1U, idle()) << "the request was sent whole";
