@@ -14,7 +14,7 @@ bool Destination::Impl::begin_cool_down(Duration wait, std::uint16_t status, Ins
     if (stopped() || limits.max_cool_down <= Duration::zero()) return false;
     began = cool_down.begin(now, now + std::min(wait, limits.max_cool_down), status);
     if (began) ++ledger.cool_downs;
-    attention.fetch_or(kCooling, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
+    mark_cooling();
     wake_for_trial(actions, now);
   }
   static_cast<void>(run_actions(actions));
@@ -31,7 +31,16 @@ void Destination::Impl::wake_for_trial(DeferredActions& actions, Instant now) {
 }
 
 void Destination::Impl::end_cool_down() {
-  if (cool_down.end()) attention.fetch_and(~kCooling, std::memory_order_seq_cst);
+  if (cool_down.end()) mark_cooling();
+}
+
+// While kCooling is set, every borrow takes the mutex.
+void Destination::Impl::mark_cooling() {
+  if (cool_down.active()) {
+    attention.fetch_or(kCooling, std::memory_order_seq_cst);
+  } else {
+    attention.fetch_and(~kCooling, std::memory_order_seq_cst);
+  }
 }
 
 // The state of the predecessor's dials is not taken over: another identity or protocol may be what mends them.
@@ -46,9 +55,7 @@ void Destination::Impl::take_over_pauses(const Impl& predecessor) {
   const Held lock(mutex);
   if (by_operator) begin_pause(*by_operator);
   cool_down.take_over(by_origin);
-  const std::uint32_t flag = cool_down.active() ? kCooling : 0;
-  attention.fetch_and(~kCooling | flag, std::memory_order_seq_cst);
-  attention.fetch_or(flag, std::memory_order_seq_cst);
+  mark_cooling();
 }
 
 // The caller must serve the waiters afterwards.
@@ -62,7 +69,7 @@ bool Destination::Impl::pass_trial(std::uint32_t trial, Instant now) {
   {
     const Held lock(mutex);
     if (!cool_down.passed(trial)) return false;
-    attention.fetch_and(~kCooling, std::memory_order_seq_cst);
+    mark_cooling();
   }
   serve_waiters(now);
   return true;

@@ -267,6 +267,7 @@ struct Destination::Impl final : BudgetWaiter {
   bool begin_cool_down(Duration wait, std::uint16_t status, Instant now) EXCLUDES(mutex);
   void wake_for_trial(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void end_cool_down() REQUIRES(mutex);
+  void mark_cooling() REQUIRES(mutex);  // after each change of cool_down.active()
   void take_over_pauses(const Impl& predecessor) EXCLUDES(mutex);
   void trial_over(std::uint32_t trial) EXCLUDES(mutex);
   bool pass_trial(std::uint32_t trial, Instant now) EXCLUDES(mutex);
