@@ -42,12 +42,14 @@ class SocketProcesses {
     explicit Reading(SocketProcesses& o) : owner(o) {}
     const char* name() const override { return "finding the processes of clients"; }
     void run() override { owner.read_now(); }
-    void close() override { owner.end_reading({}, {}, Duration::zero()); }
+    void close() override { owner.end_reading(Duration::zero(), nullptr); }
     SocketProcesses& owner;
   };
-  using Found = std::unordered_map<std::uint64_t, std::int64_t>;  // pid by inode; 0: no process has it
+  struct Scan;  // of the descriptors of processes
   void forget_ended(const std::vector<std::int64_t>& running);
-  void end_reading(const Found& found, const Found& beside, Duration cpu);
+  void end_reading(Duration cpu, const Scan* scan);  // nullptr: nothing was read
+  void keep(const Scan& scan, Instant now) REQUIRES(mutex_);
+  void remember(std::uint64_t inode, std::int64_t pid, Instant now) REQUIRES(mutex_);
 
   const std::string proc_;
   Reading reading_{*this};

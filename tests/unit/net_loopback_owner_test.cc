@@ -338,12 +338,72 @@ class ProcDirectory {
     std::filesystem::create_directories(path_ + '/' + pid + "/fd");
     std::filesystem::create_symlink(link, path_ + '/' + pid + "/fd/3");
   }
+  void hold(const char* pid, std::uint64_t inode) {
+    std::filesystem::create_directories(path_ + '/' + pid + "/fd");
+    std::filesystem::create_symlink("socket:[" + std::to_string(inode) + "]",
+                                    path_ + '/' + pid + "/fd/" + std::to_string(inode));
+  }
   void end(const char* pid) { std::filesystem::remove_all(path_ + '/' + pid); }
   const std::string& path() const { return path_; }
 
  private:
   const std::string path_;
 };
+
+// Connections that have ended take no place of new ones: a client that connects for each request has one reading for
+// many.
+TEST(SocketProcessesTest, FindAllSocketsOfAProcessInOneReadingHoweverManyItHasClosed) {
+  exec::assume_on_loop();
+  ProcDirectory proc("generations");
+  SocketProcesses processes(proc.path());
+  RunAtOnce tasks;
+  constexpr std::uint64_t kSockets = SocketProcesses::kMaxSockets / 4;
+  const Instant later = Clock::now() + 1h;  // no pause between the readings
+  for (std::uint64_t first = 1; first <= 8 * kSockets; first += kSockets) {
+    proc.end("12");
+    for (std::uint64_t inode = first; inode < first + kSockets; ++inode) proc.hold("12", inode);
+    const int before = tasks.submitted;
+    EXPECT_FALSE(processes.find(first, tasks, later).known);
+    for (std::uint64_t inode = first; inode < first + kSockets; ++inode) {
+      ASSERT_EQ(processes.find(inode, tasks, later - 55min).pid, 12) << inode;
+    }
+    EXPECT_EQ(tasks.submitted, before + 1);
+  }
+}
+
+TEST(SocketProcessesTest, ForgetTheSocketsOfAProcessThatHasEnded) {
+  exec::assume_on_loop();
+  ProcDirectory proc("ended");
+  proc.hold("12", 900);
+  proc.hold("12", 901);
+  SocketProcesses processes(proc.path());
+  RunAtOnce tasks;
+  processes.find(900, tasks, Clock::now());
+  EXPECT_EQ(processes.find(901, tasks, Clock::now()).pid, 12);
+  proc.end("12");
+  proc.hold("13", 901);
+  processes.read_now();
+  EXPECT_FALSE(processes.find(901, tasks, Clock::now()).known);
+  processes.read_now();
+  EXPECT_EQ(processes.find(901, tasks, Clock::now()).pid, 13);
+}
+
+TEST(SocketProcessesTest, ForgetTheClosedSocketsOfAProcessThatTheyRead) {
+  exec::assume_on_loop();
+  ProcDirectory proc("meanwhile");
+  proc.hold("12", 900);
+  proc.hold("12", 901);
+  SocketProcesses processes(proc.path());
+  RunAtOnce tasks;
+  processes.find(900, tasks, Clock::now());
+  EXPECT_TRUE(processes.find(901, tasks, Clock::now()).known);
+  proc.end("12");
+  proc.hold("12", 902);
+  processes.find(902, tasks, Clock::now());
+  processes.read_now();
+  EXPECT_EQ(processes.find(902, tasks, Clock::now()).pid, 12);
+  EXPECT_FALSE(processes.find(901, tasks, Clock::now()).known);
+}
 
 TEST(SocketProcessesTest, KnowTheFirstProcessOfEachUserUntilItEnds) {
   exec::assume_on_loop();
