@@ -1,6 +1,7 @@
 #include "exec/uv/signal.h"
 
 #include <string>
+#include <utility>
 
 #include "exec/uv/include.h"
 
@@ -36,6 +37,17 @@ Result<Signal> on_signal(Loop& loop, int number, Signal::Callback callback, void
   std::unique_ptr<Signal::State, Signal::Close> state(fresh.release());  // uv_close() frees it from here on
   if (const int error = uv_signal_start(&state->handle, &Signal::arrived, number); error != 0) return fault(error);
   return Signal(std::move(state));
+}
+
+Result<std::vector<Signal>> on_signals(Loop& loop, std::initializer_list<int> numbers, Signal::Callback callback,
+                                       void* owner) {
+  std::vector<Signal> signals;
+  for (const int number : numbers) {
+    Result<Signal> signal = on_signal(loop, number, callback, owner);
+    if (!signal) return signal.take_fault();
+    signals.push_back(std::move(*signal));
+  }
+  return signals;
 }
 
 }  // namespace carpool::exec

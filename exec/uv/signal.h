@@ -1,7 +1,9 @@
 // Signal: calls back on the loop's thread each time the process receives a signal, until it is destroyed.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
 #include "exec/loop.h"
@@ -31,5 +33,8 @@ class Signal {
 
 // On the loop's thread, or before it runs. `loop` must be a UvLoop.
 Result<Signal> on_signal(Loop& loop, int number, Signal::Callback callback, void* owner);
+// As on_signal(), of each of `numbers`; a Fault if one of them cannot be received.
+Result<std::vector<Signal>> on_signals(Loop& loop, std::initializer_list<int> numbers, Signal::Callback callback,
+                                       void* owner);
 
 }  // namespace carpool::exec

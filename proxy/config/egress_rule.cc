@@ -83,8 +83,9 @@ Result<EgressRule> EgressRule::parse(std::string_view pattern) {
     return parse_network(pattern, rule);
   rule.kind = pattern.starts_with("*.") ? Kind::subdomains : Kind::host;
   if (rule.kind == Kind::subdomains) pattern.remove_prefix(2);
-  if (pattern.find_first_of("*:") != std::string_view::npos)
-    return invalid("`*` is only allowed alone or as the prefix `*.`");
+  if (pattern.find('*') != std::string_view::npos) return invalid("`*` is only allowed alone or as the prefix `*.`");
+  if (pattern.find_first_of("[]:") != std::string_view::npos)
+    return invalid("the address or the port is malformed; an IPv6 address with a port is written `[ADDRESS]:PORT`");
   auto host = pool::canonical_origin(pool::Scheme::http, pattern);
   if (!host) return host.take_fault();
   if (host->is_ip_literal()) return invalid("an IP address must be written in full, such as `127.0.0.1`");

@@ -109,11 +109,12 @@ void log_limits(const config::Config& config, const Server& server) {
 // Signals: TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
 class Signals {
  public:
-  explicit Signals(Server& server) : server_(server) {
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-      Result<exec::Signal> signal = exec::on_signal(server.first_loop(), number, &Signals::arrived, this);
-      if (signal) signals_.push_back(std::move(*signal));
-    }
+  explicit Signals(Server& server) : server_(server) {}
+  Status start() {
+    auto signals = exec::on_signals(server_.first_loop(), {SIGTERM, SIGINT, SIGHUP, SIGUSR1}, &Signals::arrived, this);
+    if (!signals) return signals.take_fault();
+    signals_ = std::move(*signals);
+    return Done{};
   }
 
  private:
@@ -159,9 +160,13 @@ void announce_ready(Server& server) {
   const std::string whom = server.inherited_sockets() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
   sd_notify("READY=1" + whom);
 }
-}  // namespace
 
-namespace {
+int failed_start(const Status& status, const config::Config& config) {
+  const int code = report(status, logs_elsewhere(config.log));
+  log::stop();
+  return code;
+}
+
 int ended(const Status& status) {
   const int code = report(status, false);
   log::info("server", "stopped", {{"exit_code", code}});
@@ -182,15 +187,18 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
   Result<std::unique_ptr<Server>> server = Server::build(config, source);
   if (!server) {
     const Fault fault = server.take_fault();
-    int code = exit_code(fault);
-    if (code != kConfiguration || !source || !report_files(*source)) code = report(fault, logs_elsewhere(config.log));
-    log::stop();
-    return code;
+    const int code = exit_code(fault);
+    if (code == kConfiguration && source && report_files(*source)) {
+      log::stop();
+      return code;
+    }
+    return failed_start(fault, config);
   }
   log_limits(config, **server);
   Server::End end;
   {
-    const Signals signals(**server);
+    Signals signals(**server);
+    if (const Status started = signals.start(); !started) return failed_start(started, config);
     (*server)->when_ready(&announce_ready);
     if (listener != nullptr) listener->on_ready(**server);
     end = (*server)->run();

@@ -376,6 +376,10 @@ TEST(EgressPatterns, AreChecked) {
   expect_error("egress.allow = [\"a.*.com\"]",
                "1:17: egress.allow:", "item 1: `*` is only allowed alone or as the prefix");
   expect_error("egress.deny = [\"10.0.0.0/33\"]", "1:16: egress.deny:", "up to 32");
+  for (const std::string malformed : {"a:b:80", "fd00::1:443x", "[fd00::1"}) {
+    expect_error("egress.deny = [\"" + malformed + "\"]",
+                 "1:16: egress.deny:", "the address or the port is malformed; an IPv6 address with a port is written");
+  }
 }
 
 }  // namespace

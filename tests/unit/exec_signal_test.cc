@@ -42,5 +42,19 @@ TEST(Signal, SaysWhatCannotBeCaught) {
   EXPECT_NE(std::string::npos, signal.fault().detail.find("signal 9"));
 }
 
+TEST(Signals, AreAllReceivedOrNone) {
+  auto loop = make_loop();
+  int seen = 0;
+  const auto add = [](void* owner, int number) { *static_cast<int*>(owner) += number; };
+  const auto signals = on_signals(*loop, {SIGUSR1, SIGUSR2}, add, &seen);
+  ASSERT_TRUE(signals);
+  ::raise(SIGUSR1);
+  ::raise(SIGUSR2);
+  turn_until(*loop, [&] { return seen == SIGUSR1 + SIGUSR2; });
+  const auto refused = on_signals(*loop, {SIGUSR1, SIGKILL}, add, &seen);
+  ASSERT_FALSE(refused) << "a program that cannot receive a signal must not start without it";
+  EXPECT_NE(std::string::npos, refused.fault().detail.find("signal 9"));
+}
+
 }  // namespace
 }  // namespace carpool::exec

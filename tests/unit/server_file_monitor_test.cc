@@ -180,6 +180,27 @@ TEST_F(AWatch, ReportsAFileThatChangesWithEachLookAfterTwoSeconds) {
   }
 }
 
+// The kernel keeps a limited number of events, and reports that it has dropped others.
+TEST_F(AWatch, FollowsADirectoryThatWasReplacedWhileEventsWereLost) {
+  pass(10s);
+  std::ifstream limit("/proc/sys/fs/inotify/max_queued_events");
+  std::size_t events = 0;
+  ASSERT_TRUE(limit >> events);
+  for (std::size_t n = 0; n <= events / 2; ++n) {  // two events each
+    std::ofstream(folder_ + "/other").close();
+    std::filesystem::remove(folder_ + "/other");
+  }
+  const std::string moved = folder_ + "-moved";
+  std::filesystem::rename(folder_, moved);
+  std::filesystem::create_directories(folder_);
+  write("first");
+  while (event()) pass(10s);
+  EXPECT_EQ(changes_, 0);
+  write("second");
+  expect_changes(1, "in the directory that has the name now");
+  std::filesystem::remove_all(moved);
+}
+
 TEST_F(AWatch, ReportsNoChangeThatWasTakenBack) {
   pass(10s);
   write("second");

@@ -85,10 +85,9 @@ Status WebhookServer::open(Digests in_force) {
   Result<net::Bound> bound = net::bind_and_listen(options_.listen, kWebhookBacklog);
   if (!bound) return bound.take_fault();
   if (Status started = acceptor_.start(std::move(*bound)); !started) return started;
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-    Result<exec::Signal> signal = exec::on_signal(*loop_, number, &WebhookServer::signalled, this);
-    if (signal) signals_.push_back(std::move(*signal));
-  }
+  auto signals = exec::on_signals(*loop_, {SIGTERM, SIGINT, SIGHUP, SIGUSR1}, &WebhookServer::signalled, this);
+  if (!signals) return signals.take_fault();
+  signals_ = std::move(*signals);
   watch(std::move(in_force));
   return Done{};
 }

@@ -19,6 +19,8 @@ constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kMaxPause = std::chrono::minutes(1);
 constexpr std::uint32_t kEntryEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 constexpr std::uint32_t kDirectoryEvents = IN_MOVE_SELF | IN_DELETE_SELF;
+// After these, which are reported unasked, a watch may be gone, or the event that says so was lost.
+constexpr std::uint32_t kWatchesLost = IN_Q_OVERFLOW | IN_UNMOUNT | IN_IGNORED;
 constexpr int kMaxPasses = 3;
 
 Fault not_watched(const std::string& what, int error) {
@@ -75,6 +77,7 @@ Status FileMonitor::watch_directories() {
     // Two names may lead to the same directory: its events are added.
     const std::uint32_t mask = IN_MASK_ADD | kDirectoryEvents | (entries ? kEntryEvents : 0);
     if (::inotify_add_watch(fd_.get(), directory.c_str(), mask) >= 0) continue;
+    // carpool needs no right to read a directory on the way to a file, only the directories of files and of links.
     if (entries && watched) watched = not_watched(directory, errno);
   }
   return watched;
@@ -85,7 +88,8 @@ void FileMonitor::on_ready(exec::Ready) {
   for (ssize_t size = 0; (size = ::read(fd_.get(), events.data(), events.size())) > 0;) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
       const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
-      if ((event->mask & kDirectoryEvents) != 0) directories_.clear();  // another directory may have its name
+      // Another directory may have the name. Watching the directories again cannot end here again: it replaces fd_.
+      if ((event->mask & (kDirectoryEvents | kWatchesLost)) != 0) directories_.clear();
       at += sizeof(inotify_event) + event->len;
     }
   }
@@ -104,9 +108,8 @@ void FileMonitor::on_debounced() {
   for (const FileSnapshot& snapshot : take_snapshots(files_)) now.emplace_back(snapshot.digest);
   const bool still_changing = now != checked_ && now != handled_;
   checked_ = now;
-  if (still_changing && loop_.now() < *until_)
-    return debounce();  // two equal digests in a row: no write in
-                        // progress
+  // Two equal digests in a row: no write is in progress.
+  if (still_changing && loop_.now() < *until_) return debounce();
   until_.reset();
   if (now == handled_) return;
   handled_ = std::move(now);
