@@ -16,22 +16,22 @@ namespace carpool::exec {
 template <class Thread>
 class ReservedSlots {
  public:
-  struct alignas(64) Place {
+  struct alignas(64) Slot {
     Atomic<Thread*> thread{nullptr};
   };
   // `min`: this many available threads never leave for idleness.
   ReservedSlots(unsigned capacity, unsigned min)
-      : capacity_(capacity), min_(min), places_(std::make_unique<Place[]>(capacity)) {}
+      : capacity_(capacity), min_(min), slots_(std::make_unique<Slot[]>(capacity)) {}
 
   // Returns a waiting thread, now owned by the caller, or null. Searches from the first slot, as offer() does: surplus
   // threads are in the last slots and time out there.
   Thread* take() {
     for (unsigned i = 0; i < capacity_; ++i) {
-      Atomic<Thread*>& place = places_[i].thread;
+      Atomic<Thread*>& slot = slots_[i].thread;
       // seq_cst: see offer(); an old null would hide a thread from stop().
-      if (place.load(std::memory_order_seq_cst) == nullptr) continue;
+      if (slot.load(std::memory_order_seq_cst) == nullptr) continue;
       // acquire pairs with offer(): the thread's state is visible.
-      Thread* thread = place.exchange(nullptr, std::memory_order_acq_rel);
+      Thread* thread = slot.exchange(nullptr, std::memory_order_acq_rel);
       if (thread == nullptr) continue;
       available_.fetch_sub(1, std::memory_order_relaxed);
       return thread;
@@ -40,14 +40,14 @@ class ReservedSlots {
   }
 
   // Called by the thread itself, which then waits in the slot until taken. Null: no slot is free, or stopped.
-  Place* offer(Thread& thread) {
+  Slot* offer(Thread& thread) {
     available_.fetch_add(1, std::memory_order_relaxed);  // before the offer, so that it is never negative
     for (unsigned i = 0; i < capacity_; ++i) {
       Thread* nobody = nullptr;
-      if (!places_[i].thread.compare_exchange_strong(nobody, &thread, std::memory_order_seq_cst)) continue;
+      if (!slots_[i].thread.compare_exchange_strong(nobody, &thread, std::memory_order_seq_cst)) continue;
       // The offer, then this load; stop() stores, then reads the slots. All four are seq_cst, so at least one side sees
       // the other: no thread waits after stop().
-      if (!stopped_.load(std::memory_order_seq_cst) || !withdraw(places_[i], thread)) return &places_[i];
+      if (!stopped_.load(std::memory_order_seq_cst) || !withdraw(slots_[i], thread)) return &slots_[i];
       break;
     }
     available_.fetch_sub(1, std::memory_order_relaxed);
@@ -56,13 +56,13 @@ class ReservedSlots {
 
   // Called by the thread itself after its idle timeout. Returns false if too few would be left, or if the thread was
   // taken: its task follows.
-  bool leave(Place& place, Thread& thread) {
+  bool leave(Slot& slot, Thread& thread) {
     unsigned available = available_.load(std::memory_order_relaxed);
     do {
       if (available <= min_) return false;
     } while (!available_.compare_exchange_weak(available, available - 1, std::memory_order_relaxed,
                                                std::memory_order_relaxed));
-    if (withdraw(place, thread)) return true;
+    if (withdraw(slot, thread)) return true;
     available_.fetch_add(1, std::memory_order_relaxed);  // the thread that took it has already subtracted it
     return false;
   }
@@ -94,22 +94,21 @@ class ReservedSlots {
   unsigned waiting() const {
     unsigned waiting = 0;
     for (unsigned i = 0; i < capacity_; ++i) {
-      waiting += places_[i].thread.load(std::memory_order_relaxed) != nullptr ? 1 : 0;
+      waiting += slots_[i].thread.load(std::memory_order_relaxed) != nullptr ? 1 : 0;
     }
     return waiting;
   }
-  unsigned counted() const {
-    return available_.load(std::memory_order_relaxed);
-  }  // and those about to offer themselves
+  // As waiting(), and those about to offer themselves.
+  unsigned counted() const { return available_.load(std::memory_order_relaxed); }
 
  private:
-  static bool withdraw(Place& place, Thread& thread) {
+  static bool withdraw(Slot& slot, Thread& thread) {
     Thread* self = &thread;
-    return place.thread.compare_exchange_strong(self, nullptr, std::memory_order_seq_cst);
+    return slot.thread.compare_exchange_strong(self, nullptr, std::memory_order_seq_cst);
   }
 
   const unsigned capacity_, min_;
-  std::unique_ptr<Place[]> places_;
+  std::unique_ptr<Slot[]> slots_;
   Atomic<bool> stopped_{false};
   Atomic<unsigned> available_{0}, pending_{0};  // counts: relaxed, the slots decide
 };

@@ -17,12 +17,12 @@ class ReservedThreads::Thread final : public Task {
 
  private:
   void run() override {
-    reserve_.places_.request_ended();
+    reserve_.slots_.request_ended();
     while (reserve_.stay(*this)) {
     }
     dispose();
   }
-  void close() override { reserve_.places_.request_ended(); }
+  void close() override { reserve_.slots_.request_ended(); }
   void dispose() override {
     ReservedThreads& reserve = reserve_;
     { const std::unique_ptr<Thread> dies(this); }
@@ -32,7 +32,7 @@ class ReservedThreads::Thread final : public Task {
 };
 
 ReservedThreads::ReservedThreads(ThreadPool& pool, ReserveOptions options)
-    : pool_(pool), options_(options), lease_(pool.lease(options.capacity)), places_(options.capacity, options.min) {}
+    : pool_(pool), options_(options), lease_(pool.lease(options.capacity)), slots_(options.capacity, options.min) {}
 
 ReservedThreads::~ReservedThreads() {
   stop();
@@ -41,7 +41,7 @@ ReservedThreads::~ReservedThreads() {
 }
 
 bool ReservedThreads::try_execute(TaskPtr& task) {
-  Thread* thread = places_.take();
+  Thread* thread = slots_.take();
   if (thread == nullptr) {
     refill();
     return false;
@@ -52,14 +52,14 @@ bool ReservedThreads::try_execute(TaskPtr& task) {
 }
 
 void ReservedThreads::stop() {
-  places_.stop([](Thread& thread) { thread.parker.unpark(); });
+  slots_.stop([](Thread& thread) { thread.parker.unpark(); });
 }
 
 // Offers the thread and runs the one task that it receives. Returns false if the thread returns to the pool.
 bool ReservedThreads::stay(Thread& thread) {
-  Places::Place* place = places_.offer(thread);
-  if (place == nullptr) return false;
-  if (!wait(thread, *place) || thread.task == nullptr) return false;
+  Slots::Slot* slot = slots_.offer(thread);
+  if (slot == nullptr) return false;
+  if (!wait(thread, *slot) || thread.task == nullptr) return false;
   const ThreadPool::ScopedActivity activity(thread.task->name());
   if (!run_task(std::move(thread.task), options_.failures)) failed_.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -67,17 +67,17 @@ bool ReservedThreads::stay(Thread& thread) {
 
 // Returns false if the thread timed out and withdrew. It may leave only by winning its own slot; if it loses, it was
 // taken and its task follows.
-bool ReservedThreads::wait(Thread& thread, Places::Place& place) {
+bool ReservedThreads::wait(Thread& thread, Slots::Slot& slot) {
   for (;;) {
     const Instant until = deadline_after(Clock::now(), options_.idle_timeout);
     if (thread.parker.park(until, options_.spins)) return true;
-    if (places_.leave(place, thread)) return false;
+    if (slots_.leave(slot, thread)) return false;
   }
 }
 
 // Requests one more thread from the pool, within the number of slots and the pending limit.
 void ReservedThreads::refill() {
-  if (places_.stopped() || !places_.try_request(options_.max_pending == 0 ? options_.capacity : options_.max_pending))
+  if (slots_.stopped() || !slots_.try_request(options_.max_pending == 0 ? options_.capacity : options_.max_pending))
     return;
   {
     const Held held(mutex_);
@@ -88,7 +88,7 @@ void ReservedThreads::refill() {
     // Rejected: the task is destroyed here and undoes its pending count.
     static_cast<void>(pool_.execute_leased(thread));
   } catch (const std::bad_alloc&) {
-    places_.request_ended();
+    slots_.request_ended();
     end();
   }
 }

@@ -41,23 +41,23 @@ class ReservedThreads final : public TryExecutor {
 
   unsigned capacity() const { return options_.capacity; }
   // For metrics and tests. Available threads wait in a slot; pending ones were requested and have not started.
-  unsigned available() const { return places_.waiting(); }
-  unsigned pending() const { return places_.pending(); }
+  unsigned available() const { return slots_.waiting(); }
+  unsigned pending() const { return slots_.pending(); }
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
   class Thread;
-  using Places = ReservedSlots<Thread>;
+  using Slots = ReservedSlots<Thread>;
 
   bool stay(Thread& thread);
-  bool wait(Thread& thread, Places::Place& place);
+  bool wait(Thread& thread, Slots::Slot& slot);
   void refill();
   void end();
 
   ThreadPool& pool_;
   const ReserveOptions options_;
   ThreadPool::Lease lease_;
-  Places places_;
+  Slots slots_;
   std::atomic<std::uint64_t> failed_{0};
 
   Mutex mutex_;  // orders the end of the last thread before the destructor's return

@@ -212,7 +212,8 @@ inline Change try_terminate(AtomicWord& word) {
   });
 }
 
-// idle -> inspecting, by the home loop, for an event that names the current generation. acquire: as in try_acquire.
+// idle -> inspecting, by the home loop, for an event that names the current generation. acquire: pairs with the
+// release in try_release() and try_enable(), so that the inspector reads the connection as its last user left it.
 inline Change try_inspect(AtomicWord& word, std::uint32_t generation, LoopId home) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
     after = was.with(EntryWord::kInspecting);

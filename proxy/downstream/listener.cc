@@ -110,7 +110,7 @@ void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
                             LOOP_ONLY mutable { to.accept(*this, std::move(fd), std::move(peer_name)); });
 }
 
-void Listener::close() {
+void Listener::accept_waiting_and_close() {
   acceptor_.accept_waiting(kAcceptsPerTurn);
   acceptor_.close();
 }

@@ -48,10 +48,10 @@ class Listener final : private net::Acceptor::Owner {
   Status start() LOOP_ONLY { return acceptor_.start(); }  // on the first worker's loop, or before it runs
   // Accepts clients that already wait, as many as in one turn, and closes the socket. Must be called on the first
   // worker's loop.
-  void close() LOOP_ONLY;
-  void end() LOOP_ONLY { acceptor_.close(); }  // closes the socket without accepting another client
-  // Like end(), but the successor process keeps listening on the socket.
-  void stop_accepting() LOOP_ONLY { acceptor_.stop(); }
+  void accept_waiting_and_close() LOOP_ONLY;
+  void close() LOOP_ONLY { acceptor_.close(); }  // closes the socket without accepting another client
+  // Like close(), but the successor process keeps listening on the socket.
+  void leave_to_successor() LOOP_ONLY { acceptor_.stop(); }
   Fd copy() LOOP_ONLY { return acceptor_.copy(); }  // copy of the socket, for the successor process
   void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
 

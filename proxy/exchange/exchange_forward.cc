@@ -94,8 +94,7 @@ void Exchange::note_lease(Instant leased) {
 }
 
 UpstreamStream& Exchange::begin_on(UpstreamStreams& streams, const pool::Lease& lease) {
-  return streams.begin(lease, {request_.method, request_values_->tunnel.upgrade(), info_.origin->protocols.bare_lf},
-                       context_.cross_loop_streams);
+  return streams.begin(lease, {request_.method, request_values_->tunnel.upgrade(), info_.origin->protocols.bare_lf});
 }
 
 // Returns the fault if the request has credentials that the connection must not carry.

@@ -12,8 +12,8 @@ namespace carpool::proxy {
 
 enum class ShedLevel : std::uint8_t { nothing, keep_alive, new_clients, idle };
 inline constexpr std::array<std::string_view, 4> kSheddingNames{"nothing", "keep_alive", "new_clients", "idle"};
-inline std::string_view name(ShedLevel stage) {
-  return kSheddingNames[static_cast<std::size_t>(stage)];
+inline std::string_view name(ShedLevel level) {
+  return kSheddingNames[static_cast<std::size_t>(level)];
 }
 
 // Watermarks: percentage of the limit at which each level begins; 0 for never.
@@ -25,13 +25,13 @@ struct Watermarks {
 inline constexpr double kHysteresis = 3;
 
 // `used`: percentage of the scarcest resource.
-inline ShedLevel next_stage(ShedLevel now, double used, const Watermarks& marks) {
+inline ShedLevel next_level(ShedLevel now, double used, const Watermarks& marks) {
   const std::array<std::uint32_t, 3> at{marks.keep_alive, marks.new_clients, marks.idle};
   ShedLevel next = ShedLevel::nothing;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const auto stage = static_cast<ShedLevel>(i + 1);
-    const double mark = at[i] - (now >= stage ? kHysteresis : 0);
-    if (at[i] != 0 && used >= mark) next = stage;
+    const auto level = static_cast<ShedLevel>(i + 1);
+    const double mark = at[i] - (now >= level ? kHysteresis : 0);
+    if (at[i] != 0 && used >= mark) next = level;
   }
   return next;
 }

@@ -12,8 +12,8 @@ bool OverloadState::count_descriptors() {
   const std::int64_t granted = AcceptBudget::grant(use, marks);
   budget_.set(granted - 1);
   const double most = std::max(use.percent(), static_cast<double>(memory_percent_.load(std::memory_order_relaxed)));
-  ShedLevel before = stage();
-  while (!stage_.compare_exchange_weak(before, next_stage(before, most, marks), std::memory_order_relaxed)) {
+  ShedLevel before = level();
+  while (!level_.compare_exchange_weak(before, next_level(before, most, marks), std::memory_order_relaxed)) {
   }
   return granted > 0;
 }

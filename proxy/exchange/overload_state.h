@@ -15,17 +15,17 @@ namespace carpool::proxy {
 
 class OverloadState {
  public:
-  ShedLevel stage() const { return stage_.load(std::memory_order_relaxed); }
-  bool is_shedding(ShedLevel level) const { return stage() >= level; }
+  ShedLevel level() const { return level_.load(std::memory_order_relaxed); }
+  bool is_shedding(ShedLevel from) const { return level() >= from; }
   Use memory() const { return memory_.read(); }
   Use descriptors() const { return descriptors_.read(); }
 
   // `memory_percent`: 100 while allocations fail, regardless of `memory`.
-  void set(ShedLevel stage, const Use& memory, double memory_percent, const Use& descriptors, const Watermarks& marks) {
+  void set(ShedLevel level, const Use& memory, double memory_percent, const Use& descriptors, const Watermarks& marks) {
     memory_.write(memory);
     memory_percent_.store(static_cast<float>(memory_percent), std::memory_order_relaxed);
     descriptors_.write(descriptors);
-    stage_.store(stage, std::memory_order_relaxed);
+    level_.store(level, std::memory_order_relaxed);
     marks_.write(marks);
     budget_.set(AcceptBudget::grant(descriptors, marks));
   }
@@ -59,7 +59,7 @@ class OverloadState {
 
   AcceptBudget budget_;
   AtomicWatermarks marks_;
-  std::atomic<ShedLevel> stage_{ShedLevel::nothing};
+  std::atomic<ShedLevel> level_{ShedLevel::nothing};
   AtomicUse memory_, descriptors_;
   std::atomic<float> memory_percent_{0};
 };

@@ -37,7 +37,7 @@ struct DialPlan {
   std::vector<std::string> alpn;         // ALPN to offer instead of that of `tls`; empty: that of `tls`
   const AddressPolicy* policy = nullptr;
   const ParentProxy* parent = nullptr;    // dialed instead of the origin; must outlive the dial
-  bool connect = false;                   // requests a tunnel to the origin from `parent`
+  bool through_connect = false;           // requests a tunnel to the origin from `parent`
   std::string_view pseudonym;             // in Via of CONNECT
   Duration timeout{};                     // connect_timeout for DNS, TCP, CONNECT and TLS together; zero: none
   Duration dns_timeout{}, tls_timeout{};  // of these phases, within `timeout`; zero: none of their own

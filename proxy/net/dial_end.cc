@@ -17,17 +17,17 @@ std::string spelled(Duration duration) {
 
 void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
-  handshake.late = handshake.away;
+  handshake.deadline_passed = handshake.away;
   if (handshake.away) return;
   if (phase == Phase::asking || (phase == Phase::handshaking && plan.parent == nullptr)) record_failure(made.peer);
   if (phase == Phase::connecting) {
     for (const Address& address : race->waiting_for()) record_failure(address);
   }
   if (phase == Phase::connecting && asked_dns) resolver.mark_stale(place.host);
-  finish(late());
+  finish(deadline_fault());
 }
 
-Fault Dial::Impl::late() const {
+Fault Dial::Impl::deadline_fault() const {
   const std::string after = " timed out after " + spelled(allowed);
   const std::string name = plan.origin->host + ":" + std::to_string(plan.origin->port);
   switch (phase) {

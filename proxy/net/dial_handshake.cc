@@ -48,7 +48,7 @@ void Dial::Impl::handshake_returned() {
     const std::unique_ptr<Impl> ended(this);
     return;
   }
-  if (handshake.late) return finish(late());
+  if (handshake.deadline_passed) return finish(deadline_fault());
   const bool again = std::exchange(handshake.again, false);
   if (again) stream->on_readiness(std::exchange(handshake.ready, {}));
   const bool over = !handshake.result || *handshake.result;

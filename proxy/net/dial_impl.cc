@@ -55,13 +55,13 @@ void Dial::Impl::on_race(Result<Winner> result) {
   made.tcp = end_phase();
   if (!result) {
     const auto kind = result.fault().kind;
-    const bool silent = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;
-    if (asked_dns && silent) resolver.mark_stale(place.host);
+    const bool unreachable = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;
+    if (asked_dns && unreachable) resolver.mark_stale(place.host);
     return finish(result.take_fault());
   }
   made.peer = result->peer;
   made.local = result->local;
-  if (plan.connect) return ask_parent(std::move(result->socket));
+  if (plan.through_connect) return ask_parent(std::move(result->socket));
   proceed(std::move(result->socket));
 }
 

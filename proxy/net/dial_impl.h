@@ -90,12 +90,12 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     Impl& impl;
     Result<bool> result = false;
     exec::Ready ready{};
-    bool away = false, again = false, late = false, abandoned = false;
+    bool away = false, again = false, deadline_passed = false, abandoned = false;
   };
   // Begins a phase, which ends at the dial's deadline, or after its own `limit`.
   void limit_phase(Duration limit) LOOP_ONLY;
   void on_deadline();
-  Fault late() const;
+  Fault deadline_fault() const;
   void unwatch() LOOP_ONLY;
   void finish(Result<Dialed> result) LOOP_ONLY;
   // Returns the time since the last call: the duration of a phase.

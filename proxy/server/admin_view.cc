@@ -63,8 +63,8 @@ metrics::BuildSample ServerAdminView::build() const {
 admin::OverloadInfo ServerAdminView::overload() const {
   const OverloadState& state = parts_.overload;
   admin::OverloadInfo info;
-  info.stage = static_cast<std::uint64_t>(state.stage());
-  info.shed_level = name(state.stage());
+  info.stage = static_cast<std::uint64_t>(state.level());
+  info.shed_level = name(state.level());
   info.memory = {state.memory().used, state.memory().limit};
   info.descriptors = {state.descriptors().used, state.descriptors().limit};
   info.failed_allocations = memory_reserve::taken();

@@ -52,7 +52,7 @@ AppliedListeners ListenerSet::apply(ListenerChanges& changes) {
   for (const std::string& name : changes.closing) {
     const auto found = find(open_, name);
     if (found == open_.end()) continue;
-    (*found)->close();
+    (*found)->accept_waiting_and_close();
     applied.closed.push_back(found->get());
     closed_.push_back(std::move(*found));
     open_.erase(found);
@@ -76,7 +76,7 @@ void ListenerSet::open(NewListener& change, AppliedListeners& applied) {
   const Status started = listener->start();
   if (started) return open_.push_back(std::move(listener));
   note_not_open(change.settings.name(), started.fault().detail, applied);
-  listener->close();
+  listener->accept_waiting_and_close();
   closed_.push_back(std::move(listener));  // it may have clients from before
 }
 
@@ -89,15 +89,15 @@ std::unique_ptr<Listener> ListenerSet::reopened(const config::Listen& settings) 
 }
 
 void ListenerSet::close_all() {
-  for (auto& listener : open_) listener->close();
+  for (auto& listener : open_) listener->accept_waiting_and_close();
 }
 
 void ListenerSet::end_all() {
-  for (auto& listener : open_) listener->end();
+  for (auto& listener : open_) listener->close();
 }
 
 void ListenerSet::leave_all() {
-  for (auto& listener : open_) listener->stop_accepting();
+  for (auto& listener : open_) listener->leave_to_successor();
 }
 
 void ListenerSet::on_left(net::SocketUser who) {

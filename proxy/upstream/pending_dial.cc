@@ -122,7 +122,7 @@ void PendingDial::dial_now() {
   plan.address_set = origin_.address_set;
   plan.policy = &context_.policy;
   plan.parent = origin_.parent;
-  plan.connect = origin_.through_connect();
+  plan.through_connect = origin_.through_connect();
   plan.pseudonym = context_.pseudonym;
   plan.timeout = origin_.pool.connect_timeout;
   plan.dns_timeout = origin_.pool.dns_timeout;

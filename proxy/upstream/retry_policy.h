@@ -22,8 +22,8 @@ constexpr std::string_view name(RetryReason reason) {
   return metrics::kRetryReasons[static_cast<std::size_t>(reason)];
 }
 
-// AttemptResult: how an attempt ended, and so what is known of its request. Of the timeouts only that of one attempt is
-// one.
+// AttemptResult: how an attempt ended, and so what is known of its request. Of the timeouts only
+// request.per_try_timeout ends an attempt; the others end the request.
 enum class AttemptResult : std::uint8_t {
   not_sent,        // no byte of it was sent, or the origin cannot have read it
   goaway,          // the origin declared the request unprocessed by GOAWAY

@@ -6,10 +6,10 @@
 
 namespace carpool::proxy {
 
-UpstreamStreams::UpstreamStreams(CrossLoopStreams& remote, UpstreamStreamHandler& user)
-    : user_(user), h1_(remote, user, response_), h2_(remote, user, response_) {}
+UpstreamStreams::UpstreamStreams(CrossLoopStreams& cross_loop, UpstreamStreamHandler& user)
+    : cross_loop_(cross_loop), user_(user), h1_(cross_loop, user, response_), h2_(cross_loop, user, response_) {}
 
-UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& request, CrossLoopStreams& remote) {
+UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& request) {
   response_.clear();
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
@@ -17,8 +17,8 @@ UpstreamStream& UpstreamStreams::begin(const pool::Lease& lease, const Request& 
     return h1_;
   }
   auto& session = static_cast<H2Connection&>(connection);
-  if (lease.home() != remote.loop().id()) {
-    CrossLoopStream& stream = remote.acquire(lease.home());
+  if (lease.home() != cross_loop_.loop().id()) {
+    CrossLoopStream& stream = cross_loop_.acquire(lease.home());
     stream.begin(session, user_, response_);
     return stream;
   }

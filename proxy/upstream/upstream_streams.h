@@ -14,7 +14,7 @@ class CrossLoopStreams;
 
 class UpstreamStreams {
  public:
-  UpstreamStreams(CrossLoopStreams& remote, UpstreamStreamHandler& user);
+  UpstreamStreams(CrossLoopStreams& cross_loop, UpstreamStreamHandler& user);
 
   struct Request {
     std::string_view method;
@@ -22,12 +22,13 @@ class UpstreamStreams {
     bool bare_lf = false;  // lines of the response head may end in LF alone
   };
   // Begins a request on the connection of `lease`: on its HTTP/1.1 connection, on a stream of its session, or on a
-  // stream of a session of another loop. `remote`: as in the constructor.
-  UpstreamStream& begin(const pool::Lease& lease, const Request& request, CrossLoopStreams& remote) LOOP_ONLY;
+  // stream of a session of another loop.
+  UpstreamStream& begin(const pool::Lease& lease, const Request& request) LOOP_ONLY;
   http::ResponseHead& response() LOOP_ONLY { return response_; }
   void release_buffers() LOOP_ONLY;
 
  private:
+  CrossLoopStreams& cross_loop_;  // those of this loop
   UpstreamStreamHandler& user_;
   http::ResponseHead response_;
   H1UpstreamStream h1_;

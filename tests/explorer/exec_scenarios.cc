@@ -38,7 +38,7 @@ class Places : public Scenario {
       ++waiter.woken;
     });
   }
-  Reserve::Place* offer(Waiter& waiter) {
+  Reserve::Slot* offer(Waiter& waiter) {
     waiter.state.write();
     return places.offer(waiter);
   }
@@ -75,7 +75,7 @@ class TakenWhileItLeaves : public Places {
   }
 
  private:
-  Reserve::Place& place_;
+  Reserve::Slot& place_;
   bool left_ = false;
 };
 
@@ -89,7 +89,7 @@ class TwoLeaveAndOneMustStay : public Places {
   }
 
  private:
-  std::array<Reserve::Place*, 2> at_;
+  std::array<Reserve::Slot*, 2> at_;
   std::array<int, 2> left_{};
 };
 
@@ -125,7 +125,7 @@ class StopMeetsTakeAndLeave : public Places {
   }
 
  private:
-  Reserve::Place& place_;
+  Reserve::Slot& place_;
   bool left_ = false;
 };
 

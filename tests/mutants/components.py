@@ -95,7 +95,7 @@ EXECUTION = [
     m("an executor takes one more task", "exec/task_executor.cc", "running_ + queue_.size() < options_.max_tasks", "running_ + queue_.size() <= options_.max_tasks", EXEC),
     m("the last task of an executor does not wake the thread that joins it", "exec/task_executor.cc", "ended_.notify_all();", "", EXEC),
     m("a task that threw is not counted", "exec/task_executor.cc", "if (failed) ++failed_;", "", EXEC),
-    m("a reserved thread that times out keeps its place", "exec/reserved_threads.cc", "if (places_.leave(place, thread)) return false;", "return false;", EXEC),
+    m("a reserved thread that times out keeps its slot", "exec/reserved_threads.cc", "if (slots_.leave(slot, thread)) return false;", "return false;", EXEC),
     m("a reserve does not refill", "exec/reserved_threads.cc", "    refill();\n    return false;", "    return false;", EXEC),
 ]
 

@@ -36,7 +36,7 @@ class AClosedListener : public ::testing::Test {
   // A reload removes the listener. Those who wait are accepted.
   void close() {
     exec::assume_on_loop();
-    plane_.listener.close();
+    plane_.listener.accept_waiting_and_close();
     plane_.clients.drain_those_of({&plane_.listener});
   }
   // Reports to each client that it can read.

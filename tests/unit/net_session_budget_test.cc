@@ -15,12 +15,12 @@ TEST(SessionBudget, GivesUpTheOneThatHasWaitedLongest) {
   SessionBudget<One> budget(3, 1);
   for (One& one : all) budget.join(one);
   EXPECT_TRUE(budget.full());
-  EXPECT_EQ(budget.longest_waiting(), &all.front());
+  EXPECT_EQ(budget.next_waiting(nullptr), &all.front());
   budget.mark_waiting(all[0]);  // it has received its response
-  EXPECT_EQ(budget.longest_waiting(), &all[1]);
+  EXPECT_EQ(budget.next_waiting(nullptr), &all[1]);
   budget.leave(all[1]);
   EXPECT_FALSE(budget.full());
-  EXPECT_EQ(budget.longest_waiting(), &all[2]);
+  EXPECT_EQ(budget.next_waiting(nullptr), &all[2]);
 }
 
 TEST(SessionBudget, GivesUpNoneThatIsWorkedFor) {
@@ -32,12 +32,12 @@ TEST(SessionBudget, GivesUpNoneThatIsWorkedFor) {
   EXPECT_TRUE(budget.may_start_work());
   budget.mark_working(all[1]);
   EXPECT_FALSE(budget.may_start_work());
-  EXPECT_EQ(budget.longest_waiting(), &all[2]);
+  EXPECT_EQ(budget.next_waiting(nullptr), &all[2]);
   budget.leave(all[1]);
   EXPECT_TRUE(budget.may_start_work());
   budget.mark_waiting(all[0]);
-  EXPECT_EQ(budget.next_worked_for(nullptr), nullptr);
-  EXPECT_EQ(budget.longest_waiting(), &all[2]);
+  EXPECT_EQ(budget.next_working(nullptr), nullptr);
+  EXPECT_EQ(budget.next_waiting(nullptr), &all[2]);
   EXPECT_EQ(budget.size(), 2U);
 }
 

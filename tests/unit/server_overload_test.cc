@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 ShedLevel after(std::initializer_list<double> uses, const Watermarks& marks = {}) {
   ShedLevel stage = ShedLevel::nothing;
-  for (const double use : uses) stage = next_stage(stage, use, marks);
+  for (const double use : uses) stage = next_level(stage, use, marks);
   return stage;
 }
 
@@ -82,15 +82,15 @@ TEST(TheAcceptBudget, CountsSeldomHoweverFewAreLeft) {
 TEST(TheLevel, FallsWithTheDescriptorsOfClientsThatClosed) {
   OverloadState state;
   state.set(ShedLevel::idle, {}, 0, {100, 100}, {});
-  while (state.stage() == ShedLevel::idle) ASSERT_TRUE(state.may_accept());
-  EXPECT_EQ(state.stage(), ShedLevel::nothing);
+  while (state.level() == ShedLevel::idle) ASSERT_TRUE(state.may_accept());
+  EXPECT_EQ(state.level(), ShedLevel::nothing);
 }
 
 TEST(TheLevel, DoesNotFallBelowThatOfTheMemory) {
   OverloadState state;
   state.set(ShedLevel::idle, {}, 91, {100, 100}, {});
   for (std::uint64_t n = 0; n < 10; ++n) ASSERT_TRUE(state.may_accept());
-  EXPECT_EQ(state.stage(), ShedLevel::new_clients);
+  EXPECT_EQ(state.level(), ShedLevel::new_clients);
 }
 
 TEST(TheLevel, AllowsNoClientOnceTheDescriptorsAreUsed) {
@@ -105,7 +105,7 @@ TEST(TheLevel, AllowsNoClientOnceTheDescriptorsAreUsed) {
   const bool accepted = state.may_accept();
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_FALSE(accepted);
-  EXPECT_EQ(state.stage(), ShedLevel::idle);
+  EXPECT_EQ(state.level(), ShedLevel::idle);
 }
 
 // ---- the reserve, in processes of its own ----

@@ -136,7 +136,7 @@ void WebhookServer::on_client(net::Acceptor&, Fd client, const net::Address&) {
 
 void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
   if (!budget.full()) return;
-  budget.longest_waiting()->end();  // no response is ever in progress, because each is written at once
+  budget.next_waiting(nullptr)->end();  // no response is ever in progress, because each is written at once
   ++count;
 }
 

@@ -50,12 +50,13 @@ Result<std::string> java_trust_store(const std::vector<CertPtr>& certificates) {
   for (std::size_t i = 0; good && i < certificates.size(); ++i) good = add(bags.get(), certificates[i].get(), i);
   const Pkcs12Ptr store(good ? store_of(bags.get()) : nullptr);
   const int size = store ? i2d_PKCS12(store.get(), nullptr) : 0;
-  if (size <= 0) {
+  const auto fault = [] {
     return Fault{FaultKind::tls_protocol, Side::self, "a PKCS#12 store: " + std::string(take_reason())};
-  }
+  };
+  if (size <= 0) return fault();
   std::string bytes(static_cast<std::size_t>(size), '\0');
   auto* at = reinterpret_cast<unsigned char*>(bytes.data());
-  i2d_PKCS12(store.get(), &at);
+  if (i2d_PKCS12(store.get(), &at) != size) return fault();
   return bytes;
 }
 

@@ -158,8 +158,8 @@ void AdminSessions::subscribed() {
 }
 
 void AdminSessions::send_event(const admin::Event& event) {
-  for (AdminConnection* one = budget_.next_worked_for(nullptr); one != nullptr;) {
-    AdminConnection* const after = budget_.next_worked_for(one);
+  for (AdminConnection* one = budget_.next_working(nullptr); one != nullptr;) {
+    AdminConnection* const after = budget_.next_working(one);
     if (one->listening()) one->send_event(event);
     one = after;
   }

@@ -38,10 +38,10 @@ void OverloadMonitor::sample() {
   const auto rules = config_.with([](const config::Config& config) { return config.overload; });
   const Use memory = memory_use(rules.memory_limit);
   const Use descriptors = descriptor_use();
-  const ShedLevel before = overload_.stage();
+  const ShedLevel before = overload_.level();
   const Watermarks marks{rules.stop_keep_alive, rules.refuse_clients, rules.close_idle};
   const double memory_percent = memory_failed(loop_.now()) ? kAll : memory.percent();
-  const ShedLevel now = next_stage(before, std::max(memory_percent, descriptors.percent()), marks);
+  const ShedLevel now = next_level(before, std::max(memory_percent, descriptors.percent()), marks);
   overload_.set(now, memory, memory_percent, descriptors, marks);
   if (now != logged_) log_change(std::exchange(logged_, now), now);
   if (now == ShedLevel::idle) {
@@ -54,9 +54,9 @@ void OverloadMonitor::sample() {
 bool OverloadMonitor::memory_failed(Instant now) {
   const bool none = memory_reserve::refill() == 0;
   const std::uint64_t failures = memory_reserve::taken();
-  if (failures != failures_seen_ || none) short_until_ = now + kShortFor;
+  if (failures != failures_seen_ || none) memory_short_until_ = now + kShortFor;
   failures_seen_ = failures;
-  return now < short_until_;
+  return now < memory_short_until_;
 }
 
 void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
@@ -76,7 +76,7 @@ void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
 void OverloadMonitor::IdleCloser::close_idle() {
   exec::assume_on_loop();
   worker_.clients.shed_idle();
-  if (first_) close_idle_upstream();
+  if (closes_upstream_) close_idle_upstream();
 }
 
 void OverloadMonitor::IdleCloser::close_idle_upstream() {

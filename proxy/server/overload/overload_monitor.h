@@ -20,8 +20,8 @@ class OverloadState;
 class OverloadMonitor {
  public:
   OverloadMonitor(exec::Loop& loop, OverloadState& overload, const ConfigInForce& config, pool::Directory& pools,
-                  const Workers& workers);  // when the admin loop and the workers exist, and none of them runs
-  ~OverloadMonitor();                       // when none of its messages is posted any more
+                  const Workers& workers);  // the loops must not run yet
+  ~OverloadMonitor();                       // no message of it may be posted any more
   void stop() { timer_.reset(); }           // before the admin loop is destroyed
 
  private:
@@ -29,10 +29,10 @@ class OverloadMonitor {
   // short.
   class IdleCloser final {
    public:
-    IdleCloser(pool::Directory& pools, const Worker::Parts& worker, bool first)
+    IdleCloser(pool::Directory& pools, const Worker::Parts& worker, bool closes_upstream)
         : pools_(pools),
           worker_(worker),
-          first_(first),
+          closes_upstream_(closes_upstream),
           mail_(worker.loop, exec::Bound::to<&IdleCloser::close_idle>(*this)) {}
     void send() { mail_.post(); }
 
@@ -41,7 +41,7 @@ class OverloadMonitor {
     void close_idle_upstream() LOOP_ONLY;
     pool::Directory& pools_;
     const Worker::Parts& worker_;
-    const bool first_;
+    const bool closes_upstream_;
     exec::CoalescedMail mail_;
   };
   void sample();
@@ -53,7 +53,7 @@ class OverloadMonitor {
   const ConfigInForce& config_;
   ShedLevel logged_ = ShedLevel::nothing;  // last level logged
   std::uint64_t failures_seen_ = 0;        // allocations served by the reserve
-  Instant short_until_{};
+  Instant memory_short_until_{};
   std::unique_ptr<exec::Timer> timer_;
   std::vector<std::unique_ptr<IdleCloser>> idle_closers_;
 };
