@@ -149,11 +149,14 @@ def authority(folder):
     return str(made)
 
 
-def same_environment(judge, rendered):
-    """The chart sets what `carpool ca env` prints; JAVA_TOOL_OPTIONS has more, because Java reads no HTTPS_PROXY."""
+def same_environment(judge, rendered, folder):
+    """The chart sets what `carpool ca env` prints in a pod, where the folder is mounted; JAVA_TOOL_OPTIONS has more, because Java reads no HTTPS_PROXY."""
     injection = next(json.loads(block(d, "injection.json")) for d in documents(rendered) if block(d, "injection.json"))
     made = {one["name"]: one["value"] for one in injection["intercept"]["env"]}
-    printed = subprocess.run([PROGRAM, "ca", "env", "/run/carpool-trust", "--format", "plain"], capture_output=True, text=True, check=True).stdout
+    trust = str(folder / "trust")
+    subprocess.run([PROGRAM, "ca", "bundle", authority(folder), "--trust", trust], check=True, capture_output=True)
+    printed = subprocess.run([PROGRAM, "ca", "env", trust, "--format", "plain"], capture_output=True, text=True, check=True).stdout
+    printed = printed.replace(trust, "/run/carpool-trust")
     for name, value in (line.split("=", 1) for line in printed.splitlines()):
         same = made.get(name) == value or (name == "JAVA_TOOL_OPTIONS" and made.get(name, "").startswith(value + " "))
         judge.take(same, "the chart's " + name, "%s, and carpool ca env prints %s" % (made.get(name), value))
@@ -251,7 +254,7 @@ def chart(log, full):
         for case, text in rendered.items():
             check_configurations(judge, case, text, folder)
         if "inject" in rendered:
-            same_environment(judge, rendered["inject"])
+            same_environment(judge, rendered["inject"], folder)
         check_rules(judge, rendered.get("everything", ""), folder)
         dashboard.check(judge, folder)
         check_kinds(judge, rendered, folder)

@@ -147,13 +147,32 @@ def test_the_folder_for_applications_has_what_they_trust_and_no_key(folder, tmp_
 def test_the_environment_survives_a_shell(tmp_path):
     folder = tmp_path / "it's a folder"
     ca("init", folder, "--host", NAME)
+    ca("bundle", folder)
     script = 'eval "$("$1" ca env "$2")"; printf "%s" "$SSL_CERT_FILE"'
     shown = subprocess.run(["sh", "-c", script, "sh", PROGRAM, folder], capture_output=True, text=True, check=True, timeout=20)
     assert shown.stdout == "%s/bundle.pem" % folder
 
 
+@pytest.mark.parametrize("format", ["sh", "plain"])
+def test_there_is_no_environment_of_files_that_do_not_exist(folder, tmp_path, format):
+    """An application with such variables trusts no authority; a shell evaluates what is printed whatever the exit code is."""
+    def env(of):
+        done = subprocess.run([PROGRAM, "ca", "env", of, "--format", format], capture_output=True, text=True, timeout=20)
+        assert done.stdout == "" or done.returncode == 0
+        return done.returncode, done.stderr
+    assert env(folder) == (1, "carpool: %s/bundle.pem: does not exist, so nothing is printed; write it first: carpool ca bundle %s\n" % (folder, folder))
+    trust = tmp_path / "trust"
+    code, why = env(trust)
+    assert code == 1 and "%s/ca.pem: does not exist" % trust in why and why.endswith("carpool ca bundle AUTHORITY --trust %s\n" % trust)
+    ca("bundle", folder, "--trust", trust)
+    assert env(trust) == (0, "")
+    (trust / "bundle.p12").unlink()
+    assert env(trust)[0] == 1
+
+
 def test_options_that_java_has_already_stay_before_those_of_the_environment(tmp_path):
     ca("init", tmp_path / "ca", "--host", NAME)
+    ca("bundle", tmp_path / "ca")
     script = 'eval "$("$1" ca env "$2")"; printf "%s" "$JAVA_TOOL_OPTIONS"'
 
     def options(**more):
@@ -169,6 +188,7 @@ def test_options_that_java_has_already_stay_before_those_of_the_environment(tmp_
 def test_java_finds_its_authorities_in_a_folder_whose_name_has_spaces(tmp_path):
     folder = tmp_path / "it's a folder"
     ca("init", folder, "--host", NAME)
+    ca("bundle", folder)
     script = 'eval "$("$1" ca env "$2")"; exec java -XshowSettings:properties -version'
     shown = subprocess.run(["sh", "-c", script, "sh", PROGRAM, folder], capture_output=True, text=True, check=True, timeout=60)
     assert "javax.net.ssl.trustStore = %s/bundle.p12\n" % folder in shown.stderr, shown

@@ -97,11 +97,27 @@ Outcome bundle(const CaOptions& options, std::ostream& out, std::ostream& err) {
   return {};
 }
 
+// An environment that names missing files breaks applications: they trust no authority at all. Nothing is printed then,
+// because a shell runs `eval "$(carpool ca env DIR)"` with any exit code.
+Outcome why_no_environment(const CaOptions& options, const std::string& dir) {
+  for (const std::string_view name : {kAuthorityFile, kBundleFile, kJavaBundleFile}) {
+    const std::string path = std::string(dir).append(name);
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) continue;
+    if (error) return path + ": " + error.message();
+    const bool authority = exists(options.dir + "/ca.key");
+    return path + ": does not exist, so nothing is printed; write it first: carpool ca bundle " +
+           (authority ? options.dir : "AUTHORITY --trust " + options.dir);
+  }
+  return {};
+}
+
 Outcome env(const CaOptions& options, std::ostream& out) {
   std::error_code error;
   const std::string dir = std::filesystem::absolute(options.dir, error).lexically_normal().string();
   if (error) return options.dir + ": " + error.message();
   if (dir.find('\n') != std::string::npos) return "the name of the folder contains a line break";
+  if (Outcome why = why_no_environment(options, dir); !why.empty()) return why;
   out << environment_of(dir, options.plain);
   return {};
 }

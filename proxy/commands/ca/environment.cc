@@ -1,7 +1,6 @@
 #include "proxy/commands/ca/environment.h"
 
 #include <array>
-#include <string_view>
 
 namespace carpool::proxy {
 namespace {
@@ -12,14 +11,14 @@ struct Variable {
 };
 
 constexpr std::array<Variable, 8> kVariables{{
-    {"SSL_CERT_FILE", "", "/bundle.pem", ""},       // OpenSSL, Go, Python's ssl and httpx, Ruby, PHP's streams
-    {"CURL_CA_BUNDLE", "", "/bundle.pem", ""},      // curl
-    {"REQUESTS_CA_BUNDLE", "", "/bundle.pem", ""},  // Python's requests
-    {"AWS_CA_BUNDLE", "", "/bundle.pem", ""},       // the SDKs and the command line of AWS
-    {"GIT_SSL_CAINFO", "", "/bundle.pem", ""},
-    {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "", "/bundle.pem", ""},
-    {"NODE_EXTRA_CA_CERTS", "", "/ca.pem", ""},  // added to Node's own
-    {"JAVA_TOOL_OPTIONS", "-Djavax.net.ssl.trustStore=", "/bundle.p12",
+    {"SSL_CERT_FILE", "", kBundleFile, ""},       // OpenSSL, Go, Python's ssl and httpx, Ruby, PHP's streams
+    {"CURL_CA_BUNDLE", "", kBundleFile, ""},      // curl
+    {"REQUESTS_CA_BUNDLE", "", kBundleFile, ""},  // Python's requests
+    {"AWS_CA_BUNDLE", "", kBundleFile, ""},       // the SDKs and the command line of AWS
+    {"GIT_SSL_CAINFO", "", kBundleFile, ""},
+    {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "", kBundleFile, ""},
+    {"NODE_EXTRA_CA_CERTS", "", kAuthorityFile, ""},  // added to Node's own
+    {"JAVA_TOOL_OPTIONS", "-Djavax.net.ssl.trustStore=", kJavaBundleFile,
      " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit", true},
 }};
 

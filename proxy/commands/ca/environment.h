@@ -2,8 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace carpool::proxy {
+
+// The files of the folder that the environment names.
+inline constexpr std::string_view kAuthorityFile = "/ca.pem", kBundleFile = "/bundle.pem",
+                                  kJavaBundleFile = "/bundle.p12";
 
 // `plain`: `NAME=VALUE` lines instead of `export` commands of a POSIX shell. The values contain `dir` unchanged.
 std::string environment_of(const std::string& dir, bool plain);
