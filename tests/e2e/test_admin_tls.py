@@ -176,7 +176,8 @@ def test_commands_verify_the_instance(carpool, pki, files, tmp_path):
             (("--admin", address), 2, "no answer"),
             (("--admin", "https://127.0.0.1"), 1, "needs a port"),
             (("--admin", address, "--cacert", pki.ca), 1, "--cacert needs --admin https://HOST:PORT"),
-            (("--admin", "https://" + address, "--cacert", tmp_path / "none"), 2, "none")):
+            (("--admin", "https://" + address, "--cacert", tmp_path / "none"), 1, "carpool: --cacert: %s: No such file" % (tmp_path / "none")),
+            (("--admin", "https://" + address, "--client-cert", tmp_path), 1, "carpool: --client-cert: %s: is a directory" % tmp_path)):
         done = run("pools", *arguments)
         assert done.returncode == code and any(part in done.stderr for part in wanted.split("|")), done
 

@@ -163,7 +163,10 @@ def test_what_if_shows_the_simulated_settings_beside_the_current_ones(used):
     assert [rows[name][1] for name in ("min_idle", "max_waiting", "max_usage")] == ["1", "7", "9"]
     assert [rows[name][-2:] for name in ("idle_timeout", "expire_time", "wait_timeout")] == [["1", "s"], ["2", "min"], ["250", "ms"]]
     wrong = run("what-if", o.url, "--idle-timeout", "soon", "--admin", c.admin_text)
-    assert wrong.returncode == 3 and "idle_timeout" in wrong.stderr and "soon" in wrong.stderr
+    assert wrong.returncode == 1 and "`--idle-timeout`: `soon` is not a time such as" in wrong.stderr
+    for words in (["--min-idle", "3", "--size", "2"], ["--min-idle", "65", "--json"]):
+        wrong = run("what-if", o.url, *words, "--admin", c.admin_text)
+        assert (wrong.returncode, wrong.stdout) == (1, "") and "min_idle" in wrong.stderr and "is more than size" in wrong.stderr, wrong
 
 
 def test_what_if_of_an_origin_without_a_request_has_its_settings_and_no_outcome(carpool):
@@ -181,9 +184,9 @@ def test_log_levels_are_shown_and_set(used):
     assert c.get_json("/log-level") == {"level": "info", "modules": {"tls": "debug"}}
     assert json.loads(run("log-level", "warn", "--json", "--admin", c.admin_text).stdout) == {"level": "warn", "modules": {}}
     loud = run("log-level", "loud", "--admin", c.admin_text)
-    assert loud.returncode == 3 and "trace, debug, info, warn, error or off" in loud.stderr
+    assert loud.returncode == 1 and "trace, debug, info, warn, error or off" in loud.stderr
     nobody = run("log-level", "info", "--module", "nobody", "--admin", c.admin_text)
-    assert nobody.returncode == 3 and "known: access" in nobody.stderr
+    assert nobody.returncode == 1 and "`nobody` is not access" in nobody.stderr
 
 
 def test_what_it_runs_with_is_shown(used):
@@ -247,14 +250,21 @@ def test_nobody_there_is_exit_code_two():
 
 def test_wrong_use_is_exit_code_one(used):
     _, c = used
-    for address in ("nonsense", ":9901", "127.0.0.1"):
+    for address in ("nonsense", ":9901", "127.0.0.1", "127.0.0.1:99999", "localhost:http", "localhost:0", "localhost:"):
         done = run("pools", "--admin", address)
         assert (done.returncode, done.stdout) == (1, "") and "is not an address" in done.stderr and done.stderr.count("\n") == 1, done
     for wrong in (["pools", "--nonsense"], ["pools", "a", "b"], ["pools", "--size", "3"], ["warm-up", "a", "--size"], ["completion", "tcsh"], ["man", "nothing"]):
         assert run(*wrong, "--admin", c.admin_text).returncode == 1, wrong
-    assert run("nonsense").returncode == 1
+    nobody = "127.0.0.1:%d" % free_port()
+    for wrong in (["warm-up", "a", "--size", "0"], ["what-if", "a", "--max-usage", "-1"], ["advice", "a", "--wait", "0s"], ["pause", "a", "--for", "later"],
+                  ["drain", "a", "--for", "0s"], ["log-level", "loud"], ["log-level", "info", "--module", "nobody"]):
+        done = run(*wrong, "--admin", nobody)
+        assert (done.returncode, done.stdout) == (1, "") and "`%s` is not " % wrong[-1] in done.stderr, "no instance is asked: %s" % done
+    for wrong in (["nonsense"], ["help", "nonsense"], ["help", "pools", "top"]):
+        assert (run(*wrong).returncode, run(*wrong).stdout) == (1, ""), wrong
+    assert run("help").stdout == run("--help").stdout and run("help", "top").stdout == run("top", "--help").stdout
     for wrong, meant in ((["pols"], "`pools`"), (["relaod"], "`reload`"), (["pools", "--jsn"], "`--json`"), (["ca", "init", "--hots", "a"], "`--host`"),
-                         (["webhook", "--lisen", "a"], "`--listen`"), (["--chek"], "`--check`")):
+                         (["webhook", "--lisen", "a"], "`--listen`"), (["--chek"], "`--check`"), (["check"], "`--check`"), (["version"], "`--version`"), (["health"], "`--health`")):
         done = run(*wrong)
         assert (done.returncode, done.stdout) == (1, "") and done.stderr.endswith("did you mean %s?\n" % meant), done
         assert done.stderr.count("\n") == 1

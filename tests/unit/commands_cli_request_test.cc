@@ -96,6 +96,33 @@ TEST(ACommandLine, IsRefusedWhereItsCommandDoesNotTakeWhatItSays) {
   EXPECT_EQ(read({"drain", "o", "p"}).error, "`p` is an unexpected argument");
 }
 
+// Such a line is an error of use (exit code 1) and needs no instance.
+TEST(ACommandLine, IsRefusedWithTheValueThatIsWrongAndWhatWasExpected) {
+  for (const char* const none : {"0", "x", "-1", "100001", "4294967297"}) {
+    EXPECT_EQ(read({"what-if", "o", "--size", none}).error,
+              "`--size`: `" + std::string(none) + "` is not a number from 1 to 100000");
+  }
+  EXPECT_EQ(read({"warm-up", "o", "--size=many"}).error, "`--size`: `many` is not a number from 1 to 100000");
+  EXPECT_EQ(read({"what-if", "o", "--max-usage", "1048576"}).error,
+            "`--max-usage`: `1048576` is not a number from 0 to 1048575");
+  EXPECT_EQ(read({"what-if", "o", "--min-idle=0", "--max-usage=1048575", "--max-waiting=1000000"}).error, "");
+  EXPECT_EQ(read({"what-if", "o", "--idle-timeout", "5"}).error,
+            "`--idle-timeout`: `5` is not a time such as 250ms, 30s, 10m or 1h");
+  EXPECT_EQ(read({"what-if", "o", "--idle-timeout", "0s"}).error, "") << "no limit";
+  for (const char* const command : {"pause", "drain"}) {
+    EXPECT_EQ(read({command, "o", "--for", "0s"}).error,
+              "`--for`: `0s` is not a time above zero such as 250ms, 30s, 10m or 1h");
+    EXPECT_EQ(read({command, "o", "--for", "10m"}).error, "");
+  }
+  EXPECT_NE(read({"advice", "o", "--wait=soon"}).error.find("`soon` is not a time above zero"), std::string::npos);
+  EXPECT_EQ(read({"log-level", "loud"}).error, "LEVEL: `loud` is not trace, debug, info, warn, error or off");
+  EXPECT_TRUE(
+      read({"log-level", "info", "--module", "nobody"}).error.starts_with("`--module`: `nobody` is not access"));
+  EXPECT_EQ(read({"log-level", "info", "--module", "house"}).error, "") << "the name before this release";
+  EXPECT_EQ(read({"completion", "tcsh"}).error, "SHELL: `tcsh` is not bash, zsh or fish");
+  EXPECT_EQ(read({"completion", "tcsh", "--help"}).error, "");
+}
+
 TEST(AnOrigin, IsNamedByItsAliasItsHostOrAnyPartThatIsItsOwn) {
   const Json origins =
       Json::parse(R"([{"origin": "http://a", "alias": ["pay"]}, {"origin": "http://a.b:81", "alias": []},

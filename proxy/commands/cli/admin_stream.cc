@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/contents.h"
 #include "base/fd.h"
 #include "base/repeat_interrupted.h"
@@ -49,6 +50,7 @@ Result<std::vector<net::Address>> addresses_of(const std::string& host_port) {
   if (address) return std::vector{reachable(*address)};
   const std::size_t colon = host_port.rfind(':');
   if (host_port.starts_with("unix:") || colon == std::string::npos || colon == 0) return address.fault();
+  if (number_in<std::uint16_t>(std::string_view(host_port).substr(colon + 1)).value_or(0) == 0) return address.fault();
   struct Free {
     void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
   };

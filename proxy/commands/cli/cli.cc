@@ -112,6 +112,7 @@ class Session {
     if (command == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
     // A dial may take until pool.connect_timeout, and a reload reads files.
     if (command == "warm-up" || command == "reload") instance_.response_seconds = kMaxCommand;
+    if (const int code = check_files(); code != kDone) return code;
     if (request_.has("--admin")) {
       if (const int code = set_address(request_.value("--admin")); code != kDone) return code;
       return read_token(token_file);
@@ -141,6 +142,18 @@ class Session {
     trust.ca_file = request_.value("--cacert");
     trust.cert_file = request_.value("--client-cert");
     trust.key_file = request_.value("--client-key");
+  // A file that cannot be read is an error of the command line, before any request.
+  int check_files() const {
+    for (const char* const flag : {"--cacert", "--client-cert", "--client-key"}) {
+      const std::string path = request_.value(flag);
+      if (path.empty()) continue;
+      if (const Result<Fd> file = open_to_read(path); !file) {
+        return fail(kUsageError, std::string(flag) + ": " + path + ": " + file.fault().detail);
+      }
+    }
+    return kDone;
+  }
+
     return trust;
   }
 
@@ -204,10 +217,13 @@ class Session {
   }
 
   int refused(const Reply& reply, const Json& response) const {
-    if (json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
+    const bool usage = reply.status == 400 && request_.command->name != "reload";
+    if (!usage && json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
       out_ << json_text(response, 2) << '\n';
       return kRefused;
     }
+  // A request that the instance cannot accept in any state (400) is an error of the command line. A reload's is the
+  // configuration file's, which only the instance has read.
     std::string why = "status " + std::to_string(reply.status);
     if (!response.is_object()) return fail(kRefused, why);
     for (const char* const name : {"error", "status"}) {  // the status of a problem is a number
@@ -215,14 +231,14 @@ class Session {
       why = response.at(name).get<std::string>();
       break;
     }
-    fail(kRefused, why);
+    const int code = fail(usage ? kUsageError : kRefused, why);
     for (const char* const name : {"mistakes", "reasons"}) {
       const Json list = response.value(name, Json::array());
       if (list.size() == 1 && list[0].is_string() && why.ends_with(list[0].get<std::string>())) continue;
       for (const Json& one : list) err_ << "  " << shown(one);
     }
     if (request_.command->name == "reload" && response.contains("mistakes")) err_ << kNotReloaded;
-    return kRefused;
+    return code;
   }
 
   bool json() const { return request_.has("--json"); }
@@ -273,19 +289,27 @@ int print_page(const std::optional<std::string>& page, const char* which, std::o
   return kDone;
 }
 
-// `carpool help COMMAND` prints what `carpool COMMAND --help` does.
-int print_help(int argc, const char* const* argv, std::ostream& out) {
-  const Command* const command = argc == 3 ? find_command(argv[2]) : nullptr;
-  out << (command == nullptr ? program_help() : help(*command));
-  return kDone;
-}
-
 std::string not_a_command(std::string_view word) {
   std::vector<std::string_view> known;
   for (const Command& command : commands()) known.push_back(command.name);
-  const std::string file = word.ends_with(".toml") ? "did you mean `--config " + std::string(word) + "`?" : "";
+  std::string meant = word.ends_with(".toml") ? "did you mean `--config " + std::string(word) + "`?" : "";
+  for (const config::ProgramFlag& flag : config::program_flags()) {
+    if (flag.name.substr(2) == word) meant = "did you mean `" + std::string(flag.name) + "`?";
+  }
   return "`" + std::string(word) + "` is not a command; " +
-         (file.empty() ? config::did_you_mean(word, known, "see carpool --help") : file);
+         (meant.empty() ? config::did_you_mean(word, known, "see carpool --help") : meant);
+}
+
+// `carpool help COMMAND` prints what `carpool COMMAND --help` does.
+int print_help(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  const bool named = argc >= 3 && std::string_view(argv[1]) == "help" && argv[2][0] != '-';
+  const Command* const command = named ? find_command(argv[2]) : nullptr;
+  if (named && (argc > 3 || command == nullptr)) {
+    err << "carpool: " << (command == nullptr ? not_a_command(argv[2]) : "help takes one command") << '\n';
+    return kUsageError;
+  }
+  out << (command == nullptr ? program_help() : help(*command));
+  return kDone;
 }
 
 }  // namespace
@@ -300,7 +324,7 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   if (request.command == nullptr) {
     const std::string_view word = first_word(argc, argv);
     if (word.empty() || begins_with_unknown_flag(argc, argv)) return std::nullopt;
-    if (word == "help") return print_help(argc, argv, out);
+    if (word == "help") return print_help(argc, argv, out, err);
     return fail(not_a_command(word));
   }
   if (const std::string error = parse(request, argc, argv); !error.empty()) return fail(error);

@@ -2,6 +2,7 @@
 // shell completions and the manual page are derived from them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ using Words = std::span<const std::string_view>;
 struct Operand {
   std::string_view name;  // empty if the command takes no operand
   bool optional = false;
-  Words words = {};              // possible values, for completions; empty for any
+  Words words = {};              // possible values; empty for any
   std::string_view query = {};   // query parameter for the operand; empty if it is part of the path
   std::string_view method = {};  // method of a request with the operand; empty for that of the command
   std::string_view next = {};    // a further operand, for the usage alone
@@ -33,7 +34,9 @@ struct Flag {
   std::string_view commands;  // commands that accept the flag; empty for every command that queries an instance
   std::string_view query;     // query parameter for the flag; empty if it is not sent
   std::string_view doc;
-  Words words = {};  // possible values, for completions; empty for any
+  Words words = {};  // possible values; empty for any
+  // Bounds of a value N; `most` 0: checked elsewhere. A TIME must be above zero if `least` is not 0.
+  std::uint32_t least = 0, most = 0;
 };
 
 std::span<const Command> commands();

@@ -5,6 +5,7 @@
 #include "base/ascii.h"
 #include "proxy/config/options.h"
 #include "proxy/config/text.h"
+#include "proxy/telemetry/log_levels.h"
 
 namespace carpool::proxy::cli {
 namespace {
@@ -35,6 +36,33 @@ void note(Request& request, const Flag& flag, std::string value) {
   request.given.emplace_back(&flag, std::move(value));
 }
 
+// Returns what a value that is not one of `words` should be, or an empty text.
+std::string why_not_one_of(Words words, std::string_view value) {
+  if (words.empty() || std::find(words.begin(), words.end(), value) != words.end()) return {};
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    list.append(i == 0 ? "" : i + 1 == words.size() ? " or " : ", ").append(words[i]);
+  return list;
+}
+
+// Returns what the value of a flag should be, or an empty text if it is that. The instance checks values as well; a
+// value that is wrong for every instance needs none.
+std::string why_not_a_value(const Flag& flag, std::string_view value) {
+  if (flag.value == "N" && flag.most != 0) {
+    const auto number = number_in<std::uint32_t>(value);
+    const bool fits = number && *number >= flag.least && *number <= flag.most;
+    return fits ? "" : "a number from " + std::to_string(flag.least) + " to " + std::to_string(flag.most);
+  }
+  if (flag.value == "TIME") {
+    const auto time = config::parse_duration(value);
+    const bool fits = time && (flag.least == 0 || *time > Duration::zero());
+    return fits ? ""
+                : std::string("a time") + (flag.least == 0 ? "" : " above zero") + " such as 250ms, 30s, 10m or 1h";
+  }
+  if (flag.name == "--module" && log::known_module(value)) return {};  // under its earlier name
+  return why_not_one_of(flag.words, value);
+}
+
 // Parses `--name VALUE`, `--name=VALUE` or `--name` at `at`, and sets `at` to its last word.
 std::string parse_flag(Request& request, int& at, int argc, const char* const* argv) {
   const std::string_view word = argv[at];
@@ -57,6 +85,8 @@ std::string parse_flag(Request& request, int& at, int argc, const char* const* a
     value = argv[++at];
   }
   if (value.empty()) return in_ticks(flag->name) + " needs a value: " + std::string(flag->value);
+  if (std::string expected = why_not_a_value(*flag, value); !expected.empty())
+    return in_ticks(flag->name) + ": " + in_ticks(value) + " is not " + expected;
   note(request, *flag, std::move(value));
   return {};
 }
@@ -117,6 +147,7 @@ const Command* command_of(int argc, const char* const* argv) {
 
 std::string parse(Request& request, int argc, const char* const* argv) {
   bool named = false;  // the command itself was found
+  std::string wrong;   // of the operand: --help behind it prevails
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--help" || word == "-h") {
@@ -127,12 +158,16 @@ std::string parse(Request& request, int argc, const char* const* argv) {
       named = true;
     } else if (request.operand.empty() && !request.command->operand.name.empty()) {
       request.operand = word;
+      const Operand& operand = request.command->operand;
+      if (const std::string expected = why_not_one_of(operand.words, word); !expected.empty())
+        wrong = std::string(operand.name) + ": " + in_ticks(word) + " is not " + expected;
     } else {
       return in_ticks(word) + " is an unexpected argument";
     }
   }
-  if (request.has("--module") && request.operand.empty() && !request.help) return "`--module` requires a LEVEL";
-  return {};
+  if (request.help) return {};
+  if (wrong.empty() && request.has("--module") && request.operand.empty()) return "`--module` requires a LEVEL";
+  return wrong;
 }
 
 std::string_view method_of(const Request& request) {

@@ -71,7 +71,10 @@ class Changes {
     duration("idle_timeout", settings_.limits.idle_timeout);
     duration("expire_time", settings_.limits.expire_time);
     duration("wait_timeout", settings_.wait_timeout);
-    if (!error_ && settings_.limits.min_idle > settings_.limits.size) return "min_idle is more than size";
+    if (!error_ && settings_.limits.min_idle > settings_.limits.size) {
+      return "min_idle: " + std::to_string(settings_.limits.min_idle) + " is more than size, " +
+             std::to_string(settings_.limits.size);
+    }
     return error_;
   }
 
