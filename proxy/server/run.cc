@@ -1,6 +1,7 @@
 #include "proxy/server/run.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -37,9 +38,15 @@ log::Options log_options(const config::Config& config) {
   return options;
 }
 
-// Returns true if the log is not on stderr, where the reason of a failed start is expected.
+// Returns true if the log is not on stderr, where the reason of a failed start is expected. Compares the files, because
+// stderr has many names (/dev/stderr, /proc/self/fd/2, or that of the file to which it is redirected).
 bool logs_elsewhere(const config::Log& settings) {
-  return !settings.file.empty() || !settings.syslog.empty();
+  if (!settings.syslog.empty()) return true;
+  if (settings.file.empty()) return false;
+  struct stat named {};
+  struct stat standard {};
+  return ::stat(settings.file.c_str(), &named) != 0 || ::fstat(STDERR_FILENO, &standard) != 0 ||
+         named.st_dev != standard.st_dev || named.st_ino != standard.st_ino;
 }
 
 int exit_code(const Fault& fault) {

@@ -229,6 +229,20 @@ def test_a_failed_start_whose_log_is_a_file_tells_the_reason_on_stderr_too(carpo
     assert "Address already in use" in reason and (done.returncode, done.stderr) == (2, "carpool: %s\n" % reason)
 
 
+@pytest.mark.parametrize("name", ["/dev/stderr", "/dev/stdout", "/proc/self/fd/2", "its own name", "another file"])
+def test_a_failed_start_tells_the_reason_once_where_the_log_is_stderr(carpool, tmp_path, name):
+    path = tmp_path / "redirected"
+    file = {"its own name": str(path), "another file": "/dev/fd/1"}.get(name, name)
+    with socket.create_server(("127.0.0.1", 0)) as taken, path.open("wb") as stderr, (tmp_path / "stdout").open("wb") as stdout:
+        c = carpool(start=False, log={"file": file})
+        c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
+        out = stdout if name == "another file" else stderr
+        assert subprocess.run([PROGRAM, "--config", c.config], stdout=out, stderr=stderr, timeout=20).returncode == 2
+    shown = [line for line in path.read_text().splitlines() if "Address already in use" in line]
+    assert len(shown) == 1, shown
+    assert ("Address already in use" in (tmp_path / "stdout").read_text()) == (name == "another file")
+
+
 def test_an_access_line_has_the_documented_fields_and_values(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
