@@ -1,5 +1,6 @@
 """upstream.proxy: http origins in absolute form, everything else through CONNECT, with credentials for the proxy alone."""
 import base64
+import json
 import socket
 import subprocess
 import threading
@@ -233,6 +234,20 @@ def test_a_reload_changes_the_proxy_and_its_credentials(parent, carpool, tmp_pat
         assert c.admin("POST", "/reload").status == 200
         assert client.get("http://api.test/").status == 200
     assert (len(first.server.seen), len(second.server.seen)) == (1, 1)
+
+
+def test_a_reload_names_the_file_of_replaced_credentials(parent, carpool, tmp_path):
+    p = parent(needs=BASIC)
+    secret = tmp_path / "secret"
+    secret.write_text("pool:wrong")
+    c = carpool(upstream={"proxy": p.url, "proxy_credentials": {"file": str(secret)}})
+    with c.client() as client:
+        assert client.get("http://api.test/").status == 502
+        secret.write_text("pool:s3cret")
+        reload = json.loads(c.admin("POST", "/reload").body)
+        assert (reload["status"], reload["renewed"]) == ("reloaded", [str(secret)])
+        assert client.get("http://api.test/").status == 200
+    assert json.loads(c.admin("POST", "/reload").body)["renewed"] == []
 
 
 def test_health_probes_are_in_absolute_form_too(parent, carpool):

@@ -1,4 +1,5 @@
 // OriginRegistry, identities: numbers for the settings under which origins are reached, and their parent proxies.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +107,10 @@ Status OriginRegistry::find_parents(const std::vector<bool>& used, Prepared& pre
   for (std::size_t i = 0; i < identities_.size(); ++i) {
     Result<const net::ParentProxy*> parent = known_parent(identities_[i].upstream);
     if (!parent && used[i]) return parent.take_fault();
+    const bool replaced = parent && used[i] && identities_[i].parent != nullptr && identities_[i].parent != *parent;
+    const std::string& file = identities_[i].upstream.proxy_credentials.file;
+    const bool named = std::find(prepared.files.begin(), prepared.files.end(), file) != prepared.files.end();
+    if (replaced && !file.empty() && !named) prepared.files.push_back(file);
     prepared.parents.push_back(parent ? *parent : identities_[i].parent);
   }
   return Done{};
