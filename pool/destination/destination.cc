@@ -7,7 +7,7 @@
 namespace carpool::pool {
 
 Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, Environment& around,
-                        unsigned loop_count, ConnectionBudget* over_all)
+                        unsigned loop_count, ConnectionBudget* over_all, std::optional<Instant> now)
     : self(destination),
       origin(std::move(where)),
       label(origin.label()),
@@ -20,6 +20,7 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       histories(std::make_unique<BorrowHistory[]>(loop_count)),
       limits(settings),
       supply(settings.expected_streams) {
+  ledger.began = now;
   set_shares();
   ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
   adopt_auto_size(true, {});
@@ -34,8 +35,8 @@ Destination::Impl::~Impl() {
 }
 
 Destination::Destination(Origin origin, const Limits& limits, Environment& environment, unsigned loops,
-                         ConnectionBudget* budget)
-    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, environment, loops, budget)) {}
+                         ConnectionBudget* budget, std::optional<Instant> now)
+    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, environment, loops, budget, now)) {}
 Destination::~Destination() = default;
 
 const Origin& Destination::origin() const {

@@ -75,9 +75,9 @@ struct Outstanding;
 
 class Destination {
  public:
-  // `budget` is shared by all destinations; null: limited by its own cap only.
+  // `budget` is shared by all destinations; null: limited by its own cap only. `now`: the begin of Snapshot::age.
   Destination(Origin origin, const Limits& limits, Environment& environment, unsigned loops,
-              ConnectionBudget* budget = nullptr);
+              ConnectionBudget* budget = nullptr, std::optional<Instant> now = std::nullopt);
   ~Destination();  // no lease may be alive and no delivery in flight
 
   const Origin& origin() const;

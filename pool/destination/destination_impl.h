@@ -47,7 +47,7 @@ struct IdleConnection {
 
 struct Destination::Impl final : BudgetWaiter {
   Impl(Destination& self, Origin origin, const Limits& limits, Environment& environment, unsigned loops,
-       ConnectionBudget* budget);
+       ConnectionBudget* budget, std::optional<Instant> now);
   ~Impl();
 
   // ---- borrow.cc: from the request to the lease ----

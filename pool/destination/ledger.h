@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "pool/core/atomic.h"
 #include "pool/core/entry.h"
@@ -22,7 +23,8 @@ struct Ledger {
   std::uint64_t cool_downs = 0;
   std::uint64_t waited_at_size = 0;  // borrowers that waited because the size allowed no dial for them
   std::uint32_t peak = 0;
-  std::uint64_t version = 0;  // changes with every open and close
+  std::optional<Instant> began;  // the time of all counts
+  std::uint64_t version = 0;     // changes with every open and close
 
   void open(OpenCause cause, std::uint32_t in_use) {
     ++opened[static_cast<std::size_t>(cause)];

@@ -109,6 +109,7 @@ Destination::Snapshot::Paused paused_of(const Pause& pause, Instant now) {
 }  // namespace
 
 void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
+  if (ledger.began) into.age = std::max(Duration::zero(), now - *ledger.began);
   into.opened = ledger.opened;
   into.closed = ledger.closed;
   into.failures = ledger.failures;
@@ -124,6 +125,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   into.max_wait = now - queue.waiting_since(now);
   into.undialed = undialed;
   into.probing = circuit.last_failed();
+  into.last_dial_failed = into.probing ? std::optional(reason_of(last_failure)) : std::nullopt;
   into.cool_downs = ledger.cool_downs;
   into.cooling_down = std::nullopt;
   if (cool_down.active()) {

@@ -66,8 +66,10 @@ struct Destination::Snapshot {
   std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = current leases
   std::uint64_t leaks = 0;                                      // leases destroyed without release or discard
   std::uint64_t created = 0;                                    // successful dials
-  std::uint64_t undialed = 0;  // waiters that failed with the last dial's error without a dial of their own
-  bool probing = false;        // the last dial failed: one probe decides (pool/policy/circuit_breaker.h)
+  std::optional<Duration> age;  // of the destination, the time of all counts; nullopt: not known
+  std::uint64_t undialed = 0;   // waiters that failed with the last dial's error without a dial of their own
+  bool probing = false;         // the last dial failed: one probe decides (pool/policy/circuit_breaker.h)
+  std::optional<FailureReason> last_dial_failed;  // while `probing`
   // An operator's pause: for how long it has lasted, and after how long it ends by itself (nullopt: by resume only).
   struct Paused {
     Duration age{};

@@ -42,7 +42,7 @@ bool Directory::has_place(Listing listing) const {
 
 // Throws std::bad_alloc; nothing changes then.
 Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Listing listing) {
-  auto made = std::make_unique<Destination>(origin, limits, environment_, loops_, &budget_);
+  auto made = std::make_unique<Destination>(origin, limits, environment_, loops_, &budget_, now);
   made->touch(now);
   const auto [mine, fresh] = by_origin_.try_emplace(origin, nullptr);
   try {

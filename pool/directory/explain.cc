@@ -12,8 +12,15 @@ namespace {
 using phrases::number;
 using phrases::time;
 
-std::string setting(std::string_view key, Duration value) {
-  return std::string(key) + " " + time(value);
+// Earlier closes followed the limits of their time, which may differ from those in force: each value is called today's.
+std::string limit(std::string_view key, Duration now) {
+  return std::string(key) + (now == Duration::zero() ? " (now none)" : " (now " + time(now) + ")");
+}
+std::string limit(std::string_view key, std::uint32_t now) {
+  return std::string(key) + (now == 0 ? " (now none)" : " (now " + std::to_string(now) + ")");
+}
+std::string never(const ExplainSettings& c) {
+  return std::string("pool.reuse = \"never\" (now ") + (c.single_use ? "in force)" : "not in force)");
 }
 
 // The pronouns that refer to the connections of a sentence.
@@ -39,24 +46,24 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
     case OpenCause::all_busy:
       return all_were_busy(c);
     case OpenCause::min_idle:
-      return "fewer than min_idle (" + std::to_string(c.min_idle) + ") were idle";
+      return "fewer than " + limit("min_idle", c.min_idle) + " were idle";
     case OpenCause::warm_up:
       return "a warm-up requested " + of.them;
     case OpenCause::stale_found:
-      if (!s.learned_idle) return "the previous one had been idle for too long or was closed by the origin";
-      return "the previous one had been idle for too long: the origin closes idle connections after " +
-             time(*s.learned_idle);
+      return "the previous one had been idle for too long or was closed by the origin" +
+             (s.learned_idle ? ", which is now believed to close idle connections after " + time(*s.learned_idle) : "");
     case OpenCause::expired:
-      return "the previous one had reached its maximum age (" + setting("expire_time", c.expire_time) + ")";
+      return "the previous one had reached its maximum age, " + limit("expire_time", c.expire_time);
     case OpenCause::max_usage:
-      return "the previous one had served max_usage (" + std::to_string(c.max_usage) + ") requests";
+      return "the previous one had served as many requests as " + limit("max_usage", c.max_usage) + " allowed";
     case OpenCause::streams_exhausted:
       return "no stream was left on the open ones";
     case OpenCause::loop_local:
       return "the requesting loop had none of its own";
     case OpenCause::policy:
-      if (c.single_use) return "pool.reuse = \"never\" lets a connection serve one request";
-      return "a request that must not be repeated (such as a POST) did not accept one that had been idle for long";
+      return "a request that must not be repeated (such as a POST) did not accept one that had been idle for long, "
+             "or " +
+             never(c) + " gives each a new one";
     case OpenCause::dns_changed:
       return "the origin's addresses changed";
     case OpenCause::health:
@@ -73,10 +80,9 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
   return {};
 }
 
-// Earlier closes followed the limits of their time, which may differ from those in force.
 std::string closed_idle(const Pronouns& of, const ExplainSettings& c) {
-  return "had been idle for idle_timeout (now " + time(c.idle_timeout) +
-         "), or for nearly as long as the origin was believed to keep " + of.them;
+  return "had been idle for " + limit("idle_timeout", c.idle_timeout) +
+         ", or for nearly as long as the origin was believed to keep " + of.them;
 }
 
 // Returns the predicate of connections that an operator, a setting or the end of the program closed.
@@ -99,11 +105,11 @@ std::string why_ordered(CloseCause cause, const Pronouns& of) {
 std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const ExplainSettings& c) {
   switch (cause) {
     case CloseCause::expired:
-      return "had reached " + of.their + " maximum age (" + setting("expire_time", c.expire_time) + ")";
+      return "had reached " + of.their + " maximum age, " + limit("expire_time", c.expire_time);
     case CloseCause::idle:
       return closed_idle(of, c);
     case CloseCause::max_usage:
-      return "had served max_usage requests";
+      return "had served as many requests as " + limit("max_usage", c.max_usage) + " allowed";
     case CloseCause::peer_closed:
       return of.were + " closed by the origin";
     case CloseCause::error:
@@ -117,7 +123,7 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::leak:
       return of.were + " not returned";
     case CloseCause::policy:
-      return c.single_use ? "had served one request, and pool.reuse is \"never\"" : of.were + " closed by policy";
+      return of.were + " closed by " + never(c) + ", by the egress rules, or after a request that was not sent";
     case CloseCause::dns_changed:
       return "led to an address to which the name no longer resolves";
     case CloseCause::goaway:
@@ -158,6 +164,13 @@ void reuse(const Destination::Snapshot& s, std::vector<std::string>& lines) {
   std::snprintf(ratio, sizeof ratio, "%.1f", static_cast<double>(s.borrows) / static_cast<double>(s.created));
   lines.push_back(number(s.borrows, "borrow", "borrows") + " on " + number(s.created, "connection", "connections") +
                   (s.created == 1 ? "." : std::string(": each served ") + ratio + " on average."));
+}
+
+// The causes count dials, successful or not; the borrows are compared with the successful ones.
+std::string counted_since(const Destination::Snapshot& s) {
+  return "Counted since the pool began, " + phrases::age(*s.age) +
+         " ago: " + number(s.opened_total(), "connection was dialed", "connections were dialed") + ", and " +
+         number(s.created, "dial has succeeded.", "dials have succeeded.");
 }
 
 void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
@@ -234,6 +247,7 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const ExplainSe
                                 : "No connection has been opened yet, because there was no request.");
     return lines;
   }
+  if (s.age) lines.push_back(counted_since(s));
   causes(s, c, lines);
   if (s.undialed != 0) {
     lines.push_back(number(s.undialed, "request was", "requests were") +

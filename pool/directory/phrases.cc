@@ -15,4 +15,18 @@ std::string time(Duration duration) {
   return text;
 }
 
+std::string age(Duration duration) {
+  constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+  const double seconds = std::chrono::duration<double>(duration).count();
+  if (seconds < 2 * kMinute) return time(duration);
+  char text[32];
+  if (seconds < 2 * kHour) {
+    std::snprintf(text, sizeof text, "%.0f min", seconds / kMinute);
+  } else {
+    std::snprintf(text, sizeof text, seconds < 2 * kDay ? "%.1f h" : "%.1f days",
+                  seconds / (seconds < 2 * kDay ? kHour : kDay));
+  }
+  return text;
+}
+
 }  // namespace carpool::pool::phrases

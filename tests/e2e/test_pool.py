@@ -198,7 +198,7 @@ def test_reuse_never_opens_and_closes_for_its_own_cause(origin, carpool):
     opened = c.pool(o.url)["opened"]
     assert (opened["first"], opened["policy"], opened["max_usage"]) == (1, 3, 0), opened
     explained = " ".join(c.get_json("/pools/%s/explain" % urllib.parse.quote(o.url, safe=""))["explanation"])
-    assert 'pool.reuse is "never"' in explained
+    assert 'pool.reuse = "never" (now in force)' in explained
 
 
 def test_min_idle_connections_outlive_idle_timeout_and_are_lent(origin, carpool):

@@ -99,4 +99,4 @@ def test_min_idle_is_there_at_start_and_opened_again_when_the_origin_closes(orig
     o.close_connections()
     until(lambda: o.opened == 4 and c.pool(o.url)["borrowable"] == 2, what="two new ones")
     assert c.pool(o.url)["opened"]["min_idle"] == 2
-    assert any("min_idle (2)" in s for s in c.get_json("/pools/%s/explain" % o.url.replace("/", "%2F"))["explanation"])
+    assert any("min_idle (now 2)" in s for s in c.get_json("/pools/%s/explain" % o.url.replace("/", "%2F"))["explanation"])

@@ -73,6 +73,12 @@ TEST_F(ADirectory, KeepsDifferingTlsIdentitiesApart) {
   EXPECT_NE(*directory().at(other, {}), &at("a"));
 }
 
+TEST_F(ADirectory, KnowsSinceWhenEachDestinationCounts) {
+  const Destination& one = **directory().at(origin_named("a"), {}, world.now);
+  EXPECT_EQ(one.snapshot(world.now).age, Duration::zero());
+  EXPECT_EQ(one.snapshot(world.now + seconds(90)).age, Duration(seconds(90)));
+}
+
 TEST_F(ADirectory, RefusesMoreOriginsThanItMayHold) {
   limits.max_origins = 1;
   at("a");

@@ -34,7 +34,7 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndTheConsequence) {
   s.effective_limit = milliseconds(4500);
   const std::vector<std::string> lines = explain(s, {seconds(60), std::chrono::minutes(30), 0, 0});
   EXPECT_TRUE(lines[0].starts_with("212 of 240 connections were opened because")) << lines[0];
-  EXPECT_TRUE(says(lines, "the origin closes idle connections after 5.0 s"));
+  EXPECT_TRUE(says(lines, "closed by the origin, which is now believed to close idle connections after 5.0 s"));
   EXPECT_TRUE(says(lines,
                    "28 of 240 connections were opened because every open one that could serve the request was borrowed "
                    "at that moment (cause all_busy)."));
@@ -104,6 +104,49 @@ TEST(AnExplanation, ClaimsNoLimitThatMayHaveChanged) {
   s.effective_limit = milliseconds(900);
   EXPECT_TRUE(says(explain(s, settings), text));
   EXPECT_TRUE(says(explain(s, settings), "idle for 37 ms: shorter than a second, so carpool does not close"));
+}
+
+// A reload may have changed each of these since a connection was opened or closed.
+TEST(AnExplanation, CallsEachLimitTheOneOfNow) {
+  Destination::Snapshot s;
+  for (std::uint64_t& count : s.opened) count = 1;
+  for (std::uint64_t& count : s.closed) count = 1;
+  s.learned_idle = seconds(5);
+  s.effective_limit = milliseconds(4500);
+  const std::vector<std::string> lines = explain(s, {seconds(60), seconds(90), 7, false, 3});
+  for (const char* const text :
+       {"one had been idle for too long or was closed by the origin, which is now believed to close idle connections "
+        "after 5.0 s (cause stale_found).",
+        "one had reached its maximum age, expire_time (now 90.0 s) (cause expired).",
+        "one had served as many requests as max_usage (now 7) allowed (cause max_usage).",
+        "fewer than min_idle (now 3) were idle", "it had reached its maximum age, expire_time (now 90.0 s)",
+        "it had served as many requests as max_usage (now 7) allowed",
+        "it was closed by pool.reuse = \"never\" (now not in",
+        "or pool.reuse = \"never\" (now not in force) gives each a new one"}) {
+    EXPECT_TRUE(says(lines, text)) << text;
+  }
+  ExplainSettings none;
+  none.single_use = true;
+  EXPECT_TRUE(says(explain(s, none), "its maximum age, expire_time (now none)"));
+  EXPECT_TRUE(says(explain(s, none), "pool.reuse = \"never\" (now in force)"));
+}
+
+TEST(AnExplanation, SaysSinceWhenItCountsAndWhat) {
+  Destination::Snapshot s;
+  s.opened[0] = 3;
+  s.created = 1;
+  s.age = std::chrono::hours(5);
+  EXPECT_EQ(explain(s, {})[0],
+            "Counted since the pool began, 5.0 h ago: 3 connections were dialed, and 1 dial has succeeded.");
+  s.opened[0] = 1;
+  s.created = 0;
+  s.age = seconds(12);
+  EXPECT_EQ(explain(s, {})[0],
+            "Counted since the pool began, 12.0 s ago: 1 connection was dialed, and 0 dials have succeeded.");
+  s.age = std::chrono::minutes(40);
+  EXPECT_TRUE(says(explain(s, {}), "began, 40 min ago"));
+  s.age = std::chrono::hours(60);
+  EXPECT_TRUE(says(explain(s, {}), "began, 2.5 days ago"));
 }
 
 TEST(AnExplanation, NamesTheCommandThatShowsMore) {

@@ -152,10 +152,11 @@ TEST_F(APoolAnalysis, ExplainsInSentences) {
 TEST_F(APoolAnalysis, ExplainsWhatBecameOfConnects) {
   study.intercepts = {{"intercepted", 12}, {"distrusted", 1}, {"early", 3}};
   const ParsedJson lines = parsed(explain_response(info, study)).at("explanation");
-  ASSERT_EQ(lines.size(), 4u);
-  EXPECT_EQ(lines.at(1), "12 CONNECTs ended here, and the requests inside used this pool (result intercepted).");
-  EXPECT_EQ(lines.at(2), "1 CONNECT became a tunnel (result distrusted).");
-  EXPECT_EQ(lines.at(3), "3 CONNECTs became tunnels (result early).");
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines.at(1), "Since carpool started, with earlier pools of this origin:");
+  EXPECT_EQ(lines.at(2), "12 CONNECTs ended here, and the requests inside used this pool (result intercepted).");
+  EXPECT_EQ(lines.at(3), "1 CONNECT became a tunnel (result distrusted).");
+  EXPECT_EQ(lines.at(4), "3 CONNECTs became tunnels (result early).");
 }
 
 }  // namespace

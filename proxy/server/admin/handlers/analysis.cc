@@ -157,6 +157,9 @@ std::string refusal_sentence(const metrics::RefusalSample& one) {
 
 Response explain_response(const PoolInfo& pool, const PoolAnalysis& study) {
   std::vector<std::string> lines = explain(pool.snapshot, study.explain_settings);
+  if (!study.intercepts.empty() || !study.refusals.empty()) {
+    lines.emplace_back("Since carpool started, with earlier pools of this origin:");
+  }
   for (const metrics::Labelled& one : study.intercepts) lines.push_back(intercept_sentence(one));
   for (const metrics::RefusalSample& one : study.refusals) lines.push_back(refusal_sentence(one));
   if (study.credentials) say_credentials(lines, *study.credentials);

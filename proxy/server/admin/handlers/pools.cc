@@ -152,6 +152,7 @@ Json json_of(const PoolInfo& info) {
   json["size"] = s.size;
   json["auto_size"] = auto_size_of(s);
   json["peak"] = s.peak;
+  json["age_seconds"] = s.age ? Json(seconds(*s.age)) : Json(nullptr);
   json["borrows"] = s.borrows;
   json["restores"] = s.restores;
   json["created"] = s.created;
