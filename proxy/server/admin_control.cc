@@ -103,7 +103,9 @@ class PendingWarmUp final : public admin::PendingResponse {
     const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
     if (number == kNone) return admin::error_response(503, kDraining);
     const std::optional<WarmUpResult> result = number == 0 ? std::nullopt : warm_up_.result(number);
-    if (result) return admin::warm_up_response(result->made, result->failure);
+    if (result) {
+      return admin::warm_up_response(result->made, result->failure, {result->requested, result->capped_at});
+    }
     if (loops_ended_) return admin::error_response(503, kDraining);
     return std::nullopt;
   }

@@ -53,7 +53,7 @@ std::uint64_t WarmUp::begin(const pool::Origin& origin, std::uint32_t open, bool
     job->number = ++last_;
     job->origin = origin;
     job->label = origin.label();
-    job->open = open;
+    job->open = job->result.requested = open;
     job->pause = kFirstPause;
     job->at_start = at_start;
   }
@@ -100,12 +100,13 @@ void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
     const Held lock(mutex_);
     job.result.failure = origin.fault().detail;
   } else {
-    const std::uint32_t open = std::min(job.open, (*origin)->pool.largest());
+    const std::uint32_t largest = (*origin)->pool.largest(), open = std::min(job.open, largest);
     auto why = pool::WarmUpEnd::complete;
     dialing_for_ = job.attempt;
     job.out = (*origin)->destination->warm_up(open, most, loop_.now(), &why);
     dialing_for_ = 0;
     const Held lock(mutex_);
+    if (job.open > largest) job.result.capped_at = largest;
     if (job.out == 0 && why != pool::WarmUpEnd::complete) job.result.failure = text_of(why);
   }
   if (job.out == 0) end(job);

@@ -22,7 +22,9 @@ class ConfigInForce;
 
 struct WarmUpResult {
   std::uint32_t made = 0;
-  std::optional<std::string> failure;  // the first failure
+  std::optional<std::string> failure;      // the first failure
+  std::uint32_t requested = 0;             // number of open connections
+  std::optional<std::uint32_t> capped_at;  // the pool's largest size, if that is less
 };
 
 class WarmUp {

@@ -1,9 +1,12 @@
 """Connections before the first request: at start, by an operator's command, and min_idle."""
 import json
+import subprocess
 import threading
 import time
 
-from harness.carpool import Carpool
+import pytest
+
+from harness.carpool import PROGRAM, Carpool
 from harness.blackhole import BlackholeServer
 from harness.ports import free_port
 from harness.wait import until
@@ -57,11 +60,21 @@ def test_an_origin_that_never_answers_delays_the_start_by_connect_timeout_at_mos
 
 def test_a_warm_up_on_order_makes_the_pool_and_answers_how_many_were_made(origin, carpool):
     o, c = origin(), carpool()
-    assert order(c, o.url, "?size=4") == (200, {"opened": 4, "made": 4, "failure": None})
+    assert order(c, o.url, "?size=4") == (200, {"opened": 4, "made": 4, "failure": None, "requested": 4, "capped_at": None})
     assert c.pool(o.url)["borrowable"] == 4
     until(lambda: o.opened == 4, what="the origin's view of it")
-    assert order(c, o.url, "?size=4") == (200, {"opened": 0, "made": 0, "failure": None}), "they are there"
+    assert order(c, o.url, "?size=4") == (200, {"opened": 0, "made": 0, "failure": None, "requested": 4, "capped_at": None}), "they are there"
     assert order(c, o.url, "?size=1000000")[0] == 400
+
+
+@pytest.mark.parametrize("size, most", [(3, 3), ("auto", 5)])
+def test_a_warm_up_of_more_than_the_pool_may_have_says_that_it_is_capped(origin, carpool, size, most):
+    o, c = origin(), carpool(pool={"size": size, **({"max_size": 5} if size == "auto" else {})})
+    for opened in (most, 0):
+        done = subprocess.run([PROGRAM, "warm-up", o.url, "--size", "20", "--admin", "%s:%d" % c.admin_address], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 0, done
+        assert done.stdout == "opened     %d\nfailure    -\ncapped_at  %d, the largest size of the pool: 20 were requested\n" % (opened, most)
+    assert order(c, o.url, "?size=20")[1]["capped_at"] == most
 
 
 def test_a_warm_up_that_fails_answers_the_first_failure(carpool):

@@ -250,7 +250,8 @@ TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
     return std::move(*response.later->poll_pending());
   };
   const std::string unknown = "/pools/http%3A%2F%2Funknown.example/warm-up";
-  EXPECT_EQ(ParsedJson::parse(warm_up(unknown).body), ParsedJson({{"opened", 2}, {"failure", nullptr}, {"made", 2}}));
+  EXPECT_EQ(ParsedJson::parse(warm_up(unknown).body),
+            ParsedJson({{"opened", 2}, {"failure", nullptr}, {"requested", 0}, {"capped_at", nullptr}, {"made", 2}}));
   EXPECT_EQ(ParsedJson::parse(warm_up(unknown + "?size=5").body).at("opened"), 5);
   const Response failed = warm_up(unknown + "?size=7");
   EXPECT_EQ(failed.status, 502);

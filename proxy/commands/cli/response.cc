@@ -146,6 +146,15 @@ std::string pool_text(const Json& whole) {
 }
 
 }  // namespace
+std::string warm_up_text(Json response) {
+  const Json most = response.value("capped_at", Json()), requested = response.value("requested", Json());
+  response.erase("requested");
+  response.erase("capped_at");
+  if (most.is_null()) return shown(response);
+  response["capped_at"] = cell(most) + ", the largest size of the pool: " + cell(requested) + " were requested";
+  return shown(response);
+}
+
 
 std::string text_of(const Command& command, const Json& whole) {
   const Json response = without_old_names(whole);
@@ -158,6 +167,7 @@ std::string text_of(const Command& command, const Json& whole) {
   if (command.name == "log-level") return levels_table(response);
   if (command.name == "what-if") return what_if_text(response);
   return shown(response);
+  if (command.name == "warm-up" && response.is_object()) return warm_up_text(response);
 }
 
 }  // namespace carpool::proxy::cli

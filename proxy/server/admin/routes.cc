@@ -224,7 +224,8 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"warm-up",
      "POST",
      warm_up_route,
-     "Opens connections until `size` are open; creates the pool if there is none; 502 with the first failure",
+     "Opens connections until `size` are open, or the pool's size (`capped_at`) if that is less; creates the pool if "
+     "there is none; 502 with the first failure",
      "WarmUp",
      {.query = kWarmUp}},
     {"pause",

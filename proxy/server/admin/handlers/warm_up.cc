@@ -29,8 +29,11 @@ Response warm_up_route(const Call& call, const pool::Origin& origin) {
   return response;
 }
 
-Response warm_up_response(std::uint32_t made, const std::optional<std::string>& failure) {
-  Json json{{"opened", made}, {"failure", or_null(failure)}};
+Response warm_up_response(std::uint32_t made, const std::optional<std::string>& failure, const WarmUpSize& size) {
+  Json json{{"opened", made},
+            {"failure", or_null(failure)},
+            {"requested", size.requested},
+            {"capped_at", size.capped_at ? Json(*size.capped_at) : Json(nullptr)}};
   add_old_names(json, {{"opened", "made"}});
   return failure ? problem_response(502, *failure, json) : json_response(200, json);
 }
