@@ -1,11 +1,13 @@
 """`carpool top` in a terminal: its frames, its updates, its end, and the terminal's state afterwards."""
 import re
 import signal
+import subprocess
 
 import pytest
 
 from harness.carpool import PROGRAM
 from harness.origin import Gate
+from harness.ports import free_port
 from harness.terminal import Terminal
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?25h\x1b[?1049l"
@@ -71,6 +73,41 @@ def test_those_with_most_to_do_come_first(origin, carpool, top):
         gate.open()
         assert client.response().status == 200
     t.until_frame(lambda f: " 0 busy" in f, "its return")
+
+
+def test_an_origin_that_fails_looks_like_it_before_all_others(origin, carpool, top):
+    o, dead = origin(), "http://127.0.0.1:%d" % free_port()
+    c = carpool(pool={"connect_timeout": "2s"})
+    use(c, o, 20)
+    with c.client() as client:
+        assert client.get(dead + "/").status == 502
+    t = top(c, columns=80)
+    frame = t.until_frame(lambda f: "2 origins, 1 failing, " in f, "the failing one").split("\n")
+    assert frame[2].split()[:2] == ["ORIGIN", "STATE"] and frame[3].split()[:3] == [dead, "failing", "(refused)"], frame
+    assert frame[4].startswith(o.url)
+    t.press(b"q")
+    assert ended_well(t)
+    for command in (["pools"], ["top", "--once"]):
+        shown = subprocess.run([PROGRAM, *command, "--admin", "%s:%d" % c.admin_address], capture_output=True, text=True, timeout=20).stdout
+        states = {line.split()[0]: line.split(maxsplit=11)[11] for line in shown.splitlines()}
+        assert states[dead].endswith("failing (refused)") and states[o.url].split()[-1] == "-", shown
+    failing = c.pool(dead)["failing"]
+    assert (failing["requests"], failing["failed"], failing["reason"]) == (1, 1, "refused") and c.pool(o.url)["failing"] is None
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_a_narrow_terminal_has_fewer_columns_and_none_is_cut(origin, carpool, top, columns):
+    long = "http://a.long.name.of.an.origin.inside.the.cluster.example:8080"
+    o, c = origin(), carpool(origin=[{"uri": long, "addresses": ["127.0.0.1:%d" % free_port()]}])
+    use(c, o, 3)
+    with c.client() as client:
+        client.get(long + "/")
+    frame = top(c, columns=columns).until_frame(lambda f: "2 origins, 1 failing, 1 open" in f, "both").split("\n")
+    head = frame[2].split()
+    whole = ["ORIGIN", "STATE", "BUSY", "WAITING", "RATE", "OPEN", "SIZE", "IDLE", "DIALING", "LONGEST", "PEAK", "BORROWS"]
+    assert len(head) >= 6 and head == whole[:len(head)], frame
+    assert all(len(line) <= columns for line in frame) and "waiting" in frame[0], frame
+    assert frame[3].split()[0].endswith("+") and "failing" in frame[3], frame
 
 
 def test_it_survives_a_resize(origin, carpool, top):

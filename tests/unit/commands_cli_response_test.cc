@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "proxy/commands/cli/pools_table.h"
+#include "proxy/commands/cli/top.h"
+
 namespace carpool::proxy::cli {
 namespace {
 
@@ -84,6 +87,87 @@ TEST(OnePool, IsShownWithItsHistogramsInWordsAndNoTwoMembersOfOneName) {
             "  ADDRESS       SHARE\n"
             "  127.0.0.1:80      1\n"
             "connections  none\nopened       none\nclosed       none\nfailures     none\n");
+}
+
+TEST(ThePools, ShowWhichOriginFailsAndHasEjectedAddresses) {
+  const std::string shown = shown_by("pools", R"({"pools": [
+      {"origin": "http://good", "active": 1, "ejected_addresses": 0, "failing": null, "probing": true},
+      {"origin": "http://dead", "failing": {"requests": 5, "failed": 5, "reason": "refused"}, "ejected_addresses": 2},
+      {"origin": "http://odd", "paused": true, "failing": {"requests": 5, "failed": 5, "reason": null}},
+      {"origin": "http://old", "probing": true}]})");
+  const auto state_of = [&](const std::string& origin) {
+    const std::string line =
+        shown.substr(shown.find(origin), shown.find('\n', shown.find(origin)) - shown.find(origin));
+    return line.substr(line.find_last_of('-') == std::string::npos ? 0 : line.find_last_of('-'));
+  };
+  EXPECT_NE(shown.find("failing (refused), 2 ejected\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("paused, failing\n"), std::string::npos) << shown;
+  EXPECT_EQ(state_of("http://good"), "-") << "the member `failing` decides";
+  EXPECT_TRUE(state_of("http://old").ends_with("failing")) << "a program before this release";
+}
+
+class AFrame : public testing::Test {
+ protected:
+  std::vector<std::string> lines(std::size_t columns, std::size_t most = 0) {
+    std::vector<std::string> found;
+    const std::string text = top_table(pools, columns);
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      found.push_back(text.substr(at, text.find('\n', at) - at));
+      EXPECT_LE(width(found.back()), most == 0 ? columns : most) << found.back();
+    }
+    return found;
+  }
+  Json pools = Json::parse(R"([
+      {"origin": "https://payments.internal.example.com:8443", "borrowed": 12, "waiting": 3, "per_second": 1234.5,
+       "active": 20, "size": 64, "borrowable": 8, "connecting": 0, "max_wait_seconds": 0.0173, "peak": 31,
+       "borrows": 12345678},
+      {"origin": "http://b", "borrowed": 0, "waiting": 0, "per_second": null, "active": 0, "size": 64, "borrowable": 0,
+       "connecting": 0, "max_wait_seconds": 0, "peak": 1, "borrows": 9}])");
+};
+
+TEST_F(AFrame, HasEachColumnWhereThereIsRoom) {
+  EXPECT_EQ(
+      lines(140).at(0),
+      "ORIGIN                                      BUSY  WAITING    RATE  OPEN  SIZE  IDLE  DIALING  LONGEST  PEAK"
+      "   BORROWS");
+}
+
+TEST_F(AFrame, LeavesColumnsOutWhereThereIsNotAndThenCutsOrigins) {
+  EXPECT_EQ(lines(80).at(0), "ORIGIN                     BUSY  WAITING    RATE  OPEN  SIZE  IDLE  DIALING");
+  EXPECT_EQ(lines(80).at(1).substr(0, 27), "https://payments.internal+ ");
+  EXPECT_EQ(lines(60).at(0), "ORIGIN                          BUSY  WAITING    RATE  OPEN");
+  for (std::size_t columns = 200; columns >= 30; --columns) {
+    for (const std::string& line : lines(columns)) EXPECT_FALSE(line.empty());
+  }
+  EXPECT_EQ(lines(10, 40).at(0), "ORIGIN                                      BUSY  WAITING    RATE  OPEN")
+      << "the screen cuts it";
+}
+
+TEST_F(AFrame, HasStatesWhileAnOriginHasOneAndWithoutTheirReasonWhereThereIsNoRoom) {
+  pools[1]["failing"] = Json{{"requests", 5}, {"failed", 5}, {"reason", "refused"}};
+  pools[1]["ejected_addresses"] = 2;
+  EXPECT_EQ(lines(160).at(2).substr(0, 74),
+            "http://b                                    failing (refused), 2 ejected  ");
+  const auto narrow = lines(60);
+  EXPECT_TRUE(narrow.at(0).starts_with("ORIGIN")) << narrow.at(0);
+  EXPECT_NE(narrow.at(0).find("STATE     BUSY  WAITING    RATE  OPEN"), std::string::npos) << narrow.at(0);
+  EXPECT_NE(narrow.at(2).find("failing+"), std::string::npos) << narrow.at(2);
+}
+
+TEST(ThePools, ThatFailComeFirst) {
+  const Json sorted = busiest_first(Json::parse(R"([{"origin": "a", "borrowed": 9}, {"origin": "b", "borrows": 1},
+      {"origin": "c", "failing": {"reason": null}}])"));
+  EXPECT_EQ(sorted[0]["origin"], "c");
+  EXPECT_EQ(sorted[1]["origin"], "a");
+}
+
+TEST(AWarmUp, SaysAtWhatItWasCapped) {
+  EXPECT_EQ(shown_by("warm-up", R"({"opened": 5, "failure": null, "requested": 5, "capped_at": null, "made": 5})"),
+            "opened   5\nfailure  -\n");
+  EXPECT_EQ(shown_by("warm-up", R"({"opened": 8, "failure": null, "requested": 20, "capped_at": 8})"),
+            "opened     8\nfailure    -\ncapped_at  8, the largest size of the pool: 20 were requested\n");
+  EXPECT_EQ(shown_by("warm-up", R"({"opened": 5, "failure": null})"), "opened   5\nfailure  -\n")
+      << "of a program before this release";
 }
 
 TEST(AnEmptyList, IsNone) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pool/destination/snapshot.h"
+#include "proxy/server/admin/failing.h"
 #include "server_admin_support.h"
 
 namespace carpool::proxy::admin {
@@ -65,6 +66,48 @@ TEST(History, HasRatesAndQuantilesOfEachIntervalAndTheStateAtItsEnd) {
   }
   EXPECT_EQ(kept.history().last(1min, kOrigin).requests, 100U);
   EXPECT_EQ(kept.history().last(1min, kOrigin).failed, 20U);
+}
+
+class Failing : public testing::Test {
+ protected:
+  const std::optional<PoolInfo::Failing>& found() {
+    std::vector<PoolInfo> pools = kept.view().list;
+    find_failing(kept.view(), pools);
+    return last = pools.front().failing;
+  }
+  Failing() { kept.view().kept = &kept.history(); }
+  Kept kept;
+  std::optional<PoolInfo::Failing> last;
+};
+
+TEST_F(Failing, IsAnOriginMostOfWhoseRecentRequestsFailed) {
+  EXPECT_FALSE(found()) << "no request";
+  kept.ask(100, 0, 3);
+  kept.pass(4);
+  EXPECT_FALSE(found());
+  kept.ask(10, 5, 3);
+  kept.pass();
+  ASSERT_TRUE(found()) << "half of the last 15 seconds";
+  EXPECT_EQ(last->requests, 10U);
+  EXPECT_EQ(last->failed, 5U);
+  EXPECT_EQ(last->time, Duration(15s));
+  EXPECT_EQ(last->reason, "refused") << "the most frequent one";
+  kept.pass(3);
+  EXPECT_FALSE(found()) << "5 of 110 of the last minute";
+  kept.pass(12);
+  EXPECT_FALSE(found()) << "it served earlier ones";
+}
+
+TEST_F(Failing, IsAnOriginThatNeverServedARequestOrWhoseLastDialFailed) {
+  kept.ask(3, 3, 3);
+  ASSERT_TRUE(found()) << "before the first point";
+  EXPECT_FALSE(last->time);
+  kept.ask(1, 0, 3);
+  EXPECT_FALSE(found());
+  kept.view().list.front().snapshot.probing = true;
+  kept.view().list.front().snapshot.last_dial_failed = pool::FailureReason::dns;
+  ASSERT_TRUE(found());
+  EXPECT_EQ(last->reason, "dns") << "of the last dial";
 }
 
 TEST(History, KeepsFifteenMinutesAndForgetsOlderPoints) {

@@ -12,6 +12,7 @@
 #include "proxy/commands/cli/completion.h"
 #include "proxy/commands/cli/help.h"
 #include "proxy/commands/cli/origin_word.h"
+#include "proxy/commands/cli/pools_table.h"
 #include "proxy/commands/cli/request.h"
 #include "proxy/commands/cli/response.h"
 #include "proxy/commands/cli/top.h"
@@ -45,6 +46,10 @@ std::string help(const Command& command) {
   std::string text = usage(command).append("\n");
   describe(text, "", command.doc, 2);
   text += "\n";
+  if (!command.legend.empty()) {
+    describe(text, "", command.legend, 2);
+    text += "\n";
+  }
   const std::size_t before = text.size();
   for (const Flag& flag : flags()) {
     if (!takes(command, flag)) continue;
@@ -107,12 +112,12 @@ class Session {
   }
 
   int find_instance() {
+    if (const int code = check_files(); code != kDone) return code;
     const std::string token_file = request_.value("--token-file");
     const std::string_view command = request_.command->name;
     if (command == "origins") instance_.timeout_seconds = 1;  // shells call it while the user types
     // A dial may take until pool.connect_timeout, and a reload reads files.
     if (command == "warm-up" || command == "reload") instance_.response_seconds = kMaxCommand;
-    if (const int code = check_files(); code != kDone) return code;
     if (request_.has("--admin")) {
       if (const int code = set_address(request_.value("--admin")); code != kDone) return code;
       return read_token(token_file);
@@ -137,11 +142,6 @@ class Session {
     return read_token(token_file.empty() ? reading.config.admin.token_file : token_file);
   }
 
-  Trust trust_of_flags() const {
-    Trust trust;
-    trust.ca_file = request_.value("--cacert");
-    trust.cert_file = request_.value("--client-cert");
-    trust.key_file = request_.value("--client-key");
   // A file that cannot be read is an error of the command line, before any request.
   int check_files() const {
     for (const char* const flag : {"--cacert", "--client-cert", "--client-key"}) {
@@ -154,6 +154,11 @@ class Session {
     return kDone;
   }
 
+  Trust trust_of_flags() const {
+    Trust trust;
+    trust.ca_file = request_.value("--cacert");
+    trust.cert_file = request_.value("--client-cert");
+    trust.key_file = request_.value("--client-key");
     return trust;
   }
 
@@ -216,14 +221,14 @@ class Session {
     return read ? std::move(*read) : Json();
   }
 
+  // A request that the instance cannot accept in any state (400) is an error of the command line. A reload's is the
+  // configuration file's, which only the instance has read.
   int refused(const Reply& reply, const Json& response) const {
     const bool usage = reply.status == 400 && request_.command->name != "reload";
     if (!usage && json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
       out_ << json_text(response, 2) << '\n';
       return kRefused;
     }
-  // A request that the instance cannot accept in any state (400) is an error of the command line. A reload's is the
-  // configuration file's, which only the instance has read.
     std::string why = "status " + std::to_string(reply.status);
     if (!response.is_object()) return fail(kRefused, why);
     for (const char* const name : {"error", "status"}) {  // the status of a problem is a number

@@ -23,14 +23,39 @@ constexpr Operand kAction{"ACTION", false, kActions, "", "", "DIR"};
 constexpr Operand kScheme{"SCHEME", false, kSchemes, "", "", "NAME"};
 constexpr Operand kPage{"PAGE", true, kPages};
 
+constexpr std::string_view kTopLegend =
+    "RATE is the number of borrows per second. STATE is there while an origin has one: paused and draining (by an "
+    "operator), cooling down (the origin asked for it), failing (most requests of the last 15 seconds failed, of the "
+    "last "
+    "minute if it had none, all ever if it had none then; or the last dial failed; with the reason), N ejected "
+    "(addresses "
+    "that keep failing). LONGEST is the wait of the request that waits longest; PEAK, the most connections at once, "
+    "and "
+    "BORROWS count since the pool began. A narrow terminal gets fewer columns, and states without their reason.";
+constexpr std::string_view kPoolsLegend =
+    "LONGEST is the wait of the request that waits longest. PEAK (the most connections at once, dials included), "
+    "BORROWS and CREATED "
+    "(connections established) count since the pool began: with the first request, a warm-up or the start; again after "
+    "pool.total.origin_idle_timeout without use, and after a reload that changes the origin's TLS. STATE: paused and "
+    "draining (by an operator), cooling down (the origin asked for it), failing (most requests of the last 15 seconds "
+    "failed, of the last minute if it had none, all ever if it had none then; or the last dial failed; with the "
+    "reason), N "
+    "ejected (addresses that keep failing).";
+constexpr std::string_view kExplainLegend =
+    "`Counted since` says since when the pool counts, and how many dials have succeeded: the shares of causes are of "
+    "all "
+    "dials, and the borrows are divided by the successful ones. Limits are those of now, which earlier connections may "
+    "not have had. CONNECTs and refused certificates count since carpool started.";
+
 constexpr std::array<Command, 27> kCommands{{
-    {"top", "GET", "/pools", kNone, "shows the pools, refreshed each second, the busiest first; q quits"},
-    {"pools", "GET", "/pools", kNone, "lists every pool"},
+    {"top", "GET", "/pools", kNone,
+     "shows the pools, refreshed each second, failing origins and the busiest first; q quits", kTopLegend},
+    {"pools", "GET", "/pools", kNone, "lists every pool", kPoolsLegend},
     {"origins", "GET", "/origins", kNone, "lists what ORIGIN may be: every origin, then the aliases"},
     {"pool", "GET", "/pools/{origin}", kOrigin, "shows one pool: its counters, and the addresses of its origin"},
     {"connections", "GET", "/pools/{origin}/connections", kOrigin, "lists the connections of one pool"},
     {"explain", "GET", "/pools/{origin}/explain", kOrigin,
-     "explains why connections of one origin were opened and closed"},
+     "explains why connections of one origin were opened and closed", kExplainLegend},
     {"advice", "GET", "/pools/{origin}/advice", kOrigin,
      "shows the measured load of one origin and the pool size that it requires"},
     {"what-if", "GET", "/pools/{origin}/what-if", kOrigin, "simulates the load of one origin with other settings"},
@@ -41,7 +66,8 @@ constexpr std::array<Command, 27> kCommands{{
     {"overload", "GET", "/overload", kNone, "shows the use of memory and descriptors, and the load that is shed"},
     {"ready", "GET", "/readyz", kNone, "shows whether carpool accepts requests, and if not, why"},
     {"config", "GET", "/config", kNone, "prints the configuration in force, without secrets"},
-    {"warm-up", "POST", "/pools/{origin}/warm-up", kOrigin, "opens connections of one origin before they are needed"},
+    {"warm-up", "POST", "/pools/{origin}/warm-up", kOrigin,
+     "opens connections of one origin before they are needed, at most as many as its pool may have"},
     {"pause", "POST", "/pools/{origin}/pause", kOrigin,
      "stops lending connections of one origin; its requests wait until resume"},
     {"resume", "POST", "/pools/{origin}/resume", kOrigin, "ends a pause or a drain"},

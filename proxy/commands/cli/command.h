@@ -27,6 +27,7 @@ struct Command {
   std::string_view path;  // {origin} is replaced
   Operand operand;
   std::string_view doc;
+  std::string_view legend = {};  // what the output means, for the command's own help and the manual page
 };
 
 struct Flag {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/commands/cli/origin_word.h"
+#include "proxy/commands/cli/pools_table.h"
 
 namespace carpool::proxy::cli {
 namespace {
@@ -145,7 +146,6 @@ std::string pool_text(const Json& whole) {
   return shown(response);
 }
 
-}  // namespace
 std::string warm_up_text(Json response) {
   const Json most = response.value("capped_at", Json()), requested = response.value("requested", Json());
   response.erase("requested");
@@ -155,6 +155,7 @@ std::string warm_up_text(Json response) {
   return shown(response);
 }
 
+}  // namespace
 
 std::string text_of(const Command& command, const Json& whole) {
   const Json response = without_old_names(whole);
@@ -166,8 +167,8 @@ std::string text_of(const Command& command, const Json& whole) {
   if (command.name == "leaks") return leaks_text(response);
   if (command.name == "log-level") return levels_table(response);
   if (command.name == "what-if") return what_if_text(response);
-  return shown(response);
   if (command.name == "warm-up" && response.is_object()) return warm_up_text(response);
+  return shown(response);
 }
 
 }  // namespace carpool::proxy::cli

@@ -20,11 +20,6 @@ std::string clean(std::string_view text) {
   return out;
 }
 
-// Counts characters, not bytes: continuation bytes of UTF-8 have no width.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string upper(std::string_view text) {
   std::string out;
   for (const char c : text) out += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -96,81 +91,6 @@ void show(const Json& json, std::string_view parent, const std::string& indent, 
   }
 }
 
-struct Column {
-  const char *head, *key;
-  Unit unit = Unit::none;
-};
-
-template <std::size_t N>
-std::string picked(const Json& list, const std::array<Column, N>& columns) {
-  std::vector<std::string> heads;
-  heads.reserve(N);
-  for (const Column& column : columns) heads.emplace_back(column.head);
-  Table table(std::move(heads));
-  for (const Json& item : list) {
-    std::vector<std::string> row;
-    row.reserve(N);
-    for (const Column& column : columns)
-      row.push_back(item.contains(column.key) ? cell(item.at(column.key), column.unit) : "-");
-    table.add(std::move(row));
-  }
-  return table.rows() == 0 ? "none\n" : table.text();
-}
-
-// Returns why requests of an origin wait: an operator's command, or the origin's pause. Empty if they do not.
-std::string state_of(const Json& pool) {
-  if (pool.value("draining", false)) return "draining";
-  if (pool.value("paused", false)) return "paused";
-  return pool.value("cooling_down", false) ? "cooling down" : "";
-}
-
-// Marks a size that follows the load.
-void mark_auto_size(Json& pool) {
-  if (pool.value("auto_size", Json(nullptr)).is_object()) pool["size"] = cell(pool.at("size")) + " auto";
-}
-
-Json with_state(Json pools) {
-  for (Json& pool : pools) {
-    mark_auto_size(pool);
-    const std::string state = state_of(pool);
-    pool["state"] = state.empty() ? Json(nullptr) : Json(state);
-  }
-  return pools;
-}
-
-// Appends the marks to the origin, because a narrow screen has no room for another column.
-Json with_marks(Json pools) {
-  for (Json& pool : pools) {
-    mark_auto_size(pool);
-    const std::string state = state_of(pool);
-    if (!state.empty()) pool["origin"] = pool.value("origin", "") + " (" + state + ")";
-  }
-  return pools;
-}
-
-constexpr std::array<Column, 12> kPool{{{"ORIGIN", "origin"},
-                                        {"OPEN", "active"},
-                                        {"IDLE", "borrowable"},
-                                        {"BUSY", "borrowed"},
-                                        {"DIALING", "connecting"},
-                                        {"WAITING", "waiting"},
-                                        {"LONGEST", "max_wait_seconds", Unit::seconds},
-                                        {"SIZE", "size"},
-                                        {"PEAK", "peak"},
-                                        {"BORROWS", "borrows"},
-                                        {"CREATED", "created"},
-                                        {"STATE", "state"}}};
-constexpr std::array<Column, 11> kTop{{{"ORIGIN", "origin"},
-                                       {"BUSY", "borrowed"},
-                                       {"WAITING", "waiting"},
-                                       {"RATE", "per_second", Unit::per_second},
-                                       {"OPEN", "active"},
-                                       {"SIZE", "size"},
-                                       {"IDLE", "borrowable"},
-                                       {"DIALING", "connecting"},
-                                       {"LONGEST", "max_wait_seconds", Unit::seconds},
-                                       {"PEAK", "peak"},
-                                       {"BORROWS", "borrows"}}};
 constexpr std::array<Column, 8> kHistory{{{"AGO", "ago_seconds", Unit::seconds},
                                           {"REQUESTS", "requests_per_second", Unit::per_second},
                                           {"FAILED", "failed_per_second", Unit::per_second},
@@ -191,6 +111,25 @@ constexpr std::array<Column, 10> kConnection{{{"ID", "id"},
                                               {"BORROWER", "borrower"}}};
 
 }  // namespace
+
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string picked(const Json& list, std::span<const Column> columns) {
+  std::vector<std::string> heads;
+  heads.reserve(columns.size());
+  for (const Column& column : columns) heads.emplace_back(column.head);
+  Table table(std::move(heads));
+  for (const Json& item : list) {
+    std::vector<std::string> row;
+    row.reserve(columns.size());
+    for (const Column& column : columns)
+      row.push_back(item.contains(column.key) ? cell(item.at(column.key), column.unit) : "-");
+    table.add(std::move(row));
+  }
+  return table.rows() == 0 ? "none\n" : table.text();
+}
 
 std::string Table::text() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
@@ -233,14 +172,6 @@ std::string shown(const Json& json) {
     out = cell(json) + "\n";
   }
   return out;
-}
-
-std::string pools_table(const Json& pools) {
-  return picked(with_state(pools), kPool);
-}
-
-std::string top_table(const Json& pools) {
-  return picked(with_marks(pools), kTop);
 }
 
 std::string connections_table(const Json& connections) {

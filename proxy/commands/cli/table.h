@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,14 @@ class Table {
 std::string cell(const Json& value, Unit unit = Unit::none);  // free of control characters
 // Renders any JSON value.
 std::string shown(const Json& json);
-std::string pools_table(const Json& pools);
-std::string top_table(const Json& pools);  // pools with "per_second", the most active first
+// Renders the members `key` of each object of a list; one that it lacks is shown as a dash.
+struct Column {
+  const char *head, *key;
+  Unit unit = Unit::none;
+};
+std::string picked(const Json& list, std::span<const Column> columns);
+// Counts characters, not bytes: continuation bytes of UTF-8 have no width.
+std::size_t width(std::string_view text);
 std::string connections_table(const Json& connections);
 std::string history_table(const Json& series);  // an object with one list per column, all of equal length
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/utf8.h"
+#include "proxy/commands/cli/pools_table.h"
 #include "proxy/commands/cli/screen.h"
 #include "proxy/config/options.h"
 
@@ -55,12 +55,15 @@ class PoolsView {
   }
 
   std::vector<Screen::Line> lines(std::size_t columns) const {
-    std::vector<Screen::Line> lines{{heading(), Screen::Style::plain}};
-    lines.push_back({error_, error_.empty() ? Screen::Style::plain : Screen::Style::reverse});
-    const std::string table = top_table(shortened(columns / 2));
+    std::vector<Screen::Line> lines{{heading(columns), Screen::Style::plain}};
+    if (error_.empty()) lines.push_back({"", Screen::Style::plain});
+    for (std::size_t at = 0; at < error_.size(); at += std::max<std::size_t>(columns, 1)) {
+      lines.push_back({error_.substr(at, columns), Screen::Style::reverse});
+    }
+    const std::string table = top_table(pools_, columns);
     for (std::size_t at = 0; at < table.size();) {
       const std::size_t end = table.find('\n', at);
-      lines.push_back({table.substr(at, end - at), lines.size() == 2 ? Screen::Style::bold : Screen::Style::plain});
+      lines.push_back({table.substr(at, end - at), at == 0 ? Screen::Style::bold : Screen::Style::plain});
       at = end + 1;
     }
     return lines;
@@ -72,26 +75,24 @@ class PoolsView {
     error_ = why + "; the data is " + std::to_string(since) + " s old, retrying each second";
   }
 
-  std::string heading() const {
+  // Leaves out what does not fit.
+  std::string heading(std::size_t columns) const {
+    const std::string counts = totals(), where = "carpool at " + instance_.address + "   ", keys = "   q quits";
+    if (where.size() + counts.size() + keys.size() <= columns) return where + counts + keys;
+    if (counts.size() + keys.size() <= columns) return counts + keys;
+    return counts;
+  }
+
+  std::string totals() const {
+    const auto failing = std::count_if(pools_.begin(), pools_.end(), &fails);
     std::uint64_t open = 0, busy = 0, waiting = 0;
     for (const Json& pool : pools_) {
       open += pool.value("active", 0U);
       busy += pool.value("borrowed", 0U);
       waiting += pool.value("waiting", 0U);
     }
-    return "carpool at " + instance_.address + "   " + std::to_string(pools_.size()) + " origins, " +
-           std::to_string(open) + " open, " + std::to_string(busy) + " busy, " + std::to_string(waiting) +
-           " waiting   q quits";
-  }
-
-  // Shortens long origins so that the numbers stay visible.
-  Json shortened(std::size_t most) const {
-    Json pools = pools_;
-    for (Json& pool : pools) {
-      std::string origin = pool.value("origin", "");
-      if (origin.size() > most) pool["origin"] = std::string(clipped(origin, most - 1)) + "+";
-    }
-    return pools;
+    return std::to_string(pools_.size()) + " origins, " + (failing == 0 ? "" : std::to_string(failing) + " failing, ") +
+           std::to_string(open) + " open, " + std::to_string(busy) + " busy, " + std::to_string(waiting) + " waiting";
   }
 
   Instance instance_;
@@ -106,6 +107,7 @@ class PoolsView {
 Json busiest_first(const Json& pools) {
   std::vector<Json> rows(pools.begin(), pools.end());
   std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
+    if (fails(a) != fails(b)) return fails(a);
     const auto work = [](const Json& pool) { return pool.value("borrowed", 0U) + pool.value("waiting", 0U); };
     return work(a) != work(b) ? work(a) > work(b) : a.value("borrows", 0ULL) > b.value("borrows", 0ULL);
   });

@@ -1,4 +1,4 @@
-// `carpool top` in a terminal: shows the pools once a second, the busiest first, until q or Ctrl-C.
+// `carpool top` in a terminal: shows the pools once a second, failing origins and the busiest first, until q or Ctrl-C.
 #pragma once
 
 #include "proxy/commands/cli/admin_client.h"
@@ -6,7 +6,7 @@
 
 namespace carpool::proxy::cli {
 
-// Sorts by current activity and waiters, then by total activity.
+// Sorts failing origins first, then by current activity and waiters, then by total activity.
 Json busiest_first(const Json& pools);
 
 // `first`: the response of /pools that was just received. If the instance stops responding, top shows an error line and

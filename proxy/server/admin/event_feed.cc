@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "proxy/server/admin/failing.h"
 #include "proxy/server/admin/handlers/pools.h"
 #include "proxy/server/admin/history.h"
 #include "proxy/server/admin/json.h"
@@ -97,7 +98,9 @@ void EventFeed::update(const AdminView& view) {
   const Instant now = Clock::now();
   std::unordered_map<std::string, std::string> sent_now;
   std::vector<std::string*> all, changed;
-  for (const PoolInfo& pool : view.pools()) {
+  std::vector<PoolInfo> pools = view.pools();
+  find_failing(view, pools);
+  for (const PoolInfo& pool : pools) {
     std::string& text = sent_now[pool.origin];
     text = json_text(description(view, pool, now));
     all.push_back(&text);

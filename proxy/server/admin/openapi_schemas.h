@@ -65,7 +65,7 @@ inline constexpr const char* kSchemas = R"({
                  "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
                  "learned_idle_timeout_seconds", "probing", "paused", "draining", "paused_seconds", "resumes_in_seconds", "undialed",
                  "cooling_down", "cool_down_status", "cools_for_seconds", "cool_downs",
-                 "ejected_addresses"],
+                 "failing", "ejected_addresses"],
     "properties": {
       "origin": {"type": "string"}, "age_seconds": {"type": "number", "nullable": true, "minimum": 0},
       "active": {"type": "integer", "minimum": 0}, "borrowable": {"type": "integer", "minimum": 0},
@@ -93,6 +93,9 @@ inline constexpr const char* kSchemas = R"({
       "cooling_down": {"type": "boolean"}, "cool_down_status": {"type": "integer", "nullable": true},
       "cools_for_seconds": {"type": "number", "nullable": true}, "cool_downs": {"type": "integer", "minimum": 0},
       "probing": {"type": "boolean"}, "undialed": {"type": "integer", "minimum": 0},
+      "failing": {"type": "object", "nullable": true, "required": ["requests", "failed", "last_seconds", "reason"], "properties": {
+        "requests": {"type": "integer", "minimum": 0}, "failed": {"type": "integer", "minimum": 0},
+        "last_seconds": {"type": "number", "nullable": true}, "reason": {"type": "string", "nullable": true}}},
       "ejected_addresses": {"type": "integer", "minimum": 0},
       "addresses": {"type": "array", "items": {"type": "object",
         "required": ["address", "state", "open", "failures", "ejections", "busy", "requests", "response_seconds", "share"], "properties": {

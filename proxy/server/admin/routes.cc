@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/server/admin/event_feed.h"
+#include "proxy/server/admin/failing.h"
 #include "proxy/server/admin/handlers/analysis.h"
 #include "proxy/server/admin/handlers/history.h"
 #include "proxy/server/admin/handlers/leaks.h"
@@ -39,7 +40,9 @@ Response index(const Call&) {
 }
 
 Response pools(const Call& call) {
-  return pools_response(call.view.pools());
+  std::vector<PoolInfo> pools = call.view.pools();
+  find_failing(call.view, pools);
+  return pools_response(std::move(pools));
 }
 
 Response origins(const Call& call) {
@@ -165,7 +168,9 @@ constexpr std::array<Route, 19> kRoutes{{
 }};
 
 Response one_pool(const Call& call, const PoolInfo& pool) {
-  return pool_response(pool, call.view.connections(pool.origin), call.view.addresses(pool.origin));
+  PoolInfo known = pool;
+  find_failing(call.view, known);
+  return pool_response(known, call.view.connections(pool.origin), call.view.addresses(pool.origin));
 }
 Response its_connections(const Call& call, const PoolInfo& pool) {
   std::vector<ConnectionInfo> connections = call.view.connections(pool.origin);

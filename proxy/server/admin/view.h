@@ -54,6 +54,13 @@ struct PoolInfo {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };
   AddressCounts addresses{};
+  // Failing: most requests of this time failed, or the last dial did.
+  struct Failing {
+    std::uint64_t requests = 0, failed = 0;
+    std::optional<Duration> time;  // nullopt: since the start
+    std::string_view reason;       // of dials and exchanges; empty if there is none, as for a status of the origin
+  };
+  std::optional<Failing> failing{};
   std::vector<AddressInfo> each_address{};        // empty unless there are several
   std::optional<CredentialsState> credentials{};  // absent: none
 };

@@ -130,6 +130,15 @@ void add_cool_down(Json& json, const Snapshot& s) {
   json["cool_downs"] = s.cool_downs;
 }
 
+Json failing_of(const PoolInfo& info) {
+  if (!info.failing) return nullptr;
+  const PoolInfo::Failing& failing = *info.failing;
+  return {{"requests", failing.requests},
+          {"failed", failing.failed},
+          {"last_seconds", failing.time ? Json(seconds(*failing.time)) : Json(nullptr)},
+          {"reason", or_null(std::string(failing.reason))}};
+}
+
 Json credentials_of(const CredentialsState& credentials) {
   return {
       {"stale_files", credentials.stale_files},
@@ -143,6 +152,7 @@ Json json_of(const PoolInfo& info) {
   const Snapshot& s = info.snapshot;
   Json json;
   json["origin"] = info.origin;
+  json["age_seconds"] = s.age ? Json(seconds(*s.age)) : Json(nullptr);
   json["active"] = open(s);
   json["borrowable"] = s.of(ConnectionStatus::idle);
   json["borrowed"] = s.leases();  // each stream counts as one
@@ -152,7 +162,6 @@ Json json_of(const PoolInfo& info) {
   json["size"] = s.size;
   json["auto_size"] = auto_size_of(s);
   json["peak"] = s.peak;
-  json["age_seconds"] = s.age ? Json(seconds(*s.age)) : Json(nullptr);
   json["borrows"] = s.borrows;
   json["restores"] = s.restores;
   json["created"] = s.created;
@@ -170,6 +179,7 @@ Json json_of(const PoolInfo& info) {
   add_pause(json, s.paused);
   add_cool_down(json, s);
   json["undialed"] = s.undialed;
+  json["failing"] = failing_of(info);
   json["ejected_addresses"] = info.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(info);
   if (info.credentials) json["credentials"] = credentials_of(*info.credentials);
