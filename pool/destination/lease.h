@@ -54,6 +54,10 @@ class [[nodiscard]] Lease {
   // Reports a response `took` after the lease began, for an automatic size.
   void note_response(std::uint16_t status, Duration took);
 
+  // Returns true if its end would serve a waiter that nothing else is about to serve, and the first of the queue has
+  // waited for `patience`. Takes no lock while no borrower waits.
+  bool wanted(Duration patience, Instant now) const;
+
   // Returns the loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;
   // Returns true if the origin requested a pause and this lease is its trial: see Destination::cool_down().
