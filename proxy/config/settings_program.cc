@@ -27,8 +27,9 @@ std::vector<Setting> listen_limits() {
           .between(64, kMaxHead),
       row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
       row<&Listen::body_min_rate>("body_min_rate",
-                                  "minimum average rate, in bytes per second, of a request's body with a "
-                                  "Content-Length; below it: 408; 0 = no limit")
+                                  "minimum average rate, in bytes per second, of a request's body; below it: 408; "
+                                  "without a Content-Length only while a request waits for its connection; "
+                                  "0 = no limit")
           .rare()
           .between(0, kMaxBodyRate),
       row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body").rare(),

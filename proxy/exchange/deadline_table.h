@@ -19,6 +19,7 @@ enum class DeadlineAction : std::uint8_t {
   rearm,        // no effect: the next deadline is armed
   try_again,    // on another connection if that is allowed; otherwise like fail
   slow_body,    // like fail, and counted
+  yield,        // like slow_body if a request waits for the connection; otherwise looks again later
   fail,         // the request ends with the row's fault and is not sent again
   client_left,  // like a disconnect of the client
 };
@@ -35,6 +36,8 @@ struct DeadlineRow {
 namespace detail {
 inline constexpr std::string_view kTotal = "request.timeout passed while ";
 inline constexpr std::string_view kSlow = "the request body arrived more slowly than listen.body_min_rate";
+inline constexpr std::string_view kInTheWay =
+    "the request body arrived more slowly than listen.body_min_rate while a request waited for its connection";
 inline constexpr std::string_view kNoToken = "oauth2.timeout passed while waiting for a token";
 inline constexpr std::string_view kSilent = "request.idle_timeout passed while reading the request body";
 inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
@@ -66,6 +69,7 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{borrowing,  dial_wait,     await_dial},
       DeadlineRow{forwarding, total,         fail,         request_timeout,     Side::self,     kTotal},
       DeadlineRow{forwarding, body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
+      DeadlineRow{forwarding, streamed_rate, yield,        head_timeout,        Side::client,   kInTheWay},
       DeadlineRow{forwarding, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
       DeadlineRow{forwarding, origin_reads,  fail,         response_timeout,    Side::upstream, kUnread},
       DeadlineRow{forwarding, response_head, fail,         response_timeout,    Side::upstream, kNoHead},

@@ -61,9 +61,7 @@ void Exchange::begin(ClientStream& client_stream) {
   if (request_.upgrade && forwards_upgrade()) request_values_->tunnel.request(TunnelRequest::upgrade);
   request_body_.begin(request_, info_.origin->request.replay_buffer, client_stream_->listen().max_body);
   request_values_->deadlines.begin(now, info_.origin->request);
-  if (request_.framing == http::Framing::length && !request_.expect_continue) {
-    request_values_->deadlines.measure_body(now, client_stream_->listen());
-  }
+  if (request_body_.expected() && !request_.expect_continue) measure_body(rate_rule());
   info_.origin->retries.deposit();
   if (waits_for_body()) {
     if (!request_body_.fits()) request_values_->deadlines.check_body(now + RequestBody::kStreams);

@@ -153,6 +153,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   std::optional<AttemptState> retry_unsolicited() LOOP_ONLY;
   bool crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   void note_lease(Instant leased) LOOP_ONLY;
+  void measure_body(RateRule rule) LOOP_ONLY;
+  // The clients of streamed bodies may wait for the response before they continue.
+  RateRule rate_rule() const {
+    return request_.framing == http::Framing::length ? RateRule::always : RateRule::if_wanted;
+  }
   UpstreamStream& begin_on(UpstreamStreams& streams, const pool::Lease& lease) LOOP_ONLY;
   std::optional<Fault> send_request_head(AttemptValues& attempt) LOOP_ONLY;
   std::optional<Fault> set_fields(http::ForwardRules& rules, AttemptValues& attempt) LOOP_ONLY;
@@ -163,6 +168,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- relaying the response (exchange_response.cc) ----
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
+  void note_interim_head() LOOP_ONLY;
   void note_authentication() LOOP_ONLY;
   bool keeps_connection() LOOP_ONLY;
   // Returns true if no part of the request is outstanding. After any other response, also 417, the client may send its
@@ -220,6 +226,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the timer (exchange_timeout.cc) ----
   void touch() LOOP_ONLY;  // must be called when a byte moved or the phase changed
   void on_deadline();
+  bool connection_wanted() const LOOP_ONLY;
   Awaited awaited() const LOOP_ONLY;
   Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
 

@@ -7,7 +7,7 @@ namespace carpool::proxy {
 Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Awaited& awaited) const {
   if (now >= total_at_) return Deadline::total;
   if (now >= body_check_at_ && state == ExchangeState::collecting) return Deadline::body_check;
-  if (now >= rate_at_ && measurable(state)) return Deadline::body_rate;
+  if (now >= rate_at_ && measurable(state)) return streams_body() ? Deadline::streamed_rate : Deadline::body_rate;
   switch (state) {
     case ExchangeState::idle:
       break;

@@ -18,6 +18,7 @@ enum class Deadline : std::uint8_t {
   total,          // request.timeout, from the head to the end
   body_check,     // time to check whether a body that is too large to be collected is streamed
   body_rate,      // listen.body_min_rate
+  streamed_rate,  // listen.body_min_rate of a body that ends only if others wait for its connection
   token_wait,     // oauth2.timeout
   pool_wait,      // pool.wait_timeout
   dial_wait,      // pool.wait_timeout, while a dial with its own deadline is in progress
@@ -28,6 +29,12 @@ enum class Deadline : std::uint8_t {
   origin_sends,   // request.idle_timeout: no byte of the response arrives
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
   stream_idle,    // request.idle_timeout of a stream that may be silent: no byte waits on either side
+};
+
+// RateRule: when a body below listen.body_min_rate ends.
+enum class RateRule : std::uint8_t {
+  always,
+  if_wanted,  // while a request waits for the connection that the body occupies
 };
 
 // Awaited: identifies the side that is awaited when a deadline passes.
@@ -47,7 +54,14 @@ class ExchangeDeadlines final {
   }
   // Must be called when another destination serves the request. request.timeout stays.
   void use(const config::Request& limits) { limits_ = &limits; }
-  void measure_body(Instant now, const config::Listen& listen) { rate_.begin(now, listen); }
+  void measure_body(Instant now, const config::Listen& listen, RateRule rule) {
+    rate_.begin(now, listen);
+    rate_rule_ = rule;
+    look_at_ = {};
+  }
+  bool streams_body() const { return rate_rule_ == RateRule::if_wanted; }
+  // Must be called when streamed_rate has passed and no request waits for the connection.
+  void look_again(Instant now) { look_at_ = now + kLooks; }
   void check_body(Instant at) { body_check_at_ = at; }
   void body_may_be_sent() { body_check_at_ = kNever; }
   void wait(Instant now, const config::PoolSettings& limits) {
@@ -87,13 +101,13 @@ class ExchangeDeadlines final {
   // ---- the next deadline ----
   // Returns true if the rate of the body counts now. A response that has begun is limited by the origin's deadlines.
   bool measures_body(ExchangeState state, bool body_ended) const {
-    return rate_.counts() && !body_ended && measurable(state);
+    return rate_.counts() && !body_ended && measurable(state) && !(streams_body() && silent_);
   }
   // Must be called before next() if measures_body(), with the bytes received so far; otherwise call do_not_measure().
   // `read`: carpool reads from the client. Time in which it does not read does not count.
   void measure(Instant now, std::uint64_t received, bool read) {
     if (!read) rate_.renew(now, received);
-    rate_at_ = read ? rate_.deadline(received) : kNever;
+    rate_at_ = read ? std::max(rate_.deadline(received), look_at_) : kNever;
   }
   void do_not_measure() { rate_at_ = kNever; }
   // Returns the next deadline. Must be called after every step and whenever a byte moved.
@@ -105,9 +119,11 @@ class ExchangeDeadlines final {
 
  private:
   // Returns true in the states for which the table has a row with the body's rate.
-  static constexpr bool measurable(ExchangeState state) {
+  bool measurable(ExchangeState state) const {
+    if (streams_body()) return state == ExchangeState::forwarding;
     return state != ExchangeState::relaying && state != ExchangeState::tunnel;
   }
+  static constexpr Duration kLooks = std::chrono::seconds(1);  // between two searches for waiters
   static constexpr Duration kDialReports = std::chrono::milliseconds(100);
 
   Instant state_deadline(ExchangeState state, Instant now, bool body_ended) const {
@@ -144,6 +160,7 @@ class ExchangeDeadlines final {
   Instant body_check_at_ = kNever;  // collecting: when to check whether the body streams
   Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
+  Instant look_at_{};         // not before: when to search for waiters again
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};
   Instant dial_at_{};             // time by which a dial in progress has ended
@@ -152,6 +169,7 @@ class ExchangeDeadlines final {
   Instant sole_attempt_since_{};  // since then this attempt is the only one
   BodyRate rate_;
   bool silent_ = false;
+  RateRule rate_rule_ = RateRule::always;
   bool hedged_ = false;
 };
 

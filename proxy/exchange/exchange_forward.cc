@@ -50,7 +50,10 @@ AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
     reply(*fault);
     return AttemptState::over;
   }
-  if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
+  // A streamed body had no connection until now.
+  if (request_body_.full() || request_values_->deadlines.streams_body()) {
+    request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
+  }
   request_body_.start(*attempt_->upstream_stream);
   touch();
   return AttemptState::alive;
@@ -121,12 +124,14 @@ std::optional<Fault> Exchange::send_request_head(AttemptValues& attempt) {
   return std::nullopt;
 }
 
+void Exchange::measure_body(RateRule rule) {
+  request_values_->deadlines.measure_body(context_.loop.now(), client_stream_->listen(), rule);
+}
+
 void Exchange::on_request_body(std::string_view bytes) {
   if (state_ == ExchangeState::idle) return;  // already answered; the client stream discards the rest
   info_.bytes_in += bytes.size();
-  if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
-    request_values_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
-  }
+  if (request_.expect_continue && request_body_.received() == 0) measure_body(rate_rule());
   request_body_.add(bytes, upstream_stream());
 }
 

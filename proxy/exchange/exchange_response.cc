@@ -52,8 +52,7 @@ bool is_event_stream(const http::ResponseHead& head) {
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_->status < 200) {
-    attempt_->informed = true;
-    request_values_->deadlines.inform(context_.loop.now());
+    note_interim_head();
     // on_switched() follows 101.
     if (response_->status == 101 || client_stream_->send_informational(*response_)) return AttemptState::alive;
     on_client_gone();
@@ -88,6 +87,14 @@ AttemptState Exchange::on_response_head() {
   request_values_->close_client = client_stream_->send_head(
       *response_, !request_.keep_alive || !request_ended() || !context_.keeps_clients() || unbinds);
   return AttemptState::alive;
+}
+
+void Exchange::note_interim_head() {
+  attempt_->informed = true;
+  request_values_->deadlines.inform(context_.loop.now());
+  // From here on a client that expects 100 sends, or occupies the connection for nothing.
+  if (response_->status == 100 && request_.expect_continue && request_body_.received() == 0)
+    measure_body(RateRule::if_wanted);
 }
 
 void Exchange::note_authentication() {

@@ -1,4 +1,5 @@
 // Exchange, timeouts: arms its timer for the next deadline of ExchangeDeadlines; the table gives the action.
+#include <algorithm>
 #include <utility>
 
 #include "proxy/exchange/deadline_table.h"
@@ -38,6 +39,12 @@ void Exchange::on_deadline() {
       return touch();
     case DeadlineAction::try_again:
       return on_late_attempt(fault_of(row));
+    case DeadlineAction::yield:
+      if (!connection_wanted()) {
+        request_values_->deadlines.look_again(now);
+        return touch();
+      }
+      [[fallthrough]];
     case DeadlineAction::slow_body:
       context_.stats.count(metrics::GivenUp::slow_body);
       return fail(fault_of(row));
@@ -51,6 +58,12 @@ void Exchange::on_deadline() {
       }
       return fail(fault_of(row));
   }
+}
+
+// Returns true if another request has waited for this one's connection longer than a busy pool makes it wait.
+bool Exchange::connection_wanted() const {
+  constexpr Duration kPatience = std::chrono::milliseconds(100);
+  return attempt_->lease.wanted(std::min(kPatience, info_.origin->pool.wait_timeout / 2), context_.loop.now());
 }
 
 Awaited Exchange::awaited() const {

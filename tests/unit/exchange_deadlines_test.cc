@@ -65,7 +65,8 @@ TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
       {relaying, Deadline::client_reads},   {tunnel, Deadline::total},
       {tunnel, Deadline::origin_sends},     {tunnel, Deadline::client_reads},
       {forwarding, Deadline::stream_idle},  {relaying, Deadline::stream_idle},
-      {tunnel, Deadline::stream_idle},      {forwarding, Deadline::attempt}};
+      {tunnel, Deadline::stream_idle},      {forwarding, Deadline::attempt},
+      {forwarding, Deadline::streamed_rate}};
   std::set<std::pair<ExchangeState, Deadline>> rows;
   for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
   EXPECT_EQ(rows, expected);
@@ -76,7 +77,7 @@ TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
   for (const DeadlineRow& row : kDeadlineTable) {
     if (row.kind == FaultKind::internal) continue;  // it ends nothing
     const bool of_client = row.deadline == Deadline::body_rate || row.deadline == Deadline::client_sends ||
-                           row.deadline == Deadline::client_reads;
+                           row.deadline == Deadline::client_reads || row.deadline == Deadline::streamed_rate;
     const bool of_origin = row.deadline == Deadline::origin_reads || row.deadline == Deadline::response_head ||
                            row.deadline == Deadline::origin_sends || row.deadline == Deadline::attempt;
     EXPECT_EQ(row.side, of_client ? Side::client : of_origin ? Side::upstream : Side::self) << row.detail;
@@ -97,10 +98,43 @@ TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
   }
 }
 
+TEST_F(TheDeadlines, LookEverySecondForThoseThatAStreamedBodyHoldsUp) {
+  deadlines_.measure_body(now_, listen_, RateRule::if_wanted);
+  deadlines_.lease(now_);
+  EXPECT_TRUE(deadlines_.measures_body(forwarding, false));
+  for (const ExchangeState state : {collecting, authorizing, borrowing, relaying, tunnel}) {
+    EXPECT_FALSE(deadlines_.measures_body(state, false)) << "it has no connection, or the origin answers";
+  }
+  EXPECT_EQ(next_measured(forwarding, 0, true), now_ + seconds(10));
+  pass(seconds(10));
+  EXPECT_EQ(passed(forwarding), Deadline::streamed_rate);
+  deadlines_.look_again(now_);
+  EXPECT_EQ(next_measured(forwarding, 1, true), now_ + seconds(1)) << "a byte causes no look";
+  pass(seconds(1));
+  EXPECT_EQ(passed(forwarding), Deadline::streamed_rate);
+  deadlines_.look_again(now_);
+  EXPECT_EQ(next_measured(forwarding, 5000, true), now_ + seconds(4)) << "it has become faster";
+  deadlines_.allow_silence();
+  EXPECT_FALSE(deadlines_.measures_body(forwarding, false));
+}
+
+TEST_F(TheDeadlines, LetALookExtendNoOtherDeadline) {
+  deadlines_.measure_body(now_, listen_, RateRule::if_wanted);
+  deadlines_.lease(now_);
+  const Instant idle = now_ + seconds(20);
+  pass(seconds(19));
+  deadlines_.look_again(now_);
+  EXPECT_EQ(next_measured(forwarding, 0, true), idle);
+  pass(seconds(1));
+  deadlines_.look_again(now_);
+  EXPECT_EQ(next_measured(forwarding, 0, true), idle);
+  EXPECT_EQ(passed(forwarding), Deadline::client_sends);
+}
+
 // Whatever an earlier state left, the deadline that is named has a row: the exchange aborts the program otherwise.
 TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
   deadlines_.check_body(now_);
-  deadlines_.measure_body(now_, listen_);
+  deadlines_.measure_body(now_, listen_, RateRule::always);
   deadlines_.measure(now_, 0, true);
   deadlines_.wait(now_, pool_);
   pass(seconds(200));
@@ -254,7 +288,7 @@ TEST_F(TheDeadlines, DistinguishASilentOriginFromAClientThatReadsNoResponse) {
 
 TEST_F(TheDeadlines, MeasureABodyUntilItEndsOrTheResponseBegins) {
   EXPECT_FALSE(deadlines_.measures_body(collecting, false)) << "not begun";
-  deadlines_.measure_body(now_, listen_);
+  deadlines_.measure_body(now_, listen_, RateRule::always);
   for (const ExchangeState state : {collecting, borrowing, forwarding}) {
     EXPECT_TRUE(deadlines_.measures_body(state, false));
     EXPECT_FALSE(deadlines_.measures_body(state, true));
@@ -267,7 +301,7 @@ TEST_F(TheDeadlines, MeasureABodyUntilItEndsOrTheResponseBegins) {
 }
 
 TEST_F(TheDeadlines, EndABodyThatArrivesTooSlowly) {
-  deadlines_.measure_body(now_, listen_);
+  deadlines_.measure_body(now_, listen_, RateRule::always);
   pass(seconds(9));
   EXPECT_EQ(next_measured(collecting, 2000, true), now_ + seconds(3));
   pass(seconds(3));
@@ -275,7 +309,7 @@ TEST_F(TheDeadlines, EndABodyThatArrivesTooSlowly) {
 }
 
 TEST_F(TheDeadlines, DoNotCountTimeInWhichTheClientIsNotRead) {
-  deadlines_.measure_body(now_, listen_);
+  deadlines_.measure_body(now_, listen_, RateRule::always);
   deadlines_.lease(now_);
   pass(seconds(15));
   EXPECT_EQ(next_measured(forwarding, 500, false), now_ + seconds(5)) << "the origin's time alone";
