@@ -25,12 +25,15 @@ ASAN_BUILD, TSAN_BUILD = "build/asan/build.ninja", "build/tsan/build.ninja"
 ASAN = ROOT / "build/asan/carpool"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 FEW = 8
+# xdist alone: plugins that other packages bring take a third of the time in which a process of pytest starts.
+PYTEST = ["-m", "pytest", "-q", "--disable-plugin-autoload", "-p", "xdist", "-p", "no:cacheprovider"]
+COMPILED = {"PYTHONPYCACHEPREFIX": str(ROOT / "build/pycache"), "PYTHONDONTWRITEBYTECODE": ""}
 # Each step is a session of its own. Where the kernel schedules sessions as groups, nice counts only within one.
 YIELDS = ["sh", "-c", 'echo 19 > /proc/self/autogroup; exec nice -n 19 "$0" "$@"']
 
 
 def tidy(log, full):
-    status = log.run(PYTHON, "-B", "tests/tidy/tidy.py") | log.run(PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tidy")
+    status = log.run(PYTHON, "-B", "tests/tidy/tidy.py") | log.run(PYTHON, "-B", *PYTEST, "tests/tidy")
     return verdict(status, (log.tail("tidy:") or [""])[0])
 
 
@@ -75,15 +78,16 @@ def e2e(program, long_form=True):
         report = log.path.with_suffix(".json")
         report.unlink(missing_ok=True)
         prefix = units.without_aslr() if program.parent.name == "tsan" else []
-        status = log.run(*prefix, PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", *how, *tests, "--report", report,
-                         *(["--full"] if full and long_form else []), limit=7200 if full else 3600,
-                         env={"CARPOOL": str(program), **units.ENVIRONMENT.get(program.parent.name, {})})
+        status = log.run(*prefix, PYTHON, *PYTEST, "-rfEs", *how, *tests, "--report", report, *(["--full"] if full and long_form else []),
+                         limit=7200 if full else 3600, env={"CARPOOL": str(program), **COMPILED, **units.ENVIRONMENT.get(program.parent.name, {})})
         counts = json.loads(report.read_text()) if report.exists() else {"passed": 0, "failed": 1, "skipped": 0, "names": []}
         if status and not counts["failed"]:
             counts["failed"] = 1
         return counts
 
     def run(log, full):
+        # One process compiles the tests, with the values that a failed assert shows; otherwise each of those below would.
+        log.run(PYTHON, *PYTEST, "--collect-only", "tests/e2e", env={"CARPOOL": str(program), **COMPILED})
         counts = play(log, full, ["tests/e2e"], "-n", 2 * CORES, "--dist", "loadfile")
         names, unsteady = counts["names"], ""
         # Tests that failed beside others run once more, alone; more than a few have one cause.
