@@ -15,6 +15,7 @@ import threading
 
 import pytest
 from harness.carpool import PROGRAM
+from harness.java import QUICK_JAVA
 from harness.wait import HANGS, until
 
 NAME = "localhost"
@@ -213,7 +214,7 @@ def clients(python):
     return {
         "curl": ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}"],
         "python ssl": [python, "-c", SSL], "requests": [python, "-c", REQUESTS], "httpx": [python, "-c", HTTPX],
-        "node": ["node", "-e", NODE], "go": ["./ask"], "java": ["java", "Ask.java"],
+        "node": ["node", "-e", NODE], "go": ["./ask"], "java": [*QUICK_JAVA, "Ask.java"],
     }
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from harness.java import QUICK_JAVA
 
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 GO = shutil.which("go", path=os.environ.get("PATH", "") + ":/usr/local/go/bin")
@@ -113,4 +114,4 @@ def test_node_http(front):
 
 @pytest.mark.skipif(not shutil.which("javac"), reason="a JDK is not installed")
 def test_java_httpclient(front):
-    common(front, front.run("java", str(CLIENTS / "Client.java"), front.base, front.tls_base, front.proxy), tls=False)
+    common(front, front.run(*QUICK_JAVA, str(CLIENTS / "Client.java"), front.base, front.tls_base, front.proxy), tls=False)

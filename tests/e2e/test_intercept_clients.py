@@ -10,6 +10,7 @@ import sys
 import pytest
 from harness.authority import Authority
 from harness.carpool import PROGRAM
+from harness.java import QUICK_JAVA
 from harness.wait import HANGS, until
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "foreign"))
@@ -113,7 +114,7 @@ def test_node(scene, how, version):
 @pytest.mark.parametrize("version", [1, 2])
 def test_java_httpclient(scene, version):
     need("javac")
-    scene.check([scene.run(need("java"), CLIENTS / "Intercepted.java", scene.url, "h%d" % version, scene.proxy) for _ in range(RUNS)], version)
+    scene.check([scene.run(*QUICK_JAVA, CLIENTS / "Intercepted.java", scene.url, "h%d" % version, scene.proxy) for _ in range(RUNS)], version)
 
 
 RUBY = ["ruby3.1", "libruby3.1", "libyaml-0-2", "libgmp10"]
