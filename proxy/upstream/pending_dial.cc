@@ -13,6 +13,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kSettingsAckTimeout = std::chrono::milliseconds(250);
+constexpr std::uint32_t kDialsAfterGoaway = 8;  // as many as a request is repeated that was not processed
 }  // namespace
 
 PendingDial::PendingDial(PendingDialOwner& owner, const UpstreamContext& context, dns::Resolver& resolver,
@@ -42,6 +43,10 @@ std::string_view PendingDial::phase() const {
 
 void PendingDial::start() {
   if (warming()) warm_up_ = context_.warm_up.on_warm_dial_begun();
+  await_turn();
+}
+
+void PendingDial::await_turn() {
   const Instant now = context_.loop.now();
   const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
   if (wait && *wait == Duration::zero()) return load();
@@ -87,11 +92,8 @@ void PendingDial::fail(Fault fault) {
   dial_.reset();
   const Fault copy = fault;
   const bool warmed = warming();
-  if (session_) {
-    context_.loop.unwatch(session_->transport().fd(), key_);
-    if (fault.side == Side::upstream) origin_.address_set->failed(peer_, context_.loop.now());
-  }
-  session_.reset();
+  if (session_ && fault.side == Side::upstream) origin_.address_set->failed(peer_, context_.loop.now());
+  end_session();
   destination_.dial_failed(std::move(reservation_), std::move(fault), context_.loop.now());
   if (warmed) context_.warm_up.on_warm_dial_ended(warm_up_, &copy);
   owner_.finished(*this);
@@ -226,8 +228,24 @@ void PendingDial::start_h2(net::Dialed dialed) {
 
 void PendingDial::on_ready(exec::Ready ready) {
   Result<bool> established = session_->handshake(ready);
+  if (!established && dial_after_goaway()) return;
   if (!established) return fail(established.take_fault());
   *established || settings_known_ ? await_stream() : await_settings_ack();
+}
+
+void PendingDial::end_session() {
+  if (session_) context_.loop.unwatch(session_->transport().fd(), key_);
+  session_.reset();
+  timeout_.disarm();
+  awaits_ack_ = settings_known_ = false;
+}
+
+bool PendingDial::dial_after_goaway() {
+  if (!session_->declined() || ++goaways_ > kDialsAfterGoaway) return false;
+  origin_.address_set->failed(peer_, context_.loop.now());
+  end_session();
+  await_turn();
+  return true;
 }
 
 void PendingDial::await_settings_ack() {
@@ -241,13 +259,12 @@ void PendingDial::await_stream() {
 }
 
 void PendingDial::assign_slot() {
-  timeout_.disarm();
-  context_.loop.unwatch(session_->transport().fd(), key_);
   if (certificates_replaced()) {
-    session_.reset();
-    awaits_ack_ = settings_known_ = false;
+    end_session();
     return dial_now();
   }
+  timeout_.disarm();
+  context_.loop.unwatch(session_->transport().fd(), key_);
   session_->assign_slot(reservation_.index(), reservation_.generation());
   finish(std::move(session_));
 }

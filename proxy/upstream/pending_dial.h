@@ -45,6 +45,7 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   void fail(Fault fault) LOOP_ONLY;
 
  private:
+  void await_turn() LOOP_ONLY;  // for pool.connect_rate
   void on_turn();
 
   // The TLS context is loaded or failed to load.
@@ -75,6 +76,11 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
 
   void start_h2(net::Dialed dialed) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void end_session() LOOP_ONLY;
+
+  // Returns true if the origin sent GOAWAY before a request could be sent, as one that shuts down does, and dials
+  // again, a limited number of times. The waiters of an established connection would be served by a new one, too.
+  bool dial_after_goaway() LOOP_ONLY;
 
   // Waits for the acknowledgement of our SETTINGS, for a limited time. An origin may lower its stream limit right after
   // its first SETTINGS and refuse requests sent before the client knows the lower limit, which has arrived by the time
@@ -108,6 +114,7 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   bool refused_ = false;  // reported after start(), which must not call the pool
   std::optional<Fault> certificates_failed_;
   bool awaits_ack_ = false;
+  std::uint32_t goaways_ = 0;
   bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
   Instant streams_until_{};      // deadline for the origin to allow a stream
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS

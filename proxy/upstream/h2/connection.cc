@@ -168,9 +168,10 @@ void H2Connection::answered() {
   origin_.destination->first_response(index_, generation_, streams_, host_.loop().now());
 }
 
-void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
+void H2Connection::on_goaway(http::StreamId last, http::H2Error error) {
   exec::assume_on_loop();
   goaway_last_ = last;
+  goaway_error_ = error != http::H2Error::no_error;
   retire(pool::CloseCause::goaway);
   // The library keeps a request that exceeds the origin's limit of streams until another stream ends.
   for (H2UpstreamStream* one = open_.next(nullptr); one != nullptr;) {

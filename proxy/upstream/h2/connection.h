@@ -31,6 +31,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // lent.
   Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
   bool has_settings() const LOOP_ONLY { return settings_received_; }
+  // Returns true if the origin announced, without an error, that it accepts no request of this connection.
+  bool declined() const LOOP_ONLY { return goaway_last_ && !goaway_error_ && open_.empty(); }
   // Sets its entry in the pool, right before Destination::dialed().
   void assign_slot(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
@@ -102,6 +104,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::optional<http::StreamId> goaway_last_;
+  bool goaway_error_ = false;   // the GOAWAY named one
   std::string failure_reason_;  // reason of the failure
   Instant last_read_;
   Instant ping_sent_at_{};  // when the unacknowledged PING was sent

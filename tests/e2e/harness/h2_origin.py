@@ -77,6 +77,8 @@ class Connection:
             c.initiate_connection()
             if self.origin.settings:
                 c.update_settings(self.origin.settings)
+        if self.origin.greet:
+            self.origin.greet(self)
         while data := self.sock.recv(65536):
             with self.room:
                 with self.talk() as c:
@@ -146,10 +148,11 @@ def hello(stream):
 
 
 class H2Origin:
-    """`early`: called with the head alone, instead of `handler`; `path`: of a Unix socket, instead of a port."""
+    """`early`: called with the head alone, instead of `handler`; `path`: of a Unix socket, instead of a port;
+    `greet`: called with each connection behind its SETTINGS."""
 
-    def __init__(self, handler=hello, tls=None, settings=None, early=None, path=None):
-        self.handler, self.early, self.settings = handler, early, settings or {}
+    def __init__(self, handler=hello, tls=None, settings=None, early=None, path=None, greet=None):
+        self.handler, self.early, self.settings, self.greet = handler, early, settings or {}, greet
         self.tls, self.lock = tls, threading.Condition()
         self.seen, self.resets, self.opened, self.connections = [], [], 0, collections.OrderedDict()
         if path is not None:
