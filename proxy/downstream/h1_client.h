@@ -110,7 +110,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void note_unused() LOOP_ONLY;
   bool half_closed() const LOOP_ONLY;
   void watch_half_close() LOOP_ONLY;
-  void leave() LOOP_ONLY;
+  void give_up_half_closed() LOOP_ONLY;
   void end_soon() LOOP_ONLY;
   bool finds_input() LOOP_ONLY;
   Instant last_request_until() const LOOP_ONLY;

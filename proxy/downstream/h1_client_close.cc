@@ -235,12 +235,12 @@ void H1Client::watch_half_close() {
   }
   const Instant now = context_.loop.now();
   if (half_closed_until_ == kNever) half_closed_until_ = now + listen_.half_close;
-  if (now >= half_closed_until_) leave();
+  if (now >= half_closed_until_) give_up_half_closed();
 }
 
-void H1Client::leave() {
+void H1Client::give_up_half_closed() {
   context_.stats.count(metrics::GivenUp::half_close);
-  exchange_->on_client_left("listen.half_close passed");
+  exchange_->on_client_timed_out("listen.half_close passed");
 }
 
 // ---- connections that authenticated this client ----

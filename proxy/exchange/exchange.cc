@@ -66,7 +66,7 @@ void Exchange::begin(ClientStream& client_stream) {
   if (waits_for_body()) {
     if (!request_body_.fits()) request_values_->deadlines.check_body(now + RequestBody::kStreams);
     enter(ExchangeEvent::collect);
-    return touch();
+    return arm_deadline();
   }
   static_cast<void>(await_token_or_borrow());  // the client calls pump() for the bytes that arrived with the head
 }

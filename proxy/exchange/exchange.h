@@ -77,11 +77,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool wants_input() const LOOP_ONLY;  // returns true if the client may be read now
   // Reports that the framing of the body is malformed, or that the client ended inside it.
   void on_request_broken(Fault fault) LOOP_ONLY { fail(std::move(fault)); }
-  void on_client_progress() LOOP_ONLY { touch(); }  // the client reads its response
-  void on_client_writable() LOOP_ONLY;              // its write queue drained below the high watermark
+  void on_client_progress() LOOP_ONLY { arm_deadline(); }  // the client reads its response
+  void on_client_writable() LOOP_ONLY;                     // its write queue drained below the high watermark
   void on_client_gone() LOOP_ONLY;
-  void on_token_news() LOOP_ONLY;                        // while the exchange waits for a token
-  void on_client_left(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), caused by this rule
+  void on_token_news() LOOP_ONLY;                             // while the exchange waits for a token
+  void on_client_timed_out(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), caused by this rule
   // After 101 or CONNECT: raw bytes from the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
   void on_tunnel_bytes(std::string_view bytes) LOOP_ONLY;
@@ -178,7 +178,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState parent_asks_for_credentials() LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
   void note_grpc_status() LOOP_ONLY;
-  void end_lease() LOOP_ONLY;
+  void complete_attempt() LOOP_ONLY;
   void give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) LOOP_ONLY;
 
   // ---- after a failed attempt (exchange_retry.cc) ----
@@ -224,7 +224,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void add_retry_after(Fault& fault) const LOOP_ONLY;
 
   // ---- the timer (exchange_timeout.cc) ----
-  void touch() LOOP_ONLY;  // must be called when a byte moved or the phase changed
+  void arm_deadline() LOOP_ONLY;  // must be called when a byte moved or the phase changed
   void on_deadline();
   bool connection_wanted() const LOOP_ONLY;
   Awaited awaited() const LOOP_ONLY;
@@ -240,7 +240,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void reply(const Fault& fault) LOOP_ONLY;
   AttemptState close_without_response() LOOP_ONLY;
   void abort_response(Fault fault) LOOP_ONLY;
-  void end_lease(pool::CloseCause cause) LOOP_ONLY;
+  void abandon_attempt(pool::CloseCause cause) LOOP_ONLY;
   void end_attempt() LOOP_ONLY;
   void finish(AfterExchange next) LOOP_ONLY;
   void close_leak() LOOP_ONLY;

@@ -38,14 +38,14 @@ bool Exchange::finds_token() {
 AttemptState Exchange::await_token() {
   const OAuthToken& token = *info_.origin->credentials->token();
   if (const std::optional<Fault> fault = token.fault()) {
-    if (attempt_) end_lease(pool::CloseCause::error);
+    if (attempt_) abandon_attempt(pool::CloseCause::error);
     reply(*fault);
     return AttemptState::over;
   }
   enter(ExchangeEvent::authorize);
   request_values_->deadlines.await_token(context_.loop.now(), token.settings().timeout);
   context_.exchanges.await_token(*this);
-  touch();
+  arm_deadline();
   return AttemptState::over;
 }
 

@@ -35,7 +35,7 @@ std::uint16_t caller_tag(const ClientStream* stream) {
 AttemptState Exchange::borrow_when_body_may_be_sent() {
   const Duration since = context_.loop.now() - info_.began;
   if (!request_body_.may_be_sent(since, client_stream_->listen().body_min_rate)) {
-    touch();
+    arm_deadline();
     return AttemptState::over;
   }
   request_values_->deadlines.body_may_be_sent();
@@ -70,7 +70,7 @@ AttemptState Exchange::borrow(bool new_connection) {
   info_.asked_pool = true;
   request_values_->deadlines.wait(now, origin.pool);
   if (request_values_->span && request_values_->span->wait == Instant{}) request_values_->span->wait = now;
-  touch();
+  arm_deadline();
   return AttemptState::over;
 }
 

@@ -24,7 +24,7 @@ void Exchange::fail(Fault fault) {
       return reply(fault);
     case ExchangeState::forwarding:
       if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);
-      end_lease(pool::CloseCause::error);
+      abandon_attempt(pool::CloseCause::error);
       return reply(fault);
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
@@ -64,21 +64,22 @@ void Exchange::abort_response(Fault fault) {
   const bool malformed_end = fault.kind == FaultKind::malformed_response;
   info_.fault = std::move(fault);
   static_cast<void>(client_stream_->flush());  // the part that was received
-  end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
+  abandon_attempt(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   enter(ExchangeEvent::broken);
   finish(malformed_end ? AfterExchange::malformed_end : AfterExchange::cut);
 }
 
 void Exchange::on_client_gone() {
   if (state_ == ExchangeState::borrowing) leave_queue();
-  if (attempt_) end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
+  if (attempt_)
+    abandon_attempt(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   if (info_.status == 0) info_.status = 499;  // nginx's status for a client that closed its connection
   if (!info_.fault) info_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
   enter(ExchangeEvent::client_gone);
   finish(AfterExchange::gone);
 }
 
-void Exchange::on_client_left(std::string_view rule) {
+void Exchange::on_client_timed_out(std::string_view rule) {
   info_.fault = Fault{FaultKind::client_gone, Side::client, std::string(rule).append(" while ").append(phase())};
   on_client_gone();
 }
@@ -89,7 +90,7 @@ void Exchange::leave_queue() {
   info_.origin->destination->cancel(*this, now);
 }
 
-void Exchange::end_lease(pool::CloseCause cause) {
+void Exchange::abandon_attempt(pool::CloseCause cause) {
   attempt_->abandon(cause, context_.loop.now());
   end_attempt();
 }

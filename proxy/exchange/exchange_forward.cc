@@ -46,7 +46,7 @@ AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
   if (!attempt_->upstream_stream->usable()) return on_failure(unusable_failure());
   if (info_.origin->streaming && http::is_grpc(request_)) request_values_->deadlines.allow_silence();
   if (const std::optional<Fault> fault = send_request_head(*attempt_)) {
-    end_lease(pool::CloseCause::policy);
+    abandon_attempt(pool::CloseCause::policy);
     reply(*fault);
     return AttemptState::over;
   }
@@ -55,7 +55,7 @@ AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
     request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
   }
   request_body_.start(*attempt_->upstream_stream);
-  touch();
+  arm_deadline();
   return AttemptState::alive;
 }
 
@@ -149,12 +149,12 @@ void Exchange::on_request_end() {
 void Exchange::pump() {
   if (request_body_.over_limit()) return fail({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
   if (state_ == ExchangeState::collecting && borrow_when_body_may_be_sent() != AttemptState::alive) return;
-  if (!attempt_) return touch();
+  if (!attempt_) return arm_deadline();
   // The end of a body with a length may add no byte (an HTTP/2 frame of its own), but the response is awaited from now.
   const bool ends = state_ == ExchangeState::forwarding && request_body_.ended();
   if (!attempt_->upstream_stream->flush() && !ends) return;
   request_values_->deadlines.sent(context_.loop.now());
-  touch();
+  arm_deadline();
 }
 
 bool Exchange::wants_input() const {
@@ -184,7 +184,7 @@ AttemptState Exchange::on_writable() {
     return AttemptState::over;
   }
   request_values_->deadlines.origin_accepted(context_.loop.now(), request_body_.received());
-  touch();
+  arm_deadline();
   if (attempt_->upstream_stream->backlog() < kHighWatermark) client_stream_->resume();
   return AttemptState::alive;
 }

@@ -30,18 +30,18 @@ void Exchange::hedge(RetryReason reason) {
   want.client = client();
   want.caller = 0;  // it does not follow the first attempt
   hedge_->start(*info_.origin, want);
-  touch();
+  arm_deadline();
 }
 
 // The request's own attempt cannot succeed any more. Returns true if the hedged one takes its place.
 bool Exchange::continue_with_hedge() {
   if (!hedge_ || !hedge_->sent()) return false;
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   attempt_.emplace(hedge_->take_over());
   response_ = &hedge_->response();
   note_lease(hedge_->leased());
   note_hedge(metrics::Hedge::won);
-  touch();
+  arm_deadline();
   return true;
 }
 
@@ -49,7 +49,7 @@ bool Exchange::continue_with_hedge() {
 // when it has one. The retry is counted already.
 void Exchange::borrow_for_hedge() {
   cancel_hedge();
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   enter(ExchangeEvent::retry);
   if (borrow(false) == AttemptState::alive) continue_attempt();
 }
@@ -110,7 +110,7 @@ bool Exchange::on_hedge_head(AttemptValues& attempt, const http::ResponseHead& h
 void Exchange::on_hedge_failed() {
   note_hedge(metrics::Hedge::failed);
   request_values_->deadlines.hedge_ended(context_.loop.now());
-  touch();
+  arm_deadline();
 }
 
 }  // namespace carpool::proxy

@@ -40,12 +40,12 @@ BorrowerInfo Exchange::describe_borrower() const {
 void Exchange::end_leaked() {
   Fault fault{FaultKind::request_timeout, Side::self, "pool.leak_timeout passed while " + std::string(phase())};
   if (state_ != ExchangeState::relaying) {
-    end_lease(pool::CloseCause::leak);
+    abandon_attempt(pool::CloseCause::leak);
     return reply(fault);
   }
   info_.fault = std::move(fault);
   static_cast<void>(client_stream_->flush());  // the part that was received
-  end_lease(pool::CloseCause::leak);
+  abandon_attempt(pool::CloseCause::leak);
   enter(ExchangeEvent::broken);
   finish(AfterExchange::cut);
 }

@@ -113,7 +113,7 @@ bool Exchange::keeps_connection() {
 AttemptState Exchange::did_not_switch(std::string_view why) {
   const Fault fault{FaultKind::malformed_response, Side::upstream, std::string(why)};
   info_.origin->destination->note_failure(fault);
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   reply(fault);
   return AttemptState::over;
 }
@@ -127,7 +127,7 @@ AttemptState Exchange::parent_asks_for_credentials() {
                         (parent.authorization.empty() ? "needs" : "does not accept") + " upstream.proxy_credentials"};
   context_.stats.count_parent_refusal(response_->status);
   info_.origin->destination->note_failure(fault);
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   reply(fault);
   return AttemptState::over;
 }
@@ -152,7 +152,7 @@ void Exchange::on_trailer(std::string_view name, std::string_view value) {
 
 AttemptState Exchange::on_read_complete() {
   if (!in_order(true) || !flush_reply()) return AttemptState::over;
-  touch();
+  arm_deadline();
   return AttemptState::alive;
 }
 
@@ -173,13 +173,13 @@ void Exchange::note_grpc_status() {
 AttemptState Exchange::on_response_end() {
   if (!in_order(attempt_->response_order.end())) return AttemptState::over;
   if (const std::optional<RetryReason> sent_again = attempt_->dropped) {
-    end_lease();
+    complete_attempt();
     retry(*sent_again);
     return AttemptState::over;
   }
   note_grpc_status();
   client_stream_->send_end(attempt_->trailers);
-  end_lease();  // precedes the end of the response, so that the next borrower, on any loop, finds the connection
+  complete_attempt();  // precedes the end of the response, so that the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();
   AfterExchange next = AfterExchange::keep;
   if (request_values_->close_client) next = AfterExchange::close;
@@ -189,7 +189,7 @@ AttemptState Exchange::on_response_end() {
   return AttemptState::over;
 }
 
-void Exchange::end_lease() {
+void Exchange::complete_attempt() {
   pool::Lease& lease = attempt_->lease;
   const std::optional<pool::CloseCause> unclean = attempt_->upstream_stream->finish(lease);
   if (lease) give_lease_back(lease, unclean);

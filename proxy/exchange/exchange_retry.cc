@@ -15,7 +15,10 @@ Repeatable Exchange::request_repeatable() const {
 
 RetryDecision Exchange::decide_retry(AttemptResult result) {
   const OriginRuntime& origin = *info_.origin;
-  return request_values_->retries.decide(result, request_repeatable(), origin.request.max_retries, origin.retries);
+  const RetryDecision decision =
+      request_values_->retries.decide(result, request_repeatable(), origin.request.max_retries, origin.retries);
+  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(origin.slot);
+  return decision;
 }
 
 // Called when the connection failed. Until the response head was sent, another connection may serve the request.
@@ -30,7 +33,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   }
   if (attempt_->authenticated && failure.connection_ended && !failure.any_byte_received) {
     note_failed_attempt(failure, RetryOutcome::unsafe);
-    end_lease(pool::CloseCause::private_);
+    abandon_attempt(pool::CloseCause::private_);
     return close_without_response();
   }
   if (hedge_pending()) {
@@ -47,7 +50,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   const RetryDecision decision = decide_retry(result);
   note_failed_attempt(failure, decision.outcome);
   if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, result, failure.fault);
-  end_lease(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
+  abandon_attempt(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
   if (failure.ask_h1) request_values_->retries.require_h1();
   if (decision.outcome == RetryOutcome::retry) {
     retry(decision.reason);
@@ -70,7 +73,6 @@ void Exchange::note_unrepeated(RetryOutcome outcome, AttemptResult result, Fault
 // Reports the failure to the metrics, the pool and the connection's address.
 void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) {
   const metrics::OriginSlot slot = info_.origin->slot;
-  if (outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(slot);
   const bool informational = failure.fault.kind == FaultKind::informational_limit;
   if (informational) context_.stats.count(slot, metrics::Bound::informational);
   const bool attempts = outcome == RetryOutcome::exhausted && failure.unprocessed;
@@ -84,7 +86,7 @@ bool Exchange::retry_misdirected() {
   if (attempt_->authenticated) return false;
   const RetryDecision decision = decide_retry(AttemptResult::misdirected);
   if (decision.outcome != RetryOutcome::retry) return false;
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   retry(decision.reason);
   return true;
 }
@@ -108,7 +110,6 @@ std::optional<AttemptState> Exchange::retry_status() {
   // Another attempt would wait for the origin's pause, or use a connection that has not authenticated this client.
   if (attempt_->authenticated || info_.origin->destination->cooling(context_.loop.now())) return std::nullopt;
   const RetryDecision decision = decide_retry(AttemptResult::refused_status);
-  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   const Instant now = context_.loop.now();
   static_cast<Connection&>(*attempt_->lease).note_response(response_->status, now - info_.leased, now);
@@ -127,7 +128,7 @@ AttemptState Exchange::drop_response(RetryReason reason) {
 // Called if the end of the dropped response is missing: it failed, is late or is long.
 void Exchange::retry_after_end() {
   const RetryReason reason = *attempt_->dropped;
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   retry(reason);
 }
 
@@ -138,11 +139,10 @@ void Exchange::on_late_attempt(Fault fault) {
   static_cast<Connection&>(*attempt_->lease).note_failure(now);
   const RetryDecision decision =
       attempt_->authenticated ? RetryDecision{RetryOutcome::unsafe, {}} : decide_retry(AttemptResult::late);
-  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome == RetryOutcome::retry) {
     info_.origin->destination->note_failure(fault);
     if (may_hedge()) return hedge(decision.reason);
-    end_lease(pool::CloseCause::error);
+    abandon_attempt(pool::CloseCause::error);
     return retry(decision.reason);
   }
   note_unrepeated(decision.outcome, AttemptResult::late, fault);
@@ -162,7 +162,6 @@ bool Exchange::retry_connect(const Fault& fault) {
   }
   if (!info_.origin->retry_on.connect_failure()) return false;
   const RetryDecision decision = decide_retry(AttemptResult::unconnected);
-  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return false;
   count_retry(decision.reason);
   if (borrow(false) == AttemptState::alive) continue_attempt();

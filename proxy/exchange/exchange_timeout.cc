@@ -12,7 +12,7 @@
 
 namespace carpool::proxy {
 
-void Exchange::touch() {
+void Exchange::arm_deadline() {
   if (state_ == ExchangeState::idle) return;
   ExchangeDeadlines& deadlines = request_values_->deadlines;
   const Instant now = context_.loop.now();
@@ -34,22 +34,22 @@ void Exchange::on_deadline() {
       return continue_attempt();
     case DeadlineAction::await_dial:
       request_values_->deadlines.await_dial();
-      return touch();
+      return arm_deadline();
     case DeadlineAction::rearm:
-      return touch();
+      return arm_deadline();
     case DeadlineAction::try_again:
       return on_late_attempt(fault_of(row));
     case DeadlineAction::yield:
       if (!connection_wanted()) {
         request_values_->deadlines.look_again(now);
-        return touch();
+        return arm_deadline();
       }
       [[fallthrough]];
     case DeadlineAction::slow_body:
       context_.stats.count(metrics::GivenUp::slow_body);
       return fail(fault_of(row));
     case DeadlineAction::client_left:
-      return on_client_left(row.detail);
+      return on_client_timed_out(row.detail);
     case DeadlineAction::fail:
       if (row.side == Side::upstream) {
         static_cast<Connection&>(*attempt_->lease).note_failure(now);

@@ -12,7 +12,7 @@ bool Exchange::switched_too_early() {
   if (!request_body_.expected() || request_body_.ended()) return false;
   const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
   info_.origin->destination->note_failure(fault);
-  end_lease(pool::CloseCause::error);
+  abandon_attempt(pool::CloseCause::error);
   reply(fault);
   return true;
 }
@@ -31,7 +31,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   info_.bytes_out += rest.size();
   if (!flush_reply()) return AttemptState::over;
   client_stream_->on_tunnel();
-  touch();
+  arm_deadline();
   return AttemptState::alive;
 }
 
@@ -42,7 +42,7 @@ AttemptState Exchange::open_tunnel() {
   client_stream_->send_tunnel(nullptr);
   if (!flush_reply()) return AttemptState::over;
   client_stream_->on_tunnel();
-  touch();
+  arm_deadline();
   attempt_->upstream_stream->open_tunnel();
   return AttemptState::alive;
 }
@@ -82,7 +82,7 @@ bool Exchange::tunnel_over() {
 }
 
 void Exchange::end_tunnel() {
-  end_lease(pool::CloseCause::tunnel_ended);
+  abandon_attempt(pool::CloseCause::tunnel_ended);
   enter(ExchangeEvent::ended);
   finish(AfterExchange::close);
 }

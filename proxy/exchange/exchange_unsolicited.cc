@@ -65,10 +65,9 @@ std::optional<AttemptState> Exchange::retry_unsolicited() {
   const StreamFailure failure = not_its_answer(*response_, " to the idle connection");
   if (hedge_pending()) return on_failure(failure);
   const RetryDecision decision = decide_retry(AttemptResult::closed_reused);
-  if (decision.outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(info_.origin->slot);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   note_failed_attempt(failure, decision.outcome);
-  end_lease(pool::CloseCause::peer_closed);
+  abandon_attempt(pool::CloseCause::peer_closed);
   retry(decision.reason);
   return AttemptState::over;
 }

@@ -40,7 +40,7 @@ void HedgedAttempt::start(OriginRuntime& origin, const pool::BorrowRequest& want
 void HedgedAttempt::cancel() {
   CARPOOL_ASSERT(pending());
   const bool has_lease = std::exchange(state_, State::idle) == State::sent;
-  has_lease ? end_lease(pool::CloseCause::error) : origin_->destination->cancel(*this, loop_.now());
+  has_lease ? abandon_attempt(pool::CloseCause::error) : origin_->destination->cancel(*this, loop_.now());
 }
 
 AttemptValues HedgedAttempt::take_over() {
@@ -83,14 +83,14 @@ void HedgedAttempt::send(pool::Lease lease) {
   if (!owner_.send_hedged(*attempt_, *streams_)) static_cast<void>(fail(pool::CloseCause::peer_closed));
 }
 
-void HedgedAttempt::end_lease(pool::CloseCause cause) {
+void HedgedAttempt::abandon_attempt(pool::CloseCause cause) {
   attempt_->abandon(cause, loop_.now());
   attempt_.reset();
 }
 
 AttemptState HedgedAttempt::fail(pool::CloseCause cause) {
   state_ = State::idle;
-  end_lease(cause);
+  abandon_attempt(cause);
   owner_.on_hedge_failed();
   return AttemptState::over;
 }

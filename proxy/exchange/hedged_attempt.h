@@ -50,7 +50,7 @@ class HedgedAttempt final : public pool::Borrower, private UpstreamStreamHandler
   enum class State : std::uint8_t { idle, waiting, sent, taken_over };
 
   void send(pool::Lease lease) LOOP_ONLY;
-  void end_lease(pool::CloseCause cause) LOOP_ONLY;
+  void abandon_attempt(pool::CloseCause cause) LOOP_ONLY;
   AttemptState fail(pool::CloseCause cause) LOOP_ONLY;
   bool taken_over() const { return state_ == State::taken_over; }
 

@@ -1,6 +1,7 @@
 // Decides whether a request whose attempt failed may be sent again, and what proves that this is safe: one pure table,
-// the only place of this decision. RetryState (proxy/exchange/retry_state.h) adds the limits and the budget;
-// Exchange::on_failure() executes the decision.
+// the only place of this decision. RetryState (proxy/exchange/retry_state.h) adds the limits and the budget.
+// Exchange::decide_retry() asks it, for each way in which an attempt ends (proxy/exchange/exchange_retry.cc). A hedged
+// attempt is not a retry: proxy/exchange/exchange_hedge.cc.
 #pragma once
 
 #include <array>

@@ -113,7 +113,7 @@ MUTANTS = [
     m("a dropped response gives the connection that it authenticates to all", X + "exchange_response.cc",
       "if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;",
       "if (!bound) attempt_->authenticated = false; if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;", PLANE),
-    m("a late attempt is not repeated", X + "exchange_retry.cc", "if (decision.outcome == RetryOutcome::retry) {\n    info_.origin->destination->note_failure(fault);\n    if (may_hedge()) return hedge(decision.reason);\n    end_lease(pool::CloseCause::error);\n    return retry(decision.reason);\n  }", "", PLANE),
+    m("a late attempt is not repeated", X + "exchange_retry.cc", "if (decision.outcome == RetryOutcome::retry) {\n    info_.origin->destination->note_failure(fault);\n    if (may_hedge()) return hedge(decision.reason);\n    abandon_attempt(pool::CloseCause::error);\n    return retry(decision.reason);\n  }", "", PLANE),
     m("what a status lets repeat goes over a new connection", X + "exchange_retry.cc", "borrow(!answered)", "borrow(true)", PLANE),
     m("what a stale connection made fail goes over an old one", X + "exchange_retry.cc", "borrow(!answered)", "borrow(false)", PLANE),
     # ---- hedged attempts ----
