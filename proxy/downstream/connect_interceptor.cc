@@ -82,7 +82,7 @@ std::string head_again(const http::RequestHead& request) {
 ConnectInterceptor::Decision ConnectInterceptor::accept(const ClientStream& client, const http::RequestHead& request,
                                                         std::optional<metrics::Intercept> obstacle) {
   using What = metrics::Intercept;
-  if (intercepts_ == nullptr || request.method != "CONNECT") return {};
+  if (intercepts_ == nullptr || !request.has_method("CONNECT")) return {};
   const Result<http::Target> target = http::parse_target(request);
   if (!target || !is_plain(context_, client, request, *target)) return {};
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, target->authority);

@@ -14,7 +14,7 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   rules.via_pseudonym = context_.pseudonym;
   rules.client_version = request.version;
   rules.close = close;
-  rules.head_request = request.method == "HEAD";
+  rules.head_request = request.has_method("HEAD");
   rules.keep_alive = http::announced_keep_alive(listen_.idle_timeout);
   return rules;
 }
@@ -62,7 +62,7 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
     return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);
   }
   close_sent_ = !keep || closes_after_reply();
-  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
+  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.has_method("HEAD"),
                                  context_.pseudonym, http::announced_keep_alive(listen_.idle_timeout));
 }
 

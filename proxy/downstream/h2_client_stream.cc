@@ -27,7 +27,7 @@ void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
   begun_ = complete_ = ended_ = false;
   stays_tunnel_.reset();
   http::RequestHead& head = exchange.request();
-  tunnel_ = head.method == "CONNECT";
+  tunnel_ = head.has_method("CONNECT");
   if (!tunnel_) return;
   if (head.protocol.empty()) {
     head.target = head.authority;

@@ -36,7 +36,7 @@ bool H2ClientStream::send_head(const http::ResponseHead& head, bool /*close*/) {
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
-  rules.head_request = exchange_ != nullptr && exchange_->request().method == "HEAD";
+  rules.head_request = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
   const bool empty = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);

@@ -48,7 +48,7 @@ void Exchange::begin(ClientStream& client_stream) {
   info_.began = now;
   request_values_.emplace(std::move(host_buffer_));
   user_ = client_stream_->listener().user();
-  if (request_.method == "CONNECT") request_values_->tunnel.request(TunnelRequest::connect);
+  if (request_.has_method("CONNECT")) request_values_->tunnel.request(TunnelRequest::connect);
   if (context_.spans != nullptr && context_.spans->on()) begin_trace();
 
   const Result<http::Target> target = http::parse_target(request_);

@@ -28,7 +28,7 @@ std::string reflected(const http::RequestHead& request) {
 }  // namespace
 
 std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
-  if (request.method != "TRACE" && request.method != "OPTIONS") return std::nullopt;
+  if (!request.has_method("TRACE") && !request.has_method("OPTIONS")) return std::nullopt;
   const std::string_view text = request.fields.get("max-forwards");
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -40,7 +40,7 @@ std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
 
 void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,
                               bool close) {
-  const bool trace = request.method == "TRACE";
+  const bool trace = request.has_method("TRACE");
   const std::string body = trace ? reflected(request) : std::string();
   out.append("HTTP/1.1 200 OK\r\nProxy-Status: carpool\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n");
   out.append(trace ? "Content-Type: message/http\r\n"

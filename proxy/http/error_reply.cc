@@ -179,7 +179,7 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version cl
 }
 
 bool asks_for_head(const RequestHead& request) {
-  return request.method == "HEAD";
+  return request.has_method("HEAD");
 }
 
 // RFC 9110 §8.3.1: the type is not case-sensitive. application/grpc-web is another protocol.

@@ -116,7 +116,7 @@ namespace {
 // END_STREAM.
 bool lacks_length(const RequestHead& head) {
   if (head.version != Version::http2 || head.framing != Framing::none) return false;
-  return head.method == "POST" || head.method == "PUT" || head.method == "PATCH";
+  return head.has_method("POST") || head.has_method("PUT") || head.has_method("PATCH");
 }
 }  // namespace
 

@@ -93,7 +93,7 @@ Result<Target> absolute(const RequestHead& head, std::string_view host) {
   const std::size_t end = end_of_authority(rest);
   found.authority = rest.substr(0, end);
   found.path = rest.substr(end);
-  if (found.path.empty()) found.path = head.method == "OPTIONS" ? "*" : "/";
+  if (found.path.empty()) found.path = head.has_method("OPTIONS") ? "*" : "/";
   if (!host.empty() && found.authority == host) return found;  // checked already
   if (const char* error = check_authority(found.authority)) return malformed_target(error);
   return found;
@@ -162,14 +162,14 @@ Result<Target> of_http2(const RequestHead& head) {
 }  // namespace
 
 Result<Target> parse_target(const RequestHead& head) {
-  if (head.version == Version::http2) return head.method == "CONNECT" ? authority(head) : of_http2(head);
+  if (head.version == Version::http2) return head.has_method("CONNECT") ? authority(head) : of_http2(head);
   const Result<std::string_view> host = host_of(head);
   if (!host) return host.fault();
   const std::string_view target = head.target;
   if (target.find('#') != std::string_view::npos) return malformed_target("the request target has a fragment");
-  if (head.method == "CONNECT") return authority(head);
+  if (head.has_method("CONNECT")) return authority(head);
   if (!target.starts_with('/') && target != "*") return absolute(head, *host);
-  if (target == "*" && head.method != "OPTIONS") return malformed_target("only OPTIONS may have the target *");
+  if (target == "*" && !head.has_method("OPTIONS")) return malformed_target("only OPTIONS may have the target *");
   if (host->empty() && head.fields.has(FieldName::host)) return malformed_target("the host is empty");
   Target found;
   found.form = target == "*" ? TargetForm::asterisk : TargetForm::origin;

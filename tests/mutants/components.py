@@ -266,7 +266,7 @@ FLOW = [
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
     m("a reply says nothing of the close of a client whose own connection ended", C + "h1_client_output.cc", "private_state_ == PrivateState::lent || private_state_ == PrivateState::broken", "private_state_ == PrivateState::lent", PLANE),
     m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
-      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == \"HEAD\",\n"
+      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.has_method(\"HEAD\"),\n"
       "                                 context_.pseudonym, http::announced_keep_alive(listen_.idle_timeout));",
       "return http::write_error_reply(out().text(), fault, request.version, false, request.method == \"HEAD\", context_.pseudonym);", PLANE),
 ]

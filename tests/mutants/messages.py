@@ -110,10 +110,10 @@ HEADS = [
     m("an HTTP/2 target has a fragment", H + "target.cc", "if (head.target.find('#') != std::string::npos) return malformed_target(\"the request target has a fragment\");", "", HTTP),
     m("the default port names another place", H + "target.cc", "if (a.ends_with(port)) a.remove_suffix(port.size());", "", HTTP),
     m("CONNECT needs no port", H + "target.cc", "if (!port) return malformed_target(\"CONNECT without a port\");", "", HTTP),
-    m("any method may have the target *", H + "target.cc", "if (target == \"*\" && head.method != \"OPTIONS\") return malformed_target(\"only OPTIONS may have the target *\");", "", HTTP),
+    m("any method may have the target *", H + "target.cc", "if (target == \"*\" && !head.has_method(\"OPTIONS\")) return malformed_target(\"only OPTIONS may have the target *\");", "", HTTP),
     m("an authority beside Host is not checked", H + "target.cc", "!host.empty() && found.authority == host", "!host.empty()", HTTP),
     m("an authority contradicts Host", H + "target.cc", "!host.empty() && !head.authority.empty() && !same_authority(head.authority, host, found.scheme)", "false", HTTP),
-    m("OPTIONS without a path asks for a path", H + "target.cc", "head.method == \"OPTIONS\" ? \"*\" : \"/\"", "\"/\"", HTTP),
+    m("OPTIONS without a path asks for a path", H + "target.cc", "head.has_method(\"OPTIONS\") ? \"*\" : \"/\"", "\"/\"", HTTP),
     m("HTTP/2 has two Hosts", H + "target.cc", "if (head.fields.count(FieldName::host) > 1) return malformed_target(\"more than one Host\");", "", HTTP),
     m("HTTP/1 has two Hosts", H + "target.cc", "if (hosts > 1) return malformed_target(\"more than one Host\");", "", HTTP),
 ]

@@ -194,18 +194,18 @@ void H2HeadReader::join_cookies() {
 // RFC 9113 §8.3.1, §8.5, RFC 8441 §4.
 void H2HeadReader::check_request(const RequestHead& head, bool extended_connect) {
   const std::uint8_t all = kMethod | kScheme | kPath;
-  if (head.method == "CONNECT" && (seen_ & kProtocol) == 0) {
+  if (head.has_method("CONNECT") && (seen_ & kProtocol) == 0) {
     if (seen_ != (kMethod | kAuthority)) reject("CONNECT with a pseudo-header field other than :authority");
     return;
   }
   if ((seen_ & all) != all) return reject("a pseudo-header field is missing");
   if ((seen_ & kProtocol) != 0) {
-    if (head.method != "CONNECT") return reject(":protocol with a method other than CONNECT");
+    if (!head.has_method("CONNECT")) return reject(":protocol with a method other than CONNECT");
     if (!extended_connect) return reject(":protocol, which was not offered");
     if ((seen_ & kAuthority) == 0) return reject("an extended CONNECT without :authority");
   }
-  const bool asterisk = head.target == "*" && head.method == "OPTIONS";
-  if (!head.target.starts_with('/') && !asterisk) reject("an invalid :path");
+  if (head.target.starts_with('/')) return;
+  if (head.target != "*" || !head.has_method("OPTIONS")) reject("an invalid :path");
 }
 
 H2HeadReader::Outcome H2HeadReader::end_request(bool end, bool extended_connect) {
@@ -218,7 +218,7 @@ H2HeadReader::Outcome H2HeadReader::end_request(bool end, bool extended_connect)
     reject("an invalid or repeated Content-Length");
     return outcome();
   }
-  if (head.method == "CONNECT") {
+  if (head.has_method("CONNECT")) {
     if (head.framing == Framing::length) reject("CONNECT with a Content-Length");
   } else if (end) {
     if (head.framing == Framing::length && head.length != 0) reject("a Content-Length without a body");

@@ -114,9 +114,9 @@ void H2Impl::on_request_head(H2Stream& stream, bool end) {
   if (!stream.incoming_.head(false, fits ? announced(request.framing, request.length) : std::nullopt, end)) {
     return out_of_order(stream);
   }
-  stream.head_request_ = request.method == "HEAD";
+  stream.head_request_ = request.has_method("HEAD");
   if (!fits) return sink.on_refused_head(stream, reader.too_large());
-  stream.connect_ = request.method == "CONNECT";
+  stream.connect_ = request.has_method("CONNECT");
   if (H2StreamUser* user = sink.on_request(stream, request)) stream.user_ = user;
   if (end) on_end(stream);
 }

@@ -56,7 +56,7 @@ void CrossLoopStream::send_head(const http::RequestHead& head, const http::Forwa
   next_request_part_.has_head = true;
   next_request_part_.bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
-  next_request_part_.head_request = head.method == "HEAD";
+  next_request_part_.head_request = head.has_method("HEAD");
   next_request_part_.may_buffer_more = user_->may_buffer_more();
 }
 

@@ -39,7 +39,7 @@ void H2UpstreamStream::send_head(const http::RequestHead& head, const http::Forw
   http::h2_request(*fields, head, rules, {connection_->scheme(), {}});
   const bool bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
-  send_fields(*fields, bodyless, head.method == "HEAD");
+  send_fields(*fields, bodyless, head.has_method("HEAD"));
 }
 
 void H2UpstreamStream::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
