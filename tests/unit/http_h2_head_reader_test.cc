@@ -61,6 +61,49 @@ TEST(AnH2Request, HasTheSameBytesForbiddenAtEveryPlaceOfItsTexts) {
   }
 }
 
+TEST(AnH2Request, HasTheSameBytesForbiddenAtEveryPlaceOfItsNames) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  for (std::size_t size = 1; size < 20; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (unsigned byte = 0; byte < 256; ++byte) {
+        std::string name(size, 'n');
+        name[at] = static_cast<char>(byte);
+        const bool usual = (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
+        const bool token = usual || kOthers.find(name[at]) != std::string_view::npos;
+        RequestHead head;
+        EXPECT_EQ(read(with(get(), name, "v"), head) == Outcome::good, token) << size << " " << at << " " << byte;
+      }
+    }
+  }
+}
+
+TEST(AnH2Request, HasItsFieldsInOrderHoweverLongTheyAre) {
+  RequestHead head;
+  List_ fields = get();
+  std::vector<std::string> values;
+  for (std::size_t size = 0; size < 600; size += 7) values.push_back(std::string(size, 'v'));
+  for (const std::string& value : values) fields.emplace_back("x-long", value);
+  ASSERT_EQ(read(with(fields, "cookie", "a=1"), head, true, true, {1 << 20, 1000, 8192}), Outcome::good);
+  ASSERT_EQ(head.fields.size(), values.size() + 1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(head.fields[i].name, "x-long");
+    EXPECT_EQ(head.fields[i].value, values[i]);
+  }
+  EXPECT_EQ(head.fields[values.size()].value, "a=1");
+}
+
+TEST(AnH2Request, HasNoTextOfTheOneBeforeThatWasBrokenOff) {
+  H2HeadReader reader({});
+  RequestHead head;
+  reader.begin_request(head);
+  reader.field("x-left", "over", false);
+  reader.begin_request(head);
+  for (const auto& [name, value] : get()) reader.field(name, value, false);
+  reader.field("x-one", "1", false);
+  ASSERT_EQ(reader.end_request(true, true), Outcome::good);
+  EXPECT_EQ(head.fields.lines(0, head.fields.size()), "x-one: 1\r\n");
+}
+
 TEST(AnH2Request, HasNoCookieForAnEmptyCrumb) {
   RequestHead head;
   List_ fields = with(with(with(get(), "cookie", "a=1"), "cookie", ""), "cookie", "b=2");

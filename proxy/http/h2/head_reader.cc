@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.h"
 #include "proxy/http/char_class.h"
@@ -34,20 +35,46 @@ bool all_of(std::string_view text, const CharTable& table) {
   return prefix_of(text, table).size() == text.size();
 }
 
-// Returns true if eight bytes have none below `least`, which is at most 0x80, and no DEL.
-bool eight_visible(const char* bytes, std::uint64_t least) {
-  constexpr std::uint64_t kEach = 0x0101010101010101;
-  std::uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof word);
-  const std::uint64_t del = word ^ (kEach * 0x7F);
-  return ((((word - kEach * least) & ~word) | ((del - kEach) & ~del)) & (kEach * 0x80)) == 0;
+constexpr std::uint64_t kEachByte = 0x0101010101010101, kHighBits = kEachByte * 0x80;
+constexpr std::size_t kWordSize = sizeof(std::uint64_t);
+
+// Returns true if good() accepts each eight bytes, of which the last overlap the ones before. After false the text must
+// be looked up in its table: it may be too short, or have a byte that good() does not know.
+template <class Good>
+bool each_word(std::string_view text, const Good& good) {
+  if (text.size() < kWordSize) return false;
+  const char* const last = text.data() + text.size() - kWordSize;
+  for (const char* at = text.data();; at = at + kWordSize < last ? at + kWordSize : last) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    if (!good(word)) return false;
+    if (at == last) return true;
+  }
 }
 
-// As all_of(), for a table that has every byte from `least` on except DEL: most values end here.
+// As all_of(), for a table that has every byte from `least`, at most 0x80, on except DEL.
 bool all_visible(std::string_view text, std::uint64_t least, const CharTable& table) {
-  constexpr std::size_t kStep = sizeof(std::uint64_t);
-  while (text.size() >= kStep && eight_visible(text.data(), least)) text.remove_prefix(kStep);
-  return all_of(text, table);
+  const auto visible = [least](std::uint64_t word) {
+    const std::uint64_t del = word ^ (kEachByte * 0x7F);
+    return ((((word - kEachByte * least) & ~word) | ((del - kEachByte) & ~del)) & kHighBits) == 0;
+  };
+  return each_word(text, visible) || all_of(text, table);
+}
+
+// As all_of() for kName: the words of nearly all names are letters and hyphens.
+bool is_name(std::string_view text) {
+  const auto usual = [](std::uint64_t word) {
+    const std::uint64_t letter = (word + kEachByte * (0x80 - 'a')) & ~(word + kEachByte * (0x7F - 'z'));
+    const std::uint64_t no_hyphen = (word ^ (kEachByte * '-')) + kEachByte * 0x7F;
+    return (word & kHighBits) == 0 && ((letter | ~no_hyphen) & kHighBits) == kHighBits;
+  };
+  return each_word(text, usual) || all_of(text, kName);
+}
+
+// Sizes that are known at compile time need no call of memcmp().
+template <std::size_t kSize>
+bool equals(std::string_view text, const char (&word)[kSize]) {
+  return text.size() == kSize - 1 && std::memcmp(text.data(), word, kSize - 1) == 0;
 }
 
 const char* check_value(std::string_view value) {
@@ -82,6 +109,7 @@ void H2HeadReader::begin(Kind kind, Fields& fields) {
   count_ = 0;
   bytes_ = 0;
   cookie_.clear();
+  lines_size_ = 0;
 }
 
 void H2HeadReader::begin_request(RequestHead& into) {
@@ -119,7 +147,7 @@ void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
     case Kind::request:
       return request_pseudo(name, value);
     case Kind::response:
-      if (name != ":status") return reject("an invalid pseudo-header field in a response");
+      if (!equals(name, ":status")) return reject("an invalid pseudo-header field in a response");
       if (value.size() != 3 || !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
           value.front() == '0') {
         return reject("an invalid :status");
@@ -133,23 +161,23 @@ void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
 }
 
 void H2HeadReader::request_pseudo(std::string_view name, std::string_view value) {
-  if (name == ":method") {
+  if (equals(name, ":method")) {
     mark(kMethod);
     if (value.empty() || !all_of(value, kToken) || value.size() > kMaxMethodLength) return reject("no method");
     request_->method.assign(value);
-  } else if (name == ":path") {
+  } else if (equals(name, ":path")) {
     mark(kPath);
     if (value.size() > limits_.target) return refuse(FaultKind::target_too_long);
     text_of(request_->target, value);
-  } else if (name == ":scheme") {
+  } else if (equals(name, ":scheme")) {
     mark(kScheme);
     if (value.size() > kMaxWord) return reject("a scheme without a delimiter");
     text_of(request_->scheme, value);
-  } else if (name == ":authority") {
+  } else if (equals(name, ":authority")) {
     mark(kAuthority);
     if (value.size() > limits_.target) return refuse(FaultKind::target_too_long);
     text_of(request_->authority, value);
-  } else if (name == ":protocol") {
+  } else if (equals(name, ":protocol")) {
     mark(kProtocol);
     if (value.size() > kMaxWord || !all_of(value, kToken)) return reject("a :protocol that is not a token");
     text_of(request_->protocol, value);
@@ -170,18 +198,39 @@ void H2HeadReader::mark(std::uint8_t bit) {
 }
 
 void H2HeadReader::regular(std::string_view name, std::string_view value, bool sensitive) {
-  if (name.empty() || !all_of(name, kName)) return reject("a field name that is not a token in lower case");
+  if (name.empty() || !is_name(name)) return reject("a field name that is not a token in lower case");
   if (const char* why = check_value(value)) return reject(why);
   const FieldName id = field_name(name);
   if (const char* why = check_hop(id, value)) return reject(why);
-  if (kind_ == Kind::request && name == "cookie") {
+  if (kind_ == Kind::request && equals(name, "cookie")) {
     if (!cookie_.empty() && !value.empty()) cookie_.append("; ");
     cookie_.append(value);
     cookie_sensitive_ |= sensitive;
     return;
   }
-  fields_->add(name, value, id);
+  add(name, value, id);
   if (sensitive) fields_->mark_sensitive();
+}
+
+// As Fields::add(), but the text of many fields is appended at once.
+void H2HeadReader::add(std::string_view name, std::string_view value, FieldName id) {
+  const std::size_t size = Fields::bytes_of(name, value);
+  if (size > sizeof lines_ - lines_size_) append_lines();
+  if (size > sizeof lines_) return fields_->add(name, value, id);
+  fields_->announce(name, value.size(), id);
+  char* at = lines_ + lines_size_;
+  std::memcpy(at, name.data(), name.size());
+  at += name.size();
+  std::memcpy(at, ": ", 2);
+  at += 2;
+  std::memcpy(at, value.data(), value.size());
+  at += value.size();
+  std::memcpy(at, "\r\n", 2);
+  lines_size_ += size;
+}
+
+void H2HeadReader::append_lines() {
+  fields_->append_lines({lines_, std::exchange(lines_size_, 0)});
 }
 
 void H2HeadReader::join_cookies() {
@@ -209,6 +258,7 @@ void H2HeadReader::check_request(const RequestHead& head, bool extended_connect)
 }
 
 H2HeadReader::Outcome H2HeadReader::end_request(bool end, bool extended_connect) {
+  append_lines();
   join_cookies();
   RequestHead& head = *request_;
   if (refused_) return outcome();
@@ -229,6 +279,7 @@ H2HeadReader::Outcome H2HeadReader::end_request(bool end, bool extended_connect)
 }
 
 H2HeadReader::Outcome H2HeadReader::end_response(bool end, bool head_request) {
+  append_lines();
   ResponseHead& head = *response_;
   if (refused_) return outcome();
   if ((seen_ & kStatus) == 0) reject("no :status");
@@ -254,6 +305,7 @@ H2HeadReader::Outcome H2HeadReader::end_response(bool end, bool head_request) {
 
 H2HeadReader::Outcome H2HeadReader::end_trailers(bool end) {
   CARPOOL_ASSERT(kind_ == Kind::trailers);
+  append_lines();
   if (!end) reject("trailers that do not end the stream");
   return outcome();
 }

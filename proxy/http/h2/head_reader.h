@@ -3,6 +3,7 @@
 // independent of nghttp2.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,6 +45,8 @@ class H2HeadReader {
   void pseudo(std::string_view name, std::string_view value);
   void request_pseudo(std::string_view name, std::string_view value);
   void regular(std::string_view name, std::string_view value, bool sensitive);
+  void add(std::string_view name, std::string_view value, FieldName id);
+  void append_lines();
   void text_of(std::string& into, std::string_view value);
   void mark(std::uint8_t bit);
   void check_request(const RequestHead& head, bool extended_connect);
@@ -74,6 +77,8 @@ class H2HeadReader {
   std::uint64_t bytes_ = 0;
   std::string cookie_;  // the cookie crumbs, joined (RFC 9113 §8.2.3)
   bool cookie_sensitive_ = false;
+  std::size_t lines_size_ = 0;
+  char lines_[512];  // of announced fields, not yet appended to fields_; the first lines_size_ bytes are initialized
 };
 
 }  // namespace carpool::proxy::http
