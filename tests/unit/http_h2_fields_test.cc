@@ -76,13 +76,14 @@ TEST(AHeaderBlock, ThatIsACopyOutlivesHeadAndOriginal) {
 
 TEST(AHeaderBlock, KeepsItsOrderWhateverItOwns) {
   H2Fields fields;
-  const std::string name = "b", value = "2";
+  const std::string name = "b", value = "2", other = "d";
   fields.add("a", "1");
   fields.refer(name, value, true);
   fields.add("c", "", true);
-  EXPECT_EQ(texts(fields), (std::vector<std::string>{"a=1", "b=2!", "c=!"}));
+  fields.add_value(other, "4", "5");
+  EXPECT_EQ(texts(fields), (std::vector<std::string>{"a=1", "b=2!", "c=!", "d=45"}));
   fields.own();
-  EXPECT_EQ(texts(fields), (std::vector<std::string>{"a=1", "b=2!", "c=!"}));
+  EXPECT_EQ(texts(fields), (std::vector<std::string>{"a=1", "b=2!", "c=!", "d=45"}));
   fields.clear();
   EXPECT_EQ(fields.size(), 0U);
   EXPECT_EQ(fields.bytes(), 0U);

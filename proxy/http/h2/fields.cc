@@ -19,16 +19,13 @@ std::string_view number(std::uint64_t value, std::array<char, 20>& text) {
 
 void add_number(H2Fields& out, std::string_view name, std::uint64_t value) {
   std::array<char, 20> text;
-  out.add(name, number(value, text));
+  out.add_value(name, number(value, text));
 }
 
 void add_via(H2Fields& out, Version received, std::string_view pseudonym) {
   if (pseudonym.empty()) return;
-  std::array<char, 64> text;
-  std::size_t size = protocol_version(received).copy(text.data(), 3);
-  text[size++] = ' ';
-  size += pseudonym.copy(text.data() + size, text.size() - size);
-  out.add("via", {text.data(), size});
+  constexpr std::array<std::string_view, 3> kReceived{"1.0 ", "1.1 ", "2.0 "};
+  out.add_value("via", kReceived[static_cast<std::size_t>(received)], pseudonym);
 }
 
 void refer(H2Fields& out, const Fields::Field& field, bool sensitive) {
@@ -38,7 +35,7 @@ void refer(H2Fields& out, const Fields::Field& field, bool sensitive) {
 void add_status(H2Fields& out, std::uint16_t status) {
   const char text[3] = {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
                         static_cast<char>('0' + status % 10)};
-  out.add(":status", {text, sizeof text});
+  out.add_value(":status", {text, sizeof text});
 }
 
 }  // namespace
@@ -58,14 +55,17 @@ void H2Fields::add(std::string_view name, std::string_view value, bool sensitive
   const std::uint32_t at = size_of(text_);
   text_.append(name).append(value);
   bytes_ += name.size() + value.size();
-  spans_.push_back({nullptr, nullptr, size_of(name), size_of(value), at, sensitive});
+  push({nullptr, nullptr, size_of(name), size_of(value), at, sensitive});
 }
 
 void H2Fields::own() {
-  for (Span& span : spans_) {
+  text_.reserve(text_.size() + bytes_);  // so that no text moves while it is copied
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
+    Span& span = spans_[i];
     if (span.name == nullptr) continue;
+    const Field field = (*this)[i];
     span.at = size_of(text_);
-    text_.append(span.name, span.name_size).append(span.value, span.value_size);
+    text_.append(field.name).append(field.value);
     span.name = span.value = nullptr;
   }
 }

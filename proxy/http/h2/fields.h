@@ -34,27 +34,39 @@ class H2Fields {
   void refer(std::string_view name, std::string_view value, bool sensitive = false) {
     CARPOOL_ASSERT(name.data() != nullptr);  // a null name is one in text_
     bytes_ += name.size() + value.size();
-    spans_.push_back({name.data(), value.data(), size_of(name), size_of(value), 0, sensitive});
+    push({name.data(), value.data(), size_of(name), size_of(value), 0, sensitive});
+  }
+  // Refers to the name, which must stay, and copies the pieces of the value.
+  void add_value(std::string_view name, std::string_view first, std::string_view rest = {}) {
+    const std::uint32_t at = size_of(text_);
+    text_.append(first).append(rest);
+    bytes_ += name.size() + text_.size() - at;
+    push({name.data(), nullptr, size_of(name), size_of(text_) - at, at, false});
   }
   void own();                             // copies the texts that it refers to
   void copy_from(const H2Fields& other);  // owns its texts, whatever `other` does
   std::size_t size() const { return spans_.size(); }
   std::size_t bytes() const { return bytes_ + 64 * spans_.size(); }  // of a copy of them
+  std::size_t text_bytes() const { return bytes_; }                  // of all names and values
   Field operator[](std::size_t i) const {
     const Span& span = spans_[i];
-    const char* const name = span.name != nullptr ? span.name : text_.data() + span.at;
-    const char* const value = span.name != nullptr ? span.value : name + span.name_size;
+    const char* const copied = text_.data() + span.at;
+    const char* const name = span.name != nullptr ? span.name : copied;
+    const char* const value = span.value != nullptr  ? span.value
+                              : span.name != nullptr ? copied
+                                                     : copied + span.name_size;
     return {{name, span.name_size}, {value, span.value_size}, span.sensitive};
   }
 
  private:
   struct Span {
-    const char* name;  // nullptr: the name is in text_, and the value follows it there
-    const char* value;
+    const char* name;   // nullptr: it is in text_
+    const char* value;  // the same; it follows the name if both are there
     std::uint32_t name_size, value_size;
-    std::uint32_t at;  // of the name in text_
+    std::uint32_t at;  // of what is in text_
     bool sensitive;
   };
+  void push(const Span& span) { spans_.push_back(span); }  // inlined, as that of a temporary is not
   static std::uint32_t size_of(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
   std::string text_;
   std::vector<Span> spans_;
