@@ -104,10 +104,16 @@ H2Session::H2Session(H2Role role, const H2Options& options, H2Sink& sink)
 
 H2Session::~H2Session() = default;
 
+// Must be called by each function that may cause something to be sent.
+H2Impl& H2Session::change() {
+  impl_->quiet = false;
+  return *impl_;
+}
+
 // ---- bytes ----
 
 Status H2Session::receive(std::string_view bytes, Instant now) {
-  H2Impl& self = *impl_;
+  H2Impl& self = change();
   self.now = now;
   const Side side = self.role == H2Role::server ? Side::client : Side::upstream;
   const FaultKind kind = self.role == H2Role::server ? FaultKind::malformed_request : FaultKind::malformed_response;
@@ -140,7 +146,10 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
     const std::uint8_t* data = nullptr;
     if (!self.waiting.empty()) self.submit_waiting();
     const ssize_t size = nghttp2_session_mem_send(self.session, &data);
-    if (size == 0 && out.size() < most && self.refuse_waiting()) continue;
+    if (size == 0 && out.size() < most) {
+      if (self.refuse_waiting()) continue;
+      self.quiet = true;
+    }
     if (size < 0) {
       self.failed = true;
       if (self.abuse == H2Abuse::none) self.abuse = abuse_of(static_cast<int>(size));
@@ -154,7 +163,10 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
 }
 
 bool H2Session::wants_pull() const {
-  return !impl_->failed && (nghttp2_session_want_write(impl_->session) != 0 || !impl_->waiting.empty());
+  H2Impl& self = *impl_;
+  if (self.failed || self.quiet) return false;
+  self.quiet = nghttp2_session_want_write(self.session) == 0 && self.waiting.empty();
+  return !self.quiet;
 }
 
 bool H2Session::over() const {
@@ -164,7 +176,7 @@ bool H2Session::over() const {
 // ---- messages ----
 
 Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request) {
-  H2Impl& self = *impl_;
+  H2Impl& self = change();
   if (!self.has_memory_for(fields)) {
     return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent"};
   }
@@ -189,7 +201,7 @@ Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user,
 
 void H2Session::inform(H2Stream& stream, const H2Fields& fields) {
   if (stream.reset_ || stream.dead_ || stream.responded_) return;
-  impl_->inform(stream, fields);
+  change().inform(stream, fields);
 }
 
 void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
@@ -197,17 +209,17 @@ void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
   CARPOOL_ASSERT(!stream.responded_);
   stream.responded_ = true;
   stream.ended_ = end;
-  impl_->respond(stream, fields);
+  change().respond(stream, fields);
 }
 
 void H2Session::body(H2Stream& stream, std::string_view bytes) {
-  impl_->queue(stream, bytes);
+  change().queue(stream, bytes);
 }
 
 void H2Session::end(H2Stream& stream) {
   if (stream.reset_ || stream.dead_) return;
   stream.ended_ = true;
-  impl_->resume(stream);
+  change().resume(stream);
 }
 
 void H2Session::end(H2Stream& stream, const Fields& trailers) {
@@ -217,30 +229,32 @@ void H2Session::end(H2Stream& stream, const Fields& trailers) {
 }
 
 void H2Session::leave(H2Stream& stream) {
-  impl_->detach(stream);
-  if (!stream.responded_) return impl_->submit_reset(stream, H2Error::internal_error);
-  impl_->stop_upload(stream);
+  H2Impl& self = change();
+  self.detach(stream);
+  if (!stream.responded_) return self.submit_reset(stream, H2Error::internal_error);
+  self.stop_upload(stream);
 }
 
 void H2Session::reset(H2Stream& stream, H2Error error) {
   stream.user_ = nullptr;
-  impl_->submit_reset(stream, error);
+  change().submit_reset(stream, error);
 }
 
 void H2Session::cut(H2Stream& stream, H2Error error) {
-  impl_->detach(stream);
+  H2Impl& self = change();
+  self.detach(stream);
   stream.cut_ = error;
-  impl_->cut_if_drained(stream);
+  self.cut_if_drained(stream);
 }
 
 void H2Session::widen(H2Stream& stream, std::uint32_t window) {
   if (stream.dead_ || stream.peer_ended_) return;
   stream.widen_to_ = window;
-  if (stream.head_sent_) impl_->widen(stream);
+  if (stream.head_sent_) change().widen(stream);
 }
 
 void H2Session::consume(H2Stream& stream, std::size_t bytes) {
-  impl_->give_window(stream, bytes);
+  change().give_window(stream, bytes);
 }
 
 // ---- connection ----
@@ -248,21 +262,21 @@ void H2Session::consume(H2Stream& stream, std::size_t bytes) {
 void H2Session::ping(std::uint64_t payload) {
   std::uint8_t bytes[sizeof payload];
   std::memcpy(bytes, &payload, sizeof payload);
-  impl_->require(nghttp2_submit_ping(impl_->session, NGHTTP2_FLAG_NONE, bytes));
+  change().require(nghttp2_submit_ping(impl_->session, NGHTTP2_FLAG_NONE, bytes));
 }
 
 void H2Session::announce_shutdown() {
-  impl_->require(nghttp2_submit_shutdown_notice(impl_->session));
+  change().require(nghttp2_submit_shutdown_notice(impl_->session));
 }
 
 void H2Session::goaway(H2Error error) {
   const StreamId last = nghttp2_session_get_last_proc_stream_id(impl_->session);
-  impl_->require(
+  change().require(
       nghttp2_submit_goaway(impl_->session, NGHTTP2_FLAG_NONE, last, static_cast<std::uint32_t>(error), nullptr, 0));
 }
 
 void H2Session::terminate(H2Error error, H2Abuse abuse) {
-  impl_->stop(error, abuse);
+  change().stop(error, abuse);
 }
 
 bool H2Session::accepts_requests() const {

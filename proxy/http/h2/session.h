@@ -102,6 +102,7 @@ class H2Session {
   H2PeerSettings peer() const;
 
  private:
+  H2Impl& change();
   std::unique_ptr<H2Impl> impl_;
 };
 

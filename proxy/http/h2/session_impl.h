@@ -101,6 +101,7 @@ struct H2Impl {
   H2Abuse abuse = H2Abuse::none;
   bool failed = false;
   bool receiving = false;  // within receive()
+  bool quiet = false;      // there was nothing to send, and nothing was received or submitted since
   bool terminating = false;
   std::size_t backlog = 0, detached_backlog = 0;
   std::uint64_t messages_framed = 0;
@@ -111,6 +112,7 @@ struct H2Impl {
   ResponseHead response;
   Fields trailers;
   H2Stream* block = nullptr;
+  H2Stream* recent = nullptr;  // found last, and not freed since
 
   List<H2Stream, H2StreamTag> streams;
   List<H2Stream, H2StreamTag> spare;  // recycled

@@ -69,6 +69,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
     require(nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1));
     guard.note_request();
     past.note_opened(stream->id_);
+    recent = stream;
     reader.begin_request(request);
   } else if (stream != nullptr && role == H2Role::client && stream->incoming_.awaits_head()) {
     reader.begin_response(response);

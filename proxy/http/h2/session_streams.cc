@@ -46,6 +46,7 @@ H2Stream& H2Impl::open(StreamId id) {
 void H2Impl::free(H2Stream& stream) {
   drop_queue(stream);
   if (block == &stream) block = nullptr;
+  if (recent == &stream) recent = nullptr;
   stream.ListHook<H2StreamTag>::unlink();
   stream.ListHook<H2SentTag>::unlink();
   --stream_count;
@@ -62,8 +63,12 @@ void H2Impl::free(H2Stream& stream) {
   ++spares;
 }
 
+// Most events are of the stream of the event before.
 H2Stream* H2Impl::find(StreamId id) {
-  return static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, id));
+  if (recent == nullptr || recent->id_ != id) {
+    recent = static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, id));
+  }
+  return recent;
 }
 
 // Called when the library releases the stream.
