@@ -1,4 +1,8 @@
 // Unit tests of RequestReader: accepted and rejected messages, one by one.
+#include <cstdio>
+#include <string>
+#include <utility>
+
 #include "tests/unit/http_support.h"
 
 namespace carpool::proxy::http {
@@ -401,6 +405,26 @@ TEST(RequestReader, RefusesTwoWordsOnOneLength) {
   refused_request(post("Transfer-Encoding: chunked\r\nContent-Length: 15\r\n", chunks));
   refused_request(post("Transfer-Encoding: chunked, gzip\r\n", chunks));
   refused_request(post("Transfer-Encoding: gzip, chunked\r\n", chunks), FaultKind::not_implemented);
+}
+
+TEST(RequestReader, LimitsTheChunkExtensionsOfABodyInTotal) {
+  const auto chunks = [](std::size_t count, const std::string& extension, std::size_t size) {
+    std::string body, data;
+    for (std::size_t i = 0; i < count; ++i) {
+      char digits[17];
+      std::snprintf(digits, sizeof digits, "%zx", size);
+      body += digits + extension + "\r\n" + std::string(size, 'a') + "\r\n";
+      data += std::string(size, 'a');
+    }
+    return std::pair(body + "0\r\n\r\n", data);
+  };
+  refused_request(chunked(chunks(30, ";" + std::string(3000, 'e'), 1).first));
+  refused_request(chunked(chunks(3000, ";" + std::string(200, 'e'), 1).first));
+  for (const auto& [body, data] :
+       {chunks(20, ";" + std::string(3000, 'e'), 1), chunks(40, ";" + std::string(3000, 'e'), 3000),
+        chunks(3000, ";" + std::string(120, 'e'), 1), chunks(3000, "", 1)}) {
+    taken_request(chunked(body), data);
+  }
 }
 
 TEST(RequestReader, RefusesChunksThatDoNotEndInCrlf) {

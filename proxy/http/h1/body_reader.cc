@@ -9,12 +9,16 @@ namespace carpool::proxy::http {
 
 namespace {
 constexpr std::uint32_t kMaxSizeLine = 4096;
+// The size lines of a body may exceed its data, and this much for each chunk, by 64 KiB in total.
+constexpr std::uint64_t kFreeLine = 128;
+constexpr std::uint32_t kMaxExcess = 64 * 1024;
 constexpr std::uint64_t kMaxChunk = std::uint64_t{1} << 60;  // one more digit still fits 64 bits
 }  // namespace
 
 void BodyReader::start(Framing framing, std::uint64_t length) {
   left_ = 0;
   line_ = 0;
+  excess_ = 0;
   switch (framing) {
     case Framing::none:
       state_ = State::complete;
@@ -127,6 +131,9 @@ const char* BodyReader::in_extension(char c) {
 }
 
 const char* BodyReader::end_of_size() {
+  excess_ += line_;
+  excess_ -= static_cast<std::uint32_t>(std::min<std::uint64_t>(excess_, kFreeLine + left_));
+  if (excess_ > kMaxExcess) return "chunk extensions that are too long in total";
   state_ = left_ == 0 ? State::trailers : State::data;
   return nullptr;
 }

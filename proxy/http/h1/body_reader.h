@@ -1,5 +1,5 @@
 // BodyReader: reads a message body by the framing that its head announced. Chunk lines are parsed here, and strictly:
-// sizes below 2^60, CRLF only, extensions skipped (RFC 9112 §7.1.1) and bounded in length.
+// sizes below 2^60, CRLF only, extensions skipped and bounded in length, also in total (RFC 9112 §7.1.1).
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,9 @@ class BodyReader {
   const char* in_extension(char c);
   const char* end_of_size();
 
-  std::uint64_t left_ = 0;  // bytes left of the body or of this chunk; while a chunk size is parsed, its value so far
-  std::uint32_t line_ = 0;  // length of this size line in bytes
+  std::uint64_t left_ = 0;    // bytes left of the body or of this chunk; while a chunk size is parsed, its value so far
+  std::uint32_t excess_ = 0;  // bytes of size lines that no data accounts for
+  std::uint16_t line_ = 0;    // length of this size line in bytes
   State state_ = State::complete;
 };
 
