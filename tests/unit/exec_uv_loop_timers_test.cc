@@ -91,7 +91,8 @@ TEST(ALoopThatAlwaysHasMoreEvents, RunsItsTimersAllTheSame) {
   }
   OnTime limit(*loop, [] {});
   limit.timer.arm(loop->now());
-  for (int turns = 0; turns < 100 && limit.timer.armed(); ++turns) loop->turn(false);
+  const Instant end = Clock::now() + 10s;
+  while (limit.timer.armed() && Clock::now() < end) loop->turn(false);
   EXPECT_FALSE(limit.timer.armed());
 }
 

@@ -12,6 +12,7 @@ namespace carpool::proxy::cli {
 namespace {
 
 constexpr std::size_t kShortOrigin = 24;  // for which columns are left out
+constexpr std::size_t kOriginHeader = 6;  // characters of ORIGIN
 constexpr std::size_t kWithStates = 6;    // columns of figures that stay while states are in full
 constexpr std::size_t kFewest = 4;
 
@@ -129,7 +130,7 @@ std::string pools_table(const Json& pools) {
 }
 
 std::string top_table(const Json& pools, std::size_t columns) {
-  std::size_t widest = 6;
+  std::size_t widest = kOriginHeader;
   bool states = false;
   for (const Json& pool : pools) {
     widest = std::max(widest, width(pool.value("origin", "")));
@@ -143,7 +144,7 @@ std::string top_table(const Json& pools, std::size_t columns) {
   for (std::size_t figures = kTop.size(); figures > kFewest; --figures) {
     if (std::string text = frame(brief, columns_of(figures, states), columns, least); !text.empty()) return text;
   }
-  std::string text = frame(brief, columns_of(kFewest, states), columns, 2);
+  std::string text = frame(brief, columns_of(kFewest, states), columns, kOriginHeader);
   return text.empty() ? frame(brief, columns_of(kFewest, states), SIZE_MAX, 0) : text;
 }
 
