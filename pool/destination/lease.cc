@@ -97,9 +97,13 @@ bool Lease::wanted(Duration patience, Instant now) const {
   const std::uint32_t served_otherwise = pool.streams_coming() + (share_ == 0 ? without_share : 0) +
                                          (shared_ ? pool.queue.wanting(ProtocolMask::h1_only) : 0);
   if (pool.queue.size() <= served_otherwise) return false;
+  const EntryWord word(entry_->word.load(std::memory_order_relaxed));  // another stream may end at any moment
+  const bool ends_connection = !shared_ || (word.closed() && word.users() == 1);
+  if (word.closed() && !ends_connection) return false;  // a session that accepts no stream frees its place at its end
   const bool no_room = pool.pool.full() || (pool.budget != nullptr && pool.budget->full());
   if (!no_room && (share_ == 0 || without_share == 0)) return false;
-  return shared_ || (!pool.backoff.blocks(now) && pool.allowed_dials(now) != 0);  // a dial takes the place
+  // A dial takes the place of a connection.
+  return !ends_connection || (!pool.backoff.blocks(now) && pool.allowed_dials(now) != 0);
 }
 
 bool Lease::pass_trial(Instant now) {

@@ -63,7 +63,10 @@ void Exchange::on_deadline() {
 // Returns true if another request has waited for this one's connection longer than a busy pool makes it wait.
 bool Exchange::connection_wanted() const {
   constexpr Duration kPatience = std::chrono::milliseconds(100);
-  return attempt_->lease.wanted(std::min(kPatience, info_.origin->pool.wait_timeout / 2), context_.loop.now());
+  const Instant now = context_.loop.now();
+  if (!attempt_->lease.wanted(std::min(kPatience, info_.origin->pool.wait_timeout / 2), now)) return false;
+  // A stream on a session of another loop serves the waiter only after a message there and back.
+  return !attempt_->lease.shared() || info_.origin->yields.admit(now);
 }
 
 Awaited Exchange::awaited() const {

@@ -37,15 +37,17 @@ std::optional<std::uint64_t> socket_of(int directory, const char* link) {
   return number_in<std::uint64_t>(name.substr(kBegin.size(), name.size() - kBegin.size() - 1));
 }
 
-// Visit: called with the directory's descriptor and the name of each entry, until it returns false.
+// Visit: called with the directory's descriptor and the name of each entry, until it returns false. Returns true if the
+// directory was read to its end.
 template <class Visit>
-void each_entry(const std::string& path, const Visit& visit) {
+bool each_entry(const std::string& path, const Visit& visit) {
   const Directory directory(::opendir(path.c_str()));
-  if (!directory) return;
+  if (!directory) return false;
   // This thread alone reads this directory.
   while (const dirent* entry = ::readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-    if (!visit(::dirfd(directory.get()), entry->d_name)) return;
+    if (!visit(::dirfd(directory.get()), entry->d_name)) return false;
   }
+  return true;
 }
 
 // Returns the processes, the newest first: a client whose process is not known is likely one that began lately.
@@ -82,7 +84,7 @@ struct SocketProcesses::Scan {
 void SocketProcesses::Scan::read(const std::string& proc, std::int64_t pid) {
   const std::size_t found_before = found.size();
   std::vector<std::uint64_t> others;
-  each_entry(proc + '/' + std::to_string(pid) + "/fd", [&](int directory, const char* name) {
+  const bool whole = each_entry(proc + '/' + std::to_string(pid) + "/fd", [&](int directory, const char* name) {
     const auto inode = socket_of(directory, name);
     if (inode && wanted.count(*inode) != 0) {
       found.emplace(*inode, pid);
@@ -94,7 +96,7 @@ void SocketProcesses::Scan::read(const std::string& proc, std::int64_t pid) {
   const bool client = found.size() != found_before || contains(clients, pid);
   if (!client) return;
   for (const std::uint64_t inode : others) beside.emplace(inode, pid);
-  if (links < kMaxLinks && others.size() < kMaxSockets) complete.insert(pid);
+  if (whole && others.size() < kMaxSockets) complete.insert(pid);
 }
 
 SocketProcesses::Owner SocketProcesses::find(std::uint64_t inode, exec::Submitter& tasks, Instant now) {
@@ -130,7 +132,7 @@ void SocketProcesses::forget_ended(const std::vector<std::int64_t>& running) {
 void SocketProcesses::read_now() {
   const Duration before = thread_cpu();
   std::vector<std::int64_t> pids = processes_in(proc_);
-  forget_ended(pids);
+  if (!pids.empty()) forget_ended(pids);  // empty: /proc could not be read
   Scan scan;
   {
     const Held lock(mutex_);
@@ -162,8 +164,10 @@ void SocketProcesses::remember(std::uint64_t inode, std::int64_t pid, Instant no
 // Replaces all that is known of a process whose sockets were all read: the others that were known have ended, and would
 // take the place of new ones.
 void SocketProcesses::keep(const Scan& scan, Instant now) {
-  std::erase_if(known_,
-                [&](const auto& one) { return one.second.until <= now || scan.complete.count(one.second.pid) != 0; });
+  std::erase_if(known_, [&](const auto& one) {
+    const bool closed = scan.complete.count(one.second.pid) != 0 && scan.beside.count(one.first) == 0;
+    return one.second.until <= now || closed;
+  });
   if (known_.size() + scan.found.size() > kMaxSockets) known_.clear();
   for (const auto& [inode, pid] : scan.found) {
     remember(inode, pid, now);

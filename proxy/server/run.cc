@@ -168,7 +168,8 @@ void announce_ready(Server& server) {
   sd_notify("READY=1" + whom);
 }
 
-int failed_start(const Status& status, const config::Config& config) {
+int failed_start(std::unique_ptr<Server> server, const Status& status, const config::Config& config) {
+  server.reset();  // while the log still works
   const int code = report(status, logs_elsewhere(config.log));
   log::stop();
   return code;
@@ -199,13 +200,13 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
       log::stop();
       return code;
     }
-    return failed_start(fault, config);
+    return failed_start(nullptr, fault, config);
   }
   log_limits(config, **server);
   Server::End end;
   {
     Signals signals(**server);
-    if (const Status started = signals.start(); !started) return failed_start(started, config);
+    if (const Status started = signals.start(); !started) return failed_start(std::move(*server), started, config);
     (*server)->when_ready(&announce_ready);
     if (listener != nullptr) listener->on_ready(**server);
     end = (*server)->run();

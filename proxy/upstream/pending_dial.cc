@@ -1,8 +1,10 @@
 #include "proxy/upstream/pending_dial.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/net/address_policy.h"
+#include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/origin/egress_log.h"
@@ -13,7 +15,8 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kSettingsAckTimeout = std::chrono::milliseconds(250);
-constexpr std::uint32_t kDialsAfterGoaway = 8;  // as many as a request is repeated that was not processed
+constexpr std::uint32_t kDialsAfterGoaway = 2;
+constexpr Duration kLeastTimeLeft = std::chrono::milliseconds(1);  // zero would be no limit
 }  // namespace
 
 PendingDial::PendingDial(PendingDialOwner& owner, const UpstreamContext& context, dns::Resolver& resolver,
@@ -117,7 +120,14 @@ void PendingDial::never_arrives() {
   if (ended_) destroy();
 }
 
+// All dials of a request that the origin refuses by GOAWAY have the time of one.
+Duration PendingDial::time_left() const {
+  const Duration whole = origin_.pool.connect_timeout;
+  return goaways_ == 0 || whole == Duration::zero() ? whole : std::max<Duration>(ends_ - context_.loop.now(), kLeastTimeLeft);
+}
+
 void PendingDial::dial_now() {
+  if (goaways_ == 0) ends_ = deadline_after(context_.loop.now(), origin_.pool.connect_timeout);
   net::DialPlan plan;
   plan.origin = &destination_.origin();
   plan.pinned = origin_.pinned;
@@ -126,7 +136,7 @@ void PendingDial::dial_now() {
   plan.parent = origin_.parent;
   plan.through_connect = origin_.through_connect();
   plan.pseudonym = context_.pseudonym;
-  plan.timeout = origin_.pool.connect_timeout;
+  plan.timeout = time_left();
   plan.dns_timeout = origin_.pool.dns_timeout;
   plan.tls_timeout = origin_.pool.tls_timeout;
   if (origin_.tls != nullptr) {
@@ -221,7 +231,7 @@ void PendingDial::start_h2(net::Dialed dialed) {
   Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
   if (!watched) return fail(watched.take_fault());
   key_ = *watched;
-  streams_until_ = deadline_after(loop.now(), origin_.pool.connect_timeout);
+  streams_until_ = deadline_after(loop.now(), time_left());
   timeout_.arm(streams_until_);
   on_ready({});
 }
@@ -241,8 +251,11 @@ void PendingDial::end_session() {
 }
 
 bool PendingDial::dial_after_goaway() {
-  if (!session_->declined() || ++goaways_ > kDialsAfterGoaway) return false;
-  origin_.address_set->failed(peer_, context_.loop.now());
+  const Instant now = context_.loop.now();
+  if (!session_->declined() || goaways_ == kDialsAfterGoaway || now >= ends_) return false;
+  if (goaways_++ == 0) origin_.address_set->failed(peer_, now);
+  log::debug("dial", "the origin serves no request on the dialed connection (GOAWAY): dialing again",
+             {{"origin", destination_.label()}});
   end_session();
   await_turn();
   return true;

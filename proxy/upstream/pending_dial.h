@@ -77,6 +77,7 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   void start_h2(net::Dialed dialed) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end_session() LOOP_ONLY;
+  Duration time_left() const LOOP_ONLY;
 
   // Returns true if the origin sent GOAWAY before a request could be sent, as one that shuts down does, and dials
   // again, a limited number of times. The waiters of an established connection would be served by a new one, too.
@@ -115,6 +116,7 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   std::optional<Fault> certificates_failed_;
   bool awaits_ack_ = false;
   std::uint32_t goaways_ = 0;
+  Instant ends_{};               // deadline of the first dial, and of those after a GOAWAY
   bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
   Instant streams_until_{};      // deadline for the origin to allow a stream
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS

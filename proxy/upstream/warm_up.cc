@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pool/destination/snapshot.h"
 #include "proxy/config/in_force.h"
 #include "proxy/telemetry/log.h"
 
@@ -105,8 +106,9 @@ void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
     dialing_for_ = job.attempt;
     job.out = (*origin)->destination->warm_up(open, most, loop_.now(), &why);
     dialing_for_ = 0;
+    const std::uint32_t size = (*origin)->destination->snapshot(loop_.now()).size;
     const Held lock(mutex_);
-    if (job.open > largest) job.result.capped_at = largest;
+    job.result.capped_at = job.open > size ? std::optional(size) : std::nullopt;
     if (job.out == 0 && why != pool::WarmUpEnd::complete) job.result.failure = text_of(why);
   }
   if (job.out == 0) end(job);

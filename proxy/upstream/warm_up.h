@@ -24,7 +24,7 @@ struct WarmUpResult {
   std::uint32_t made = 0;
   std::optional<std::string> failure;      // the first failure
   std::uint32_t requested = 0;             // number of open connections
-  std::optional<std::uint32_t> capped_at;  // the pool's largest size, if that is less
+  std::optional<std::uint32_t> capped_at;  // the pool's size now, if that is less
 };
 
 class WarmUp {

@@ -111,7 +111,8 @@ def test_a_pool_explains_itself_and_says_what_size_it_should_have(origin, carpoo
         for _ in range(50):
             assert client.get(o.url + "/").status == 200
     sentences = c.get_json(path(o, "/explain"))["explanation"]
-    assert sentences[0].startswith("1 of 1 connection was opened because nothing was open")
+    assert sentences[0].startswith("Counted since the pool began, ") and sentences[0].endswith("1 connection was dialed, and 1 dial has succeeded.")
+    assert sentences[1].startswith("1 of 1 connection was opened because nothing was open")
     assert "50 borrows on 1 connection." in sentences
     advice = c.get_json(path(o, "/advice"))
     assert advice["advice"]["borrows"] == 50 and "replayed" in advice["method"]

@@ -156,7 +156,7 @@ MUTANTS = [
     m("two threads read /proc", N + "socket_processes.cc", "!reads_ && now >= not_before_", "now >= not_before_", NET),
     m("a socket of no process is looked for again and again", N + "socket_processes.cc", "for (const std::uint64_t inode : scan.wanted) scan.found.emplace(inode, 0);  // no process has it", "", NET),
     m("a socket that was found is looked for", N + "socket_processes.cc", "wanted_.erase(inode);", "", NET),
-    m("closed sockets of clients take the places of open ones", N + "socket_processes.cc", "if (links < kMaxLinks && others.size() < kMaxSockets) complete.insert(pid);", "", NET),
+    m("closed sockets of clients take the places of open ones", N + "socket_processes.cc", "if (whole && others.size() < kMaxSockets) complete.insert(pid);", "", NET),
     m("the sockets of an ended process stay its own", N + "socket_processes.cc",
       "std::erase_if(known_, [&](const auto& one) { return one.second.pid != 0 && pids.count(one.second.pid) == 0; });", "", NET),
     m("any descriptor with a number is a socket", N + "socket_processes.cc", "!name.starts_with(kBegin) || !name.ends_with(']')", "!name.ends_with(']')", NET),

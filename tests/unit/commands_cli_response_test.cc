@@ -133,8 +133,8 @@ TEST_F(AFrame, HasEachColumnWhereThereIsRoom) {
 }
 
 TEST_F(AFrame, LeavesColumnsOutWhereThereIsNotAndThenCutsOrigins) {
-  EXPECT_EQ(lines(80).at(0), "ORIGIN                     BUSY  WAITING    RATE  OPEN  SIZE  IDLE  DIALING");
-  EXPECT_EQ(lines(80).at(1).substr(0, 27), "https://payments.internal+ ");
+  EXPECT_EQ(lines(80).at(0), "ORIGIN                          BUSY  WAITING    RATE  OPEN  SIZE  IDLE  DIALING");
+  EXPECT_EQ(lines(80).at(1).substr(0, 32), "https://payments.internal.exa+  ");
   EXPECT_EQ(lines(60).at(0), "ORIGIN                     BUSY  WAITING    RATE  OPEN  SIZE");
   for (std::size_t columns = 200; columns >= 35; --columns) {
     for (const std::string& line : lines(columns)) EXPECT_FALSE(line.empty());
@@ -165,7 +165,7 @@ TEST(AWarmUp, SaysAtWhatItWasCapped) {
   EXPECT_EQ(shown_by("warm-up", R"({"opened": 5, "failure": null, "requested": 5, "capped_at": null, "made": 5})"),
             "opened   5\nfailure  -\n");
   EXPECT_EQ(shown_by("warm-up", R"({"opened": 8, "failure": null, "requested": 20, "capped_at": 8})"),
-            "opened     8\nfailure    -\ncapped_at  8, the largest size of the pool: 20 were requested\n");
+            "opened     8\nfailure    -\ncapped_at  8, the size of the pool now: 20 were requested\n");
   EXPECT_EQ(shown_by("warm-up", R"({"opened": 5, "failure": null})"), "opened   5\nfailure  -\n")
       << "of a program before this release";
 }

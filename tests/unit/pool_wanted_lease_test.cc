@@ -110,6 +110,20 @@ TEST_F(AWantedStream, IsNotWantedByAWaiterForHttp1) {
   EXPECT_FALSE(wanted(one));
 }
 
+// A session that accepts no stream any more frees its place with its last one.
+TEST_F(AWantedStream, IsWantedOnASessionThatEndsOnlyIfItIsTheLastOne) {
+  TestBorrower& one = leased();
+  TestBorrower& two = borrower_on(1);
+  ASSERT_EQ(two.borrow(destination()), State::leased);
+  waiting();
+  rest(kPatience);
+  world.retire(destination(), one.wire(), CloseCause::goaway);
+  EXPECT_FALSE(wanted(one));
+  EXPECT_FALSE(wanted(two));
+  one.release();
+  EXPECT_TRUE(wanted(two));
+}
+
 class AWantedShare : public AWantedLease {
  protected:
   AWantedShare() : AWantedLease(8) { limits.classes = 2; }  // six for the lower class

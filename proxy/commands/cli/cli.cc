@@ -225,9 +225,9 @@ class Session {
   // configuration file's, which only the instance has read.
   int refused(const Reply& reply, const Json& response) const {
     const bool usage = reply.status == 400 && request_.command->name != "reload";
-    if (!usage && json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
+    if (json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
       out_ << json_text(response, 2) << '\n';
-      return kRefused;
+      return usage ? kUsageError : kRefused;
     }
     std::string why = "status " + std::to_string(reply.status);
     if (!response.is_object()) return fail(kRefused, why);

@@ -106,10 +106,11 @@ std::vector<Column> columns_of(std::size_t figures, bool states) {
 }
 
 // Returns the frame with these columns if origins of `least` characters fit beside them, and otherwise an empty text.
-std::string frame(Json pools, std::vector<Column> columns, std::size_t most, std::size_t least) {
-  const std::size_t figures = widest_line(picked(pools, columns)) + 2;
+std::string frame(const Json& all, std::vector<Column> columns, std::size_t most, std::size_t least) {
+  const std::size_t figures = widest_line(picked(all, columns)) + 2;
   const std::size_t room = most > figures ? most - figures : 0;
   if (room < least) return {};
+  Json pools = all;
   for (Json& pool : pools) {
     const std::string origin = pool.value("origin", "");
     if (width(origin) > room) pool["origin"] = std::string(clipped(origin, room - 1)) + "+";

@@ -151,7 +151,7 @@ std::string warm_up_text(Json response) {
   response.erase("requested");
   response.erase("capped_at");
   if (most.is_null()) return shown(response);
-  response["capped_at"] = cell(most) + ", the largest size of the pool: " + cell(requested) + " were requested";
+  response["capped_at"] = cell(most) + ", the size of the pool now: " + cell(requested) + " were requested";
   return shown(response);
 }
 

@@ -57,8 +57,10 @@ class PoolsView {
   std::vector<Screen::Line> lines(std::size_t columns) const {
     std::vector<Screen::Line> lines{{heading(columns), Screen::Style::plain}};
     if (error_.empty()) lines.push_back({"", Screen::Style::plain});
-    for (std::size_t at = 0; at < error_.size(); at += std::max<std::size_t>(columns, 1)) {
-      lines.push_back({error_.substr(at, columns), Screen::Style::reverse});
+    for (std::string_view rest = error_; !rest.empty();) {
+      const std::size_t size = std::max<std::size_t>(clipped(rest, columns).size(), 1);
+      lines.push_back({std::string(rest.substr(0, size)), Screen::Style::reverse});
+      rest.remove_prefix(size);
     }
     const std::string table = top_table(pools_, columns);
     for (std::size_t at = 0; at < table.size();) {

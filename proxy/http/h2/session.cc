@@ -123,6 +123,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   self.watch_frames(bytes);
   const ssize_t consumed = self.feed(bytes);
   self.receiving = false;
+  self.quiet = false;  // acknowledgements and window updates
   if (consumed >= 0) return Done{};
   const auto error = static_cast<int>(consumed);
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);

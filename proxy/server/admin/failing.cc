@@ -1,6 +1,5 @@
 #include "proxy/server/admin/failing.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "proxy/server/admin/history.h"
@@ -19,11 +18,9 @@ PoolInfo::Failing recent(const AdminView& view, const std::string& origin) {
   return {traffic.requests, traffic.failed, std::nullopt, {}};
 }
 
-// Returns the reason of the last dial if it failed, otherwise the most frequent one; empty if there is none.
+// Returns the reason of the last dial if it failed; otherwise empty, as for an origin that responds with errors.
 std::string_view reason_of(const pool::Destination::Snapshot& s) {
-  if (s.last_dial_failed) return pool::name(*s.last_dial_failed);
-  const auto most = std::max_element(s.failures.begin(), s.failures.end());
-  return *most == 0 ? std::string_view() : pool::kFailedNames[static_cast<std::size_t>(most - s.failures.begin())];
+  return s.last_dial_failed ? pool::name(*s.last_dial_failed) : std::string_view();
 }
 }  // namespace
 

@@ -171,7 +171,7 @@ void H2Connection::answered() {
 void H2Connection::on_goaway(http::StreamId last, http::H2Error error) {
   exec::assume_on_loop();
   goaway_last_ = last;
-  goaway_error_ = error != http::H2Error::no_error;
+  goaway_error_ |= error != http::H2Error::no_error;
   retire(pool::CloseCause::goaway);
   // The library keeps a request that exceeds the origin's limit of streams until another stream ends.
   for (H2UpstreamStream* one = open_.next(nullptr); one != nullptr;) {

@@ -104,7 +104,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::optional<http::StreamId> goaway_last_;
-  bool goaway_error_ = false;   // the GOAWAY named one
+  bool goaway_error_ = false;   // a GOAWAY named one
   std::string failure_reason_;  // reason of the failure
   Instant last_read_;
   Instant ping_sent_at_{};  // when the unacknowledged PING was sent

@@ -22,6 +22,7 @@ net::AddressRules rules_of(const config::Addresses& settings) {
           settings.slow_start};
 }
 
+constexpr std::uint32_t kYieldsPerSecond = 10;
 constexpr std::size_t kMaxVersions = 1000;  // versions of the settings of one origin
 
 std::string key_of(const pool::Origin& origin) {
@@ -167,6 +168,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->retry_on = RetryConditions(context->request.retry_on);
   context->requests.open(context->request.rate, context->request.rate_burst);
   context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
+  context->yields.open(kYieldsPerSecond, 1);
   context->authority = origin.authority();
   context->protocols = protocols_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
   if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();

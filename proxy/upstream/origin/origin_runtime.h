@@ -59,6 +59,7 @@ struct OriginRuntime {
   ConnectCost connect_cost;                // thread-safe
   mutable RetryBudget retries;             // thread-safe
   RateLimiter requests, connects;          // each is thread-safe
+  mutable RateLimiter yields;              // of streamed bodies on sessions; thread-safe
   RetryConditions retry_on;                // of request.retry_on
   // Set when a reload gave the origin another pool, whose connections are verified differently, so that no request that
   // still waits may use a connection of this one. Relaxed: a loop that sees it asks the registry, which locks, and the

@@ -152,7 +152,6 @@ Json json_of(const PoolInfo& info) {
   const Snapshot& s = info.snapshot;
   Json json;
   json["origin"] = info.origin;
-  json["age_seconds"] = s.age ? Json(seconds(*s.age)) : Json(nullptr);
   json["active"] = open(s);
   json["borrowable"] = s.of(ConnectionStatus::idle);
   json["borrowed"] = s.leases();  // each stream counts as one
