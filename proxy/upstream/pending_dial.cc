@@ -123,7 +123,8 @@ void PendingDial::never_arrives() {
 // All dials of a request that the origin refuses by GOAWAY have the time of one.
 Duration PendingDial::time_left() const {
   const Duration whole = origin_.pool.connect_timeout;
-  return goaways_ == 0 || whole == Duration::zero() ? whole : std::max<Duration>(ends_ - context_.loop.now(), kLeastTimeLeft);
+  return goaways_ == 0 || whole == Duration::zero() ? whole
+                                                    : std::max<Duration>(ends_ - context_.loop.now(), kLeastTimeLeft);
 }
 
 void PendingDial::dial_now() {

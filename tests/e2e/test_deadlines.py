@@ -285,7 +285,7 @@ def stopped_for(c, seconds, act):
 
 def test_what_arrived_while_the_process_was_stopped_is_in_time(origin, carpool, gate):
     o = origin(holding(gate))
-    c = carpool(request={"response_header_timeout": "1s"}, listen={"header_timeout": "1s"})
+    c = carpool(request={"response_header_timeout": "3s"}, listen={"header_timeout": "3s"})
     with c.client() as waiting, c.client() as asking:
         waiting.ask("GET", o.url + "/held")
         gate.wait_for(1)
@@ -295,6 +295,6 @@ def test_what_arrived_while_the_process_was_stopped_is_in_time(origin, carpool, 
         def answer():
             gate.open()
             asking.send(b"Host: x\r\n\r\n")
-        stopped_for(c, 2, answer)
+        stopped_for(c, 4, answer)
         assert waiting.response().status == 200
         assert asking.response().status == 200
