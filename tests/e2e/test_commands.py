@@ -164,9 +164,10 @@ def test_what_if_shows_the_simulated_settings_beside_the_current_ones(used):
     assert [rows[name][-2:] for name in ("idle_timeout", "expire_time", "wait_timeout")] == [["1", "s"], ["2", "min"], ["250", "ms"]]
     wrong = run("what-if", o.url, "--idle-timeout", "soon", "--admin", c.admin_text)
     assert wrong.returncode == 1 and "`--idle-timeout`: `soon` is not a time such as" in wrong.stderr
-    for words in (["--min-idle", "3", "--size", "2"], ["--min-idle", "65", "--json"]):
-        wrong = run("what-if", o.url, *words, "--admin", c.admin_text)
-        assert (wrong.returncode, wrong.stdout) == (1, "") and "min_idle" in wrong.stderr and "is more than size" in wrong.stderr, wrong
+    wrong = run("what-if", o.url, "--min-idle", "3", "--size", "2", "--admin", c.admin_text)
+    assert (wrong.returncode, wrong.stdout) == (1, "") and "min_idle: 3 is more than size, 2" in wrong.stderr, wrong
+    wrong = run("what-if", o.url, "--min-idle", "65", "--json", "--admin", c.admin_text)
+    assert (wrong.returncode, wrong.stderr) == (1, "") and "is more than size" in json.loads(wrong.stdout)["detail"], wrong
 
 
 def test_what_if_of_an_origin_without_a_request_has_its_settings_and_no_outcome(carpool):

@@ -57,10 +57,9 @@ MUTANTS = [
     m("max_waiting is one less", D + "borrow.cc", "queue.others() > room + limits.max_waiting", "queue.others() >= room + limits.max_waiting", "unit"),
     # ---- leases that others want ----
     m("a waiter that has just come wants leases", D + "lease.cc", "now - pool.queue.waiting_since(now) < patience", "false", "unit"),
-    m("a waiter wants leases though a place is coming", D + "lease.cc", "served_otherwise = pool.streams_coming() + ", "served_otherwise = ", "unit"),
+    m("a waiter wants leases though a place is coming", D + "lease.cc", "pool.streams_coming()", "std::uint32_t{0}", "unit"),
     m("a waiter for HTTP/1.1 wants streams", D + "lease.cc", "(shared_ ? pool.queue.wanting(ProtocolMask::h1_only) : 0)", "0", "unit"),
     m("a waiter without a share wants leases of the highest class", D + "lease.cc", "(share_ == 0 ? without_share : 0)", "0", "unit"),
-    m("a waiter wants leases though the pool has room", D + "lease.cc", "if (!no_room && (share_ == 0 || without_share == 0)) return false;", "", "unit"),
     m("a waiter wants no share", D + "lease.cc", "if (!no_room && (share_ == 0 || without_share == 0)) return false;", "if (!no_room) return false;", "unit"),
     # ---- several addresses ----
     m("a grant is not counted at its address", D + "release.cc", "lent_at(entry);", "", "unit"),
