@@ -113,7 +113,6 @@ DECISIONS = [
     m("a large body is looked at in every state", X + "exchange_deadlines.cc", "now >= body_check_at_ && state == ExchangeState::collecting", "now >= body_check_at_", EXCHANGE),
     m("a body is measured while the response goes out", X + "exchange_deadlines.cc", "now >= rate_at_ && measurable(state)", "now >= rate_at_", EXCHANGE,
       equivalent="measures_body() is false in these states, and do_not_measure() sets rate_at_ to kNever"),
-    m("each byte of a slow body searches for waiters", X + "exchange_deadlines.h", "std::max(rate_.deadline(received), look_at_)", "rate_.deadline(received)", EXCHANGE),
     m("a streamed body ends though no request waits", X + "exchange_timeout.cc", "!connection_wanted()", "false", PLANE),
     m("a streamed body lives on though a request waits", X + "exchange_timeout.cc", "!connection_wanted()", "true", PLANE),
     m("a streamed body has no grace of its own", X + "exchange_forward.cc", "request_body_.full() || request_values_->deadlines.streams_body()", "request_body_.full()", PLANE),
