@@ -161,8 +161,8 @@ void SocketProcesses::remember(std::uint64_t inode, std::int64_t pid, Instant no
   known_.insert_or_assign(inode, Known{pid, now + kKnownFor});
 }
 
-// Replaces all that is known of a process whose sockets were all read: the others that were known have ended, and would
-// take the place of new ones.
+// Known sockets of a process whose sockets were all read are closed if they were not among them; they would take the
+// place of new ones.
 void SocketProcesses::keep(const Scan& scan, Instant now) {
   std::erase_if(known_, [&](const auto& one) {
     const bool closed = scan.complete.count(one.second.pid) != 0 && scan.beside.count(one.first) == 0;

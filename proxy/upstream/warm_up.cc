@@ -101,7 +101,7 @@ void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
     const Held lock(mutex_);
     job.result.failure = origin.fault().detail;
   } else {
-    const std::uint32_t largest = (*origin)->pool.largest(), open = std::min(job.open, largest);
+    const std::uint32_t open = std::min(job.open, (*origin)->pool.largest());
     auto why = pool::WarmUpEnd::complete;
     dialing_for_ = job.attempt;
     job.out = (*origin)->destination->warm_up(open, most, loop_.now(), &why);

@@ -46,8 +46,8 @@ std::string help(const Command& command) {
   std::string text = usage(command).append("\n");
   describe(text, "", command.doc, 2);
   text += "\n";
-  if (!command.legend.empty()) {
-    describe(text, "", command.legend, 2);
+  if (const std::string legend = legend_of(command); !legend.empty()) {
+    describe(text, "", legend, 2);
     text += "\n";
   }
   const std::size_t before = text.size();
@@ -225,9 +225,10 @@ class Session {
   // configuration file's, which only the instance has read.
   int refused(const Reply& reply, const Json& response) const {
     const bool usage = reply.status == 400 && request_.command->name != "reload";
+    const int code = usage ? kUsageError : kRefused;
     if (json() && response.is_object()) {  // the response contains the reason, and the exit code the refusal
       out_ << json_text(response, 2) << '\n';
-      return usage ? kUsageError : kRefused;
+      return code;
     }
     std::string why = "status " + std::to_string(reply.status);
     if (!response.is_object()) return fail(kRefused, why);
@@ -236,7 +237,7 @@ class Session {
       why = response.at(name).get<std::string>();
       break;
     }
-    const int code = fail(usage ? kUsageError : kRefused, why);
+    fail(code, why);
     for (const char* const name : {"mistakes", "reasons"}) {
       const Json list = response.value(name, Json::array());
       if (list.size() == 1 && list[0].is_string() && why.ends_with(list[0].get<std::string>())) continue;

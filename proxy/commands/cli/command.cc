@@ -23,29 +23,24 @@ constexpr Operand kAction{"ACTION", false, kActions, "", "", "DIR"};
 constexpr Operand kScheme{"SCHEME", false, kSchemes, "", "", "NAME"};
 constexpr Operand kPage{"PAGE", true, kPages};
 
-constexpr std::string_view kTopLegend =
-    "RATE is the number of borrows per second. STATE is there while an origin has one: paused and draining (by an "
-    "operator), cooling down (the origin asked for it), failing (most requests of the last 15 seconds failed, of the "
-    "last "
-    "minute if it had none, all ever if it had none then; or the last dial failed; with the reason), N ejected "
-    "(addresses "
-    "that keep failing). LONGEST is the wait of the request that waits longest; PEAK, the most connections at once, "
-    "and "
-    "BORROWS count since the pool began. A narrow terminal gets fewer columns, and states without their reason.";
-constexpr std::string_view kPoolsLegend =
+constexpr std::string_view kStates =
+    "paused and draining (by an operator), cooling down (the origin asked for it), failing (most requests of the last "
+    "15 seconds failed, of the last minute if it had none, all ever if it had none then; or the last dial failed; with "
+    "the reason), N ejected (addresses that keep failing).";
+constexpr std::array<std::string_view, 3> kTopLegend{
+    "RATE is the number of borrows per second. STATE is there while an origin has one:", kStates,
+    "LONGEST is the wait of the request that waits longest; PEAK, the most connections at once, and BORROWS count "
+    "since the pool began. A narrow terminal gets fewer columns, and states without their reason."};
+constexpr std::array<std::string_view, 2> kPoolsLegend{
     "LONGEST is the wait of the request that waits longest. PEAK (the most connections at once, dials included), "
-    "BORROWS and CREATED "
-    "(connections established) count since the pool began: with the first request, a warm-up or the start; again after "
-    "pool.total.origin_idle_timeout without use, and after a reload that changes the origin's TLS. STATE: paused and "
-    "draining (by an operator), cooling down (the origin asked for it), failing (most requests of the last 15 seconds "
-    "failed, of the last minute if it had none, all ever if it had none then; or the last dial failed; with the "
-    "reason), N "
-    "ejected (addresses that keep failing).";
-constexpr std::string_view kExplainLegend =
+    "BORROWS and CREATED (connections established) count since the pool began: with the first request, a warm-up or "
+    "the start; again after pool.total.origin_idle_timeout without use, and after a reload that changes the origin's "
+    "TLS. STATE:",
+    kStates};
+constexpr std::array<std::string_view, 1> kExplainLegend{
     "`Counted since` says since when the pool counts, and how many dials have succeeded: the shares of causes are of "
-    "all "
-    "dials, and the borrows are divided by the successful ones. Limits are those of now, which earlier connections may "
-    "not have had. CONNECTs and refused certificates count since carpool started.";
+    "all dials, and the borrows are divided by the successful ones. Limits are those of now, which earlier connections "
+    "may not have had. CONNECTs and refused certificates count since carpool started."};
 
 constexpr std::array<Command, 27> kCommands{{
     {"top", "GET", "/pools", kNone,
@@ -140,6 +135,12 @@ const auto* find_in(const Rows& rows, std::string_view name) {
 }
 
 }  // namespace
+
+std::string legend_of(const Command& command) {
+  std::string legend;
+  for (const std::string_view sentences : command.legend) legend.append(legend.empty() ? "" : " ").append(sentences);
+  return legend;
+}
 
 std::span<const Command> commands() {
   return kCommands;

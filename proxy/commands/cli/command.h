@@ -27,7 +27,7 @@ struct Command {
   std::string_view path;  // {origin} is replaced
   Operand operand;
   std::string_view doc;
-  std::string_view legend = {};  // what the output means, for the command's own help and the manual page
+  Words legend = {};  // sentences, see legend_of()
 };
 
 struct Flag {
@@ -40,6 +40,8 @@ struct Flag {
   std::uint32_t least = 0, most = 0;
 };
 
+// Returns what the output means, for the command's own help and the manual page; empty if that is obvious.
+std::string legend_of(const Command& command);
 std::span<const Command> commands();
 std::span<const Flag> flags();
 const Command* find_command(std::string_view name);

@@ -60,7 +60,8 @@ std::string manual_of_program() {
     std::string value;
     for (const std::string& part : usage_of(command)) value.append(value.empty() ? "" : " ").append(part);
     entry(out, command.name, value, command.doc);
-    if (!command.legend.empty()) out.append(".br\n").append(roff(command.legend)).append("\n");
+    if (const std::string legend = legend_of(command); !legend.empty())
+      out.append(".br\n").append(roff(legend)).append("\n");
   }
   out += ".SH FLAGS OF COMMANDS\n";
   for (const Flag& flag : flags()) entry(out, flag.name, flag.value, doc_among_others(flag));

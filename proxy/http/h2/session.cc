@@ -113,7 +113,7 @@ H2Impl& H2Session::change() {
 // ---- bytes ----
 
 Status H2Session::receive(std::string_view bytes, Instant now) {
-  H2Impl& self = change();
+  H2Impl& self = *impl_;
   self.now = now;
   const Side side = self.role == H2Role::server ? Side::client : Side::upstream;
   const FaultKind kind = self.role == H2Role::server ? FaultKind::malformed_request : FaultKind::malformed_response;
@@ -123,7 +123,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   self.watch_frames(bytes);
   const ssize_t consumed = self.feed(bytes);
   self.receiving = false;
-  self.quiet = false;  // acknowledgements and window updates
+  change();  // acknowledgements and window updates
   if (consumed >= 0) return Done{};
   const auto error = static_cast<int>(consumed);
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);
