@@ -13,6 +13,9 @@ import steps
 from outcome import Outcome
 
 
+LINES = 15  # of a failed step's log
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="deploy/test", add_help=False)
     parser.add_argument("--full", action="store_true", help="everything, longer")
@@ -72,6 +75,8 @@ def report(step, full, unbuilt, name=""):
         name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start, used,
         ": " + outcome.note if outcome.note else "",
         " (build/test-logs/%s.log)" % name if outcome.failed else ""))
+    if outcome.failed:
+        tell("\n".join("               | " + line[:300] for line in log.tail("", LINES)))
     return outcome
 
 

@@ -37,7 +37,7 @@ class Counts:
             self.counts["skipped"] += 1
         elif report.failed:
             self.counts["failed"] += 1
-            self.counts["names"].append(report.nodeid.split("/")[-1])
+            self.counts["names"].append(report.nodeid.removeprefix("tests/e2e/"))
         elif report.when == "call":
             self.counts["passed"] += 1
 

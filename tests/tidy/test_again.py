@@ -1,4 +1,5 @@
 """What the tier does with a step that failed once."""
+import json
 import pathlib
 import sys
 
@@ -6,6 +7,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy/tie
 
 import main  # noqa: E402
 import shell  # noqa: E402
+import steps  # noqa: E402
 from outcome import Outcome, Step  # noqa: E402
 
 
@@ -28,6 +30,54 @@ def test_a_failure_that_does_not_come_again_is_named_and_passes(monkeypatch, tmp
 def test_a_failure_that_comes_again_fails(monkeypatch, tmp_path):
     outcome, _ = played(monkeypatch, tmp_path, [BAD, BAD], True)
     assert (outcome.failed, outcome.unsteady) == (1, "")
+
+
+def test_a_failure_is_told_with_the_end_of_its_log(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(shell, "LOGS", tmp_path)
+
+    def run(log, full):
+        log.run(sys.executable, "-c", "print('\\n'.join('line %d' % n for n in range(40)))")
+        return BAD
+    main.run_group([Step("one", "a step", run)], False, set())
+    told = capsys.readouterr().out.splitlines()
+    assert told[1].startswith("one            FAILED, 3 passed, 1 failed") and [line.split("| ")[1] for line in told[2:]] == ["line %d" % n for n in range(25, 40)]
+
+
+class Pytest:
+    """A log whose command is a pytest that writes these reports, one after the other; None: it ends without one."""
+
+    def __init__(self, path, *reports):
+        self.path, self.reports, self.runs = path, list(reports), []
+
+    def run(self, *command, **_):
+        if "--collect-only" in command:
+            return 0
+        self.runs.append([str(word) for word in command])
+        report = self.reports.pop(0)
+        if report is None:
+            return 4
+        self.path.with_suffix(".json").write_text(json.dumps(report))
+        return 1 if report["failed"] else 0
+
+
+NAMES = ["test_a.py::test_one[/pools-1]", "test_b.py::test_two"]
+TWO = {"passed": 5, "failed": 2, "skipped": 0, "names": NAMES}
+
+
+def end_to_end(tmp_path, *reports):
+    log = Pytest(tmp_path / "e2e.log", *reports)
+    return steps.e2e(pathlib.Path("build/release/carpool"))(log, False), log.runs
+
+
+def test_end_to_end_tests_that_failed_run_once_more_by_their_whole_names(tmp_path):
+    outcome, runs = end_to_end(tmp_path, TWO, {"passed": 2, "failed": 0, "skipped": 0, "names": []})
+    assert (outcome.passed, outcome.failed, outcome.unsteady) == (7, 0, ", ".join(NAMES))
+    assert [word for word in runs[1] if "::" in word] == ["tests/e2e/" + name for name in NAMES]
+
+
+def test_end_to_end_tests_that_could_not_run_again_have_failed(tmp_path):
+    outcome, _ = end_to_end(tmp_path, TWO, None)
+    assert (outcome.passed, outcome.failed, outcome.note, outcome.unsteady) == (5, 2, ", ".join(NAMES), "")
 
 
 def test_a_step_without_time_in_it_runs_once(monkeypatch, tmp_path):
