@@ -26,13 +26,14 @@ std::vector<Setting> listen_limits() {
           .rare()
           .between(64, kMaxHead),
       row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
-      row<&Listen::body_min_rate>("body_min_rate",
-                                  "minimum average rate, in bytes per second, of a request's body; below it: 408; "
-                                  "without a Content-Length only while a request waits for its connection; "
-                                  "0 = no limit")
+      row<&Listen::body_min_rate>(
+          "body_min_rate",
+          "minimum average rate, in bytes per second, of a request's body; below it: 408; "
+          "without a Content-Length only while a request waits for its connection, and likewise "
+          "for the reader of a response; 0 = no limit")
           .rare()
           .between(0, kMaxBodyRate),
-      row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body").rare(),
+      row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body or a reader").rare(),
       row<&Listen::half_close>("half_close",
                                "time for the first byte of the response to a client that sent FIN, before its "
                                "request is cancelled; 0s = none")

@@ -1,5 +1,5 @@
-// BodyRate: the minimum average rate of a request body, after a grace period. Only time in which carpool reads from the
-// client counts.
+// BodyRate: the minimum average rate at which a client sends the body of a request, or accepts that of a response,
+// after a grace period. Only time in which carpool awaits the client counts.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,23 @@ class BodyRate {
     grace_ = listen.body_grace;
     renew(now, 0);
   }
-  // Must be called when carpool has not read from the client until now: starts a new grace period, with `received`
-  // bytes so far.
-  void renew(Instant now, std::uint64_t received) {
+  // Must be called when carpool has not awaited the client until now: starts a new grace period, with `moved` bytes so
+  // far.
+  void renew(Instant now, std::uint64_t moved) {
     from_ = now;
-    counted_ = received;
+    counted_ = moved;
   }
   bool counts() const { return rate_ != 0; }
-  // Returns when a body with `received` bytes so far falls below the rate.
-  Instant deadline(std::uint64_t received) const {
-    return counts() ? from_ + grace_ + time_of(received - counted_) : kNever;
+  // Returns when a body of which `moved` bytes were transferred until `now` falls below the rate. Bytes ahead of the
+  // rate count for at most `credit`, or for the grace period if that is longer; otherwise a fast beginning would permit
+  // hours of silence. Zero: for as long as they last.
+  Instant deadline(Instant now, std::uint64_t moved, Duration credit) {
+    if (!counts()) return kNever;
+    const Instant end = from_ + grace_ + time_of(moved > counted_ ? moved - counted_ : 0);
+    const Instant latest = deadline_after(now, credit <= Duration::zero() ? credit : std::max(credit, grace_));
+    if (end <= latest) return end;
+    from_ -= end - latest;
+    return latest;
   }
   // Returns true if `received` bytes in the time `since` the head satisfy the rate.
   static bool keeps(std::uint64_t rate, std::uint64_t received, Duration since) {

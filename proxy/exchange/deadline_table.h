@@ -20,6 +20,7 @@ enum class DeadlineAction : std::uint8_t {
   try_again,    // on another connection if that is allowed; otherwise like fail
   slow_body,    // like fail, and counted
   yield,        // like slow_body if a request waits for the connection; otherwise looks again later
+  yield_read,   // like client_left, and counted, if a request waits for the connection; otherwise looks again later
   fail,         // the request ends with the row's fault and is not sent again
   client_left,  // like a disconnect of the client
 };
@@ -38,6 +39,8 @@ inline constexpr std::string_view kTotal = "request.timeout passed while ";
 inline constexpr std::string_view kSlow = "the request body arrived more slowly than listen.body_min_rate";
 inline constexpr std::string_view kInTheWay =
     "the request body arrived more slowly than listen.body_min_rate while a request waited for its connection";
+inline constexpr std::string_view kSlowReader =
+    "the client accepted the response more slowly than listen.body_min_rate while a request waited for its connection";
 inline constexpr std::string_view kNoToken = "oauth2.timeout passed while waiting for a token";
 inline constexpr std::string_view kSilent = "request.idle_timeout passed while reading the request body";
 inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
@@ -80,6 +83,7 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{relaying,   total,         fail,         request_timeout,     Side::self,     kTotal},
       DeadlineRow{relaying,   origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
       DeadlineRow{relaying,   client_reads,  client_left,  client_gone,         Side::client,   kLeft},
+      DeadlineRow{relaying,   reader_rate,   yield_read,   client_gone,         Side::client,   kSlowReader},
       DeadlineRow{tunnel,     total,         fail,         request_timeout,     Side::self,     kTotal},
       DeadlineRow{tunnel,     origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
       DeadlineRow{tunnel,     client_reads,  client_left,  client_gone,         Side::client,   kLeft}};

@@ -154,6 +154,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   void note_lease(Instant leased) LOOP_ONLY;
   void measure_body(RateRule rule) LOOP_ONLY;
+  void measure_reader(Instant now) LOOP_ONLY;
+  void on_slow_reader(std::string_view rule) LOOP_ONLY;
   // The clients of streamed bodies may wait for the response before they continue.
   RateRule rate_rule() const {
     return request_.framing == http::Framing::length ? RateRule::always : RateRule::if_wanted;

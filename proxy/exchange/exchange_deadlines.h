@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -28,6 +29,7 @@ enum class Deadline : std::uint8_t {
   attempt,        // request.per_try_timeout: no response head of this attempt
   origin_sends,   // request.idle_timeout: no byte of the response arrives
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
+  reader_rate,    // listen.body_min_rate of a response: its client accepts fewer bytes
   stream_idle,    // request.idle_timeout of a stream that may be silent: no byte waits on either side
 };
 
@@ -107,9 +109,33 @@ class ExchangeDeadlines final {
   // `read`: carpool reads from the client. Time in which it does not read does not count.
   void measure(Instant now, std::uint64_t received, bool read) {
     if (!read) rate_.renew(now, received);
-    rate_at_ = read ? std::max(rate_.deadline(received), look_at_) : kNever;
+    rate_at_ = read ? std::max(rate_.deadline(now, received, limits_->idle_timeout), look_at_) : kNever;
   }
   void do_not_measure() { rate_at_ = kNever; }
+  // Must be called before next() while bytes of a response wait to be written to the client, with the bytes that the
+  // client has accepted so far; otherwise call reader_caught_up(). The grace period begins with the first of these
+  // calls.
+  void measure_reader(Instant now, const config::Listen& listen, std::uint64_t accepted) {
+    if (silent_) return reader_caught_up();
+    if (!std::exchange(reader_behind_, true)) {
+      rate_.begin(now, listen);
+      rate_.renew(now, accepted);
+      look_at_ = {};
+    }
+    rate_at_ = std::max(rate_.deadline(now, accepted, limits_->idle_timeout), look_at_);
+    reader_idle_at_ = deadline_after(now, limits_->idle_timeout);
+  }
+  // Must be called when reader_rate has passed and no request waits for the connection. Returns the next deadline; a
+  // look extends no other.
+  Instant look_again_at_reader(Instant now) {
+    look_again(now);
+    rate_at_ = look_at_;
+    return std::min(std::min(look_at_, reader_idle_at_), total_at_);
+  }
+  void reader_caught_up() {
+    reader_behind_ = false;
+    rate_at_ = kNever;
+  }
   // Returns the next deadline. Must be called after every step and whenever a byte moved.
   Instant next(ExchangeState state, Instant now, bool body_ended) const {
     return std::min(std::min(state_deadline(state, now, body_ended), total_at_), rate_at_);
@@ -160,7 +186,8 @@ class ExchangeDeadlines final {
   Instant body_check_at_ = kNever;  // collecting: when to check whether the body streams
   Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
-  Instant look_at_{};         // not before: when to search for waiters again
+  Instant look_at_{};  // not before: when to search for waiters again
+  Instant reader_idle_at_ = kNever;
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};
   Instant dial_at_{};             // time by which a dial in progress has ended
@@ -171,6 +198,7 @@ class ExchangeDeadlines final {
   bool silent_ = false;
   RateRule rate_rule_ = RateRule::always;
   bool hedged_ = false;
+  bool reader_behind_ = false;  // rate_ is that of the client that reads the response
 };
 
 }  // namespace carpool::proxy

@@ -17,9 +17,20 @@ void Exchange::arm_deadline() {
   ExchangeDeadlines& deadlines = request_values_->deadlines;
   const Instant now = context_.loop.now();
   const bool ended = all_received();
-  deadlines.measures_body(state_, ended) ? deadlines.measure(now, request_body_.received(), wants_input())
-                                         : deadlines.do_not_measure();
+  if (state_ == ExchangeState::relaying) {
+    measure_reader(now);
+  } else {
+    deadlines.measures_body(state_, ended) ? deadlines.measure(now, request_body_.received(), wants_input())
+                                           : deadlines.do_not_measure();
+  }
   timer_.arm(deadlines.next(state_, now, ended));
+}
+
+void Exchange::measure_reader(Instant now) {
+  ExchangeDeadlines& deadlines = request_values_->deadlines;
+  const std::uint64_t waiting = client_stream_->backlog();
+  if (waiting == 0) return deadlines.reader_caught_up();
+  deadlines.measure_reader(now, client_stream_->listen(), info_.bytes_out - std::min(waiting, info_.bytes_out));
 }
 
 void Exchange::on_deadline() {
@@ -48,6 +59,8 @@ void Exchange::on_deadline() {
     case DeadlineAction::slow_body:
       context_.stats.count(metrics::GivenUp::slow_body);
       return fail(fault_of(row));
+    case DeadlineAction::yield_read:
+      return on_slow_reader(row.detail);
     case DeadlineAction::client_left:
       return on_client_timed_out(row.detail);
     case DeadlineAction::fail:
@@ -58,6 +71,15 @@ void Exchange::on_deadline() {
       }
       return fail(fault_of(row));
   }
+}
+
+void Exchange::on_slow_reader(std::string_view rule) {
+  const bool wanted = connection_wanted();
+  if (wanted) {
+    context_.stats.count(metrics::GivenUp::slow_reader);
+    return on_client_timed_out(rule);
+  }
+  timer_.arm(request_values_->deadlines.look_again_at_reader(context_.loop.now()));
 }
 
 // Returns true if another request has waited for this one's connection longer than a busy pool makes it wait.

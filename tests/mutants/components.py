@@ -111,8 +111,11 @@ DECISIONS = [
     # ---- deadlines ----
     m("the whole time has passed a moment late", X + "exchange_deadlines.cc", "now >= total_at_", "now > total_at_", EXCHANGE),
     m("a large body is looked at in every state", X + "exchange_deadlines.cc", "now >= body_check_at_ && state == ExchangeState::collecting", "now >= body_check_at_", EXCHANGE),
-    m("a body is measured while the response goes out", X + "exchange_deadlines.cc", "now >= rate_at_ && measurable(state)", "now >= rate_at_", EXCHANGE,
-      equivalent="measures_body() is false in these states, and do_not_measure() sets rate_at_ to kNever"),
+    m("a body is measured while the response goes out", X + "exchange_deadlines.cc", "now >= rate_at_ && measurable(state)", "now >= rate_at_", EXCHANGE),
+    m("looks for waiters extend the time of a client that reads nothing", X + "exchange_deadlines.cc", "reader_behind_ && now < reader_idle_at_", "reader_behind_", EXCHANGE),
+    m("a slow reader is ended though no request waits", X + "exchange_timeout.cc", "const bool wanted = connection_wanted();", "const bool wanted = true;", PLANE),
+    m("a slow reader goes on though a request waits", X + "exchange_timeout.cc", "const bool wanted = connection_wanted();", "const bool wanted = false;", PLANE),
+    m("time without a byte for the reader counts", X + "exchange_timeout.cc", "if (waiting == 0) return deadlines.reader_caught_up();", "", PLANE),
     m("a streamed body ends though no request waits", X + "exchange_timeout.cc", "!connection_wanted()", "false", PLANE),
     m("a streamed body lives on though a request waits", X + "exchange_timeout.cc", "!connection_wanted()", "true", PLANE),
     m("a streamed body has no grace of its own", X + "exchange_forward.cc", "request_body_.full() || request_values_->deadlines.streams_body()", "request_body_.full()", PLANE),

@@ -11,6 +11,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr Duration kUnlimited{};
+
 config::Listen rules(config::Size rate, Duration grace) {
   config::Listen listen;
   listen.body_min_rate = rate;
@@ -28,20 +30,20 @@ http::RequestHead head_of(std::uint64_t length) {
 TEST(ABodysRate, AllowsTheGraceAndTheTimeOfTheReceivedBytes) {
   const Instant now{seconds(100)};
   BodyRate rate;
-  EXPECT_EQ(rate.deadline(0), kNever) << "nothing is demanded";
+  EXPECT_EQ(rate.deadline(now, 0, kUnlimited), kNever) << "nothing is demanded";
   rate.begin(now, rules(500, seconds(20)));
-  EXPECT_EQ(rate.deadline(0), now + seconds(20));
-  EXPECT_EQ(rate.deadline(500), now + seconds(21));
-  EXPECT_EQ(rate.deadline(499), now + seconds(20) + milliseconds(998));
+  EXPECT_EQ(rate.deadline(now, 0, kUnlimited), now + seconds(20));
+  EXPECT_EQ(rate.deadline(now, 500, kUnlimited), now + seconds(21));
+  EXPECT_EQ(rate.deadline(now, 499, kUnlimited), now + seconds(20) + milliseconds(998));
   rate.begin(now, rules(0, seconds(20)));
-  EXPECT_EQ(rate.deadline(0), kNever);
+  EXPECT_EQ(rate.deadline(now, 0, kUnlimited), kNever);
 }
 
 TEST(ABodysRate, EndsABodyOfOneByteASecondWellWithinTwentySecondsByDefault) {
   const Instant now{seconds(100)};
   BodyRate rate;
   rate.begin(now, config::Listen());
-  EXPECT_LT(rate.deadline(20), now + seconds(18));
+  EXPECT_LT(rate.deadline(now, 20, kUnlimited), now + seconds(18));
 }
 
 TEST(ABodysRate, BeginsAnewWhereItsClientWasHeldBack) {
@@ -49,8 +51,8 @@ TEST(ABodysRate, BeginsAnewWhereItsClientWasHeldBack) {
   BodyRate rate;
   rate.begin(now, rules(500, seconds(20)));
   rate.renew(now + seconds(60), 100'000);
-  EXPECT_EQ(rate.deadline(100'000), now + seconds(80));
-  EXPECT_EQ(rate.deadline(100'500), now + seconds(81));
+  EXPECT_EQ(rate.deadline(now, 100'000, kUnlimited), now + seconds(80));
+  EXPECT_EQ(rate.deadline(now, 100'500, kUnlimited), now + seconds(81));
 }
 
 TEST(ABodysRate, OverflowsAtNoSize) {
@@ -58,8 +60,25 @@ TEST(ABodysRate, OverflowsAtNoSize) {
   BodyRate rate;
   rate.begin(now, rules(1, seconds(20)));
   for (const std::uint64_t received : {std::uint64_t{9'300'000'000}, std::uint64_t{1} << 40, std::uint64_t{1} << 62}) {
-    EXPECT_GT(rate.deadline(received), now + std::chrono::hours(24 * 365)) << received;
+    EXPECT_GT(rate.deadline(now, received, kUnlimited), now + std::chrono::hours(24 * 365)) << received;
   }
+}
+
+TEST(ABodysRate, CountsWhatIsAheadOfItForAtMostTheIdleTimeout) {
+  const Instant now{seconds(100)};
+  BodyRate rate;
+  rate.begin(now, rules(500, seconds(20)));
+  EXPECT_EQ(rate.deadline(now, 1'000'000, seconds(60)), now + seconds(60)) << "not 2,020 seconds";
+  EXPECT_EQ(rate.deadline(now + seconds(50), 1'000'001, seconds(60)), now + seconds(60) + milliseconds(2));
+  EXPECT_EQ(rate.deadline(now + seconds(55), 1'100'000, seconds(60)), now + seconds(115)) << "it has become faster";
+}
+
+TEST(ABodysRate, CountsWhatIsAheadOfItForItsGraceAtLeast) {
+  const Instant now{seconds(100)};
+  BodyRate rate;
+  rate.begin(now, rules(500, seconds(20)));
+  EXPECT_EQ(rate.deadline(now, 0, seconds(5)), now + seconds(20));
+  EXPECT_EQ(rate.deadline(now + seconds(5), 1'000'000, seconds(5)), now + seconds(25));
 }
 
 TEST(ABodyThatFits, TravelsWhenItIsWhole) {

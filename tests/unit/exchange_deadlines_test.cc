@@ -53,20 +53,20 @@ TEST_F(TheDeadlines, BoundTheWaitForAToken) {
 
 TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
   const std::set<std::pair<ExchangeState, Deadline>> expected{
-      {collecting, Deadline::total},        {collecting, Deadline::body_check},
-      {collecting, Deadline::body_rate},    {collecting, Deadline::client_sends},
-      {authorizing, Deadline::total},       {authorizing, Deadline::body_rate},
-      {authorizing, Deadline::token_wait},  {borrowing, Deadline::total},
-      {borrowing, Deadline::body_rate},     {borrowing, Deadline::pool_wait},
-      {borrowing, Deadline::dial_wait},     {forwarding, Deadline::total},
-      {forwarding, Deadline::body_rate},    {forwarding, Deadline::client_sends},
-      {forwarding, Deadline::origin_reads}, {forwarding, Deadline::response_head},
-      {relaying, Deadline::total},          {relaying, Deadline::origin_sends},
-      {relaying, Deadline::client_reads},   {tunnel, Deadline::total},
-      {tunnel, Deadline::origin_sends},     {tunnel, Deadline::client_reads},
-      {forwarding, Deadline::stream_idle},  {relaying, Deadline::stream_idle},
-      {tunnel, Deadline::stream_idle},      {forwarding, Deadline::attempt},
-      {forwarding, Deadline::streamed_rate}};
+      {collecting, Deadline::total},         {collecting, Deadline::body_check},
+      {collecting, Deadline::body_rate},     {collecting, Deadline::client_sends},
+      {authorizing, Deadline::total},        {authorizing, Deadline::body_rate},
+      {authorizing, Deadline::token_wait},   {borrowing, Deadline::total},
+      {borrowing, Deadline::body_rate},      {borrowing, Deadline::pool_wait},
+      {borrowing, Deadline::dial_wait},      {forwarding, Deadline::total},
+      {forwarding, Deadline::body_rate},     {forwarding, Deadline::client_sends},
+      {forwarding, Deadline::origin_reads},  {forwarding, Deadline::response_head},
+      {relaying, Deadline::total},           {relaying, Deadline::origin_sends},
+      {relaying, Deadline::client_reads},    {tunnel, Deadline::total},
+      {tunnel, Deadline::origin_sends},      {tunnel, Deadline::client_reads},
+      {forwarding, Deadline::stream_idle},   {relaying, Deadline::stream_idle},
+      {tunnel, Deadline::stream_idle},       {forwarding, Deadline::attempt},
+      {forwarding, Deadline::streamed_rate}, {relaying, Deadline::reader_rate}};
   std::set<std::pair<ExchangeState, Deadline>> rows;
   for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
   EXPECT_EQ(rows, expected);
@@ -77,7 +77,8 @@ TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
   for (const DeadlineRow& row : kDeadlineTable) {
     if (row.kind == FaultKind::internal) continue;  // it ends nothing
     const bool of_client = row.deadline == Deadline::body_rate || row.deadline == Deadline::client_sends ||
-                           row.deadline == Deadline::client_reads || row.deadline == Deadline::streamed_rate;
+                           row.deadline == Deadline::client_reads || row.deadline == Deadline::streamed_rate ||
+                           row.deadline == Deadline::reader_rate;
     const bool of_origin = row.deadline == Deadline::origin_reads || row.deadline == Deadline::response_head ||
                            row.deadline == Deadline::origin_sends || row.deadline == Deadline::attempt;
     EXPECT_EQ(row.side, of_client ? Side::client : of_origin ? Side::upstream : Side::self) << row.detail;
@@ -319,6 +320,64 @@ TEST_F(TheDeadlines, DoNotCountTimeInWhichTheClientIsNotRead) {
   pass(seconds(2));
   deadlines_.origin_accepted(now_, 500);
   EXPECT_EQ(next_measured(forwarding, 500, true), now_ + seconds(8)) << "it was read: no new one";
+}
+
+TEST_F(TheDeadlines, LookEverySecondForThoseThatASlowReaderHoldsUp) {
+  deadlines_.measure_reader(now_, listen_, 7000);
+  EXPECT_EQ(next(relaying), now_ + seconds(10)) << "what was accepted before the reader was behind does not count";
+  pass(seconds(10));
+  EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::reader_rate);
+  deadlines_.look_again_at_reader(now_);
+  deadlines_.measure_reader(now_, listen_, 7001);
+  EXPECT_EQ(next(relaying), now_ + seconds(1)) << "a byte causes no look";
+  pass(seconds(1));
+  EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::reader_rate);
+  deadlines_.measure_reader(now_, listen_, 17000);
+  EXPECT_EQ(next(relaying), now_ + seconds(9)) << "it has become faster";
+}
+
+TEST_F(TheDeadlines, LetALookAtAReaderExtendNoOtherDeadline) {
+  deadlines_.measure_reader(now_, listen_, 0);
+  const Instant idle = now_ + seconds(20);
+  pass(seconds(10));
+  EXPECT_EQ(deadlines_.look_again_at_reader(now_), now_ + seconds(1));
+  pass(milliseconds(9500));
+  EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::reader_rate);
+  EXPECT_EQ(deadlines_.look_again_at_reader(now_), idle);
+  pass(milliseconds(500));
+  EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::client_reads);
+}
+
+TEST_F(TheDeadlines, DoNotCountTimeInWhichNoByteWaitsForTheReader) {
+  deadlines_.measure_reader(now_, listen_, 0);
+  pass(seconds(9));
+  deadlines_.reader_caught_up();
+  EXPECT_EQ(next(relaying), now_ + seconds(20)) << "the origin's time alone";
+  pass(seconds(9));
+  EXPECT_EQ(passed(relaying), Deadline::origin_sends);
+  deadlines_.measure_reader(now_, listen_, 500);
+  EXPECT_EQ(next(relaying), now_ + seconds(10)) << "a new grace period";
+  deadlines_.measure_reader(now_, listen_, 499);
+  EXPECT_EQ(next(relaying), now_ + seconds(10)) << "the framing of a chunk waits as well";
+}
+
+TEST_F(TheDeadlines, MeasureNoReaderOfAStreamThatMayBeSilentOrWithoutARate) {
+  listen_.body_min_rate = 0;
+  deadlines_.measure_reader(now_, listen_, 0);
+  EXPECT_EQ(next(relaying), now_ + seconds(20));
+  deadlines_.reader_caught_up();
+  listen_.body_min_rate = 500;
+  deadlines_.allow_silence();
+  deadlines_.measure_reader(now_, listen_, 0);
+  EXPECT_EQ(next(relaying), now_ + seconds(20));
+}
+
+TEST_F(TheDeadlines, DoNotTakeTheRateOfABodyForThatOfAReader) {
+  deadlines_.measure_body(now_, listen_, RateRule::always);
+  deadlines_.measure(now_, 0, true);
+  pass(seconds(15));
+  EXPECT_EQ(passed(forwarding), Deadline::body_rate);
+  EXPECT_EQ(passed(relaying), Deadline::origin_sends);
 }
 
 TEST_F(TheDeadlines, KeepTheRequestsTimeoutAtAnotherDestination) {

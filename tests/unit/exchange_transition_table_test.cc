@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 11> kEventNames{"collect", "authorize", "
                                                        "lease",   "retry",     "response_head", "switched",
                                                        "ended",   "broken",    "client_gone"};
 
-constexpr std::array<std::string_view, 14> kDeadlineNames{"request.timeout",
+constexpr std::array<std::string_view, 15> kDeadlineNames{"request.timeout",
                                                           "a body too large to be collected may have begun to stream",
                                                           "listen.body_min_rate",
                                                           "listen.body_min_rate of a streamed body",
@@ -33,15 +33,19 @@ constexpr std::array<std::string_view, 14> kDeadlineNames{"request.timeout",
                                                           "request.per_try_timeout",
                                                           "request.idle_timeout, the origin is silent",
                                                           "request.idle_timeout, the client reads no response",
+                                                          "listen.body_min_rate, the client reads slowly",
                                                           "request.idle_timeout of a stream that may be silent"};
-constexpr std::array<std::string_view, 8> kActionNames{"the body is streamed",
-                                                       "the dial's own deadline holds",
-                                                       "continues",
-                                                       "is sent again where that is allowed, else fails",
-                                                       "fails, counted as given up",
-                                                       "fails likewise if a request waits for its connection",
-                                                       "fails",
-                                                       "ends as if the client had disconnected"};
+constexpr std::array<std::string_view, 9> kActionNames{
+    "the body is streamed",
+    "the dial's own deadline holds",
+    "continues",
+    "is sent again where that is allowed, else fails",
+    "fails, counted as given up",
+    "fails likewise if a request waits for its connection",
+    "ends as if the client had disconnected, counted as given up, if "
+    "a request waits for its connection",
+    "fails",
+    "ends as if the client had disconnected"};
 constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
     "idle", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
 constexpr std::array<std::string_view, 3> kSideNames{"client", "upstream", "self"};
