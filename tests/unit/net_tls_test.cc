@@ -363,6 +363,23 @@ TEST(Tls, AFinWithoutCloseNotifyIsAFailure) {
   }
 }
 
+TEST(Tls, AFailureBehindDataKeepsItsReason) {
+  for (const auto& settings : {ServerSettings{}, only_tls12()}) {
+    const auto server = serve(settings);
+    const auto client = trust(*server);
+    Talk talk(*client, *server);
+    ASSERT_TRUE(read_tickets(talk));
+    Talk::write(*talk.server, "last");
+    ::shutdown(talk.server->fd(), SHUT_WR);
+    EXPECT_EQ(Talk::read(*talk.client), "last");
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(Talk::read(*talk.client), "");
+      EXPECT_EQ(Talk::last_io.io, Io::failed);
+      EXPECT_EQ(Talk::last_io.detail, "closed without close_notify");
+    }
+  }
+}
+
 TEST(Tls, SaysCloseNotifyWhenItEnds) {
   const auto server = serve();
   const auto client = trust(*server);

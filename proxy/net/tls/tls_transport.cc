@@ -121,11 +121,17 @@ void TlsTransport::begin_call() {
   wire_error_ = 0;
 }
 
-// Maps an SSL error to a result. Fatal errors are stored, because SSL must not be called again.
+// Maps an SSL error to a result. Fatal errors are stored, because SSL must not be called again, and because the read
+// that meets one behind data returns the data first.
 IoResult TlsTransport::interpret(int error) {
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return {};
   if (error == SSL_ERROR_ZERO_RETURN) return {Io::eof, 0, 0, "close_notify"};
   failed_ = true;
+  failure_ = failure(error);
+  return failure_;
+}
+
+IoResult TlsTransport::failure(int error) const {
   const auto reason = take_reason();
   if (flooded_) return {Io::failed, 0, 0, kFlooded};
   if (fin_) return {Io::failed, 0, 0, "closed without close_notify"};
@@ -135,7 +141,7 @@ IoResult TlsTransport::interpret(int error) {
 
 IoResult TlsTransport::read(std::span<char> into) {
   CARPOOL_ASSERT(!into.empty());
-  if (failed_) return {Io::failed, 0, wire_error_, "TLS failed before"};
+  if (failed_) return failure_;
   begin_call();
   read_needs_write_ = pending_ = partial_ = false;
   std::size_t total = 0;
@@ -165,7 +171,7 @@ bool TlsTransport::drained() const {
 }
 
 IoResult TlsTransport::write(std::span<const iovec> from) {
-  if (failed_) return {Io::failed, 0, wire_error_, "TLS failed before"};
+  if (failed_) return failure_;
   begin_call();
   RecordCoalescer gather(from);
   std::size_t total = 0;

@@ -95,6 +95,7 @@ class TlsTransport final : public net::Transport {
   Result<bool> step_handshake();
   Result<bool> do_handshake();
   net::IoResult interpret(int error);
+  net::IoResult failure(int error) const;
   Fault handshake_fault(int error);
   bool peek_is_silent();
   bool between_records() const;
@@ -115,6 +116,8 @@ class TlsTransport final : public net::Transport {
   bool mid_record_ = false;   // one of our records is partly written
   bool flooded_ = false;      // too many control messages: the socket is not read any more
   std::uint8_t control_ = 0;  // control messages since the last data
+  // Result of every call once failed_ is set.
+  net::IoResult failure_{net::Io::failed, 0, 0, "TLS failed before"};
 };
 
 }  // namespace carpool::proxy::tls
