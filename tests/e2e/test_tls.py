@@ -110,6 +110,18 @@ def test_a_close_notify_while_idle_retires_the_connection(origin, carpool, pki, 
             until(lambda: c.metric("carpool_pool_closed_total", origin=o.url, cause="peer_closed") == i + 1, what="its end")
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_an_early_response_arrives_although_the_origin_reads_no_more(origin, carpool, pki, context, version):
+    def refuse(exchange):
+        exchange.reply(413, b"no", [("Connection", "close")])
+        return False  # the socket is closed with unread input, so a reset follows
+    context.minimum_version = context.maximum_version = version
+    o, c = origin(refuse, tls=context), carpool(upstream={"tls": {"ca_file": pki.ca}})
+    for _ in range(20):
+        with c.client() as client:
+            assert client.request("POST", o.url + "/", body=bytes(2 << 20)).status == 413
+
+
 @pytest.mark.parametrize("size", [100, 300, 1000])
 def test_a_body_that_comes_during_the_handshake_is_sent_behind_it(origin, carpool, pki, context, size):
     o, c = origin(tls=context), carpool(upstream={"tls": {"ca_file": pki.ca}}, pool={"max_usage": 1})

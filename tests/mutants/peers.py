@@ -34,6 +34,7 @@ MUTANTS = [
     m("refused renegotiations have no bound", T + "control_messages.cc", "if ((where & SSL_CB_WRITE_ALERT) == SSL_CB_WRITE_ALERT) return true;", "", NET),
     m("a client's key updates have no bound", T + "control_messages.cc", "state == TLS_ST_SR_KEY_UPDATE", "false", NET),
     m("an origin's key updates have no bound", T + "control_messages.cc", "state == TLS_ST_CR_KEY_UPDATE", "false", NET),
+    m("input is lost with the output", T + "socket_bio.cc", "stream.established_", "false", NET),
     m("a failure behind data loses its reason", T + "tls_transport.cc", "  failure_ = failure(error);\n  return failure_;", "  return failure(error);", NET),
     m("data does not begin the count of control messages anew", T + "tls_transport.cc", "control_ = 0;\n", "", NET),
     m("control messages have no bound", T + "tls_transport.cc", "established_ && ++control_ > kMaxControl", "false", NET),

@@ -380,6 +380,30 @@ TEST(Tls, AFailureBehindDataKeepsItsReason) {
   }
 }
 
+// The peer closes with unread input, so that its system sends a reset behind its last data.
+TEST(Tls, ReadsWhatThePeerSentBeforeAWriteFailed) {
+  for (const auto& settings : {ServerSettings{}, only_tls12()}) {
+    const auto server = serve(settings);
+    const auto client = trust(*server);
+    Talk talk(*client, *server);
+    ASSERT_TRUE(read_tickets(talk));
+    ASSERT_EQ(Talk::write(*talk.client, "request").bytes, 7U);
+    ASSERT_TRUE(net::wait_readable(talk.server->fd()));
+    ASSERT_EQ(Talk::write(*talk.server, "early response").bytes, 14U);
+    talk.server.reset();
+    net::IoResult written;
+    for (int i = 0; i < 1000 && written.io != Io::failed; ++i) written = Talk::write(*talk.client, "more");
+    ASSERT_EQ(written.io, Io::failed);
+    EXPECT_NE(written.error, 0);
+    EXPECT_FALSE(talk.client->no_data_pending());
+    EXPECT_EQ(Talk::write(*talk.client, "more").io, Io::failed);
+    talk.client->on_readiness({.readable = true, .writable = false, .hangup = true});
+    EXPECT_EQ(Talk::read(*talk.client), "early response");
+    EXPECT_NE((Talk::read(*talk.client), Talk::last_io.io), Io::ok);
+    EXPECT_NE(Talk::last_io.io, Io::would_block);
+  }
+}
+
 TEST(Tls, SaysCloseNotifyWhenItEnds) {
   const auto server = serve();
   const auto client = trust(*server);

@@ -47,10 +47,16 @@ int SocketBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_r
   return 0;
 }
 
+// A lost connection is no error of TLS: OpenSSL would not read the rest of the input after one, such as a response that
+// the peer sent before it stopped reading the request. So the output is discarded, and TlsTransport::write() fails.
 int SocketBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* sent) {
   TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
   *sent = 0;
+  if (stream.output_error_ != 0) {
+    *sent = size;
+    return 1;
+  }
   if (!stream.writable_ && !std::exchange(stream.fresh_out_, false)) {
     BIO_set_retry_write(bio);
     return 0;
@@ -68,6 +74,10 @@ int SocketBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* 
   if (errno == EAGAIN || errno == EWOULDBLOCK) {
     stream.writable_ = false;
     BIO_set_retry_write(bio);
+  } else if (stream.established_) {
+    stream.output_error_ = errno;
+    *sent = size;
+    return 1;
   }
   return 0;
 }

@@ -177,7 +177,13 @@ IoResult TlsTransport::write(std::span<const iovec> from) {
   std::size_t total = 0;
   for (auto record = gather.next(); !record.empty(); record = gather.next()) {
     std::size_t sent = 0;
-    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &sent) == 1) {
+    const bool written = SSL_write_ex(ssl_.get(), record.data(), record.size(), &sent) == 1;
+    if (output_error_ != 0) {
+      mid_record_ = false;
+      if (total == 0) return {Io::failed, 0, output_error_, "connection lost"};
+      break;
+    }
+    if (written) {
       mid_record_ = false;
       total += sent;
       gather.advance(sent);
@@ -202,7 +208,7 @@ void TlsTransport::shut_write() {
 }
 
 bool TlsTransport::no_data_pending() {
-  if (failed_ || hangup_ || mid_record_ || !established_) return false;
+  if (failed_ || hangup_ || mid_record_ || !established_ || output_error_ != 0) return false;
   if (SSL_get_shutdown(ssl_.get()) != 0) return false;
   begin_call();
   const bool silent = peek_is_silent();

@@ -2,7 +2,7 @@
 // sticky readiness bits, so that a record costs one recv or one send, and an idle socket costs none.
 //
 // A write that would block must be repeated with the same bytes first (more may follow them), because part of their
-// record may already be sent.
+// record may already be sent. After a write has failed for good, read() still returns what the peer has sent.
 #pragma once
 
 #include <algorithm>
@@ -106,6 +106,7 @@ class TlsTransport final : public net::Transport {
   std::shared_ptr<SessionStore> store_;        // nullptr for servers
   std::string peer_;                           // key in the store
   int wire_error_ = 0;                         // errno of the BIO's last call
+  int output_error_ = 0;                       // errno of the write after which the socket accepts no output; 0: none
   bool fin_ = false;                           // the socket reached EOF
   bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
   std::int64_t trusted_until_ = INT64_MAX;     // of the chain that this handshake verified
