@@ -50,11 +50,11 @@ int read_character(std::string_view& path) {
 }
 
 // Segment: what an origin may take for a segment of dots: it may drop trailing dots and spaces, and some characters
-// outside ASCII.
+// outside ASCII, and may take an encoded `?` or `#` for the end of the path.
 class Segment {
  public:
   void add(int c) {
-    parameters_ = parameters_ || c == ';';
+    parameters_ = parameters_ || c == ';' || c == '?' || c == '#';
     if (parameters_ || c >= 0x80) return;
     dots_ = dots_ || c == '.';
     others_ = others_ || (c != '.' && c != ' ');
@@ -62,7 +62,7 @@ class Segment {
   bool dots_alone() const { return dots_ && !others_; }
 
  private:
-  bool parameters_ = false;  // those that follow are not part of its name
+  bool parameters_ = false;  // those that follow, or a query, are not part of its name
   bool dots_ = false, others_ = false;
 };
 

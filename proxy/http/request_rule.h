@@ -25,9 +25,9 @@ class RequestRule final {
 
 // Returns true if every origin interprets the path, without its query, in the same way: each `%` begins an encoded
 // byte, the decoded bytes are UTF-8, there is no backslash, no encoded slash, percent sign or control character, and no
-// character that becomes one of these or a dot when it is normalized. Without its parameters (from `;`) and its
-// characters outside ASCII, no segment consists of dots and spaces with at least one dot. Empty segments are allowed:
-// an origin that drops them stays behind the same prefix.
+// character that becomes one of these or a dot when it is normalized. Without its parameters (from `;`, or an
+// encoded `?` or `#`) and its characters outside ASCII, no segment consists of dots and spaces with at least one dot.
+// Empty segments are allowed: an origin that drops them stays behind the same prefix.
 bool unambiguous_path(std::string_view path);
 
 }  // namespace carpool::proxy::http

@@ -172,7 +172,8 @@ RULES = [
     m("a path climbs", H + "request_rule.cc", "dots_ && !others_", "false", HTTP),
     m("an encoded slash is a character", H + "request_rule.cc", "changes_path ? -1 : byte", "byte", HTTP),
     m("a rule allows each method", H + "request_rule.cc", "method_ != \"*\" && method != method_", "false", HTTP),
-    m("parameters are a part of a segment of dots", H + "request_rule.cc", "parameters_ = parameters_ || c == ';';", "", HTTP),
+    m("parameters are a part of a segment of dots", H + "request_rule.cc", "parameters_ = parameters_ || c == ';' || c == '?' || c == '#';", "", HTTP),
+    m("an encoded query is a part of a segment of dots", H + "request_rule.cc", " || c == '?' || c == '#'", "", HTTP),
 ]
 
 SESSIONS = [

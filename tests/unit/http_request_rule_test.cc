@@ -26,8 +26,9 @@ TEST(RequestRule, MatchesItsMethodAndItsPathAlone) {
 }
 
 TEST(RequestRule, MatchesEveryPathThatBeginsLikeIts) {
-  for (const char* path : {"/v1/", "/v1/a", "/v1/a/b?c", "/v1/a%20b", "/v1/.well-known", "/v1/a..b;c", "/v1//a",
-                           "/v1/%20", "/v1/main...next", "/v1/caf%C3%A9.", "/v1/\xE6\x97\xA5/%F0%9F%98%80"}) {
+  for (const char* path :
+       {"/v1/", "/v1/a", "/v1/a/b?c", "/v1/a%20b", "/v1/.well-known", "/v1/a..b;c", "/v1//a", "/v1/%20",
+        "/v1/a%3Fb%23c", "/v1/%3F..", "/v1/main...next", "/v1/caf%C3%A9.", "/v1/\xE6\x97\xA5/%F0%9F%98%80"}) {
     EXPECT_TRUE(matches("GET /v1/*", "GET", path)) << path;
   }
   for (const char* path : {"/v1", "/v2/", "/", "", "?/v1/", "/v1%2Fa"}) {
@@ -49,7 +50,8 @@ TEST(RequestRule, MatchesNoPathThatAnOriginMayTakeForAnotherOne) {
        {"/v1/../admin",     "/v1/..",           "/v1/.",          "/v1/./a",    "/v1/%2e%2E/admin", "/v1/.%2e",
         "/v1/..;a=b/admin", "/v1/..%3Ba/admin", "/v1/%2e;/admin", "/v1/a%2fb",  "/v1/a%2F..",       "/v1/a%5Cb",
         "/v1/..\\admin",    "/v1/%252e%252e/",  "/v1/%00",        "/v1/%0d%0a", "/v1/%7f",          "/v1/%",
-        "/v1/%2",           "/v1/%zz",          "http://o/v1/",   "*"}) {
+        "/v1/%2",           "/v1/%zz",          "http://o/v1/",   "*",          "/v1/..%3Fa",       "/v1/..%23",
+        "/v1/%2e.%3f/a",    "/v1/a/..%3fb/c"}) {
     EXPECT_FALSE(matches("* /*", "GET", path)) << path;
     EXPECT_FALSE(matches("GET /v1/*", "GET", path)) << path;
     EXPECT_FALSE(unambiguous_path(path)) << path;
