@@ -22,6 +22,8 @@ MUTANTS = [
     m("a value that ends a line is sent", O + "credentials.cc", "!value || http::sendable_value(*value)", "true", ORIGINS),
     m("a reload takes the news of a file from those who follow it", O + "origin_registry.cc", "!in_force(*known)", "true", ORIGINS),
     m("a reload reads no file of credentials that return", O + "origin_registry.cc", "!in_force(*known)", "false", ORIGINS),
+    # ---- rules about requests ----
+    m("another spelling of an address leads around the rules", O + "origin_registry.cc", "first->unmapped() == second->unmapped()", "false", ORIGINS),
     # ---- the TLS files of origins ----
     m("the files of a removed origin refuse a reload", O + "origin_identities.cc", "!renewed && used[i]", "!renewed", ORIGINS),
     m("a file that is gone refuses no reload", O + "origin_identities.cc", "!renewed && used[i]", "false", ORIGINS),

@@ -201,5 +201,34 @@ TEST_F(TheFilesOfAnOrigin, OfCredentialsAreReadByAReloadOnlyIfNobodyElseReadsThe
   EXPECT_TRUE(credentials->check_files().empty());
 }
 
+TEST(AnOriginWithRules, IsReachedByNoOtherSpellingSchemeOrTunnel) {
+  exec::assume_on_loop();
+  config::Config settings;
+  config::OriginSettings& ruled = settings.origins.emplace_back();
+  ruled.origin = *pool::parse_origin("http://192.0.2.1:8080");
+  ruled.allow = {"GET /v1/*"};
+  settings.origins.emplace_back().origin = *pool::parse_origin("tcp://192.0.2.1:8443");
+  test::FakeEnvironment environment(1);
+  metrics::Registry registry(1, 10);
+  auto made = OriginRegistry::make(settings, environment, registry);
+  ASSERT_TRUE(made);
+  const auto allows = [&](std::string_view uri, std::string_view path) {
+    exec::assume_on_loop();
+    return (*(*made)->at(*pool::parse_origin(uri)))->allows("GET", path);
+  };
+  EXPECT_TRUE(allows("http://192.0.2.1:8080", "/v1/a"));
+  EXPECT_FALSE(allows("http://192.0.2.1:8080", "/v2"));
+  for (const char* around : {"tcp://192.0.2.1:8080", "https://192.0.2.1:8080", "http://[::ffff:192.0.2.1]:8080",
+                             "http://[::ffff:c000:201]:8080", "tcp://[::ffff:192.0.2.1]:8080"}) {
+    EXPECT_FALSE(allows(around, "/v2")) << around;
+    EXPECT_FALSE(allows(around, "/v1/a")) << around;
+  }
+  for (const char* other : {"http://192.0.2.1:8081", "http://192.0.2.2:8080", "http://[2001:db8::1]:8080",
+                            "tcp://192.0.2.1:8443", "http://api.example.com:8080"}) {
+    EXPECT_TRUE(allows(other, "/v2")) << other;
+  }
+  (*made)->directory().stop(environment.now);
+}
+
 }  // namespace
 }  // namespace carpool::proxy

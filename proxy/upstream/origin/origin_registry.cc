@@ -28,6 +28,13 @@ constexpr std::size_t kMaxVersions = 1000;  // versions of the settings of one o
 std::string key_of(const pool::Origin& origin) {
   return origin.label();
 }
+
+// A v4-mapped address leads to the IPv4 address, although it is another host for TLS.
+bool same_host(const pool::Origin& a, const pool::Origin& b) {
+  if (a.host == b.host) return true;
+  const auto first = net::Address::literal(a.host, a.port), second = net::Address::literal(b.host, b.port);
+  return first && second && first->unmapped() == second->unmapped();
+}
 }  // namespace
 
 OriginRegistry::OriginRegistry(const config::Config& config, metrics::Registry& metrics)
@@ -175,7 +182,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->parent = identities_[identity_number(origin)].parent;
   const bool absolute = origin.scheme == pool::Scheme::http && !context->protocols.h2;
   if (context->parent != nullptr && absolute) context->absolute = origin.label();
-  // The requests inside a tunnel are not visible to the rules.
+  // The requests inside a tunnel are not visible to the rules, and another scheme leads to the same place.
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;
   context->streaming = settings->profile == config::Profile::streaming;
@@ -192,11 +199,11 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   return context;
 }
 
-// Returns true for a CONNECT whose target is the host and port of an origin with rules.
+// Returns true for the host and port of an origin with rules, by CONNECT, by another scheme, or by the other spelling
+// of an IPv4 address.
 bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
-  if (origin.scheme != pool::Scheme::tcp) return false;
   return std::any_of(config_->origins.begin(), config_->origins.end(), [&](const config::OriginSettings& settings) {
-    return !settings.allow.empty() && settings.origin.host == origin.host && settings.origin.port == origin.port;
+    return !settings.allow.empty() && settings.origin.port == origin.port && same_host(settings.origin, origin);
   });
 }
 
