@@ -16,6 +16,7 @@ import threading
 import pytest
 from harness.carpool import PROGRAM
 from harness.java import QUICK_JAVA
+from harness.terminal import Terminal
 from harness.wait import HANGS, until
 
 NAME = "localhost"
@@ -183,6 +184,19 @@ def test_options_that_java_has_already_stay_before_those_of_the_environment(tmp_
     ours = options()
     assert ours.startswith("-Djavax.net.ssl.trustStore=")
     assert options(JAVA_TOOL_OPTIONS="-Xmx64m -Da='b c'") == "-Xmx64m -Da='b c' " + ours
+
+
+def test_a_certificate_in_need_of_a_passphrase_is_refused_without_a_prompt(folder):
+    encrypted = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n" + "A" * 24
+    (folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n" % encrypted)
+    for arguments in (["bundle", folder], ["init", folder, "--host", NAME]):
+        terminal = Terminal([PROGRAM, "ca", *arguments])
+        try:
+            assert terminal.end()[0] == 1
+            terminal.until_written(b"ca.pem: contains no certificate", what="the reason")
+            assert b"phrase" not in terminal.written
+        finally:
+            terminal.close()
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java")

@@ -37,6 +37,7 @@ MUTANTS = [
     m("input is lost with the output", T + "socket_bio.cc", "stream.established_", "false", NET),
     m("a failure behind data loses its reason", T + "tls_transport.cc", "  failure_ = failure(error);\n  return failure_;", "  return failure(error);", NET),
     m("data does not begin the count of control messages anew", T + "tls_transport.cc", "control_ = 0;\n", "", NET),
+    m("an authority's chain may break off", T + "authority.cc", "!found.whole", "false", NET),
     m("control messages have no bound", T + "tls_transport.cc", "established_ && ++control_ > kMaxControl", "false", NET),
     # ---- the PROXY header ----
     m("a line of PROXY may be of any length", N + "proxy_header.cc", "bytes.size() < kMaxLine ? kIncomplete : kMalformed", "kIncomplete", NET),

@@ -9,6 +9,7 @@
 
 #include "proxy/net/tls/authority_files.h"
 #include "proxy/net/tls/certificate_end.h"
+#include "proxy/net/tls/trust_bundle.h"
 #include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy::tls {
@@ -162,6 +163,20 @@ TEST_F(AuthorityFiles, A_refusal_names_the_file_and_the_reason) {
   EXPECT_TRUE(refusal().starts_with(dir + "/ca.key: not a private key")) << refusal();
   write("ca.pem", "nonsense");
   EXPECT_EQ(refusal(), dir + "/ca.pem: contains no certificate in PEM");
+}
+
+TEST_F(AuthorityFiles, A_chain_that_breaks_off_is_refused) {
+  create({"api.example.com"});
+  const std::string own = load()->certificate_pem(), other = serve()->certificate_pem();
+  write("ca.pem", own + other);
+  EXPECT_EQ(refusal(), "");
+  for (const std::size_t left : {other.size() / 2, other.size() - 10}) {
+    write("ca.pem", own + other.substr(0, left));
+    EXPECT_EQ(refusal(), dir + "/ca.pem: contains a certificate that cannot be read");
+    const auto bundle = write_trust_bundle(dir, dir);
+    ASSERT_FALSE(bundle);
+    EXPECT_EQ(bundle.fault().detail, dir + "/ca.pem: contains a certificate that cannot be read");
+  }
 }
 
 TEST_F(AuthorityFiles, A_key_of_another_certificate_is_refused) {

@@ -51,12 +51,10 @@ Status read_chain(Authority::Impl& made, const std::string& path) {
   Result<std::string> text = read_file(path);
   if (!text) return text.take_fault();
   made.pem = std::move(*text);
-  const BioPtr in(BIO_new_mem_buf(made.pem.data(), static_cast<int>(made.pem.size())));
-  while (CertPtr next{in ? PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr) : nullptr}) {
-    made.issuer.chain.push_back(std::move(next));
-  }
-  ERR_clear_error();
-  if (made.issuer.chain.empty()) return refused(path, "contains no certificate in PEM");
+  Certificates found = certificates_of(made.pem);
+  if (found.all.empty()) return refused(path, "contains no certificate in PEM");
+  if (!found.whole) return refused(path, "contains a certificate that cannot be read");
+  made.issuer.chain = std::move(found.all);
   if (const char* why = why_unusable(made.issuer.certificate())) return refused(path, why);
   return Done{};
 }

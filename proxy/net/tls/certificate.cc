@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <utility>
 
 #include "base/ascii.h"
 #include "proxy/net/address.h"
@@ -112,7 +113,18 @@ std::string pem_of(EVP_PKEY* key) {
 
 CertPtr certificate_of(const std::string& pem) {
   const BioPtr memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  return CertPtr(memory ? PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr) : nullptr);
+  return CertPtr(memory ? PEM_read_bio_X509(memory.get(), nullptr, no_passphrase, nullptr) : nullptr);
+}
+
+Certificates certificates_of(const std::string& pem) {
+  Certificates found;
+  const BioPtr in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  while (CertPtr next{in ? PEM_read_bio_X509(in.get(), nullptr, no_passphrase, nullptr) : nullptr}) {
+    found.all.push_back(std::move(next));
+  }
+  found.whole = in && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  return found;
 }
 
 std::optional<std::chrono::sys_seconds> second_of(const ASN1_TIME* time) {

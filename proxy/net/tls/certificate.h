@@ -27,6 +27,11 @@ Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* i
 std::string pem_of(X509* certificate);
 std::string pem_of(EVP_PKEY* key);
 CertPtr certificate_of(const std::string& pem);
+struct Certificates {
+  std::vector<CertPtr> all;  // those before the first one that cannot be read
+  bool whole = false;        // all of them could be read
+};
+Certificates certificates_of(const std::string& pem);
 
 // Returns the second of a time in a certificate or a revocation list; nullopt if it cannot be read. It may be in the
 // year 9999; nanoseconds end in 2262.

@@ -1,9 +1,8 @@
 #include "proxy/net/tls/trust_bundle.h"
 
-#include <openssl/pem.h>
-
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,9 +18,9 @@ namespace {
 
 constexpr mode_t kBundleMode = 0644;
 
-using Certificates = std::vector<CertPtr>;
+using CertPtrs = std::vector<CertPtr>;
 
-bool known(const Certificates& all, const X509* one) {
+bool known(const CertPtrs& all, const X509* one) {
   return std::any_of(all.begin(), all.end(), [&](const CertPtr& other) { return X509_cmp(other.get(), one) == 0; });
 }
 
@@ -33,22 +32,18 @@ bool ours(const X509* certificate) {
   return size > 0 && std::string_view(name.data()).starts_with(kAuthorityName);
 }
 
-Certificates parsed_certificates(const std::string& pem) {
-  Certificates all;
-  const BioPtr in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  while (CertPtr next{in ? PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr) : nullptr}) {
-    all.push_back(std::move(next));
-  }
-  ERR_clear_error();
-  return all;
+std::string joined_pem(const CertPtrs& certificates) {
+  std::string pem;
+  for (const CertPtr& one : certificates) pem += pem_of(one.get());
+  return pem;
 }
 
-Result<Certificates> of_the_system() {
-  Certificates all;
+Result<CertPtrs> of_the_system() {
+  CertPtrs all;
   const Result<std::vector<std::string>> texts = read_system_trust();
   if (!texts) return texts.fault();
   for (const std::string& text : *texts) {
-    for (CertPtr& one : parsed_certificates(text)) {
+    for (CertPtr& one : certificates_of(text).all) {
       if (!ours(one.get()) && !known(all, one.get())) all.push_back(std::move(one));
     }
   }
@@ -61,21 +56,21 @@ Result<Bundle> write_trust_bundle(const std::string& dir, const std::string& int
   const std::string path = dir + "/ca.pem";
   const Result<std::string> own = read_file(path);
   if (!own) return own.fault();
-  Certificates certificates = parsed_certificates(*own);
-  if (certificates.empty())
-    return Fault{FaultKind::tls_protocol, Side::self, path + ": contains no certificate in PEM"};
+  const auto refused = [&path](const char* why) { return Fault{FaultKind::tls_protocol, Side::self, path + why}; };
+  Certificates found = certificates_of(*own);
+  if (found.all.empty()) return refused(": contains no certificate in PEM");
+  if (!found.whole) return refused(": contains a certificate that cannot be read");
+  CertPtrs certificates = std::move(found.all);
   Bundle bundle;
-  Result<Certificates> system = of_the_system();
+  Result<CertPtrs> system = of_the_system();
   if (!system) return system.take_fault();
-  for (CertPtr& one : *system) {
-    ++bundle.system;
-    certificates.push_back(std::move(one));
-  }
-  std::string pem;
-  for (const CertPtr& one : certificates) pem += pem_of(one.get());
+  std::string pem = joined_pem(certificates);
   if (into != dir) {
     if (Status written = replace_file(into + "/ca.pem", *own, kBundleMode); !written) return written.take_fault();
   }
+  pem += joined_pem(*system);
+  bundle.system = system->size();
+  std::move(system->begin(), system->end(), std::back_inserter(certificates));
   if (Status written = replace_file(into + "/bundle.pem", pem, kBundleMode); !written) return written.take_fault();
   const Result<std::string> java = java_trust_store(certificates);
   if (!java) return java.fault();
