@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "proxy/net/tls/authority_files.h"
 #include "proxy/net/tls/certificate_end.h"
@@ -177,6 +178,18 @@ TEST_F(AuthorityFiles, A_chain_that_breaks_off_is_refused) {
     ASSERT_FALSE(bundle);
     EXPECT_EQ(bundle.fault().detail, dir + "/ca.pem: contains a certificate that cannot be read");
   }
+}
+
+TEST_F(AuthorityFiles, The_copy_for_applications_holds_certificates_alone) {
+  create({"api.example.com"});
+  const std::string own = load()->certificate_pem();
+  write("ca.pem", serve()->key_pem() + own);
+  const std::string into = dir + "/trust";
+  std::filesystem::create_directory(into);
+  ASSERT_TRUE(write_trust_bundle(dir, into));
+  std::stringstream copy;
+  copy << std::ifstream(into + "/ca.pem").rdbuf();
+  EXPECT_EQ(copy.str(), own);
 }
 
 TEST_F(AuthorityFiles, A_key_of_another_certificate_is_refused) {

@@ -65,8 +65,8 @@ Result<Bundle> write_trust_bundle(const std::string& dir, const std::string& int
   Result<CertPtrs> system = of_the_system();
   if (!system) return system.take_fault();
   std::string pem = joined_pem(certificates);
-  if (into != dir) {
-    if (Status written = replace_file(into + "/ca.pem", *own, kBundleMode); !written) return written.take_fault();
+  if (into != dir) {  // the certificates alone: all users may read the copy, and the file may hold a key, too
+    if (Status written = replace_file(into + "/ca.pem", pem, kBundleMode); !written) return written.take_fault();
   }
   pem += joined_pem(*system);
   bundle.system = system->size();
