@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import socket
 import ssl
@@ -184,6 +185,17 @@ def test_options_that_java_has_already_stay_before_those_of_the_environment(tmp_
     ours = options()
     assert ours.startswith("-Djavax.net.ssl.trustStore=")
     assert options(JAVA_TOOL_OPTIONS="-Xmx64m -Da='b c'") == "-Xmx64m -Da='b c' " + ours
+
+
+@pytest.mark.parametrize("name", ["plain", "it's", "it's a folder", 'the "old" one', 'a"b', "it's \"old\"", "form\ffeed"])
+def test_java_reads_the_name_of_any_folder_as_one_option(tmp_path, name):
+    # Java's own rules are those of a shell's words without backslashes.
+    folder = tmp_path / name
+    ca("init", folder, "--host", NAME)
+    ca("bundle", folder)
+    options = subprocess.run(["sh", "-c", 'eval "$("$1" ca env "$2")"; printf "%s" "$JAVA_TOOL_OPTIONS"', "sh", PROGRAM, folder],
+                             capture_output=True, text=True, check=True, timeout=20).stdout
+    assert shlex.split(options)[0] == "-Djavax.net.ssl.trustStore=%s/bundle.p12" % folder and len(shlex.split(options)) == 3, options
 
 
 def test_a_certificate_in_need_of_a_passphrase_is_refused_without_a_prompt(folder):

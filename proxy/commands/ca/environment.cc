@@ -28,11 +28,22 @@ std::string shell_quoted(std::string_view text) {
   return out + "'";
 }
 
-// Options are separated by white space, except inside quotes.
+// Java separates options by white space, except inside quotes, which may begin and end anywhere in an option. It knows
+// no other way to escape: a quote that is part of the path is in quotes of the other kind.
 std::string option_of(std::string_view name, const std::string& path) {
-  if (path.find_first_of(" \t") == std::string::npos) return std::string(name).append(path);
-  const char quote = path.find('"') == std::string::npos ? '"' : '\'';
-  return std::string(name).append(1, quote).append(path).append(1, quote);
+  std::string option(name);
+  if (path.find_first_of(" \t\v\f\r\"'") == std::string::npos) return option.append(path);
+  const char quote = path.find('"') == std::string::npos ? '"' : '\'', other = quote == '"' ? '\'' : '"';
+  option.push_back(quote);
+  for (const char c : path) {
+    if (c == quote) {
+      option.append({quote, other, c, other, quote});
+    } else {
+      option.push_back(c);
+    }
+  }
+  option.push_back(quote);
+  return option;
 }
 
 std::string command_of(const Variable& variable, const std::string& value) {
