@@ -48,6 +48,8 @@ inline constexpr std::string_view kNoHead =
     "request.response_header_timeout passed while waiting for the response head";
 inline constexpr std::string_view kLate = "request.per_try_timeout passed while waiting for the response head";
 inline constexpr std::string_view kMidBody = "request.idle_timeout passed mid-body";
+inline constexpr std::string_view kBothSilent = "request.idle_timeout passed without a byte in either direction";
+inline constexpr std::string_view kUntaken = "request.idle_timeout passed while the origin read nothing";
 inline constexpr std::string_view kLeft = "request.idle_timeout passed";
 }  // namespace detail
 
@@ -81,11 +83,13 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{relaying,   stream_idle,   rearm},
       DeadlineRow{tunnel,     stream_idle,   rearm},
       DeadlineRow{relaying,   total,         fail,         request_timeout,     Side::self,     kTotal},
-      DeadlineRow{relaying,   origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
+      DeadlineRow{relaying,   origin_sends,  fail,         response_timeout,    Side::upstream, kMidBody},
+      DeadlineRow{relaying,   both_silent,   fail,         request_timeout,     Side::self,     kBothSilent},
       DeadlineRow{relaying,   client_reads,  client_left,  client_gone,         Side::client,   kLeft},
       DeadlineRow{relaying,   reader_rate,   yield_read,   client_gone,         Side::client,   kSlowReader},
       DeadlineRow{tunnel,     total,         fail,         request_timeout,     Side::self,     kTotal},
-      DeadlineRow{tunnel,     origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
+      DeadlineRow{tunnel,     origin_reads,  fail,         response_timeout,    Side::upstream, kUntaken},
+      DeadlineRow{tunnel,     both_silent,   fail,         request_timeout,     Side::self,     kBothSilent},
       DeadlineRow{tunnel,     client_reads,  client_left,  client_gone,         Side::client,   kLeft}};
 }();
 // clang-format on

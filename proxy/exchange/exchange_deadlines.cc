@@ -26,8 +26,12 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
       return awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends;
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
-      if (silent_ && !awaited.client_queued && !awaited.origin_queued) return Deadline::stream_idle;
-      return awaited.client_queued ? Deadline::client_reads : Deadline::origin_sends;
+      if (awaited.client_queued) return Deadline::client_reads;
+      if (awaited.origin_queued)
+        return state == ExchangeState::tunnel ? Deadline::origin_reads : Deadline::origin_sends;
+      if (silent_) return Deadline::stream_idle;
+      // While the client may send, the origin may wait for it: its silence is no failure.
+      return state == ExchangeState::relaying && awaited.body_ended ? Deadline::origin_sends : Deadline::both_silent;
   }
   CARPOOL_ASSERT(false);
   return Deadline::total;

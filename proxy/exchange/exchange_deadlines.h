@@ -24,10 +24,11 @@ enum class Deadline : std::uint8_t {
   pool_wait,      // pool.wait_timeout
   dial_wait,      // pool.wait_timeout, while a dial with its own deadline is in progress
   client_sends,   // request.idle_timeout: no byte of the request's body arrives
-  origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
+  origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body or of the tunnel
   response_head,  // request.response_header_timeout
   attempt,        // request.per_try_timeout: no response head of this attempt
   origin_sends,   // request.idle_timeout: no byte of the response arrives
+  both_silent,    // request.idle_timeout: no byte in either direction while the client may still send
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
   reader_rate,    // listen.body_min_rate of a response: its client accepts fewer bytes
   stream_idle,    // request.idle_timeout of a stream that may be silent: no byte waits on either side

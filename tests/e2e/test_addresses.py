@@ -92,6 +92,21 @@ def test_an_address_that_does_not_answer_costs_a_quarter_second_five_times_and_n
     assert good.opened == fast + 1
 
 
+def test_silent_tunnels_are_no_failures_of_their_address(replicas, carpool):
+    all_of_them = replicas(2)
+    url = "tcp://silent.test:%d" % all_of_them[0].port
+    c = carpool(request={"idle_timeout": "300ms"}, origin=[{"uri": url, "addresses": [o.authority for o in all_of_them]}])
+    clients = [c.client() for _ in range(14)]
+    for client in clients:
+        client.send(b"CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n" % url.split("//")[1].encode())
+        assert client.head().status == 200
+    until(lambda: c.metric("carpool_pool_closed_total", origin=url, cause="tunnel_ended") == 14, what="the end of all")
+    assert {one["state"] for one in addresses(c, url).values()} == {"usable"}
+    assert not c.metric("carpool_pool_failures_total", origin=url)
+    for client in clients:
+        client.close()
+
+
 def test_ejection_can_be_switched_off(replicas, carpool):
     all_of_them = replicas(2, broken, None)
     url = "http://half.test:%d" % all_of_them[0].port

@@ -136,6 +136,22 @@ def test_silence_inside_a_response_breaks_it(origin, carpool, gate):
     with c.client() as client:
         response = ask(client, o.url + "/")
         assert (response.status, response.body, response.complete) == (200, b"half", False)
+    assert c.metric("carpool_pool_failures_total", reason="timeout") == c.metric("carpool_pool_failures_total") == 1
+
+
+def test_silence_in_which_the_client_may_still_send_is_no_failure_of_the_origin(origin, carpool, gate):
+    def waits_for_more(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        gate.enter()
+        return False
+    o = origin(waits_for_more)
+    c = carpool(request={"idle_timeout": "300ms"})
+    with c.client() as client:
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n" % o.url.encode())
+        response = client.response()
+        assert (response.status, response.body, response.complete) == (200, b"half", False)
+    until(lambda: c.metric("carpool_pool_leases") == 0, what="the end")
+    assert not c.metric("carpool_pool_failures_total")
 
 
 def test_silence_inside_a_request_body_is_answered(origin, carpool):

@@ -63,7 +63,8 @@ TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
       {forwarding, Deadline::origin_reads},  {forwarding, Deadline::response_head},
       {relaying, Deadline::total},           {relaying, Deadline::origin_sends},
       {relaying, Deadline::client_reads},    {tunnel, Deadline::total},
-      {tunnel, Deadline::origin_sends},      {tunnel, Deadline::client_reads},
+      {relaying, Deadline::both_silent},     {tunnel, Deadline::both_silent},
+      {tunnel, Deadline::origin_reads},      {tunnel, Deadline::client_reads},
       {forwarding, Deadline::stream_idle},   {relaying, Deadline::stream_idle},
       {tunnel, Deadline::stream_idle},       {forwarding, Deadline::attempt},
       {forwarding, Deadline::streamed_rate}, {relaying, Deadline::reader_rate}};
@@ -175,7 +176,8 @@ TEST_F(TheDeadlines, EndNoSilentStreamButOneWhoseBytesAreNotTaken) {
   }
   EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::client_reads);
   EXPECT_EQ(passed(tunnel, {.client_queued = true}), Deadline::client_reads);
-  EXPECT_EQ(passed(tunnel, {.origin_queued = true}), Deadline::origin_sends);
+  EXPECT_EQ(passed(tunnel, {.origin_queued = true}), Deadline::origin_reads);
+  EXPECT_EQ(passed(relaying, {.origin_queued = true}), Deadline::origin_sends);
   EXPECT_EQ(passed(forwarding, {.body_ended = true, .origin_queued = true}), Deadline::origin_reads);
   pass(seconds(200));
   for (const ExchangeState state : {forwarding, relaying, tunnel}) EXPECT_EQ(passed(state), Deadline::total);
@@ -282,8 +284,18 @@ TEST_F(TheDeadlines, DistinguishASilentOriginFromAClientThatReadsNoResponse) {
   for (const ExchangeState state : {relaying, tunnel}) {
     pass(seconds(1));
     EXPECT_EQ(next(state), now_ + seconds(20));
-    EXPECT_EQ(passed(state), Deadline::origin_sends);
+    EXPECT_EQ(passed(state, {.body_ended = true, .client_queued = true}), Deadline::client_reads);
     EXPECT_EQ(passed(state, {.client_queued = true}), Deadline::client_reads);
+  }
+  EXPECT_EQ(passed(relaying, {.body_ended = true}), Deadline::origin_sends);
+}
+
+TEST_F(TheDeadlines, BlameNobodyForASilenceInWhichTheClientMaySend) {
+  EXPECT_EQ(passed(relaying, {.body_ended = false}), Deadline::both_silent);
+  EXPECT_EQ(passed(relaying, {.body_ended = false, .origin_queued = true}), Deadline::origin_sends);
+  for (const bool ended : {false, true}) {
+    EXPECT_EQ(passed(tunnel, {.body_ended = ended}), Deadline::both_silent);
+    EXPECT_EQ(passed(tunnel, {.body_ended = ended, .origin_queued = true}), Deadline::origin_reads);
   }
 }
 
