@@ -366,7 +366,7 @@ TEST_F(TheDeadlines, DoNotCountTimeInWhichNoByteWaitsForTheReader) {
   deadlines_.reader_caught_up();
   EXPECT_EQ(next(relaying), now_ + seconds(20)) << "the origin's time alone";
   pass(seconds(9));
-  EXPECT_EQ(passed(relaying), Deadline::origin_sends);
+  EXPECT_EQ(passed(relaying, {.body_ended = true}), Deadline::origin_sends);
   deadlines_.measure_reader(now_, listen_, 500);
   EXPECT_EQ(next(relaying), now_ + seconds(10)) << "a new grace period";
   deadlines_.measure_reader(now_, listen_, 499);
@@ -389,7 +389,7 @@ TEST_F(TheDeadlines, DoNotTakeTheRateOfABodyForThatOfAReader) {
   deadlines_.measure(now_, 0, true);
   pass(seconds(15));
   EXPECT_EQ(passed(forwarding), Deadline::body_rate);
-  EXPECT_EQ(passed(relaying), Deadline::origin_sends);
+  EXPECT_EQ(passed(relaying, {.body_ended = true}), Deadline::origin_sends);
 }
 
 TEST_F(TheDeadlines, KeepTheRequestsTimeoutAtAnotherDestination) {

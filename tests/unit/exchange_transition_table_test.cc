@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 11> kEventNames{"collect", "authorize", "
                                                        "lease",   "retry",     "response_head", "switched",
                                                        "ended",   "broken",    "client_gone"};
 
-constexpr std::array<std::string_view, 15> kDeadlineNames{"request.timeout",
+constexpr std::array<std::string_view, 16> kDeadlineNames{"request.timeout",
                                                           "a body too large to be collected may have begun to stream",
                                                           "listen.body_min_rate",
                                                           "listen.body_min_rate of a streamed body",
