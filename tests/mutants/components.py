@@ -122,9 +122,10 @@ DECISIONS = [
     m("a dial in progress has no time of its own", X + "exchange_deadlines.cc", "awaited.dialing && now < dial_at_", "false", EXCHANGE),
     m("a silent client is a slow origin", X + "exchange_deadlines.cc", "awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends", "Deadline::origin_reads", EXCHANGE),
     m("a client that does not read is a silent origin", X + "exchange_deadlines.cc", "if (awaited.client_queued) return Deadline::client_reads;", "", EXCHANGE),
-    m("a stream that nobody reads may be silent", X + "exchange_deadlines.cc", "if (awaited.origin_queued)\n        return state ==", "if (awaited.origin_queued && !silent_)\n        return state ==", EXCHANGE),
-    m("a silent tunnel is its origin's failure", X + "exchange_deadlines.cc", "state == ExchangeState::relaying && awaited.body_ended ? Deadline::origin_sends", "awaited.body_ended ? Deadline::origin_sends", EXCHANGE),
-    m("an origin that waits for the rest of the request fails", X + "exchange_deadlines.cc", "state == ExchangeState::relaying && awaited.body_ended ?", "state == ExchangeState::relaying ?", EXCHANGE),
+    m("a stream that nobody reads may be silent", X + "exchange_deadlines.cc", "if (awaited.origin_queued)\n        return state == ExchangeState::tunnel ? Deadline::origin_reads : Deadline::origin_sends;",
+      "if (awaited.origin_queued && !silent_)\n        return state == ExchangeState::tunnel ? Deadline::origin_reads : Deadline::origin_sends;", EXCHANGE),
+    m("a silent tunnel is its origin's failure", X + "exchange_deadlines.cc", "state == ExchangeState::relaying && awaited.body_ended", "awaited.body_ended", EXCHANGE),
+    m("an origin that waits for the rest of the request fails", X + "exchange_deadlines.cc", "state == ExchangeState::relaying && awaited.body_ended", "state == ExchangeState::relaying", EXCHANGE),
     m("a silent stream is looked at all the time", X + "exchange_deadlines.cc", "if (silent_) return deadline_after(now, limits_->idle_timeout);", "", EXCHANGE),
     m("an attempt is never late", X + "exchange_deadlines.cc", "if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;", "", EXCHANGE),
     # ---- where a request may go ----
