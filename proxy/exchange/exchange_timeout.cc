@@ -75,11 +75,9 @@ void Exchange::on_deadline() {
 
 void Exchange::on_slow_reader(std::string_view rule) {
   const bool wanted = connection_wanted();
-  if (wanted) {
-    context_.stats.count(metrics::GivenUp::slow_reader);
-    return on_client_timed_out(rule);
-  }
-  timer_.arm(request_values_->deadlines.look_again_at_reader(context_.loop.now()));
+  if (!wanted) return timer_.arm(request_values_->deadlines.look_again_at_reader(context_.loop.now()));
+  context_.stats.count(metrics::GivenUp::slow_reader);
+  on_client_timed_out(rule);
 }
 
 // Returns true if another request has waited for this one's connection longer than a busy pool makes it wait.
