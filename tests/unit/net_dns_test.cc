@@ -294,6 +294,20 @@ TEST_F(Dns, KnowsLocalhostWithoutAsking) {
   EXPECT_EQ(server.asked.count("localhost"), 0U);
 }
 
+TEST_F(Dns, AsksForNoNameBelowLocalhostThoughTheHostsFileHasNone) {
+  for (const std::string_view name : {"app.localhost", "a.b.localhost"}) {
+    server.table[std::string(name)] = {{"127.0.0.9"}, 60, 0, {}};
+    Resolver resolver(*loop, settings());
+    EXPECT_EQ(resolve(resolver, name), "127.0.0.1 ::1");
+    EXPECT_EQ(server.asked.count(std::string(name)), 0U);
+  }
+  server.table["notlocalhost.svc.test"] = {{"127.0.0.9"}, 60, 0, {}};
+  server.table["localhost.test"] = {{"127.0.0.8"}, 60, 0, {}};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "localhost.test"), "127.0.0.8");
+  EXPECT_EQ(resolve(resolver, "notlocalhost"), "127.0.0.9");
+}
+
 TEST_F(Dns, SearchesDomains) {
   server.table["api.svc.test"] = {{"127.0.0.9"}, 60, 0, {}};
   Resolver resolver(*loop, settings());

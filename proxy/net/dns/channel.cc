@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "proxy/net/dns/cares.h"
 #include "proxy/net/dns/events.h"
+#include "proxy/net/dns/localhost.h"
 #include "proxy/net/dns/query.h"
 #include "proxy/net/dns/resolver.h"
 
@@ -214,6 +215,7 @@ void Channel::look_up(const std::string& name, Lookup& lookup) {
   if (cares.status() != ARES_SUCCESS) {
     return lookup.on_result({kind_of(cares.status(), 0), {}, {}, ares_strerror(cares.status())});
   }
+  if (std::optional<LookupResult> here = loopback_of(cares.get(), name)) return lookup.on_result(std::move(*here));
   auto made = std::make_unique<Impl::PendingQuery>(*impl_, name, lookup);
   Impl::PendingQuery& query = *made;
   const bool only_one = impl_->queries.emplace(query.name, std::move(made)).second;
