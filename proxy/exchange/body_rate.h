@@ -33,7 +33,8 @@ class BodyRate {
     const Instant end = from_ + grace_ + time_of(moved > counted_ ? moved - counted_ : 0);
     const Instant latest = deadline_after(now, credit <= Duration::zero() ? credit : std::max(credit, grace_));
     if (end <= latest) return end;
-    from_ -= end - latest;
+    from_ = latest - grace_;
+    counted_ = moved;  // time_of() ends at some size, from which on further bytes would extend nothing
     return latest;
   }
   // Returns true if `received` bytes in the time `since` the head satisfy the rate.

@@ -73,6 +73,17 @@ TEST(ABodysRate, CountsWhatIsAheadOfItForAtMostTheIdleTimeout) {
   EXPECT_EQ(rate.deadline(now + seconds(55), 1'100'000, seconds(60)), now + seconds(115)) << "it has become faster";
 }
 
+TEST(ABodysRate, IsKeptByAFastBodyOfAnySize) {
+  Instant now{seconds(100)};
+  BodyRate rate;
+  rate.begin(now, rules(1, seconds(20)));
+  std::uint64_t received = 0;
+  for (int n = 0; n < 1000; ++n, now += seconds(1)) {
+    received += 100'000'000;
+    ASSERT_EQ(rate.deadline(now, received, seconds(60)), now + seconds(60)) << received;
+  }
+}
+
 TEST(ABodysRate, CountsWhatIsAheadOfItForItsGraceAtLeast) {
   const Instant now{seconds(100)};
   BodyRate rate;
