@@ -57,6 +57,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return write_queue_.size(); }
+  std::uint64_t accepted() const override LOOP_ONLY { return write_queue_.bytes_written(); }
   void on_tunnel() override LOOP_ONLY;
   void shut_write_when_sent() override LOOP_ONLY;
   void resume() override LOOP_ONLY { run_soon(); }

@@ -53,6 +53,7 @@ class H2ClientStream final : public ClientStream,
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY;
+  std::uint64_t accepted() const override LOOP_ONLY { return framed_; }
   std::size_t writable_bytes() const override LOOP_ONLY;
   bool may_buffer_more() const override LOOP_ONLY;
   void on_tunnel() override LOOP_ONLY;

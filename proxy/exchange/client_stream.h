@@ -68,6 +68,9 @@ class ClientStream {
   [[nodiscard]] virtual bool flush() LOOP_ONLY = 0;  // returns false if the client is gone
   virtual std::size_t backlog()
       const LOOP_ONLY = 0;  // bytes not yet written to the client; kHighWatermark pauses the source
+  // Returns how many bytes the client has accepted, counted from some moment before the response. backlog() does not
+  // show it: the bytes of other responses may be in it.
+  virtual std::uint64_t accepted() const LOOP_ONLY = 0;
   virtual std::size_t writable_bytes() const LOOP_ONLY {
     return SIZE_MAX;
   }  // the most that may be read for the client at once

@@ -28,9 +28,8 @@ void Exchange::arm_deadline() {
 
 void Exchange::measure_reader(Instant now) {
   ExchangeDeadlines& deadlines = request_values_->deadlines;
-  const std::uint64_t waiting = client_stream_->backlog();
-  if (waiting == 0) return deadlines.reader_caught_up();
-  deadlines.measure_reader(now, client_stream_->listen(), info_.bytes_out - std::min(waiting, info_.bytes_out));
+  if (client_stream_->backlog() == 0) return deadlines.reader_caught_up();
+  deadlines.measure_reader(now, client_stream_->listen(), client_stream_->accepted());
 }
 
 void Exchange::on_deadline() {

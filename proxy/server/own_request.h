@@ -59,6 +59,7 @@ class OwnRequest final : public ClientStream, private exec::Deferred {
   void send_tunnel(const http::ResponseHead*) override LOOP_ONLY {}
   bool flush() override LOOP_ONLY { return !fault_ || status_ == 0; }
   std::size_t backlog() const override LOOP_ONLY { return 0; }
+  std::uint64_t accepted() const override LOOP_ONLY { return 0; }
   void on_tunnel() override LOOP_ONLY {}
   void shut_write_when_sent() override LOOP_ONLY {}
   void resume() override LOOP_ONLY;

@@ -115,7 +115,7 @@ DECISIONS = [
     m("looks for waiters extend the time of a client that reads nothing", X + "exchange_deadlines.cc", "reader_behind_ && now < reader_idle_at_", "reader_behind_", EXCHANGE),
     m("a slow reader is ended though no request waits", X + "exchange_timeout.cc", "!wanted", "false", PLANE),
     m("a slow reader goes on though a request waits", X + "exchange_timeout.cc", "!wanted", "true", PLANE),
-    m("time without a byte for the reader counts", X + "exchange_timeout.cc", "if (waiting == 0) return deadlines.reader_caught_up();", "", PLANE),
+    m("time without a byte for the reader counts", X + "exchange_timeout.cc", "if (client_stream_->backlog() == 0) return deadlines.reader_caught_up();", "", PLANE),
     m("a streamed body ends though no request waits", X + "exchange_timeout.cc", "!connection_wanted()", "false", PLANE),
     m("a streamed body lives on though a request waits", X + "exchange_timeout.cc", "!connection_wanted()", "true", PLANE),
     m("a streamed body has no grace of its own", X + "exchange_forward.cc", "request_body_.full() || request_values_->deadlines.streams_body()", "request_body_.full()", PLANE),

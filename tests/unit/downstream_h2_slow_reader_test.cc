@@ -26,6 +26,10 @@ class AReaderOfHttp2 : public test::ExchangeFixture {
     plane_.listen.idle_timeout = 20s;
     plane_.listener.change(plane_.listen);
   }
+  explicit AReaderOfHttp2(config::Config settings) : ExchangeFixture(std::move(settings)) {
+    plane_.listen.body_grace = 10s;
+    plane_.listener.change(plane_.listen);
+  }
   // A client that has sent its preface, this initial window of its streams and these frames.
   test::MemoryWire& connected(std::uint32_t window, const std::string& frames) {
     test::MemoryWire& one = client();
@@ -118,6 +122,49 @@ TEST_F(AReaderOfHttp2, LosesNoOtherStreamToTheIdleTimeoutOfItsConnection) {
   EXPECT_EQ(-1, http::error_of(one.outgoing, 0)) << "GOAWAY";
   plane_.from_origin(1, response(1));
   EXPECT_EQ(1U, received_whole(one, 3));
+}
+
+// AReaderThatOthersWaitFor: each origin has one connection.
+class AReaderThatOthersWaitFor : public AReaderOfHttp2 {
+ protected:
+  AReaderThatOthersWaitFor() : AReaderOfHttp2(one_connection()) {}
+
+ private:
+  static config::Config one_connection() {
+    config::Config settings;
+    settings.pool.size = 1;
+    settings.pool.wait_timeout = 600s;
+    return settings;
+  }
+};
+
+// The client reads one stream, and fills the session's buffers with others that it does not read.
+TEST_F(AReaderThatOthersWaitFor, IsNotMeasuredByItsOtherStreams) {
+  constexpr unsigned kOthers = 10, kTrickle = 2000;
+  test::MemoryWire& one = connected(0, opened(0) + http::headers(1, http::get()));
+  const auto read_for = [&](int seconds) {
+    for (int n = 0; n < seconds && !origin(0).gone; ++n) {
+      plane_.pass(1s);
+      send(one, http::frame(8, 0, 1, http::number(kTrickle)));
+      plane_.from_origin(0, std::string(kTrickle, 'x'));
+    }
+  };
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + std::string(4 * kTrickle, 'x'));
+  send(client(), test::kGetRequest);
+  read_for(20);
+  ASSERT_FALSE(origin(0).gone);
+  for (unsigned n = 0; n < kOthers; ++n) {
+    const std::string host = "other" + std::to_string(n) + ".test";
+    http::List_ other = http::get();
+    other[2].second = host;
+    send(one, http::headers(3 + 2 * n, other));
+    ASSERT_EQ(1U, dials());
+    connect();
+    plane_.from_origin(1 + n, response(kWhole));
+  }
+  read_for(40);
+  EXPECT_FALSE(origin(0).gone);
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 1));
 }
 
 // The responses are in the write queue, and no stream is open.

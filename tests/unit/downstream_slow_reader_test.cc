@@ -93,6 +93,31 @@ TEST_F(ASlowReader, AtTheMinimumRateIsNotEnded) {
   EXPECT_FALSE(origin(0).gone);
 }
 
+// The client sends its next request early: what it reads of the response before counts.
+TEST_F(ASlowReader, IsNotOneThatStillReadsTheResponseBefore) {
+  test::MemoryWire& one = asked();
+  one.room = 0;
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'x'));
+  send(one, kGetRequest);
+  ASSERT_EQ(0U, dials());
+  plane_.from_origin(0, std::string(kHead) + std::string(kPart, 'x'));
+  waiter();
+  read(one, 1000, 50);
+  EXPECT_FALSE(origin(0).gone);
+}
+
+// Each byte is a chunk of its own, of which six bytes are framing.
+TEST_F(ASlowReader, AcceptsTheFramingOfChunksToo) {
+  test::MemoryWire& one = asked();
+  one.room = 0;
+  std::string chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (std::size_t n = 0; n < kPart / 6; ++n) chunks += "1\r\nx\r\n";
+  plane_.from_origin(0, chunks);
+  waiter();
+  read(one, 600, 50);
+  EXPECT_FALSE(origin(0).gone);
+}
+
 TEST_F(ASlowReader, IsEndedByItsIdleTimeoutThoughNobodyWaits) {
   test::MemoryWire& one = behind();
   plane_.pass(59s);
