@@ -44,7 +44,7 @@ def test_a_failure_is_told_with_the_end_of_its_log(monkeypatch, tmp_path, capsys
 
 
 class Pytest:
-    """A log whose command is a pytest that writes these reports, one after the other; None: it ends without one."""
+    """A log whose command is a pytest that writes these reports, one after the other; None or a status: it ends without one."""
 
     def __init__(self, path, *reports):
         self.path, self.reports, self.runs = path, list(reports), []
@@ -54,8 +54,8 @@ class Pytest:
             return 0
         self.runs.append([str(word) for word in command])
         report = self.reports.pop(0)
-        if report is None:
-            return 4
+        if not isinstance(report, dict):
+            return 4 if report is None else report
         self.path.with_suffix(".json").write_text(json.dumps(report))
         return 1 if report["failed"] else 0
 
@@ -78,6 +78,11 @@ def test_end_to_end_tests_that_failed_run_once_more_by_their_whole_names(tmp_pat
 def test_end_to_end_tests_that_could_not_run_again_have_failed(tmp_path):
     outcome, _ = end_to_end(tmp_path, TWO, None)
     assert (outcome.passed, outcome.failed, outcome.note, outcome.unsteady) == (5, 2, ", ".join(NAMES), "")
+
+
+def test_end_to_end_tests_without_a_report_have_failed(tmp_path):
+    outcome, runs = end_to_end(tmp_path, 0)
+    assert (outcome.passed, outcome.failed, outcome.note, len(runs)) == (0, 1, "pytest: exit status 0", 1)
 
 
 def test_a_step_without_time_in_it_runs_once(monkeypatch, tmp_path):
