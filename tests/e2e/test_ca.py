@@ -280,10 +280,19 @@ def test_a_stolen_key_signs_for_no_other_host(folder, tmp_path):
     (["init", "d", "--host", "a:443"], "has a port"), (["init", "d", "--host", "a", "--days", "0"], "`0` is not a number of days"),
     (["bundle", "d", "--host", "a"], "`--host` is for init"), (["env", "d", "e"], "`e` is an unexpected argument"),
     (["env", "d", "--trust", "t"], "`--trust` is for init and bundle"), (["bundle", "d/", "--trust", "d"], "needs another folder than DIR"),
+    (["init", "d", "--host", "a", "--trust", "./e/../d"], "needs another folder than DIR"),
     (["env", "d", "--format", "json"], "`json` is not sh or plain"), (["init", "d", "--hosts", "a"], "`--hosts` is not known")])
 def test_wrong_use_is_exit_code_one_and_says_what_is_expected(arguments, says, tmp_path):
     done = subprocess.run([PROGRAM, "ca", *arguments], capture_output=True, text=True, timeout=20, cwd=tmp_path)
     assert done.returncode == 1 and says in done.stderr and not list(tmp_path.iterdir()), done
+
+
+def test_the_folder_of_the_key_is_no_folder_of_trust_under_another_name(folder):
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    before = sorted(folder.iterdir())
+    assert "needs another folder than DIR" in ca("bundle", folder, "--trust", link, ok=False)
+    assert sorted(folder.iterdir()) == before
 
 
 def test_help_names_the_actions_and_flags():

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "base/ascii.h"
 #include "pool/origin.h"
@@ -16,6 +18,16 @@ constexpr int kMaxDays = 36'500;
 
 std::string in_ticks(std::string_view word) {
   return "`" + std::string(word) + "`";
+}
+
+// Returns true if both names lead to one folder, which may not exist yet.
+bool same_folder(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const auto path = [&error](const std::string& name) {
+    const auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(name, error), error);
+    return error ? std::filesystem::path(name) : found;
+  };
+  return a == b || path(a) == path(b);
 }
 
 // Returns an error text, or an empty one, like the functions below.
@@ -100,7 +112,7 @@ class Parser {
     if (!init && !options_.hosts.empty()) return "`--host` is for init";
     if (options_.trust.empty()) return {};
     if (options_.action == Action::env) return "`--trust` is for init and bundle; env takes that folder as its DIR";
-    if (options_.trust == options_.dir) return "`--trust` needs another folder than DIR, which has the key";
+    if (same_folder(options_.trust, options_.dir)) return "`--trust` needs another folder than DIR, which has the key";
     return {};
   }
 
