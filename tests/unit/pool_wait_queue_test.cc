@@ -387,8 +387,14 @@ double cost_of_a_line_of(unsigned many) {
 }
 
 TEST(ALongQueue, CostsEachWhoJoinsOrLeavesAboutAsMuchAsAShortOne) {
-  const double few = cost_of_a_line_of(2000), many = cost_of_a_line_of(20'000);
-  EXPECT_LT(many, 30 * few) << "ten times as many took " << many / few << " times as long";
+  // The least of several runs: other programs share the caches. A walk over the queue would cost a hundred times as
+  // much.
+  double few = 1e9, many = 1e9;
+  for (int n = 0; n < 5; ++n) {
+    few = std::min(few, cost_of_a_line_of(2000));
+    many = std::min(many, cost_of_a_line_of(20'000));
+  }
+  EXPECT_LT(many, 40 * few) << "ten times as many took " << many / few << " times as long";
 }
 
 }  // namespace
