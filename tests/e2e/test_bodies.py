@@ -6,8 +6,8 @@ import time
 import zlib
 
 import pytest
+from harness.slow import Narrow
 from harness.wait import until
-from harness.wire import Client, Stream
 
 MIB = 1 << 20
 BLOCK = os.urandom(MIB)
@@ -218,16 +218,6 @@ def test_a_body_cut_short_by_its_client_is_answered_and_that_is_the_end(origin, 
 
 
 # ---- clients that read slowly ----
-
-class Narrow(Client):
-    """A client with a small kernel buffer."""
-
-    def __init__(self, address):
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before it connects, or the window is wide
-        sock.connect(address)
-        Stream.__init__(self, sock)
-
 
 def test_the_end_of_a_response_waits_for_a_client_that_pauses(origin, carpool):
     def until_close(exchange):

@@ -1,10 +1,10 @@
 """Clients that send a byte of a body without a Content-Length now and then: each holds a connection of the origin only while no other
 request waits for it."""
 import contextlib
-import threading
 
 from harness.h2_client import H2Client
 from harness.h2_origin import SETTINGS, H2Origin
+from harness.slow import dripping
 from harness.wait import until
 
 CLIENTS, CONNECTIONS = 30, 4
@@ -25,23 +25,6 @@ def slow_bodies(c):
 
 def arrived(o):
     return o.targets().count("/drip")
-
-
-@contextlib.contextmanager
-def dripping(send):
-    """Calls send() several times in a second."""
-    done = threading.Event()
-
-    def drip():
-        while not done.wait(0.1):
-            send()
-    thread = threading.Thread(target=drip)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def test_clients_that_drip_chunks_do_not_keep_others_from_the_origin(origin, carpool):

@@ -1,26 +1,14 @@
 """Clients that read a byte of a large response now and then: each holds a connection of the origin only while no other request waits for it."""
 import contextlib
 import socket
-import threading
 
 from harness.h2_client import H2Client
+from harness.slow import Narrow, dripping
 from harness.wait import until
-from harness.wire import Client, Stream
 
 CLIENTS, CONNECTIONS = 12, 4
 SIZE = 30 << 20  # more than the buffers of the kernel and of carpool
 SLOW = {"body_grace": "300ms", "loopback_client": "connection"}
-
-
-class Narrow(Client):
-    """A client with a small kernel buffer."""
-
-    def __init__(self, address):
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before it connects, or the window is wide
-        sock.settimeout(20)
-        sock.connect(address)
-        Stream.__init__(self, sock)
 
 
 def large(exchange):
@@ -40,23 +28,13 @@ def arrived(o):
     return o.targets().count("/large")
 
 
-@contextlib.contextmanager
 def reading(clients):
-    """Each client reads a byte ten times in a second."""
-    done = threading.Event()
-
-    def drip():
-        while not done.wait(0.1):
-            for client in clients:
-                with contextlib.suppress(OSError):
-                    client.sock.recv(1)
-    thread = threading.Thread(target=drip)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    """Each client reads a byte several times in a second."""
+    def read():
+        for client in clients:
+            with contextlib.suppress(OSError):
+                client.sock.recv(1)
+    return dripping(read)
 
 
 def test_clients_that_read_slowly_do_not_keep_others_from_the_origin(origin, carpool):
@@ -83,18 +61,13 @@ def test_streams_whose_windows_open_slowly_do_not_keep_others_from_the_origin(or
         client.h2.increment_flow_control_window(1 << 24)
         streams = [client.ask("/large", authority=o.authority) for _ in range(2)]
         until(lambda: arrived(o) == 2, what="both responses")
-        done = threading.Event()
 
         def open_slowly():
-            while not done.wait(0.1):
-                for stream in streams:
-                    client.h2.increment_flow_control_window(1, stream)
-                    client.flush()
-        thread = threading.Thread(target=open_slowly)
-        thread.start()
-        assert other.get(o.url + "/other").status == 200
-        done.set()
-        thread.join()
+            for stream in streams:
+                client.h2.increment_flow_control_window(1, stream)
+                client.flush()
+        with dripping(open_slowly):
+            assert other.get(o.url + "/other").status == 200
         assert slow_readers(c) == 1, "one request waited"
         assert client.until(lambda: any(client.responses[s].reset is not None for s in streams)), "an end that is visible"
 
