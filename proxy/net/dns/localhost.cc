@@ -1,9 +1,16 @@
 #include "proxy/net/dns/localhost.h"
 
-#include <netinet/in.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <string_view>
 
 namespace carpool::proxy::dns {
 namespace {
+
+bool is_localhost(std::string_view name) {
+  return name == "localhost" || name.ends_with(".localhost");
+}
 
 bool in_hosts_file(ares_channel channel, const std::string& name, int family) {
   hostent* found = nullptr;
@@ -14,23 +21,11 @@ bool in_hosts_file(ares_channel channel, const std::string& name, int family) {
 
 }  // namespace
 
-bool is_localhost(std::string_view name) {
-  constexpr std::string_view kName = "localhost", kBelow = ".localhost";
-  return name == kName || name.ends_with(kBelow);
-}
-
 std::optional<LookupResult> loopback_of(ares_channel channel, const std::string& name) {
   if (!is_localhost(name)) return std::nullopt;
   if (in_hosts_file(channel, name, AF_INET) || in_hosts_file(channel, name, AF_INET6)) return std::nullopt;
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_addr = in6addr_loopback;
   LookupResult result{LookupResult::Kind::found, {}, {}, {}};
-  result.addresses.emplace_back(reinterpret_cast<const sockaddr*>(&v4), socklen_t{sizeof v4});
-  result.addresses.emplace_back(reinterpret_cast<const sockaddr*>(&v6), socklen_t{sizeof v6});
+  for (const char* const address : {"127.0.0.1", "::1"}) result.addresses.push_back(*net::Address::literal(address, 0));
   return result;
 }
 

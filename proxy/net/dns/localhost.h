@@ -5,17 +5,13 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "proxy/net/dns/lookup_result.h"
 
 namespace carpool::proxy::dns {
 
-// Returns true for `localhost` and for the names below it. `name`: in lower case.
-bool is_localhost(std::string_view name);
-
-// Returns the loopback addresses for a name of this machine that the hosts file does not contain, and nullopt for any
-// other name. Containers and change roots may have no hosts file.
+// Returns the loopback addresses for `localhost` or a name below it that the hosts file does not contain, and nullopt
+// for any other name. `name`: in lower case. Containers and change roots may have no hosts file.
 std::optional<LookupResult> loopback_of(ares_channel channel, const std::string& name);
 
 }  // namespace carpool::proxy::dns
