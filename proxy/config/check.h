@@ -20,6 +20,8 @@ inline constexpr std::array<std::string_view, 10> kRefusedForTcp{"alias",
                                                                  "upstream.tls.min_version",
                                                                  "upstream.tls.verify",
                                                                  "upstream.tls.server_name"};
+// Returns true for a key that is an error in this [[origin]], so that its value is always that of all origins.
+bool only_inherited(const OriginSettings& origin, std::string_view key);
 
 // Append to reading.errors and reading.warnings, and note the files that the configuration names.
 void check_servers(Reading& reading, const Places& places, const std::string& file);

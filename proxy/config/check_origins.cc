@@ -1,4 +1,5 @@
 // The checks of origins, and of the defaults that they inherit: [pool], [upstream] and [request].
+#include <algorithm>
 #include <map>
 
 #include "proxy/config/check.h"
@@ -183,6 +184,12 @@ class OriginChecks final : private CheckRules {
 };
 
 }  // namespace
+
+bool only_inherited(const OriginSettings& origin, std::string_view key) {
+  if (key == "upstream.proxy_credentials") return origin.upstream.proxy.empty();
+  const auto& refused = kRefusedForTcp;
+  return origin.origin.scheme == pool::Scheme::tcp && std::find(refused.begin(), refused.end(), key) != refused.end();
+}
 
 void check_origins(Reading& reading, const Places& places, const std::string& file) {
   OriginChecks(reading, places, file).run();

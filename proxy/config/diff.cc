@@ -18,7 +18,7 @@ void compare(const Section& section, const std::string& prefix, const void* befo
     const Value a = setting.get(before), b = setting.get(after);
     if (a == b) continue;
     const std::string key = prefix + key_path(section.path, setting.key);
-    changes.push_back({key, masked_toml(setting, a), masked_toml(setting, b), setting.live});
+    changes.push_back({key, toml(masked(setting, a)), toml(masked(setting, b)), setting.live});
   }
 }
 

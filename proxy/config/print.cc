@@ -1,7 +1,5 @@
 #include "proxy/config/print.h"
 
-#include <algorithm>
-
 #include "proxy/config/check.h"
 #include "proxy/config/schema.h"
 #include "proxy/config/text.h"
@@ -30,13 +28,6 @@ void print_fields(std::string& out, const Section& section, const void* values) 
     out.append(in_quotes(field.name)).append(" = ").append(toml(field.value)) += '\n';
 }
 
-// A key of an origin that is refused if it is written there; its value is that of all origins.
-bool only_inherited(const OriginSettings& origin, const std::string& key) {
-  if (key == "upstream.proxy_credentials") return origin.upstream.proxy.empty();
-  const auto& refused = kRefusedForTcp;
-  return origin.origin.scheme == pool::Scheme::tcp && std::find(refused.begin(), refused.end(), key) != refused.end();
-}
-
 void print_values(std::string& out, const Section& section, const void* values, std::string_view path,
                   const OriginSettings* origin = nullptr) {
   if (section.fields) return print_fields(out, section, values);
@@ -44,7 +35,7 @@ void print_values(std::string& out, const Section& section, const void* values, 
   out += header(section, path);
   const std::string below = &section == find_section("origin") ? "" : std::string(section.path) + '.';
   for (const Setting& setting : section.settings) {
-    const std::string text = masked_toml(setting, setting.get(values));
+    const std::string text = toml(masked(setting, setting.get(values)));
     if (origin != nullptr && only_inherited(*origin, below + std::string(setting.key))) continue;
     if (setting.given != nullptr && !setting.given(values)) out += "# ";
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');

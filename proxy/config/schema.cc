@@ -81,11 +81,11 @@ std::string toml(const Value& value) {
       value);
 }
 
-std::string masked_toml(const Setting& setting, const Value& value) {
+Value masked(const Setting& setting, Value value) {
   const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr || setting.form == nullptr || !setting.form->target) return toml(value);
+  if (text == nullptr || setting.form == nullptr || !setting.form->target) return value;
   std::string scratch;
-  return in_quotes(http::redacted(*text, scratch, std::string::npos));
+  return std::string(http::redacted(*text, scratch, std::string::npos));
 }
 
 bool empty(const Value& value) {

@@ -75,8 +75,8 @@ inline Value default_of(const Section& section, const Setting& setting) {
 }
 // Returns the value as TOML: `"30s"`, `64`, `["h2", "h1"]`; empty for absent ports. The text of a secret is not shown.
 std::string toml(const Value& value);
-// As toml(), for everything that is shown of a configuration: the secrets in the query of a target are masked.
-std::string masked_toml(const Setting& setting, const Value& value);
+// Returns the value as everything shows it that shows a configuration: without the secrets in the query of a target.
+Value masked(const Setting& setting, Value value);
 // Returns true for an empty text, an empty list, absent ports and an absent secret.
 bool empty(const Value& value);
 // Returns "duration", "integer", …, for documents and messages.

@@ -9,6 +9,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/server/admin/admin_server.h"
+#include "proxy/server/admin/config_json.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/executors.h"
 #include "proxy/server/intercept_leaves.h"
@@ -101,8 +102,11 @@ std::vector<std::string> ServerAdminView::warm_ups_failed() const {
   return parts_.warm_up->failed();
 }
 
-std::string ServerAdminView::config() const {
-  return parts_.config.with([](const config::Config& config) { return config::print_config(config); });
+std::string ServerAdminView::config(admin::ConfigFormat format) const {
+  const bool json = format == admin::ConfigFormat::json;
+  return parts_.config.with([json](const config::Config& config) {
+    return json ? admin::config_json(config) : config::print_config(config);
+  });
 }
 
 }  // namespace carpool::proxy

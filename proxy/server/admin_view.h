@@ -66,7 +66,7 @@ class ServerAdminView final : public admin::AdminView {
   std::vector<std::string> warm_ups_failed() const override;
   std::vector<std::string> paused() const override;
   std::optional<admin::PoolInfo> declared(const std::string& origin) const override;
-  std::string config() const override;
+  std::string config(admin::ConfigFormat format) const override;
 
  private:
   std::vector<admin::PoolInfo> snapshots()

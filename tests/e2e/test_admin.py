@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import time
+import tomllib
 
 import pytest
 from harness.carpool import PROGRAM, SANITIZED
@@ -366,6 +367,42 @@ def test_a_foreign_address_demands_the_token(carpool, tmp_path):
     assert get(c, "/pools", headers=[("Authorization", "Bearer s3cret-of-the-server")]).status == 200
     shown = get(c, "/config", headers=[("Authorization", "Bearer s3cret-of-the-server")]).body.decode()
     assert "s3cret" not in shown and str(token) in shown
+
+
+def differences(one, other, path=""):
+    """Returns the paths at which two configurations differ. null is an absent key."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [d for key in sorted({*one, *other}) for d in differences(one.get(key), other.get(key), path + "." + key)]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [d for i, pair in enumerate(zip(one, other)) for d in differences(*pair, path + "[%d]" % i)]
+    return [] if one == other else [path]
+
+
+def test_the_configuration_is_json_and_its_toml_says_the_same(carpool, tmp_path):
+    key = tmp_path / "key"
+    key.write_text("planted-key\n")
+    listeners = [{"address": "127.0.0.1:%d" % free_port()}, {"address": "127.0.0.1:%d" % free_port(), "proxy_protocol": True, "trusted": ["127.0.0.0/8"]}]
+    c = carpool(listeners=listeners, pool={"strategy": "random"}, origin=[
+        {"uri": "https://api.test", "alias": ["api"], "pool": {"size": 7, "warm_up": {"enabled": False}},
+         "request": {"headers": {"X-Api-Key": {"file": str(key), "prefix": "Bearer "}, "X-Text": "planted-text"}},
+         "oauth2": {"token_url": "https://id.test/token?code=planted-code", "client_id": "me", "client_secret": {"file": str(key)}}},
+        {"uri": "tcp://database.test:5432"}])
+    response = get(c, "/config")
+    assert response.get("content-type") == "application/json"
+    as_json, as_toml = json.loads(response.body), tomllib.loads(get(c, "/config.toml").body.decode())
+    commented, empty = [".origin[1].pool.size", ".pool.size"], [".origin[1].request.headers"]
+    assert sorted(differences(as_json, as_toml)) == sorted(commented + empty), "what the TOML shows as a comment, or not at all"
+    assert as_json["pool"]["size"] == 64
+    api, database = as_json["origin"]
+    assert api["pool"]["size"] == 7 and api["pool"]["strategy"] == "random" and api["request"]["idle_timeout"] == "60s"
+    assert api["request"]["headers"] == {"X-Api-Key": {"file": str(key), "prefix": "Bearer "}, "X-Text": {"hidden": True}}
+    assert api["oauth2"]["token_url"] == "https://id.test/token?code=***" and "planted" not in response.body.decode()
+    assert "alias" not in database, "a key that a tcp origin may not have"
+
+
+def test_the_configuration_of_a_thousand_origins_is_json(carpool):
+    c = carpool(origin=[{"uri": "http://o%d.test" % i} for i in range(1000)])
+    assert [one["uri"] for one in c.get_json("/config")["origin"]] == ["http://o%d.test" % i for i in range(1000)]
 
 
 @pytest.mark.parametrize("header", [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")])

@@ -46,7 +46,7 @@ def abuses(c):
 
 def test_a_response_is_the_same_over_both_protocols(proxy):
     with H2Client(proxy.admin_address) as client:
-        for path in ("/livez", "/readyz", "/version", "/config", "/log-level", "/openapi.json"):
+        for path in ("/livez", "/readyz", "/version", "/config", "/config.toml", "/log-level", "/openapi.json"):
             status, headers, body = over_h1(proxy, path)
             response = ask(client, path)
             assert (response.status, response.get("content-type"), response.body) == (status, headers["Content-Type"], body), path

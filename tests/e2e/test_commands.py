@@ -194,7 +194,8 @@ def test_what_it_runs_with_is_shown(used):
     o, c = used
     assert "descriptors" in run("overload", "--admin", c.admin_text).stdout
     config = run("config", "--admin", c.admin_text)
-    assert config.returncode == 0 and config.stdout == c.admin("GET", "/config").body.decode()
+    assert config.returncode == 0 and config.stdout == c.admin("GET", "/config.toml").body.decode()
+    assert json.loads(run("config", "--json", "--admin", c.admin_text).stdout) == c.get_json("/config")
     pool = run("pool", o.url, "--admin", c.admin_text).stdout
     assert pool.split()[:2] == ["origin", o.url] and "addresses" in pool
 

@@ -1,5 +1,6 @@
 """Fields that carpool sets in the requests of an origin: [origin.request.headers]."""
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -234,8 +235,10 @@ def test_a_file_that_cannot_be_read_at_the_start_is_an_error(carpool):
 
 def test_the_printed_configuration_hides_values(origin, carpool, mounted):
     c = carpool(origin=[origin_with(origin(), {**BEARER, "X-B": {"file": str(mounted.file)}})])
-    shown = c.admin("GET", "/config").body.decode()
+    shown = c.admin("GET", "/config.toml").body.decode()
     assert '"Authorization" = { hidden = true }' in shown and "planted" not in shown and str(mounted.file) in shown, shown
+    headers = c.get_json("/config")["origin"][0]["request"]["headers"]
+    assert headers["Authorization"] == {"hidden": True} and str(mounted.file) in json.dumps(headers) and "planted" not in json.dumps(headers)
 
 
 def test_a_process_with_credentials_writes_no_core(origin, carpool):

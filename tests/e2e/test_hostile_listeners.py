@@ -222,7 +222,7 @@ def test_a_variable_that_holds_structure_is_a_text(carpool, monkeypatch):
 
 
 def shown(c):
-    return c.admin("GET", "/config").body.decode()
+    return c.admin("GET", "/config.toml").body.decode()
 
 
 def with_retries(text, count):

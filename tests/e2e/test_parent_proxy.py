@@ -138,7 +138,7 @@ def test_credentials_go_to_the_proxy_alone_and_are_shown_nowhere(parent, carpool
         assert client.get("https://origin.test/").body == b"ok"
     assert {s.message.get("proxy-authorization") for s in p.server.seen} == {BASIC}
     assert [s.message.get("proxy-authorization") for s in secure.seen] == [None]
-    shown = "".join(c.admin("GET", path).body.decode() for path in ("/config", "/metrics", "/pools"))
+    shown = "".join(c.admin("GET", path).body.decode() for path in ("/config", "/config.toml", "/metrics", "/pools"))
     shown += subprocess.run([PROGRAM, "--config", c.config, "--print-config"], capture_output=True, text=True, timeout=20).stdout
     shown += "\n".join(c.output)
     assert "s3cret" not in shown and BASIC.split()[1] not in shown

@@ -48,8 +48,8 @@ def test_it_says_what_would_change_and_what_changed(origin, carpool):
             {"key": "pool.wait_timeout", "from": '"3s"', "to": '"1s"', "applies": "now"}]
     status, dry = post(c, "/reload?dry_run=1")
     assert (status, dry["status"], dry["changes"]) == (200, "dry run", want)
-    until(lambda: 'wait_timeout = "1s"' in c.admin("GET", "/config").body.decode(), what="the file's own change, or POST")
-    shown = c.admin("GET", "/config").body.decode()
+    until(lambda: 'wait_timeout = "1s"' in c.admin("GET", "/config.toml").body.decode(), what="the file's own change, or POST")
+    shown = c.admin("GET", "/config.toml").body.decode()
     assert "workers = 1" in shown, "what takes a restart is not said to be in force"
     status, again = post(c)
     assert status == 200 and [x["key"] for x in again["changes"]] == ["workers"]
@@ -104,7 +104,7 @@ def test_every_way_to_ask_for_it_works(origin, carpool, tmp_path, how):
             c.signal(signal.SIGHUP)
         if how == "post":
             assert post(c)[0] == 200
-    until(lambda: "max_retries = 4" in c.admin("GET", "/config").body.decode(), what="the new value")
+    until(lambda: "max_retries = 4" in c.admin("GET", "/config.toml").body.decode(), what="the new value")
     until(lambda: any("reloaded" in line for line in c.output), what="the log's word")
 
 
@@ -127,7 +127,7 @@ def test_a_bad_file_changes_nothing_and_says_why(origin, carpool):
     assert status == 400 and len(said["mistakes"]) == 2
     assert all(re.search(r"config.toml:\d+:\d+: pool\.size", m) for m in said["mistakes"]), said
     until(lambda: any("configuration in force stays" in line for line in c.output), what="the log's word")
-    assert "size = 7" in c.admin("GET", "/config").body.decode()
+    assert "size = 7" in c.admin("GET", "/config.toml").body.decode()
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
 
@@ -151,7 +151,7 @@ def test_a_certificate_that_cannot_be_loaded_refuses_the_whole_reload(carpool, p
                         + '\n[upstream.tls]\nca_file = "%s"\n' % ca)
     status, said = post(c)
     assert status == 400 and str(ca) in said["error"]
-    assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+    assert "max_retries = 1" in c.admin("GET", "/config.toml").body.decode()
 
 
 def test_other_pools_are_not_touched(origin, carpool):
@@ -266,10 +266,10 @@ def test_a_listener_that_cannot_open_refuses_the_whole_reload_and_leaves_no_file
     status, said = post(c)
     assert status == 400 and str(taken.getsockname()[1]) in said["error"]
     assert not (tmp_path / "new.sock").exists()
-    assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+    assert "max_retries = 1" in c.admin("GET", "/config.toml").body.decode()
     until(lambda: sum("configuration in force stays" in line for line in c.output) > 1, what="the file watch's own attempt")
     taken.close()
-    until(lambda: "max_retries = 2" in c.admin("GET", "/config").body.decode(), 30, "another try, without another change of the file")
+    until(lambda: "max_retries = 2" in c.admin("GET", "/config.toml").body.decode(), 30, "another try, without another change of the file")
 
 
 def test_a_renewed_ca_is_believed(origin, carpool, pki, tmp_path):

@@ -345,7 +345,7 @@ def test_the_key_is_in_no_answer_and_no_log(carpool, pki, files):
     with tls(c, trusting(pki)):
         pass
     secret = pathlib.Path(pki.server_key).read_text().splitlines()[1]
-    for path in ("/config", "/metrics", "/pools", "/connections", "/readyz"):
+    for path in ("/config", "/config.toml", "/metrics", "/pools", "/connections", "/readyz"):
         assert secret not in c.admin("GET", path).body.decode(errors="replace"), path
     assert secret not in "\n".join(c.output)
 

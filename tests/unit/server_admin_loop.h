@@ -41,7 +41,7 @@ class Program final : public admin::AdminView {
   metrics::AdminSample admin() const override { return {}; }
   std::vector<std::string> not_ready() const override { return {}; }
   std::vector<std::string> warm_ups_failed() const override { return {}; }
-  std::string config() const override { return {}; }
+  std::string config(admin::ConfigFormat) const override { return {}; }
 
   std::size_t count = 500;  // of pools: a long response
   bool out_of_memory = false;

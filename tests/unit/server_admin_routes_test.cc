@@ -120,7 +120,8 @@ TEST_F(Routes, IsLiveAlwaysAndReadyWhenNothingSpeaksAgainstIt) {
 
 TEST_F(Routes, TellsVersionAndConfiguration) {
   EXPECT_EQ(json("/version").at("version"), "0.1.0");
-  EXPECT_EQ(ask("/config").body, "workers = 1\n");
+  EXPECT_EQ(ParsedJson::parse(ask("/config").body), ParsedJson({{"workers", 1}}));
+  EXPECT_EQ(ask("/config.toml").body, "workers = 1\n");
 }
 
 TEST_F(Routes, ShowsAPageThatLoadsNothingAndRunsOnlyWhatBearsItsNonce) {

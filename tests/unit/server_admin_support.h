@@ -109,7 +109,9 @@ class FakeView final : public AdminView {
     info.origin = origin;
     return info;
   }
-  std::string config() const override { return "workers = 1\n"; }
+  std::string config(ConfigFormat format) const override {
+    return format == ConfigFormat::json ? "{\"workers\": 1}\n" : "workers = 1\n";
+  }
 
   std::vector<PoolInfo> list;
   std::map<std::string, TrafficInfo> counts;

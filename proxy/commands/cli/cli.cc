@@ -83,7 +83,7 @@ class Session {
     if (request_.command->name == "top") return top();
     if (request_.command->name == "drain" && !json()) announce_drain(origin);
     const std::string target = target_of(request_, origin);
-    if (request_.command->name == "config") return print_config(target);
+    if (request_.command->name == "config" && !json()) return print_config(target + ".toml");
     Json response;
     const int code = ask_for(method_of(request_), target, response);
     if (code == kDone) show(response);
@@ -257,7 +257,7 @@ class Session {
     }
   }
 
-  // Prints the response unchanged, the only one that is TOML instead of JSON.
+  // Prints the response unchanged, which is TOML.
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
     if (!reply) return no_response(reply.fault());

@@ -72,7 +72,11 @@ Response version(const Call& call) {
 }
 
 Response config(const Call& call) {
-  return text_response(200, "application/toml; charset=utf-8", call.view.config());
+  return text_response(200, "application/json", call.view.config(ConfigFormat::json));
+}
+
+Response config_as_toml(const Call& call) {
+  return text_response(200, "application/toml; charset=utf-8", call.view.config(ConfigFormat::toml));
 }
 
 Response threads(const Call& call) {
@@ -114,7 +118,7 @@ constexpr std::array<Parameter, 1> kReload{
 constexpr std::array<Parameter, 1> kHistory{
     {{"origin", kOriginSchema, "the origin's URI, as in /pools; default: all origins together"}}};
 
-constexpr std::array<Route, 19> kRoutes{{
+constexpr std::array<Route, 20> kRoutes{{
     {"/", "GET", index, "The live page", "text/html"},
     {"/metrics",
      "GET",
@@ -135,7 +139,8 @@ constexpr std::array<Route, 19> kRoutes{{
     {"/livez", "GET", livez, "Liveness: 200 while the process runs", "Health"},
     {"/readyz", "GET", readyz, "Readiness: 200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
     {"/version", "GET", version, "The version, compiler and build type of the running program", "Version"},
-    {"/config", "GET", config, "The effective configuration with all defaults, without secrets", "application/toml"},
+    {"/config", "GET", config, "The effective configuration with all defaults, without secrets", "application/json"},
+    {"/config.toml", "GET", config_as_toml, "The same configuration as TOML", "application/toml"},
     {"/history",
      "GET",
      history_response,

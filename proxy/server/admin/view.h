@@ -23,6 +23,8 @@ class Registry;
 
 namespace carpool::proxy::admin {
 
+enum class ConfigFormat : std::uint8_t { json, toml };
+
 struct AddressInfo {
   std::string address;
   std::string_view state;  // "usable", "ejected", "gone"
@@ -195,7 +197,7 @@ class AdminView {
   virtual std::vector<std::string> not_ready() const = 0;         // reasons; empty: ready
   virtual std::vector<std::string> warm_ups_failed() const = 0;   // at start, with the reason; they are retried
   virtual std::vector<std::string> paused() const { return {}; }  // labels of the pools that an operator paused
-  virtual std::string config() const = 0;  // the effective configuration as TOML, without secrets
+  virtual std::string config(ConfigFormat format) const = 0;      // the effective configuration, without secrets
 
  protected:
   ~AdminView() = default;
