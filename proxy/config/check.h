@@ -20,6 +20,7 @@ inline constexpr std::array<std::string_view, 10> kRefusedForTcp{"alias",
                                                                  "upstream.tls.min_version",
                                                                  "upstream.tls.verify",
                                                                  "upstream.tls.server_name"};
+inline constexpr std::string_view kTcpSize = "pool.tcp_size";  // an error in any other [[origin]]
 // Returns true for a key that is an error in this [[origin]], so that its value is always that of all origins.
 bool only_inherited(const OriginSettings& origin, std::string_view key);
 

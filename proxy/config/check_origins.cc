@@ -99,6 +99,7 @@ class OriginChecks final : private CheckRules {
       note_identity(origin.upstream.tls, key + ".upstream.tls.");
     }
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
+    if (origin.origin.scheme != pool::Scheme::tcp) has_no_tcp_size(key);
     attempts_are_limited(origin.request, key + ".request");
     aliases_are_no_other_host(i);
     if (origin.intercept) may_be_intercepted(origin, key);
@@ -118,6 +119,12 @@ class OriginChecks final : private CheckRules {
       const std::string key = std::string(origin).append(1, '.').append(useless);
       if (places_.given(key)) error(key, "does not apply to a tcp origin, which carries only tunnels");
     }
+  }
+
+  void has_no_tcp_size(const std::string& origin) {
+    const std::string key = std::string(origin).append(1, '.').append(kTcpSize);
+    if (places_.given(key) && !places_.invalid(origin + ".uri"))
+      error(key, "applies to a tcp origin only, expected size");
   }
 
   // The client sees the authority's certificate instead of the origin's, so only carpool can verify the origin.
@@ -187,6 +194,7 @@ class OriginChecks final : private CheckRules {
 
 bool only_inherited(const OriginSettings& origin, std::string_view key) {
   if (key == "upstream.proxy_credentials") return origin.upstream.proxy.empty();
+  if (key == kTcpSize) return origin.origin.scheme != pool::Scheme::tcp;
   const auto& refused = kRefusedForTcp;
   return origin.origin.scheme == pool::Scheme::tcp && std::find(refused.begin(), refused.end(), key) != refused.end();
 }

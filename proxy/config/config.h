@@ -141,7 +141,6 @@ inline constexpr std::uint32_t kAutomatic = UINT32_MAX;
 // [pool], or that of one origin with its overrides.
 struct PoolSettings {
   std::uint32_t size = 64;  // kAutomatic: it follows the load, from min_size to max_size
-  bool size_given = false;  // the size is written; otherwise tunnels to a tcp origin may be more
   std::uint32_t min_size = 4, max_size = 256;
   std::uint32_t min_idle = 0;
   std::uint32_t max_streams = 100;
@@ -155,7 +154,8 @@ struct PoolSettings {
   Duration dns_timeout{}, tls_timeout{};  // within connect_timeout; zero: that alone
   std::uint32_t connect_rate = 0;         // a second; 0: no limit
   std::uint32_t connect_burst = 0;        // 0: a second's worth
-  std::uint32_t max_tunnels = 0;          // 0: half of size on http(s) origins, size on tcp; see tunnels()
+  std::uint32_t max_tunnels = 0;          // 0: half of size on http(s) origins, tcp_size on tcp
+  std::uint32_t tcp_size = kAutomatic;    // of a tcp origin; 0: size; kAutomatic: a quarter of pool.total
   Strategy strategy = Strategy::first;
   bool maximize = false;
   Duration quarantine{};
@@ -173,11 +173,6 @@ struct PoolSettings {
   bool auto_size() const { return size == kAutomatic; }
   // Returns the largest size.
   std::uint32_t largest() const { return auto_size() ? max_size : size; }
-  // Returns max_tunnels with its 0 resolved; never 0.
-  std::uint32_t tunnels(pool::Scheme scheme) const {
-    if (max_tunnels != 0) return max_tunnels;
-    return scheme == pool::Scheme::tcp ? largest() : (largest() + 1) / 2;
-  }
   friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
 };
 

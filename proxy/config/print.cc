@@ -37,7 +37,6 @@ void print_values(std::string& out, const Section& section, const void* values, 
   for (const Setting& setting : section.settings) {
     const std::string text = toml(masked(setting, setting.get(values)));
     if (origin != nullptr && only_inherited(*origin, below + std::string(setting.key))) continue;
-    if (setting.given != nullptr && !setting.given(values)) out += "# ";
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');
   }
 }
@@ -78,7 +77,7 @@ std::string assignment(const Section& section, const Setting& setting, bool comm
   const Value value = default_of(section, setting);
   const bool silent = empty(value);
   const std::string text(silent ? std::string(setting.example) : toml(value));
-  const bool as_comment = silent || commented || setting.given != nullptr;
+  const bool as_comment = silent || commented;
   return std::string(as_comment ? "# " : "").append(setting.key).append(" = ").append(text);
 }
 

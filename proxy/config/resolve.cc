@@ -15,6 +15,18 @@ void fit_warm_up(PoolSettings& pool, const Places& places, const std::string& pr
   pool.warm_up.size = std::min(pool.warm_up.size, pool.largest());
 }
 
+// A size that is written is that of tcp origins, too, unless the same table has their own.
+void set_tcp_size(PoolSettings& pool, const Places& places, const std::string& prefix) {
+  if (places.given(prefix + "pool.size") && !places.given(prefix + "pool.tcp_size")) pool.tcp_size = 0;
+}
+
+void resolve_pool(OriginSettings& origin, const PoolSettings& all, const Places& places, const std::string& prefix) {
+  fit_warm_up(origin.pool, places, prefix);
+  const bool own = origin.origin.scheme == pool::Scheme::tcp && places.given(prefix + "pool.tcp_size");
+  if (!own) origin.pool.tcp_size = all.tcp_size;
+  if (origin.origin.scheme == pool::Scheme::tcp) set_tcp_size(origin.pool, places, prefix);
+}
+
 void number_same_addresses(std::vector<Listen>& listeners) {
   std::unordered_map<std::string, std::uint32_t> seen;
   for (Listen& listen : listeners) listen.twin = any_port(listen.address) ? seen[listen.address]++ : 0;
@@ -48,8 +60,9 @@ void number_identities(Config& config) {
 
 void resolve(Config& config, const Places& places) {
   fit_warm_up(config.pool, places, "");
+  set_tcp_size(config.pool, places, "");
   for (std::size_t i = 0; i < config.origins.size(); ++i) {
-    fit_warm_up(config.origins[i].pool, places, "origin[" + std::to_string(i) + "].");
+    resolve_pool(config.origins[i], config.pool, places, "origin[" + std::to_string(i) + "].");
   }
   number_same_addresses(config.listen);
   number_identities(config);

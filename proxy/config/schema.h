@@ -34,9 +34,6 @@ struct Setting {
   bool or_auto = false;       // accepts "auto": the number of cores that the cgroup grants
   bool auto_stays = false;    // "auto" is kAutomatic instead
   bool or_unlimited = false;  // accepts "unlimited": kUnlimited
-  // Null: to omit the key means its default. Otherwise it means more, and a value that is not given is printed as a
-  // comment.
-  bool (*given)(const void* section) = nullptr;
 
   // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
   Setting& between(std::int64_t low, std::int64_t high) { return least = low, most = high, *this; }

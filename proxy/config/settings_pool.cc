@@ -10,22 +10,27 @@ constexpr std::int64_t kMaxStreams = 4095;           // the state word has 12 bi
 constexpr std::int64_t kMaxConnectRate = 1'000'000;  // per second
 constexpr std::int64_t kMaxUsage = (1 << 20) - 1;    // the state word has 20 bits for uses
 
-Setting pool_size() {
-  Setting size = row<&PoolSettings::size>("size",
-                                          "maximum number of connections over all workers; exact; \"auto\" = follows "
-                                          "the load, from min_size to max_size");
-  size.set = [](void* section, Value value) {
-    auto& pool = *static_cast<PoolSettings*>(section);
-    from_value(pool.size, std::move(value));
-    pool.size_given = true;
-  };
-  size.given = [](const void* section) { return static_cast<const PoolSettings*>(section)->size_given; };
-  return size.between(1, kMaxSize).keeps_auto();
+Setting size() {
+  return row<&PoolSettings::size>("size",
+                                  "maximum number of connections over all workers; exact; \"auto\" = follows the load, "
+                                  "from min_size to max_size")
+      .between(1, kMaxSize)
+      .keeps_auto();
+}
+
+Setting tcp_size() {
+  return row<&PoolSettings::tcp_size>(
+             "tcp_size",
+             "size of a tcp origin, each of whose connections is a tunnel; 0 = size; \"auto\" = "
+             "a quarter of pool.total, up "
+             "to 1024, or size if that is more; if only size is set, 0 applies")
+      .between(0, kMaxSize)
+      .keeps_auto();
 }
 
 std::vector<Setting> pool_sizes() {
   return {
-      pool_size(),
+      size(),
       row<&PoolSettings::min_size>("min_size", "minimum and initial size with \"auto\"").between(1, kMaxSize),
       row<&PoolSettings::max_size>("max_size", "maximum size with \"auto\"").between(1, kMaxSize),
       row<&PoolSettings::min_idle>("min_idle", "idle connections to keep open").between(0, kMaxSize),
@@ -58,9 +63,9 @@ std::vector<Setting> pool_sizes() {
           .between(0, kMaxConnectRate),
       row<&PoolSettings::max_tunnels>(
           "max_tunnels",
-          "maximum number of CONNECT and upgraded connections; 0 = half of size on http(s) origins, and on tcp origins "
-          "size or, if size is omitted, a quarter of pool.total, up to 1024")
+          "maximum number of CONNECT and upgraded connections; 0 = half of size on http(s) origins, tcp_size on tcp")
           .between(0, kMaxSize),
+      tcp_size(),
   };
 }
 

@@ -390,8 +390,7 @@ def test_the_configuration_is_json_and_its_toml_says_the_same(carpool, tmp_path)
     response = get(c, "/config")
     assert response.get("content-type") == "application/json"
     as_json, as_toml = json.loads(response.body), tomllib.loads(get(c, "/config.toml").body.decode())
-    commented, empty = [".origin[1].pool.size", ".pool.size"], [".origin[1].request.headers"]
-    assert sorted(differences(as_json, as_toml)) == sorted(commented + empty), "what the TOML shows as a comment, or not at all"
+    assert differences(as_json, as_toml) == [".origin[1].request.headers"], "a table without keys, which the TOML omits"
     assert as_json["pool"]["size"] == 64
     api, database = as_json["origin"]
     assert api["pool"]["size"] == 7 and api["pool"]["strategy"] == "random" and api["request"]["idle_timeout"] == "60s"

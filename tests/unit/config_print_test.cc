@@ -136,11 +136,26 @@ TEST(PrintConfig, ReadsBackAsTheSame) {
   }
 }
 
-TEST(PrintConfig, ShowsADefaultThatMeansMoreThanItsValueAsAComment) {
-  EXPECT_NE(print_config(Config{}).find("\n# size = 64\n"), std::string::npos);
-  EXPECT_NE(print_default_config().find("\n# size = 64 "), std::string::npos);
-  const std::string given = print_config(good("pool.size = 64\n[[origin]]\nuri = \"tcp://a:1\"\n"));
-  EXPECT_EQ(given.find("# size"), std::string::npos) << given;
+TEST(PrintConfig, KeepsTheSizeOfTcpOriginsThatAWrittenSizeWouldReplace) {
+  const std::string unset = print_config(good("[[origin]]\nuri = \"tcp://a:1\"\n"));
+  EXPECT_NE(unset.find("[pool]\nsize = 64\n"), std::string::npos) << unset;
+  EXPECT_NE(unset.find("\ntcp_size = \"auto\"\n"), std::string::npos) << unset;
+  EXPECT_EQ(good(unset).origins.at(0).pool.tcp_size, kAutomatic);
+  EXPECT_EQ(good(print_default_config()).pool.tcp_size, kAutomatic);
+}
+
+TEST(TheSizeOfATcpOrigin, IsTheOneThatItsTableOrElseAllPoolsHave) {
+  const auto of = [](const std::string& all, const std::string& own) {
+    return good(all + "\n[[origin]]\nuri = \"tcp://a:1\"\n" + own + "[[origin]]\nuri = \"http://b\"\npool.size = 5\n")
+        .origins.at(0)
+        .pool.tcp_size;
+  };
+  EXPECT_EQ(of("", ""), kAutomatic);
+  EXPECT_EQ(of("pool.size = 64", ""), 0U);
+  EXPECT_EQ(of("pool = { size = 64, tcp_size = 500 }", ""), 500U);
+  EXPECT_EQ(of("pool = { size = 64, tcp_size = 500 }", "pool.size = 7\n"), 0U);
+  EXPECT_EQ(of("pool.size = 64", "pool.tcp_size = \"auto\"\n"), kAutomatic);
+  EXPECT_EQ(of("pool.tcp_size = 3", "pool.size = 7\npool.tcp_size = 9\n"), 9U);
 }
 
 TEST(PrintConfig, FillsInEveryDefault) {

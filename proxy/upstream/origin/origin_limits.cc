@@ -27,30 +27,41 @@ std::uint32_t expected_streams(const ProtocolSet& protocols, std::uint32_t max_s
 }
 
 // Returns the connection limit of a tcp origin, all of whose connections are tunnels. A request that finds all in use
-// waits in the queue. A client may open a hundred to one host at a time, so unless a setting overrides it, the limit is
-// a quarter of all connections that the descriptors permit.
-std::uint32_t tunnels_alone(const config::PoolSettings& settings, const config::Config& config) {
+// waits in the queue. "auto" is a quarter of all connections that the descriptors permit, because a client may open a
+// hundred to one host at a time.
+std::uint32_t tcp_size(const config::PoolSettings& settings, const config::Config& config) {
   constexpr std::uint32_t kMax = 1024;
-  const bool usual = settings.max_tunnels == 0 && !settings.size_given && settings.size == config::PoolSettings{}.size;
-  const std::uint32_t chosen = settings.tunnels(pool::Scheme::tcp);
-  return usual ? std::max(chosen, std::min(permitted_total(config) / 4, kMax)) : chosen;
+  if (settings.max_tunnels != 0) return settings.max_tunnels;
+  if (settings.tcp_size == config::kAutomatic)
+    return std::max(settings.largest(), std::min(permitted_total(config) / 4, kMax));
+  return settings.tcp_size == 0 ? settings.largest() : settings.tcp_size;
+}
+
+// Returns true if the size of the origin's pool follows the load.
+bool follows_load(const config::PoolSettings& settings, bool tcp) {
+  return settings.auto_size() && !(tcp && (settings.max_tunnels != 0 || settings.tcp_size != 0));
+}
+
+// Returns the limit of upgraded connections beside requests.
+std::uint32_t max_tunnels(const config::PoolSettings& settings) {
+  return settings.max_tunnels != 0 ? settings.max_tunnels : (settings.largest() + 1) / 2;
 }
 }  // namespace
 
 pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& protocols,
                        const config::Config& config) {
-  const bool tunnels_only = scheme == pool::Scheme::tcp;
+  const bool tcp = scheme == pool::Scheme::tcp;
   pool::Limits limits;
-  limits.size = tunnels_only ? tunnels_alone(settings, config) : settings.size;
-  if (settings.auto_size() && !(tunnels_only && settings.max_tunnels != 0)) {
+  limits.size = tcp ? tcp_size(settings, config) : settings.size;
+  if (follows_load(settings, tcp)) {
     limits.size = limits.min_size = settings.min_size;
     limits.max_size = settings.max_size;
-    limits.half_tunnels = settings.max_tunnels == 0 && !tunnels_only;
+    limits.half_tunnels = settings.max_tunnels == 0 && !tcp;
   }
   limits.max_waiting = settings.max_waiting;
   limits.max_usage = settings.max_usage;
   limits.single_use = settings.reuse == config::Reuse::never;
-  limits.max_tunnels = tunnels_only ? 0 : settings.tunnels(scheme);
+  limits.max_tunnels = tcp ? 0 : max_tunnels(settings);
   limits.expire_time = settings.expire_time;
   limits.idle_timeout = settings.idle_timeout;
   limits.strategy = settings.strategy;
