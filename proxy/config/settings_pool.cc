@@ -19,11 +19,10 @@ Setting size() {
 }
 
 Setting tcp_size() {
-  return row<&PoolSettings::tcp_size>(
-             "tcp_size",
-             "size of a tcp origin, each of whose connections is a tunnel; 0 = size; \"auto\" = "
-             "a quarter of pool.total, up "
-             "to 1024, or size if that is more; if only size is set, 0 applies")
+  return row<&PoolSettings::tcp_size>("tcp_size",
+                                      "size of a tcp origin, each of whose connections is a tunnel; 0 = size; \"auto\" "
+                                      "= a quarter of pool.total, "
+                                      "up to 1024, or size if that is more; if only size is set, 0 applies")
       .between(0, kMaxSize)
       .keeps_auto();
 }
