@@ -146,6 +146,30 @@ TEST(PingsBetweenRequests, AreNoFlood) {
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
 }
 
+// A peer whose application reads in small pieces returns both windows for each of them.
+TEST(WindowUpdatesForDataThatWasSent, AreNoFlood) {
+  for (const std::size_t piece : {std::size_t{512}, std::size_t{4096}}) {
+    Server server;
+    server.receive(headers(1, get()));
+    H2Fields fields;
+    fields.add(":status", "200");
+    H2Stream& stream = *server.streams.at(1).stream;
+    server.session.respond(stream, fields, false);
+    const std::string bytes(16384, 'x');
+    const std::string update = number(static_cast<std::uint32_t>(piece));
+    for (int i = 0; i < 4000 && !server.session.over(); ++i) {
+      server.session.body(stream, bytes);
+      server.pull();
+      std::string updates;
+      for (std::size_t at = 0; at < bytes.size(); at += piece)
+        updates += frame(8, 0, 0, update) + frame(8, 0, 1, update);
+      server.receive(updates);
+    }
+    EXPECT_EQ(server.session.abuse(), H2Abuse::none) << piece;
+    EXPECT_FALSE(server.session.over()) << piece;
+  }
+}
+
 TEST(RapidReset, EndsTheSession) {
   Server server;
   unsigned id = 1;

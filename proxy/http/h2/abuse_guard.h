@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -51,6 +52,9 @@ class H2Guard {
 
   void note_request() { control_.credit(16); }
   void note_body() { control_.credit(4); }  // a frame with payload, in either direction
+  // Also pays for its WINDOW_UPDATE frames, of the stream and of the connection: a peer that reads in small pieces may
+  // send both for every 512 bytes.
+  void note_body_sent(std::size_t bytes) { control_.credit(4 + static_cast<std::int32_t>(bytes / 256)); }
   void note_completed() { resets_.credit(1); }
 
  private:

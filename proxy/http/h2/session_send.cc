@@ -47,7 +47,7 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return;
   const bool head = frame.hd.type == NGHTTP2_HEADERS;
   if (head) messages_framed += frame.hd.length;
-  if (!head) guard.note_body();
+  if (!head) guard.note_body_sent(frame.hd.length);
   H2Stream* const stream = find(frame.hd.stream_id);
   if (stream == nullptr) return;
   if (head) {
