@@ -25,7 +25,7 @@ std::string ask_for_upgrade(http::RequestHead& head) {
   head.upgrade = true;
   head.fields.add("Connection", "Upgrade");
   head.fields.add("Upgrade", head.protocol);
-  if (head.protocol != "websocket") return {};
+  if (!http::iequals(head.protocol, "websocket")) return {};  // RFC 9110 §7.8: names of protocols have any case
   std::string key = draw_key();
   head.fields.add("Sec-WebSocket-Key", key);
   return key;

@@ -20,6 +20,14 @@ TEST(AnExtendedConnect, BecomesAHandshakeWithAKeyOfOurOwn) {
   EXPECT_NE(ask_for_upgrade(two), key);
 }
 
+TEST(AnExtendedConnect, MayNameWebsocketInAnyCase) {
+  http::RequestHead head;
+  head.method = "CONNECT";
+  head.protocol = "WebSocket";
+  EXPECT_EQ(ask_for_upgrade(head).size(), 24U);
+  EXPECT_TRUE(head.fields.has("sec-websocket-key"));
+}
+
 // The example of RFC 6455 §1.3.
 TEST(AHandshake, IsAcceptedByTheResponseToItsKeyAlone) {
   http::ResponseHead head;
