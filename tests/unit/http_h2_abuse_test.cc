@@ -107,6 +107,21 @@ TEST(AFloodOfContinuations, EndsTheSession) {
   EXPECT_TRUE(server.session.over());
 }
 
+// One read per byte: the number of CONTINUATION frames does not depend on it.
+TEST(AHeadInSeveralFrames, MayArriveByteByByte) {
+  constexpr unsigned kMost = 8;
+  const std::string bytes = block(get());
+  std::string sent = frame(1, kEndStream, 1, bytes.substr(0, 1));
+  for (unsigned i = 1; i <= kMost; ++i) {
+    sent += frame(9, i == kMost ? kEndHeaders : 0, 1, i == kMost ? bytes.substr(i) : bytes.substr(i, 1));
+  }
+  sent += frame(6, 0, 0, "01234567");
+  Server server;
+  for (const char byte : sent) ASSERT_TRUE(server.receive({&byte, 1}));
+  EXPECT_TRUE(server.streams.at(1).ended);
+  EXPECT_NE(server.pull().find(frame(6, 1, 0, "01234567")), std::string::npos);
+}
+
 TEST(AFloodOfControlFrames, EndsTheSession) {
   const std::string kinds[] = {frame(4, 0, 0, ""), frame(6, 0, 0, "01234567"), frame(2, 0, 5, std::string(5, '\1')),
                                frame(8, 0, 0, number(1))};

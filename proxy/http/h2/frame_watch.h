@@ -14,6 +14,8 @@ namespace carpool::proxy::http {
 
 class FrameTracker {
  public:
+  // Returns how many bytes of an incomplete frame header the last pass() ended with.
+  std::size_t begun() const { return have_ < FrameHead::kSize ? have_ : 0; }
   // Parses the bytes after the preface, in any split. Calls visit(type, stream) for each frame, and visit(type, 0) for
   // a PRIORITY that makes its stream depend on itself.
   template <class Visit>

@@ -73,6 +73,8 @@ struct H2Impl {
   void check_late_frame(StreamId id);
   void watch_frames(std::string_view bytes);
   ssize_t feed(std::string_view bytes);  // passes bytes to the library; a negative result is its error
+  template <class Pass>
+  void pass_whole_heads(std::string_view bytes, const Pass& pass);
   void stop(H2Error error, H2Abuse why);
 
   // ---- sending (session_send.cc) ----
@@ -91,8 +93,9 @@ struct H2Impl {
   H2Sink& sink;
   H2Memory memory;
   H2Guard guard;
-  ClosedStreams past;   // servers
-  FrameTracker frames;  // servers
+  ClosedStreams past;      // servers
+  FrameTracker frames;     // servers
+  std::string split_head;  // servers: the first bytes of a frame header, until its last one arrives
   GoawayFilter goaways;
   std::size_t preface_left = kH2Preface.size();
   H2HeadReader reader;

@@ -54,8 +54,25 @@ ssize_t H2Impl::feed(std::string_view bytes) {
     if (consumed < 0) return;
     consumed = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
   };
-  role == H2Role::client ? goaways.filter(bytes, pass) : pass(bytes);
+  role == H2Role::client ? goaways.filter(bytes, pass) : pass_whole_heads(bytes, pass);
   return consumed;
+}
+
+// Passes each frame header at once, however it arrives: the library counts one more CONTINUATION frame for every part.
+template <class Pass>
+void H2Impl::pass_whole_heads(std::string_view bytes, const Pass& pass) {
+  const std::size_t begun = frames.begun();
+  if (!split_head.empty()) {
+    const std::string_view more = bytes.substr(0, FrameHead::kSize - split_head.size());
+    split_head.append(more);
+    bytes.remove_prefix(more.size());
+    if (split_head.size() < FrameHead::kSize) return;
+    pass(split_head);
+    split_head.clear();
+  }
+  split_head.assign(bytes.substr(bytes.size() - begun));
+  bytes.remove_suffix(begun);
+  if (!bytes.empty()) pass(bytes);
 }
 
 void H2Impl::begin_block(const nghttp2_frame& frame) {
