@@ -243,6 +243,18 @@ def test_a_goaway_below_a_request_sends_it_elsewhere_whatever_its_reason(odd, co
     assert paths(o) == ["/odd", "/odd"]
 
 
+def test_the_reason_that_an_origin_gives_for_its_end_is_passed_on(odd):
+    def leave(peer, stream, path):
+        peer.send(goaway(stream, CALM))
+        peer.close()
+        return b""
+    c, o = odd(leave)
+    with c.client() as client:
+        told = whole(client, o, method="POST", body=b"once")
+    assert told.status == 502 and "the origin ended the HTTP/2 session: ENHANCE_YOUR_CALM" in told.get("proxy-status")
+    assert paths(o) == ["/odd"]
+
+
 def test_an_answer_before_the_end_of_its_request_frees_its_stream(odd):
     """The origin opens no window for the rest of the upload, and allows one stream."""
     resets = []
@@ -333,7 +345,9 @@ def test_settings_that_change_between_requests_are_kept(odd):
 def test_settings_that_no_peer_may_send_end_the_session_and_nothing_else(odd, said):
     c, o = odd(lambda peer, stream, path: frame(SETTINGS, 0, 0, said))
     with c.client() as client:
-        assert whole(client, o, method="POST", body=b"once").status == 502
+        told = whole(client, o, method="POST", body=b"once")
+        assert told.status == 502
+        assert "error=http_protocol_error" in told.get("proxy-status") and "violated HTTP/2: " in told.get("proxy-status")
         assert whole(client, o, "/plain").body == b"ok"
     assert paths(o) == ["/odd", "/plain"]
 
@@ -393,7 +407,7 @@ def test_informational_heads_put_the_header_timeout_off_to_twice_of_it_at_most(c
 @pytest.mark.parametrize("response,told", [
     (lambda s: frame(RST, 0, s, number(13)), "HTTP_1_1_REQUIRED"),
     (lambda s: frame(RST, 0, s, number(REFUSED)), "REFUSED_STREAM"),
-    (lambda s: goaway(0), "REFUSED_STREAM"),
+    (lambda s: goaway(0), "GOAWAY excluded the request"),
 ], ids=["http-1-1-required", "refused", "goaway"])
 def test_one_request_makes_no_more_connections_than_max_retries_and_eight(carpool, response, told):
     o, c = RawOrigin(lambda peer, stream: peer.send(response(stream))), carpool(upstream=PRIOR, workers=1)

@@ -289,6 +289,7 @@ def test_what_a_goaway_leaves_out_is_replayed_whatever_it_is(h2_origin, carpool)
         assert client.request("POST", o.url + "/", body=b"two").body == b"two"
     assert c.metric("carpool_retries_total", proof="goaway") == 1
     assert c.metric("carpool_pool_closed_total", cause="goaway") == 1
+    assert not c.metric("carpool_upstream_h2_resets_total", origin=o.url)  # no stream was reset
 
 
 def test_a_refused_stream_is_replayed_whatever_it_is(h2_origin, carpool):

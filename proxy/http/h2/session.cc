@@ -313,6 +313,9 @@ void H2Session::rest() {
 H2Abuse H2Session::abuse() const {
   return impl_->abuse;
 }
+const std::string& H2Session::complaint() const {
+  return impl_->complaint;
+}
 H2PeerSettings H2Session::peer() const {
   return impl_->peer();
 }

@@ -99,6 +99,8 @@ class H2Session {
   std::size_t library_memory() const;              // bytes
   void rest();                                     // the session is idle: frees memory kept for reuse
   H2Abuse abuse() const;
+  // Returns the error for which this side ended the session, as the peer is told it; empty if it did not.
+  const std::string& complaint() const;
   H2PeerSettings peer() const;
 
  private:

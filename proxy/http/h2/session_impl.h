@@ -83,6 +83,7 @@ struct H2Impl {
   void on_sent(const nghttp2_frame& frame);
   void stop_upload(H2Stream& stream);
   void on_reset_sent(H2Error error);
+  void on_goaway_sent(const nghttp2_goaway& frame);
   void on_never_sent(StreamId id);
   void on_head_dropped(StreamId id);
   const std::vector<nghttp2_nv>& list(const H2Fields& fields);
@@ -102,6 +103,7 @@ struct H2Impl {
   nghttp2_session* session = nullptr;
   Instant now{};
   H2Abuse abuse = H2Abuse::none;
+  std::string complaint;  // of our GOAWAY with an error
   bool failed = false;
   bool receiving = false;  // within receive()
   bool quiet = false;      // there was nothing to send, and nothing was received or submitted since

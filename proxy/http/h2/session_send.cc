@@ -44,6 +44,7 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
 
 void H2Impl::on_sent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_RST_STREAM) return on_reset_sent(h2_error(frame.rst_stream.error_code));
+  if (frame.hd.type == NGHTTP2_GOAWAY) return on_goaway_sent(frame.goaway);
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return;
   const bool head = frame.hd.type == NGHTTP2_HEADERS;
   if (head) messages_framed += frame.hd.length;
@@ -79,6 +80,13 @@ void H2Impl::on_reset_sent(H2Error error) {
     default:
       break;
   }
+}
+
+void H2Impl::on_goaway_sent(const nghttp2_goaway& frame) {
+  if (frame.error_code == NGHTTP2_NO_ERROR) return;
+  complaint.assign(h2_error_name(h2_error(frame.error_code)));
+  const std::string_view why(reinterpret_cast<const char*>(frame.opaque_data), frame.opaque_data_len);
+  if (!why.empty()) complaint.append(" (").append(why).append(")");
 }
 
 // Notes a request that cannot be sent, because the peer sent GOAWAY or the request was cancelled before. The library

@@ -104,7 +104,7 @@ void H2Connection::read_some() {
   const bool eof = outcome.io.io == net::Io::eof;
   fail(eof ? pool::CloseCause::peer_closed : pool::CloseCause::error,
        {FaultKind::connection_terminated, Side::upstream,
-        eof ? std::string("the origin closed the connection without a response") : std::string(outcome.io.detail)});
+        eof ? end_reason("the origin closed the connection without a response") : std::string(outcome.io.detail)});
 }
 
 // Returns false if the session has failed.
@@ -126,8 +126,19 @@ bool H2Connection::receive(std::string_view bytes) {
 // error.
 void H2Connection::fail_if_over() {
   if (!works() || !session_.over()) return;
-  fail(pool::CloseCause::error,
-       {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session ended with this stream open"});
+  if (const std::string& why = session_.complaint(); !why.empty()) {
+    fail(pool::CloseCause::error,
+         {FaultKind::malformed_response, Side::upstream, "the origin violated HTTP/2: " + why});
+  } else {
+    fail(pool::CloseCause::error, {FaultKind::connection_terminated, Side::upstream,
+                                   end_reason("the HTTP/2 session ended with this stream open")});
+  }
+}
+
+// Returns the error that the origin gave in GOAWAY, or else `otherwise`.
+std::string H2Connection::end_reason(std::string_view otherwise) const {
+  if (goaway_error_ == http::H2Error::no_error) return std::string(otherwise);
+  return std::string("the origin ended the HTTP/2 session: ").append(http::h2_error_name(goaway_error_));
 }
 
 void H2Connection::begin_delivery(H2UpstreamStream& upstream_stream) {
@@ -171,7 +182,7 @@ void H2Connection::answered() {
 void H2Connection::on_goaway(http::StreamId last, http::H2Error error) {
   exec::assume_on_loop();
   goaway_last_ = last;
-  goaway_error_ |= error != http::H2Error::no_error;
+  if (error != http::H2Error::no_error) goaway_error_ = error;
   retire(pool::CloseCause::goaway);
   // The library keeps a request that exceeds the origin's limit of streams until another stream ends.
   for (H2UpstreamStream* one = open_.next(nullptr); one != nullptr;) {

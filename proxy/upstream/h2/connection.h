@@ -32,7 +32,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
   bool has_settings() const LOOP_ONLY { return settings_received_; }
   // Returns true if the origin announced, without an error, that it accepts no request of this connection.
-  bool declined() const LOOP_ONLY { return goaway_last_ && !goaway_error_ && open_.empty(); }
+  bool declined() const LOOP_ONLY { return goaway_last_ && goaway_error_ == http::H2Error::no_error && open_.empty(); }
   // Sets its entry in the pool, right before Destination::dialed().
   void assign_slot(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
@@ -77,6 +77,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void send_pulled() LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
   void fail_if_over() LOOP_ONLY;
+  std::string end_reason(std::string_view otherwise) const LOOP_ONLY;
   void fail(pool::CloseCause cause, const Fault& fault) LOOP_ONLY;
   void retire(pool::CloseCause cause) LOOP_ONLY;
   void report_failures() LOOP_ONLY;
@@ -104,8 +105,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::optional<http::StreamId> goaway_last_;
-  bool goaway_error_ = false;   // a GOAWAY named one
-  std::string failure_reason_;  // reason of the failure
+  http::H2Error goaway_error_ = http::H2Error::no_error;  // that a GOAWAY named
+  std::string failure_reason_;                            // reason of the failure
   Instant last_read_;
   Instant ping_sent_at_{};  // when the unacknowledged PING was sent
   std::uint8_t large_ = 0;

@@ -163,8 +163,14 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
     failure.stream_reset = error != http::H2Error::protocol_error;
     failure.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
   }
-  if (failure.unprocessed && connection_->excluded_by_goaway(stream_->id())) failure.unprocessed = RetryReason::goaway;
-  if (failure.unprocessed != RetryReason::not_sent) connection_->note_reset(error);
+  // The session then closed the stream, as if the origin had refused it.
+  const bool excluded = failure.unprocessed && connection_->excluded_by_goaway(stream_->id());
+  if (excluded) {
+    failure.unprocessed = RetryReason::goaway;
+    failure.fault.detail = "the origin's GOAWAY excluded the request";
+  } else if (failure.unprocessed != RetryReason::not_sent) {
+    connection_->note_reset(error);
+  }
   fail(std::move(failure));
 }
 
