@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/uv/held_signals.h"
 #include "exec/uv/signal.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/server/server.h"
@@ -116,11 +117,15 @@ void log_limits(const config::Config& config, const Server& server) {
 // Signals: TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
 class Signals {
  public:
-  explicit Signals(Server& server) : server_(server) {}
+  Signals(Server& server, const exec::HeldSignals& held) : server_(server), held_(held) {}
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  ~Signals() { held_.hold(); }
   Status start() {
-    auto signals = exec::on_signals(server_.first_loop(), {SIGTERM, SIGINT, SIGHUP, SIGUSR1}, &Signals::arrived, this);
+    auto signals = exec::on_signals(server_.first_loop(), exec::kHandledSignals, &Signals::arrived, this);
     if (!signals) return signals.take_fault();
     signals_ = std::move(*signals);
+    held_.deliver();
     return Done{};
   }
 
@@ -152,6 +157,7 @@ class Signals {
     server_.stop();
   }
   Server& server_;
+  const exec::HeldSignals& held_;
   std::vector<exec::Signal> signals_;
 };
 
@@ -187,6 +193,7 @@ int serve(const config::Config& config, const config::Options& options) {
 }
 
 int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener) {
+  const exec::HeldSignals held;
   if (const Status started = log::start(log_options(config)); !started) {
     std::fprintf(stderr, "carpool: %s\n", started.fault().detail.c_str());
     return started.fault().kind == FaultKind::internal ? kInternal : kConfiguration;
@@ -205,7 +212,7 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
   log_limits(config, **server);
   Server::End end;
   {
-    Signals signals(**server);
+    Signals signals(**server, held);
     if (const Status started = signals.start(); !started) return failed_start(std::move(*server), started, config);
     (*server)->when_ready(&announce_ready);
     if (listener != nullptr) listener->on_ready(**server);

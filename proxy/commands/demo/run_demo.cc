@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "exec/uv/held_signals.h"
 #include "pool/directory/directory.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/server/run.h"
@@ -42,6 +43,7 @@ class DemoLifecycle final : public LifecycleListener {
 }  // namespace
 
 int serve_demo() {
+  const exec::HeldSignals held;  // the threads of the demo start before the server
   Result<std::unique_ptr<Demo>> demo = Demo::make();
   if (!demo) {
     std::fprintf(stderr, "carpool: %s\n", demo.fault().detail.c_str());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/contents.h"
+#include "exec/uv/held_signals.h"
 #include "metrics/families.h"
 #include "metrics/prometheus.h"
 #include "proxy/config/options.h"
@@ -85,7 +86,7 @@ Status WebhookServer::open(Digests in_force) {
   Result<net::Bound> bound = net::bind_and_listen(options_.listen, kWebhookBacklog);
   if (!bound) return bound.take_fault();
   if (Status started = acceptor_.start(std::move(*bound)); !started) return started;
-  auto signals = exec::on_signals(*loop_, {SIGTERM, SIGINT, SIGHUP, SIGUSR1}, &WebhookServer::signalled, this);
+  auto signals = exec::on_signals(*loop_, exec::kHandledSignals, &WebhookServer::signalled, this);
   if (!signals) return signals.take_fault();
   signals_ = std::move(*signals);
   watch(std::move(in_force));
@@ -228,6 +229,7 @@ void WebhookServer::end_all_soon(Budget& budget) {
 }
 
 int serve_webhook(const WebhookOptions& options) {
+  const exec::HeldSignals held;
   if (!log::start(log::Options{})) {
     std::fputs("carpool: cannot start the log's thread\n", stderr);
     return kInternal;
@@ -240,7 +242,9 @@ int serve_webhook(const WebhookOptions& options) {
   }
   std::fprintf(stderr, "carpool webhook ready listen=%s\n", (*server)->address().text().c_str());
   sd_notify("READY=1");
+  held.deliver();
   (*server)->run();
+  held.hold();
   server = Fault{FaultKind::draining, Side::self};
   log::stop();
   return 0;
