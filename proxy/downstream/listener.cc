@@ -111,7 +111,7 @@ void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
 }
 
 void Listener::accept_waiting_and_close() {
-  acceptor_.accept_waiting(kAcceptsPerTurn);
+  acceptor_.accept_waiting(kListenBacklog + 1);  // the kernel's queue holds one more than the backlog
   acceptor_.close();
 }
 

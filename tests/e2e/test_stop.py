@@ -174,15 +174,16 @@ def test_clients_that_connected_before_term_are_served_once(held, carpool, worke
     assert c.wait(5) == 0
 
 
-def test_clients_that_wait_in_the_queue_of_the_system_are_served_once(held, carpool):
+@pytest.mark.parametrize("count", [8, 400])
+def test_clients_that_wait_in_the_queue_of_the_system_are_served_once(held, carpool, count):
     c = carpool(shutdown_grace="20s")
     c.signal(signal.SIGSTOP)
-    clients = [c.client() for _ in range(8)]
+    clients = [c.client() for _ in range(count)]
     for client in clients:
         client.ask("GET", held.url + "/")
     c.signal(signal.SIGTERM)
     c.signal(signal.SIGCONT)
-    assert [client.response().status for client in clients] == [200] * 8
+    assert [client.response().status for client in clients] == [200] * count
     assert c.wait(5) == 0
 
 
