@@ -136,7 +136,6 @@ void ConnectionBudget::list_offer(BudgetWaiter& waiter) {
   const Held lock(mutex_);
   waiter.offers_.store(1, std::memory_order_seq_cst);
   if (static_cast<ListHook<OfferTag>&>(waiter).linked()) return;
-  waiter.last_seen_use_ = waiter.last_use();
   offers_.push_back(waiter);
 }
 
@@ -155,17 +154,20 @@ BudgetWaiter* ConnectionBudget::next_offer_or_stop() {
   return nullptr;
 }
 
-// Returns the first destination not used since the clock hand passed it, skipping a bounded number.
+// Returns the least recently used of the next destinations, and moves them to the end of the list.
 BudgetWaiter& ConnectionBudget::offered() {
-  for (unsigned chances = kSecondChances; chances != 0; --chances) {
+  BudgetWaiter* const first = &offers_.front();
+  BudgetWaiter* oldest = first;
+  Instant used_last = first->last_use();
+  for (unsigned compared = 1;; ++compared) {
+    offers_.push_back(offers_.pop_front());
     BudgetWaiter& next = offers_.front();
+    if (&next == first || compared == kCompared) return *oldest;
     const Instant used = next.last_use();
-    if (used <= next.last_seen_use_) break;
-    next.last_seen_use_ = used;
-    static_cast<ListHook<OfferTag>&>(next).unlink();
-    offers_.push_back(next);
+    if (used >= used_last) continue;
+    used_last = used;
+    oldest = &next;
   }
-  return offers_.front();
 }
 
 // Removes the offer of `waiter`, which had no slot to give. Returns true if it has one after all; it is listed again.

@@ -2,7 +2,7 @@
 //
 // A destination that finds the budget used up is starved. Starved destinations form a FIFO queue, those without any
 // connection first: each free slot is granted to its head, and no other destination takes one meanwhile. Slots come
-// from idle connections and unneeded dials of destinations that offer them (visited by a clock hand), and from
+// from idle connections and unneeded dials of destinations that offer them (the least recently used of a few), and from
 // connections about to be handed to the next waiter of their own destination: each serves there for a quantum, then
 // claim_hand_off() takes it, unless the two destinations hold about the same number.
 //
@@ -41,7 +41,6 @@ class BudgetWaiter : public ListHook<struct StarvedTag>, public ListHook<struct 
   Atomic<std::uint32_t> granted_{0};  // slots counted for it and not used yet
   Atomic<std::uint32_t> offers_{0};   // 1: in the list of offers
   // Guarded by the budget's mutex.
-  Instant last_seen_use_{};     // its last use when the clock hand passed it
   bool holds_nothing_ = false;  // which part of the queue it is in
 };
 
@@ -61,8 +60,8 @@ class ConnectionBudget {
   static constexpr std::uint32_t kQuantumUses = 32;
   // After this many hand-offs the next one is claimed, however little the connection served.
   static constexpr std::uint32_t kMaxHandOffs = 64;
-  // One eviction skips at most this many destinations that were used since the clock hand passed them.
-  static constexpr unsigned kSecondChances = 16;
+  // One eviction compares the last uses of at most this many destinations.
+  static constexpr unsigned kCompared = 16;
 
   explicit ConnectionBudget(std::uint32_t cap) : cap_(cap) {}
 

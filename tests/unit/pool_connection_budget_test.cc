@@ -416,6 +416,24 @@ TEST_F(UnderTheBudget, AnIdleConnectionOfAnOriginThatWasUsedSinceIsSpared) {
   EXPECT_FALSE(once.has_idle());
 }
 
+TEST_F(UnderTheBudget, TheLeastRecentlyUsedOriginGivesItsConnectionWhateverItsEarlierUse) {
+  budget(3);
+  Destination &twice = at("twice", sized(1)), &once = at("once", sized(1)), &late = at("late", sized(1));
+  give_back(leased(twice, 1));
+  world.now += seconds(1);
+  give_back(leased(twice, 1));
+  world.now += seconds(1);
+  give_back(leased(once, 1));
+  world.now += seconds(1);
+  give_back(leased(late, 1));
+  leased(at("first", sized(1)), 1);
+  EXPECT_FALSE(twice.has_idle());
+  EXPECT_TRUE(once.has_idle());
+  leased(at("second", sized(1)), 1);
+  EXPECT_FALSE(once.has_idle());
+  EXPECT_TRUE(late.has_idle());
+}
+
 // ---- the budget alone ----
 
 struct Pretended final : BudgetWaiter {
@@ -428,6 +446,28 @@ struct Pretended final : BudgetWaiter {
   std::uint32_t slots() const override { return 1; }
   int slots_offered = 0, asked = 0;
 };
+
+struct Donor final : BudgetWaiter {
+  void on_slot(Instant) override {}
+  bool give_slot(Instant) override { return ++given != 0; }
+  Instant last_use() const override { return used; }
+  std::uint32_t slots() const override { return 1; }
+  Instant used{};
+  unsigned given = 0;
+};
+
+TEST(AConnectionBudget, ComparesADifferentPartOfManyOffersEachTime) {
+  ConnectionBudget budget(1);
+  std::deque<Donor> all(4 * ConnectionBudget::kCompared);
+  for (Donor& one : all) {
+    one.used = Instant(seconds(&one == &all.front() || &one == &all.back() ? 1 : 2));
+    budget.offer(one);
+  }
+  for (int evictions = 0; evictions < 4; ++evictions) EXPECT_TRUE(budget.free_one({}));
+  EXPECT_EQ(all.front().given, 1U);
+  EXPECT_EQ(all.back().given, 1U);
+  for (Donor& one : all) budget.forget(one);
+}
 
 TEST(AConnectionBudget, AsksEachDestinationThatHasNothingToGiveOnce) {
   ConnectionBudget budget(1);
