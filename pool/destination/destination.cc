@@ -145,6 +145,12 @@ bool Destination::probing() const {
   return impl_->probing.load(std::memory_order_relaxed);
 }
 
+bool Destination::awaits_dial(const Borrower& waiter) const {
+  const Held lock(impl_->mutex);
+  const bool only_new = waiter.want_.new_connection_only || waiter.want_.max_idle < Duration::zero();
+  return impl_->lends() && impl_->supply.dials() != 0 && (only_new || impl_->serving() == 0);
+}
+
 Instant Destination::last_borrow() const {
   Duration::rep last = 0;
   for (unsigned loop = 0; loop < impl_->loops; ++loop) {

@@ -45,7 +45,9 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::max_waiting>("max_waiting",
                                       "maximum number of requests waiting for a connection; 0 = fail at once")
           .between(0, kMaxConnections),
-      row<&PoolSettings::wait_timeout>("wait_timeout", "maximum wait of a request for a connection; more than 0s")
+      row<&PoolSettings::wait_timeout>(
+          "wait_timeout",
+          "maximum wait of a request for a connection; connect_timeout if only a dial can serve it; more than 0s")
           .at_least(1),
       row<&PoolSettings::connect_timeout>("connect_timeout", "limit for DNS, TCP and TLS together").at_least(1),
       row<&PoolSettings::dns_timeout>("dns_timeout", "limit for DNS alone, within connect_timeout; 0s = none").rare(),

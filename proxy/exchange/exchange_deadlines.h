@@ -22,7 +22,7 @@ enum class Deadline : std::uint8_t {
   streamed_rate,  // listen.body_min_rate of a body that ends only if others wait for its connection
   token_wait,     // oauth2.timeout
   pool_wait,      // pool.wait_timeout
-  dial_wait,      // pool.wait_timeout, while a dial with its own deadline is in progress
+  dial_wait,      // pool.wait_timeout, while only a dial, which has its own deadline, can serve the request
   client_sends,   // request.idle_timeout: no byte of the request's body arrives
   origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body or of the tunnel
   response_head,  // request.response_header_timeout
@@ -45,7 +45,7 @@ struct Awaited {
   bool body_ended = false;     // the whole request body was received
   bool origin_queued = false;  // bytes wait to be written to the origin
   bool client_queued = false;  // bytes wait to be written to the client
-  bool dialing = false;        // a dial to the origin is in progress
+  bool dialing = false;        // only a dial in progress can serve the request
 };
 
 class ExchangeDeadlines final {

@@ -93,7 +93,8 @@ Awaited Exchange::awaited() const {
   awaited.body_ended = all_received();
   awaited.origin_queued = attempt_ && attempt_->upstream_stream->backlog() != 0;
   awaited.client_queued = client_stream_->backlog() != 0;
-  awaited.dialing = info_.origin->dialing();
+  awaited.dialing =
+      state_ == ExchangeState::borrowing && info_.origin->dialing() && info_.origin->destination->awaits_dial(*this);
   return awaited;
 }
 

@@ -31,6 +31,30 @@ TEST_F(Dialing, BeginsNoMoreThanTheCapAllows) {
   EXPECT_EQ(world.opened.back(), OpenCause::all_busy);
 }
 
+TEST_F(Dialing, IsAwaitedOnlyWhereNothingOpenCanServe) {
+  TestBorrower& holder = waiting();
+  EXPECT_TRUE(destination().awaits_dial(holder));
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(holder.state, State::leased);
+  TestBorrower& next = waiting();
+  TestBorrower& retry = waiting(fresh());
+  ASSERT_EQ(world.dials.size(), 2U);
+  EXPECT_FALSE(destination().awaits_dial(next)) << "the holder's connection may serve it";
+  EXPECT_TRUE(destination().awaits_dial(retry));
+  destination().pause(world.now);
+  EXPECT_FALSE(destination().awaits_dial(retry)) << "the dial serves nobody now";
+  destination().resume(world.now);
+  world.dialed();
+  world.dialed();
+  world.deliver_all();
+  TestBorrower& last = waiting();
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_FALSE(destination().awaits_dial(last));
+}
+
 TEST_F(Dialing, GivesWhatComesFirstToWhoCameFirst) {
   TestBorrower& one = waiting();
   TestBorrower& two = waiting();
