@@ -179,7 +179,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
   actions.over_budget = budget != nullptr && !pool.full() && !actions.no_memory;
   // Under the mutex: the last waiter that leaves after this finds it registered. See offer_surplus_dials().
   const bool starved_before = actions.over_budget && budget->register_starved(*this);
-  // A slot of another destination is worth a wait, but if none came since the last look, a session makes room.
+  // A slot of another destination is worth a wait, but if none came since the last check, a session makes room.
   if (kind == ProtocolMask::h1_only && (!actions.over_budget || starved_before)) drain_for_h1(actions);
   return false;
 }

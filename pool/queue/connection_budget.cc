@@ -107,7 +107,7 @@ bool ConnectionBudget::free_a_slot(Instant now) {
   {
     const Held lock(mutex_);
     if (covered()) return false;
-    // A slot that was freed since the last look, and is no longer counted as coming.
+    // A slot that was freed since the last check, and is no longer counted as coming.
     if (taken_.load(std::memory_order_seq_cst) < cap_) return true;
     ++freeing_;
   }

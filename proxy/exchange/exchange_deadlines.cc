@@ -8,7 +8,7 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
   if (now >= total_at_) return Deadline::total;
   if (now >= body_check_at_ && state == ExchangeState::collecting) return Deadline::body_check;
   if (now >= rate_at_ && measurable(state)) return streams_body() ? Deadline::streamed_rate : Deadline::body_rate;
-  const bool reader_behind = state == ExchangeState::relaying && reader_behind_ && now < reader_idle_at_;
+  const bool reader_behind = state == ExchangeState::relaying && reader_behind_ && now < others_at_;
   if (now >= rate_at_ && reader_behind) return Deadline::reader_rate;
   switch (state) {
     case ExchangeState::idle:

@@ -60,11 +60,15 @@ class ExchangeDeadlines final {
   void measure_body(Instant now, const config::Listen& listen, RateRule rule) {
     rate_.begin(now, listen);
     rate_rule_ = rule;
-    look_at_ = {};
+    check_at_ = {};
   }
   bool streams_body() const { return rate_rule_ == RateRule::if_wanted; }
-  // Must be called when streamed_rate has passed and no request waits for the connection.
-  void look_again(Instant now) { look_at_ = now + kLooks; }
+  // Must be called when streamed_rate or reader_rate has passed and no request waits for the connection. Returns the
+  // next deadline; a check extends no other.
+  Instant check_again(Instant now) {
+    rate_at_ = check_at_ = now + kCheckInterval;
+    return std::min(rate_at_, others_at_);
+  }
   void check_body(Instant at) { body_check_at_ = at; }
   void body_may_be_sent() { body_check_at_ = kNever; }
   void wait(Instant now, const config::PoolSettings& limits) {
@@ -110,7 +114,7 @@ class ExchangeDeadlines final {
   // `read`: carpool reads from the client. Time in which it does not read does not count.
   void measure(Instant now, std::uint64_t received, bool read) {
     if (!read) rate_.renew(now, received);
-    rate_at_ = read ? std::max(rate_.deadline(now, received, limits_->idle_timeout), look_at_) : kNever;
+    rate_at_ = read ? std::max(rate_.deadline(now, received, limits_->idle_timeout), check_at_) : kNever;
   }
   void do_not_measure() { rate_at_ = kNever; }
   // Must be called before next() while bytes of a response wait to be written to the client, with the bytes that the
@@ -121,25 +125,18 @@ class ExchangeDeadlines final {
     if (!std::exchange(reader_behind_, true)) {
       rate_.begin(now, listen);
       rate_.renew(now, accepted);
-      look_at_ = {};
+      check_at_ = {};
     }
-    rate_at_ = std::max(rate_.deadline(now, accepted, limits_->idle_timeout), look_at_);
-    reader_idle_at_ = deadline_after(now, limits_->idle_timeout);
-  }
-  // Must be called when reader_rate has passed and no request waits for the connection. Returns the next deadline; a
-  // look extends no other.
-  Instant look_again_at_reader(Instant now) {
-    look_again(now);
-    rate_at_ = look_at_;
-    return std::min(std::min(look_at_, reader_idle_at_), total_at_);
+    rate_at_ = std::max(rate_.deadline(now, accepted, limits_->idle_timeout), check_at_);
   }
   void reader_caught_up() {
     reader_behind_ = false;
     rate_at_ = kNever;
   }
   // Returns the next deadline. Must be called after every step and whenever a byte moved.
-  Instant next(ExchangeState state, Instant now, bool body_ended) const {
-    return std::min(std::min(state_deadline(state, now, body_ended), total_at_), rate_at_);
+  Instant next(ExchangeState state, Instant now, bool body_ended) {
+    others_at_ = std::min(state_deadline(state, now, body_ended), total_at_);
+    return std::min(others_at_, rate_at_);
   }
   // Returns the deadline that has passed. Must be called at next() or later.
   Deadline passed(ExchangeState state, Instant now, const Awaited& awaited) const;
@@ -150,7 +147,7 @@ class ExchangeDeadlines final {
     if (streams_body()) return state == ExchangeState::forwarding;
     return state != ExchangeState::relaying && state != ExchangeState::tunnel;
   }
-  static constexpr Duration kLooks = std::chrono::seconds(1);  // between two searches for waiters
+  static constexpr Duration kCheckInterval = std::chrono::seconds(1);  // between two checks for waiters
   static constexpr Duration kDialReports = std::chrono::milliseconds(100);
 
   Instant state_deadline(ExchangeState state, Instant now, bool body_ended) const {
@@ -187,9 +184,9 @@ class ExchangeDeadlines final {
   Instant body_check_at_ = kNever;  // collecting: when to check whether the body streams
   Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
-  Instant look_at_{};  // not before: when to search for waiters again
-  Instant reader_idle_at_ = kNever;
-  Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
+  Instant check_at_{};          // when to check for waiters again, at the earliest
+  Instant rate_at_ = kNever;    // when the body falls below its rate; kNever while it is not measured
+  Instant others_at_ = kNever;  // the other deadlines, as of the last next()
   Instant waiting_since_{};
   Instant dial_at_{};             // time by which a dial in progress has ended
   Instant sent_at_{};             // when bytes of the request were last sent in this attempt

@@ -50,10 +50,7 @@ void Exchange::on_deadline() {
     case DeadlineAction::try_again:
       return on_late_attempt(fault_of(row));
     case DeadlineAction::yield:
-      if (!connection_wanted()) {
-        request_values_->deadlines.look_again(now);
-        return arm_deadline();
-      }
+      if (!connection_wanted()) return timer_.arm(request_values_->deadlines.check_again(now));
       [[fallthrough]];
     case DeadlineAction::slow_body:
       context_.stats.count(metrics::GivenUp::slow_body);
@@ -73,8 +70,7 @@ void Exchange::on_deadline() {
 }
 
 void Exchange::on_slow_reader(std::string_view rule) {
-  const bool wanted = connection_wanted();
-  if (!wanted) return timer_.arm(request_values_->deadlines.look_again_at_reader(context_.loop.now()));
+  if (!connection_wanted()) return timer_.arm(request_values_->deadlines.check_again(context_.loop.now()));
   context_.stats.count(metrics::GivenUp::slow_reader);
   on_client_timed_out(rule);
 }

@@ -110,11 +110,11 @@ TEST_F(TheDeadlines, LookEverySecondForThoseThatAStreamedBodyHoldsUp) {
   EXPECT_EQ(next_measured(forwarding, 0, true), now_ + seconds(10));
   pass(seconds(10));
   EXPECT_EQ(passed(forwarding), Deadline::streamed_rate);
-  deadlines_.look_again(now_);
+  deadlines_.check_again(now_);
   EXPECT_EQ(next_measured(forwarding, 1, true), now_ + seconds(1)) << "a byte causes no look";
   pass(seconds(1));
   EXPECT_EQ(passed(forwarding), Deadline::streamed_rate);
-  deadlines_.look_again(now_);
+  deadlines_.check_again(now_);
   EXPECT_EQ(next_measured(forwarding, 5000, true), now_ + seconds(4)) << "it has become faster";
   deadlines_.allow_silence();
   EXPECT_FALSE(deadlines_.measures_body(forwarding, false));
@@ -124,12 +124,14 @@ TEST_F(TheDeadlines, LetALookExtendNoOtherDeadline) {
   deadlines_.measure_body(now_, listen_, RateRule::if_wanted);
   deadlines_.lease(now_);
   const Instant idle = now_ + seconds(20);
-  pass(seconds(19));
-  deadlines_.look_again(now_);
-  EXPECT_EQ(next_measured(forwarding, 0, true), idle);
+  EXPECT_EQ(next_measured(forwarding, 0, true), now_ + seconds(10));
+  pass(seconds(10));
+  EXPECT_EQ(deadlines_.check_again(now_), now_ + seconds(1));
+  pass(seconds(9));
+  EXPECT_EQ(deadlines_.check_again(now_), idle) << "both at once";
   pass(seconds(1));
-  deadlines_.look_again(now_);
-  EXPECT_EQ(next_measured(forwarding, 0, true), idle);
+  EXPECT_EQ(passed(forwarding), Deadline::streamed_rate);
+  EXPECT_EQ(deadlines_.check_again(now_), idle);
   EXPECT_EQ(passed(forwarding), Deadline::client_sends);
 }
 
@@ -339,7 +341,7 @@ TEST_F(TheDeadlines, LookEverySecondForThoseThatASlowReaderHoldsUp) {
   EXPECT_EQ(next(relaying), now_ + seconds(10)) << "what was accepted before the reader was behind does not count";
   pass(seconds(10));
   EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::reader_rate);
-  deadlines_.look_again_at_reader(now_);
+  deadlines_.check_again(now_);
   deadlines_.measure_reader(now_, listen_, 7001);
   EXPECT_EQ(next(relaying), now_ + seconds(1)) << "a byte causes no look";
   pass(seconds(1));
@@ -351,11 +353,12 @@ TEST_F(TheDeadlines, LookEverySecondForThoseThatASlowReaderHoldsUp) {
 TEST_F(TheDeadlines, LetALookAtAReaderExtendNoOtherDeadline) {
   deadlines_.measure_reader(now_, listen_, 0);
   const Instant idle = now_ + seconds(20);
+  EXPECT_EQ(next(relaying), now_ + seconds(10));
   pass(seconds(10));
-  EXPECT_EQ(deadlines_.look_again_at_reader(now_), now_ + seconds(1));
+  EXPECT_EQ(deadlines_.check_again(now_), now_ + seconds(1));
   pass(seconds(9));
   EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::reader_rate);
-  EXPECT_EQ(deadlines_.look_again_at_reader(now_), idle) << "both at once";
+  EXPECT_EQ(deadlines_.check_again(now_), idle) << "both at once";
   pass(seconds(1));
   EXPECT_EQ(passed(relaying, {.client_queued = true}), Deadline::client_reads);
 }

@@ -50,7 +50,7 @@ bool takes(const Command& command, const Flag& flag);
 
 // Returns the arguments shown in the usage: the operand, then each flag that only some commands accept.
 std::vector<std::string> usage_of(const Command& command);
-// Returns the description for a list with flags of other commands, such as "for top: one look".
+// Returns the description for a list with flags of other commands, such as "for top: print one frame and exit".
 std::string doc_among_others(const Flag& flag);
 
 }  // namespace carpool::proxy::cli

@@ -40,7 +40,7 @@ constexpr std::array<Column, 10> kTop{{{"BUSY", "borrowed"},
                                        {"PEAK", "peak"},
                                        {"BORROWS", "borrows"}}};
 
-// Returns why an origin needs a look, the reason of a wait first: an operator's command or the origin's pause.
+// Returns the states of an origin that need attention; first those that make requests wait.
 std::vector<std::string> states_of(const Json& pool) {
   std::vector<std::string> states;
   if (pool.value("draining", false)) {
