@@ -25,13 +25,13 @@ class BodyRate {
     counted_ = moved;
   }
   bool counts() const { return rate_ != 0; }
-  // Returns when a body of which `moved` bytes were transferred until `now` falls below the rate. Bytes ahead of the
-  // rate count for at most `credit`, or for the grace period if that is longer; otherwise a fast beginning would permit
-  // hours of silence. Zero: for as long as they last.
+  // Returns when a body of which `moved` bytes were transferred until `now` falls below the rate; `moved` never falls.
+  // Bytes ahead of the rate count for at most `credit`, or for the grace period if that is longer; otherwise a fast
+  // beginning would permit hours of silence.
   Instant deadline(Instant now, std::uint64_t moved, Duration credit) {
     if (!counts()) return kNever;
-    const Instant end = from_ + grace_ + time_of(moved > counted_ ? moved - counted_ : 0);
-    const Instant latest = deadline_after(now, credit <= Duration::zero() ? credit : std::max(credit, grace_));
+    const Instant end = from_ + grace_ + time_of(moved - counted_);
+    const Instant latest = now + std::max(credit, grace_);
     if (end <= latest) return end;
     from_ = latest - grace_;
     counted_ = moved;  // time_of() ends at some size, from which on further bytes would extend nothing

@@ -372,8 +372,6 @@ TEST_F(TheDeadlines, DoNotCountTimeInWhichNoByteWaitsForTheReader) {
   EXPECT_EQ(passed(relaying, {.body_ended = true}), Deadline::origin_sends);
   deadlines_.measure_reader(now_, listen_, 500);
   EXPECT_EQ(next(relaying), now_ + seconds(10)) << "a new grace period";
-  deadlines_.measure_reader(now_, listen_, 499);
-  EXPECT_EQ(next(relaying), now_ + seconds(10)) << "the framing of a chunk waits as well";
 }
 
 TEST_F(TheDeadlines, MeasureNoReaderOfAStreamThatMayBeSilentOrWithoutARate) {
