@@ -151,7 +151,7 @@ bool H1Client::is_gateway() const {
 // Replies with an error, because the bytes are not HTTP or exceed a limit.
 void H1Client::refuse(const Fault& fault) {
   if (head_complete_) return exchange_->on_request_broken(fault);
-  const bool head = exchange_ != nullptr && http::asks_for_head(exchange_->request());
+  const bool head = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   const std::uint16_t status =
       http::write_error_reply(out().text(), fault, http::Version::http11, true, head, context_.pseudonym);
   context_.stats.record_refused(peer(), fault, status);

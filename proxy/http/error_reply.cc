@@ -178,10 +178,6 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version cl
   return mapped.status;
 }
 
-bool asks_for_head(const RequestHead& request) {
-  return request.has_method("HEAD");
-}
-
 // RFC 9110 §8.3.1: the type is not case-sensitive. application/grpc-web is another protocol.
 bool is_grpc(const RequestHead& request) {
   constexpr std::string_view kType = "application/grpc";

@@ -28,9 +28,6 @@ std::uint8_t grpc_code(FaultKind kind);
 // Returns true for a gRPC request: HTTP/2 with application/grpc, with or without a suffix.
 bool is_grpc(const RequestHead& request);
 
-// Returns true for HEAD, also if only the method was read: no response to it has content (RFC 9110 §9.3.2).
-bool asks_for_head(const RequestHead& request);
-
 // Appends a complete local reply and returns its status. `close`: send Connection: close. `keep_alive`: see ReplyRules.
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive = 0);

@@ -127,7 +127,7 @@ struct RequestHead {
   bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
   // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
   std::string scheme, authority, protocol;
-  // A view compares the sizes first; a string, as many bytes as both have.
+  // Usable once the method was read. Compares views, because those compare their sizes first.
   bool has_method(std::string_view name) const { return std::string_view(method) == name; }
   void clear();
   void shrink();

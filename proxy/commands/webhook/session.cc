@@ -71,7 +71,7 @@ void WebhookSession::on_request() {
 
 void WebhookSession::on_malformed(const Fault& fault) {
   WriteBatch out;
-  const bool head = http::asks_for_head(http_.request().head());
+  const bool head = http_.request().head().has_method("HEAD");
   http::write_error_reply(out.text(), fault, http::Version::http11, true, head, "carpool");
   http_.send(out);
 }
@@ -83,7 +83,7 @@ bool WebhookSession::send(const Response& response) {
   text.append("\r\nContent-Type: ").append(response.content_type);
   text.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
   text.append(http_.closes_when_sent() ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
-  if (http_.request().head().method != "HEAD") out.add(response.body);
+  if (!http_.request().head().has_method("HEAD")) out.add(response.body);
   return http_.send(out);
 }
 

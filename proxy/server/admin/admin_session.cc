@@ -96,7 +96,7 @@ void AdminSession::poll_pending() {
 
 void AdminSession::send(const admin::Response& response) {
   const http::RequestHead& head = request().head();
-  const bool body_wanted = head.method != "HEAD";
+  const bool body_wanted = !head.has_method("HEAD");
   http::Framing framing = response.stream ? http::Framing::until_close : http::Framing::length;
   if (body_) framing = head.version == http::Version::http11 ? http::Framing::chunked : http::Framing::until_close;
   const bool close = !head.keep_alive || framing == http::Framing::until_close;
@@ -167,7 +167,7 @@ void AdminSession::on_malformed(const Fault& fault) {
       admin::error_response(status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   WriteBatch out;
   write_head(response, http::Framing::length, true, out.text());
-  if (!http::asks_for_head(request().head())) out.add(response.body);
+  if (!request().head().has_method("HEAD")) out.add(response.body);
   http_.send(out);
 }
 
