@@ -54,7 +54,7 @@ std::uint64_t WarmUp::begin(const pool::Origin& origin, std::uint32_t open, bool
     job->number = ++last_;
     job->origin = origin;
     job->label = origin.label();
-    job->open = job->result.requested = open;
+    job->result.requested = open;
     job->pause = kFirstPause;
     job->at_start = at_start;
   }
@@ -101,14 +101,14 @@ void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
     const Held lock(mutex_);
     job.result.failure = origin.fault().detail;
   } else {
-    const std::uint32_t open = std::min(job.open, (*origin)->pool.largest());
+    const std::uint32_t open = std::min(job.result.requested, (*origin)->pool.largest());
     auto why = pool::WarmUpEnd::complete;
     dialing_for_ = job.attempt;
     job.out = (*origin)->destination->warm_up(open, most, loop_.now(), &why);
     dialing_for_ = 0;
     const std::uint32_t size = (*origin)->destination->snapshot(loop_.now()).size;
     const Held lock(mutex_);
-    job.result.capped_at = job.open > size ? std::optional(size) : std::nullopt;
+    job.result.capped_at = job.result.requested > size ? std::optional(size) : std::nullopt;
     if (job.out == 0 && why != pool::WarmUpEnd::complete) job.result.failure = text_of(why);
   }
   if (job.out == 0) end(job);
@@ -154,8 +154,8 @@ void WarmUp::sweep() {
   const Held lock(mutex_);
   jobs_.remove_if([&](WarmUpJob& job) LOOP_ONLY {
     if (!job.over || !job.at_start) return false;
-    job.open = wanted_at_start(job.label);
-    return job.open == 0;
+    job.result.requested = wanted_at_start(job.label);
+    return job.result.requested == 0;
   });
 }
 

@@ -23,7 +23,7 @@ class ConfigInForce;
 struct WarmUpResult {
   std::uint32_t made = 0;
   std::optional<std::string> failure;      // the first failure
-  std::uint32_t requested = 0;             // number of open connections
+  std::uint32_t requested = 0;             // wanted number of open connections
   std::optional<std::uint32_t> capped_at;  // the pool's size now, if that is less
 };
 
@@ -65,7 +65,6 @@ class WarmUp {
     pool::Origin origin;
     std::string label;
     std::uint64_t attempt = 0;  // number of the current or last try, which distinguishes its dials from earlier ones
-    std::uint32_t open = 0;     // wanted number of open connections
     std::uint32_t out = 0;      // dials in progress
     WarmUpResult result;        // guarded by mutex_
     Instant until{};            // deadline; after a failure the time of the next try
