@@ -20,6 +20,7 @@
 #include "proxy/commands/health.h"
 #include "proxy/commands/libraries.h"
 #include "proxy/commands/webhook/server.h"
+#include "proxy/config/exit_code.h"
 #include "proxy/config/options.h"
 #include "proxy/config/socket_folder.h"
 #include "proxy/config/token_file.h"
@@ -33,8 +34,6 @@
 #include "proxy/server/standard_streams.h"
 
 namespace {
-// Exit codes of the contract.
-constexpr int kConfiguration = 1, kInternal = 3;
 // A response about a thousand pools takes megabytes briefly. Blocks of this size are returned to the system instead of
 // staying in the heap.
 constexpr int kOwnMapping = 256 * 1024;
@@ -62,7 +61,7 @@ int written(int code) {
   pollfd output{STDOUT_FILENO, 0, 0};
   const bool reader_left = ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
   if (!reader_left) std::fputs("carpool: the output could not be written\n", stderr);
-  return code == 0 ? kInternal : code;
+  return code == 0 ? carpool::proxy::kExitInternal : code;
 }
 
 int dispatch(const carpool::proxy::config::Options& options) {
@@ -88,7 +87,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   }
   if (!reading) {
     config::report(reading, std::cerr);
-    return kConfiguration;
+    return carpool::proxy::kExitConfiguration;
   }
   for (const config::ConfigError& warning : reading.warnings) source.warnings.push_back(warning.line_text());
   return carpool::proxy::serve(reading.config, source);
@@ -100,7 +99,7 @@ std::optional<int> run_program(const std::optional<std::variant<Options, std::st
   if (!parsed) return std::nullopt;
   if (const auto* options = std::get_if<Options>(&*parsed)) return run(*options);
   std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*parsed).c_str());
-  return kConfiguration;
+  return carpool::proxy::kExitConfiguration;
 }
 std::optional<int> run_programs(int argc, char** argv) {
   using namespace carpool::proxy;
@@ -114,7 +113,7 @@ std::optional<int> run_programs(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!carpool::proxy::open_missing_standard_streams()) return kInternal;
+  if (!carpool::proxy::open_missing_standard_streams()) return carpool::proxy::kExitInternal;
   ::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   carpool::proxy::memory_reserve::install();
   carpool::exec::use_c_allocator_in_libuv();
@@ -125,7 +124,7 @@ int main(int argc, char** argv) {
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {
     std::fprintf(stderr, "carpool: %s\n", complaint->c_str());
-    return kConfiguration;
+    return carpool::proxy::kExitConfiguration;
   }
   carpool::proxy::config::Options known = std::get<carpool::proxy::config::Options>(options);
   // A health probe must not depend on files that only the proxy reads.

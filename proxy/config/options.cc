@@ -4,6 +4,7 @@
 #include <ostream>
 #include <vector>
 
+#include "proxy/config/exit_code.h"
 #include "proxy/config/find_config.h"
 #include "proxy/config/print.h"
 #include "proxy/config/schema.h"
@@ -67,19 +68,19 @@ int check_only(const Options& options, const Env& env, std::ostream& out, std::o
   const Reading reading = load(options, env);
   report(reading, err);
   if (reading) out << "ok\n";
-  return reading ? 0 : 1;
+  return reading ? kExitClean : kExitConfiguration;
 }
 
 int print_effective(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {
   const Reading reading = load(options, env);
   report(reading, err);
   if (reading) out << print_config(reading.config);
-  return reading ? 0 : 1;
+  return reading ? kExitClean : kExitConfiguration;
 }
 
 int print(std::ostream& out, std::string_view text) {
   out << text;
-  return 0;
+  return kExitClean;
 }
 
 }  // namespace

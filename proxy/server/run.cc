@@ -14,6 +14,7 @@
 
 #include "exec/uv/held_signals.h"
 #include "exec/uv/signal.h"
+#include "proxy/config/exit_code.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/server/server.h"
 #include "proxy/server/start_pages.h"
@@ -24,8 +25,6 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr int kClean = 0, kConfiguration = 1, kCannotListen = 2, kInternal = 3;
-
 log::Options log_options(const config::Config& config) {
   const config::Log& settings = config.log;
   log::Options options;
@@ -53,18 +52,18 @@ bool logs_elsewhere(const config::Log& settings) {
 int exit_code(const Fault& fault) {
   switch (fault.kind) {
     case FaultKind::unroutable:
-      return kCannotListen;
+      return kExitCannotListen;
     case FaultKind::internal:
     case FaultKind::budget:  // no descriptors
-      return kInternal;
+      return kExitInternal;
     default:
-      return kConfiguration;
+      return kExitConfiguration;
   }
 }
 
 // Returns the exit code. Reports a Fault at any log level; `stderr_too`: also if the log has it.
 int report(const Status& end, bool stderr_too) {
-  if (end) return kClean;
+  if (end) return kExitClean;
   const bool logged = log::enabled(log::Level::error, "server");
   if (logged) log::error("server", end.fault().detail);
   if (!logged || stderr_too) std::fprintf(stderr, "carpool: %s\n", end.fault().detail.c_str());
@@ -196,14 +195,14 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
   const exec::HeldSignals held;
   if (const Status started = log::start(log_options(config)); !started) {
     std::fprintf(stderr, "carpool: %s\n", started.fault().detail.c_str());
-    return started.fault().kind == FaultKind::internal ? kInternal : kConfiguration;
+    return started.fault().kind == FaultKind::internal ? kExitInternal : kExitConfiguration;
   }
   log_start(config, source);
   Result<std::unique_ptr<Server>> server = Server::build(config, source);
   if (!server) {
     const Fault fault = server.take_fault();
     const int code = exit_code(fault);
-    if (code == kConfiguration && source && report_files(*source)) {
+    if (code == kExitConfiguration && source && report_files(*source)) {
       log::stop();
       return code;
     }

@@ -1,5 +1,5 @@
 // serve(): runs the server with a checked configuration: builds it, reports readiness, and runs until it is stopped.
-// Returns the exit code of the contract.
+// Returns the exit code.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,6 @@ class Server;
 
 // `options`: the origin of the configuration, from which a reload reads it again.
 int serve(const config::Config& config, const config::Options& options);
-int serve_demo();
 
 // LifecycleListener: callbacks for code that embeds the server: after listening, before run(); and after run()
 // returned.

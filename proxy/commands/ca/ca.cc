@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "proxy/commands/ca/environment.h"
 #include "proxy/commands/cli/cli.h"
+#include "proxy/config/exit_code.h"
 #include "proxy/net/tls/authority.h"
 #include "proxy/net/tls/authority_files.h"
 #include "proxy/net/tls/trust_bundle.h"
@@ -137,9 +138,9 @@ int run_ca(const CaOptions& options, std::ostream& out, std::ostream& err) {
   const bool bundles = options.action == Action::bundle || (options.action == Action::init && !options.trust.empty());
   if (error.empty() && bundles) error = bundle(options, out, err);
   if (options.action == Action::env) error = env(options, out);
-  if (error.empty()) return 0;
+  if (error.empty()) return kExitClean;
   err << "carpool: " << error << '\n';
-  return 1;
+  return kExitConfiguration;
 }
 
 }  // namespace carpool::proxy

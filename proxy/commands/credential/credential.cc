@@ -13,6 +13,7 @@
 
 #include "base/ascii.h"
 #include "proxy/commands/cli/cli.h"
+#include "proxy/config/exit_code.h"
 #include "proxy/http/proxy_authorization.h"
 #include "proxy/net/tls/digest.h"
 
@@ -127,7 +128,7 @@ int run_credential(const CredentialOptions& options, int input, std::ostream& ou
   if (error.empty()) error = check_secret(options.scheme, secret);
   if (!error.empty()) {
     err << "carpool: " << error << '\n';
-    return 1;
+    return kExitConfiguration;
   }
   if (secret.size() < kShort) {
     err << "warning: the secret is shorter than " << kShort
@@ -136,7 +137,7 @@ int run_credential(const CredentialOptions& options, int input, std::ostream& ou
   }
   const bool basic = options.scheme == config::CredentialScheme::basic;
   out << (basic ? "basic " : "bearer ") << options.name << ' ' << hex(tls::sha256(secret)) << '\n';
-  return 0;
+  return kExitClean;
 }
 
 }  // namespace carpool::proxy

@@ -55,4 +55,7 @@ class Demo {
 // Returns the text that start() prints.
 std::string demo_greeting(const net::Address& listener, const net::Address& admin, const DemoOrigin& origin);
 
+// Runs `carpool --demo`: the demo beside an ordinary server. Returns the exit code.
+int serve_demo();
+
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// serve_demo(): carpool --demo runs the demo's origin and traffic beside an ordinary server.
+// serve_demo(): runs the demo beside an ordinary server.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -6,6 +6,7 @@
 #include "exec/uv/held_signals.h"
 #include "pool/directory/directory.h"
 #include "proxy/commands/demo/demo.h"
+#include "proxy/config/exit_code.h"
 #include "proxy/server/run.h"
 #include "proxy/server/server.h"
 
@@ -47,7 +48,7 @@ int serve_demo() {
   Result<std::unique_ptr<Demo>> demo = Demo::make();
   if (!demo) {
     std::fprintf(stderr, "carpool: %s\n", demo.fault().detail.c_str());
-    return 3;
+    return kExitInternal;
   }
   DemoLifecycle lifecycle(**demo);
   return serve_with((*demo)->config(), std::nullopt, &lifecycle);

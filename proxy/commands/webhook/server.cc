@@ -9,6 +9,7 @@
 #include "exec/uv/held_signals.h"
 #include "metrics/families.h"
 #include "metrics/prometheus.h"
+#include "proxy/config/exit_code.h"
 #include "proxy/config/options.h"
 #include "proxy/net/tls/certificate_end.h"
 #include "proxy/server/sd_notify.h"
@@ -17,7 +18,6 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr int kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 constexpr Duration kDrainTime = std::chrono::seconds(20);  // within Kubernetes's default grace period of 30 s
 constexpr int kWebhookBacklog = 128;
 constexpr int kReviewsAtOnce = 8;  // accepts per turn: their requests are read before a new client evicts one of them
@@ -232,13 +232,13 @@ int serve_webhook(const WebhookOptions& options) {
   const exec::HeldSignals held;
   if (!log::start(log::Options{})) {
     std::fputs("carpool: cannot start the log's thread\n", stderr);
-    return kInternal;
+    return kExitInternal;
   }
   Result<std::unique_ptr<WebhookServer>> server = WebhookServer::make(options);
   if (!server) {
     log::stop();
     std::fprintf(stderr, "carpool: %s\n", server.fault().detail.c_str());
-    return server.fault().kind == FaultKind::unroutable ? kCannotListen : kConfiguration;
+    return server.fault().kind == FaultKind::unroutable ? kExitCannotListen : kExitConfiguration;
   }
   std::fprintf(stderr, "carpool webhook ready listen=%s\n", (*server)->address().text().c_str());
   sd_notify("READY=1");
@@ -247,7 +247,7 @@ int serve_webhook(const WebhookOptions& options) {
   held.hold();
   server = Fault{FaultKind::draining, Side::self};
   log::stop();
-  return 0;
+  return kExitClean;
 }
 
 }  // namespace carpool::proxy
