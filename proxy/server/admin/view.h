@@ -60,7 +60,7 @@ struct PoolInfo {
   struct Failing {
     std::uint64_t requests = 0, failed = 0;
     std::optional<Duration> time;  // nullopt: since the start
-    std::string_view reason;       // of dials and exchanges; empty if there is none, as for a status of the origin
+    std::string_view reason;       // why the last dial failed; empty if it succeeded
   };
   std::optional<Failing> failing{};
   std::vector<AddressInfo> each_address{};        // empty unless there are several
