@@ -41,14 +41,20 @@ bool query_is_well_encoded(std::string_view target) {
   return decoded(query_of(target)).has_value();
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> parameters_of(std::string_view target) {
+  std::vector<std::pair<std::string_view, std::string_view>> all;
+  for (std::string_view query = query_of(target); !query.empty();) {
+    const std::string_view one = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(one.size() + 1, query.size()));
+    const std::string_view name = one.substr(0, one.find('='));
+    all.emplace_back(name, one.substr(std::min(name.size() + 1, one.size())));
+  }
+  return all;
+}
+
 std::optional<std::string> query_value(std::string_view target, std::string_view name) {
-  std::string_view query = query_of(target);
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    const std::size_t equals = pair.find('=');
-    if (pair.substr(0, equals) != name) continue;
-    return decoded(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
+  for (const auto& [given, value] : parameters_of(target)) {
+    if (given == name) return decoded(value);
   }
   return std::nullopt;
 }

@@ -1,9 +1,10 @@
-// Splits a target's path into segments, each percent-decoded on its own, so that an encoded "/" never separates.
+// The path and the query of a target. Segments are percent-decoded one by one, so that an encoded "/" never separates.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace carpool::proxy::admin {
@@ -14,19 +15,8 @@ std::string_view path_of(std::string_view target);
 bool query_is_well_encoded(std::string_view target);
 // Returns the decoded value of a query parameter; empty if it is missing or malformed. "+" is not decoded to a space.
 std::optional<std::string> query_value(std::string_view target, std::string_view name);
-// Returns the first parameter of the query that `known` does not accept; empty if there is none.
-template <class Known>
-std::string_view unknown_parameter(std::string_view target, Known known) {
-  const std::size_t mark = target.find('?');
-  std::string_view query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
-  for (query = query.substr(0, query.find('#')); !query.empty();) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(pair.size() < query.size() ? pair.size() + 1 : query.size());
-    const std::string_view name = pair.substr(0, pair.find('='));
-    if (!name.empty() && !known(name)) return name;
-  }
-  return {};
-}
+// Returns the names and values of the query's parameters, as they are written.
+std::vector<std::pair<std::string_view, std::string_view>> parameters_of(std::string_view target);
 // Returns the segments of a path from path_of(); empty if an escape is malformed or encodes a NUL.
 std::optional<std::vector<std::string>> segments_of(std::string_view path);
 

@@ -52,12 +52,13 @@ template <class AnyRoute>
 std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
   const bool analysis = std::is_same_v<AnyRoute, PoolRoute> && !route.options.query.empty();
   if (call.request.reads() && !analysis) return std::nullopt;
-  const std::string_view unknown = unknown_parameter(call.request.target, [&](std::string_view name) {
-    const auto& query = route.options.query;
-    return std::any_of(query.begin(), query.end(), [name](const Parameter& one) { return one.name == name; });
-  });
-  if (unknown.empty()) return std::nullopt;
-  return error_response(400, "unknown parameter: `" + std::string(unknown) + "`");
+  const std::span<const Parameter> known = route.options.query;
+  for (const auto& given : parameters_of(call.request.target)) {
+    const auto same = [&given](const Parameter& one) { return one.name == given.first; };
+    if (given.first.empty() || std::any_of(known.begin(), known.end(), same)) continue;
+    return error_response(400, "unknown parameter: `" + std::string(given.first) + "`");
+  }
+  return std::nullopt;
 }
 
 // `segments`: "pools", the origin, and the subresource.

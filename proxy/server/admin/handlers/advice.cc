@@ -1,9 +1,8 @@
 // The response of /pools/{origin}/advice.
 #include "pool/directory/size_advice.h"
-#include "proxy/config/text.h"
 #include "proxy/server/admin/handlers/analysis.h"
 #include "proxy/server/admin/handlers/analysis_text.h"
-#include "proxy/server/admin/path.h"
+#include "proxy/server/admin/query.h"
 
 namespace carpool::proxy::admin {
 
@@ -83,13 +82,9 @@ Json json_of(const pool::SizeAdvice& a, const pool::Limits& limits) {
 }  // namespace
 
 Response advice_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
-  std::optional<Duration> wait;
-  if (const auto text = query_value(target, "wait")) {
-    wait = config::parse_duration(*text);
-    if (!wait || *wait <= Duration::zero()) {
-      return error_response(400, "wait: `" + *text + R"(` is not a duration above zero like "20ms" or "1s")");
-    }
-  }
+  QueryReader query(target);
+  const std::optional<Duration> wait = query.duration_above_zero("wait");
+  if (query.error()) return error_response(400, *query.error());
   Json json;
   json["origin"] = pool.origin;
   json["method"] = std::string(kMethod);

@@ -2,12 +2,10 @@
 
 #include <string>
 
-#include "base/ascii.h"
 #include "pool/directory/what_if.h"
-#include "proxy/config/text.h"
 #include "proxy/server/admin/handlers/analysis_text.h"
 #include "proxy/server/admin/json.h"
-#include "proxy/server/admin/path.h"
+#include "proxy/server/admin/query.h"
 
 namespace carpool::proxy::admin {
 
@@ -59,51 +57,20 @@ struct Settings {
   Duration wait_timeout{};
 };
 
-// Changes: parses the settings that a simulation can change, and reports errors in the query.
-class Changes {
- public:
-  Changes(std::string_view target, Settings& settings) : target_(target), settings_(settings) {}
-  std::optional<std::string> apply() {
-    number("size", settings_.limits.size, 1, 100'000);
-    number("min_idle", settings_.limits.min_idle, 0, 100'000);
-    number("max_waiting", settings_.limits.max_waiting, 0, 1'000'000);
-    number("max_usage", settings_.limits.max_usage, 0, (1 << 20) - 1);
-    duration("idle_timeout", settings_.limits.idle_timeout);
-    duration("expire_time", settings_.limits.expire_time);
-    duration("wait_timeout", settings_.wait_timeout);
-    if (!error_ && settings_.limits.min_idle > settings_.limits.size) {
-      return "min_idle: " + std::to_string(settings_.limits.min_idle) + " is more than size, " +
-             std::to_string(settings_.limits.size);
-    }
-    return error_;
-  }
-
- private:
-  void number(const char* name, std::uint32_t& into, std::uint32_t least, std::uint32_t most) {
-    const auto text = query_value(target_, name);
-    if (!text) return;
-    const auto value = number_in<std::uint32_t>(*text);
-    if (!value || *value < least || *value > most) {
-      error_ = std::string(name) + ": `" + *text + "` is not a number from " + std::to_string(least) + " to " +
-               std::to_string(most);
-      return;
-    }
-    into = *value;
-  }
-  void duration(const char* name, Duration& into) {
-    const auto text = query_value(target_, name);
-    if (!text) return;
-    const auto value = config::parse_duration(*text);
-    if (!value) {
-      error_ = std::string(name) + ": `" + *text + R"(` is not a duration like "250ms" or "30s")";
-      return;
-    }
-    into = *value;
-  }
-  std::string_view target_;
-  Settings& settings_;
-  std::optional<std::string> error_;
-};
+// Changes the settings that the query of `target` names. Returns why the result cannot be simulated.
+std::optional<std::string> change(Settings& settings, std::string_view target) {
+  QueryReader query(target);
+  pool::Limits& limits = settings.limits;
+  limits.size = query.number("size", 1, 100'000).value_or(limits.size);
+  limits.min_idle = query.number("min_idle", 0, 100'000).value_or(limits.min_idle);
+  limits.max_waiting = query.number("max_waiting", 0, 1'000'000).value_or(limits.max_waiting);
+  limits.max_usage = query.number("max_usage", 0, (1 << 20) - 1).value_or(limits.max_usage);
+  limits.idle_timeout = query.duration("idle_timeout").value_or(limits.idle_timeout);
+  limits.expire_time = query.duration("expire_time").value_or(limits.expire_time);
+  settings.wait_timeout = query.duration("wait_timeout").value_or(settings.wait_timeout);
+  if (query.error() || limits.min_idle <= limits.size) return query.error();
+  return "min_idle: " + std::to_string(limits.min_idle) + " is more than size, " + std::to_string(limits.size);
+}
 
 std::vector<std::string> sentences(const pool::SimulationResult& now, const pool::SimulationResult& then) {
   const bool more = then.opened > now.opened;
@@ -170,7 +137,7 @@ Response explain_response(const PoolInfo& pool, const PoolAnalysis& study) {
 
 Response what_if_response(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
   Settings changed{study.limits, study.wait_timeout};
-  if (const auto error = Changes(target, changed).apply()) return error_response(400, *error);
+  if (const auto error = change(changed, target)) return error_response(400, *error);
   const pool::Workload load = workload_of(pool, study);
   const pool::SimulationResult now = simulate(load, study.limits, study.wait_timeout);
   const pool::SimulationResult then = simulate(load, changed.limits, changed.wait_timeout);

@@ -2,23 +2,15 @@
 
 #include <string>
 
-#include "proxy/config/text.h"
 #include "proxy/server/admin/json.h"
-#include "proxy/server/admin/path.h"
+#include "proxy/server/admin/query.h"
 
 namespace carpool::proxy::admin {
 
 Response apply_command(const Call& call, const PoolInfo& pool, PoolAction action) {
-  PoolCommand command{action, std::nullopt};
-  if (const auto text = query_value(call.request.target, "for")) {
-    if (action != PoolAction::pause && action != PoolAction::drain) {
-      return error_response(400, "for: only pause and drain last for a time");
-    }
-    command.lasts = config::parse_duration(*text);
-    if (!command.lasts || *command.lasts <= Duration::zero()) {
-      return error_response(400, "for: `" + *text + R"(` is not a duration above zero, such as "30s" or "10m")");
-    }
-  }
+  QueryReader query(call.request.target);
+  const PoolCommand command{action, query.duration_above_zero("for")};
+  if (query.error()) return error_response(400, *query.error());
   Response response;
   response.later = call.control.apply(pool.origin, command);
   return response;

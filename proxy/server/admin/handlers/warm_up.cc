@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "base/ascii.h"
 #include "proxy/server/admin/json.h"
-#include "proxy/server/admin/path.h"
+#include "proxy/server/admin/query.h"
 
 namespace carpool::proxy::admin {
 
@@ -14,13 +13,9 @@ constexpr std::uint32_t kMax = 100'000;
 }  // namespace
 
 Response warm_up_route(const Call& call, const pool::Origin& origin) {
-  std::uint32_t size = kDefault;
-  if (const auto text = query_value(call.request.target, "size")) {
-    size = number_in<std::uint32_t>(*text).value_or(0);
-    if (size < 1 || size > kMax) {
-      return error_response(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMax));
-    }
-  }
+  QueryReader query(call.request.target);
+  const std::uint32_t size = query.number("size", 1, kMax).value_or(kDefault);
+  if (query.error()) return error_response(400, *query.error());
   Result<std::unique_ptr<PendingResponse>> pending = call.control.warm_up(origin, size);
   if (!pending)
     return error_response(pending.fault().kind == FaultKind::origins_exhausted ? 503 : 403, pending.fault().detail);
