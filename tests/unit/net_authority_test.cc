@@ -183,7 +183,7 @@ TEST_F(AuthorityFiles, A_chain_that_breaks_off_is_refused) {
 TEST_F(AuthorityFiles, The_copy_for_applications_holds_certificates_alone) {
   create({"api.example.com"});
   const std::string own = load()->certificate_pem();
-  write("ca.pem", serve()->key_pem() + own);
+  write("ca.pem", pem_of(Identity().made.key.get()) + own);
   const std::string into = dir + "/trust";
   std::filesystem::create_directory(into);
   ASSERT_TRUE(write_trust_bundle(dir, into));

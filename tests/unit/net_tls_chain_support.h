@@ -85,17 +85,16 @@ class ChainPair {
         of_the_client_(of_the_client) {
     ServerSettings serving;
     serving.max_version = version;
-    const auto own = serve();
-    const net::TemporaryFile own_cert(own->certificate_pem()), own_key(own->key_pem());
-    serving.cert_file = of_the_client ? own_cert.path() : cert_.path();
-    serving.key_file = of_the_client ? own_key.path() : key_.path();
+    const Identity own;
+    serving.cert_file = of_the_client ? own.certificate.path() : cert_.path();
+    serving.key_file = of_the_client ? own.key.path() : key_.path();
     if (of_the_client) serving.client_ca_file = trusted_.path();
     server = serve(serving);
     ClientSettings settings;
     if (of_the_client) {
       settings.cert_file = cert_.path();
       settings.key_file = key_.path();
-      client = trust(*own, settings);
+      client = trust(own.certificate.path(), settings);
     } else {
       settings.ca_file = trusted_.path();
       client = make(settings);

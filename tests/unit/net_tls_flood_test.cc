@@ -18,11 +18,9 @@ class Peer {
   Peer(Fd socket, const SSL_METHOD* method, int version) : socket_(std::move(socket)), context_(SSL_CTX_new(method)) {
     SSL_CTX_set_max_proto_version(context_.get(), version);
   }
-  void show(const ServerContext& identity) {
-    const CertPtr own = pem<CertPtr>(identity.certificate_pem(), PEM_read_bio_X509);
-    const KeyPtr key = pem<KeyPtr>(identity.key_pem(), PEM_read_bio_PrivateKey);
-    EXPECT_EQ(SSL_CTX_use_certificate(context_.get(), own.get()), 1);
-    EXPECT_EQ(SSL_CTX_use_PrivateKey(context_.get(), key.get()), 1);
+  void show(const Identity& own) {
+    EXPECT_EQ(SSL_CTX_use_certificate(context_.get(), own.made.certificate.get()), 1);
+    EXPECT_EQ(SSL_CTX_use_PrivateKey(context_.get(), own.made.key.get()), 1);
   }
   void begin(bool server) {
     ssl_.reset(SSL_new(context_.get()));
@@ -68,9 +66,9 @@ struct Flood {
     net::prepare_socket(here.get());
     net::prepare_socket(there.get());
     peer.emplace(std::move(there), we_serve ? TLS_client_method() : TLS_server_method(), version);
-    if (!we_serve) peer->show(*identity);
+    if (!we_serve) peer->show(identity);
     peer->begin(!we_serve);
-    ours = we_serve ? identity->accept(std::move(here))
+    ours = we_serve ? serving->accept(std::move(here))
                     : TlsTransport::client(*trusting, std::move(here), "localhost", 443);
     shake(*ours, *peer);
     while (!we_serve && net::wait_readable(ours->fd(), 0) && ours->no_data_pending()) {  // tickets
@@ -84,8 +82,9 @@ struct Flood {
     return ours->read(bytes);
   }
 
-  std::unique_ptr<ServerContext> identity = serve();
-  std::unique_ptr<ClientContext> trusting = trust(*identity);
+  const Identity identity;
+  std::unique_ptr<ServerContext> serving = serve(identity.served());
+  std::unique_ptr<ClientContext> trusting = trust(identity.certificate.path());
   std::optional<Peer> peer;
   std::unique_ptr<TlsTransport> ours;
 };

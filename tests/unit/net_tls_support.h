@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "proxy/net/plain_transport.h"
+#include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/client_context.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/net/tls/tls_transport.h"
@@ -18,12 +19,29 @@ inline std::unique_ptr<ServerContext> serve(const ServerSettings& settings = {})
   return std::move(*made);
 }
 
-inline std::unique_ptr<ClientContext> trust(const ServerContext& server, ClientSettings settings = {}) {
-  const net::TemporaryFile authority(server.certificate_pem());
-  settings.ca_file = authority.path();
+// A certificate that signs itself, and its key, as files.
+struct Identity {
+  explicit Identity(const std::vector<std::string>& names = ServerSettings().names,
+                    std::chrono::seconds life = ServerSettings().valid_until)
+      : made(make_self_signed(names, ServerSettings().valid_from, life)) {}
+  ServerSettings served(ServerSettings settings = {}) const {
+    settings.cert_file = certificate.path();
+    settings.key_file = key.path();
+    return settings;
+  }
+  const Certified made;
+  const net::TemporaryFile certificate{pem_of(made.certificate.get())}, key{pem_of(made.key.get())};
+};
+
+inline std::unique_ptr<ClientContext> trust(const std::string& file, ClientSettings settings = {}) {
+  settings.ca_file = file;
   auto made = ClientContext::make(settings);
   EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
   return std::move(*made);
+}
+
+inline std::unique_ptr<ClientContext> trust(const ServerContext& server, const ClientSettings& settings = {}) {
+  return trust(net::TemporaryFile(server.certificate_pem()).path(), settings);
 }
 
 // One connection between the two contexts; `refusal` is set if the client's side of the handshake failed.

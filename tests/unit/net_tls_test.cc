@@ -141,16 +141,15 @@ TEST(Tls, AcceptsAnythingWhenItIsToldNotToVerify) {
 }
 
 TEST(Tls, ShowsItsOwnCertificateWhenAsked) {
-  const auto known = serve();  // replaces the client's own certificate
-  ServerSettings strict = only_tls12();
-  strict.client_ca = known->certificate_pem();
+  const Identity known, own;
+  ServerSettings strict = own.served(only_tls12());
+  strict.client_ca_file = known.certificate.path();
   const auto server = serve(strict);
-  const net::TemporaryFile certificate(known->certificate_pem()), key(known->key_pem());
   ClientSettings settings;
-  settings.cert_file = certificate.path();
-  settings.key_file = key.path();
-  EXPECT_TRUE(Talk(*trust(*server, settings), *server).up);
-  Talk without(*trust(*server), *server);
+  settings.cert_file = known.certificate.path();
+  settings.key_file = known.key.path();
+  EXPECT_TRUE(Talk(*trust(own.certificate.path(), settings), *server).up);
+  Talk without(*trust(own.certificate.path()), *server);
   ASSERT_TRUE(without.refusal);
   EXPECT_EQ(without.refusal->kind, FaultKind::tls_protocol);
 }

@@ -12,19 +12,15 @@ using namespace std::chrono_literals;
 // A client whose certificate expires after this time, and servers that require one.
 class TicketsOfACertificate {
  public:
-  explicit TicketsOfACertificate(std::chrono::seconds life, const std::string& version) {
-    ServerSettings of_client;
-    of_client.names = {"client.test"};
-    of_client.valid_until = life;
-    const auto made = serve(of_client);
-    const net::TemporaryFile cert(made->certificate_pem()), key(made->key_pem());
+  explicit TicketsOfACertificate(std::chrono::seconds life, const std::string& version)
+      : identity({"client.test"}, life), demanding(own.served()) {
     demanding.max_version = version;
-    demanding.client_ca = made->certificate_pem();
+    demanding.client_ca_file = identity.certificate.path();
     server = serve(demanding);
     ClientSettings settings;
-    settings.cert_file = cert.path();
-    settings.key_file = key.path();
-    client = trust(*server, settings);
+    settings.cert_file = identity.certificate.path();
+    settings.key_file = identity.key.path();
+    client = trust(own.certificate.path(), settings);
   }
   // Connects and reads what the server sends, tickets included.
   std::unique_ptr<Talk> connect() {
@@ -35,6 +31,7 @@ class TicketsOfACertificate {
     return talk;
   }
 
+  const Identity identity, own;
   ServerSettings demanding;
   std::unique_ptr<ServerContext> server;
   std::unique_ptr<ClientContext> client;
@@ -60,13 +57,7 @@ INSTANTIATE_TEST_SUITE_P(OfEachVersion, TlsTickets, ::testing::Values("1.2", "1.
 TEST(TlsTicketsOfAnotherIdentity, AreWorthNothing) {
   TicketsOfACertificate tickets(1h, "1.3");
   ASSERT_NE(tickets.connect(), nullptr);
-  const auto before = std::move(tickets.server);
-  tickets.demanding.cert_file.clear();
-  const net::TemporaryFile cert(before->certificate_pem()), key(before->key_pem());
-  ServerSettings same = tickets.demanding;
-  same.cert_file = cert.path();
-  same.key_file = key.path();
-  tickets.server = serve(same);
+  tickets.server = serve(tickets.demanding);
   const auto again = tickets.connect();
   ASSERT_NE(again, nullptr);
   EXPECT_FALSE(again->server->security().resumed) << "the authorities of clients may have changed";

@@ -18,7 +18,7 @@ struct ServerContext::Impl {
   explicit Impl(TicketKeys::Now now) : ticket_keys(now) {}
   TicketKeys ticket_keys;
   SslCtxPtr context;
-  std::string certificate, key;
+  std::string certificate;
   std::string alpn;  // in wire format, preferred first
   ServerSettings settings;
   std::uint64_t fingerprint = 0;
@@ -45,14 +45,6 @@ int choose_alpn(SSL*, const unsigned char** out, unsigned char* length, const un
   *out = chosen;
   // Without a common protocol the handshake ends with no_application_protocol (RFC 7301 §3.2).
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {
-  if (authority.empty()) return true;
-  const CertPtr trusted = certificate_of(authority);
-  if (!trusted || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), trusted.get()) != 1) return false;
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, check_certificate);
-  return true;
 }
 
 // Returns the settings that name files, as those of a client that presents `cert_file` and trusts `client_ca_file`.
@@ -99,7 +91,6 @@ Status use_self_signed(ServerContext::Impl& impl, const ServerSettings& settings
   const Certified own = make_self_signed(settings.names, settings.valid_from, settings.valid_until);
   if (!own.certificate || !use_certified(impl.context.get(), own)) return cannot("a self-signed certificate");
   impl.certificate = pem_of(own.certificate.get());
-  impl.key = pem_of(own.key.get());
   return Done{};
 }
 
@@ -128,9 +119,6 @@ ServerContext::ServerContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 ServerContext::~ServerContext() = default;
 const std::string& ServerContext::certificate_pem() const {
   return impl_->certificate;
-}
-const std::string& ServerContext::key_pem() const {
-  return impl_->key;
 }
 
 bool ServerContext::names(const std::string& host) const {
@@ -189,8 +177,7 @@ Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, c
       SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
       SSL_CTX_set_session_id_context(context, kSessionContext, sizeof kSessionContext) != 1 ||
-      !prefer_cheap_handshakes(context) || !set_tickets(*impl) ||
-      !demand_client_certificate(context, settings.client_ca)) {
+      !prefer_cheap_handshakes(context) || !set_tickets(*impl)) {
     return cannot("a TLS server");
   }
   impl->alpn = alpn_wire(settings.alpn);

@@ -23,7 +23,6 @@ struct ServerSettings {
   std::chrono::seconds valid_until = std::chrono::hours(24 * 30);
   std::string max_version = "1.3";  // "1.2" or "1.3"
   std::vector<std::string> alpn{"http/1.1"};
-  std::string client_ca;            // PEM: require a client certificate signed by it
   std::string cert_file, key_file;  // PEM, chain and key, instead of a self-signed certificate
   std::string client_ca_file;       // PEM: require a client certificate signed by one of these; needs cert_file
   friend bool operator==(const ServerSettings&, const ServerSettings&) = default;
@@ -44,7 +43,6 @@ class ServerContext {
   std::unique_ptr<TlsTransport> accept(Fd&& socket);
   // Returns the self-signed certificate, which clients use as ca_file. Empty for one from files or from an issuer.
   const std::string& certificate_pem() const;
-  const std::string& key_pem() const;
   // Returns true if the certificate is for this host, by its subjectAltName. Any thread.
   bool names(const std::string& host) const;
   // Returns the end of a certificate from an issuer.
