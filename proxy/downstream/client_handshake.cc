@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "exec/read_buffer.h"
-#include "exec/submitter.h"
 #include "pool/origin.h"
 #include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/net/tls/client_hello.h"
+#include "proxy/net/tls/handshake_task.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -44,22 +44,17 @@ bool first_record_arrived(int fd) {
 
 }  // namespace
 
-// Step: the TLS connection and the computation of its handshake. While the step runs on another thread, that thread
-// owns the connection, and readiness is recorded and applied afterwards.
-struct ClientHandshake::Step final : exec::Task, exec::Mail {
-  Step(exec::Loop& l, HandshakeTurns& t, ClientHandshake& c, ListenerIdentity i, Fd&& socket)
-      : loop(l), turns(t), client(&c), identity(std::move(i)), transport(identity->accept(std::move(socket))) {}
+// Step: the TLS connection and the computation of its handshake.
+struct ClientHandshake::Step final : tls::HandshakeTask {
+  Step(exec::Loop& loop, HandshakeTurns& t, ClientHandshake& c, ListenerIdentity i, Fd&& socket)
+      : HandshakeTask(loop),
+        turns(t),
+        client(&c),
+        identity(std::move(i)),
+        transport(identity->accept(std::move(socket))) {}
   const char* name() const override { return "TLS handshake of a client"; }
-  void run() override {
-    result = transport->handshake();
-    loop.post(*this);
-  }
-  void close() override {
-    result = tls::rejected_handshake();
-    loop.post(*this);
-  }
-  void arrive() override LOOP_ONLY {
-    away = false;
+  Result<bool> compute() override { return transport->handshake(); }
+  void on_returned() override LOOP_ONLY {
     HandshakeTurns& own = turns;
     if (client != nullptr) {
       client->returned();
@@ -72,20 +67,15 @@ struct ClientHandshake::Step final : exec::Task, exec::Mail {
     if (client == nullptr) const std::unique_ptr<Step> ended(this);
   }
 
-  exec::Loop& loop;
   HandshakeTurns& turns;
   ClientHandshake* client;  // nullptr: the client ended before the step returned
   const ListenerIdentity identity;
   std::unique_ptr<tls::TlsTransport> transport;
-  Result<bool> result = false;
-  exec::Ready ready{};  // readiness reported while the step was away
-  bool away = false;
-  bool again = false;
 };
 
 void ClientHandshake::FreeStep::operator()(Step* step) const {
   std::unique_ptr<Step> ended(step);
-  if (!step->away) return;
+  if (!step->away()) return;
   step->client = nullptr;
   static_cast<void>(ended.release());
 }
@@ -117,15 +107,7 @@ Status ClientHandshake::start() {
 void ClientHandshake::on_ready(exec::Ready ready) {
   if (over_) return;
   if (step_ == nullptr && !try_to_begin(ready)) return;
-  if (step_->away) {
-    step_->again = true;
-    step_->ready.readable |= ready.readable;
-    step_->ready.writable |= ready.writable;
-    step_->ready.hangup |= ready.hangup;
-    return;
-  }
-  step_->transport->on_readiness(ready);
-  proceed();
+  if (step_->on_readiness(*step_->transport, ready)) proceed();
 }
 
 // Like begin(). A failed allocation ends only this client.
@@ -210,16 +192,12 @@ void ClientHandshake::proceed() {
 }
 
 void ClientHandshake::on_turn() {
-  step_->away = true;
-  tasks_->submit(exec::lend(*step_));  // close() of a rejected task has posted the result
+  step_->submit(*tasks_);
 }
 
 void ClientHandshake::returned() {
   if (over_) return;  // the client ended meanwhile and is destroyed at the end of the turn
-  const bool again = std::exchange(step_->again, false);
-  if (again) step_->transport->on_readiness(std::exchange(step_->ready, {}));
-  const bool decided = !step_->result || *step_->result;
-  if (decided || !again) return on_result(std::exchange(step_->result, false));
+  if (auto result = step_->take_result(*step_->transport)) return on_result(std::move(*result));
   proceed();
 }
 
@@ -243,7 +221,7 @@ void ClientHandshake::on_result(Result<bool> done) {
 void ClientHandshake::count_failure(metrics::ClientHandshake end) {
   context_.stats.count(end);
   if (connect_ == nullptr) return;
-  const bool returned = step_ != nullptr && !step_->away;
+  const bool returned = step_ != nullptr && !step_->away();
   const std::uint8_t alert = returned ? step_->transport->refusal_alert() : 0;
   if (alert != 0 || (returned && step_->transport->peer_left())) {
     return owner_.interceptor().on_refusal(*connect_, alert);

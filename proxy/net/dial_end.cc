@@ -17,8 +17,8 @@ std::string spelled(Duration duration) {
 
 void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
-  handshake.deadline_passed = handshake.away;
-  if (handshake.away) return;
+  handshake.deadline_passed = handshake.away();
+  if (handshake.away()) return;
   if (phase == Phase::asking || (phase == Phase::handshaking && plan.parent == nullptr)) record_failure(made.peer);
   if (phase == Phase::connecting) {
     for (const Address& address : race->waiting_for()) record_failure(address);

@@ -19,14 +19,7 @@ void Dial::Impl::begin_handshake(Fd connected) {
 
 void Dial::Impl::on_ready(exec::Ready ready) {
   if (phase == Phase::asking) return step_tunnel(ready.hangup);
-  if (!handshake.away) {
-    stream->on_readiness(ready);
-    return step_handshake();
-  }
-  handshake.again = true;
-  handshake.ready.readable |= ready.readable;
-  handshake.ready.writable |= ready.writable;
-  handshake.ready.hangup |= ready.hangup;
+  if (handshake.on_readiness(*stream, ready)) step_handshake();
 }
 
 Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::TlsTransport::*step)()) {
@@ -38,21 +31,16 @@ Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::TlsTransport::*ste
 
 void Dial::Impl::step_handshake() {
   if (plan.tasks == nullptr) return on_handshake_step(work_on_handshake());
-  handshake.away = true;
-  plan.tasks->submit(exec::lend(handshake));
+  handshake.submit(*plan.tasks);
 }
 
 void Dial::Impl::handshake_returned() {
-  handshake.away = false;
   if (handshake.abandoned) {
     const std::unique_ptr<Impl> ended(this);
     return;
   }
   if (handshake.deadline_passed) return finish(deadline_fault());
-  const bool again = std::exchange(handshake.again, false);
-  if (again) stream->on_readiness(std::exchange(handshake.ready, {}));
-  const bool over = !handshake.result || *handshake.result;
-  if (over || !again) return on_handshake_step(std::exchange(handshake.result, false));
+  if (auto result = handshake.take_result(*stream)) return on_handshake_step(std::move(*result));
   step_handshake();
 }
 

@@ -109,7 +109,7 @@ Dial::~Dial() = default;
 void Dial::DialDeleter::operator()(Impl* impl) const {
   exec::assume_on_loop();
   std::unique_ptr<Impl> ended(impl);
-  if (!impl->handshake.away) return;
+  if (!impl->handshake.away()) return;
   impl->handshake.abandoned = true;
   impl->stop_counting();  // the AddressSet may be gone when the handshake task returns
   impl->deadline.disarm();

@@ -17,6 +17,7 @@
 #include "proxy/net/happy_eyeballs.h"
 #include "proxy/net/parent_proxy.h"
 #include "proxy/net/parent_tunnel.h"
+#include "proxy/net/tls/handshake_task.h"
 #include "proxy/net/tls/tls_transport.h"
 
 namespace carpool::proxy::net {
@@ -73,24 +74,14 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   Result<bool> work_on_handshake(Result<bool> (tls::TlsTransport::*step)() = &tls::TlsTransport::handshake);
   void handshake_returned() LOOP_ONLY;
 
-  // One handshake step on another thread, which owns the TlsTransport meanwhile: readiness is recorded and applied
-  // afterwards; the deadline and the end of the dial wait.
-  struct HandshakeTask final : exec::Task, exec::Mail {
-    explicit HandshakeTask(Impl& i) : impl(i) {}
+  // The deadline and the end of the dial wait until a step on another thread has returned.
+  struct HandshakeStep final : tls::HandshakeTask {
+    explicit HandshakeStep(Impl& i) : HandshakeTask(i.loop), impl(i) {}
     const char* name() const override { return "TLS handshake"; }
-    void run() override {
-      result = impl.work_on_handshake();
-      impl.loop.post(*this);
-    }
-    void close() override {
-      result = tls::rejected_handshake();
-      impl.loop.post(*this);
-    }
-    void arrive() override LOOP_ONLY { impl.handshake_returned(); }
+    Result<bool> compute() override { return impl.work_on_handshake(); }
+    void on_returned() override LOOP_ONLY { impl.handshake_returned(); }
     Impl& impl;
-    Result<bool> result = false;
-    exec::Ready ready{};
-    bool away = false, again = false, deadline_passed = false, abandoned = false;
+    bool deadline_passed = false, abandoned = false;
   };
   // Begins a phase, which ends at the dial's deadline, or after its own `limit`.
   void limit_phase(Duration limit) LOOP_ONLY;
@@ -120,7 +111,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   std::unique_ptr<tls::TlsTransport> stream;
   exec::WatchKey key;
   Dialed made;
-  HandshakeTask handshake{*this};
+  HandshakeStep handshake{*this};
 };
 
 }  // namespace carpool::proxy::net
