@@ -62,6 +62,26 @@ class List {
   void push_back(T& node) { insert(node, root_.prev_, &root_); }
   void push_front(T& node) { insert(node, &root_, root_.next_); }
 
+  // For range loops. The body may unlink the node that it visits, and no other one.
+  class Iterator {
+   public:
+    T& operator*() const { return *static_cast<T*>(at_); }
+    Iterator& operator++() {
+      at_ = next_;
+      next_ = at_->next_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    friend class List;
+    explicit Iterator(ListHook<Tag>* at) : at_(at), next_(at->next_) {}
+    ListHook<Tag>* at_;
+    ListHook<Tag>* next_;
+  };
+  Iterator begin() { return Iterator(root_.next_); }
+  Iterator end() { return Iterator(&root_); }
+
   // Returns the node after `node` (null: the first), or nullptr at the end.
   T* next(T* node) {
     ListHook<Tag>* after = node == nullptr ? root_.next_ : static_cast<ListHook<Tag>*>(node)->next_;

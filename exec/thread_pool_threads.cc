@@ -210,7 +210,7 @@ bool ThreadPool::stop(Duration timeout) {
   {
     const Held held(mutex_);
     phase_ = Phase::stopping;
-    for (Worker* idle = idle_.next(nullptr); idle != nullptr; idle = idle_.next(idle)) idle->parker.unpark();
+    for (Worker& idle : idle_) idle.parker.unpark();
     wait_until_alone(now + timeout / 2);
     while (TaskPtr task = pop_queue()) closed.push(std::move(task));
   }
@@ -243,14 +243,14 @@ std::vector<ThreadInfo> ThreadPool::dump() const {
   std::vector<ThreadInfo> all;
   const Held held(mutex_);
   all.reserve(threads_);
-  for (Worker* worker = all_.next(nullptr); worker != nullptr; worker = all_.next(worker)) {
+  for (const Worker& worker : all_) {
     using State = ThreadInfo::State;
-    const State state = worker->starting ? State::starting
-                        : !worker->busy  ? State::idle
-                        : worker->leased ? State::leased
-                                         : State::busy;
-    all.push_back({worker->number, state, worker->activity.load(std::memory_order_relaxed),
-                   worker->since.load(std::memory_order_relaxed)});
+    const State state = worker.starting ? State::starting
+                        : !worker.busy  ? State::idle
+                        : worker.leased ? State::leased
+                                        : State::busy;
+    all.push_back({worker.number, state, worker.activity.load(std::memory_order_relaxed),
+                   worker.since.load(std::memory_order_relaxed)});
   }
   return all;
 }

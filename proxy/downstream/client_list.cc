@@ -19,11 +19,7 @@ ClientList::~ClientList() {
 
 template <class Visit>
 void ClientList::for_each(Visit visit) {
-  for (ClientConnection* client = clients_.next(nullptr); client != nullptr;) {
-    ClientConnection* after = clients_.next(client);
-    visit(*client);
-    client = after;
-  }
+  for (ClientConnection& client : clients_) visit(client);
 }
 
 void ClientList::accept(Listener& listener, Fd socket, std::string peer) {

@@ -29,16 +29,14 @@ void Dialer::cancel_dial(pool::Destination& destination, std::uint32_t index, st
 }
 
 std::string_view Dialer::phase_of(const OriginRuntime& origin) const {
-  for (PendingDial* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
-    if (attempt->origin().destination == origin.destination) return attempt->phase();
+  for (const PendingDial& attempt : attempts_) {
+    if (attempt.origin().destination == origin.destination) return attempt.phase();
   }
   return {};
 }
 
 void Dialer::stop_waiting() {
-  for (PendingDial* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
-    attempt->stop_waiting();
-  }
+  for (PendingDial& attempt : attempts_) attempt.stop_waiting();
 }
 
 void Dialer::cancel_all() {

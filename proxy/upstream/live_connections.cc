@@ -31,9 +31,8 @@ void LiveConnections::leave(LiveConnection& connection) {
 std::vector<LiveConnection::Info> LiveConnections::others(const std::vector<const LiveConnection*>& tracked) {
   const Held lock(mutex_);
   std::vector<LiveConnection::Info> found;
-  for (LiveConnection* one = all_.next(nullptr); one != nullptr; one = all_.next(one)) {
-    const LiveConnection* const same = one;
-    if (!std::binary_search(tracked.begin(), tracked.end(), same)) found.push_back(one->info());
+  for (const LiveConnection& one : all_) {
+    if (!std::binary_search(tracked.begin(), tracked.end(), &one)) found.push_back(one.info());
   }
   return found;
 }

@@ -50,9 +50,9 @@ bool AdminSessions::make_room() {
 // Like make_room(), among the HTTP/2 connections, each of which may hold more memory.
 bool AdminSessions::make_room_for_h2() {
   if (h2_count_ < kMaxH2) return true;
-  for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr; one = h2_.next(one)) {
-    if (one->busy()) continue;
-    one->end();
+  for (AdminH2Connection& one : h2_) {
+    if (one.busy()) continue;
+    one.end();
     ended_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -163,10 +163,8 @@ void AdminSessions::send_event(const admin::Event& event) {
     if (one->listening()) one->send_event(event);
     one = after;
   }
-  for (AdminH2Connection* one = h2_.next(nullptr); one != nullptr;) {
-    AdminH2Connection* const after = h2_.next(one);
-    if (one->listening()) one->send_event(event);
-    one = after;
+  for (AdminH2Connection& one : h2_) {
+    if (one.listening()) one.send_event(event);
   }
 }
 

@@ -183,15 +183,13 @@ void AdminH2Connection::on_poll_timer() {
 }
 
 void AdminH2Connection::poll_awaited() {
-  for (AdminH2Stream* stream = awaited_.next(nullptr); stream != nullptr;) {
-    AdminH2Stream* const after = awaited_.next(stream);
-    if (std::optional<admin::Response> response = stream->awaited->poll_pending()) {
-      stream->awaited.reset();
-      stream->response = std::move(*response);
-      stream->ListHook<AdminH2StreamTag>::unlink();
-      return_from_loop(*stream);
-    }
-    stream = after;
+  for (AdminH2Stream& stream : awaited_) {
+    std::optional<admin::Response> response = stream.awaited->poll_pending();
+    if (!response) continue;
+    stream.awaited.reset();
+    stream.response = std::move(*response);
+    stream.ListHook<AdminH2StreamTag>::unlink();
+    return_from_loop(stream);
   }
   if (!awaited_.empty()) poll_timer_.arm(loop_.now() + kPollAwaited);
 }

@@ -160,9 +160,7 @@ Instant AdminH2Connection::next_deadline() {
     if (since != kNever) next = std::min(next, since + kAdminTimeout);
   }
   for (Streams* all : {&arriving_, &ready_, &sending_}) {
-    for (AdminH2Stream* one = all->next(nullptr); one != nullptr; one = all->next(one)) {
-      next = std::min(next, one->deadline);
-    }
+    for (const AdminH2Stream& one : *all) next = std::min(next, one.deadline);
   }
   return std::min(next, retry_at_);
 }
@@ -183,13 +181,10 @@ void AdminH2Connection::expire() {
 
 // Resets the streams whose request did not arrive, or whose response was not read, in time.
 void AdminH2Connection::expire(Streams& streams) {
-  for (AdminH2Stream* one = streams.next(nullptr); one != nullptr;) {
-    AdminH2Stream* const after = streams.next(one);
-    if (now_ >= one->deadline) {
-      session_.reset(*std::exchange(one->stream, nullptr), http::H2Error::cancel);
-      drop(*one);
-    }
-    one = after;
+  for (AdminH2Stream& one : streams) {
+    if (now_ < one.deadline) continue;
+    session_.reset(*std::exchange(one.stream, nullptr), http::H2Error::cancel);
+    drop(one);
   }
 }
 

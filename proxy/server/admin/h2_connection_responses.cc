@@ -57,18 +57,16 @@ void AdminH2Connection::queue_work(AdminH2Stream& stream, AdminH2Stream::Work wo
 
 // Continues responses that have begun before it begins others.
 exec::TaskPtr AdminH2Connection::next_task() {
-  for (AdminH2Stream* one = ready_.next(nullptr); one != nullptr;) {
-    AdminH2Stream* const after = ready_.next(one);
-    const bool command = one->work == AdminH2Stream::Work::command;
-    const bool starts = command || one->work == AdminH2Stream::Work::respond;
+  for (AdminH2Stream& one : ready_) {
+    const bool command = one.work == AdminH2Stream::Work::command;
+    const bool starts = command || one.work == AdminH2Stream::Work::respond;
     if (starts ? in_progress_ >= kMaxInProgress : retry_at_ != kNever) {
       if (starts) return nullptr;  // those behind it also wait
     } else if (command) {
-      send_to_loop(*one);
-    } else if (begin(*one)) {
-      return exec::lend(one->task);
+      send_to_loop(one);
+    } else if (begin(one)) {
+      return exec::lend(one.task);
     }
-    one = after;
   }
   return nullptr;
 }
@@ -202,17 +200,17 @@ void AdminH2Connection::on_sent(AdminH2Stream& stream) {
 
 // Sends the event to every listener that has read the last one.
 void AdminH2Connection::on_event() {
-  for (AdminH2Stream* one = sending_.next(nullptr); one != nullptr; one = sending_.next(one)) {
-    if (!one->listening) continue;
-    if (event_mail_.resync) one->up_to_date = false;
-    if (one->stream->backlog() != 0 || !write_queue_.empty()) {
-      one->up_to_date = false;
+  for (AdminH2Stream& one : sending_) {
+    if (!one.listening) continue;
+    if (event_mail_.resync) one.up_to_date = false;
+    if (one.stream->backlog() != 0 || !write_queue_.empty()) {
+      one.up_to_date = false;
       continue;
     }
-    if (one->up_to_date && event_mail_.event.changes == nullptr) continue;
-    session_.body(*one->stream, one->up_to_date ? *event_mail_.event.changes : *event_mail_.event.whole);
-    one->up_to_date = true;
-    one->deadline = now_ + kAdminTimeout;  // a client that reads nothing until the timeout loses its stream
+    if (one.up_to_date && event_mail_.event.changes == nullptr) continue;
+    session_.body(*one.stream, one.up_to_date ? *event_mail_.event.changes : *event_mail_.event.whole);
+    one.up_to_date = true;
+    one.deadline = now_ + kAdminTimeout;  // a client that reads nothing until the timeout loses its stream
   }
   event_mail_.event = {};
   // release pairs with the acquire in send_event().

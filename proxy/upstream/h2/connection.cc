@@ -185,11 +185,7 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error error) {
   if (error != http::H2Error::no_error) goaway_error_ = error;
   retire(pool::CloseCause::goaway);
   // The library keeps a request that exceeds the origin's limit of streams until another stream ends.
-  for (H2UpstreamStream* one = open_.next(nullptr); one != nullptr;) {
-    H2UpstreamStream& upstream_stream = *one;
-    one = open_.next(one);
-    upstream_stream.give_up_unsent();
-  }
+  for (H2UpstreamStream& upstream_stream : open_) upstream_stream.give_up_unsent();
 }
 
 // ---- sending ----
