@@ -171,6 +171,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
   void note_interim_head() LOOP_ONLY;
+  void note_final_head() LOOP_ONLY;
   void note_authentication() LOOP_ONLY;
   bool keeps_connection() LOOP_ONLY;
   // Returns true if no part of the request is outstanding. After any other response, also 417, the client may send its

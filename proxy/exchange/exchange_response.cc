@@ -69,17 +69,7 @@ AttemptState Exchange::on_response_head() {
   if (response_->status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch("the origin did not switch protocols");
   if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;
-  if (info_.origin->streaming && is_event_stream(*response_)) request_values_->deadlines.allow_silence();
-  info_.head_received = context_.loop.now();
-  info_.status = response_->status;
-  static_cast<Connection&>(*attempt_->lease)
-      .note_response(response_->status, info_.head_received - info_.leased, info_.head_received);
-  if (request_values_->retries.idempotent() != 0 && response_->status < 500)
-    info_.origin->retries.refund(request_values_->retries.idempotent());
-  if (!attempt_->lease.reused() && response_->fields.has(http::FieldName::keep_alive)) {
-    const std::string_view hint = response_->fields.get(http::FieldName::keep_alive);
-    info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
-  }
+  note_final_head();
   enter(ExchangeEvent::response_head);
   // A response may arrive before the request is complete. The client may never send the rest, so its connection ends
   // with the response.
@@ -87,6 +77,21 @@ AttemptState Exchange::on_response_head() {
   request_values_->close_client = client_stream_->send_head(
       *response_, !request_.keep_alive || !request_ended() || !context_.keeps_clients() || unbinds);
   return AttemptState::alive;
+}
+
+// Records what the head that the client gets says of the origin and of the connection.
+void Exchange::note_final_head() {
+  if (info_.origin->streaming && is_event_stream(*response_)) request_values_->deadlines.allow_silence();
+  info_.head_received = context_.loop.now();
+  info_.status = response_->status;
+  static_cast<Connection&>(*attempt_->lease)
+      .note_response(response_->status, info_.head_received - info_.leased, info_.head_received);
+  const std::uint32_t idempotent = request_values_->retries.idempotent();
+  if (idempotent != 0 && response_->status < 500) info_.origin->retries.refund(idempotent);
+  if (!attempt_->lease.reused() && response_->fields.has(http::FieldName::keep_alive)) {
+    const std::string_view hint = response_->fields.get(http::FieldName::keep_alive);
+    info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
+  }
 }
 
 void Exchange::note_interim_head() {
