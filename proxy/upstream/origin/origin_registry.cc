@@ -165,38 +165,45 @@ const config::OriginSettings* OriginRegistry::alias(const std::string& host) con
   return found == aliases_.end() ? nullptr : found->second;
 }
 
-std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& origin) const {
-  auto context = std::make_unique<OriginRuntime>();
-  const config::OriginSettings* settings = settings_of(origin);
-  context->pool = settings != nullptr ? settings->pool : config_->pool;
-  context->request = settings != nullptr ? settings->request : config_->request;
-  // Burst: the number of requests that are lost if all connections, or one session with all its streams, fail together.
-  context->retries.open(std::max(context->pool.largest(), context->pool.max_streams), context->request.retry_budget);
-  context->retry_on = RetryConditions(context->request.retry_on);
-  context->requests.open(context->request.rate, context->request.rate_burst);
-  context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
-  context->yields.open(kYieldsPerSecond, 1);
-  context->authority = origin.authority();
-  context->protocols = protocols_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
-  if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
-  context->parent = identities_[identity_number(origin)].parent;
-  const bool absolute = origin.scheme == pool::Scheme::http && !context->protocols.h2;
-  if (context->parent != nullptr && absolute) context->absolute = origin.label();
-  // The requests inside a tunnel are not visible to the rules, and another scheme leads to the same place.
-  context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
-  if (settings == nullptr) return context;
-  context->streaming = settings->profile == config::Profile::streaming;
-  context->allow = settings->allow;
-  if (const auto own = credentials_.find(key_of(origin)); own != credentials_.end()) context->credentials = own->second;
-  for (const std::string& text : settings->allow) {
+namespace {
+// Takes the values that only an [[origin]] section has; they were validated with the configuration.
+void use_section(OriginRuntime& runtime, const config::OriginSettings& settings) {
+  runtime.streaming = settings.profile == config::Profile::streaming;
+  runtime.allow = settings.allow;
+  for (const std::string& text : settings.allow) {
     Result<http::RequestRule> rule = http::RequestRule::parse(text);
-    if (rule) context->rules.push_back(std::move(*rule));  // validated with the configuration
+    if (rule) runtime.rules.push_back(std::move(*rule));
   }
-  for (const std::string& text : settings->addresses) {
+  for (const std::string& text : settings.addresses) {
     const Result<net::Address> address = net::Address::parse(text);
-    if (address) context->pinned.push_back(*address);  // validated with the configuration
+    if (address) runtime.pinned.push_back(*address);
   }
-  return context;
+}
+}  // namespace
+
+std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& origin) const {
+  auto runtime = std::make_unique<OriginRuntime>();
+  const config::OriginSettings* settings = settings_of(origin);
+  runtime->pool = settings != nullptr ? settings->pool : config_->pool;
+  runtime->request = settings != nullptr ? settings->request : config_->request;
+  // Burst: the number of requests that are lost if all connections, or one session with all its streams, fail together.
+  runtime->retries.open(std::max(runtime->pool.largest(), runtime->pool.max_streams), runtime->request.retry_budget);
+  runtime->retry_on = RetryConditions(runtime->request.retry_on);
+  runtime->requests.open(runtime->request.rate, runtime->request.rate_burst);
+  runtime->connects.open(runtime->pool.connect_rate, runtime->pool.connect_burst);
+  runtime->yields.open(kYieldsPerSecond, 1);
+  runtime->authority = origin.authority();
+  runtime->protocols = protocols_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
+  if (origin.scheme == pool::Scheme::https) runtime->tls = identities_[origin.tls].tls.get();
+  runtime->parent = identities_[identity_number(origin)].parent;
+  const bool absolute = origin.scheme == pool::Scheme::http && !runtime->protocols.h2;
+  if (runtime->parent != nullptr && absolute) runtime->absolute = origin.label();
+  // The requests inside a tunnel are not visible to the rules, and another scheme leads to the same place.
+  runtime->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
+  if (settings == nullptr) return runtime;
+  use_section(*runtime, *settings);
+  if (const auto own = credentials_.find(key_of(origin)); own != credentials_.end()) runtime->credentials = own->second;
+  return runtime;
 }
 
 // Returns true for the host and port of an origin with rules, by CONNECT, by another scheme, or by the other spelling
