@@ -101,37 +101,6 @@ void print_default_section(std::string& out, const Section& section) {
   if (section.fields) out.append("# ").append(kFieldExample).append(1, '\n');
 }
 
-// ---- the reference ----
-
-std::string in_table(std::string_view text) {
-  std::string out;
-  for (const char c : text) out.append(c == '|' ? "\\" : "").append(1, c);
-  return out;
-}
-
-void print_row(std::string& out, const Section& section, const Setting& setting) {
-  const Value value = default_of(section, setting);
-  const std::string shown = empty(value) ? "none" : '`' + toml(value) + '`';
-  std::string bounds = bounds_text(setting, value);
-  if (setting.or_auto) bounds += R"(, or "auto")";
-  out.append("| `").append(setting.key).append("` | ").append(type_name(setting, value)).append(" | ").append(shown);
-  out.append(" | ").append(in_table(bounds)).append(" | ").append(setting.live ? "reload" : "restart").append(" | ");
-  out.append(in_table(setting.doc)).append(" |\n");
-}
-
-std::string sentence(std::string_view text) {
-  std::string out(text);
-  if (out.front() >= 'a' && out.front() <= 'z') out.front() = static_cast<char>(out.front() - 'a' + 'A');
-  return out;
-}
-
-std::string title(const Section& section) {
-  if (section.path.empty()) return "Top level";
-  std::string head = header(section, full_path(section));
-  head.pop_back();
-  return '`' + head + '`';
-}
-
 }  // namespace
 
 std::string print_config(const Config& config) {
@@ -144,25 +113,6 @@ std::string print_config(const Config& config) {
 std::string print_default_config() {
   std::string out(kIntroduction);
   for (const Section& section : sections()) print_default_section(out, section);
-  return out;
-}
-
-std::string print_reference() {
-  std::string out;
-  for (const Section& section : sections()) {
-    out.append("\n### ").append(title(section)).append("\n\n").append(sentence(section.doc));
-    if (section.in_origin != nullptr && section.in_config != nullptr) {
-      out.append(". An origin overrides it in `[origin.").append(section.path).append("]`");
-    }
-    if (section.fields) {
-      out.append(
-          ". Each key is the name of a field, each value a text or `{ file = \"/path\", prefix = \"Bearer \" }`");
-      out.append(". A change needs a reload; a file is read again when it changes.\n");
-      continue;
-    }
-    out += ".\n\n| key | type | default | takes | a change needs | meaning |\n|---|---|---|---|---|---|\n";
-    for (const Setting& setting : section.settings) print_row(out, section, setting);
-  }
   return out;
 }
 

@@ -1,5 +1,4 @@
-// Output generated from the schema: a configuration as TOML, the commented default file, its JSON Schema, the
-// reference.
+// Output generated from the schema: a configuration as TOML, the commented default file, and its JSON Schema.
 #pragma once
 
 #include <string>
@@ -11,6 +10,5 @@ namespace carpool::proxy::config {
 std::string print_config(const Config& config);  // with all defaults; parses to an equal Config
 std::string print_default_config();              // config.toml at the root
 std::string print_schema();                      // JSON Schema of config.toml
-std::string print_reference();                   // the tables of docs/configuration.md
 
 }  // namespace carpool::proxy::config

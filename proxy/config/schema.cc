@@ -1,7 +1,6 @@
 // Code shared by all rows: order, lookup, and the text of values, types and bounds.
 #include "proxy/config/schema.h"
 
-#include <array>
 
 #include "proxy/config/setting_row.h"
 #include "proxy/config/text.h"
@@ -94,12 +93,6 @@ bool empty(const Value& value) {
   if (const auto* ports = std::get_if<Ports>(&value)) return !ports->has_value();
   if (const auto* secret = std::get_if<Secret>(&value)) return !secret->given();
   return false;
-}
-
-std::string_view type_name(const Setting& setting, const Value& value) {
-  constexpr std::array<std::string_view, std::variant_size_v<Value>> kNames{
-      "boolean", "integer", "size", "duration", "text", "list of texts", "list of ports", "secret"};
-  return setting.words.empty() ? kNames[value.index()] : "word";
 }
 
 std::string bounds_text(const Setting& setting, const Value& value) {

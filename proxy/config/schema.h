@@ -76,8 +76,6 @@ std::string toml(const Value& value);
 Value masked(const Setting& setting, Value value);
 // Returns true for an empty text, an empty list, absent ports and an absent secret.
 bool empty(const Value& value);
-// Returns "duration", "integer", …, for documents and messages.
-std::string_view type_name(const Setting& setting, const Value& value);
 // Returns "1 to 128", "more than 0s" or "first | random"; empty: any value of its type.
 std::string bounds_text(const Setting& setting, const Value& value);
 

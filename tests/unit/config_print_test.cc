@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "config_helpers.h"
+#include "config_reference.h"
 #include "proxy/config/schema.h"
 
 namespace carpool::proxy::config {
