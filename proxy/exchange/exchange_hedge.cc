@@ -106,7 +106,7 @@ bool Exchange::on_hedge_head(AttemptValues& attempt, const http::ResponseHead& h
   return false;
 }
 
-// The request's own attempt goes on alone. It may be hedged again when another per_try_timeout has passed.
+// The request's own attempt continues alone. It may be hedged again when another per_try_timeout has passed.
 void Exchange::on_hedge_failed() {
   note_hedge(metrics::Hedge::failed);
   request_values_->deadlines.hedge_ended(context_.loop.now());

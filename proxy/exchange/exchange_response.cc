@@ -97,7 +97,7 @@ void Exchange::note_final_head() {
 void Exchange::note_interim_head() {
   attempt_->informed = true;
   request_values_->deadlines.inform(context_.loop.now());
-  // From here on a client that expects 100 sends, or occupies the connection for nothing.
+  // A client that expects 100 must send from now on, otherwise it occupies the connection without using it.
   if (response_->status == 100 && request_.expect_continue && request_body_.received() == 0)
     measure_body(RateRule::if_wanted);
 }

@@ -13,8 +13,8 @@
 
 namespace carpool::proxy {
 
-// Notes the turn, and makes usable() ask the socket of a connection that was idle: bytes may have arrived in this turn,
-// of which no event has told yet. In a busy pool connections are idle for less time, so that this costs nothing.
+// Records the turn. For a connection that was idle, usable() then reads the socket, because bytes may have arrived in
+// this turn that no event has reported yet. In a busy pool connections are idle for less time, and no call is made.
 void Exchange::expect_unsolicited(AttemptValues& attempt) {
   constexpr Duration kIdle = std::chrono::milliseconds(100);
   attempt.begun = context_.loop.now();

@@ -47,7 +47,6 @@ class H2Fields {
   void copy_from(const H2Fields& other);  // owns its texts, whatever `other` does
   std::size_t size() const { return spans_.size(); }
   std::size_t bytes() const { return bytes_ + 64 * spans_.size(); }  // of a copy of them
-  std::size_t text_bytes() const { return bytes_; }                  // of all names and values
   Field operator[](std::size_t i) const {
     const Span& span = spans_[i];
     const char* const copied = text_.data() + span.at;
