@@ -45,6 +45,16 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::max_waiting>("max_waiting",
                                       "maximum number of requests waiting for a connection; 0 = fail at once")
           .between(0, kMaxConnections),
+      row<&PoolSettings::max_tunnels>(
+          "max_tunnels",
+          "maximum number of CONNECT and upgraded connections; 0 = half of size on http(s) origins, tcp_size on tcp")
+          .between(0, kMaxSize),
+      tcp_size(),
+  };
+}
+
+std::vector<Setting> pool_waits() {
+  return {
       row<&PoolSettings::wait_timeout>(
           "wait_timeout",
           "maximum wait of a request for a connection; connect_timeout if only a dial can serve it; more than 0s")
@@ -62,11 +72,6 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::connect_burst>("connect_burst", "burst size for connect_rate; 0 = as many as connect_rate")
           .rare()
           .between(0, kMaxConnectRate),
-      row<&PoolSettings::max_tunnels>(
-          "max_tunnels",
-          "maximum number of CONNECT and upgraded connections; 0 = half of size on http(s) origins, tcp_size on tcp")
-          .between(0, kMaxSize),
-      tcp_size(),
   };
 }
 
@@ -102,7 +107,9 @@ Section pool_section() {
                   [](Config& config) -> void* { return &config.pool; },
                   [](OriginSettings& origin) -> void* { return &origin.pool; },
                   &defaults<PoolSettings>()};
-  for (Setting& row : pool_ways()) section.settings.push_back(row);
+  for (const auto more : {pool_waits, pool_ways}) {
+    for (Setting& row : more()) section.settings.push_back(row);
+  }
   return section;
 }
 

@@ -42,26 +42,6 @@ TEST_F(AnExchange, EndsTheConnectionOfAClientThatGetsA417WithoutItsBody) {
   EXPECT_EQ(0U, dials()) << "the bytes may be the body";
 }
 
-// ---- the wait for a connection ----
-
-TEST_F(AnExchange, LeavesADialItsTimeOnlyWhereNothingElseCanServeIt) {
-  OriginRuntime& runtime = **plane_.origins->at(*pool::parse_origin("http://a.test"));
-  runtime.dials = 1;
-  test::MemoryWire& first = client();
-  send(first, kGetRequest);
-  plane_.pass(4s);
-  EXPECT_EQ("", first.outgoing) << "wait_timeout has passed, the dial continues";
-  connect();
-  test::MemoryWire& second = client();
-  send(second, kGetRequest);
-  ASSERT_EQ(1U, dials());
-  plane_.pass(4s);
-  EXPECT_TRUE(has(second.outgoing, "wait timed out")) << second.outgoing;
-  plane_.from_origin(0, kEmpty);
-  EXPECT_TRUE(has(first.outgoing, "HTTP/1.1 200")) << first.outgoing;
-  connect();
-}
-
 // ---- the request's body ----
 
 TEST_F(AnExchange, SendsABodyThatCameBeforeTheConnection) {
