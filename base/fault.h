@@ -58,6 +58,7 @@ struct Fault {
   std::string detail;             // for humans: the attempt and its result
   std::string_view challenge;     // of not_authenticated: header lines of the reply, a constant of the program
   std::uint32_t retry_after = 1;  // seconds, of the kinds whose reply has Retry-After
+  std::uint8_t grpc = 0;          // the grpc-status of its reply; 0: that of the kind
 
   Fault(FaultKind k, Side s, std::string d = {}) : kind(k), side(s), detail(std::move(d)) {}
 };

@@ -38,7 +38,7 @@ void Exchange::reply(const Fault& fault) {
   const bool keep = request_.keep_alive && whole && !request_values_->tunnel.connect() && context_.keeps_clients() &&
                     fault.side != Side::client;
   info_.status = client_stream_->send_fault(fault, keep);
-  if (http::is_grpc(request_)) info_.grpc_status = http::grpc_code(fault.kind);
+  if (http::is_grpc(request_)) info_.grpc_status = http::grpc_code(fault);
   info_.fault = fault;
   const bool sent = client_stream_->flush();
   enter(ExchangeEvent::answered);

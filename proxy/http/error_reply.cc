@@ -25,9 +25,9 @@ enum class Grpc : std::uint8_t {
 
 // Status, Proxy-Status error and gRPC code of each FaultKind, one row each, in the order of the enum. The code is that
 // of gRPC's mapping of HTTP statuses (grpc/doc/http-grpc-status-mapping.md), which makes 429, 502, 503 and 504
-// `unavailable`, with three exceptions: a deadline that passes after the request was sent is `deadline_exceeded`,
-// because clients retry after `unavailable`; content that is too large is `resource_exhausted`, as in a gRPC library;
-// and what carpool does not implement is `unimplemented`.
+// `unavailable`, with three exceptions (and Fault::grpc): a deadline that passes after the request was sent is
+// `deadline_exceeded`, because clients retry after `unavailable`; content that is too large is `resource_exhausted`, as
+// in a gRPC library; and what carpool does not implement is `unimplemented`.
 struct FaultRow {
   FaultKind kind;
   std::string_view name;
@@ -159,8 +159,8 @@ std::string_view fault_name(FaultKind kind) {
   return row(kind).name;
 }
 
-std::uint8_t grpc_code(FaultKind kind) {
-  return static_cast<std::uint8_t>(row(kind).grpc);
+std::uint8_t grpc_code(const Fault& fault) {
+  return fault.grpc != 0 ? fault.grpc : static_cast<std::uint8_t>(row(fault.kind).grpc);
 }
 
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
@@ -191,7 +191,7 @@ std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string
   const FaultStatus mapped = fault_status(fault.kind);
   out.append("HTTP/1.1 200 OK");
   append_cause(out, fault, mapped.error, via_pseudonym);
-  out.append("\r\nContent-Type: application/grpc\r\ngrpc-status: ").append(std::to_string(grpc_code(fault.kind)));
+  out.append("\r\nContent-Type: application/grpc\r\ngrpc-status: ").append(std::to_string(grpc_code(fault)));
   out.append("\r\ngrpc-message: carpool: ").append(mapped.error).append(": ");
   append_percent_encoded(out, words(fault));
   out.append("\r\n\r\n");

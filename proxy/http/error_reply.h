@@ -23,7 +23,7 @@ FaultStatus fault_status(FaultKind kind);
 std::string_view fault_name(FaultKind kind);
 
 // Returns the grpc-status of a local reply.
-std::uint8_t grpc_code(FaultKind kind);
+std::uint8_t grpc_code(const Fault& fault);
 
 // Returns true for a gRPC request: HTTP/2 with application/grpc, with or without a suffix.
 bool is_grpc(const RequestHead& request);

@@ -4,7 +4,9 @@ import pathlib
 import threading
 
 import pytest
-from harness.h2_client import H2Client
+from harness.h2_client import RST, H2Client, frame, headers
+from harness.h2_client import request as head_of
+from harness.h2_raw import RawClient, RawOrigin
 from harness.ports import free_port
 from harness.wait import until
 
@@ -157,3 +159,18 @@ def test_each_own_refusal_has_its_own_code(carpool):
     seen = {503: 14, 403: 7, 504: 4, 200: 9}  # the last is the origin's own, in its trailers
     until(lambda: {r["status"]: r.get("grpc_status") for r in c.access_log()} == seen, what="both codes in the log")
     server.stop(None)
+
+
+# After 14, UNAVAILABLE, the library may repeat a call; the origin has read these.
+@pytest.mark.parametrize("error,code", [(0, "13"), (2, "13"), (7, "14"), (8, "1"), (11, "8"), (12, "7")])
+def test_a_call_that_its_origin_resets_has_the_code_of_grpcs_own_mapping(carpool, error, code):
+    o = RawOrigin(lambda peer, stream: peer.send(frame(RST, 0, stream, error.to_bytes(4, "big"))))
+    c = carpool(upstream={"protocols": ["h2"]})
+    with RawClient(c.address) as client:
+        kind = [(b"content-type", b"application/grpc")]
+        client.send(headers(1, head_of(o.authority.encode(), b"/t.Echo/Unary", method=b"POST", more=kind)))
+        assert client.over(1)
+    told = dict(client.heads[1][0])
+    assert (told[":status"], told["grpc-status"]) == ("200", code)
+    until(lambda: [r["grpc_status"] for r in c.access_log()] == [int(code)], what="the code in the log")
+    o.stop()

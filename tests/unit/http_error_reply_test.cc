@@ -158,18 +158,28 @@ TEST(GrpcReply, OfEveryKindHasAnErrorAndIsBounded) {
     write_grpc_reply(out, {static_cast<FaultKind>(kind), Side::self, std::string(100000, '%')}, kVia);
     EXPECT_EQ(read_response(out, {}, "HEAD").messages, 1U) << out;
     EXPECT_LT(out.size(), 2000U);
-    EXPECT_NE(grpc_code(static_cast<FaultKind>(kind)), 0);
+    EXPECT_NE(grpc_code({static_cast<FaultKind>(kind), Side::self}), 0);
   }
 }
 
 TEST(GrpcReply, IsUnavailableOnlyIfTheDeadlineWasNotThatOfASentRequest) {
   for (const FaultKind kind : {FaultKind::queue_full, FaultKind::wait_timeout, FaultKind::connect_refused,
                                FaultKind::draining, FaultKind::rate_limited, FaultKind::connect_timeout})
-    EXPECT_EQ(grpc_code(kind), 14) << fault_name(kind);
+    EXPECT_EQ(grpc_code({kind, Side::self}), 14) << fault_name(kind);
   for (const FaultKind kind : {FaultKind::response_timeout, FaultKind::request_timeout})
-    EXPECT_EQ(grpc_code(kind), 4) << fault_name(kind);
-  EXPECT_EQ(grpc_code(FaultKind::egress_denied), 7);
-  EXPECT_EQ(grpc_code(FaultKind::not_authenticated), 16);
+    EXPECT_EQ(grpc_code({kind, Side::self}), 4) << fault_name(kind);
+  EXPECT_EQ(grpc_code({FaultKind::egress_denied, Side::self}), 7);
+  EXPECT_EQ(grpc_code({FaultKind::not_authenticated, Side::self}), 16);
+}
+
+TEST(GrpcReply, HasTheCodeOfItsFaultIfThatHasOne) {
+  Fault fault{FaultKind::connection_terminated, Side::upstream};
+  EXPECT_EQ(grpc_code(fault), 14);
+  fault.grpc = 1;
+  EXPECT_EQ(grpc_code(fault), 1);
+  std::string out;
+  EXPECT_EQ(write_grpc_reply(out, fault, kVia), 502);
+  EXPECT_NE(out.find("grpc-status: 1\r\n"), std::string::npos);
 }
 
 TEST(FaultReply, ToHeadHasTheLengthOfItsBodyAndNoBody) {

@@ -23,6 +23,23 @@ std::string_view h2_error_name(H2Error error) {
   return at < kNames.size() ? kNames[at] : "an unknown error";
 }
 
+std::uint8_t grpc_code_of_reset(H2Error error) {
+  constexpr std::uint8_t kCancelled = 1, kPermissionDenied = 7, kResourceExhausted = 8, kInternal = 13,
+                         kUnavailable = 14;
+  switch (error) {
+    case H2Error::cancel:
+      return kCancelled;
+    case H2Error::inadequate_security:
+      return kPermissionDenied;
+    case H2Error::enhance_your_calm:
+      return kResourceExhausted;
+    case H2Error::refused_stream:
+      return kUnavailable;
+    default:
+      return kInternal;
+  }
+}
+
 std::string_view h2_abuse_name(H2Abuse abuse) {
   constexpr std::array<std::string_view, kH2Abuses> kNames = {"none",        "resets", "control", "continuations",
                                                               "header_list", "memory", "unread"};

@@ -31,6 +31,8 @@ enum class H2Error : std::uint32_t {
   http_1_1_required = 0xd,
 };
 std::string_view h2_error_name(H2Error error);
+// Returns the grpc-status of a call whose stream was reset with this error (grpc/doc/PROTOCOL-HTTP2.md, "Errors").
+std::uint8_t grpc_code_of_reset(H2Error error);
 
 // The reasons for terminating a session because of its peer; each value is a metric label.
 enum class H2Abuse : std::uint8_t {

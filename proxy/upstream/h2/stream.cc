@@ -157,6 +157,8 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
                        : error == http::H2Error::protocol_error ? FaultKind::malformed_response
                        : any_byte_received_                     ? FaultKind::response_incomplete
                                                                 : FaultKind::connection_terminated;
+  // The origin may have processed the call, and clients repeat one that was `unavailable`.
+  if (!failure.unprocessed) failure.fault.grpc = http::grpc_code_of_reset(error);
   if (violation != nullptr) {
     failure.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(violation);
   } else {
