@@ -21,6 +21,12 @@ class AddressPolicy {
     static_cast<void>(address);
     return Done{};
   }
+  // Returns true for an address of carpool itself, which no rule permits. Such an address explains the failure of a
+  // name better than the refusals of its other addresses.
+  virtual bool is_own(const Address& address) const {
+    static_cast<void>(address);
+    return false;
+  }
   // Returns the reason for which the rules would deny this address without report_only.
   virtual std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const {
     static_cast<void>(origin);

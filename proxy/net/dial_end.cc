@@ -34,6 +34,7 @@ Fault Dial::Impl::deadline_fault() const {
     case Phase::resolving:
       return {FaultKind::dns_timeout, Side::upstream, "resolving " + place.host + after};
     case Phase::connecting:
+      if (const std::optional<Fault> own = race->own_address_fault()) return *own;
       return {FaultKind::connect_timeout, Side::upstream, race->pending() + after};
     case Phase::asking:
       return {FaultKind::connect_timeout, Side::upstream, "CONNECT " + name + " through " + place.label() + after};

@@ -28,6 +28,7 @@ struct ParentPolicy final : AddressPolicy {
   Status may_dial(const pool::Origin& parent, const Address& address) const override {
     return policy == nullptr ? Status(Done{}) : policy->may_dial_parent(parent, address);
   }
+  bool is_own(const Address& address) const override { return policy != nullptr && policy->is_own(address); }
   const AddressPolicy* policy;
 };
 

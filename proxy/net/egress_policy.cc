@@ -173,6 +173,14 @@ Status EgressPolicy::may_dial_parent(const pool::Origin& parent, const Address& 
   return Done{};
 }
 
+bool EgressPolicy::is_own(const Address& address) const {
+  const RuleSet& rule_set = now();
+  const std::vector<Address> readings = readings_of(address);
+  return std::any_of(readings.begin(), readings.end(), [&](const Address& reading) {
+    return any_reached(rule_set.own, reading) || any_reached(rule_set.forbidden, reading);
+  });
+}
+
 std::optional<Fault> EgressPolicy::reported(const pool::Origin& origin, const Address& address) const {
   std::optional<Fault> reason;
   const RuleSet& rule_set = now();

@@ -55,6 +55,7 @@ class EgressPolicy final : public AddressPolicy {
   Status may_ask(const pool::Origin& origin, std::optional<Fault>* reported = nullptr, bool resolved = true) const;
   Status may_dial(const pool::Origin& origin, const Address& address) const override;
   Status may_dial_parent(const pool::Origin& parent, const Address& address) const override;
+  bool is_own(const Address& address) const override;
   std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const override;
 
  private:

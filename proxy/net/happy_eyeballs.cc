@@ -54,19 +54,22 @@ FaultKind kind_of(int error) {
   }
 }
 
-// Reports the failure closest to success: refused, timed out, unreachable, not allowed.
-int weight(FaultKind kind) {
-  switch (kind) {
+// Weights of failures: the race reports the one with the highest. An address of carpool itself is the lasting cause,
+// whatever refuses beside it. Otherwise the failure closest to success counts: a permitted address that refused may
+// accept the next time, so a denial of other addresses is not the cause. An address without a route from this machine
+// is as good as none, so a denial is the cause then.
+constexpr int kNoRoute = 0, kDenied = 1, kUnroutable = 2, kTimedOut = 3, kRefused = 4, kOwnAddress = 5, kBudget = 6;
+
+int weight_of(int error) {
+  switch (kind_of(error)) {
     case FaultKind::budget:
-      return 4;
+      return kBudget;
     case FaultKind::connect_refused:
-      return 3;
+      return kRefused;
     case FaultKind::connect_timeout:
-      return 2;
-    case FaultKind::unroutable:
-      return 1;
+      return kTimedOut;
     default:
-      return 0;
+      return error == ENETUNREACH || error == EADDRNOTAVAIL || error == EAFNOSUPPORT ? kNoRoute : kUnroutable;
   }
 }
 
@@ -165,7 +168,10 @@ void HappyEyeballs::begin_next() {
 
 bool HappyEyeballs::begin(const Address& address) {
   if (policy_ != nullptr) {
-    if (auto allowed = policy_->may_dial(origin_, address); !allowed) return note_fault(allowed.take_fault()), false;
+    if (auto allowed = policy_->may_dial(origin_, address); !allowed) {
+      note_fault(allowed.take_fault(), policy_->is_own(address) ? kOwnAddress : kDenied);
+      return false;
+    }
   }
   Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return note_failure(address, errno), false;
@@ -176,7 +182,7 @@ bool HappyEyeballs::begin(const Address& address) {
   }
   auto attempt = std::make_unique<Attempt>(*this, address, std::move(socket));
   auto key = loop_.watch(attempt->socket.get(), *attempt);
-  if (!key) return note_fault(key.take_fault()), false;
+  if (!key) return note_fault(key.take_fault(), kBudget), false;
   attempt->key = *key;
   attempts_.push_back(std::move(attempt));
   return true;
@@ -219,12 +225,18 @@ void HappyEyeballs::drop(Attempt& attempt) {
 void HappyEyeballs::note_failure(const Address& address, int error) {
   if (kind_of(error) != FaultKind::budget) owner_.on_attempt_failed(address);
   note_fault(
-      {kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream, failure_text(address, error)});
+      {kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream, failure_text(address, error)},
+      weight_of(error));
 }
 
-void HappyEyeballs::note_fault(Fault fault) {
-  if (worst_ && weight(worst_->kind) > weight(fault.kind)) return;
+void HappyEyeballs::note_fault(Fault fault, int weight) {
+  if (worst_ && weight_ > weight) return;
+  weight_ = weight;
   worst_ = std::make_unique<Fault>(std::move(fault));
+}
+
+std::optional<Fault> HappyEyeballs::own_address_fault() const {
+  return worst_ && weight_ == kOwnAddress ? std::optional(*worst_) : std::nullopt;
 }
 
 void HappyEyeballs::finish() {

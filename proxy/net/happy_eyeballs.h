@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ class HappyEyeballs {
   // Lists the addresses that have not responded yet, for diagnostics: "TCP connect to 10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;
   std::vector<Address> waiting_for() const;  // the same as addresses
+  // Returns the Fault of an own address among those that were tried: it is the result unless another one connects.
+  std::optional<Fault> own_address_fault() const;
 
  private:
   struct Attempt;
@@ -56,7 +59,7 @@ class HappyEyeballs {
   void on_delay();
   void on_attempt(Attempt& attempt, bool hangup) LOOP_ONLY;
   void note_failure(const Address& address, int error) LOOP_ONLY;
-  void note_fault(Fault fault);
+  void note_fault(Fault fault, int weight);
   void drop(Attempt& attempt) LOOP_ONLY;
   void finish() LOOP_ONLY;
 
@@ -71,6 +74,7 @@ class HappyEyeballs {
   Duration full_delay_;         // until `full_` is tried again
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::unique_ptr<Fault> worst_;  // the most informative failure
+  int weight_ = 0;                // of worst_
   exec::Timer delay_;
 };
 

@@ -37,9 +37,28 @@ def test_the_admin_address_cannot_be_reached_in_any_spelling(resolver, carpool, 
 
 def test_plain_spellings_of_the_admin_address_are_403(carpool):
     c = carpool()
-    for host in ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]"):
+    for host in ("127.0.0.1", "[::ffff:127.0.0.1]"):
         with c.client() as client:
             assert client.get("http://%s:%d/metrics" % (host, c.admin_address[1])).status == 403, host
+
+
+@pytest.mark.parametrize("hosts", ["127.0.0.1 localhost\n", "::1 localhost\n127.0.0.1 localhost\n", "127.0.0.1 localhost\n::1 localhost\n", ""])
+def test_carpool_recognizes_itself_by_the_name_of_this_machine_in_each_family(resolver, carpool, hosts):
+    """Nothing listens on [::1], whose refusal is not the reason: the other address is carpool's own."""
+    resolver.hosts(hosts)
+    c = carpool(inside=resolver.inside)
+    for port, status in ((c.address[1], 508), (c.admin_address[1], 403)):
+        for _ in range(3):
+            with c.client() as client:
+                assert client.get("http://localhost:%d/metrics" % port).status == status, port
+
+
+def test_a_refusal_counts_more_than_a_denied_address_beside_it(resolver, carpool):
+    from harness.ports import free_port
+    resolver.table["two.test"] = ["127.0.0.1", "127.0.0.2"]
+    c = carpool(inside=resolver.inside, egress={"deny": ["127.0.0.2"]})
+    with c.client() as client:
+        assert client.get("http://two.test:%d/" % free_port()).status == 502
 
 
 def test_a_name_that_leads_to_the_admin_address_is_403(resolver, carpool):
@@ -83,7 +102,7 @@ def test_the_metrics_listener_is_guarded_like_the_admin_address(carpool):
         assert client.get("http://127.0.0.1:%d/metrics" % port).status == 403
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::ffff:127.0.0.1]"])
 def test_its_own_listener_is_a_loop(carpool, host):
     c = carpool()
     with c.client() as client:

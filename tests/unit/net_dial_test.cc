@@ -38,7 +38,8 @@ struct Refusing final : AddressPolicy {
     if (!all && address.text() != refused) return Done{};
     return Fault(FaultKind::egress_denied, Side::self, "no " + address.text());
   }
-  std::string refused;
+  bool is_own(const Address& address) const override { return address.text() == own; }
+  std::string refused, own;
   bool all = false;
   mutable std::vector<std::string> asked;
 };
@@ -223,6 +224,63 @@ TEST_F(DialTest, ReportsThePolicysFaultWhenNothingMayBeDialed) {
   ASSERT_TRUE(done.fault);
   EXPECT_EQ(done.fault->kind, FaultKind::egress_denied);
   EXPECT_EQ(policy.asked.size(), 1U);
+}
+
+TEST_F(DialTest, ReportsAnOwnAddressRatherThanARefusalBesideIt) {
+  const Address nobody = refusing("127.0.0.1:0");
+  const auto origin = origin_at("own.test", nobody.port());
+  Refusing policy;
+  policy.own = policy.refused = "127.0.0.9:" + std::to_string(nobody.port());
+  DialPlan plan;
+  plan.policy = &policy;
+  for (const bool first : {true, false}) {
+    plan.pinned = {nobody, nobody};
+    plan.pinned[first ? 0 : 1] = address(policy.own);
+    auto& done = run(origin, plan);
+    ASSERT_TRUE(done.fault);
+    EXPECT_EQ(done.fault->kind, FaultKind::egress_denied) << done.fault->detail;
+  }
+}
+
+TEST_F(DialTest, ReportsAnOwnAddressRatherThanTheSilenceBesideIt) {
+  const Silent silent("127.0.0.2:0");
+  const auto origin = origin_at("own.test", silent.peer.port());
+  Refusing policy;
+  policy.own = policy.refused = "127.0.0.9:" + std::to_string(silent.peer.port());
+  DialPlan plan;
+  plan.policy = &policy;
+  plan.timeout = 50ms;
+  plan.pinned = {address(policy.own), silent.peer};
+  auto& done = run(origin, plan);
+  ASSERT_TRUE(done.fault);
+  EXPECT_EQ(done.fault->detail, "no " + policy.own);
+}
+
+TEST_F(DialTest, ReportsARefusalRatherThanADenialBesideIt) {
+  const Address nobody = refusing("127.0.0.1:0");
+  const auto origin = origin_at("two.test", nobody.port());
+  Refusing policy;
+  policy.refused = "127.0.0.9:" + std::to_string(nobody.port());
+  DialPlan plan;
+  plan.policy = &policy;
+  plan.pinned = {nobody, address(policy.refused)};
+  auto& done = run(origin, plan);
+  ASSERT_TRUE(done.fault);
+  EXPECT_EQ(done.fault->kind, FaultKind::connect_refused) << "it may accept the next time";
+}
+
+TEST_F(DialTest, ReportsADenialRatherThanAnAddressWithoutARoute) {
+  const auto origin = origin_at("two.test", 1);
+  Refusing policy;
+  policy.refused = "127.0.0.9:1";
+  DialPlan plan;
+  plan.policy = &policy;
+  for (const char* const nowhere : {"224.0.0.1:1", "[ff02::1]:1"}) {  // TCP has no route to a multicast address
+    plan.pinned = {address(policy.refused), address(nowhere)};
+    auto& done = run(origin, plan);
+    ASSERT_TRUE(done.fault);
+    EXPECT_EQ(done.fault->kind, FaultKind::egress_denied) << nowhere << ": " << done.fault->detail;
+  }
 }
 
 TEST_F(DialTest, ReportsThatDescriptorsRanOut) {

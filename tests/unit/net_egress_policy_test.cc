@@ -58,7 +58,9 @@ TEST(Policy, NeverDialsItsOwnListenersInAnySpelling) {
   for (const char* spelling : {"127.0.0.1:3128", "[::ffff:127.0.0.1]:3128", "0.0.0.0:3128", "[::ffff:0.0.0.0]:3128",
                                "[::127.0.0.1]:3128", "[64:ff9b::7f00:1]:3128", "[2002:7f00:1::]:3128"}) {
     EXPECT_EQ(refusal(*rules, spelling), FaultKind::loop_detected) << spelling;
+    EXPECT_TRUE(rules->is_own(address(spelling))) << spelling;
   }
+  EXPECT_FALSE(rules->is_own(address("127.0.0.1:3129")));
   EXPECT_TRUE(may_dial(*rules, "name.test", "127.0.0.1:3129"));
   EXPECT_TRUE(may_dial(*rules, "name.test", "127.0.0.2:3128"));
 }
@@ -87,6 +89,8 @@ TEST(Policy, NeverDialsTheAdminAddress) {
   EXPECT_EQ(refusal(*rules, "127.0.0.1:9901"), FaultKind::egress_denied);
   EXPECT_EQ(refusal(*rules, "[::ffff:7f00:1]:9901"), FaultKind::egress_denied);
   EXPECT_EQ(refusal(*rules, "127.0.0.1:9902"), FaultKind::egress_denied);
+  EXPECT_TRUE(rules->is_own(address("127.0.0.1:9901")));
+  EXPECT_TRUE(rules->is_own(address("[::ffff:127.0.0.1]:9902")));
   EXPECT_FALSE(may_ask(*rules, "127.1:9901"));
   EXPECT_FALSE(may_ask(*rules, "2130706433:9901"));
   EXPECT_FALSE(may_ask(*rules, "[::ffff:127.0.0.1]:9901"));
