@@ -49,14 +49,23 @@ def signed(folder, name, into):
     return leaf, key
 
 
+def listeners():
+    """One on each loopback address, on the same port: which one `localhost` names first depends on the machine."""
+    first = socket.create_server(("127.0.0.1", 0))
+    try:
+        return [first, socket.create_server(("::1", first.getsockname()[1]), family=socket.AF_INET6)]
+    except OSError:  # without IPv6
+        return [first]
+
+
 @contextlib.contextmanager
 def server(leaf, key):
     """Responds to every request with 204."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(leaf, key)
-    listener = socket.create_server(("127.0.0.1", 0))
+    listening = listeners()
 
-    def serve():
+    def serve(listener):
         while True:
             try:
                 client, _ = listener.accept()
@@ -67,12 +76,16 @@ def server(leaf, key):
                 with context.wrap_socket(client, server_side=True) as stream:
                     stream.recv(65536)
                     stream.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield listener.getsockname()[1]
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
+    threads = [threading.Thread(target=serve, args=(one,)) for one in listening]
+    for thread in threads:
+        thread.start()
+    try:
+        yield listening[0].getsockname()[1]
+    finally:
+        for listener, thread in zip(listening, threads):
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            listener.close()
 
 
 def environment(folder):
