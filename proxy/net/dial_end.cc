@@ -24,7 +24,7 @@ void Dial::Impl::on_deadline() {
     for (const Address& address : race->waiting_for()) record_failure(address);
   }
   if (phase == Phase::connecting && asked_dns) resolver.mark_stale(place.host);
-  finish(deadline_fault());
+  finish(phase == Phase::resolving && part_failed ? std::move(*part_failed) : deadline_fault());
 }
 
 Fault Dial::Impl::deadline_fault() const {

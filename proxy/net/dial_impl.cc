@@ -9,6 +9,10 @@
 
 namespace carpool::proxy::net {
 
+namespace {
+constexpr Duration kRestTimeout = std::chrono::seconds(1);
+}  // namespace
+
 void Dial::Impl::start() {
   phase_began = loop.now();
   ends = deadline_after(loop.now(), plan.timeout);
@@ -32,7 +36,7 @@ void Dial::Impl::run() {
 }
 
 void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
-  if (!addresses) return finish(addresses.take_fault());
+  if (!addresses) return finish(part_failed ? std::move(*part_failed) : addresses.take_fault());
   connect(std::move(*addresses));
 }
 
@@ -57,12 +61,24 @@ void Dial::Impl::on_race(Result<Winner> result) {
     const auto kind = result.fault().kind;
     const bool unreachable = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;
     if (asked_dns && unreachable) resolver.mark_stale(place.host);
-    return finish(result.take_fault());
+    return await_rest(result.fault()) ? void() : finish(result.take_fault());
   }
   made.peer = result->peer;
   made.local = result->local;
   if (plan.through_connect) return ask_parent(std::move(result->socket));
   proceed(std::move(result->socket));
+}
+
+// Returns true if the addresses were a part of the name's: a name server that is late with one family must not make a
+// name fail whose other family does not connect. The dial continues once all are known, or fails soon.
+bool Dial::Impl::await_rest(const Fault& fault) {
+  if (!asked_dns || part_failed || !resolver.await_rest(place.host, *this)) return false;
+  part_failed = fault;
+  stop_counting(false);
+  race.reset();
+  phase = Phase::resolving;
+  limit_phase(kRestTimeout);
+  return true;
 }
 
 void Dial::Impl::ask_parent(Fd connected) {

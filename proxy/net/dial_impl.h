@@ -54,6 +54,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_addresses(Result<std::vector<Address>> addresses) override LOOP_ONLY;
   void connect(std::vector<Address> addresses) LOOP_ONLY;
   void on_race(Result<Winner> result) override LOOP_ONLY;
+  bool await_rest(const Fault& fault) LOOP_ONLY;
   void on_attempt_failed(const Address& address) override LOOP_ONLY { record_failure(address); }
   void record_failure(const Address& address) LOOP_ONLY {
     if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
@@ -104,6 +105,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   Duration allowed{};     // of the phase, or of the whole dial
   Phase phase = Phase::resolving;
   bool asked_dns = false;
+  std::optional<Fault> part_failed;  // a part of the addresses did not connect; the rest is being resolved
   Instant phase_began{};
   std::unique_ptr<HappyEyeballs> race;
   std::optional<Address> counted;  // counted as being dialed in the AddressSet

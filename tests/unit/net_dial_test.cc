@@ -128,6 +128,35 @@ TEST_F(DialTest, FallsBackToTheOtherFamily) {
   EXPECT_LT(took, 200ms) << "a refusal starts the next attempt at once";
 }
 
+TEST_F(DialTest, FallsBackToTheFamilyThatTheNameServerIsLateWith) {
+  exec::assume_on_loop();
+  names.table["two.test"] = {{"::1", "127.0.0.1"}, 60, 0, {}};  // no listener on [::1]
+  names.held_type = 1;
+  const auto origin = origin_at("two.test", port);
+  begin(result, origin);
+  ASSERT_TRUE(loop.until([&] { return names.waiting() == 1; }));
+  loop.pass(300ms);  // ::1 alone has been dialed
+  EXPECT_EQ(result.calls, 0);
+  names.held_type = 0;
+  names.release();
+  ASSERT_TRUE(loop.until([&] { return result.calls > 0; }));
+  ASSERT_TRUE(result.dialed) << result.fault->detail;
+  EXPECT_EQ(result.dialed->peer.host(), "127.0.0.1");
+}
+
+TEST_F(DialTest, ReportsTheRefusalOfOneFamilyIfTheNameServerNeverAnswersForTheOther) {
+  names.table["two.test"] = {{"::1"}, 60, 0, {}};
+  names.held_type = 1;
+  const auto origin = origin_at("two.test", port);
+  DialPlan plan;
+  plan.timeout = 5s;
+  const Instant begun = Clock::now();
+  auto& done = run(origin, plan);
+  ASSERT_TRUE(done.fault);
+  EXPECT_EQ(done.fault->kind, FaultKind::connect_refused) << done.fault->detail;
+  EXPECT_LT(Clock::now() - begun, 4s);
+}
+
 // Listens on `at` with a full accept queue: further SYNs are dropped.
 struct Silent {
   explicit Silent(std::string_view at) : listener(listen_on(at, 0)), peer(Address::local_of(listener.get())) {

@@ -4,8 +4,7 @@
 #include "proxy/net/dns/lookup_result.h"
 #include "proxy/net/dns/query.h"
 #include "proxy/net/dns/resolv_conf.h"
-#include "proxy/net/dns/resolver.h"
-#include "tests/unit/net_name_server.h"
+#include "tests/unit/net_dns_support.h"
 
 namespace carpool::proxy::dns {
 namespace {
@@ -13,45 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using net::NameServer;
 using net::TurnedLoop;
-
-struct Asked final : Question {
-  void on_addresses(Result<std::vector<net::Address>> addresses) override {
-    ++results;
-    if (addresses) {
-      for (const auto& address : *addresses) text += (text.empty() ? "" : " ") + address.host();
-    } else {
-      fault.emplace(addresses.take_fault());
-      text = "fault";
-    }
-  }
-  bool done() const { return results > 0; }
-  int results = 0;
-  std::string text;
-  std::optional<Fault> fault;
-};
-
-struct Dns : ::testing::Test {
-  Settings settings() const {
-    Settings out;
-    out.min_ttl = 20ms;
-    out.servers = {server.at()};
-    out.resolv_conf = conf.path();
-    return out;
-  }
-  std::string resolve(Resolver& resolver, std::string_view host) {
-    exec::assume_on_loop();
-    Asked asked;
-    resolver.ask(host, asked);
-    EXPECT_FALSE(asked.done()) << "answered from inside ask()";
-    EXPECT_TRUE(loop.until([&] { return asked.done(); }));
-    last = asked.fault;
-    return asked.text;
-  }
-  TurnedLoop loop;
-  NameServer server{loop};
-  net::TemporaryFile conf{"options timeout:1 attempts:1\nsearch svc.test\n"};
-  std::optional<Fault> last;
-};
 
 TEST_F(Dns, FindsBothFamilies) {
   server.table["two.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};

@@ -27,6 +27,8 @@ class NameServer {
   bool only_tcp = false;  // UDP answers are truncated to `truncated_to` records
   std::uint32_t truncated_to = 0;
   std::string held = "-";  // responses to names with this prefix wait for release()
+  int held_type = 0;       // and so do responses to queries of this type, A or AAAA
+  bool mute_tcp = false;   // connections are accepted, queries get no response
   int tcp_responses = 0;
 
   explicit NameServer(TurnedLoop& loop) : loop_(loop), udp_(*this), tcp_(*this) {
@@ -86,7 +88,8 @@ class NameServer {
             server.respond({buffer.data(), static_cast<std::size_t>(received)}, server.only_tcp);
         if (response.empty()) continue;
         const std::string_view name(buffer.data() + 13, static_cast<std::size_t>(received) - 13);
-        if (name.starts_with(server.held)) {
+        const int type = buffer[static_cast<std::size_t>(received) - 3];
+        if (name.starts_with(server.held) || type == server.held_type) {
           server.waiting_.emplace_back(response, Address(peer, size));
         } else {
           ::sendto(fd.get(), response.data(), response.size(), 0, peer, size);
@@ -104,7 +107,7 @@ class NameServer {
       for (ssize_t received; (received = ::recv(fd.get(), buffer.data(), buffer.size(), 0)) > 0;) {
         in.append(buffer.data(), static_cast<std::size_t>(received));
       }
-      while (in.size() >= 2 && in.size() >= 2 + length()) {
+      while (!server.mute_tcp && in.size() >= 2 && in.size() >= 2 + length()) {
         const std::string response = server.respond(in.substr(2, length()), false);
         in.erase(0, 2 + length());
         const auto size = htons(static_cast<std::uint16_t>(response.size()));

@@ -20,6 +20,10 @@
 namespace carpool::proxy::dns {
 namespace {
 
+// RFC 8305 §3 recommends 50 ms. This is longer, because it costs a name server that is merely slow one more query.
+constexpr Duration kResolutionDelay = std::chrono::milliseconds(250);
+constexpr std::uint16_t kTypeAaaa = 28;
+constexpr std::uint8_t kNxdomain = 3;
 constexpr std::size_t kMaxTcp = 32;  // concurrent lookups over TCP: c-ares needs some 75 KiB for each
 constexpr std::size_t kMaxText = std::size_t{64} * 1024;  // limit of resolv.conf
 
@@ -47,7 +51,22 @@ LookupResult result_of(int status, int timeouts, const ares_addrinfo* info) {
   return result;
 }
 
+// Corrects what c-ares makes of an error response: SERVFAIL, NOTIMP and REFUSED of every name server become "could not
+// contact DNS servers", and the codes above become "no data". Neither is true: a name server answered, and it did not
+// say that the name has no address.
+void apply_rcode(int status, std::uint8_t rcode, LookupResult& result) {
+  constexpr std::uint8_t kServfail = 2, kNotimp = 4, kRefused = 5;
+  const bool corrects = status == ARES_ECONNREFUSED || (status == ARES_ENODATA && rcode > kRefused);
+  if (rcode == 0 || !corrects) return;
+  result.kind = LookupResult::Kind::failed;
+  result.words = rcode == kServfail  ? "the name server reported a failure (SERVFAIL)"
+                 : rcode == kNotimp  ? "the name server does not support the query (NOTIMP)"
+                 : rcode == kRefused ? "the name server refused the query (REFUSED)"
+                                     : "the name server reported an error";
+}
+
 struct TcpTag;
+struct AbsoluteTag;
 
 }  // namespace
 
@@ -62,6 +81,7 @@ struct Channel::Impl final : exec::Deferred {
   }
   void follow() LOOP_ONLY;
   void see(const Answered& question) LOOP_ONLY;
+  void start_absolute(PendingQuery& query) LOOP_ONLY;
   void over_tcp(PendingQuery& query) LOOP_ONLY;
   void deliver(PendingQuery& query, LookupResult result) LOOP_ONLY;
   void run() override LOOP_ONLY;
@@ -74,6 +94,7 @@ struct Channel::Impl final : exec::Deferred {
   std::unordered_map<std::string_view, std::unique_ptr<PendingQuery>> queries;  // keys point into the Asks
   std::vector<std::unique_ptr<PendingQuery>> over;  // finished, perhaps inside a callback of c-ares
   List<PendingQuery, TcpTag> waiting;               // waiting for one of kMaxTcp
+  List<PendingQuery, AbsoluteTag> absolute;         // to be queried without search domains
   std::size_t tcp = 0;
 };
 
@@ -90,14 +111,24 @@ struct Channel::Impl::Server final : CaresObserver {
 };
 
 // PendingQuery: the lookup of one name.
-struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag> {
-  PendingQuery(Impl& h, std::string n, Lookup& l) : home(h), name(std::move(n)), lookup(l), server(*h.current) {}
+struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag>, ListHook<AbsoluteTag> {
+  PendingQuery(Impl& h, std::string n, Lookup& l)
+      : home(h),
+        name(std::move(n)),
+        lookup(l),
+        server(*h.current),
+        delay(exec::Timer::bind<&PendingQuery::on_delay>(h.loop, *this)) {}
   void start(Cares& cares) LOOP_ONLY;
+  void on_delay();
   void on_datagram(std::string_view /*datagram*/) override {}
   void on_cut(std::size_t records) override { cut += records; }
+  void expect_rest(std::uint16_t type) LOOP_ONLY;
+  void leave_search() LOOP_ONLY;
   void on_udp(LookupResult result) LOOP_ONLY;
   void on_tcp(LookupResult result) LOOP_ONLY;
+  bool has_part() const { return udp.kind == LookupResult::Kind::found && !several; }
   static void on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept;
+  static void on_part(void* self, int status, int timeouts, ares_addrinfo* info) noexcept;
 
   Impl& home;
   const std::string name;
@@ -105,6 +136,12 @@ struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag> {
   Server& server;
   std::string question;                     // answered over UDP: the name, perhaps with a search domain appended
   bool several = false, truncated = false;  // there were several questions; one response was truncated
+  bool is_absolute = false;                 // queried without search domains
+  bool is_over = false;                     // delivered; exists only because its part is being queried
+  bool asks_part = false;                   // the family that was answered is queried once more, alone
+  int part_family = AF_UNSPEC;              // of the first answer
+  std::uint8_t rcode = 0;                   // of the last error response
+  exec::Timer delay;                        // until the part is delivered
   LookupResult udp;
   std::size_t cut = 0;
   std::unique_ptr<Cares> tcp;  // once it is queried over TCP
@@ -138,6 +175,8 @@ void Channel::Impl::see(const Answered& answered) {
     if (found == queries.end()) continue;
     PendingQuery& query = *found->second;
     query.truncated |= answered.truncated;
+    if (answered.rcode != 0 && answered.rcode != kNxdomain) query.rcode = answered.rcode;
+    if (answered.rcode == 0 && answered.has_answers) query.expect_rest(answered.type);
     query.several |= !query.question.empty() && query.question != question;
     query.question = question;
   }
@@ -147,8 +186,41 @@ void Channel::Impl::PendingQuery::start(Cares& cares) {
   ares_addrinfo_hints hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  ares_getaddrinfo(cares.get(), name.c_str(), nullptr, &hints, on_addresses, this);
+  ares_getaddrinfo(cares.get(), (name + (is_absolute ? "." : "")).c_str(), nullptr, &hints, on_addresses, this);
   cares.flush_and_schedule();
+}
+
+// The response of one family has arrived.
+void Channel::Impl::PendingQuery::expect_rest(std::uint16_t type) {
+  if (part_family != AF_UNSPEC) return;
+  part_family = type == kTypeAaaa ? AF_INET6 : AF_INET;
+  delay.arm(home.loop.now() + kResolutionDelay);
+}
+
+// c-ares keeps the addresses of a family until it has both, so the family is queried once more, alone.
+void Channel::Impl::PendingQuery::on_delay() {
+  exec::assume_on_loop();
+  if (tcp != nullptr && has_part()) lookup.on_part(udp);
+  if (truncated) return;
+  asks_part = true;
+  ++server.queries;
+  ares_addrinfo_hints hints{};
+  hints.ai_family = part_family;
+  hints.ai_socktype = SOCK_STREAM;
+  ares_getaddrinfo(server.cares.get(), (name + (is_absolute ? "." : "")).c_str(), nullptr, &hints, on_part, this);
+  server.cares.flush_and_schedule();
+}
+
+void Channel::Impl::PendingQuery::on_part(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
+  exec::assume_on_loop();
+  LookupResult part = result_of(status, timeouts, info);
+  if (info != nullptr) ares_freeaddrinfo(info);
+  if (status == ARES_EDESTRUCTION) return;
+  PendingQuery& query = *static_cast<PendingQuery*>(self);
+  query.asks_part = false;
+  --query.server.queries;
+  query.home.loop.defer(query.home);
+  if (!query.is_over && part.kind == LookupResult::Kind::found) query.lookup.on_part(std::move(part));
 }
 
 void Channel::Impl::PendingQuery::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
@@ -157,7 +229,18 @@ void Channel::Impl::PendingQuery::on_addresses(void* self, int status, int timeo
   if (info != nullptr) ares_freeaddrinfo(info);
   if (status == ARES_EDESTRUCTION) return;
   PendingQuery& query = *static_cast<PendingQuery*>(self);
-  query.tcp == nullptr ? query.on_udp(std::move(result)) : query.on_tcp(std::move(result));
+  if (query.tcp != nullptr) return query.on_tcp(std::move(result));
+  if (status == ARES_EBADNAME && !query.is_absolute) return query.leave_search();
+  apply_rcode(status, query.rcode, result);
+  query.on_udp(std::move(result));
+}
+
+// c-ares ends the lookup if the name and a search domain together are longer than a name may be. The name itself is
+// valid.
+void Channel::Impl::PendingQuery::leave_search() {
+  is_absolute = true;
+  home.absolute.push_back(*this);
+  home.loop.defer(home);  // not from inside c-ares
 }
 
 void Channel::Impl::PendingQuery::on_udp(LookupResult result) {
@@ -175,8 +258,7 @@ void Channel::Impl::PendingQuery::on_tcp(LookupResult result) {
   // If TCP fails, a partial set of addresses is better than none, but only if it certainly belongs to this name: after
   // a truncated response without records, c-ares continues with the next search domain.
   const bool conclusive = result.kind == LookupResult::Kind::found || result.kind == LookupResult::Kind::absent;
-  const bool part = udp.kind == LookupResult::Kind::found && !several;
-  home.deliver(*this, !conclusive && part ? std::move(udp) : std::move(result));
+  home.deliver(*this, !conclusive && has_part() ? std::move(udp) : std::move(result));
 }
 
 void Channel::Impl::over_tcp(PendingQuery& query) {
@@ -187,6 +269,7 @@ void Channel::Impl::over_tcp(PendingQuery& query) {
   query.tcp = std::make_unique<Cares>(loop, by_tcp, query);
   const int status = query.tcp->status();
   if (status != ARES_SUCCESS) return query.on_tcp({kind_of(status, 0), {}, {}, ares_strerror(status)});
+  if (query.has_part()) query.delay.arm(loop.now() + kResolutionDelay);
   query.start(*query.tcp);
 }
 
@@ -194,14 +277,21 @@ void Channel::Impl::over_tcp(PendingQuery& query) {
 void Channel::Impl::deliver(PendingQuery& query, LookupResult result) {
   const auto found = queries.find(query.name);
   CARPOOL_ASSERT(found != queries.end());
+  query.delay.disarm();
+  query.is_over = true;
   over.push_back(std::move(found->second));
   queries.erase(found);
   loop.defer(*this);
   query.lookup.on_result(std::move(result));
 }
 
+void Channel::Impl::start_absolute(PendingQuery& query) {
+  query.start(query.server.cares);
+}
+
 void Channel::Impl::run() {
-  over.clear();
+  std::erase_if(over, [](const auto& query) { return !query->asks_part; });
+  while (!absolute.empty()) start_absolute(absolute.pop_front());
   std::erase_if(retired, [](const auto& server) { return server->queries == 0; });
   while (tcp < kMaxTcp && !waiting.empty()) over_tcp(waiting.pop_front());
 }

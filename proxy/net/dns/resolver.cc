@@ -1,7 +1,9 @@
 #include "proxy/net/dns/resolver.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -31,6 +33,12 @@ Fault fault_of(const std::string& host, const LookupResult& result) {
           host + ": " + std::string(result.words)};
 }
 
+std::set<int> families_of(const Addresses& addresses) {
+  std::set<int> families;
+  for (const net::Address& address : addresses) families.insert(address.family());
+  return families;
+}
+
 struct DueTag;
 struct AgeTag;
 
@@ -46,6 +54,8 @@ struct Resolver::Impl final : exec::Deferred {
   void make_room();
   void refresh(Name& name, Instant now) LOOP_ONLY;
   void learn(Name& name, LookupResult result) LOOP_ONLY;
+  void learn_part(Name& name, LookupResult part) LOOP_ONLY;
+  void keep(Name& name, LookupResult found, Instant now);
   bool ask_again(Name& name) LOOP_ONLY;
   void on_pause_over(Name& name) LOOP_ONLY;
   void report(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
@@ -70,6 +80,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
         timeout(exec::Timer::bind<&Name::on_timeout>(h.loop, *this)),
         pause(exec::Timer::bind<&Name::on_pause>(h.loop, *this)) {}
   void on_result(LookupResult result) override LOOP_ONLY { home.learn(*this, std::move(result)); }
+  void on_part(LookupResult part) override LOOP_ONLY { home.learn_part(*this, std::move(part)); }
   void on_timeout() {
     exec::assume_on_loop();
     home.make_due(*this);
@@ -89,8 +100,9 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Instant refused_until = kPast;
   Instant failing_until = kPast;
   bool asking = false;
-  int requeries = 0;  // of the current lookup
-  List<Question, QuestionTag> waiting;
+  bool partial = false;  // `addresses` is a part of the result of the current lookup
+  int requeries = 0;     // of the current lookup
+  List<Question, QuestionTag> waiting, awaiting_rest;
   exec::Timer timeout, pause;
 };
 
@@ -141,18 +153,38 @@ void Resolver::Impl::refresh(Name& name, Instant now) {
 void Resolver::Impl::learn(Name& name, LookupResult result) {
   const Instant now = loop.now();
   if (result.kind == LookupResult::Kind::unreachable && ask_again(name)) return;
-  name.asking = false;
+  name.asking = name.partial = false;
   name.timeout.disarm();
+  name.waiting.splice_back(name.awaiting_rest);
   if (result.kind == LookupResult::Kind::found) {
     if (result.left_out > 0) report(metrics::Dns::addresses_left_out, result.left_out, name);
-    name.addresses = std::move(result.addresses);
-    name.fresh_until = now + std::clamp(result.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
-    name.stale_until = name.fresh_until + settings.stale_for;
-    name.refusal.reset();
-    name.refused_until = name.failing_until = kPast;
+    keep(name, std::move(result), now);
   } else {
     refuse(name, result, now);
   }
+  make_due(name);
+}
+
+void Resolver::Impl::keep(Name& name, LookupResult found, Instant now) {
+  name.addresses = std::move(found.addresses);
+  name.fresh_until = now + std::clamp(found.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
+  name.stale_until = name.fresh_until + settings.stale_for;
+  name.refusal.reset();
+  name.refused_until = name.failing_until = kPast;
+}
+
+// The lookup goes on; its result replaces the part. Until then cached addresses complete it with the other family.
+void Resolver::Impl::learn_part(Name& name, LookupResult part) {
+  const Instant now = loop.now();
+  if (name.stale_usable(now)) {
+    const auto missing = [families = families_of(part.addresses)](const net::Address& address) {
+      return families.count(address.family()) == 0;
+    };
+    std::copy_if(name.addresses.begin(), name.addresses.end(), std::back_inserter(part.addresses), missing);
+  }
+  name.timeout.disarm();
+  name.partial = true;
+  keep(name, std::move(part), now);
   make_due(name);
 }
 
@@ -222,6 +254,13 @@ Resolver::~Resolver() = default;
 
 void Resolver::ask(std::string_view host, Question& question) {
   impl_->ask(host, question);
+}
+
+bool Resolver::await_rest(std::string_view host, Question& question) {
+  const auto found = impl_->names.find(host);
+  if (found == impl_->names.end() || !found->second->partial) return false;
+  found->second->awaiting_rest.push_back(question);
+  return true;
 }
 
 void Resolver::mark_stale(std::string_view host) {

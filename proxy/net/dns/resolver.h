@@ -1,7 +1,8 @@
 // Resolver: resolves names on one loop with c-ares. Clamps TTLs, serves stale addresses while the name server fails,
 // supports /etc/hosts, search domains and both families, and follows changes of both files. One lookup per name is in
 // flight, however many questions wait for it. If no name server was reachable, the lookup is retried for about 1.5 s
-// while questions wait, and no negative result is cached.
+// while questions wait, and no negative result is cached. If a name server is late with a part of the result (one
+// family, for example), the questions get the other part.
 #pragma once
 
 #include <memory>
@@ -46,6 +47,9 @@ class Resolver {
   Resolver(exec::Loop& loop, const Settings& settings);
   ~Resolver();  // pending questions get no result
   void ask(std::string_view host, Question& question) LOOP_ONLY;
+  // Must be called if no address was reachable. If they were a part of the result, the question gets all of them once
+  // the lookup has ended; returns false if it was the whole result.
+  bool await_rest(std::string_view host, Question& question) LOOP_ONLY;
   // Applies from the next response on.
   void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for, Duration negative_ttl) LOOP_ONLY;
   // Must be called if no address of `host` was reachable: its cached result counts as stale and the next question

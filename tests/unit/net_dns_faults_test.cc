@@ -1,0 +1,112 @@
+// Faults of a name server: it reports errors, answers for one family only, or sends too much.
+#include <algorithm>
+#include <utility>
+
+#include "tests/unit/net_dns_support.h"
+
+namespace carpool::proxy::dns {
+namespace {
+
+using namespace std::chrono_literals;
+using net::NameServer;
+
+struct DnsOfAFaultyServer : Dns {};
+
+TEST_F(DnsOfAFaultyServer, DoesNotWaitForTheRestOfATruncatedResponseThatNeverArrives) {
+  server.table["part.test"] = {{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, 60, 0, {}};
+  server.only_tcp = server.mute_tcp = true;
+  server.truncated_to = 2;
+  const net::TemporaryFile patient("options timeout:5 attempts:2\n");
+  Settings longer = settings();
+  longer.resolv_conf = patient.path();
+  Resolver resolver(*loop, longer);
+  const Instant begin = Clock::now();
+  const std::string found = resolve(resolver, "part.test");
+  EXPECT_TRUE(found == "127.0.0.1 127.0.0.2" || found == "127.0.0.2 127.0.0.1") << found;
+  EXPECT_LT(Clock::now() - begin, 4s);
+}
+
+TEST_F(DnsOfAFaultyServer, TakesADatagramThatIsLongerThanItMayBeAsTruncated) {
+  NameServer::Record large{{}, 60, 0, {}};
+  for (int i = 1; i <= 100; ++i) large.addresses.push_back("127.0.1." + std::to_string(i));
+  server.table["large.test"] = large;
+  Resolver resolver(*loop, settings());
+  const auto found = resolve(resolver, "large.test");
+  EXPECT_EQ(std::count(found.begin(), found.end(), ' '), 99) << found;
+}
+
+TEST_F(DnsOfAFaultyServer, GivesOneFamilyWhileTheOtherIsLateAndBothAfterwards) {
+  exec::assume_on_loop();
+  const net::TemporaryFile patient("options timeout:5 attempts:2\n");
+  Settings longer = settings();
+  longer.resolv_conf = patient.path();
+  longer.min_ttl = longer.max_ttl = 1ms;
+  server.table["half.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};
+  for (const int late : {28, 1}) {
+    Resolver resolver(*loop, longer);
+    server.held_type = late;
+    const Instant begin = Clock::now();
+    EXPECT_EQ(resolve(resolver, "half.test"), late == 28 ? "127.0.0.1" : "::1");
+    EXPECT_LT(Clock::now() - begin, 4s);
+    Asked rest;
+    EXPECT_TRUE(resolver.await_rest("half.test", rest));
+    server.held_type = 0;
+    server.release();
+    ASSERT_TRUE(loop.until([&] { return rest.done(); }));
+    EXPECT_NE(rest.text.find("127.0.0.1"), std::string::npos) << rest.text;
+    EXPECT_NE(rest.text.find("::1"), std::string::npos) << rest.text;
+    EXPECT_FALSE(resolver.await_rest("half.test", rest)) << "it was the whole result";
+  }
+}
+
+TEST_F(DnsOfAFaultyServer, CompletesAPartWithTheCachedAddressesOfTheOtherFamily) {
+  Settings brief = settings();
+  brief.min_ttl = brief.max_ttl = 1ms;
+  server.table["half.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};
+  Resolver resolver(*loop, brief);
+  EXPECT_NE(resolve(resolver, "half.test"), "fault");
+  server.table["half.test"] = {{"127.0.0.2", "::2"}, 60, 0, {}};
+  server.held_type = 28;
+  loop.pass(5ms);
+  EXPECT_EQ(resolve(resolver, "half.test"), "127.0.0.2 ::1");
+}
+
+TEST_F(DnsOfAFaultyServer, ReportsTheErrorOfANameServerAndRemembersItForASecond) {
+  Resolver resolver(*loop, settings());
+  for (const auto& [rcode, said] :
+       {std::pair{2, "SERVFAIL"}, {4, "NOTIMP"}, {5, "REFUSED"}, {9, "reported an error"}}) {
+    const std::string name = "code" + std::to_string(rcode) + ".test";
+    server.table[name] = {{}, 60, rcode, {}};
+    EXPECT_EQ(resolve(resolver, name), "fault");
+    EXPECT_EQ(last->kind, FaultKind::dns_error);
+    EXPECT_NE(last->detail.find(said), std::string::npos) << last->detail;
+    const int asked = server.asked[name];
+    EXPECT_LE(asked, 2) << "a server that responds is reachable";
+    EXPECT_EQ(resolve(resolver, name), "fault");
+    EXPECT_EQ(server.asked[name], asked);
+  }
+}
+
+TEST_F(DnsOfAFaultyServer, AnErrorOfANameServerEndsNothingThatWasKnown) {
+  server.table["known.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "known.test"), "127.0.0.1");
+  server.table["known.test"] = {{}, 0, 9, {}};
+  loop.pass(30ms);
+  EXPECT_EQ(resolve(resolver, "known.test"), "127.0.0.1");
+}
+
+TEST_F(DnsOfAFaultyServer, FindsANameThatIsTooLongForASearchDomain) {
+  const std::string label(63, 'a'), longest = label + "." + label + "." + label + "." + std::string(61, 'b');
+  ASSERT_EQ(longest.size(), 253U);
+  server.table[longest] = {{"127.0.0.1"}, 60, 0, {}};
+  const net::TemporaryFile dots("search svc.test\noptions timeout:1 attempts:1 ndots:9\n");
+  Settings many = settings();
+  many.resolv_conf = dots.path();
+  Resolver resolver(*loop, many);
+  EXPECT_EQ(resolve(resolver, longest), "127.0.0.1");
+  EXPECT_EQ(resolve(resolver, "b" + longest.substr(1)), "fault");
+}
+
+}  // namespace
+}  // namespace carpool::proxy::dns
