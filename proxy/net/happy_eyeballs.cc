@@ -60,8 +60,8 @@ FaultKind kind_of(int error) {
 // is as good as none, so a denial is the cause then.
 constexpr int kNoRoute = 0, kDenied = 1, kUnroutable = 2, kTimedOut = 3, kRefused = 4, kOwnAddress = 5, kBudget = 6;
 
-int weight_of(int error) {
-  switch (kind_of(error)) {
+int weight_of(FaultKind kind, int error) {
+  switch (kind) {
     case FaultKind::budget:
       return kBudget;
     case FaultKind::connect_refused:
@@ -71,6 +71,14 @@ int weight_of(int error) {
     default:
       return error == ENETUNREACH || error == EADDRNOTAVAIL || error == EAFNOSUPPORT ? kNoRoute : kUnroutable;
   }
+}
+
+// EADDRNOTAVAIL has two causes: no local port is left for the address, or this machine has no address to reach it from,
+// as without IPv6. UDP has ports of its own, so that only the second cause lets it fail.
+bool no_port_left(const Address& address, int error) {
+  if (error != EADDRNOTAVAIL) return false;
+  const Fd probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return probe && ::connect(probe.get(), address.get(), address.length()) == 0;
 }
 
 // Returns a description of the failure that an operator can act on.
@@ -222,11 +230,15 @@ void HappyEyeballs::drop(Attempt& attempt) {
   std::erase_if(attempts_, [&attempt](const auto& a) { return a.get() == &attempt; });
 }
 
+// A lack of this machine is no failure of the address. Closing another connection frees a descriptor or memory, which
+// Side::self states, but no local port.
 void HappyEyeballs::note_failure(const Address& address, int error) {
-  if (kind_of(error) != FaultKind::budget) owner_.on_attempt_failed(address);
-  note_fault(
-      {kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream, failure_text(address, error)},
-      weight_of(error));
+  const bool no_port = no_port_left(address, error);
+  const FaultKind kind = no_port ? FaultKind::budget : kind_of(error);
+  if (kind != FaultKind::budget) owner_.on_attempt_failed(address);
+  Fault fault(kind, kind == FaultKind::budget && !no_port ? Side::self : Side::upstream, failure_text(address, error));
+  if (no_port) fault.detail += ": no local port is left for this address (net.ipv4.ip_local_port_range)";
+  note_fault(std::move(fault), weight_of(kind, error));
 }
 
 void HappyEyeballs::note_fault(Fault fault, int weight) {

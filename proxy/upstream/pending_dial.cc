@@ -221,7 +221,7 @@ Fault PendingDial::explained(Fault fault) const {
 }
 
 bool PendingDial::may_try_again(const Fault& fault) {
-  if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
+  if (fault.kind != FaultKind::budget || fault.side != Side::self || std::exchange(relieved_, true)) return false;
   return free_a_descriptor(context_.origins.directory(), context_.loop.now());
 }
 

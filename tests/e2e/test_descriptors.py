@@ -1,12 +1,15 @@
 """The process runs out of descriptors: idle connections are closed for new ones."""
 import concurrent.futures
+import json
 import signal
 import subprocess
+import sys
 
 import pytest
 from harness.carpool import PROGRAM
 from harness.origin import Gate
 from harness.wait import until
+from harness.wire import Client
 
 
 def test_idle_connections_give_their_descriptors_to_clients_who_come(origin, carpool):
@@ -80,3 +83,33 @@ def test_a_start_with_few_descriptors_serves_or_says_why_not(carpool, most):
         assert process.returncode == 0, lines
     else:
         assert process.returncode in (2, 3) and "Too many open files" in lines[-1], (process.returncode, lines)
+
+
+# The two sockets stay open in the program that it executes.
+HOLD_THE_PORT = """
+import os, socket, sys
+server = socket.create_server(("127.0.0.1", 8000))
+client = socket.create_connection(("127.0.0.1", 8000))
+for one in (server, client):
+    one.set_inheritable(True)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_a_machine_without_a_free_port_is_no_failure_of_the_origin(carpool, tmp_path):
+    """The network namespace has a single local port, which another connection to the origin holds."""
+    prepare = 'ip link set lo up && echo 40000 40000 > /proc/sys/net/ipv4/ip_local_port_range && exec "$@"'
+    inside = ["unshare", "-n", "sh", "-c", prepare, "sh"]
+    if subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("a network namespace needs root and iproute2")
+    proxy, admin = str(tmp_path / "proxy.sock"), str(tmp_path / "admin.sock")
+    c = carpool(inside=[*inside, sys.executable, "-c", HOLD_THE_PORT], listeners=[{"address": "unix:" + proxy}], admin={"address": "unix:" + admin},
+                origin=[{"uri": "http://origin.test", "addresses": ["127.0.0.1:8000"], "pool": {"addresses": {"eject_after": 1}}}])
+    with Client(proxy) as client:
+        for _ in range(3):
+            response = client.get("http://origin.test/")
+            assert response.status == 503 and "no local port is left" in response.get("proxy-status"), response
+    with Client(admin) as client:
+        pool = json.loads(client.get("/pools/http%3A%2F%2Forigin.test", host="localhost").body)
+    assert [(a["state"], a["failures"]) for a in pool["addresses"]] == [("usable", 0)]
+    assert c.process.poll() is None
