@@ -14,7 +14,8 @@ struct DnsOfAFaultyServer : Dns {};
 
 TEST_F(DnsOfAFaultyServer, DoesNotWaitForTheRestOfATruncatedResponseThatNeverArrives) {
   server.table["part.test"] = {{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, 60, 0, {}};
-  server.only_tcp = server.mute_tcp = true;
+  server.only_tcp = true;
+  server.mute_tcp = NameServer::kAny;
   server.truncated_to = 2;
   const net::TemporaryFile patient("options timeout:5 attempts:2\n");
   Settings longer = settings();
@@ -106,6 +107,26 @@ TEST_F(DnsOfAFaultyServer, FindsANameThatIsTooLongForASearchDomain) {
   Resolver resolver(*loop, many);
   EXPECT_EQ(resolve(resolver, longest), "127.0.0.1");
   EXPECT_EQ(resolve(resolver, "b" + longest.substr(1)), "fault");
+}
+
+// c-ares then reports the query as successful while it is being destroyed.
+TEST_F(DnsOfAFaultyServer, AResolverMayEndWhenOnlyOneFamilyWasAnswered) {
+  exec::assume_on_loop();
+  server.table["half.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};
+  for (const bool tcp : {false, true}) {
+    server.only_tcp = tcp;
+    server.held_type = tcp ? 0 : 28;
+    server.mute_tcp = tcp ? 28 : 0;
+    Asked asked;
+    {
+      Resolver resolver(*loop, settings());
+      resolver.ask("half.test", asked);
+      ASSERT_TRUE(loop.until([&] { return tcp ? server.tcp_responses == 1 : server.waiting() == 1; }));
+      loop.pass(20ms);
+    }
+    loop.pass(5ms);
+    EXPECT_FALSE(asked.done());
+  }
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class NameServer {
   std::uint32_t truncated_to = 0;
   std::string held = "-";  // responses to names with this prefix wait for release()
   int held_type = 0;       // and so do responses to queries of this type, A or AAAA
-  bool mute_tcp = false;   // connections are accepted, queries get no response
+  int mute_tcp = 0;        // nor do queries of this type over TCP get a response; kAny: of each type
   int tcp_responses = 0;
 
   explicit NameServer(TurnedLoop& loop) : loop_(loop), udp_(*this), tcp_(*this) {
@@ -47,6 +47,8 @@ class NameServer {
   NameServer(const NameServer&) = delete;
   NameServer& operator=(const NameServer&) = delete;
   const Address& at() const { return at_; }
+
+  static constexpr int kAny = -1;
 
   // After stop, datagrams are refused.
   void start_udp() {
@@ -107,9 +109,11 @@ class NameServer {
       for (ssize_t received; (received = ::recv(fd.get(), buffer.data(), buffer.size(), 0)) > 0;) {
         in.append(buffer.data(), static_cast<std::size_t>(received));
       }
-      while (!server.mute_tcp && in.size() >= 2 && in.size() >= 2 + length()) {
+      while (in.size() >= 2 && in.size() >= 2 + length()) {
+        const int type = in[length() - 1];
         const std::string response = server.respond(in.substr(2, length()), false);
         in.erase(0, 2 + length());
+        if (server.mute_tcp == kAny || server.mute_tcp == type) continue;
         const auto size = htons(static_cast<std::uint16_t>(response.size()));
         // In two parts, so that the resolver must read twice.
         ::send(fd.get(), &size, 2, 0);

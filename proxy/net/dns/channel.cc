@@ -93,6 +93,7 @@ struct Channel::Impl final : exec::Deferred {
   std::vector<std::unique_ptr<Server>> retired;
   std::unordered_map<std::string_view, std::unique_ptr<PendingQuery>> queries;  // keys point into the Asks
   std::vector<std::unique_ptr<PendingQuery>> over;  // finished, perhaps inside a callback of c-ares
+  bool ending = false;                              // no result is delivered any more
   List<PendingQuery, TcpTag> waiting;               // waiting for one of kMaxTcp
   List<PendingQuery, AbsoluteTag> absolute;         // to be queried without search domains
   std::size_t tcp = 0;
@@ -147,8 +148,11 @@ struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag>, List
   std::unique_ptr<Cares> tcp;  // once it is queried over TCP
 };
 
+// c-ares reports the end of each query, so it must be destroyed before them. It reports success for a query of which
+// one family was answered.
 Channel::Impl::~Impl() {
-  current.reset();  // c-ares reports the end of each query, so it must be destroyed before them
+  ending = true;
+  current.reset();
   retired.clear();
 }
 
@@ -215,8 +219,8 @@ void Channel::Impl::PendingQuery::on_part(void* self, int status, int timeouts, 
   exec::assume_on_loop();
   LookupResult part = result_of(status, timeouts, info);
   if (info != nullptr) ares_freeaddrinfo(info);
-  if (status == ARES_EDESTRUCTION) return;
   PendingQuery& query = *static_cast<PendingQuery*>(self);
+  if (query.home.ending) return;
   query.asks_part = false;
   --query.server.queries;
   query.home.loop.defer(query.home);
@@ -227,8 +231,8 @@ void Channel::Impl::PendingQuery::on_addresses(void* self, int status, int timeo
   exec::assume_on_loop();
   LookupResult result = result_of(status, timeouts, info);
   if (info != nullptr) ares_freeaddrinfo(info);
-  if (status == ARES_EDESTRUCTION) return;
   PendingQuery& query = *static_cast<PendingQuery*>(self);
+  if (query.home.ending) return;
   if (query.tcp != nullptr) return query.on_tcp(std::move(result));
   if (status == ARES_EBADNAME && !query.is_absolute) return query.leave_search();
   apply_rcode(status, query.rcode, result);

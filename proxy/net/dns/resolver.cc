@@ -18,8 +18,8 @@ using Addresses = std::vector<net::Address>;
 constexpr std::size_t kMaxNames = 4096;
 // The minimum interval of queries for one name to a failing name server.
 constexpr Duration kFailureTtl = std::chrono::seconds(1);
-// While a refresh is running, a stale result is held back for at most this long; after a failure later questions do not
-// wait (RFC 8767 §5: client response timer, failure recheck timer).
+// While a refresh is running, a stale result is held back for at most this long; after that or after a failure later
+// questions do not wait (RFC 8767 §5: client response timer, failure recheck timer).
 constexpr Duration kTimeout = std::chrono::milliseconds(500);
 constexpr Duration kFailing = std::chrono::seconds(30);
 constexpr Instant kPast = Instant::min();
@@ -83,6 +83,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   void on_part(LookupResult part) override LOOP_ONLY { home.learn_part(*this, std::move(part)); }
   void on_timeout() {
     exec::assume_on_loop();
+    failing_until = home.loop.now() + kFailing;
     home.make_due(*this);
   }
   void on_pause() {
