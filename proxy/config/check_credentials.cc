@@ -42,6 +42,18 @@ std::string refused_field(const SetField& field, std::size_t& bytes) {
 
 }  // namespace
 
+bool is_user_and_password(std::string_view text) {
+  return text.find(':') != std::string_view::npos && http::sendable_value(text);
+}
+
+std::string refused_proxy_credentials(const Secret& credentials) {
+  Result<std::string> pair = value_of(credentials);
+  if (!pair) return pair.take_fault().detail + ", expected user:password";
+  const bool usable = is_user_and_password(*pair);
+  wipe(*pair);
+  return usable ? "" : "has no colon, or a control character or white space around it, expected user:password";
+}
+
 bool on_this_host(const OriginSettings& origin) {
   if (!origin.addresses.empty()) {
     return std::all_of(origin.addresses.begin(), origin.addresses.end(),

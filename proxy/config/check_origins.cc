@@ -52,9 +52,10 @@ class OriginChecks final : private CheckRules {
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
     const std::string key = prefix + ".proxy_credentials";
     // An origin that is reached directly inherits the credentials.
-    if (upstream.proxy.empty() && places_.given(key) && !places_.invalid(prefix + ".proxy")) {
-      error(key, "is set without proxy, expected both or none");
-    }
+    if (!places_.given(key) || places_.invalid(prefix + ".proxy")) return;
+    if (upstream.proxy.empty()) return error(key, "is set without proxy, expected both or none");
+    if (std::string why = refused_proxy_credentials(upstream.proxy_credentials); !why.empty())
+      error(key, std::move(why));
   }
 
   void protocols_are_usable(const std::vector<std::string>& protocols, const std::string& key) {

@@ -265,7 +265,7 @@ class Reader {
   // A file of another machine stands for a value that it may hold.
   void find_secret(Secret& secret) const {
     const bool elsewhere = machine_ == Machine::another && !secret.file.empty();
-    if (elsewhere) secret.text = std::exchange(secret.prefix, {}) + '1';
+    if (elsewhere) secret.text = std::exchange(secret.prefix, {}) + "1:1";
     secret.file = elsewhere ? std::string() : beside_the_file(secret.file);
   }
 

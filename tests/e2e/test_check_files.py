@@ -94,6 +94,21 @@ def test_files_that_no_connection_uses_are_not_read(tmp_path):
     assert ran("--config", config, "--check").stdout == "ok\n"
 
 
+@pytest.mark.parametrize("table, key", [("[upstream]", "upstream"), ('[[origin]]\nuri = "http://a.test"\n[origin.upstream]', "origin.upstream")],
+                         ids=["upstream", "origin"])
+@pytest.mark.parametrize("content, why", [(None, "cannot be read"), ("a-b", "has no colon"), ("a:b\x01", "a control character")],
+                         ids=["missing", "no-colon", "control"])
+def test_credentials_of_a_proxy_that_cannot_be_sent_are_an_error_of_their_line(tmp_path, table, key, content, why):
+    secret = tmp_path / "secret"
+    if content is not None:
+        secret.write_text(content)
+    config = tmp_path / "c.toml"
+    config.write_text('[[listen]]\naddress = "127.0.0.1:0"\n[admin]\nenabled = false\n%s\nproxy = "http://127.0.0.1:9"\n'
+                      'proxy_credentials = { file = "%s" }\n' % (table, secret))
+    said = refused(config, key + ".proxy_credentials")
+    assert why in said and said.endswith(", expected user:password") and "a-b" not in said
+
+
 @pytest.mark.parametrize("content", ["", "\nsecret\n", "\r\nsecret\r\n"], ids=["empty", "second-line", "second-line-crlf"])
 def test_a_token_file_without_a_token_is_an_error_of_its_line(tmp_path, pki, content):
     token = tmp_path / "token"

@@ -48,7 +48,7 @@ def stand_in(named, folder, pki):
     ending = named.rsplit("/")[-1].rpartition(".")[2]
     known = {"crt": pki.server, "key": pki.server_key, "pem": pki.ca}
     path.write_text(pathlib.Path(known[ending]).read_text() if ending in known
-                    else "basic app %s\n" % ("0" * 64) if ending == "credentials" else "secret\n")
+                    else "basic app %s\n" % ("0" * 64) if ending == "credentials" else "user:secret\n")
     path.chmod(0o600)
     return path
 

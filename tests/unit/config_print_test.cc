@@ -103,7 +103,7 @@ max_connections = 20000
 [upstream]
 protocols = ["h1"]
 proxy = "http://parent:3128"
-proxy_credentials = { file = "/dev/null" }
+proxy_credentials = { file = "PAIR" }
 [upstream.tls]
 server_name = "origin.test"
 [egress]
@@ -130,7 +130,11 @@ upstream.proxy = ""
 )";
 
 TEST(PrintConfig, ReadsBackAsTheSame) {
-  for (const std::string& text : {std::string(), std::string(kRich), print_default_config()}) {
+  const std::string pair = testing::TempDir() + "carpool_user_and_password";
+  std::ofstream(pair) << "user:password\n";
+  std::string rich = kRich;
+  rich.replace(rich.find("PAIR"), 4, pair);
+  for (const std::string& text : {std::string(), rich, print_default_config()}) {
     const Config config = good(text);
     EXPECT_EQ(good(print_config(config)), config) << print_config(config);
     EXPECT_EQ(print_config(good(print_config(config))), print_config(config));

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/forbid_dumps.h"
+#include "proxy/config/check_credentials.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/config/secret.h"
-#include "proxy/http/set_field.h"
 #include "proxy/net/address_range.h"
 #include "proxy/net/tls/digest.h"
 
@@ -47,7 +47,7 @@ Result<net::ParentProxy> parent_of(const config::Upstream& upstream) {
   if (!pair) {
     return Fault{FaultKind::internal, Side::self, "upstream.proxy_credentials: " + pair.fault().detail};
   }
-  const bool usable = pair->find(':') != std::string::npos && http::sendable_value(*pair);
+  const bool usable = config::is_user_and_password(*pair);
   if (usable) parent.authorization = "Basic " + tls::base64(*pair);
   config::wipe(*pair);
   if (usable) return parent;
