@@ -154,6 +154,26 @@ def test_a_certificate_that_cannot_be_loaded_refuses_the_whole_reload(carpool, p
     assert "max_retries = 1" in c.admin("GET", "/config.toml").body.decode()
 
 
+@pytest.mark.parametrize("table, key", [("admin", "address"), ("metrics", "address"), ("handover", "address"), ("admin", "cert_file")])
+def test_what_check_refuses_is_refused_although_it_needs_a_restart(carpool, tmp_path, table, key):
+    file = tmp_path / "file"
+    file.write_text("neither a socket nor a certificate\n")
+    c = carpool(request={"max_retries": 1})
+    lines = {"address": 'address = "unix:%s"\n' % file,
+             "cert_file": 'address = "127.0.0.1:%d"\ncert_file = "%s"\nkey_file = "%s"\n' % (free_port(), file, file)}[key]
+    text = c.config.read_text().replace("max_retries = 1", "max_retries = 3")
+    if table == "admin":
+        text = text.replace('address = "%s:%d"\n' % c.admin_address, lines)
+    else:
+        text += "\n[%s]\n%s" % (table, lines)
+    c.config.write_text(text)
+    for path in ("/reload?dry_run=1", "/reload"):
+        response = c.admin("POST", path)
+        [mistake] = json.loads(response.body)["mistakes"]
+        assert response.status == 400 and re.search(r"config.toml:\d+:\d+: %s\.%s: %s" % (table, key, file), mistake), mistake
+    assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+
+
 def test_other_pools_are_not_touched(origin, carpool):
     one, two = origin(), origin()
     c = carpool(origin=[{"uri": one.url, "request": {"max_retries": 1}}])

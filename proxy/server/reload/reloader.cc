@@ -162,6 +162,12 @@ std::optional<config::Config> Reloader::read_source(Report& report, std::size_t&
     report.errors.push_back(path + ": is empty, probably still being written");
     return std::nullopt;
   }
+  // Settings that need a restart are not prepared, so they are checked as by --check. Files may be replaced only in
+  // part.
+  if (reading && source_->locate != nullptr) {
+    source_->locate(reading);
+    report.passing = !reading;
+  }
   for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());
   for (const config::ConfigError& error : reading.errors) report.errors.push_back(error.line_text());
   if (!reading) return std::nullopt;
