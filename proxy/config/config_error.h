@@ -23,7 +23,8 @@ struct ConfigError {
 
   // Returns "FILE:LINE:COLUMN: KEY: error, expected value".
   std::string line_text() const {
-    return file + ':' + std::to_string(line) + ':' + std::to_string(column) + ": " + visible(key) + ": " + text;
+    return visible(file) + ':' + std::to_string(line) + ':' + std::to_string(column) + ": " + visible(key) + ": " +
+           visible(text);
   }
 };
 

@@ -133,6 +133,13 @@ def test_every_mistake_is_reported_not_the_first_alone(tmp_path):
     assert len([line for line in (done.stdout + done.stderr).splitlines() if LOCATED.match(line)]) == 3
 
 
+def test_a_mistake_shows_control_characters_as_escapes(tmp_path):
+    config = tmp_path / "a\x1b[1m.toml"
+    config.write_text('[[origin]]\nuri = "http://a.test"\nalias = ["\\u001b[31m"]\n[log]\nfile = "/nowhere\\u001b[31m/x"\n')
+    done = run("--check", "--config", str(config))
+    assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr and done.stderr.count("\\u001B[31m") == 2, done.stderr
+
+
 def test_toml_that_does_not_parse_names_its_place(tmp_path):
     done = check(tmp_path, "workers = \n")
     assert done.returncode == 1 and "c.toml:1:" in done.stdout + done.stderr

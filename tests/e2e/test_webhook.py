@@ -72,6 +72,13 @@ def test_many_reviews_share_a_connection_and_are_counted(webhook):
         assert 'carpool_webhook_reviews_total{outcome="%s"} %d' % (outcome, count) in text
 
 
+def test_a_refusal_shows_control_characters_as_escapes(webhook):
+    overlay = '[[origin]]\nuri = "https://b.test"\nalias = ["\\u001b[31m"]\n'
+    for annotation in ({"carpool.io/config-overlay": overlay}, {"carpool.io/intercept": "\x1b[31m"}, {"carpool.io/intercept": "\x1b[31m:x"}):
+        refused = webhook.review(pod(**annotation))
+        assert not refused["allowed"] and "\\u001B[31m" in refused["status"]["message"] and "\x1b" not in refused["status"]["message"]
+
+
 def test_a_large_review_passes_and_a_huge_one_is_refused(webhook):
     large = pod()
     large["spec"]["containers"][0]["args"] = ["x" * 1_000_000]

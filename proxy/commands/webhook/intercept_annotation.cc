@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "proxy/config/text.h"
+
 namespace carpool::proxy::webhook {
 namespace {
 
@@ -28,7 +30,7 @@ std::string lower(std::string_view text) {
 }
 
 Result<pool::Origin> origin_of(std::string_view word) {
-  const std::string quoted = "`" + std::string(word.substr(0, kMaxWord)) + "`";
+  const std::string quoted = "`" + config::visible(word.substr(0, kMaxWord)) + "`";
   constexpr std::array<std::string_view, 6> kSwitches{"true", "false", "yes", "no", "on", "off"};
   if (std::find(kSwitches.begin(), kSwitches.end(), lower(word)) != kSwitches.end()) {
     return bad_annotation(quoted + " is not a host; expected true, false or hosts");
@@ -37,7 +39,7 @@ Result<pool::Origin> origin_of(std::string_view word) {
   if (word.size() > kMaxWord) return bad_annotation(quoted + " is too long for a host");
   if (word.find('*') != std::string_view::npos) return bad_annotation(quoted + " is a pattern, expected one host");
   Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, word);
-  if (!origin) return bad_annotation(quoted + " is not a host: " + origin.fault().detail);
+  if (!origin) return bad_annotation(quoted + " is not a host: " + config::visible(origin.fault().detail));
   if (origin->is_ip_literal()) return bad_annotation(quoted + " is an address, expected a name");
   return origin;
 }

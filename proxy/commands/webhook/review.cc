@@ -39,7 +39,10 @@ std::string errors_of(const std::string& config) {
   const config::Env none = [](std::string_view) { return std::optional<std::string>(); };
   std::string all;
   for (const config::ConfigError& error : config::read_text(config, "", none, config::Machine::another).errors) {
-    all.append(all.empty() ? "" : "\n").append(config::visible(error.key)).append(": ").append(error.text);
+    all.append(all.empty() ? "" : "\n")
+        .append(config::visible(error.key))
+        .append(": ")
+        .append(config::visible(error.text));
   }
   return all;
 }
