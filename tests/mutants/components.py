@@ -237,7 +237,7 @@ FLOW = [
       equivalent="H2Session::end() of a stream that has ended changes nothing"),
     m("a request that was not sent counts as sent", U + "h2/stream.cc", "failure.unprocessed = RetryReason::not_sent;\n    failure.any_byte_sent = false;", ";", STREAMS),
     m("a refused stream counts as processed", U + "h2/stream.cc", "failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined below", ";", STREAMS),
-    m("a remote stream's part goes out twice", U + "h2/cross_loop_stream.cc", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();", "request_part_.content = next_request_part_;", SIM),
+    m("a remote stream's part goes out twice", U + "h2/cross_loop_stream.cc", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();\n  next_request_part_.body = request_part_.content.body;", SIM),
     m("a remote stream does not pass the end of the request on", U + "h2/cross_loop_stream.cc", "next_request_part_.end = true;", "", STREAMS),
     m("a connection that is on its way counts as untracked", U + "untracked_connections.cc", "if (!has(suspected_, one.id)) continue;", "", STREAMS),
     m("an untracked connection is reported again and again", U + "untracked_connections.cc", "if (!has(found_, one.id)) fresh.push_back(std::move(one));", "fresh.push_back(std::move(one));", STREAMS),

@@ -261,6 +261,16 @@ TEST_F(AHedgedRequest, EndsAnAttemptThatSwitchesProtocolsUnasked) {
   EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
 }
 
+TEST_F(AHedgedRequest, EndsAnAttemptWithoutEndOfItsInterimResponses) {
+  test::MemoryWire& one = hedged_client();
+  std::string many;
+  for (int n = 0; n < 100; ++n) many += "HTTP/1.1 103 Early Hints\r\n\r\n";
+  plane_.from_origin(1, many);
+  EXPECT_TRUE(one.outgoing.empty() && origin(1).gone) << one.outgoing;
+  plane_.from_origin(0, kFirst);
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
+}
+
 TEST_F(AHedgedRequest, EndsBothAttemptsWhenItsClientLeaves) {
   test::MemoryWire& one = hedged_client();
   send(one, "", true);
@@ -307,6 +317,23 @@ TEST_F(AHedgedRequestAtTheCap, IsSentAgainWhenItsFirstConnectionEndsWhileTheSeco
   plane_.from_origin(1, kSecond);
   EXPECT_TRUE(one.outgoing.ends_with("second")) << one.outgoing;
   EXPECT_EQ(retries(), "per_try_timeout=1 ") << "that it was late is the only reason";
+  expect_nothing_left();
+}
+
+TEST_F(AHedgedRequestAtTheCap, SendsNoSecondAttemptOnceAReloadGaveTheOriginAnotherPool) {
+  OriginRuntime& runtime = **plane_.origins->at(*pool::parse_origin("http://a.test"));
+  test::MemoryWire& one = asked();
+  plane_.pass(3s);
+  ASSERT_EQ(1U, snapshot().waiting);
+  runtime.replaced = true;
+  pool::Limits larger;
+  larger.size = 2;
+  runtime.destination->set_limits(larger, plane_.now);
+  ASSERT_EQ(1U, dials());
+  EXPECT_EQ("", connect().outgoing);
+  runtime.replaced = false;
+  plane_.from_origin(0, kFirst);
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
   expect_nothing_left();
 }
 

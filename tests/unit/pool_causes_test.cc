@@ -1,6 +1,10 @@
 // Unit tests of the causes for which connections are opened and closed.
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
+#include "pool/destination/snapshot.h"
 #include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
@@ -82,6 +86,20 @@ TEST_F(ACause, OfReuseNeverIsPolicyAndNotMaxUsage) {
   leased().release();
   EXPECT_EQ(world.closed, (std::vector<CloseCause>{CloseCause::policy, CloseCause::policy}));
   EXPECT_EQ(world.opened, (std::vector<OpenCause>{OpenCause::first, OpenCause::policy}));
+}
+
+TEST(AFailure, HasTheReasonOfItsFault) {
+  const std::vector<std::pair<FaultKind, FailureReason>> reasons{
+      {FaultKind::dns_error, FailureReason::dns},
+      {FaultKind::dns_timeout, FailureReason::dns},
+      {FaultKind::connect_refused, FailureReason::refused},
+      {FaultKind::connect_timeout, FailureReason::timeout},
+      {FaultKind::tls_certificate, FailureReason::tls},
+      {FaultKind::connection_terminated, FailureReason::reset},
+      {FaultKind::budget, FailureReason::budget},
+      {FaultKind::response_head_too_large, FailureReason::protocol},
+  };
+  for (const auto& [kind, reason] : reasons) EXPECT_EQ(reason_of({kind, Side::upstream, ""}), reason);
 }
 
 }  // namespace

@@ -106,6 +106,15 @@ TEST_F(AKeepAlive, IsRefutedOnlyBelowWhatLivedLonger) {
   EXPECT_EQ(learned.limit(), seconds(5));
 }
 
+TEST_F(AKeepAlive, IsRefutedByTheShortestOfThoseThatLivedLongerNotByTheLast) {
+  learned.closed_by_origin(seconds(2), false, now += seconds(1));
+  learned.closed_by_origin(seconds(10), false, now += seconds(1));
+  learned.evaluate(now += seconds(1));
+  learned.survived(seconds(5));
+  for (int i = 0; i < 15; ++i) learned.survived(seconds(20));
+  EXPECT_EQ(learned.trust(), seconds(9)) << "of the two ends, the longer one stands";
+}
+
 TEST_F(AKeepAlive, TakesManyEndsAtOnceForARestart) {
   for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
   learned.evaluate(now + seconds(1));
@@ -139,6 +148,12 @@ TEST_F(AKeepAlive, NeverExceedsWhatTheOriginSays) {
   EXPECT_EQ(learned.limit(), seconds(5)) << "a response without the hint takes nothing back";
   learned.hint(seconds(20));
   EXPECT_EQ(learned.limit(), seconds(20));
+}
+
+TEST_F(AKeepAlive, IsNotReplacedByWhatAnEarlierProcessLearned) {
+  learned.hint(seconds(5));
+  learned.restore(seconds(3));
+  EXPECT_EQ(learned.limit(), seconds(5));
 }
 
 TEST_F(AKeepAlive, LeavesEverySixteenthToTheOrigin) {
@@ -232,6 +247,27 @@ TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLo
   rest(seconds(1));
   sweep();
   EXPECT_EQ(snapshot().learned_idle, seconds(15) + milliseconds(4600));
+}
+
+TEST_F(ALearningDestination, LearnsFromOneLeftToTheOriginThatLivesUpToIdleTimeout) {
+  limits.idle_timeout = seconds(20);
+  learn();
+  for (int i = 0; i < 16; ++i) {
+    idle_connection();
+    rest(milliseconds(4600));
+    sweep();
+  }
+  ASSERT_EQ(world.closed.size(), 15U);
+  rest(seconds(16));
+  sweep();
+  EXPECT_EQ(world.closed.size(), 16U) << "idle_timeout";
+  EXPECT_EQ(snapshot().learned_idle, seconds(16) + milliseconds(4600));
+}
+
+TEST_F(ALearningDestination, TakesNoRestoredLimitWhenItIsToldNotToLearn) {
+  limits.learn_idle = false;
+  destination().restore_idle_limit(seconds(5));
+  EXPECT_FALSE(snapshot().learned_idle);
 }
 
 TEST_F(ALearningDestination, LearnsNothingFromConnectionsThatNeverServedOrWhenItIsOff) {

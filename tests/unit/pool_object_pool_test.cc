@@ -224,6 +224,16 @@ TEST(ATracker, KnowsWhoseHandleIsStillOut) {
   EXPECT_EQ(seen.terminated, 1);
 }
 
+TEST(ATracker, IsToldOnceThatThePoolTerminates) {
+  Tracker::Seen seen;
+  {
+    ObjectPool<Thing, Tracker> things({.cap = 3}, {&seen});
+    things.terminate();
+    things.terminate();
+  }
+  EXPECT_EQ(seen.terminated, 1);
+}
+
 // ---- changes at run time ----
 
 TEST(AnObjectPool, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {

@@ -409,22 +409,5 @@ TEST_F(Commanded, MaximizeOpensUpToTheSizeThoughOneWouldDo) {
   EXPECT_EQ(world.most, 4U);
 }
 
-TEST_F(Commanded, TheLeastUsedOneIsEvictedWhenThatIsAsked) {
-  limits.evict = Evict::least_used;
-  TestBorrower& busy = leased();
-  TestBorrower& lazy = leased();
-  FakeConnection& used_once = lazy.wire();
-  busy.release();
-  for (int n = 0; n < 3; ++n) {
-    TestBorrower& again = borrower_on();
-    again.borrow(destination());
-    again.release();
-  }
-  lazy.release();  // it is used most recently, but least often
-  world.on(0);
-  EXPECT_TRUE(destination().evict(world.now));
-  EXPECT_FALSE(world.is_live(used_once));
-}
-
 }  // namespace
 }  // namespace carpool::pool

@@ -105,6 +105,15 @@ class Model {
   std::uint64_t seed_ = 1;
 };
 
+TEST(ResponseCounts, HaveTheLowerOfTwoMiddleTimesAsTheirMedian) {
+  ResponseTimes times;
+  times.answered(milliseconds(1));
+  times.answered(milliseconds(100));
+  ResponseCounts counts;
+  times.read(counts);
+  EXPECT_LT(counts.median(), milliseconds(2));
+}
+
 TEST(SizeController, ALoadBelowTheSizeChangesNothing) {
   Model model(4, 256);
   model.run(4, seconds(600));

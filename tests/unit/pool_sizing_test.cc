@@ -359,6 +359,31 @@ TEST(ASimulation, LetsTheOriginCloseIdleConnections) {
   EXPECT_EQ(simulate({load.borrows, load.dial_time, std::nullopt}, of_size(4), seconds(3)).opened, 1U);
 }
 
+TEST(ASimulation, LetsTheOriginCloseIdleSessions) {
+  Workload load{steady(10, seconds(10), milliseconds(1)), milliseconds(1), seconds(5)};
+  load.streams = 10;
+  EXPECT_EQ(simulate(load, of_size(4), seconds(3)).opened, 10U);
+}
+
+TEST(ASimulation, KeepsTheTimeThatAClientTakesBetweenTwoRequests) {
+  std::vector<BorrowRecord> borrows;
+  for (int round = 0; round < 20; ++round) {
+    for (const int client : {0, 1}) {
+      const Duration begins = microseconds(3000 * round + 1500 * client);
+      borrows.push_back({kStart + begins, {}, milliseconds(1), static_cast<std::uint16_t>(client + 1)});
+    }
+  }
+  EXPECT_EQ(simulate({borrows, {}, std::nullopt}, of_size(1), seconds(3)).waited, 0U) << "they never overlap";
+}
+
+TEST(ASimulation, ReportsTheWaitsThatOneOfAHundredExceeds) {
+  std::vector<BorrowRecord> borrows = steady(97, seconds(1), milliseconds(1));
+  for (int i = 0; i < 3; ++i) borrows.push_back({kStart + seconds(200), {}, milliseconds(10)});
+  const SimulationResult outcome = simulate({borrows, {}, std::nullopt}, of_size(1), seconds(3));
+  EXPECT_EQ(outcome.p99_wait, milliseconds(10));
+  EXPECT_EQ(outcome.longest_wait, milliseconds(20));
+}
+
 TEST(ASimulation, IsTheSameEachTime) {
   std::vector<BorrowRecord> borrows;
   std::uint64_t random = 42;

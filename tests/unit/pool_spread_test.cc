@@ -162,6 +162,19 @@ TEST_F(ThreeAddresses, GetAConnectionEachAndAnEvenShareOfRequestsThatFollowEachO
   EXPECT_EQ(snapshot().alive(), 3U) << "and no more than one each";
 }
 
+TEST_F(ThreeAddresses, KeepAConnectionEachHoweverLowTheLoad) {
+  limits.idle_timeout = seconds(10);
+  spread();
+  for (int n = 0; n < 250; ++n) {
+    serve();
+    rest(milliseconds(90));
+    world.on(0);
+    destination().sweep(world.now);
+  }
+  EXPECT_EQ(snapshot().alive(), 3U);
+  EXPECT_EQ(snapshot().closed_total(), 0U);
+}
+
 TEST_F(ThreeAddresses, GetAnEvenShareHoweverUnequalTheirConnectionsAre) {
   limits.size = 80;
   spread(1);

@@ -146,6 +146,22 @@ TEST_F(AWarmUp, KeepsWhatMinIdleNeedsOpenBeyondIdleTimeoutAndLendsIt) {
   EXPECT_EQ(snapshot().closed_total(), 1U);
 }
 
+TEST_F(AWarmUp, CountsAConnectionThatIsInspectedAmongThoseThatMinIdleKeeps) {
+  limits.min_idle = 1;
+  limits.idle_timeout = seconds(10);
+  TestBorrower& one = leased();
+  TestBorrower& two = leased();
+  const FakeConnection& inspected = one.wire();
+  one.release();
+  two.release();
+  rest(seconds(11));
+  world.on(0);
+  ASSERT_EQ(claim_event(inspected.index, inspected.generation, 0).kind, EventClaim::Kind::inspecting);
+  sweep();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
+  end_inspection(inspected.index, true, CloseCause::peer_closed, world.now);
+}
+
 TEST_F(AWarmUp, RenewsWhatMinIdleKeepsWhenItExpires) {
   limits.min_idle = 1;
   limits.idle_timeout = seconds(10);
@@ -210,6 +226,43 @@ TEST_F(ASurplus, IsNotWhatMinIdleKeepsReady) {
   busy(8);
   load(1, seconds(40));
   EXPECT_EQ(snapshot().alive(), 5U) << "two for the load";
+}
+
+TEST_F(ASurplus, IsNothingThatWasOpenedForLater) {
+  load(2, seconds(9));
+  const std::uint64_t used = snapshot().alive();
+  world.on(0);
+  destination().warm_up(8, 8, world.now);
+  while (!world.dials.empty()) world.dialed();
+  rest(milliseconds(1100));
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::surplus)], used);
+  for (const FakeConnection* wire : world.live) EXPECT_EQ(wire->served, 0U);
+}
+
+TEST_F(ASurplus, IsNothingWhileRequestsWaitForAShare) {
+  limits.classes = 2;
+  busy(8);
+  load(1, seconds(9));
+  BorrowRequest low;
+  low.priority_class = 1;
+  for (int n = 0; n < 6; ++n) ASSERT_EQ(borrower_on().borrow(destination(), low), State::leased);
+  waiting(low);
+  rest(seconds(2));
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(snapshot().alive(), 8U);
+}
+
+TEST_F(ASurplus, IsNotJudgedByALoadThatBeganLate) {
+  world.on(0);
+  destination().warm_up(8, 8, world.now);
+  while (!world.dials.empty()) world.dialed();
+  destination().sweep(world.now);
+  rest(seconds(6));
+  load(1, milliseconds(4200));
+  EXPECT_EQ(snapshot().alive(), 8U);
 }
 
 TEST_F(ASurplus, IsNotJudgedByTooFewBorrows) {

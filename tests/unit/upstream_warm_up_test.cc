@@ -28,8 +28,9 @@ config::Config with_warm_up(std::uint32_t connections) {
 
 class AWarmUp : public ::testing::Test, private WarmUp::Host, private WarmUpListener {
  protected:
-  explicit AWarmUp(std::uint32_t connections = 3)
-      : plane_(with_warm_up(connections)),
+  explicit AWarmUp(std::uint32_t connections = 3) : AWarmUp(with_warm_up(connections)) {}
+  explicit AWarmUp(const config::Config& settings)
+      : plane_(settings),
         in_force_(plane_.settings),
         warm_up_(plane_.loop, *plane_.origins, in_force_, static_cast<WarmUp::Host&>(*this)) {
     plane_.environment.warm_up = this;
@@ -89,6 +90,26 @@ class NoWarmUp : public AWarmUp {
  protected:
   NoWarmUp() : AWarmUp(0) {}
 };
+
+config::Config with_min_idle(std::uint32_t connections) {
+  config::Config config = with_warm_up(0);
+  config.origins.front().pool.min_idle = connections;
+  return config;
+}
+class AWarmUpOfMinIdle : public AWarmUp {
+ protected:
+  AWarmUpOfMinIdle() : AWarmUp(with_min_idle(2)) {}
+};
+
+TEST_F(AWarmUpOfMinIdle, OpensAsManyThoughNoneIsConfigured) {
+  start();
+  EXPECT_EQ(0, logged_);
+  ASSERT_EQ(1U, plane_.environment.dials.size());
+  dialed();
+  ASSERT_EQ(1U, plane_.environment.dials.size());
+  dialed();
+  EXPECT_EQ(1, logged_);
+}
 
 TEST_F(NoWarmUp, IsOverAtOnce) {
   start();
