@@ -95,6 +95,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void notice_hangup() LOOP_ONLY;
   bool parse(std::string_view bytes) LOOP_ONLY;
   bool match_preface(std::string_view bytes) LOOP_ONLY;
+  void leave_socket() LOOP_ONLY;
   void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
   bool on_parse_result(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
@@ -159,7 +160,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   std::uint8_t left_ = 0;      // reads and requests that this turn may still begin
   bool body_at_hand_ = false;  // a request begins whose whole body was read with its head
   const bool accepted_while_shedding_ : 1;
-  bool handed_over_ : 1 = false;       // the client uses HTTP/2, and an H2Client took the connection
+  bool handed_over_ : 1 = false;       // another client took the connection over
   bool advancing_ : 1 = false;         // inside advance(), where a nested call returns at once
   bool head_complete_ : 1 = false;     // the exchange has its request head
   bool request_complete_ : 1 = true;   // the whole request was read

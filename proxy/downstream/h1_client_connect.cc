@@ -26,11 +26,7 @@ bool H1Client::ends_connect_here(std::size_t more) {
     lost();
     return true;
   }
-  state_ = State::closed;
-  handed_over_ = true;
-  timer_.disarm();
-  exec::Deferred::unlink();
-  context_.loop.unwatch(transport_->fd(), key_);
+  leave_socket();
   clients_.intercept(listener_, std::move(connect), transport_->release_socket(), std::string(peer_.known()),
                      draining_);
   return true;

@@ -73,12 +73,17 @@ bool H1Client::match_preface(std::string_view bytes) {
   return parse(std::string(http::kH2Preface.substr(0, before)).append(bytes));
 }
 
-void H1Client::upgrade_to_h2(std::string_view bytes) {
+// Ends this client, whose socket another one takes over.
+void H1Client::leave_socket() {
   state_ = State::closed;
   handed_over_ = true;
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
+}
+
+void H1Client::upgrade_to_h2(std::string_view bytes) {
+  leave_socket();
   clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), std::string(peer_.known()), bytes, draining_);
 }
 

@@ -116,10 +116,7 @@ bool Exchange::keeps_connection() {
 // Called for a 101 that does not answer the request, and for a 2xx to an extended CONNECT (RFC 8441): its client
 // interprets every 2xx as a tunnel, but only a 101 of the origin opens one.
 AttemptState Exchange::did_not_switch(std::string_view why) {
-  const Fault fault{FaultKind::malformed_response, Side::upstream, std::string(why)};
-  info_.origin->destination->note_failure(fault);
-  abandon_attempt(pool::CloseCause::error);
-  reply(fault);
+  fail({FaultKind::malformed_response, Side::upstream, std::string(why)});
   return AttemptState::over;
 }
 
@@ -127,13 +124,10 @@ AttemptState Exchange::did_not_switch(std::string_view why) {
 // credentials to another party.
 AttemptState Exchange::parent_asks_for_credentials() {
   const net::ParentProxy& parent = *info_.origin->parent;
-  const Fault fault{FaultKind::parent_refused, Side::upstream,
-                    "the proxy " + parent.place.label() + " answered with 407: it " +
-                        (parent.authorization.empty() ? "needs" : "does not accept") + " upstream.proxy_credentials"};
   context_.stats.count_parent_refusal(response_->status);
-  info_.origin->destination->note_failure(fault);
-  abandon_attempt(pool::CloseCause::error);
-  reply(fault);
+  fail({FaultKind::parent_refused, Side::upstream,
+        "the proxy " + parent.place.label() + " answered with 407: it " +
+            (parent.authorization.empty() ? "needs" : "does not accept") + " upstream.proxy_credentials"});
   return AttemptState::over;
 }
 

@@ -10,10 +10,7 @@ namespace carpool::proxy {
 // protocol; its bytes are framed by the old one (RFC 9110 §7.8).
 bool Exchange::switched_too_early() {
   if (!request_body_.expected() || request_body_.ended()) return false;
-  const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
-  info_.origin->destination->note_failure(fault);
-  abandon_attempt(pool::CloseCause::error);
-  reply(fault);
+  fail({FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"});
   return true;
 }
 

@@ -156,6 +156,7 @@ class AdminH2Connection final : public AdminConnection,
   void uncount(AdminH2Stream& stream);
   bool begin(AdminH2Stream& stream);
   void send_to_loop(AdminH2Stream& stream);
+  void send_away(AdminH2Stream& stream);
   void queue_work(AdminH2Stream& stream, AdminH2Stream::Work work, bool first);
   void respond(AdminH2Stream& stream);
   void send_head(AdminH2Stream& stream, const admin::Response& response, bool end);

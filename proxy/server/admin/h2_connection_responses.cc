@@ -91,11 +91,16 @@ void AdminH2Connection::uncount(AdminH2Stream& stream) {
 
 void AdminH2Connection::send_to_loop(AdminH2Stream& stream) {
   if (!count(stream)) return;
+  send_away(stream);
+  loop_.post(stream.to_loop);
+}
+
+// Notes that another thread has the stream, until its message returns.
+void AdminH2Connection::send_away(AdminH2Stream& stream) {
   stream.ListHook<AdminH2StreamTag>::unlink();
   stream.away = true;
   busy_.fetch_add(1, std::memory_order_relaxed);
   enter();
-  loop_.post(stream.to_loop);
 }
 
 // Returns false if too many tasks or responses exist.
@@ -112,10 +117,7 @@ bool AdminH2Connection::begin(AdminH2Stream& stream) {
     }
     return false;
   }
-  stream.ListHook<AdminH2StreamTag>::unlink();
-  stream.away = true;
-  busy_.fetch_add(1, std::memory_order_relaxed);
-  enter();
+  send_away(stream);
   return true;
 }
 
