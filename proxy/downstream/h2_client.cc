@@ -270,7 +270,7 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
   if (!context_.keeps_clients()) drain();
   H2ClientStream& request = acquire_request();
   Exchange& exchange = context_.exchanges.acquire();
-  exchange.request().take(head);
+  exchange.request() = std::move(head);
   request.open(stream, exchange);
   todo_.push_back(request);
   expects_heads_ = true;

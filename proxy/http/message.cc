@@ -158,12 +158,13 @@ void Fields::shrink() {
 }
 
 // Assigning a string exchanges allocated memory, and copies what has none; a vector would free its own.
-void Fields::take(Fields& other) {
+Fields& Fields::operator=(Fields&& other) noexcept {
   arena_ = std::move(other.arena_);
   spans_.swap(other.spans_);
   seen_ = other.seen_;
   open_value_ = other.open_value_;
   other.clear();
+  return *this;
 }
 
 void RequestHead::clear() {
@@ -182,24 +183,6 @@ void RequestHead::clear() {
   expect_continue = upgrade = false;
 }
 
-void RequestHead::take(RequestHead& other) {
-  auto& [its_method, its_target, its_fields, its_version, its_framing, its_length, its_keep_alive, its_lists_fields,
-         its_expect_continue, its_upgrade, its_scheme, its_authority, its_protocol] = other;  // all members
-  method = std::move(its_method);
-  target = std::move(its_target);
-  fields.take(its_fields);
-  version = its_version;
-  framing = its_framing;
-  length = its_length;
-  keep_alive = its_keep_alive;
-  lists_fields = its_lists_fields;
-  expect_continue = its_expect_continue;
-  upgrade = its_upgrade;
-  scheme = std::move(its_scheme);
-  authority = std::move(its_authority);
-  protocol = std::move(its_protocol);
-}
-
 void RequestHead::shrink() {
   shrink_inline(target);
   shrink_inline(authority);
@@ -215,20 +198,6 @@ void ResponseHead::clear() {
   length = 0;
   keep_alive = lists_fields = true;
   ends_later = false;
-}
-
-void ResponseHead::take(ResponseHead& other) {
-  auto& [its_status, its_reason, its_version, its_fields, its_framing, its_length, its_keep_alive, its_lists_fields,
-         its_ends_later] = other;  // all members
-  status = its_status;
-  reason = std::move(its_reason);
-  version = its_version;
-  fields.take(its_fields);
-  framing = its_framing;
-  length = its_length;
-  keep_alive = its_keep_alive;
-  lists_fields = its_lists_fields;
-  ends_later = its_ends_later;
 }
 
 void ResponseHead::shrink() {

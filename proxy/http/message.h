@@ -25,6 +25,12 @@ class Fields {
     std::string_view name, value;
     FieldName id = FieldName::other;
   };
+  Fields() = default;
+  Fields(const Fields&) = default;
+  Fields(Fields&&) = default;
+  Fields& operator=(const Fields&) = default;
+  // Leaves `other` empty. Each keeps its memory or gets the other's.
+  Fields& operator=(Fields&& other) noexcept;
   void clear();
   // As clear(), but memory keeps no value: overwrites the bytes, and reserves memory that does not grow until fields of
   // `bytes` bytes are added.
@@ -60,8 +66,6 @@ class Fields {
   std::string_view lines(std::size_t first, std::size_t last) const;
   // Frees memory beyond a modest size: an idle head must not keep a 64 KiB arena.
   void shrink();
-  // Replaces these fields by those of `other`, which is left empty. Each keeps its memory or gets the other's.
-  void take(Fields& other);
 
   // Builds one field from the pieces that a parser delivers; it is invisible until commit(), which strips white space
   // around the value.
@@ -113,7 +117,8 @@ class Fields {
 // Framing: how the end of a body is found (RFC 9112 §6.3).
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
-// `lists_fields`: Connection may list other fields, or TE; false: resolve_framing() has found none.
+// `lists_fields`: Connection may list other fields, or TE; false: resolve_framing() has found none. A head whose values
+// were moved must be cleared before its next use.
 struct RequestHead {
   std::string method;
   std::string target;  // as received; :path in HTTP/2, empty for a plain CONNECT
@@ -131,7 +136,6 @@ struct RequestHead {
   bool has_method(std::string_view name) const { return std::string_view(method) == name; }
   void clear();
   void shrink();
-  void take(RequestHead& other);  // as Fields::take(); `other` must be cleared before its next use
 };
 
 struct ResponseHead {
@@ -147,7 +151,6 @@ struct ResponseHead {
   bool ends_later = false;
   void clear();
   void shrink();
-  void take(ResponseHead& other);  // as RequestHead::take()
 };
 
 // BodySink: receives body bytes and trailers while feed() runs; the views are valid during the call only. Trailer

@@ -117,7 +117,7 @@ TEST(AHead, ThatTakesAnotherHasItsValuesAndExchangesTheMemory) {
   other.scheme = "http";
   other.authority = std::string(40, 'a');
   other.protocol = "websocket";
-  head.take(other);
+  head = std::move(other);
   EXPECT_EQ(head.method + head.target + head.scheme + head.authority + head.protocol,
             "PUT/thttp" + std::string(40, 'a') + "websocket");
   ASSERT_EQ(head.fields.size(), 1U);
@@ -144,7 +144,7 @@ TEST(AResponseHead, ThatTakesAnotherHasItsValues) {
   other.length = 3;
   other.keep_alive = other.lists_fields = false;
   other.ends_later = true;
-  head.take(other);
+  head = std::move(other);
   EXPECT_EQ(head.status, 404);
   EXPECT_EQ(head.reason, "Nothing");
   EXPECT_EQ(head.version, Version::http10);

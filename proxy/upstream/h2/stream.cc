@@ -86,7 +86,7 @@ void H2UpstreamStream::on_head(http::ResponseHead& head) {
   connection_->begin_delivery(*this);
   connection_->answered();
   any_byte_received_ = true;
-  response_.take(head);
+  response_ = std::move(head);
   // A missing body becomes a length of zero, as HTTP/1.1 requires where a body is possible.
   const bool bodiless = head_request_ || response_.status < 200 || response_.status == 204 || response_.status == 304;
   if (!bodiless && response_.framing == http::Framing::none) {
