@@ -1,5 +1,5 @@
 // Atomic: the atomics of the execution protocols (the strategy's word, the reserved slots, the mailbox, the parker),
-// which tests/explorer replaces, as it does those of pool/core/atomic.h.
+// which tests/explorer replaces, as it does those of pool/atomic.h.
 #pragma once
 
 #ifdef CARPOOL_EXEC_ATOMIC

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/intrusive.h"
+#include "base/loop_id.h"
 #include "base/result.h"
 #include "exec/event_leases.h"
 #include "exec/mail.h"
@@ -17,9 +18,6 @@
 #include "exec/timer.h"
 
 namespace carpool::exec {
-
-// A loop's number, constant for the life of the process, 0..254.
-using LoopId = std::uint8_t;
 
 // Readiness of a descriptor. `hangup` covers RDHUP, HUP and ERR: the peer closed or the socket failed.
 struct Ready {

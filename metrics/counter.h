@@ -10,11 +10,9 @@
 #include <memory>
 
 #include "base/assert.h"
+#include "base/loop_id.h"
 
 namespace carpool::metrics {
-
-using LoopId = std::uint8_t;
-inline constexpr std::size_t kCacheLine = 64;
 
 // One writer, any number of readers. relaxed: a count publishes nothing.
 class Cell {

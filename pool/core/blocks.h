@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/core/audit_report.h"
 #include "pool/core/entry.h"
 #include "pool/core/entry_index.h"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 
 namespace carpool::pool {
 

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "pool/core/atomic.h"
+#include "base/loop_id.h"
+#include "pool/atomic.h"
 #include "pool/core/entry_state.h"
 
 namespace carpool::pool {
 
-inline constexpr std::size_t kCacheLine = 64;
 inline constexpr unsigned kBlockEntries = 64;
 inline constexpr unsigned kBlocksOfAWord = 64;
 

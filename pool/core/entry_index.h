@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/core/entry.h"
 
 namespace carpool::pool {

@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "pool/core/atomic.h"
-#include "pool/destination/environment.h"
+#include "base/loop_id.h"
+#include "pool/atomic.h"
 
 namespace carpool::pool {
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "base/assert.h"
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/core/audit_report.h"
 #include "pool/core/blocks.h"
 #include "pool/core/capacity.h"

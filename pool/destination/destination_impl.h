@@ -14,7 +14,7 @@
 #include <string>
 #include <variant>
 
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/core/choice_of_two.h"
 #include "pool/core/pool.h"
 #include "pool/destination/deferred_actions.h"

@@ -6,8 +6,10 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/loop_id.h"
 #include "base/result.h"
 #include "pool/policy/cause.h"
+#include "pool/policy/protocol.h"
 
 namespace carpool::pool {
 
@@ -16,18 +18,6 @@ class Delivery;
 class Endpoint;
 class Reservation;
 struct SizeChange;
-using LoopId = std::uint8_t;
-
-// h1: one borrower at a time; moves to the borrower's loop. h2: a session with many borrowers of any loop; never moves
-// and is disposed of on its home loop.
-enum class Protocol : std::uint8_t { h1, h2 };
-inline constexpr std::size_t kProtocols = 2;
-
-// The protocols that a borrower accepts, or that a dial may result in.
-enum class ProtocolMask : std::uint8_t { any, h1_only, h2_only };
-constexpr bool accepts(ProtocolMask wanted, Protocol kind) {
-  return wanted == ProtocolMask::any || (wanted == ProtocolMask::h1_only) == (kind == Protocol::h1);
-}
 
 // A pooled connection. Touched by one thread at a time: its home loop's, or the one that just won its entry. A session
 // is touched only by its home loop; borrowers on other loops reach it through that loop's mail.

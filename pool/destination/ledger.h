@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/core/entry.h"
 #include "pool/destination/snapshot.h"
 #include "pool/policy/cause.h"

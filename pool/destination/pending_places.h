@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/assert.h"
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 
 namespace carpool::pool {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 
 namespace carpool::pool {
 

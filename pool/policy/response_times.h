@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "pool/core/entry.h"
+#include "base/loop_id.h"
 
 namespace carpool::pool {
 

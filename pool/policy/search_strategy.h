@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "pool/destination/environment.h"
+#include "base/loop_id.h"
 #include "pool/policy/strategy.h"
 
 namespace carpool::pool {

@@ -5,8 +5,9 @@
 
 #include "base/clock.h"
 #include "base/intrusive_tree.h"
+#include "base/loop_id.h"
 #include "base/result.h"
-#include "pool/destination/environment.h"
+#include "pool/policy/protocol.h"
 
 namespace carpool::pool {
 

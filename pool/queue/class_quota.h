@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 
 namespace carpool::pool {
 

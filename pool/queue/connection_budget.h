@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/intrusive.h"
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/core/audit_report.h"
 
 namespace carpool::pool {

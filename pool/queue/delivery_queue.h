@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/first_exception.h"
-#include "pool/core/atomic.h"
+#include "pool/atomic.h"
 #include "pool/queue/delivery.h"
 
 namespace carpool::pool {

@@ -9,6 +9,7 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/overload_state.h"
+#include "proxy/net/io_limits.h"
 
 namespace carpool::proxy {
 

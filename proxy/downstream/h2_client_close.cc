@@ -7,6 +7,7 @@
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/net/io_limits.h"
 #include "proxy/telemetry/loop_stats.h"
 
 namespace carpool::proxy {

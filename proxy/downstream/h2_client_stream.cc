@@ -8,6 +8,7 @@
 #include "proxy/downstream/h2_websocket.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
+#include "proxy/net/io_limits.h"
 
 namespace carpool::proxy {
 

@@ -5,6 +5,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/client_field.h"
 #include "proxy/http/error_reply.h"
+#include "proxy/net/io_limits.h"
 #include "proxy/net/parent_proxy.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/credentials.h"

@@ -7,6 +7,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/http/keep_alive.h"
+#include "proxy/net/io_limits.h"
 #include "proxy/net/parent_proxy.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/telemetry/loop_stats.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "proxy/net/io_limits.h"
 #include "proxy/net/transport.h"
 #include "proxy/net/write_batch.h"
 

@@ -35,7 +35,7 @@ void WorkerPoolEnvironment::cancel_dial(pool::Destination& destination, std::uin
   Worker::current().parts.dialer.cancel_dial(destination, index, generation);
 }
 
-void WorkerPoolEnvironment::deliver(pool::LoopId to, pool::Delivery& delivery) {
+void WorkerPoolEnvironment::deliver(LoopId to, pool::Delivery& delivery) {
   workers_[to]->parts.inbox.deliver(delivery);
 }
 
@@ -57,7 +57,7 @@ void WorkerPoolEnvironment::pause_ended(pool::Destination& destination) {
   log::warn("pool", "the operator's pause has ended: connections are lent again", {{"origin", destination.label()}});
 }
 
-void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, pool::LoopId from) {
+void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, LoopId from) {
   workers_[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
 }
 
@@ -98,7 +98,7 @@ void WorkerPoolEnvironment::note_lost(const Connection& connection) {
   leaks_.add(std::move(leak));
 }
 
-pool::LoopId WorkerPoolEnvironment::here() const {
+LoopId WorkerPoolEnvironment::here() const {
   return Worker::current().parts.loop.id();
 }
 

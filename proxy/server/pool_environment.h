@@ -26,14 +26,14 @@ class WorkerPoolEnvironment final : public pool::Environment {
 
   void dial(pool::Destination& destination, pool::Reservation reservation) override;
   void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) override;
-  void deliver(pool::LoopId to, pool::Delivery& delivery) override;
+  void deliver(LoopId to, pool::Delivery& delivery) override;
   void wake_at(pool::Destination& destination, Instant when) override;
   void size_changed(pool::Destination& destination, const pool::SizeChange& change) override;
   void pause_ended(pool::Destination& destination) override;
-  void detach(pool::PooledConnection& pooled, pool::LoopId from) override;
+  void detach(pool::PooledConnection& pooled, LoopId from) override;
   bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override;
   void dispose(pool::PooledConnection* pooled, pool::CloseCause cause) override;
-  pool::LoopId here() const override;
+  LoopId here() const override;
   std::uint64_t seed() const override { return seed_; }
 
  private:

@@ -76,7 +76,7 @@ Status Server::make_workers() {
   const WorkerParts parts{config,      *executors_, *origins_, *policy_,   *metrics_,  overload_,   leaks_,
                           intercepts_, *this,       *this,     pseudonym_, processes_, h2_contexts_};
   for (std::uint32_t i = 0; i < config.workers; ++i) {
-    Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
+    Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<LoopId>(i));
     if (!worker) return worker.take_fault();
     h2_contexts_.push_back(&(*worker)->parts.sessions);
     workers_.push_back(std::move(*worker));

@@ -22,7 +22,7 @@ namespace {
 thread_local Worker* current_worker = nullptr;
 
 // Returns a name for thread dumps, which lives as long as the process.
-const char* name_of(exec::LoopId id) {
+const char* name_of(LoopId id) {
   static const auto names = [] {
     std::array<std::string, 256> all;
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = "loop " + std::to_string(i);
@@ -63,7 +63,7 @@ ClientList::Handshakes handshakes_of(const config::Config& config, exec::Submitt
 }
 }  // namespace
 
-Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::LoopId id) {
+Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, LoopId id) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(id);
   if (!loop) return loop.take_fault();
   auto spans = std::make_unique<SpanBuffer>(id, parts.metrics, parts.config.otlp);

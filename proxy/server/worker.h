@@ -48,7 +48,7 @@ struct WorkerParts {
 
 class Worker final : private exec::SharedWatcher, private exec::TurnHost {
  public:
-  static Result<std::unique_ptr<Worker>> make(const WorkerParts& parts, exec::LoopId id);
+  static Result<std::unique_ptr<Worker>> make(const WorkerParts& parts, LoopId id);
   ~Worker();
 
   // Returns the worker whose loop the calling thread runs; the pool uses it to find its loop. Follows the loop across

@@ -18,7 +18,7 @@ std::uint64_t draw_seed() {
 }
 }  // namespace
 
-SpanBuffer::SpanBuffer(exec::LoopId loop, metrics::Registry& metrics, const config::Otlp& settings)
+SpanBuffer::SpanBuffer(LoopId loop, metrics::Registry& metrics, const config::Otlp& settings)
     : loop_(loop), metrics_(metrics), random_(draw_seed()) {
   exec::assume_on_loop();  // the loop does not run yet
   follow(settings);

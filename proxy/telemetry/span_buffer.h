@@ -23,7 +23,7 @@ namespace carpool::proxy {
 
 class SpanBuffer {
  public:
-  SpanBuffer(exec::LoopId loop, metrics::Registry& metrics, const config::Otlp& settings);
+  SpanBuffer(LoopId loop, metrics::Registry& metrics, const config::Otlp& settings);
 
   // `half_full` is posted once half of the buffer is used. Must be called before the loop runs.
   void notify(exec::CoalescedMail& half_full) { half_full_ = &half_full; }
@@ -51,7 +51,7 @@ class SpanBuffer {
   void make_room() LOOP_ONLY;
   void set_clock() LOOP_ONLY;
 
-  const exec::LoopId loop_;
+  const LoopId loop_;
   metrics::Registry& metrics_;
   exec::CoalescedMail* half_full_ = nullptr;
   Random random_;

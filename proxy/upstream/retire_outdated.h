@@ -14,10 +14,10 @@ class AddressSet;
 }
 
 // Must be called on loop `home`. Returns true if some connections are to be closed later; the caller then calls again.
-bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant now) LOOP_ONLY;
+bool retire_outdated(pool::Destination& destination, LoopId home, Instant now) LOOP_ONLY;
 
 // Closes the least useful connection of loop `home` to an address that has too many, if another address needs the place
 // (AddressSet::closes_for_rebalance()).
-void rebalance(pool::Destination& destination, net::AddressSet& addresses, pool::LoopId home, Instant now) LOOP_ONLY;
+void rebalance(pool::Destination& destination, net::AddressSet& addresses, LoopId home, Instant now) LOOP_ONLY;
 
 }  // namespace carpool::proxy

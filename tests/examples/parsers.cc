@@ -43,7 +43,7 @@ std::optional<Owned> make() {
 }
 
 // Returns how many of `texts` were parsed correctly. If no parser is idle and the pool is full, the thread yields.
-std::size_t read(Parsers& parsers, carpool::pool::LoopId me, std::size_t texts) {
+std::size_t read(Parsers& parsers, carpool::LoopId me, std::size_t texts) {
   std::size_t right = 0;
   for (std::size_t done = 0; done < texts;) {
     if (const auto parser = parsers.acquire_or_make({.loop = me}, make)) {
@@ -67,7 +67,7 @@ int main() {
   std::atomic<std::size_t> right{0};
   std::vector<std::thread> threads;
   for (unsigned n = 0; n < kThreads; ++n) {
-    threads.emplace_back([&, n] { right += read(parsers, static_cast<carpool::pool::LoopId>(n), kTexts); });
+    threads.emplace_back([&, n] { right += read(parsers, static_cast<carpool::LoopId>(n), kTexts); });
   }
   for (std::thread& thread : threads) thread.join();
   std::fputs(parsers.dump().c_str(), stdout);

@@ -1,4 +1,4 @@
-// atomic.h: replaces pool/core/atomic.h in the explorer's build: every access is a point where another thread may be
+// atomic.h: replaces pool/atomic.h in the explorer's build: every access is a point where another thread may be
 // scheduled, and goes through the model's memory.
 #pragma once
 

@@ -14,7 +14,6 @@
 
 namespace carpool::explore {
 
-using pool::LoopId;
 using test::FakeConnection;
 using test::TestBorrower;
 using State = TestBorrower::State;

@@ -182,7 +182,7 @@ class PostOnly final : public exec::Loop {
   void post(exec::Mail& mail) override {
     if (box_.push(mail)) parker_.unpark();
   }
-  exec::LoopId id() const override { return 0; }
+  LoopId id() const override { return 0; }
   Instant now() const override { return {}; }
   void arm(exec::Timer&, Instant) override {}
   void disarm(exec::Timer&) override {}

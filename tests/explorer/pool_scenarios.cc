@@ -10,7 +10,6 @@ namespace carpool::explore {
 namespace {
 
 using pool::EntryWord;
-using pool::LoopId;
 using pool::Match;
 using IntPool = pool::Pool<int>;  // value: the number of current users, as the users count it
 using IntEntry = pool::Entry<int>;

@@ -26,7 +26,6 @@
 namespace carpool::test {
 
 using pool::Destination;
-using pool::LoopId;
 
 // A connection. Violations by the pool are recorded in FakeEnvironment::wrong.
 struct FakeConnection final : pool::PooledConnection {

@@ -8,6 +8,7 @@
 
 #include "proxy/exchange/request_body.h"
 #include "proxy/exchange/retry_state.h"
+#include "proxy/net/io_limits.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/upstream/origin/retry_budget.h"
 #include "tests/sim/session_world.h"
@@ -18,11 +19,11 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
  public:
   enum class State : std::uint8_t { idle, borrowing, forwarding, relaying };
 
-  SessionBorrower(SessionWorld& world, Random& random, exec::LoopId loop)
+  SessionBorrower(SessionWorld& world, Random& random, LoopId loop)
       : world_(world), random_(random), loop_(loop), h2_(*world.hosts[loop], *this, response_) {}
 
   State state() const { return state_; }
-  exec::LoopId loop() const { return loop_; }
+  LoopId loop() const { return loop_; }
   std::uint64_t number() const { return number_; }
   void note_idle() {
     exec::assume_on_loop();
@@ -233,7 +234,7 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
 
   SessionWorld& world_;
   Random& random_;
-  const exec::LoopId loop_;
+  const LoopId loop_;
   State state_ = State::idle;
   proxy::http::RequestHead head_;
   proxy::http::ResponseHead response_;

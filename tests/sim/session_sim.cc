@@ -40,7 +40,7 @@ class SessionHistory {
     world_.failing = chance(random_, 30) ? pick(random_, 30) : 0;
     const std::uint32_t askers = 1 + pick(random_, 12);
     for (std::uint32_t n = 0; n < askers; ++n) {
-      const auto loop = static_cast<exec::LoopId>(pick(random_, loops));
+      const auto loop = static_cast<LoopId>(pick(random_, loops));
       borrowers_.push_back(std::make_unique<SessionBorrower>(world_, random_, loop));
     }
   }
@@ -94,9 +94,7 @@ class SessionHistory {
     if (borrower.state() != State::idle) return borrower.act(false);
     borrower.begin(++asked_);
   }
-  exec::LoopId any_loop() {
-    return static_cast<exec::LoopId>(pick(random_, static_cast<std::uint32_t>(world_.hosts.size())));
-  }
+  LoopId any_loop() { return static_cast<LoopId>(pick(random_, static_cast<std::uint32_t>(world_.hosts.size()))); }
   Link* any_link() {
     if (world_.links.empty()) return nullptr;
     auto at = world_.links.begin();
@@ -121,7 +119,7 @@ class SessionHistory {
   bool become_idle() {
     for (std::uint32_t rounds = 0; rounds < 100000; ++rounds) {
       bool moved = false;
-      for (std::size_t n = 0; n < world_.hosts.size(); ++n) moved |= world_.turn(static_cast<exec::LoopId>(n), true);
+      for (std::size_t n = 0; n < world_.hosts.size(); ++n) moved |= world_.turn(static_cast<LoopId>(n), true);
       for (Link& link : world_.links) moved |= world_.land(link, SIZE_MAX);
       if (!moved && world_.mail_empty()) return true;
     }

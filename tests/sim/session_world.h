@@ -25,8 +25,8 @@ namespace carpool::test {
 
 class SimLoop final : public exec::Loop {
  public:
-  SimLoop(exec::LoopId id, const Instant& now) : id_(id), now_(now), scratch_(64 * 1024) {}
-  exec::LoopId id() const override { return id_; }
+  SimLoop(LoopId id, const Instant& now) : id_(id), now_(now), scratch_(64 * 1024) {}
+  LoopId id() const override { return id_; }
   Instant now() const override { return now_; }
   void arm(exec::Timer& timer, Instant deadline) override { timers.arm(timer, deadline); }
   void disarm(exec::Timer& timer) override { timers.remove(timer); }
@@ -48,20 +48,20 @@ class SimLoop final : public exec::Loop {
   std::map<int, exec::Watcher*> watchers;  // by descriptor
 
  private:
-  const exec::LoopId id_;
+  const LoopId id_;
   const Instant& now_;
   std::vector<char> scratch_;
 };
 
 class SimHost final : public proxy::H2LoopContext {
  public:
-  SimHost(exec::LoopId id, const Instant& now) : loop_(id, now) {}
+  SimHost(LoopId id, const Instant& now) : loop_(id, now) {}
   SimLoop& loop() override { return loop_; }
   proxy::LoopBuffers& buffers() override { return buffers_; }
   void count_reset(const proxy::OriginRuntime&, proxy::http::H2Error) override { ++resets; }
-  void recycle(proxy::CrossLoopStream& stream, exec::LoopId far) override { free_.at(far)->push_front(stream); }
+  void recycle(proxy::CrossLoopStream& stream, LoopId far) override { free_.at(far)->push_front(stream); }
   proxy::CrossLoopStream& acquire_remote(SimHost& far) {
-    const exec::LoopId id = far.loop().id();
+    const LoopId id = far.loop().id();
     while (free_.size() <= id) free_.push_back(std::make_unique<Free>());
     if (!free_[id]->empty()) return free_[id]->pop_front();
     remotes_.push_back(std::make_unique<proxy::CrossLoopStream>(*this, far));
@@ -91,7 +91,7 @@ struct Link {
   Link(Random& random, PlannedResponses& planned) : wire(random), origin(random, planned, wire) {}
   Wire wire;
   SimOrigin origin;
-  exec::LoopId loop = 0;
+  LoopId loop = 0;
   std::unique_ptr<pool::Reservation> place;          // while it is dialed
   std::unique_ptr<proxy::H2Connection> handshaking;  // during the handshake
   proxy::H2Connection* connection = nullptr;         // afterwards; null: closed
@@ -102,7 +102,7 @@ class SessionWorld : public pool::Environment {
  public:
   SessionWorld(Random& random, unsigned loops) : random_(random) {
     for (unsigned n = 0; n < loops; ++n) {
-      hosts.push_back(std::make_unique<SimHost>(static_cast<exec::LoopId>(n), now));
+      hosts.push_back(std::make_unique<SimHost>(static_cast<LoopId>(n), now));
     }
   }
 
@@ -114,9 +114,9 @@ class SessionWorld : public pool::Environment {
     link.generation = reservation.generation();
     link.place = std::make_unique<pool::Reservation>(std::move(reservation));
   }
-  void deliver(pool::LoopId to, pool::Delivery& delivery) override { hosts[to]->deliveries.push_back(&delivery); }
+  void deliver(LoopId to, pool::Delivery& delivery) override { hosts[to]->deliveries.push_back(&delivery); }
   void wake_at(pool::Destination&, Instant when) override { wakes.push_back(when); }
-  void detach(pool::PooledConnection&, pool::LoopId) override { planned.complain("a session was moved"); }
+  void detach(pool::PooledConnection&, LoopId) override { planned.complain("a session was moved"); }
   bool attach(pool::PooledConnection&, std::uint32_t, std::uint32_t) override {
     planned.complain("a session was moved");
     return false;
@@ -129,8 +129,8 @@ class SessionWorld : public pool::Environment {
       link.connection = nullptr;
     }
   }
-  pool::LoopId here() const override { return here_; }
-  void on(exec::LoopId loop) { here_ = loop; }
+  LoopId here() const override { return here_; }
+  void on(LoopId loop) { here_ = loop; }
 
   // ---- actions of a history ----
 
@@ -143,7 +143,7 @@ class SessionWorld : public pool::Environment {
     return moved;
   }
   // One iteration of a loop: events, mail, grants of the pool, deferred work, timers.
-  bool turn(exec::LoopId id, bool all) {
+  bool turn(LoopId id, bool all) {
     exec::assume_on_loop();
     here_ = id;
     SimHost& host = *hosts[id];
@@ -237,7 +237,7 @@ class SessionWorld : public pool::Environment {
   }
 
   Random& random_;
-  exec::LoopId here_ = 0;
+  LoopId here_ = 0;
   std::uint64_t made_ = 0;
 };
 

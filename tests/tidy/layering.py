@@ -19,6 +19,9 @@ NEVER += [(low, high) for low in ("base", "metrics", "exec", "pool") for high in
 
 NEVER += [("upstream", "exchange"), ("exchange", "downstream"), ("downstream", "server"), ("server", "commands")]
 
+# The directories of the pool: a file includes its own directory and those before it. pool/ itself is open to all.
+POOL = ["policy", "core", "queue", "destination", "directory"]
+
 # header of a library -> the only files that may include it; tests may include what they test with
 WRAPPERS = {
     "uv.h": ["exec/uv/*"],
@@ -42,7 +45,7 @@ WRAPPERS = {
 VERSIONS = "proxy/commands/libraries.cc"  # asks each library for its version
 
 # Each of these names the partner of every memory order in it.
-ATOMICS = ["proxy/config/in_force*", "proxy/upstream/origin/origin_runtime*", "pool/core/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/destination/environment*", "pool/core/blocks*", "pool/core/finder*", "pool/core/object_pool*", "pool/core/capacity*", "pool/queue/borrower*", "pool/destination/destination*", "pool/queue/delivery*", "pool/destination/ledger*", "pool/policy/limits*", "pool/policy/endpoint*", "pool/destination/slot*", "pool/queue/class_quota*",
+ATOMICS = ["proxy/config/in_force*", "proxy/upstream/origin/origin_runtime*", "pool/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/destination/environment*", "pool/core/blocks*", "pool/core/finder*", "pool/core/object_pool*", "pool/core/capacity*", "pool/queue/borrower*", "pool/destination/destination*", "pool/queue/delivery*", "pool/destination/ledger*", "pool/policy/limits*", "pool/policy/endpoint*", "pool/destination/slot*", "pool/queue/class_quota*",
            "pool/queue/connection_budget*", "pool/policy/borrow_history*", "pool/policy/response_times*", "pool/policy/auto_size*", "pool/destination/auto_size*", "exec/atomic.h", "exec/mail*", "exec/coalesced_mail*", "exec/uv/loop*", "exec/strategy*", "exec/task_limit*", "exec/reserved_slots*", "exec/reserved_threads*", "exec/thread_pool_worker*", "exec/parker*", "metrics/*",
            "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/server/drain*", "proxy/exchange/accept_budget*", "proxy/exchange/load_shedding*", "proxy/exchange/overload_state*", "proxy/server/overload/*", "proxy/telemetry/resource_usage*", "proxy/server/reload/reloader*", "proxy/server/admin/admin_sessions*", "proxy/server/admin/event_feed*", "proxy/server/admin/h2_connection*", "proxy/upstream/origin/retry_budget*", "proxy/upstream/origin/rate_limiter*", "proxy/upstream/origin/connect_cost*", "proxy/server/admin_control*", "proxy/upstream/origin/tls_identity*", "proxy/upstream/origin/credentials*", "proxy/upstream/origin/oauth_token*", "proxy/upstream/connection*", "proxy/upstream/untracked_connections*", "proxy/upstream/origin/origin_registry*", "proxy/telemetry/log_levels*", "proxy/net/egress_policy*", "proxy/net/address_set*", "proxy/server/server*"]
 
@@ -84,6 +87,12 @@ def includes(tree, paths):
         yield path, line, match.group(1), match.group(2)
 
 
+def rank(path):
+    """The place of a file's directory in the order of the pool's; -1: pool/ itself."""
+    parts = path.split("/")
+    return POOL.index(parts[1]) if len(parts) == 3 else -1
+
+
 def include_direction(tree):
     known_components = components(tree)
     for low, high in NEVER:
@@ -96,6 +105,8 @@ def include_direction(tree):
             yield Offence(path, line, '"%s" is not a path from the root' % header)
         elif component and other and other not in allowed[component]:
             yield Offence(path, line, "component %s may not include %s of component %s" % (component, header, other))
+        elif component == other == "pool" and rank(header) > rank(path):
+            yield Offence(path, line, "%s may not include %s of the pool" % (path.rpartition("/")[0], header))
 
 
 # Implementation files of one class or codec that know each other, each set within one directory. Nothing joins this list.

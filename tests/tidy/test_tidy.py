@@ -44,6 +44,13 @@ def test_a_component_includes_only_components_below_it(tree):
     assert where(layering.include_direction(t)) == [("base/clock.h", 1), ("exec/loop.h", 2), ("proxy/net/dial.h", 3)]
 
 
+def test_a_directory_of_the_pool_includes_only_those_before_it(tree):
+    t = tree({"pool/core/entry.h": '#include "pool/atomic.h"\n#include "pool/policy/limits.h"\n#include "pool/queue/borrower.h"\n',
+              "pool/queue/borrower.h": '#include "pool/core/entry.h"\n', "pool/policy/limits.h": "", "pool/atomic.h": ""})
+    (t.root / "CMakeLists.txt").write_text(CMAKE.replace("(pool LINK", "(pool DIRS pool pool/core pool/policy pool/queue LINK"))
+    assert where(layering.include_direction(t)) == [("pool/core/entry.h", 3)]
+
+
 def test_the_direction_cannot_be_loosened_in_cmake(tree):
     t = tree({})
     (t.root / "CMakeLists.txt").write_text(CMAKE.replace("exec LINK carpool_base", "exec LINK carpool_base carpool_pool"))

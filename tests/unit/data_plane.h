@@ -117,14 +117,14 @@ class MemoryEnvironment final : public pool::Environment {
     const std::uint64_t number = warms ? warm_up->on_warm_dial_begun() : 0;
     dials.push_back({&destination, std::make_unique<pool::Reservation>(std::move(reservation)), number});
   }
-  void deliver(pool::LoopId, pool::Delivery& delivery) override { deliveries.push_back(&delivery); }
+  void deliver(LoopId, pool::Delivery& delivery) override { deliveries.push_back(&delivery); }
   void wake_at(pool::Destination&, Instant) override {}
-  void detach(pool::PooledConnection&, pool::LoopId) override {}
+  void detach(pool::PooledConnection&, LoopId) override {}
   bool attach(pool::PooledConnection&, std::uint32_t, std::uint32_t) override { return true; }
   void dispose(pool::PooledConnection* pooled, pool::CloseCause) override {
     const std::unique_ptr<pool::PooledConnection> closed(pooled);
   }
-  pool::LoopId here() const override { return loop_.id(); }
+  LoopId here() const override { return loop_.id(); }
 
   // The oldest dial succeeds. Returns the origin's end.
   MemoryWire& connect() {

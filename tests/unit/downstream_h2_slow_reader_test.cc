@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "proxy/net/io_limits.h"
 #include "tests/unit/exchange_fixture.h"
 #include "tests/unit/http_h2_support.h"
 

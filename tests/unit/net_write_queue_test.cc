@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "proxy/net/io_limits.h"
 #include "tests/unit/proxy_wire.h"
 
 namespace carpool::proxy {

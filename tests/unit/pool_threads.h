@@ -21,7 +21,6 @@ using pool::CloseCause;
 using pool::Delivery;
 using pool::Destination;
 using pool::Environment;
-using pool::LoopId;
 using pool::PooledConnection;
 using pool::Reservation;
 

@@ -51,7 +51,7 @@ class Program final : public admin::AdminView {
 // A loop whose turns and clock the test controls.
 class HandLoop final : public exec::Loop {
  public:
-  exec::LoopId id() const override { return 0; }
+  LoopId id() const override { return 0; }
   Instant now() const override { return now_; }
   void arm(exec::Timer& timer, Instant deadline) override { timers_.arm(timer, deadline); }
   void disarm(exec::Timer& timer) override { timers_.remove(timer); }

@@ -35,7 +35,7 @@ class CredentialsOfFiles : public ::testing::Test {
   }
   ~CredentialsOfFiles() override { std::filesystem::remove(path_); }
   void write(const std::string& text) { std::ofstream(path_) << text; }
-  static std::string key(Credentials& credentials, exec::LoopId loop = 0) {
+  static std::string key(Credentials& credentials, LoopId loop = 0) {
     exec::assume_on_loop();
     return std::string(credentials.in_force(loopback(), loop).fields.get("x-api-key"));
   }

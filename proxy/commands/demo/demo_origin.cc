@@ -9,7 +9,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr exec::LoopId kLoop = 254;  // distinct from the workers' ids, which begin at 0
+constexpr LoopId kLoop = 254;  // distinct from the workers' ids, which begin at 0
 constexpr int kOriginBacklog = 128, kOriginAtOnce = 64;
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr exec::LoopId kAdminLoop = 254;  // no worker has this id
+constexpr LoopId kAdminLoop = 254;  // no worker has this id
 constexpr Duration kEventInterval = std::chrono::seconds(1);
 }  // namespace
 

@@ -46,7 +46,7 @@ class OtlpExporter final {
   // Collected: the encoded spans of one loop, or the metrics.
   struct Collected {
     Signal signal = Signal::traces;
-    exec::LoopId loop = 0;
+    LoopId loop = 0;
     SpanBuffer::Batch batch;
   };
   void follow(const config::Otlp& settings) LOOP_ONLY;

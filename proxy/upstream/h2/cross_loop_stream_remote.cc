@@ -1,6 +1,7 @@
 // The remote half of a CrossLoopStream: applies request parts to the session and reports response parts.
 #include <utility>
 
+#include "proxy/net/io_limits.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/h2/cross_loop_stream.h"

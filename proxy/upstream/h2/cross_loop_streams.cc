@@ -8,7 +8,7 @@ namespace carpool::proxy {
 CrossLoopStreams::CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts)
     : loop_(loop), stats_(stats), hosts_(hosts) {}
 
-CrossLoopStream& CrossLoopStreams::acquire(exec::LoopId remote) {
+CrossLoopStream& CrossLoopStreams::acquire(LoopId remote) {
   while (free_.size() <= remote) free_.push_back(std::make_unique<FreeList>());
   FreeList& free = *free_[remote];
   if (!free.empty()) return free.pop_front();
@@ -16,7 +16,7 @@ CrossLoopStream& CrossLoopStreams::acquire(exec::LoopId remote) {
   return *streams_.back();
 }
 
-void CrossLoopStreams::recycle(CrossLoopStream& stream, exec::LoopId remote) {
+void CrossLoopStreams::recycle(CrossLoopStream& stream, LoopId remote) {
   free_[remote]->push_front(stream);
 }
 

@@ -20,12 +20,12 @@ class CrossLoopStreams final : public H2LoopContext {
   CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts);
 
   // Returns a stream on a session of loop `remote`, for an exchange of this loop.
-  CrossLoopStream& acquire(exec::LoopId remote) LOOP_ONLY;
+  CrossLoopStream& acquire(LoopId remote) LOOP_ONLY;
 
   exec::Loop& loop() override { return loop_; }
   LoopBuffers& buffers() override LOOP_ONLY { return buffers_; }
   void count_reset(const OriginRuntime& origin, http::H2Error error) override LOOP_ONLY;
-  void recycle(CrossLoopStream& stream, exec::LoopId remote) override LOOP_ONLY;
+  void recycle(CrossLoopStream& stream, LoopId remote) override LOOP_ONLY;
 
  private:
   using FreeList = List<CrossLoopStream, CrossLoopStreamTag>;

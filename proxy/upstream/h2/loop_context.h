@@ -22,7 +22,7 @@ class H2LoopContext {
 
   virtual void count_reset(const OriginRuntime& origin, http::H2Error error) LOOP_ONLY = 0;
   // Called when `stream` has no message in flight, so that it may be reused for a session of loop `remote`.
-  virtual void recycle(CrossLoopStream& stream, exec::LoopId remote) LOOP_ONLY = 0;
+  virtual void recycle(CrossLoopStream& stream, LoopId remote) LOOP_ONLY = 0;
 
  protected:
   ~H2LoopContext() = default;

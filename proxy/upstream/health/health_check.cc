@@ -20,7 +20,7 @@ constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick inte
 // IdleVisitor: collects the connections that have been idle on one loop since `idle_for` or longer.
 class IdleVisitor final : public pool::ConnectionVisitor {
  public:
-  IdleVisitor(pool::LoopId home, Duration idle_for) : home_(home), idle_connections_(idle_for) {}
+  IdleVisitor(LoopId home, Duration idle_for) : home_(home), idle_connections_(idle_for) {}
   void visit(const pool::ConnectionView& view) override {
     const bool idle = view.state == pool::ConnectionStatus::idle && view.pooled != nullptr;
     if (idle && view.home == home_ && view.idle >= idle_connections_) found.emplace_back(view.index, view.generation);
@@ -28,7 +28,7 @@ class IdleVisitor final : public pool::ConnectionVisitor {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
 
  private:
-  const pool::LoopId home_;
+  const LoopId home_;
   const Duration idle_connections_;
 };
 }  // namespace

@@ -66,7 +66,7 @@ void Credentials::publish() {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-const Credentials::InForce& Credentials::in_force(const net::ProvenPeer&, exec::LoopId loop) {
+const Credentials::InForce& Credentials::in_force(const net::ProvenPeer&, LoopId loop) {
   InForce& own = copies_[loop];
   // Acquire: pairs with publish().
   const bool same = own.version == version_.load(std::memory_order_acquire);

@@ -34,7 +34,7 @@ class Credentials {
 
   // Returns the fields in force for loop `loop`, valid until its next call. Takes no lock and allocates nothing unless
   // a value has changed. The ProvenPeer shows that the connection leads to the origin for certain.
-  const InForce& in_force(const net::ProvenPeer&, exec::LoopId loop) LOOP_ONLY;
+  const InForce& in_force(const net::ProvenPeer&, LoopId loop) LOOP_ONLY;
   bool sets(std::string_view name) const;  // any thread, because the names never change
 
   // FileEvent: the event for a file that was checked.

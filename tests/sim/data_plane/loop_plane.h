@@ -49,7 +49,7 @@ class LoopPlane final : public proxy::ClientOwner,
                         private proxy::WarmUpListener,
                         private exec::Submitter {
  public:
-  LoopPlane(exec::LoopId id, const SharedPlane& all)
+  LoopPlane(LoopId id, const SharedPlane& all)
       : loop(id, all.now),
         stats_(all.registry, proxy::log::Format::json, loop),
         resolver_(loop, {}),

@@ -49,7 +49,7 @@ class PlaneHistory {
         if (chance(random, 5)) world_.pass(std::chrono::milliseconds(pick(random, 100)));
         return;
       default:
-        world_.turn(static_cast<exec::LoopId>(pick(random, static_cast<std::uint32_t>(world_.planes.size()))), false);
+        world_.turn(static_cast<LoopId>(pick(random, static_cast<std::uint32_t>(world_.planes.size()))), false);
     }
   }
   std::size_t some_bytes() { return chance(world_.random, 30) ? 1 + pick(world_.random, 60) : SIZE_MAX; }

@@ -39,12 +39,12 @@ struct OriginLink {
   std::unique_ptr<proxy::H2Connection> handshaking;  // during the handshake
   std::unique_ptr<pool::Reservation> place;          // while it is dialed
   proxy::Connection* connection = nullptr;           // afterwards; null: closed
-  exec::LoopId loop = 0;                             // that watches it
+  LoopId loop = 0;                                   // that watches it
   std::uint32_t index = 0, generation = 0;
 };
 
 struct ClientLink {
-  ClientLink(const ClientPlan& plan, Account& account, std::size_t room, exec::LoopId on)
+  ClientLink(const ClientPlan& plan, Account& account, std::size_t room, LoopId on)
       : owned(make(plan, account, room)), client(*owned), loop(on) {}
   static std::unique_ptr<PlaneClient> make(const ClientPlan& plan, Account& account, std::size_t room) {
     if (plan.h2 != 0) return std::make_unique<ScriptedH2Client>(plan, account, room);
@@ -52,7 +52,7 @@ struct ClientLink {
   }
   const std::unique_ptr<PlaneClient> owned;
   PlaneClient& client;
-  exec::LoopId loop;
+  LoopId loop;
   bool joined = false;  // it has connected
 };
 

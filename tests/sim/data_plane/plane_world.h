@@ -47,9 +47,9 @@ class PlaneWorld final : public pool::Environment {
     account.longest_pause = plan.cools != 0 ? kMaxPause : Duration::zero();
     listen_.half_close = proxy::config::kUnlimited;
     const SharedPlane shared{now, registry_, *origins_, *policy_, listen_, hosts_};
-    for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
+    for (LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
     for (const ClientPlan& one : plan.clients) {
-      const auto on = static_cast<exec::LoopId>(one.loop % planes.size());
+      const auto on = static_cast<LoopId>(one.loop % planes.size());
       ClientLink& client_link = client_links.emplace_back(one, account, plan.room, on);
       for (const NoisePlan& noise : plan.noise) {
         if (noise.of_origin == 0 && noise.connection + 1 == client_links.size())
@@ -88,7 +88,7 @@ class PlaneWorld final : public pool::Environment {
     link.generation = reservation.generation();
     link.place = std::make_unique<pool::Reservation>(std::move(reservation));
   }
-  void deliver(pool::LoopId to, pool::Delivery& delivery) override {
+  void deliver(LoopId to, pool::Delivery& delivery) override {
     const HeldMemory::Peer peer;
     planes[to]->deliveries.push_back(&delivery);
   }
@@ -96,7 +96,7 @@ class PlaneWorld final : public pool::Environment {
     const HeldMemory::Peer peer;
     wakes_.emplace_back(when, &destination);
   }
-  void detach(pool::PooledConnection&, pool::LoopId) override {}
+  void detach(pool::PooledConnection&, LoopId) override {}
   bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
     for (OriginLink& link : links) {
       if (link.connection != &pooled) continue;
@@ -114,7 +114,7 @@ class PlaneWorld final : public pool::Environment {
       if (link.connection == pooled) link.connection = nullptr;
     }
   }
-  pool::LoopId here() const override { return here_; }
+  LoopId here() const override { return here_; }
 
   // ---- events ----
 
@@ -131,7 +131,7 @@ class PlaneWorld final : public pool::Environment {
   }
 
   // One iteration of a loop. `all`: handles everything pending; otherwise a random part.
-  bool turn(exec::LoopId id, bool all) {
+  bool turn(LoopId id, bool all) {
     exec::assume_on_loop();
     here_ = id;
     LoopPlane& plane = *planes[id];
@@ -139,7 +139,7 @@ class PlaneWorld final : public pool::Environment {
     checks_.look(origins_->all(), planes, links, client_links, now);
     return moved;
   }
-  bool proxy_turn(LoopPlane& plane, exec::LoopId id, bool all) LOOP_ONLY {
+  bool proxy_turn(LoopPlane& plane, LoopId id, bool all) LOOP_ONLY {
     const HeldMemory::Proxy proxy;
     bool moved = false;
     for (ClientLink& client_link : client_links) {
@@ -183,7 +183,7 @@ class PlaneWorld final : public pool::Environment {
     const std::uint32_t kind = pick(random, 6 + plan_.expires + 2 * plan_.moves + 3 * (plan_.routes | plan_.lists));
     account.log("order", kind);
     exec::assume_on_loop();
-    here_ = static_cast<exec::LoopId>(pick(random, static_cast<std::uint32_t>(planes.size())));
+    here_ = static_cast<LoopId>(pick(random, static_cast<std::uint32_t>(planes.size())));
     LoopPlane& plane = *planes[here_];
     const HeldMemory::Proxy proxy;
     if (kind == 5 && chance(random, 20)) plane.drain_clients();
@@ -268,7 +268,7 @@ class PlaneWorld final : public pool::Environment {
         moved |= client_link.client.read(SIZE_MAX);
       }
       for (OriginLink& link : links) moved |= play(link, SIZE_MAX);
-      for (exec::LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
+      for (LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
       if (!moved) return true;
     }
     return false;
@@ -318,7 +318,7 @@ class PlaneWorld final : public pool::Environment {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     exec::assume_on_loop();
-    for (exec::LoopId n = 0; n < planes.size(); ++n) {
+    for (LoopId n = 0; n < planes.size(); ++n) {
       here_ = n;
       planes[n]->stop_watching();
       planes[n]->close_all();
@@ -334,7 +334,7 @@ class PlaneWorld final : public pool::Environment {
   Account account;
 
  private:
-  static exec::LoopId loops_of(const Plan& plan) { return static_cast<exec::LoopId>(std::clamp(plan.loops, 1U, 4U)); }
+  static LoopId loops_of(const Plan& plan) { return static_cast<LoopId>(std::clamp(plan.loops, 1U, 4U)); }
   proxy::config::Config named(proxy::config::Config config) const {
     names_.name(config);
     return config;
@@ -459,7 +459,7 @@ class PlaneWorld final : public pool::Environment {
   void drain() {
     for (bool moved = true; moved;) {
       moved = false;
-      for (exec::LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
+      for (LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
     }
   }
 
@@ -488,7 +488,7 @@ class PlaneWorld final : public pool::Environment {
   std::vector<proxy::H2LoopContext*> hosts_;
   PoolExpiry expiry_{account, *origins_, loops_of(plan_)};
   std::vector<std::pair<Instant, pool::Destination*>> wakes_;
-  exec::LoopId here_ = 0;
+  LoopId here_ = 0;
   bool stopped_ = false;
 
  public:

@@ -17,7 +17,7 @@ namespace carpool::test {
 
 class PoolExpiry {
  public:
-  PoolExpiry(Account& account, proxy::OriginRegistry& origins, exec::LoopId loops)
+  PoolExpiry(Account& account, proxy::OriginRegistry& origins, LoopId loops)
       : account_(account), origins_(origins), loops_(loops) {}
 
   // On the first loop. However short ago a pool was used.
@@ -59,7 +59,7 @@ class PoolExpiry {
   static constexpr unsigned kRounds = 2;
   void ask() {
     in_use_.clear();
-    for (exec::LoopId n = 0; n < loops_; ++n) waiting_for_.insert(n);
+    for (LoopId n = 0; n < loops_; ++n) waiting_for_.insert(n);
   }
   void end_round() {
     origins_.directory().forget_starved(leaving_);
@@ -73,10 +73,10 @@ class PoolExpiry {
 
   Account& account_;
   proxy::OriginRegistry& origins_;
-  const exec::LoopId loops_;
+  const LoopId loops_;
   std::vector<pool::Destination*> leaving_, used_;
   std::set<pool::Destination*> in_use_;
-  std::set<exec::LoopId> waiting_for_;
+  std::set<LoopId> waiting_for_;
   unsigned rounds_ = 0;
 };
 
