@@ -36,6 +36,7 @@ void Dial::Impl::run() {
 }
 
 void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
+  if (race) return addresses ? add_to_race(std::move(*addresses)) : void();
   if (!addresses) return finish(part_failed ? std::move(*part_failed) : addresses.take_fault());
   connect(std::move(*addresses));
 }
@@ -52,7 +53,15 @@ void Dial::Impl::connect(std::vector<Address> addresses) {
   }
   const AddressPolicy* const policy = plan.parent != nullptr ? &parent_policy : plan.policy;
   race = std::make_unique<HappyEyeballs>(loop, place, policy, addresses, *this);
+  if (asked_dns) resolver.await_rest(place.host, *this);
   race->start();
+}
+
+// The name server was late with these, one family for example.
+void Dial::Impl::add_to_race(std::vector<Address> addresses) {
+  addresses = with_default_port(std::move(addresses), place.port);
+  if (plan.address_set != nullptr) plan.address_set->learn(addresses, loop.now());
+  race->add(addresses);
 }
 
 void Dial::Impl::on_race(Result<Winner> result) {
@@ -63,16 +72,17 @@ void Dial::Impl::on_race(Result<Winner> result) {
     if (asked_dns && unreachable) resolver.mark_stale(place.host);
     return await_rest(result.fault()) ? void() : finish(result.take_fault());
   }
+  ListHook<dns::QuestionTag>::unlink();
   made.peer = result->peer;
   made.local = result->local;
   if (plan.through_connect) return ask_parent(std::move(result->socket));
   proceed(std::move(result->socket));
 }
 
-// Returns true if the addresses were a part of the name's: a name server that is late with one family must not make a
-// name fail whose other family does not connect. The dial continues once all are known, or fails soon.
+// Returns true if the rest of the addresses is still being resolved: a name server that is late with one family must
+// not make a name fail whose other family does not connect. The dial continues once all are known, or fails soon.
 bool Dial::Impl::await_rest(const Fault& fault) {
-  if (!asked_dns || part_failed || !resolver.await_rest(place.host, *this)) return false;
+  if (!ListHook<dns::QuestionTag>::linked()) return false;
   part_failed = fault;
   stop_counting(false);
   race.reset();

@@ -53,6 +53,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void run() override LOOP_ONLY;
   void on_addresses(Result<std::vector<Address>> addresses) override LOOP_ONLY;
   void connect(std::vector<Address> addresses) LOOP_ONLY;
+  void add_to_race(std::vector<Address> addresses) LOOP_ONLY;
   void on_race(Result<Winner> result) override LOOP_ONLY;
   bool await_rest(const Fault& fault) LOOP_ONLY;
   void on_attempt_failed(const Address& address) override LOOP_ONLY { record_failure(address); }

@@ -137,6 +137,23 @@ void HappyEyeballs::start() {
   begin_next();
 }
 
+// The late family goes first among those not tried yet, because the other one has had its time.
+void HappyEyeballs::add(const std::vector<Address>& addresses) {
+  std::vector<Address> untried;
+  for (const Address& address : addresses) {
+    if (std::find(addresses_.begin(), addresses_.end(), address) == addresses_.end()) untried.push_back(address);
+  }
+  if (untried.empty()) return;
+  how_many_ = std::min(how_many_ + untried.size(), kMaxAddresses);
+  const auto tried = addresses_.begin() + static_cast<std::ptrdiff_t>(next_);
+  untried.insert(untried.end(), tried, addresses_.end());
+  addresses_.erase(tried, addresses_.end());
+  untried = interleave(untried);
+  untried.resize(std::min(untried.size(), kMaxAddresses - next_));
+  addresses_.insert(addresses_.end(), untried.begin(), untried.end());
+  if (!delay_.armed()) delay_.arm(loop_.now() + kAttemptDelay);
+}
+
 std::string HappyEyeballs::pending() const {
   std::string out;
   for (const Address& address : waiting_for()) out += (out.empty() ? "" : ", ") + address.text();
@@ -152,7 +169,7 @@ std::vector<Address> HappyEyeballs::waiting_for() const {
 
 void HappyEyeballs::on_delay() {
   exec::assume_on_loop();
-  if (next_ == addresses_.size()) try_full_queues_again();
+  if (next_ == addresses_.size() && !full_.empty()) try_full_queues_again();
   begin_next();
 }
 

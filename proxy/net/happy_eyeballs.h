@@ -44,6 +44,8 @@ class HappyEyeballs {
                 const std::vector<Address>& addresses, RaceOwner& owner);
   ~HappyEyeballs();  // closes every attempt
   void start() LOOP_ONLY;
+  // Takes addresses that became known after the start (RFC 8305 §3); those that take part already are no second time.
+  void add(const std::vector<Address>& addresses) LOOP_ONLY;
   // Lists the addresses that have not responded yet, for diagnostics: "TCP connect to 10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;
   std::vector<Address> waiting_for() const;  // the same as addresses
@@ -68,10 +70,10 @@ class HappyEyeballs {
   const AddressPolicy* policy_;
   RaceOwner& owner_;
   std::vector<Address> addresses_;
-  std::size_t next_ = 0;        // the first address that was not tried yet
-  std::vector<Address> full_;   // Unix sockets whose accept queue had no room
-  const std::size_t how_many_;  // addresses
-  Duration full_delay_;         // until `full_` is tried again
+  std::size_t next_ = 0;       // the first address that was not tried yet
+  std::vector<Address> full_;  // Unix sockets whose accept queue had no room
+  std::size_t how_many_;       // addresses
+  Duration full_delay_;        // until `full_` is tried again
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::unique_ptr<Fault> worst_;  // the most informative failure
   int weight_ = 0;                // of worst_

@@ -171,6 +171,22 @@ struct Silent {
   std::vector<Fd> fillers;
 };
 
+TEST_F(DialTest, TriesTheFamilyThatTheNameServerIsLateWithWhileTheOtherIsSilent) {
+  exec::assume_on_loop();
+  const Silent silent("[::1]:" + std::to_string(port));
+  names.table["two.test"] = {{"::1", "127.0.0.1"}, 60, 0, {}};
+  names.held_type = 1;
+  const auto origin = origin_at("two.test", port);
+  begin(result, origin);
+  ASSERT_TRUE(loop.until([&] { return names.waiting() == 1; }));
+  ASSERT_TRUE(loop.until([&] { return result.dial->phase() == "connecting"; }));
+  names.held_type = 0;
+  names.release();
+  ASSERT_TRUE(loop.until([&] { return result.calls > 0; }));
+  ASSERT_TRUE(result.dialed) << result.fault->detail;
+  EXPECT_EQ(result.dialed->peer.host(), "127.0.0.1");
+}
+
 TEST_F(DialTest, TriesTheNextAddressAfterAQuarterOfASecond) {
   const Silent silent("127.0.0.2:" + std::to_string(port));
   const auto origin = origin_at("slow.test", port);

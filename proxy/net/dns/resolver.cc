@@ -257,11 +257,9 @@ void Resolver::ask(std::string_view host, Question& question) {
   impl_->ask(host, question);
 }
 
-bool Resolver::await_rest(std::string_view host, Question& question) {
+void Resolver::await_rest(std::string_view host, Question& question) {
   const auto found = impl_->names.find(host);
-  if (found == impl_->names.end() || !found->second->partial) return false;
-  found->second->awaiting_rest.push_back(question);
-  return true;
+  if (found != impl_->names.end() && found->second->partial) found->second->awaiting_rest.push_back(question);
 }
 
 void Resolver::mark_stale(std::string_view host) {

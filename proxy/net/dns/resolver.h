@@ -47,9 +47,8 @@ class Resolver {
   Resolver(exec::Loop& loop, const Settings& settings);
   ~Resolver();  // pending questions get no result
   void ask(std::string_view host, Question& question) LOOP_ONLY;
-  // Must be called if no address was reachable. If they were a part of the result, the question gets all of them once
-  // the lookup has ended; returns false if it was the whole result.
-  bool await_rest(std::string_view host, Question& question) LOOP_ONLY;
+  // If the addresses that the question got were a part of the result, it gets all of them once the lookup has ended.
+  void await_rest(std::string_view host, Question& question) LOOP_ONLY;
   // Applies from the next response on.
   void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for, Duration negative_ttl) LOOP_ONLY;
   // Must be called if no address of `host` was reachable: its cached result counts as stale and the next question
