@@ -134,7 +134,7 @@ def test_replaced_files_are_in_force_without_a_restart(carpool, pki, files):
         assert before.request("GET", "/livez", host="localhost").status == 200
     files.key.write_text("no key")
     c.signal(1)
-    until(lambda: any("[admin]: " in line and "key_file" in line for line in c.output))
+    until(lambda: any("admin.key_file: " in line for line in c.output))
     assert get(c, trusting(pki), "/readyz").status == 200
 
 

@@ -171,7 +171,7 @@ def test_what_check_refuses_is_refused_although_it_needs_a_restart(carpool, tmp_
         response = c.admin("POST", path)
         [mistake] = json.loads(response.body)["mistakes"]
         assert response.status == 400 and re.search(r"config.toml:\d+:\d+: %s\.%s: %s" % (table, key, file), mistake), mistake
-    assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+    assert "max_retries = 1" in c.admin("GET", "/config.toml").body.decode()
 
 
 def test_other_pools_are_not_touched(origin, carpool):
