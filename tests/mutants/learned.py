@@ -1,10 +1,10 @@
 """Defects of what the pool learns, replays and reports, of its choice of a connection to close, of its commands, of objects lent
-by it as a library, of sessions on another loop, and of dials and hedged attempts."""
+by it as a library, of sessions on another loop or silent ones, and of dials and hedged attempts."""
 from mutant import m
 
 D, P, U, X = "pool/destination/", "pool/policy/", "proxy/upstream/", "proxy/exchange/"
 W, O = "pool/directory/what_if.cc", "pool/core/object_pool.h"
-R = U + "h2/cross_loop_stream.cc"
+R, F, H = U + "h2/cross_loop_stream.cc", U + "h2/cross_loop_stream_remote.cc", U + "h2/connection.cc"
 SIM, WHOLE, PLANE, STREAMS = "session_sim", "data_plane_sim", "downstream_tests", "upstream_tests"
 
 MUTANTS = [
@@ -98,7 +98,53 @@ MUTANTS = [
     m("a remote stream counts the bytes on their way for ever", R, "message.home = true;\n  in_flight_ = 0;", "message.home = true;", SIM),
     m("a remote stream does not tell the exchange that it may write", R, "if (user_ != nullptr) static_cast<void>(user_->on_writable());", "", WHOLE),
     m("a remote stream reads nothing after a pause", R, "static_cast<void>(upstream_stream_.resume_reading());", ";", SIM),
-    m("a session with frames to send is not flushed after a read", U + "h2/connection.cc", "!write_queue_.empty() || session_.wants_pull() || session_.over() || !broken_.empty()", "!write_queue_.empty() || session_.over() || !broken_.empty()", STREAMS),
+    m("a session with frames to send is not flushed after a read", H, "!write_queue_.empty() || session_.wants_pull() || session_.over() || !broken_.empty()", "!write_queue_.empty() || session_.over() || !broken_.empty()", STREAMS),
+    m("another loop is not told that a request is HEAD", R, "next_request_part_.head_request = head.has_method(\"HEAD\");", "", STREAMS),
+    m("a HEAD request is an ordinary one on its session's loop", F, "upstream_stream_.send_fields(request_part.head, request_part.bodyless, request_part.head_request);", "upstream_stream_.send_fields(request_part.head, request_part.bodyless, false);", STREAMS),
+    m("another loop is not told that no body follows", R, "head.framing == http::Framing::none", "false", STREAMS),
+    m("another loop is not told that a body of length zero is none", R, "(head.framing == http::Framing::length && head.length == 0)", "false", STREAMS),
+    m("a request without a body is two frames on its session's loop", F, "upstream_stream_.send_fields(request_part.head, request_part.bodyless, request_part.head_request);", "upstream_stream_.send_fields(request_part.head, false, request_part.head_request);", STREAMS),
+    m("a delivered part keeps its body while the client has no room", R, "response_part.body.clear();  // already delivered; the message may be kept for long", "", STREAMS),
+    m("a delivered part keeps its memory while the client has no room", R, "http::shrink_text(response_part.body);", "", STREAMS),
+    m("a part is given back although the client has no room", R, "over || user_->wants_response()", "true", STREAMS),
+    m("a request does not say that its client may buffer more", R, "next_request_part_.may_buffer_more = user_->may_buffer_more();", "", STREAMS),
+    m("a request says that each client may buffer more", R, "next_request_part_.may_buffer_more = user_->may_buffer_more();", "next_request_part_.may_buffer_more = true;", STREAMS),
+    m("a returned part does not say that the client may buffer more", R, "user_ != nullptr && user_->may_buffer_more()", "false", STREAMS),
+    m("a returned part's word about the client is not read", R, "may_buffer_more_ = message.content.may_buffer_more;", "", STREAMS),
+    m("a slow client's response is gathered without end", F, "next_response_part_.body.size() < kGathered", "true", STREAMS),
+    m("a slow client's response is gathered whatever it may buffer", F, "may_buffer_more_ && next_response_part_.body.size() < kGathered", "next_response_part_.body.size() < kGathered", STREAMS),
+    m("a slow client's response is not gathered", F, "(may_buffer_more_ && next_response_part_.body.size() < kGathered)", "false", STREAMS),
+    m("an upload to a session without room goes on", F, "if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() returns the message", "", STREAMS),
+    m("an upload goes on as soon as a byte of it is sent", F, "if (upstream_stream_.backlog() < kHighWatermark) give_request_part_back();", "give_request_part_back();", STREAMS),
+    m("a paused upload is not resumed", F, "if (upstream_stream_.backlog() < kHighWatermark) give_request_part_back();", "", STREAMS),
+    m("a cancelled upload sends what was gathered", R, "lease_ = std::move(lease);\n  next_request_part_.clear();", "lease_ = std::move(lease);", STREAMS),
+    m("a cancelled response is sent to an exchange that left", F, "next_response_part_.clear();\n    done();", "done();", STREAMS,
+      equivalent="the local half has no user then: it reads nothing but `done`, and clears the part before its reuse"),
+    # ---- a session's writes and its silence ----
+    m("a turn sends one batch of frames", H, "if (good) continue;", "if (good) return;", STREAMS),
+    m("a session that is over is not ended after a read", H, "session_.wants_pull() || session_.over() || !broken_.empty()", "session_.wants_pull() || !broken_.empty()", STREAMS),
+    m("a session that ended itself keeps its requests", H, "send_pulled();\n  fail_if_over();", "send_pulled();", STREAMS),
+    m("a request follows a PING at once", H, "if (awaiting_ping_ack_) return;  // the PING may be among the unsent bytes; nothing may follow it", "", STREAMS),
+    m("a request does not wait for a PING that is on its way", H, "awaiting_ping_ack_ = hold;\n    return;", "return;", STREAMS),
+    m("a PING is sent beside one that is on its way", H, "if (ping_sent_at_ != Instant{}) {\n    awaiting_ping_ack_ = hold;\n    return;\n  }", "", STREAMS),
+    m("a session that waits for a PING asks again", H, "doubtful && !awaiting_ping_ack_ && write_queue_.empty()", "doubtful && write_queue_.empty()", STREAMS,
+      equivalent="a PING that is waited for is on its way, and send_liveness_ping() joins it, with the same hold"),
+    m("a request waits for a PING behind unsent bytes", H, "doubtful && !awaiting_ping_ack_ && write_queue_.empty()", "doubtful && !awaiting_ping_ack_", STREAMS),
+    m("the end of a PING's hold sends nothing", H, "if (std::exchange(awaiting_ping_ack_, false)) schedule_flush();", "awaiting_ping_ack_ = false;", STREAMS,
+      equivalent="each caller of read_some() flushes afterwards, or does if the session has frames to send"),
+    m("a byte is no answer to a PING", H, "ping_sent_at_ = {};", "", STREAMS),
+    m("a session is never suspect", H, "suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kSuspectAfter", "suspect_", STREAMS),
+    m("a session is suspect a moment late", H, "host_.loop().now() - std::max(last_read_, asked) >= kSuspectAfter", "host_.loop().now() - std::max(last_read_, asked) > kSuspectAfter", STREAMS),
+    m("a session is suspect after a client that left at once", H, "host_.loop().now() - std::max(last_read_, asked) >= kSuspectAfter", "true", STREAMS),
+    m("a session is suspect for a rest before the request", H, "std::max(last_read_, asked)", "last_read_", STREAMS),
+    m("a session is suspect for a request older than its last byte", H, "std::max(last_read_, asked)", "asked", STREAMS),
+    m("a client that leaves at once clears a suspicion", H, "suspect_ = suspect_ || host_.loop()", "suspect_ = host_.loop()", STREAMS),
+    m("a byte does not clear a suspicion", H, "suspect_ = false;", "", STREAMS),
+    m("a suspect session has as long for a PING as others", H, "suspect_ ? kSuspectAfter : kPingTimeout", "kPingTimeout", STREAMS),
+    m("each session has as short for a PING as a suspect one", H, "suspect_ ? kSuspectAfter : kPingTimeout", "kSuspectAfter", STREAMS),
+    m("a session is silent a moment late", H, "host_.loop().now() - last_read_ >= trusted", "host_.loop().now() - last_read_ > trusted", STREAMS),
+    m("responses before a failed write are dropped", H, "if (transport().maybe_readable()) return schedule_flush();", "", STREAMS),
+    m("a socket that cannot be written is not read", H, "transport().on_readiness({.readable = true, .writable = false, .hangup = true});", "", STREAMS),
     # ---- dials, warm-ups and hedges ----
     m("a warm-up of min_idle has no least size", U + "warm_up.cc", "std::max(pool.warm_up.enabled ? pool.warm_up.size : 0, std::min(pool.min_idle, pool.largest()))", "(pool.warm_up.enabled ? pool.warm_up.size : 0)", STREAMS),
     m("a warm-up begins with all dials", U + "warm_up.cc", "dial_more(job, 1);", "dial_more(job, UINT32_MAX);", STREAMS),
