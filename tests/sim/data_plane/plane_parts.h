@@ -81,6 +81,7 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   proxy::config::Config config;
   config.workers = std::clamp(plan.loops, 1U, 4U);
   config.pool.size = std::max(1U, plan.size);
+  config.pool.tcp_size = 0;  // the same for tcp origins, so that one cap holds for all
   config.pool.max_waiting = 64;
   if (plan.classes != 0) config.pool.classes = {"urgent", "usual"};
   config.pool.cool_down = plan.cools != 0;
