@@ -237,7 +237,7 @@ TEST_F(ABusySession, SendsAllThatTheWindowsAdmitInOneTurn) {
   answer_newest();
 }
 
-// Its client is on another loop, so the session is lent for longer than its last stream exists.
+// The client is on another loop, so the session is lent for longer than its last stream exists.
 TEST_F(ABusySession, ThatIsOverSaysNothingMore) {
   establish();
   far_.ask("GET");
