@@ -147,8 +147,12 @@ bool Destination::probing() const {
 
 bool Destination::awaits_dial(const Borrower& waiter) const {
   const Held lock(impl_->mutex);
-  const bool only_new = waiter.want_.new_connection_only || waiter.want_.max_idle < Duration::zero();
-  return impl_->lends() && impl_->supply.dials() != 0 && (only_new || impl_->serving() == 0);
+  if (!WaitQueue::in(waiter)) return waiter.ticket_ != 0;
+  if (!impl_->lends() || impl_->supply.dials() == 0) return false;
+  const BorrowRequest& want = waiter.want_;
+  if (want.new_connection_only || want.max_idle < Duration::zero()) return true;
+  if (want.kind != ProtocolMask::h1_only) return impl_->serving() == 0;
+  return impl_->supply.held(Protocol::h1) <= impl_->tunnelling.load(std::memory_order_relaxed);
 }
 
 Instant Destination::last_borrow() const {

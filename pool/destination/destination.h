@@ -190,7 +190,8 @@ class Destination {
   Instant last_borrow() const;
   // Returns true if the last dial failed: waiters then wait for the result of a probe (pool/policy/circuit_breaker.h).
   bool probing() const;
-  // Returns true if only a dial in progress can serve this waiter: no open connection will be released to it.
+  // Returns true if only a dial in progress can serve this waiter, because no open connection will be released to it;
+  // and while its lease or its refusal is on the way. Must be called on the waiter's loop.
   bool awaits_dial(const Borrower& waiter) const;
   bool has_idle() const;
   bool evict(Instant now);

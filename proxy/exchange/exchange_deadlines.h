@@ -45,7 +45,7 @@ struct Awaited {
   bool body_ended = false;     // the whole request body was received
   bool origin_queued = false;  // bytes wait to be written to the origin
   bool client_queued = false;  // bytes wait to be written to the client
-  bool dialing = false;        // only a dial in progress can serve the request
+  bool dialing = false;        // only a dial in progress can serve the request, or its result is on the way
 };
 
 class ExchangeDeadlines final {
@@ -77,7 +77,12 @@ class ExchangeDeadlines final {
     dial_at_ = now + limits.connect_timeout;
   }
   void await_token(Instant now, Duration limit) { token_at_ = now + limit; }
-  void await_dial() { wait_at_ = dial_at_ + kDialReports; }
+  // Must be called when dial_wait has passed. The wait is checked again, because another request may get the connection
+  // of the dial, or another connection may open.
+  void await_dial(Instant now) {
+    const Instant check = now + kDialCheckInterval;
+    wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;
+  }
   Duration waited(Instant now) const { return now - waiting_since_; }
   void lease(Instant now) {
     wait_at_ = kNever;
@@ -148,6 +153,7 @@ class ExchangeDeadlines final {
     return state != ExchangeState::relaying && state != ExchangeState::tunnel;
   }
   static constexpr Duration kCheckInterval = std::chrono::seconds(1);  // between two checks for waiters
+  static constexpr Duration kDialCheckInterval = std::chrono::milliseconds(250);
   static constexpr Duration kDialReports = std::chrono::milliseconds(100);
 
   Instant state_deadline(ExchangeState state, Instant now, bool body_ended) const {

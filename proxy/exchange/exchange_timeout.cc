@@ -43,7 +43,7 @@ void Exchange::on_deadline() {
       request_values_->deadlines.body_may_be_sent();
       return continue_attempt();
     case DeadlineAction::await_dial:
-      request_values_->deadlines.await_dial();
+      request_values_->deadlines.await_dial(now);
       return arm_deadline();
     case DeadlineAction::rearm:
       return arm_deadline();
@@ -89,8 +89,7 @@ Awaited Exchange::awaited() const {
   awaited.body_ended = all_received();
   awaited.origin_queued = attempt_ && attempt_->upstream_stream->backlog() != 0;
   awaited.client_queued = client_stream_->backlog() != 0;
-  awaited.dialing =
-      state_ == ExchangeState::borrowing && info_.origin->dialing() && info_.origin->destination->awaits_dial(*this);
+  awaited.dialing = state_ == ExchangeState::borrowing && info_.origin->destination->awaits_dial(*this);
   return awaited;
 }
 

@@ -61,9 +61,11 @@ MUTANTS = [
     m("a warm-up below the total's end says nothing", D + "warm_up.cc", "if (begun == 0 && !impl_->pool.full()) reason = WarmUpEnd::no_slot;", "", "unit"),
     m("min_idle counts dials that waiters need", D + "warm_up.cc", "dials > queue.size() ? dials - queue.size() : 0", "dials", "unit"),
     m("min_idle dials past the circuit breaker", D + "warm_up.cc", "std::min(missing - coming_up, allowed_dials(now))", "missing - coming_up", "unit"),
-    m("a waiter awaits a dial beside open connections", D + "destination.cc", "only_new || impl_->serving() == 0", "true", "unit"),
-    m("a retry does not await its dial", D + "destination.cc", "waiter.want_.new_connection_only || waiter.want_.max_idle < Duration::zero()", "false", "unit"),
-    m("a dial is awaited in a pause", D + "destination.cc", "impl_->lends() && impl_->supply.dials() != 0", "impl_->supply.dials() != 0", "unit"),
+    m("a waiter awaits a dial beside open connections", D + "destination.cc", "return impl_->serving() == 0;", "return true;", "unit"),
+    m("a waiter for HTTP/1.1 waits for a session", D + "destination.cc", "if (want.kind != ProtocolMask::h1_only) return", "return", "unit"),
+    m("a wait ends while its result is on the way", D + "destination.cc", "return waiter.ticket_ != 0;", "return false;", "unit"),
+    m("a retry does not await its dial", D + "destination.cc", "if (want.new_connection_only || want.max_idle < Duration::zero()) return true;", "", "unit"),
+    m("a dial is awaited in a pause", D + "destination.cc", "if (!impl_->lends() || impl_->supply.dials() == 0) return false;", "if (impl_->supply.dials() == 0) return false;", "unit"),
     # ---- sessions ----
     m("a session with one user may be nearly full", D + "shared.cc", "most < 4 ? most : most - most / 8 - (most < 8 ? 1 : 0)", "1", "unit"),
     m("a retry takes a session that was idle before it", D + "shared.cc", "word.borrowed() || entry.value.established_at >= since", "true", "unit"),
@@ -158,4 +160,5 @@ MUTANTS = [
     m("a tunnel may use a session", X + "exchange_borrow.cc", "if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;", "if (h1_required) want.kind = pool::ProtocolMask::h1_only;", PLANE),
     m("a request keeps waiting for the pool that a reload replaced", X + "exchange_borrow.cc", "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", "", PLANE),
     m("a wait is extended by a dial beside open connections", X + "exchange_timeout.cc", "info_.origin->destination->awaits_dial(*this)", "true", PLANE),
+    m("a wait that a dial extends is not checked again", X + "exchange_deadlines.h", "wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;", "wait_at_ = dial_at_ + kDialReports;", PLANE),
 ]

@@ -15,8 +15,6 @@ class AWait : public test::ExchangeFixture {
 };
 
 TEST_F(AWait, LeavesADialItsTimeOnlyWhereNothingElseCanServeIt) {
-  OriginRuntime& runtime = **plane_.origins->at(*pool::parse_origin("http://a.test"));
-  runtime.dials = 1;
   test::MemoryWire& first = client();
   send(first, kGetRequest);
   plane_.pass(4s);
@@ -30,6 +28,31 @@ TEST_F(AWait, LeavesADialItsTimeOnlyWhereNothingElseCanServeIt) {
   plane_.from_origin(0, kEmpty);
   EXPECT_TRUE(has(first.outgoing, "HTTP/1.1 200")) << first.outgoing;
   connect();
+}
+
+config::Config one_connection() {
+  config::Config settings;
+  settings.pool.size = 1;
+  return settings;
+}
+class AWaitForTheOnlyConnection : public AWait {
+ protected:
+  AWaitForTheOnlyConnection() : AWait(one_connection()) {}
+};
+
+TEST_F(AWaitForTheOnlyConnection, EndsSoonAfterAnotherRequestGotIt) {
+  test::MemoryWire& first = client();
+  send(first, kGetRequest);
+  test::MemoryWire& second = client();
+  send(second, kGetRequest);
+  ASSERT_EQ(1U, dials());
+  plane_.pass(4s);
+  EXPECT_EQ("", second.outgoing) << "only the dial can serve it";
+  connect();
+  plane_.pass(300ms);
+  EXPECT_TRUE(has(second.outgoing, "wait timed out")) << second.outgoing;
+  plane_.from_origin(0, kEmpty);
+  EXPECT_TRUE(has(first.outgoing, "HTTP/1.1 200")) << first.outgoing;
 }
 
 config::Config idle_for(Duration time) {

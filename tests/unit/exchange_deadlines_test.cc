@@ -236,9 +236,15 @@ TEST_F(TheDeadlines, LeaveADialInProgressItsOwnTimeAndTimeToReport) {
   const Instant dial = now_ + seconds(8);
   pass(seconds(5));
   EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::dial_wait);
-  deadlines_.await_dial();
+  deadlines_.await_dial(now_);
+  EXPECT_EQ(next(borrowing), now_ + milliseconds(250)) << "another request may get the connection";
+  pass(milliseconds(250));
+  EXPECT_EQ(passed(borrowing), Deadline::pool_wait);
+  EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::dial_wait);
+  pass(milliseconds(2500));
+  deadlines_.await_dial(now_);
   EXPECT_EQ(next(borrowing), dial + milliseconds(100));
-  pass(seconds(3));
+  pass(milliseconds(250));
   EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::pool_wait) << "only once";
 }
 

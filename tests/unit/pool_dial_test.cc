@@ -55,6 +55,42 @@ TEST_F(Dialing, IsAwaitedOnlyWhereNothingOpenCanServe) {
   EXPECT_FALSE(destination().awaits_dial(last));
 }
 
+TEST_F(Dialing, IsAwaitedBesideSessionsByThoseWhoNeedHttp1) {
+  world.next_streams = 3;
+  leased();
+  BorrowRequest http1;
+  http1.kind = ProtocolMask::h1_only;
+  TestBorrower& one = waiting(http1);
+  TestBorrower& other = waiting(http1);
+  ASSERT_EQ(world.dials.size(), 2U);
+  EXPECT_TRUE(destination().awaits_dial(one));
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::leased);
+  EXPECT_FALSE(destination().awaits_dial(other)) << "the other one's connection may serve it";
+}
+
+TEST_F(Dialing, IsAwaitedUntilItsResultHasArrived) {
+  limits.size = 1;
+  TestBorrower& one = waiting();
+  TestBorrower& other = waiting();
+  world.dialed();
+  EXPECT_TRUE(destination().awaits_dial(one)) << "its lease is on the way";
+  EXPECT_FALSE(destination().awaits_dial(other)) << "the connection serves it later";
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::leased);
+  EXPECT_FALSE(destination().awaits_dial(one));
+}
+
+TEST_F(Dialing, IsAwaitedUntilItsFailureHasArrived) {
+  TestBorrower& one = waiting();
+  world.dial_failed();
+  EXPECT_TRUE(destination().awaits_dial(one)) << "else the wait would end for another reason";
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::refused);
+  EXPECT_FALSE(destination().awaits_dial(one));
+}
+
 TEST_F(Dialing, GivesWhatComesFirstToWhoCameFirst) {
   TestBorrower& one = waiting();
   TestBorrower& two = waiting();
