@@ -62,6 +62,18 @@ TEST_F(DnsOfAFaultyServer, GivesOneFamilyWhileTheOtherIsLateAndBothAfterwards) {
   }
 }
 
+TEST_F(DnsOfAFaultyServer, GivesAPartOfZeroTtlToEveryQuestionUntilTheRestArrives) {
+  Settings uncached = settings();
+  uncached.min_ttl = uncached.stale_for = Duration::zero();
+  server.table["half.test"] = {{"127.0.0.1", "::1"}, 0, 0, {}};
+  server.held_type = 28;
+  Resolver resolver(*loop, uncached);
+  const Instant begin = Clock::now();
+  EXPECT_EQ(resolve(resolver, "half.test"), "127.0.0.1");
+  EXPECT_EQ(resolve(resolver, "half.test"), "127.0.0.1");
+  EXPECT_LT(Clock::now() - begin, 900ms);
+}
+
 TEST_F(DnsOfAFaultyServer, CompletesAPartWithTheCachedAddressesOfTheOtherFamily) {
   Settings brief = settings();
   brief.min_ttl = brief.max_ttl = 1ms;

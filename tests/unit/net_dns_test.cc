@@ -50,6 +50,17 @@ TEST_F(Dns, ClampsATtlOfZeroUpwards) {
   EXPECT_EQ(server.asked["zero.test"], 1);
 }
 
+TEST_F(Dns, AnswersWithAResponseOfZeroTtlAndKeepsItForNoLaterQuestion) {
+  server.table["zero.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Settings uncached = settings();
+  uncached.min_ttl = uncached.stale_for = Duration::zero();
+  Resolver resolver(*loop, uncached);
+  EXPECT_EQ(resolve(resolver, "zero.test"), "127.0.0.1");
+  EXPECT_EQ(server.asked["zero.test"], 1);
+  EXPECT_EQ(resolve(resolver, "zero.test"), "127.0.0.1");
+  EXPECT_EQ(server.asked["zero.test"], 2);
+}
+
 TEST_F(Dns, FollowsAnAliasAndItsTtl) {
   server.table["alias.test"] = {{"127.0.0.3"}, 60, 0, "real.test"};
   Resolver resolver(*loop, settings());

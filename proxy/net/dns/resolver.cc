@@ -91,6 +91,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
     home.on_pause_over(*this);
   }
   bool busy() const { return asking || !waiting.empty(); }
+  bool known(Instant now) const { return partial || undelivered || now < fresh_until; }
   bool stale_usable(Instant now) const { return !addresses.empty() && now < stale_until; }
 
   Impl& home;
@@ -101,8 +102,9 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Instant refused_until = kPast;
   Instant failing_until = kPast;
   bool asking = false;
-  bool partial = false;  // `addresses` is a part of the result of the current lookup
-  int requeries = 0;     // of the current lookup
+  bool partial = false;      // `addresses` is a part of the result of the current lookup
+  bool undelivered = false;  // `addresses` is new: the questions that wait get it even if its TTL is zero
+  int requeries = 0;         // of the current lookup
   List<Question, QuestionTag> waiting, awaiting_rest;
   exec::Timer timeout, pause;
 };
@@ -113,7 +115,7 @@ void Resolver::Impl::ask(std::string_view host, Question& question) {
   name.waiting.push_back(question);
   // A result that is about to be delivered answers this question too.
   const bool due_already = static_cast<ListHook<DueTag>&>(name).linked();
-  if (due_already || now < name.fresh_until || now < name.refused_until) return make_due(name);
+  if (due_already || name.known(now) || now < name.refused_until) return make_due(name);
   refresh(name, now);
   if (!name.stale_usable(now)) return;
   if (now < name.failing_until) return make_due(name);
@@ -170,6 +172,7 @@ void Resolver::Impl::keep(Name& name, LookupResult found, Instant now) {
   name.addresses = std::move(found.addresses);
   name.fresh_until = now + std::clamp(found.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
   name.stale_until = name.fresh_until + settings.stale_for;
+  name.undelivered = true;
   name.refusal.reset();
   name.refused_until = name.failing_until = kPast;
 }
@@ -237,7 +240,8 @@ void Resolver::Impl::run() {
 
 void Resolver::Impl::deliver(Name& name) {
   const Instant now = loop.now();
-  const bool usable = now < name.fresh_until || name.stale_usable(now);
+  const bool usable = name.known(now) || name.stale_usable(now);
+  name.undelivered = false;
   if (!usable && (name.asking || !name.refusal)) {
     // The next result answers: that of the lookup in progress, or of a new one if this result has expired since it
     // became due. A refusal is older than the lookup in progress.
