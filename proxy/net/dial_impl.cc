@@ -42,7 +42,7 @@ void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
 }
 
 void Dial::Impl::connect(std::vector<Address> addresses) {
-  made.dns = end_phase();
+  made.dns += end_phase();
   phase = Phase::connecting;
   limit_phase({});
   addresses = with_default_port(std::move(addresses), place.port);
@@ -65,7 +65,7 @@ void Dial::Impl::add_to_race(std::vector<Address> addresses) {
 }
 
 void Dial::Impl::on_race(Result<Winner> result) {
-  made.tcp = end_phase();
+  made.tcp += end_phase();
   if (!result) {
     const auto kind = result.fault().kind;
     const bool unreachable = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;

@@ -30,7 +30,7 @@ struct Dialed {
   std::unique_ptr<Transport> transport;  // not watched by the loop; the owner must watch it
   Address peer, local;
   std::optional<ProvenPeer> proven_peer;
-  Duration dns{}, tcp{}, tls{};  // duration of each phase
+  Duration dns{}, tcp{}, tls{};  // duration of each phase, over all its parts
   Duration tls_cpu{};            // CPU time of the handshake
 };
 
