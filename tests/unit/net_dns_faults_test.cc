@@ -74,6 +74,24 @@ TEST_F(DnsOfAFaultyServer, GivesAPartOfZeroTtlToEveryQuestionUntilTheRestArrives
   EXPECT_LT(Clock::now() - begin, 900ms);
 }
 
+TEST_F(DnsOfAFaultyServer, GivesATruncatedPartWhileTheOtherFamilyIsLateAndAllAfterwards) {
+  exec::assume_on_loop();
+  server.only_tcp = true;
+  server.truncated_to = 2;
+  server.table["cut.test"] = {{"127.0.0.1", "127.0.0.2", "127.0.0.3", "::1"}, 60, 0, {}};
+  server.held_type = 28;
+  Resolver resolver(*loop, settings());
+  const Instant begin = Clock::now();
+  EXPECT_EQ(resolve(resolver, "cut.test"), "127.0.0.1 127.0.0.2");
+  EXPECT_LT(Clock::now() - begin, 900ms);
+  Asked rest;
+  resolver.await_rest("cut.test", rest);
+  server.held_type = 0;
+  server.release();
+  ASSERT_TRUE(loop.until([&] { return rest.done(); }));
+  EXPECT_EQ(std::count(rest.text.begin(), rest.text.end(), ' '), 3) << rest.text;
+}
+
 TEST_F(DnsOfAFaultyServer, CompletesAPartWithTheCachedAddressesOfTheOtherFamily) {
   Settings brief = settings();
   brief.min_ttl = brief.max_ttl = 1ms;

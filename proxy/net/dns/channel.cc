@@ -201,11 +201,12 @@ void Channel::Impl::PendingQuery::expect_rest(std::uint16_t type) {
   delay.arm(home.loop.now() + kResolutionDelay);
 }
 
-// c-ares keeps the addresses of a family until it has both, so the family is queried once more, alone.
+// c-ares keeps the addresses of a family until it has both, so the family is queried once more, alone. If its response
+// is truncated, the rest is queried over TCP only once the other family has ended.
 void Channel::Impl::PendingQuery::on_delay() {
   exec::assume_on_loop();
-  if (tcp != nullptr && has_part()) lookup.on_part(udp);
-  if (truncated) return;
+  if (has_part()) return lookup.on_part(udp);
+  if (tcp != nullptr) return;
   asks_part = true;
   ++server.queries;
   ares_addrinfo_hints hints{};
@@ -224,7 +225,8 @@ void Channel::Impl::PendingQuery::on_part(void* self, int status, int timeouts, 
   query.asks_part = false;
   --query.server.queries;
   query.home.loop.defer(query.home);
-  if (!query.is_over && part.kind == LookupResult::Kind::found) query.lookup.on_part(std::move(part));
+  const bool certain = !query.truncated || !query.several;  // as in on_tcp()
+  if (!query.is_over && certain && part.kind == LookupResult::Kind::found) query.lookup.on_part(std::move(part));
 }
 
 void Channel::Impl::PendingQuery::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
