@@ -91,7 +91,7 @@ struct Channel::Impl final : exec::Deferred {
   CaresOptions options;             // in use
   std::unique_ptr<Server> current;  // nullptr: never queried
   std::vector<std::unique_ptr<Server>> retired;
-  std::unordered_map<std::string_view, std::unique_ptr<PendingQuery>> queries;  // keys point into the Asks
+  std::unordered_map<std::string_view, std::unique_ptr<PendingQuery>> queries;  // keys point into the values
   std::vector<std::unique_ptr<PendingQuery>> over;  // finished, perhaps inside a callback of c-ares
   bool ending = false;                              // no result is delivered any more
   List<PendingQuery, TcpTag> waiting;               // waiting for one of kMaxTcp
@@ -279,7 +279,7 @@ void Channel::Impl::over_tcp(PendingQuery& query) {
   query.start(*query.tcp);
 }
 
-// The Ask lives until this turn's deferred work, because c-ares may be calling it.
+// The PendingQuery lives until this turn's deferred work, because c-ares may be calling it.
 void Channel::Impl::deliver(PendingQuery& query, LookupResult result) {
   const auto found = queries.find(query.name);
   CARPOOL_ASSERT(found != queries.end());

@@ -35,7 +35,7 @@ class Channel {
  public:
   Channel(exec::Loop& loop, const Settings& settings);  // both must outlive the channel
   ~Channel();                                           // pending lookups get no result
-  // Calls on_result() once, perhaps from inside; `lookup` it must live until then. At most one lookup per name at a
+  // Calls on_result() once, perhaps from inside; `lookup` must live until then. At most one lookup per name at a
   // time.
   void look_up(const std::string& name, Lookup& lookup) LOOP_ONLY;
 
