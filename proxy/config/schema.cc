@@ -1,7 +1,6 @@
 // Code shared by all rows: order, lookup, and the text of values, types and bounds.
 #include "proxy/config/schema.h"
 
-
 #include "proxy/config/setting_row.h"
 #include "proxy/config/text.h"
 #include "proxy/http/redact.h"
