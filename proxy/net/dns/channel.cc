@@ -81,7 +81,6 @@ struct Channel::Impl final : exec::Deferred {
   }
   void follow() LOOP_ONLY;
   void see(const Answered& question) LOOP_ONLY;
-  void start_absolute(PendingQuery& query) LOOP_ONLY;
   void over_tcp(PendingQuery& query) LOOP_ONLY;
   void deliver(PendingQuery& query, LookupResult result) LOOP_ONLY;
   void run() override LOOP_ONLY;
@@ -119,7 +118,8 @@ struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag>, List
         lookup(l),
         server(*h.current),
         delay(exec::Timer::bind<&PendingQuery::on_delay>(h.loop, *this)) {}
-  void start(Cares& cares) LOOP_ONLY;
+  void start(Cares& cares) LOOP_ONLY { query(cares, AF_UNSPEC, on_addresses); }
+  void query(Cares& cares, int family, ares_addrinfo_callback on_result) LOOP_ONLY;
   void on_delay();
   void on_datagram(std::string_view /*datagram*/) override {}
   void on_cut(std::size_t records) override { cut += records; }
@@ -186,11 +186,11 @@ void Channel::Impl::see(const Answered& answered) {
   }
 }
 
-void Channel::Impl::PendingQuery::start(Cares& cares) {
+void Channel::Impl::PendingQuery::query(Cares& cares, int family, ares_addrinfo_callback on_result) {
   ares_addrinfo_hints hints{};
-  hints.ai_family = AF_UNSPEC;
+  hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
-  ares_getaddrinfo(cares.get(), (name + (is_absolute ? "." : "")).c_str(), nullptr, &hints, on_addresses, this);
+  ares_getaddrinfo(cares.get(), (name + (is_absolute ? "." : "")).c_str(), nullptr, &hints, on_result, this);
   cares.flush_and_schedule();
 }
 
@@ -209,11 +209,7 @@ void Channel::Impl::PendingQuery::on_delay() {
   if (tcp != nullptr) return;
   asks_part = true;
   ++server.queries;
-  ares_addrinfo_hints hints{};
-  hints.ai_family = part_family;
-  hints.ai_socktype = SOCK_STREAM;
-  ares_getaddrinfo(server.cares.get(), (name + (is_absolute ? "." : "")).c_str(), nullptr, &hints, on_part, this);
-  server.cares.flush_and_schedule();
+  query(server.cares, part_family, on_part);
 }
 
 void Channel::Impl::PendingQuery::on_part(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
@@ -291,13 +287,12 @@ void Channel::Impl::deliver(PendingQuery& query, LookupResult result) {
   query.lookup.on_result(std::move(result));
 }
 
-void Channel::Impl::start_absolute(PendingQuery& query) {
-  query.start(query.server.cares);
-}
-
 void Channel::Impl::run() {
   std::erase_if(over, [](const auto& query) { return !query->asks_part; });
-  while (!absolute.empty()) start_absolute(absolute.pop_front());
+  while (!absolute.empty()) {
+    PendingQuery& query = absolute.pop_front();
+    query.start(query.server.cares);
+  }
   std::erase_if(retired, [](const auto& server) { return server->queries == 0; });
   while (tcp < kMaxTcp && !waiting.empty()) over_tcp(waiting.pop_front());
 }
