@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "proxy/config/read.h"
+#include "proxy/config/schema.h"
 
 namespace carpool::proxy::config {
 
@@ -22,7 +23,7 @@ inline constexpr std::array<std::string_view, 10> kRefusedForTcp{"alias",
                                                                  "upstream.tls.server_name"};
 inline constexpr std::string_view kTcpSize = "pool.tcp_size";  // an error in any other [[origin]]
 // Returns true for a key that is an error in this [[origin]], so that its value is always that of all origins.
-bool only_inherited(const OriginSettings& origin, std::string_view key);
+bool only_inherited(const OriginSettings& origin, const Section& section, const Setting& setting);
 
 // Append to reading.errors and reading.warnings, and note the files that the configuration names.
 void check_servers(Reading& reading, const Places& places, const std::string& file);

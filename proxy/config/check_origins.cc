@@ -193,7 +193,8 @@ class OriginChecks final : private CheckRules {
 
 }  // namespace
 
-bool only_inherited(const OriginSettings& origin, std::string_view key) {
+bool only_inherited(const OriginSettings& origin, const Section& section, const Setting& setting) {
+  const std::string key = (section.path == "origin" ? "" : std::string(section.path) + '.').append(setting.key);
   if (key == "upstream.proxy_credentials") return origin.upstream.proxy.empty();
   if (key == kTcpSize) return origin.origin.scheme != pool::Scheme::tcp;
   const auto& refused = kRefusedForTcp;

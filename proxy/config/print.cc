@@ -33,10 +33,9 @@ void print_values(std::string& out, const Section& section, const void* values, 
   if (section.fields) return print_fields(out, section, values);
   if (!out.empty()) out += '\n';
   out += header(section, path);
-  const std::string below = &section == find_section("origin") ? "" : std::string(section.path) + '.';
   for (const Setting& setting : section.settings) {
     const std::string text = toml(masked(setting, setting.get(values)));
-    if (origin != nullptr && only_inherited(*origin, below + std::string(setting.key))) continue;
+    if (origin != nullptr && only_inherited(*origin, section, setting)) continue;
     if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');
   }
 }

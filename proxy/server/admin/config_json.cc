@@ -56,9 +56,8 @@ void add_values(Json& table, const Section& section, const void* values,
       table[field.name] = json_of(field.value);
     return;
   }
-  const std::string below = section.path == "origin" ? "" : std::string(section.path) + '.';
   for (const config::Setting& setting : section.settings) {
-    if (origin != nullptr && config::only_inherited(*origin, below + std::string(setting.key))) continue;
+    if (origin != nullptr && config::only_inherited(*origin, section, setting)) continue;
     table[std::string(setting.key)] = std::visit(ToJson{}, config::masked(setting, setting.get(values)));
   }
 }
