@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/repeat_interrupted.h"
 #include "exec/read_buffer.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/downstream/listener.h"
@@ -52,8 +53,9 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
   {
     const exec::ReadBuffer buffer(context_.loop);
     const auto memory = buffer.span().first(std::min(buffer.size(), net::ProxyHeader::kMaxSize));
-    const ssize_t received = ::recv(socket_.get(), memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    const ssize_t received = repeat_interrupted(
+        [&] { return ::recv(socket_.get(), memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT); });
+    if (received < 0 && errno == EAGAIN) return;
     if (received <= 0) return refuse(metrics::ProxyHeader::missing);
     header = net::read_proxy_header(buffer.view(static_cast<std::size_t>(received)));
   }
@@ -70,7 +72,8 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
 void AnnouncedClient::pass_on(const std::optional<std::string>& client, std::size_t header) {
   {
     const exec::ReadBuffer buffer(context_.loop);
-    const ssize_t received = ::recv(socket_.get(), buffer.span().data(), header, MSG_DONTWAIT);
+    const ssize_t received =
+        repeat_interrupted([&] { return ::recv(socket_.get(), buffer.span().data(), header, MSG_DONTWAIT); });
     if (received != static_cast<ssize_t>(header)) return refuse(metrics::ProxyHeader::missing);
   }
   context_.stats.count(client ? metrics::ProxyHeader::named : metrics::ProxyHeader::local);

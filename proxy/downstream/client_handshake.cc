@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/repeat_interrupted.h"
 #include "exec/read_buffer.h"
 #include "pool/origin.h"
 #include "proxy/downstream/connect_interceptor.h"
@@ -32,8 +33,9 @@ constexpr std::uint8_t kMaxHelloReads = 16;     // each of them reads all bytes 
 // Returns true also if the bytes are not such a record, or no more will arrive. OpenSSL then reports the error.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
-  const ssize_t received = ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (received < 0) return errno != EAGAIN && errno != EINTR;
+  const ssize_t received =
+      repeat_interrupted([&] { return ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT); });
+  if (received < 0) return errno != EAGAIN;
   if (received == 0 || header[0] != kHandshakeRecord) return true;
   if (static_cast<std::size_t>(received) < header.size()) return false;
   const std::size_t size = (std::size_t{header[3]} << 8) + header[4];
@@ -143,8 +145,9 @@ bool ClientHandshake::hello_ends_here(bool ended) {
   if (!ended && !first_record_arrived(socket_.get())) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const auto bytes = buffer.span().first(std::min(buffer.span().size(), kMaxHello));
-  const ssize_t received = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  const ssize_t received =
+      repeat_interrupted([&] { return ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT); });
+  if (received < 0 && errno == EAGAIN) return false;
   if (received <= 0) {
     fail(metrics::ClientHandshake::failed, "the client left after CONNECT");
     return false;

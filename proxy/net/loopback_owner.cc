@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy::net {
@@ -79,8 +80,9 @@ class KernelQueries {
     query.header.nlmsg_seq = ++number_;
     if (!kernel_) kernel_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
     std::array<char, 4096> reply;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv() fills what is read
-    if (kernel_ && ::send(kernel_.get(), &query, sizeof query, 0) == sizeof query) {
-      const ssize_t received = ::recv(kernel_.get(), reply.data(), reply.size(), 0);
+    const auto ask = [&] { return ::send(kernel_.get(), &query, sizeof query, 0); };
+    if (kernel_ && repeat_interrupted(ask) == sizeof query) {
+      const ssize_t received = repeat_interrupted([&] { return ::recv(kernel_.get(), reply.data(), reply.size(), 0); });
       const auto size = static_cast<std::size_t>(received > 0 ? received : 0);
       if (answers(reply.data(), size)) return owner_in(reply.data(), size);
     }

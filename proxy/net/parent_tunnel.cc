@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/net/parent_proxy.h"
 
 namespace carpool::proxy::net {
@@ -71,8 +72,8 @@ Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
   if (Status sent = send(fd); !sent) return sent.take_fault();
   memory = memory.first(std::min(memory.size(), kMaxHead));
   for (;;) {
-    const ssize_t received = ::recv(fd, memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (received < 0 && errno == EINTR) continue;
+    const ssize_t received =
+        repeat_interrupted([&] { return ::recv(fd, memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT); });
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
     if (received < 0) return refused("ended the connection after CONNECT: " + std::generic_category().message(errno));
     if (received == 0) return refused("closed the connection without an answer to CONNECT");
@@ -88,8 +89,8 @@ Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
 
 Status ParentTunnel::send(int fd) {
   while (!request_.empty()) {
-    const ssize_t sent = ::send(fd, request_.data(), request_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
+    const ssize_t sent =
+        repeat_interrupted([&] { return ::send(fd, request_.data(), request_.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Done{};
     if (sent < 0) return refused("ended the connection before CONNECT: " + std::generic_category().message(errno));
     request_.erase(0, static_cast<std::size_t>(sent));
@@ -108,7 +109,8 @@ Result<bool> ParentTunnel::read_head(int fd, std::string_view arrived) {
   if (status_ >= 300) return refusal(reason);
   if (status_ < 200 && (status_ == 101 || ++interim_ > kMaxInterim)) return refused("answered CONNECT with 1xx only");
   const bool open = status_ >= 200;
-  const ssize_t received = ::recv(fd, const_cast<char*>(arrived.data()), size, MSG_DONTWAIT);
+  const ssize_t received =
+      repeat_interrupted([&] { return ::recv(fd, const_cast<char*>(arrived.data()), size, MSG_DONTWAIT); });
   if (received != static_cast<ssize_t>(size)) return refused("ended the connection after CONNECT");
   return open;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/repeat_interrupted.h"
 
 namespace carpool::proxy::net {
 namespace {
@@ -35,9 +36,7 @@ class PlainTransport final : public Transport {
 
   IoResult read(std::span<char> into) override {
     CARPOOL_ASSERT(!into.empty());
-    ssize_t received = 0;
-    do received = ::recv(fd(), into.data(), into.size(), 0);
-    while (received < 0 && errno == EINTR);
+    const ssize_t received = repeat_interrupted([&] { return ::recv(fd(), into.data(), into.size(), 0); });
     if (received < 0) return failed(readable_, "read failed");
     if (received == 0) return {Io::eof, 0, 0, "closed by peer"};
     const auto bytes = static_cast<std::size_t>(received);
@@ -50,9 +49,7 @@ class PlainTransport final : public Transport {
     const auto pieces = from.first(std::min(from.size(), kMaxCallPieces));
     const std::size_t asked = total(pieces);
     CARPOOL_ASSERT(asked > 0);
-    ssize_t sent = 0;
-    do sent = send_once(pieces);
-    while (sent < 0 && errno == EINTR);
+    const ssize_t sent = repeat_interrupted([&] { return send_once(pieces); });
     if (sent < 0) return failed(writable_, "write failed");
     const auto bytes = static_cast<std::size_t>(sent);
     writable_ = bytes == asked;
@@ -72,7 +69,7 @@ class PlainTransport final : public Transport {
 
   bool ended_in_order() override {
     char byte = 0;
-    return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return repeat_interrupted([&] { return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT); }) == 0;
   }
 
  private:
@@ -106,9 +103,7 @@ std::size_t unacknowledged(int fd) {
 
 PeekResult peek(int fd) {
   char byte = 0;
-  ssize_t received = 0;
-  do received = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  while (received < 0 && errno == EINTR);
+  const ssize_t received = repeat_interrupted([&] { return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT); });
   if (received > 0) return PeekResult::data;
   return received < 0 && again(errno) ? PeekResult::silent : PeekResult::ended;
 }

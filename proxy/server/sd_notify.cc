@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/repeat_interrupted.h"
 
 namespace carpool::proxy {
 
@@ -23,8 +24,9 @@ void sd_notify(std::string_view state) {
   const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  static_cast<void>(::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
-                             reinterpret_cast<const sockaddr*>(&address), size));
+  const auto* to = reinterpret_cast<const sockaddr*>(&address);
+  static_cast<void>(
+      repeat_interrupted([&] { return ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL, to, size); }));
 }
 
 }  // namespace carpool::proxy

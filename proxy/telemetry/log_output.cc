@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/telemetry/log_levels.h"
 #include "proxy/telemetry/log_syslog.h"
 #include "proxy/telemetry/log_target.h"
@@ -134,8 +135,7 @@ bool each_file(bool (Target::*act)()) {
 
 void write_now(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = repeat_interrupted([&] { return ::write(STDERR_FILENO, text.data(), text.size()); });
     if (n <= 0) return drops().add(lines_in(text));
     text.remove_prefix(static_cast<std::size_t>(n));
   }

@@ -1,5 +1,7 @@
 #include "proxy/telemetry/log_syslog.h"
 
+#include "base/repeat_interrupted.h"
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -64,9 +66,10 @@ class SyslogTarget final : public Target {
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (!fd_ && !connect()) return false;
       while (wait_writable(fd_.get())) {
-        const ssize_t sent = ::send(fd_.get(), datagram_.data(), datagram_.size(), MSG_NOSIGNAL);
+        const ssize_t sent =
+            repeat_interrupted([&] { return ::send(fd_.get(), datagram_.data(), datagram_.size(), MSG_NOSIGNAL); });
         if (sent >= 0) return true;
-        if (errno != EAGAIN && errno != EINTR) break;
+        if (errno != EAGAIN) break;
       }
       if (errno == EMSGSIZE) return false;
       fd_.reset();

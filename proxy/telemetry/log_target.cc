@@ -1,5 +1,7 @@
 #include "proxy/telemetry/log_target.h"
 
+#include "base/repeat_interrupted.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -95,8 +97,9 @@ class StreamTarget final : public Target {
     std::size_t written = 0;
     while (written < text.size()) {
       if (!wait_writable(fd_)) break;
-      const ssize_t n = ::write(fd_, text.data() + written, std::min(text.size() - written, piece_));
-      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;
+      const ssize_t n = repeat_interrupted(
+          [&] { return ::write(fd_, text.data() + written, std::min(text.size() - written, piece_)); });
+      if (n == 0 || (n < 0 && errno != EAGAIN)) break;
       if (n > 0) written += static_cast<std::size_t>(n);
     }
     return written;

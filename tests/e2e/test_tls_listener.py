@@ -315,7 +315,8 @@ def test_a_handshake_goes_to_another_thread_and_back_once(carpool, pki, files, v
     until(lambda: c.metric(HANDSHAKES, result="full") == count, what="all are complete")
     tasks = c.metric("carpool_exec_tasks_total") - before
     steps = 2 if version == ssl.TLSVersion.TLSv1_2 else 1  # the keys of TLS 1.2 are exchanged with the second one
-    assert steps * (count - inline) <= tasks <= steps * count, tasks
+    # Other tasks, such as those of a certificate's watch, are counted too; a second hand-over of each would double the number.
+    assert steps * (count - inline) <= tasks < 1.5 * steps * count, tasks
 
 
 def test_a_session_is_resumed_by_a_ticket(origin, carpool, pki, files):

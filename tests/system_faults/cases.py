@@ -61,6 +61,11 @@ def every(calls):
     return found
 
 
+def interruptions(cases):
+    """Returns those of the cases in which a signal interrupts one transfer. Whether that call finds bytes depends on the moment."""
+    return [case for case in cases if case.error == e.EINTR and case.times == 1 and case.function.startswith(("recv", "send"))]
+
+
 def sample(cases, count, seed):
     """Returns so many of the cases; str() names the kind of fault, and the kinds take turns, so that each is included."""
     chance = random.Random(seed)

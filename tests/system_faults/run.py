@@ -5,8 +5,9 @@
 
 The program under test runs with a preloaded library (shim/) that fails the n-th call of one function, while a fixed mix of
 requests runs, while the program starts, or while one process hands over to the next. After each case the program must live,
-serve every kind of request, and its ledger must balance. The short form plays a sample, chosen by the seed; --times plays a
-larger one, --full every case. Prints a line per part and one per failed case; exits with 1 if a case failed."""
+serve every kind of request, and its ledger must balance. The short form plays each interruption of a transfer and a sample,
+chosen by the seed; --times plays a larger one, --full every case. Prints a line per part and one per failed case; exits
+with 1 if a case failed."""
 import argparse
 import contextlib
 import datetime
@@ -51,7 +52,9 @@ class Share:
         sweep = Sweep(self.scene)
         sweep.begin()
         every = cases.every(sweep.calls())
-        chosen = dict.fromkeys([*self.choose("requests", every), *self.choose("memory", [case for case in every if case.function == "memory"])])
+        memory = [case for case in every if case.function == "memory"]
+        interruptions = cases.interruptions(every)[self.number::self.args.jobs]
+        chosen = dict.fromkeys([*interruptions, *self.choose("requests", every), *self.choose("memory", memory)])
         # A lack of memory is felt for a second, and by requests of the next case.
         yield from self.play(sweep, sorted(chosen, key=lambda case: case.function == "memory"))
         sweep.end()

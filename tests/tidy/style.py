@@ -80,6 +80,21 @@ def bounded_json(tree):
         yield Offence(path, line, "%s: read_json and json_text of base/json_bounds.h" % match.group(0))
 
 
+# These wait again in any case: for events, for a client, for a key.
+MAY_BE_INTERRUPTED = {"base/repeat_interrupted.h", "exec/uv/loop.cc", "proxy/net/acceptor.cc", "proxy/commands/cli/screen.cc"}
+
+
+def interrupted_calls(tree):
+    """A call that a signal interrupts is repeated: after edge-triggered readiness no further event announces the same bytes."""
+    transfer = re.compile(r"(?<![\w>&])::(recv|recvmsg|recvfrom|send|sendmsg|sendto)\((?!\))")
+    returned = re.compile(r"return ::\w+\([^=<>]*\);")
+    for path, line, match in tree.grep([p for p in tree.product() if p not in MAY_BE_INTERRUPTED], re.compile(r"\bEINTR\b")):
+        yield Offence(path, line, "handles EINTR itself: use repeat_interrupted()")
+    for path, line, match in tree.grep(tree.product(), transfer):
+        if not returned.search(re.sub(r"->|<[\w*: ]+>", "", match.string)):
+            yield Offence(path, line, "the result of ::%s() does not go to repeat_interrupted()" % match.group(1))
+
+
 def no_sleep(tree):
     pause = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|asyncio\.sleep|time\.sleep)\b|(?<![\w.])sleep\(|^\s*sleep\s")
     tests = [p for p in tree.files if p.startswith("tests/") and not p.startswith(SELF) and p not in MAY_PAUSE and not p.endswith(".md")]

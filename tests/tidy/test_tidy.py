@@ -98,6 +98,12 @@ def test_pauses_are_found_and_the_one_of_the_harness_is_not(tree):
     assert where(style.no_sleep(t)) == [("tests/unit/a_test.cc", 1)]
 
 
+def test_a_call_that_a_signal_may_interrupt_is_found(tree):
+    t = tree({"proxy/a.cc": "// ok\nn = ::recv(fd, p, 1, 0);\nif (errno == EINTR) return;\nreturn ::send(fd, p, 1, 0) == 1;\n",
+              "proxy/b.cc": "// ok\nn = repeat_interrupted([&] { return ::recv(fd, p, 1, 0); });\n", "proxy/net/acceptor.cc": "// EINTR\n"})
+    assert where(style.interrupted_calls(t)) == [("proxy/a.cc", 3), ("proxy/a.cc", 2), ("proxy/a.cc", 4)]
+
+
 def test_paths_of_a_machine_are_found(tree):
     here = "/" + "work/main"
     t = tree({"docs/a.md": "see %s/x\n$root/work/fine\n" % here})

@@ -29,6 +29,7 @@ RULES = {
     "unfinished": style.unfinished,
     "ownership": style.ownership,
     "bounded-json": style.bounded_json,
+    "interrupted-calls": style.interrupted_calls,
     "no-sleep": style.no_sleep,
     "log-modules": style.log_modules,
     "machine-paths": style.machine_paths,

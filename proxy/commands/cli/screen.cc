@@ -1,5 +1,7 @@
 #include "proxy/commands/cli/screen.h"
 
+#include "base/repeat_interrupted.h"
+
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -95,14 +97,14 @@ Screen::Event Screen::wait(std::chrono::milliseconds most) {
 
 Screen::Event Screen::signalled() {
   signalfd_siginfo info;
-  const bool read = ::read(signals_.get(), &info, sizeof info) == sizeof info;
+  const bool read = repeat_interrupted([&] { return ::read(signals_.get(), &info, sizeof info); }) == sizeof info;
   return read && info.ssi_signo == SIGWINCH ? Event::resized : Event::leave;
 }
 
 Screen::Event Screen::pressed() {
   std::array<char, 64> keys;
-  const ssize_t bytes_read = ::read(in_, keys.data(), keys.size());
-  if (bytes_read < 0 && (errno == EINTR || errno == EAGAIN)) return Event::key;
+  const ssize_t bytes_read = repeat_interrupted([&] { return ::read(in_, keys.data(), keys.size()); });
+  if (bytes_read < 0 && errno == EAGAIN) return Event::key;
   if (bytes_read <= 0 && keys_before_) return Event::leave;  // the terminal hung up
   if (bytes_read <= 0) {
     in_ = -1;  // </dev/null, or a pipe that ended: there are no more keys
@@ -116,8 +118,7 @@ Screen::Event Screen::pressed() {
 
 void Screen::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(out_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = repeat_interrupted([&] { return ::write(out_, bytes.data(), bytes.size()); });
     if (written <= 0) {
       gone_ = true;
       return;

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/ascii.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/commands/cli/cli.h"
 #include "proxy/config/exit_code.h"
 #include "proxy/http/proxy_authorization.h"
@@ -54,8 +55,7 @@ std::string read_secret(int input, std::string& secret) {
   const bool terminal = ::isatty(input) == 1;
   std::array<char, 1024> piece;
   while (secret.size() <= kMaxSecret + 2 && !(terminal && secret.ends_with('\n'))) {
-    const ssize_t bytes_read = ::read(input, piece.data(), piece.size());
-    if (bytes_read < 0 && errno == EINTR) continue;
+    const ssize_t bytes_read = repeat_interrupted([&] { return ::read(input, piece.data(), piece.size()); });
     if (bytes_read < 0) return "the secret cannot be read: " + std::generic_category().message(errno);
     if (bytes_read == 0) break;
     secret.append(piece.data(), static_cast<std::size_t>(bytes_read));

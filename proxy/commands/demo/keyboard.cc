@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/repeat_interrupted.h"
 #include "proxy/commands/cli/admin_client.h"
 #include "proxy/commands/demo/demo_origin.h"
 #include "proxy/commands/demo/start_thread.h"
@@ -60,8 +61,8 @@ void Keyboard::run() {
 
 bool Keyboard::read_some() {
   std::array<char, 256> bytes;
-  const ssize_t received = ::read(fd_, bytes.data(), bytes.size());
-  if (received < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  const ssize_t received = repeat_interrupted([&] { return ::read(fd_, bytes.data(), bytes.size()); });
+  if (received < 0 && errno == EAGAIN) return true;
   if (received <= 0) return false;
   line_.append(bytes.data(), static_cast<std::size_t>(received));
   for (std::size_t end = 0; (end = line_.find('\n')) != std::string::npos; line_.erase(0, end + 1)) {

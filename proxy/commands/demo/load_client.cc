@@ -1,5 +1,7 @@
 #include "proxy/commands/demo/load_client.h"
 
+#include "base/repeat_interrupted.h"
+
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -56,20 +58,21 @@ LoadClient::Outcome LoadClient::on_events(short events) {
 }
 
 LoadClient::Outcome LoadClient::write_some() {
-  const ssize_t sent = ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+  const ssize_t sent =
+      repeat_interrupted([&] { return ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL); });
   if (sent >= 0) {
     sent_ += static_cast<std::size_t>(sent);
     return Outcome::none;
   }
-  const bool later = errno == EAGAIN || errno == EINTR || errno == ENOTCONN;  // ENOTCONN: still connecting
+  const bool later = errno == EAGAIN || errno == ENOTCONN;  // ENOTCONN: still connecting
   return later ? Outcome::none : end(Outcome::failed, false);
 }
 
 LoadClient::Outcome LoadClient::read_some() {
   std::array<char, 16384> bytes;
   for (int reads = 0; reads < kReadsPerEvent; ++reads) {
-    const ssize_t received = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (received < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::none;
+    const ssize_t received = repeat_interrupted([&] { return ::recv(fd_.get(), bytes.data(), bytes.size(), 0); });
+    if (received < 0 && errno == EAGAIN) return Outcome::none;
     // An idle connection was closed, which affects no request. It cannot carry data, because no request waits for a
     // response.
     if (!busy_) return end(Outcome::none, false);

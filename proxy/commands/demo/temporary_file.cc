@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/repeat_interrupted.h"
 
 namespace carpool::proxy {
 namespace {
@@ -29,8 +30,7 @@ Result<TemporaryFile> TemporaryFile::make(std::string_view stem, std::string_vie
   if (!fd) return cannot("create " + path);
   TemporaryFile file(path);
   while (!contents.empty()) {
-    const ssize_t written = ::write(fd.get(), contents.data(), contents.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = repeat_interrupted([&] { return ::write(fd.get(), contents.data(), contents.size()); });
     if (written <= 0) return cannot("write " + path);
     contents.remove_prefix(static_cast<std::size_t>(written));
   }

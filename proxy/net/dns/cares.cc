@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/c_allocator.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/net/dns/resolv_conf.h"
 
 namespace carpool::proxy::dns {
@@ -188,7 +189,7 @@ void Cares::state_changed(void* self, ares_socket_t fd, int readable, int writab
 ares_ssize_t Cares::receive(ares_socket_t fd, void* data, size_t size, int flags, sockaddr* from, socklen_t* length,
                             void* self) noexcept {
   exec::assume_on_loop();
-  const ssize_t received = ::recvfrom(fd, data, size, flags, from, length);
+  const ssize_t received = repeat_interrupted([&] { return ::recvfrom(fd, data, size, flags, from, length); });
   if (received <= 0) return received;
   Cares& home = *static_cast<Cares*>(self);
   const auto bytes = static_cast<std::size_t>(received);
@@ -204,9 +205,10 @@ ares_ssize_t Cares::receive(ares_socket_t fd, void* data, size_t size, int flags
 
 // UDP: ECONNREFUSED belongs to an earlier datagram and is reported once; the current one has not been sent then.
 ares_ssize_t Cares::send(ares_socket_t fd, const iovec* parts, int count, void* self) noexcept {
-  const ssize_t sent = ::writev(fd, parts, count);
+  const auto write = [&] { return ::writev(fd, parts, count); };
+  const ssize_t sent = repeat_interrupted(write);
   if (sent >= 0 || errno != ECONNREFUSED || static_cast<Cares*>(self)->tcp_) return sent;
-  return ::writev(fd, parts, count);
+  return repeat_interrupted(write);
 }
 
 const ares_socket_functions Cares::kSocketFunctions{

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/repeat_interrupted.h"
 #include "proxy/net/tls/tls_transport.h"
 
 namespace carpool::proxy::tls {
@@ -30,9 +31,7 @@ int SocketBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_r
     return 0;
   }
   stream.fresh_in_ = false;
-  ssize_t count = 0;
-  do count = ::recv(stream.fd(), into, size, 0);
-  while (count < 0 && errno == EINTR);
+  const ssize_t count = repeat_interrupted([&] { return ::recv(stream.fd(), into, size, 0); });
   if (count > 0) {
     *bytes_read = static_cast<std::size_t>(count);
     stream.readable_ = *bytes_read == size || stream.hangup_;
@@ -62,9 +61,7 @@ int SocketBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* 
     return 0;
   }
   stream.fresh_out_ = false;
-  ssize_t count = 0;
-  do count = ::send(stream.fd(), from, size, MSG_NOSIGNAL);
-  while (count < 0 && errno == EINTR);
+  const ssize_t count = repeat_interrupted([&] { return ::send(stream.fd(), from, size, MSG_NOSIGNAL); });
   if (count >= 0) {
     *sent = static_cast<std::size_t>(count);
     stream.writable_ = *sent == size;

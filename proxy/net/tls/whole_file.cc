@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/repeat_interrupted.h"
 
 namespace carpool::proxy::tls {
 namespace {
@@ -22,9 +23,9 @@ Fault failed(const std::string& path, int error) {
 // Returns 0 or the system's error.
 int write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = ::write(file, bytes.data(), bytes.size());
-    if (done < 0 && errno != EINTR) return errno;
-    if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
+    const ssize_t done = repeat_interrupted([&] { return ::write(file, bytes.data(), bytes.size()); });
+    if (done < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(done));
   }
   return ::fsync(file) == 0 ? 0 : errno;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/repeat_interrupted.h"
 #include "proxy/http/h2/types.h"
 #include "proxy/telemetry/log.h"
 
@@ -37,8 +38,9 @@ Status AdminOpening::start() {
 void AdminOpening::on_ready(exec::Ready ready) {
   if (handshake_ != nullptr) return step_handshake(ready);
   std::array<char, http::kH2Preface.size()> bytes;
-  const ssize_t received = ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const ssize_t received =
+      repeat_interrupted([&] { return ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT); });
+  if (received < 0 && errno == EAGAIN) return;
   if (received <= 0) return end();
   const std::string_view text(bytes.data(), static_cast<std::size_t>(received));
   const bool preface = http::kH2Preface.starts_with(text);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/repeat_interrupted.h"
 #include "proxy/telemetry/log.h"
 
 namespace carpool::proxy {
@@ -85,7 +86,8 @@ Status FileMonitor::watch_directories() {
 
 void FileMonitor::on_ready(exec::Ready) {
   alignas(inotify_event) std::array<char, 4096> events;
-  for (ssize_t size = 0; (size = ::read(fd_.get(), events.data(), events.size())) > 0;) {
+  const auto read_events = [&] { return ::read(fd_.get(), events.data(), events.size()); };
+  for (ssize_t size = 0; (size = repeat_interrupted(read_events)) > 0;) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
       const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
       // Another directory may have the name. Watching the directories again cannot end here again: it replaces fd_.
