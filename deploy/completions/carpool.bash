@@ -28,7 +28,7 @@ _carpool() {
     --token-file|--cacert|--client-cert|--client-key|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --module) COMPREPLY=($(compgen -W 'access admin credentials dial dns egress exec handover health intercept leak listener memory net otlp overload pool reload server summary tls webhook' -- "$word")); return ;;
     --format) COMPREPLY=($(compgen -W 'sh plain' -- "$word")); return ;;
-    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--wait|--for|--listen|--host|--days|--trust) return ;;
+    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--wait|--for|--listen|--drain-delay|--host|--days|--trust) return ;;
   esac
   case $command:$word in
     :-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
@@ -40,7 +40,7 @@ _carpool() {
     drain:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --for --help' -- "$word")) ;;
     log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --module --help' -- "$word")) ;;
     reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --cacert --client-cert --client-key --config --json --dry-run --help' -- "$word")) ;;
-    webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --help' -- "$word")) ;;
+    webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --drain-delay --help' -- "$word")) ;;
     ca:-*) COMPREPLY=($(compgen -W '--host --days --replace --trust --format --help' -- "$word")) ;;
     credential:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     completion:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;

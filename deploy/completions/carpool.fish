@@ -44,6 +44,7 @@ complete -c carpool -n '__fish_seen_subcommand_from webhook' -l listen -x -d 'HT
 complete -c carpool -n '__fish_seen_subcommand_from webhook' -l certificate -r -F -d 'certificate in PEM; default /etc/carpool/tls/tls.crt'
 complete -c carpool -n '__fish_seen_subcommand_from webhook' -l key -r -F -d 'private key in PEM; default /etc/carpool/tls/tls.key'
 complete -c carpool -n '__fish_seen_subcommand_from webhook' -l injection -r -F -d 'file with the containers to add, as the chart renders it'
+complete -c carpool -n '__fish_seen_subcommand_from webhook' -l drain-delay -x -d 'time to keep accepting after SIGTERM; default 0s'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l host -x -d 'hosts whose certificates the authority signs; for init'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l days -x -d 'lifetime of the authority in days, for init; default 365'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l replace -d 'init replaces the authority; applications must then trust the new one'

@@ -13,7 +13,7 @@ import time
 import pytest
 from harness.carpool import PROGRAM, SANITIZED
 from harness.wait import until
-from harness.webhook import INJECTION, certificate, pod
+from harness.webhook import INJECTION, Webhook, certificate, pod
 
 
 def patch_of(response):
@@ -243,10 +243,38 @@ def test_a_second_term_does_not_wait_for_such_a_request(webhook, half_sent):
     assert webhook.process.wait(10) == 0
 
 
+def test_it_accepts_for_the_drain_delay_after_term_while_it_is_not_ready(tmp_path):
+    webhook = Webhook(tmp_path, "--drain-delay=3s")
+    try:
+        began = time.monotonic()
+        webhook.process.send_signal(signal.SIGTERM)
+        until(lambda: webhook.ask("GET", "/readyz")[0] == 503, what="draining")
+        wire = webhook.wire()
+        assert "patch" in webhook.review(pod(), wire)
+        assert wire.sock is None  # the response has `Connection: close`
+        assert webhook.process.wait(10) == 0
+        assert time.monotonic() - began > 2.9
+    finally:
+        webhook.stop()
+
+
+def test_a_second_term_does_not_wait_for_the_drain_delay(tmp_path):
+    webhook = Webhook(tmp_path, "--drain-delay", "1h")
+    try:
+        webhook.process.send_signal(signal.SIGTERM)
+        until(lambda: webhook.ask("GET", "/readyz")[0] == 503, what="draining")
+        webhook.process.send_signal(signal.SIGTERM)
+        assert webhook.process.wait(10) == 0
+    finally:
+        webhook.stop()
+
+
 def test_a_wrong_command_line_or_file_says_so(tmp_path):
     def run(*words):
         return subprocess.run([PROGRAM, "webhook", *words], capture_output=True, text=True, timeout=20)
     assert run("--sekrit", "x").returncode == 1
+    wrong = run("--drain-delay", "5")
+    assert wrong.returncode == 1 and "needs a duration such as 5s, not `5`" in wrong.stderr
     done = run("--listen", "127.0.0.1:0", "--certificate", tmp_path / "none.crt", "--key", tmp_path / "none.key")
     assert done.returncode == 1 and "none.crt" in done.stderr
     shown = run("--help").stdout

@@ -83,7 +83,7 @@ constexpr std::array<Command, 27> kCommands{{
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 28> kFlags{{
+constexpr std::array<Flag, 29> kFlags{{
     {"--admin", "ADDRESS", "", "",
      "address of the instance, or https://HOST:PORT; default: the [admin] address of the configuration"},
     {"--token-file", "FILE", "", "",
@@ -111,6 +111,7 @@ constexpr std::array<Flag, 28> kFlags{{
     {"--certificate", "FILE", "webhook", "", "certificate in PEM; default /etc/carpool/tls/tls.crt"},
     {"--key", "FILE", "webhook", "", "private key in PEM; default /etc/carpool/tls/tls.key"},
     {"--injection", "FILE", "webhook", "", "file with the containers to add, as the chart renders it"},
+    {"--drain-delay", "TIME", "webhook", "", "time to keep accepting after SIGTERM; default 0s"},
     {"--host", "NAME...", "ca", "", "hosts whose certificates the authority signs; for init"},
     {"--days", "N", "ca", "", "lifetime of the authority in days, for init; default 365"},
     {"--replace", "", "ca", "", "init replaces the authority; applications must then trust the new one"},

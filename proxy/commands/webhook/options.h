@@ -5,6 +5,8 @@
 #include <string>
 #include <variant>
 
+#include "base/clock.h"
+
 namespace carpool::proxy {
 
 struct WebhookOptions {
@@ -12,6 +14,7 @@ struct WebhookOptions {
   std::string certificate = "/etc/carpool/tls/tls.crt",
               key = "/etc/carpool/tls/tls.key";  // of a Secret of type kubernetes.io/tls
   std::string injection = "/etc/carpool/injection/injection.json";
+  Duration drain_delay{};  // time to keep accepting after TERM
 };
 
 // Returns nothing for another command, or for one that only requests help. Otherwise returns the options or an error

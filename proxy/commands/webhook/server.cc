@@ -47,6 +47,7 @@ WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec
       watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)),
       acceptor_(*loop_, *this, kReviewsAtOnce),
       ended_sessions_(*loop_, exec::Bound::to<&WebhookServer::stop_if_empty>(*this)),
+      drain_delay_(exec::Timer::bind<&WebhookServer::on_drain_delay>(*loop_, *this)),
       drain_deadline_(exec::Timer::bind<&WebhookServer::stop>(*loop_, *this)) {}
 
 WebhookServer::~WebhookServer() {
@@ -207,13 +208,26 @@ void WebhookServer::ended(WebhookSession& session) {
 }
 
 void WebhookServer::stop_if_empty() {
-  if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
+  if (stopping_ && !drain_delay_.armed() && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 
-// Requests that have begun to arrive are answered, within a time limit. A second signal ends at once.
+// Keeps accepting for `drain_delay`, because the API server learns only later that this replica ends. A second signal
+// ends at once.
 void WebhookServer::stop() {
   exec::assume_on_loop();
-  if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();
+  if (std::exchange(stopping_, true)) return loop_->stop();
+  if (options_.drain_delay == Duration::zero()) return close();
+  drain_delay_.arm(loop_->now() + options_.drain_delay);
+}
+
+void WebhookServer::on_drain_delay() {
+  exec::assume_on_loop();
+  close();
+}
+
+// Requests that have begun to arrive are answered, within a time limit.
+void WebhookServer::close() {
+  if (handshakes_.size() + sessions_.size() == 0) return loop_->stop();
   acceptor_.stop();
   drain_deadline_.arm(loop_->now() + kDrainTime);
   while (WebhookSession* session = handshakes_.any()) session->end();

@@ -47,11 +47,14 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void mark_waiting(WebhookSession& session) override LOOP_ONLY { sessions_.mark_waiting(session); }
   void hold(WebhookSession& session, std::size_t bytes) override LOOP_ONLY;
   void release(std::size_t bytes) override LOOP_ONLY { held_ -= bytes; }
+  bool stopping() const override { return stopping_; }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void stop_if_empty();
   static void signalled(void* self, int number);
   void reload();
   void stop();
+  void close() LOOP_ONLY;
+  void on_drain_delay();
 
   // Handshakes have their own limit, so that clients that do not complete theirs cannot block reviews.
   static constexpr std::size_t kMaxHandshakes = 64, kMaxSessions = 128;
@@ -72,7 +75,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   std::size_t held_ = 0;                                 // memory of all bodies
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // requests over a size limit
-  exec::Timer drain_deadline_;
+  exec::Timer drain_delay_, drain_deadline_;
   bool stopping_ = false;
 };
 

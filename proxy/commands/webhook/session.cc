@@ -58,7 +58,7 @@ void WebhookSession::free_body() {
 
 void WebhookSession::on_request() {
   const http::RequestHead& head = http_.request().head();
-  if (!head.keep_alive) http_.close_when_sent();
+  if (!head.keep_alive || owner_.stopping()) http_.close_when_sent();
   const bool too_long = std::exchange(too_long_, false);
   const Response response = too_long ? Response{413, "application/json", R"({"error": "the review is too long"})"}
                                      : owner_.respond(head, body_);

@@ -29,6 +29,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
     // sessions.
     virtual void hold(WebhookSession& session, std::size_t bytes) LOOP_ONLY = 0;
     virtual void release(std::size_t bytes) LOOP_ONLY = 0;
+    virtual bool stopping() const = 0;                          // the next response of each session is its last
     virtual void ended(WebhookSession& session) LOOP_ONLY = 0;  // the owner destroys the session later
 
    protected:

@@ -28,13 +28,13 @@ def certificate(folder, name):
 
 
 class Webhook:
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
         self.folder = folder
         certificate(folder, "first")
         (folder / "injection.json").write_text(json.dumps(INJECTION))
         self.unread = b""  # a buffer of the pipe's file object would hide lines from select()
         self.process = subprocess.Popen([PROGRAM, "webhook", "--listen=127.0.0.1:0", "--certificate", folder / "tls.crt", "--key",
-                                         folder / "tls.key", "--injection", folder / "injection.json"], stderr=subprocess.PIPE)
+                                         folder / "tls.key", "--injection", folder / "injection.json", *flags], stderr=subprocess.PIPE)
         self.port = int(re.search(r"listen=127\.0\.0\.1:(\d+)", self.line("webhook ready")).group(1))
 
     def stop(self):
