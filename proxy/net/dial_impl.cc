@@ -79,6 +79,12 @@ void Dial::Impl::on_race(Result<Winner> result) {
   proceed(std::move(result->socket));
 }
 
+void Dial::Impl::record_failure(const Address& address) {
+  if (plan.address_set == nullptr || std::find(failed.begin(), failed.end(), address) != failed.end()) return;
+  failed.push_back(address);
+  plan.address_set->failed(address, loop.now());
+}
+
 // Returns true if the rest of the addresses is still being resolved: a name server that is late with one family must
 // not make a name fail whose other family does not connect. The dial continues once all are known, or fails soon.
 bool Dial::Impl::await_rest(const Fault& fault) {

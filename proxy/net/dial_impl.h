@@ -57,9 +57,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_race(Result<Winner> result) override LOOP_ONLY;
   bool await_rest(const Fault& fault) LOOP_ONLY;
   void on_attempt_failed(const Address& address) override LOOP_ONLY { record_failure(address); }
-  void record_failure(const Address& address) LOOP_ONLY {
-    if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
-  }
+  void record_failure(const Address& address) LOOP_ONLY;
   // Ends the counting of the dial for the address that it tried first.
   void stop_counting(bool reached = true) {
     exec::assume_on_loop();
@@ -109,6 +107,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   std::optional<Fault> part_failed;  // a part of the addresses did not connect; the rest is being resolved
   Instant phase_began{};
   std::unique_ptr<HappyEyeballs> race;
+  std::vector<Address> failed;     // each is recorded once, although await_rest() may cause a second attempt
   std::optional<Address> counted;  // counted as being dialed in the AddressSet
   Fd socket;                       // during the CONNECT of a parent proxy
   std::optional<ParentTunnel> tunnel;

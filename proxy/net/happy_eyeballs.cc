@@ -151,7 +151,7 @@ void HappyEyeballs::add(const std::vector<Address>& addresses) {
   untried = interleave(untried);
   untried.resize(std::min(untried.size(), kMaxAddresses - next_));
   addresses_.insert(addresses_.end(), untried.begin(), untried.end());
-  if (!delay_.armed()) delay_.arm(loop_.now() + kAttemptDelay);
+  if (!delay_.armed()) delay_.arm(std::max(loop_.now(), last_began_ + kAttemptDelay));
 }
 
 std::string HappyEyeballs::pending() const {
@@ -210,6 +210,7 @@ bool HappyEyeballs::begin(const Address& address) {
   if (!key) return note_fault(key.take_fault(), kBudget), false;
   attempt->key = *key;
   attempts_.push_back(std::move(attempt));
+  last_began_ = loop_.now();
   return true;
 }
 

@@ -74,6 +74,7 @@ class HappyEyeballs {
   std::vector<Address> full_;  // Unix sockets whose accept queue had no room
   std::size_t how_many_;       // addresses
   Duration full_delay_;        // until `full_` is tried again
+  Instant last_began_{};       // the last attempt
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::unique_ptr<Fault> worst_;  // the most informative failure
   int weight_ = 0;                // of worst_

@@ -38,7 +38,7 @@ def field_words(tree):
     words = re.compile(r"//.*\b(%s|%s|%s)\b" % (METAPHORS, UNNAMED, IDIOMS), re.I)
     for path, line, match in tree.grep(tree.with_suffix(".h", ".cc"), words):
         yield Offence(path, line, "%s: CONTRIBUTING.md has the field's word" % match.group(1))
-    pages = [p for p in tree.files if p.endswith(".md") and p.count("/") <= 1]
+    pages = [p for p in tree.files if p.endswith(".md")]
     for path, line, match in tree.grep(pages, re.compile(r"\b(%s|%s|%s)\b" % (METAPHORS, UNNAMED, IDIOMS))):
         yield Offence(path, line, "%s: name the subject, in the field's words" % match.group(1))
 
