@@ -59,7 +59,7 @@ MUTANTS = [
     m("a tcp origin shows what it refuses", "proxy/config/check_origins.cc",
       "return origin.origin.scheme == pool::Scheme::tcp && std::find(refused.begin(), refused.end(), key) != refused.end();", "return false;", CONFIG),
     m("a size that is written does not count", "proxy/config/resolve.cc", "pool.tcp_size = 0;", "", CONFIG),
-    m("a tcp origin ignores its own tcp_size", "proxy/config/resolve.cc", "if (!own) origin.pool.tcp_size", "origin.pool.tcp_size", CONFIG),
+    m("a tcp origin ignores its own tcp_size", "proxy/config/resolve.cc", "if (!own) origin.pool.tcp_size = all.tcp_size;", "origin.pool.tcp_size = all.tcp_size;", CONFIG),
     m("the size of all tcp origins is not that of one", "proxy/config/resolve.cc", "if (!own) origin.pool.tcp_size = all.tcp_size;", "", CONFIG),
     m("a prefix may be too long", P, "*value <= most", "true", CONFIG),
     m("a rule's port is not checked", P, "if (port != 0 && port != to_port) return false;\n  if (kind == Kind::any) return true;", "if (kind == Kind::any) return true;", CONFIG),

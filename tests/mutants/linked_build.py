@@ -54,7 +54,7 @@ class LinkedBuild:
         made.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(["nice", "-n", "5", *map(str, argv), "-o", str(made)], cwd=self.release, text=True, capture_output=True)
         if done.returncode:
-            sys.exit("%s does not compile:\n%s" % (", ".join(mutants), done.stderr[:3000]))
+            sys.exit("%s does not compile:\n%s" % (", ".join(mutants), choice.explained(self.release, done.stderr, self.mutants)))
         mark.write_text(told)
         return made
 

@@ -1,5 +1,5 @@
 """Mutant: a defect by name: the file, the correct text, the wrong one, and the program that detects it first. A text is an
-expression or whole statements, and occurs exactly once in its file."""
+expression or whole statements (wholeness.py), and occurs exactly once in its file."""
 import dataclasses
 
 

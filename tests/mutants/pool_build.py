@@ -92,4 +92,4 @@ class PoolBuild:
     def call(self, command):
         done = subprocess.run([str(a) for a in command], cwd=self.folder, text=True, capture_output=True)
         if done.returncode:
-            sys.exit("the mutants do not compile:\n%s" % done.stderr[:3000])
+            sys.exit("the mutants do not compile:\n%s" % choice.explained(self.folder, done.stderr, self.mutants))

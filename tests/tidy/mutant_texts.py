@@ -1,5 +1,5 @@
-"""The text that a mutant replaces occurs exactly once in its file, and is an expression or whole statements: a change of the code changes
-the table too."""
+"""The text that a mutant replaces occurs exactly once in its file, and it and the wrong text are whole expressions or whole statements:
+a change of the code changes the table too."""
 import collections
 import re
 import sys
@@ -10,6 +10,8 @@ sys.path.insert(0, str(ROOT / "tests/mutants"))
 import run  # noqa: E402
 sys.path.insert(0, str(ROOT / "tests/sim/data_plane"))
 import controls  # noqa: E402
+import choice  # noqa: E402
+import wholeness  # noqa: E402
 
 
 def occur_once(tree, mutants=None):
@@ -20,9 +22,20 @@ def occur_once(tree, mutants=None):
             yield Offence(mutant.path, 1, "has %d times the text of the mutant \"%s\"" % (times, mutant.name))
         if mutant.killer == controls.PROGRAM and not mutant.path.endswith(".cc"):
             yield Offence(mutant.path, 1, "has a control, \"%s\", and is no .cc file" % mutant.name)
-        code = re.sub(r"""\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])'""", "", mutant.old)
-        if any(code.count(a) != code.count(b) for a, b in ("()", "{}", "[]")) or mutant.old.lstrip()[0] in ":?,)":
-            yield Offence(mutant.path, 1, "the text of the mutant \"%s\" is neither an expression nor whole statements" % mutant.name)
+
+
+def are_whole(tree, *tables):
+    """The choice between right and wrong compiles; texts that overlap are judged together, as they are compiled."""
+    for table in tables or (run.MUTANTS, controls.mutants()):
+        by_path = {}
+        for number, mutant in enumerate(table):
+            by_path.setdefault(mutant.path, []).append((number, mutant))
+        for path, mutants in by_path.items():
+            text = (tree.root / path).read_text() if (tree.root / path).is_file() else ""
+            mutants = [(number, mutant) for number, mutant in mutants if text.count(mutant.old) == 1]  # occur_once() names the others
+            for place in choice.places(path, text, mutants):
+                for number, why in wholeness.flaw_of_place(text, *place).items():
+                    yield Offence(path, text.count("\n", 0, place[0]) + 1, "the mutant \"%s\": %s" % (table[number].name, why))
 
 
 def part_of(path):

@@ -41,6 +41,7 @@ RULES = {
     "pages": links.pages,
     "measured-figures": measured.figures,
     "mutant-texts": mutant_texts.occur_once,
+    "mutant-wholeness": mutant_texts.are_whole,
     "mutant-counts": mutant_texts.are_counted,
 }
 
