@@ -61,18 +61,15 @@ class CancelMeetsNextDial : public SurplusDials {
   TestBorrower& second_ = borrower_on(1);
 };
 
-// A sweep looks for what min_idle lacks while the dial for it succeeds.
-class DialMeetsMinIdle : public DestinationScenario {
+class MinIdleScenario : public DestinationScenario {
  public:
-  DialMeetsMinIdle() : DestinationScenario(2, ready()) { destination().sweep(world.now); }
-  void run(unsigned thread) override {
-    if (thread == 0) return world.dialed();
-    destination().sweep(world.now);
-  }
   std::string verdict() override {
     std::string wrong = run_to_completion();
     return wrong.empty() && opened() != 1 ? "dialed twice for min_idle" : wrong;
   }
+
+ protected:
+  MinIdleScenario() : DestinationScenario(2, ready()) {}
 
  private:
   static pool::Limits ready() {
@@ -82,12 +79,32 @@ class DialMeetsMinIdle : public DestinationScenario {
   }
 };
 
+// A sweep looks for what min_idle lacks while the dial for it succeeds.
+class DialMeetsMinIdle : public MinIdleScenario {
+ public:
+  DialMeetsMinIdle() { destination().sweep(world.now); }
+  void run(unsigned thread) override {
+    if (thread == 0) return world.dialed();
+    destination().sweep(world.now);
+  }
+};
+
+// A sweep looks for what min_idle lacks while a warm-up dials it.
+class WarmUpMeetsMinIdle : public MinIdleScenario {
+ public:
+  WarmUpMeetsMinIdle() { destination(); }
+  void run(unsigned thread) override {
+    thread == 0 ? static_cast<void>(destination().warm_up(1, 1, world.now)) : destination().sweep(world.now);
+  }
+};
+
 }  // namespace
 
 std::vector<Named> cancel_dial_scenarios() {
   return {named<CancelMeetsBorrower>("a cancelled dial meets a borrower"),
           named<CancelMeetsNextDial>("a cancelled dial meets the next dial in its place"),
-          named<DialMeetsMinIdle>("a dial for min_idle meets the sweep")};
+          named<DialMeetsMinIdle>("a dial for min_idle meets the sweep"),
+          named<WarmUpMeetsMinIdle>("a warm-up meets the sweep that dials for min_idle")};
 }
 
 }  // namespace carpool::explore

@@ -17,7 +17,7 @@ MUTANTS = [
       "capacity_.release();\n    blocks_.give_back(entry);", "explorer"),
     # ---- shares ----
     m("a share that comes back by a hand-off serves nobody else", D + "release.cc",
-      "if (shares.limited()) serve_waiters(now);", "", "sim"),
+      "if (shares.limited()) serve_waiters(now);", "", "unit"),
     m("waiters of every class are counted by the free shares of class 1", Q + "class_quota.h",
       "std::min(served + waiting[level], left(held, level))", "std::min(served + waiting[level], left(held, 1))", "unit"),
     m("a stream that finds nobody keeps its share", D + "shared.cc", "if (!meant || entry.value.broken) undo(grant);", "", "sim"),

@@ -86,6 +86,15 @@ TEST_F(AtABoundary, DoesNotEndWhileTheNoOfATunnelIsOnItsWay) {
   EXPECT_TRUE(destination().reclaim(world.now, seconds(1)));
 }
 
+TEST_F(AtABoundary, DoesNotEndUntilTheLoopOfAnIdleSessionHasDisposedOfIt) {
+  session(2);
+  rest(seconds(60));
+  EXPECT_FALSE(destination().reclaim(world.now, seconds(1)));
+  EXPECT_FALSE(destination().reclaimed());
+  world.deliver_all();
+  EXPECT_TRUE(destination().reclaim(world.now, seconds(1)));
+}
+
 // ---- dials ----
 
 TEST_F(AtABoundary, DialsNotForOneWhoWillGetThePlaceOfASessionThatEnds) {

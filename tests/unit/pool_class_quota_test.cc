@@ -178,6 +178,23 @@ TEST_F(Classes, AShareThatComesBackServesWhoWaitedForIt) {
   EXPECT_EQ(low[4]->state, State::leased) << "an end gives it back as well";
 }
 
+TEST_F(Classes, AShareServesWhoWaitedForItThoughItsConnectionGoesToAHigherOne) {
+  TestBorrower& other = *ask(1, 0)[0];
+  const std::vector<TestBorrower*> low = ask(3, 1);
+  serve();
+  other.release();
+  rest(seconds(10));
+  TestBorrower& next = *ask(1, 1)[0];
+  BorrowRequest recent = of(0);
+  recent.max_idle = seconds(1);
+  TestBorrower& high = waiting(recent);
+  ASSERT_EQ(next.state, State::waiting) << "for a share, beside an idle connection";
+  low[0]->release();
+  world.deliver_all();
+  EXPECT_EQ(high.state, State::leased);
+  EXPECT_EQ(next.state, State::leased) << "the idle connection, which the higher one refuses";
+}
+
 TEST_F(Classes, AGrantThatFindsItsBorrowerGoneGivesItsShareBack) {
   const std::vector<TestBorrower*> low = ask(4, 1);
   while (!world.dials.empty()) world.dialed();

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace carpool::pool {
@@ -95,6 +96,34 @@ TEST(AnObjectPool, AfterTerminateEndsWhatComesBackAndLendsNothing) {
   out.give_back();
   EXPECT_EQ(things.in_use(), 0U);
   things.terminate();
+}
+
+// Ends its pool when it is moved into it: between the reservation of its place and its publication.
+class LastThing {
+ public:
+  LastThing() = default;
+  LastThing(int value, ObjectPool<LastThing>& pool) : value_(value), pool_(&pool) {}
+  LastThing(LastThing&& other) noexcept = default;
+  LastThing& operator=(LastThing&& other) noexcept {
+    value_ = std::exchange(other.value_, 0);
+    if (ObjectPool<LastThing>* pool = std::exchange(other.pool_, nullptr)) pool->terminate();
+    return *this;
+  }
+  ~LastThing() = default;
+  int value() const { return value_; }
+
+ private:
+  int value_ = 0;
+  ObjectPool<LastThing>* pool_ = nullptr;
+};
+
+TEST(AnObjectPool, ThatEndsWhileAnObjectIsInsertedReturnsIt) {
+  ObjectPool<LastThing> things({.cap = 1});
+  LastThing mine(7, things);
+  EXPECT_FALSE(things.insert(mine));
+  EXPECT_EQ(mine.value(), 7) << "as it was";
+  EXPECT_EQ(things.in_use(), 0U);
+  EXPECT_EQ(things.counts().idle, 0U);
 }
 
 // ---- hooks ----
