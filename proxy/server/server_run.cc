@@ -55,9 +55,13 @@ Status Server::start_loops() {
     for (std::size_t started = 0; started < i; ++started) workers_[started]->wait_until_stopped();
     return fault("loop " + std::to_string(i));
   }
+  // The second mail arrives a turn later: the loop handles signals at the end of a turn, and a TERM that arrived during
+  // the start must precede the message to the old process, which then continues.
   exec::send(first_loop(), [this]() LOOP_ONLY {
-    loops_started_ = true;
-    become_ready();
+    exec::send(first_loop(), [this]() LOOP_ONLY {
+      loops_started_ = true;
+      become_ready();
+    });
   });
   return Done{};
 }

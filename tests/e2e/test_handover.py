@@ -292,6 +292,21 @@ def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(orig
     assert c.wait(10) == 0, "the next one may try again"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_of_the_start_of_a_successor_leaves_the_old_process_alone(origin, line, number):
+    o, c = origin(), line()
+    for _ in range(8):  # the loop decides in which turn it sees the signal
+        c.signal(signal.SIGSTOP)
+        successor = line.next(c, start=False)
+        successor.launch()
+        until(lambda: any('"starting"' in row for row in successor.output), what="the start")
+        successor.signal(number)
+        c.signal(signal.SIGCONT)
+        assert successor.wait(10) == 0 and not any("asked to stop accepting" in row for row in successor.output)
+        with c.client() as client:
+            assert client.get(o.url + "/").keeps_alive()
+
+
 def test_a_successor_that_does_not_take_over_leaves_the_files_of_the_sockets(origin, line, starting, tmp_path):
     path, admin = tmp_path / "proxy.sock", tmp_path / "admin.sock"
     o, c = origin(), line(listeners=[{"address": "unix:%s" % path}], admin={"address": "unix:%s" % admin})
