@@ -168,9 +168,7 @@ void announce_ready(Server& server) {
   if (server.admin().metrics_address() != nullptr) line += " metrics=" + server.admin().metrics_address()->text();
   line += "\n";
   std::fputs(line.c_str(), stderr);
-  // After a hand-over systemd must watch this process instead of the old one.
-  const std::string whom = server.inherited_sockets() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
-  sd_notify("READY=1" + whom);
+  sd_notify("READY=1");
 }
 
 int failed_start(std::unique_ptr<Server> server, const Status& status, const config::Config& config) {

@@ -66,7 +66,6 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   const std::vector<std::unique_ptr<Listener>>& listeners() const { return listeners_.open_ones(); }
   const AdminServer& admin() const { return *admin_; }
   OriginRegistry& origins() { return *origins_; }
-  bool inherited_sockets() const { return handover_client_ != nullptr; }
 
   std::uint64_t memory_limit() const { return overload_.memory().limit; }  // in bytes; 0 if none
   void reload() { reloader_->ask(); }                                      // any thread

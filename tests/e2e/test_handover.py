@@ -4,6 +4,7 @@ import pathlib
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -505,7 +506,8 @@ def test_the_service_manager_is_told_whom_to_watch(line, tmp_path, monkeypatch):
     c = line()
     assert manager.recv(100) == b"READY=1"
     successor = line.next(c)
-    assert manager.recv(100) == b"READY=1\nMAINPID=%d" % successor.process.pid
+    assert manager.recv(100) == b"MAINPID=%d" % successor.process.pid
+    assert manager.recv(100) == b"READY=1"
     assert c.wait(10) == 0
     manager.close()
 
@@ -513,3 +515,28 @@ def test_the_service_manager_is_told_whom_to_watch(line, tmp_path, monkeypatch):
 def test_the_address_must_be_a_unix_socket(carpool):
     c = carpool(start=False, handover={"address": "127.0.0.1:1"})
     assert "handover.address" in c.check() and "not a Unix socket" in c.check()
+def send_state(successor, text="", descriptors=()):
+    """Sends what an old process sends."""
+    state = b"carpool-handover 1\n" + text.encode() + b"end\n"
+    length = struct.pack("=Q", len(state))
+    socket.send_fds(successor, [length], descriptors)
+    successor.sendall(state)
+
+
+def test_the_service_manager_watches_the_new_process_before_the_old_one_may_end(carpool, tmp_path, monkeypatch):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, socket.socket(socket.AF_UNIX) as old:
+        manager.bind(str(tmp_path / "notify.sock"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify.sock"))
+        old.bind(str(tmp_path / "old.sock"))
+        old.listen()
+        new = carpool(start=False, handover={"address": "unix:%s" % (tmp_path / "old.sock")})
+        new.launch()
+        with old.accept()[0] as successor:
+            send_state(successor)
+            old.close()
+            assert successor.recv(2) == b"go"
+            assert manager.recv(100, socket.MSG_DONTWAIT) == b"MAINPID=%d" % new.process.pid
+        manager.settimeout(10)
+        assert manager.recv(100) == b"READY=1"
+
+

@@ -12,6 +12,7 @@
 #include "proxy/net/egress_policy.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/server/handover/fd_message.h"
+#include "proxy/server/sd_notify.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/origin/origin_registry.h"
 
@@ -197,6 +198,9 @@ void HandoverClient::send_ready() {
     log::info("handover", "ready: the old process is asked to stop accepting");
   }
   const bool left = !send_go() && (errno == EPIPE || errno == ECONNRESET);
+    // Before the message, after which the old process may end at any moment: a service manager that still watches it
+    // would then end this process.
+    sd_notify("MAINPID=" + std::to_string(::getpid()));
   if (left) {
     on_old_left();
     return end();
