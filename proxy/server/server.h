@@ -88,6 +88,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   Status start_loops();
   End wait_for_end(Status started);
   void become_ready() LOOP_ONLY;
+  void on_predecessor_left();
   void on_handed_over();
   void sweep();
   void end_background_work() LOOP_ONLY;

@@ -112,18 +112,21 @@ void Server::become_ready() {
   if (!loops_started_ || !warm_ || !drain_->serving()) return;
   if (!handover_client_) return report_ready();
   handover_client_->begin(first_loop(), config_.get().handover.warm_rate,
+                          exec::Bound::to<&Server::on_predecessor_left>(*this),
                           exec::Bound::to<&Server::on_handed_over>(*this));
+}
+
+void Server::on_predecessor_left() {
+  exec::assume_on_loop();
+  listeners_.on_left(net::SocketUser::predecessor);
+  exec::send(admin_->loop(), [this]() LOOP_ONLY {
+    if (admin_) admin_->on_left(net::SocketUser::predecessor);
+    if (handover_) handover_->on_left(net::SocketUser::predecessor);
+  });
 }
 
 void Server::on_handed_over() {
   exec::assume_on_loop();
-  if (handover_client_->alone()) {
-    listeners_.on_left(net::SocketUser::predecessor);
-    exec::send(admin_->loop(), [this]() LOOP_ONLY {
-      if (admin_) admin_->on_left(net::SocketUser::predecessor);
-      if (handover_) handover_->on_left(net::SocketUser::predecessor);
-    });
-  }
   if (drain_->serving()) report_ready();
 }
 

@@ -348,6 +348,25 @@ def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_succe
     assert not path.exists() and not (c.folder / "h.sock").exists()
 
 
+def test_a_confirmation_that_comes_late_makes_the_successor_the_owner_of_the_files(origin, line, starting, tmp_path):
+    path, admin = tmp_path / "proxy.sock", tmp_path / "admin.sock"
+    o, c = origin(), line(listeners=[{"address": "unix:%s" % path}], admin={"address": "unix:%s" % admin})
+    successor = starting(c)
+    c.signal(signal.SIGSTOP)
+    starting.settle()
+    until(successor._is_ready, 15, "no confirmation for five seconds")
+    assert any("did not confirm" in row for row in successor.output)
+    c.signal(signal.SIGCONT)
+    assert c.wait(10) == 0, "it was told to stop"
+    until(lambda: any("the old process has stopped accepting" in row for row in successor.output), what="the late confirmation")
+    with Client(str(path)) as client:
+        assert client.get(o.url + "/").status == 200
+    successor.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain")
+    successor.stop()
+    assert not any(each.exists() for each in (path, admin, c.folder / "h.sock"))
+
+
 def test_a_unix_listener_that_the_successor_does_not_have_leaves_no_file(line, tmp_path):
     stays, goes = tmp_path / "stays.sock", tmp_path / "goes.sock"
     c = line(listeners=[{"address": "unix:%s" % stays}, {"address": "unix:%s" % goes}])
@@ -512,9 +531,6 @@ def test_the_service_manager_is_told_whom_to_watch(line, tmp_path, monkeypatch):
     manager.close()
 
 
-def test_the_address_must_be_a_unix_socket(carpool):
-    c = carpool(start=False, handover={"address": "127.0.0.1:1"})
-    assert "handover.address" in c.check() and "not a Unix socket" in c.check()
 def send_state(successor, text="", descriptors=()):
     """Sends what an old process sends."""
     state = b"carpool-handover 1\n" + text.encode() + b"end\n"
@@ -540,3 +556,6 @@ def test_the_service_manager_watches_the_new_process_before_the_old_one_may_end(
         assert manager.recv(100) == b"READY=1"
 
 
+def test_the_address_must_be_a_unix_socket(carpool):
+    c = carpool(start=False, handover={"address": "127.0.0.1:1"})
+    assert "handover.address" in c.check() and "not a Unix socket" in c.check()

@@ -126,10 +126,11 @@ TEST_F(AHandover, MayEndBeforeALoopStopsAccepting) {
 
 class ASuccessorOf : public ::testing::Test {
  public:
+  void on_left() { ++left_; }
   void on_ready() { ++ready_; }
 
  protected:
-  int ready_ = 0;
+  int left_ = 0, ready_ = 0;
 };
 
 TEST_F(ASuccessorOf, AProcessThatHasLeftIsReadyAtOnceAndMissesNoConfirmation) {
@@ -152,11 +153,12 @@ TEST_F(ASuccessorOf, AProcessThatHasLeftIsReadyAtOnceAndMissesNoConfirmation) {
   const Instant now{std::chrono::hours(1)};
   test::SimLoop loop(0, now);
   ASSERT_TRUE(log::start({.fd = out.get()}));
-  (*client)->begin(loop, 1, exec::Bound::to<&ASuccessorOf::on_ready>(*this));
+  (*client)->begin(loop, 1, exec::Bound::to<&ASuccessorOf::on_left>(*this),
+                   exec::Bound::to<&ASuccessorOf::on_ready>(*this));
   log::stop();
   (*client)->stop();
   EXPECT_EQ(ready_, 1);
-  EXPECT_TRUE((*client)->alone());
+  EXPECT_EQ(left_, 1);
   std::ifstream text(log.path());
   const std::string lines(std::istreambuf_iterator<char>(text), {});
   EXPECT_NE(lines.find("the old process has stopped accepting"), std::string::npos) << lines;

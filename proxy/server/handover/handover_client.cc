@@ -137,9 +137,10 @@ void HandoverClient::restore_one(OriginRegistry& origins, const net::EgressPolic
 
 // ---- taking over ----
 
-void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) {
+void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound left, exec::Bound ready) {
   loop_ = &loop;
   rate_ = rate;
+  left_ = left;
   ready_ = ready;
   give_up_ = loop.now() + kWarmFor;
   timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&HandoverClient::tick>(*this));
@@ -148,7 +149,7 @@ void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound rea
 
 void HandoverClient::stop() {
   timer_.reset();
-  ready_ = {};
+  left_ = ready_ = {};
   leave_socket();
 }
 
@@ -163,7 +164,8 @@ void HandoverClient::tick() {
   const Instant now = loop_->now();
   if (ready_sent_) {
     log::warn("handover", "the old process did not confirm that it stopped accepting");
-    return end();
+    if (!go_.empty()) leave_socket();  // it continues; otherwise its confirmation may still arrive
+    return report_ready();
   }
   dial_some(
       static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000)),
@@ -196,11 +198,11 @@ void HandoverClient::send_ready() {
   if (go_deadline_ == Instant{}) {
     go_deadline_ = now + kConfirmTimeout;
     log::info("handover", "ready: the old process is asked to stop accepting");
-  }
-  const bool left = !send_go() && (errno == EPIPE || errno == ECONNRESET);
     // Before the message, after which the old process may end at any moment: a service manager that still watches it
     // would then end this process.
     sd_notify("MAINPID=" + std::to_string(::getpid()));
+  }
+  const bool left = !send_go() && (errno == EPIPE || errno == ECONNRESET);
   if (left) {
     on_old_left();
     return end();
@@ -236,13 +238,17 @@ void HandoverClient::on_ready(exec::Ready) {
 // The files of the sockets that neither process uses now would remain.
 void HandoverClient::on_old_left() {
   log::info("handover", "the old process has stopped accepting");
-  alone_ = true;
   for (const net::Address& address : unused_) net::remove_socket_file(address);
   unused_.clear();
+  if (const exec::Bound left = std::exchange(left_, {})) left();
 }
 
 void HandoverClient::end() {
   leave_socket();
+  report_ready();
+}
+
+void HandoverClient::report_ready() {
   timer_->disarm();
   if (const exec::Bound ready = std::exchange(ready_, {})) ready();
 }

@@ -41,11 +41,10 @@ class HandoverClient final : private exec::Watcher {
   void restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy);
 
   // Must be called on `loop`, the first worker's. Opens as many connections as the old process had, `rate` per second,
-  // then tells the old process to stop, and calls `ready` once when it has closed its listeners.
-  void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
-  // True once the old process has confirmed that it stopped accepting, or has ended.
-  bool alone() const LOOP_ONLY { return alone_; }
-  // Ends the hand-over: nothing more is sent, and `ready` is not called. Must be called before that loop is destroyed.
+  // then tells the old process to stop. Calls `left` once when it has closed its listeners or has ended, and `ready`
+  // once: after `left`, or earlier if the confirmation is late.
+  void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound left, exec::Bound ready) LOOP_ONLY;
+  // Ends the hand-over: nothing more is sent or called. Must be called before that loop is destroyed.
   void stop() LOOP_ONLY;
 
  private:
@@ -63,6 +62,7 @@ class HandoverClient final : private exec::Watcher {
   bool send_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end() LOOP_ONLY;
+  void report_ready() LOOP_ONLY;
   void leave_socket() LOOP_ONLY;
   void on_old_left() LOOP_ONLY;
 
@@ -74,7 +74,7 @@ class HandoverClient final : private exec::Watcher {
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by begin()
   std::uint32_t rate_ = 0;
-  exec::Bound ready_;  // cleared before it is called
+  exec::Bound left_, ready_;  // cleared before they are called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
   HandoverMessage word_{HandoverMessage::kGone};
@@ -82,7 +82,6 @@ class HandoverClient final : private exec::Watcher {
   Instant go_deadline_{};                       // until then sending "go" is tried; unset before the first try
   std::string_view go_ = HandoverMessage::kGo;  // the unsent part of "go"
   bool watched_ = false;
-  bool alone_ = false;
   bool ready_sent_ = false;  // set also if the hand-over was cancelled: no confirmation may follow
 };
 
