@@ -80,8 +80,12 @@ std::string accept_http_uri(std::string& text) {
 }
 
 std::string accept_proxy_url(std::string& text) {
-  if (std::string error = accept_uri(text); !error.empty()) return error;
-  return text.starts_with("http://") ? "" : "a proxy is reached over plain HTTP";
+  constexpr std::string_view kHttp = "http";
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string::npos) return "has no scheme";
+  const std::string_view before = std::string_view(text).substr(0, scheme);
+  if (!std::ranges::equal(before, kHttp, {}, ascii_lower)) return "a proxy is reached over plain HTTP";
+  return accept_uri(text);
 }
 
 // The value is stored like Origin::host: an IPv6 address has no brackets. That form is therefore accepted as well.
@@ -235,7 +239,7 @@ const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
 const TextFormat kRetryCondition{R"("503" or another status, "retriable-4xx", "reset" or "connect-failure")",
                                  accept_retry};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
-const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
+const TextFormat kFileMode{R"(an octal file mode, such as "0660")", accept_mode};
 const TextFormat kGroup{"the name of a group or its number", accept_group, true};
 const TextFormat kRequestRule{R"("GET /v1/*", "POST /orders" or "* /public/*")", accept_rule};
 const TextFormat kTokenUrl{R"("https://host/path")", accept_token_url, false, false, true};

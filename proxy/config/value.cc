@@ -51,13 +51,30 @@ std::string to_number(const Setting& setting, const Raw& raw, Value& value) {
     value = *number;
     return {};
   }
-  return but_expected(raw, expected + (setting.or_auto ? R"(, or "auto")" : ""));
+  std::string error = but_expected(raw, expected + (setting.or_auto ? R"(, or "auto")" : ""));
+  const auto quoted = text == nullptr ? std::nullopt : number_in<std::int64_t>(*text);
+  if (quoted && within(setting, *quoted)) error += ": write " + *text + " without quotes";
+  return error;
+}
+
+// The advice for a number without a unit.
+std::string with_units(std::string_view number) {
+  return std::string(": write \"").append(number).append("s\" or \"").append(number).append("ms\"");
+}
+
+// The advice for a size with a decimal unit, such as "10MB" or "64k"; empty for any other text.
+std::string with_binary_unit(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string_view unit = text.substr(digits);
+  const bool decimal = unit.size() == 1 || (unit.size() == 2 && ascii_lower(unit[1]) == 'b');
+  const std::size_t known = decimal ? std::string_view("kmg").find(ascii_lower(unit[0])) : std::string_view::npos;
+  if (digits == 0 || known == std::string_view::npos) return {};
+  return std::string(": write \"").append(text, 0, digits).append(1, "KMG"[known]).append("iB\"");
 }
 
 std::string to_duration(const Setting& setting, const Raw& raw, Value& value) {
   if (const auto* number = std::get_if<std::int64_t>(&raw)) {
-    const std::string n = std::to_string(*number);
-    return but_expected(raw, kDurationShape) + ": write \"" + n + "s\" or \"" + n + "ms\"";
+    return but_expected(raw, kDurationShape) + with_units(std::to_string(*number));
   }
   const auto* text = std::get_if<std::string>(&raw);
   if (setting.or_unlimited && text != nullptr && *text == "unlimited") {
@@ -66,7 +83,9 @@ std::string to_duration(const Setting& setting, const Raw& raw, Value& value) {
   }
   const auto duration = text == nullptr ? std::nullopt : parse_duration(*text);
   if (!duration) {
-    return but_expected(raw, std::string(kDurationShape) + (setting.or_unlimited ? R"(, or "unlimited")" : ""));
+    const bool bare = text != nullptr && number_in<std::uint64_t>(*text);
+    return but_expected(raw, std::string(kDurationShape) + (setting.or_unlimited ? R"(, or "unlimited")" : "")) +
+           (bare ? with_units(*text) : "");
   }
   value = *duration;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count();
@@ -80,7 +99,7 @@ std::string to_size(const Setting& setting, const Raw& raw, Value& value) {
   }
   const auto* text = std::get_if<std::string>(&raw);
   const auto bytes = text == nullptr ? std::nullopt : parse_size(*text);
-  if (!bytes) return but_expected(raw, kSizeShape);
+  if (!bytes) return but_expected(raw, kSizeShape) + (text == nullptr ? "" : with_binary_unit(*text));
   value = *bytes;
   return within(setting, static_cast<std::int64_t>(*bytes)) ? std::string() : out_of_bounds(setting, value);
 }
@@ -107,9 +126,15 @@ std::string check_text(const Setting& setting, std::string& text) {
   return error.empty() ? error : error + ", expected " + std::string(setting.form->expected);
 }
 
+std::string text_shape(const Setting& setting) {
+  if (!setting.words.empty()) return one_of(setting);
+  const std::string quotes = "a text in quotes";
+  return setting.form == nullptr ? quotes : quotes + ": " + std::string(setting.form->expected);
+}
+
 std::string to_text(const Setting& setting, Raw raw, Value& value) {
   auto* text = std::get_if<std::string>(&raw);
-  if (text == nullptr) return but_expected(raw, setting.words.empty() ? "a text in quotes" : one_of(setting));
+  if (text == nullptr) return but_expected(raw, text_shape(setting));
   // If the default is "none", an empty text is its notation and needs no check.
   if (!(text->empty() && !setting.example.empty())) {
     if (std::string error = check_text(setting, *text); !error.empty()) return error;

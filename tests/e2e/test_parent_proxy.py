@@ -260,7 +260,8 @@ def test_health_probes_are_in_absolute_form_too(parent, carpool):
 
 
 @pytest.mark.parametrize("settings,said", [
-    ({"proxy": "https://p:1"}, "a proxy is reached over plain HTTP"), ({"proxy": "p:3128"}, "upstream.proxy"),
+    ({"proxy": "https://p:1"}, "a proxy is reached over plain HTTP"), ({"proxy": "p:3128"}, "upstream.proxy: has no scheme, expected"),
+    ({"proxy": "socks5://p:1"}, "upstream.proxy: a proxy is reached over plain HTTP, expected"), ({"proxy": "HTTP://p:1/x"}, "must not have a path"),
     ({"proxy_credentials": "a:b"}, "is set without proxy"),
     ({"proxy": "http://p:1", "no_proxy": ["a b"]}, "upstream.no_proxy")])
 def test_check_explains_a_wrong_setting(carpool, settings, said):

@@ -281,18 +281,22 @@ TEST(Errors, NameTheTypeThatIsExpected) {
   expect_error("workers = 1.5", "1:11: workers:", "is a number with a fraction");
   expect_error("workers = 1979-05-27", "1:11: workers:", "is a date or time");
   expect_error("workers = 129", "1:11: workers:", "1 to 128");
-  expect_error("pool.size = \"3\"", "1:13: pool.size:", "is \"3\", expected an integer");
+  expect_error("pool.size = \"3\"", "1:13: pool.size:", "or \"auto\": write 3 without quotes");
+  expect_error("pool.size = \"0\"",
+               "1:13: pool.size:", "is \"0\", expected an integer from 1 to 100000, or \"auto\"\n");
   expect_error("pool.max_usage = -1", "1:18: pool.max_usage:", "is the integer -1");
   expect_error("pool.max_usage = 9999999999999", "1:18: pool.max_usage:", "0 to 1048575");
   expect_error("metrics.enabled = 1", "1:19: metrics.enabled:", "expected true or false");
-  expect_error("drain_delay = \"5\"", "1:15: drain_delay:", "is \"5\", expected a duration");
+  expect_error("drain_delay = \"5\"", "1:15: drain_delay:", "or \"1h\": write \"5s\" or \"5ms\"\n");
   expect_error("drain_delay = []", "1:15: drain_delay:", "is a list, expected a duration");
   expect_error("pool.wait_timeout = \"0s\"", "1:21: pool.wait_timeout:", "more than 0s");
   for (const char* const wrong : {"\"99ms\"", "\"2h\""}) {
     expect_error(std::string("otlp.interval = ") + wrong, "1:17: otlp.interval:", "expected 100ms to 1h");
   }
   expect_error("request.replay_buffer = 65536", "1:25: request.replay_buffer:", "write \"64KiB\"");
-  expect_error("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
+  expect_error("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "or \"1MiB\": write \"64KiB\"\n");
+  expect_error("request.replay_buffer = \"2m\"", "1:25: request.replay_buffer:", "or \"1MiB\": write \"2MiB\"\n");
+  expect_error("request.replay_buffer = \"64KX\"", "1:25: request.replay_buffer:", "or \"1MiB\"\n");
   expect_error("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
   expect_error("upstream.protocols = \"h1\"", "1:22: upstream.protocols:", "expected a list of texts");
   expect_error("upstream.protocols = [1]", "1:23: upstream.protocols:", "is the integer 1, expected a text");
@@ -386,6 +390,13 @@ TEST(Errors, OfTypesSayWhatToWrite) {
                "1:28: upstream.tls.min_version:", "is a number with a fraction, expected one of \"1.2\", \"1.3\"");
   expect_error("request.retry_on = [503]\n",
                "1:21: request.retry_on:", "item 1: is the integer 503, expected a text in quotes: write \"503\"");
+  expect_error("[[listen]]\naddress = \"unix:/x\"\nmode = 660\n",
+               "3:8: listen.mode:", "a text in quotes: an octal file mode, such as \"0660\"");
+  for (const char* const wrong : {"p:3128", "socks5://p:1"}) {
+    const std::string why =
+        wrong[0] == 'p' ? "has no scheme, expected" : "a proxy is reached over plain HTTP, expected";
+    expect_error(std::string("upstream.proxy = \"") + wrong + "\"\n", "1:18: upstream.proxy:", why);
+  }
   expect_error("egress.allow = [\"https://a.test\"]\n",
                "1:17: egress.allow:", "item 1: is a URL: write its host alone, expected");
   expect_error("[[listen]]\naddress = \"3128\"\n",
