@@ -122,6 +122,22 @@ def test_search_and_keyboard_find_an_origin(browser, origin, carpool):
     assert browser.problems == []
 
 
+def test_it_says_why_there_is_no_origin(browser, origin, carpool):
+    o, c = origin(), carpool()
+    open_page(browser, c)
+    browser.see("/^No origin has a pool yet/.test(document.getElementById('none').textContent)")
+    with c.client() as client:
+        client.get(o.url + "/")
+    browser.see("document.querySelectorAll('.pool').length === 1 && document.getElementById('none').textContent === ''")
+    browser.press("/", "/")
+    for letter in "nobody":
+        browser.press(letter, letter)
+    browser.see("document.getElementById('none').textContent === 'No origin contains “nobody”.'")
+    browser.press("Escape")
+    browser.see("document.getElementById('none').textContent === ''")
+    assert browser.problems == []
+
+
 def test_it_says_when_the_program_is_gone_and_comes_back(browser, carpool):
     c = carpool()
     open_page(browser, c)
