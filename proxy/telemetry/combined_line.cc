@@ -35,9 +35,11 @@ void append_or_dash(std::string& out, std::string_view value) {
   value.empty() ? static_cast<void>(out += '-') : append_safe(out, value);
 }
 
-// Returns the address without its port, and an IPv6 address without its brackets.
+// Returns the address without its port, and an IPv6 address without its brackets. The field contains no space: a client
+// on a Unix socket is `unix:`, and carpool itself, whose requests name their purpose behind a space, is `carpool`.
 std::string_view host_of(std::string_view client) {
-  if (client.starts_with("unix")) return client.substr(0, client.find(' '));
+  client = client.substr(0, client.find(' '));
+  if (client.starts_with("unix")) return client;
   const std::size_t colon = client.rfind(':');
   if (colon == std::string_view::npos) return client;
   const std::string_view host = client.substr(0, colon);

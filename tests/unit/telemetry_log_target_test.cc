@@ -220,5 +220,18 @@ TEST(CombinedLine, HasDashesForWhatIsAbsent) {
   EXPECT_EQ(combined(entry), "::1 - - \"-\" 400 0 \"-\" \"-\"\n");
 }
 
+TEST(CombinedLine, HasAClientWithoutASpace) {
+  AccessEntry entry;
+  entry.status = 200;
+  const std::string rest = " - - \"-\" 200 0 \"-\" \"-\"\n";
+  for (const auto& [client, host] : {std::pair{"carpool oauth2", "carpool"},
+                                     {"carpool otlp", "carpool"},
+                                     {"unix: pid=7", "unix:"},
+                                     {"unix:", "unix:"}}) {
+    entry.client = client;
+    EXPECT_EQ(combined(entry), host + rest);
+  }
+}
+
 }  // namespace
 }  // namespace carpool::proxy::log
