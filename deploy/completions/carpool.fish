@@ -49,7 +49,7 @@ complete -c carpool -n '__fish_seen_subcommand_from ca' -l host -x -d 'hosts who
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l days -x -d 'lifetime of the authority in days, for init; default 365'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l replace -d 'init replaces the authority; applications must then trust the new one'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l trust -x -d 'folder for applications, without the key: init and bundle write ca.pem, bundle.pem and bundle.p12 into it'
-complete -c carpool -n '__fish_seen_subcommand_from ca' -a 'sh plain' -l format -x -d 'commands of a shell, or NAME=VALUE lines; for env'
+complete -c carpool -n '__fish_seen_subcommand_from ca' -a 'sh plain' -l format -x -d 'sh: commands of a shell, the default; plain: NAME=VALUE lines; for env'
 complete -c carpool -n __fish_use_subcommand -a top -d 'shows the pools, refreshed each second, failing origins and the busiest first; q quits'
 complete -c carpool -n __fish_use_subcommand -a pools -d 'lists every pool'
 complete -c carpool -n __fish_use_subcommand -a origins -d 'lists what ORIGIN may be: every origin, then the aliases'

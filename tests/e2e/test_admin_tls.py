@@ -111,6 +111,7 @@ def test_a_command_says_what_is_missing_to_reach_an_instance_with_tls(carpool, p
     assert plain.returncode == 2 and plain.stderr.endswith("the connection was closed; with TLS the address is https://HOST:PORT\n"), plain
     distrusted = run("pools", "--admin", "https://" + named)
     assert distrusted.returncode == 2 and "TLS handshake with %s: " % named in distrusted.stderr, distrusted
+    assert distrusted.stderr.endswith("; --cacert FILE names its authorities\n"), distrusted
 
 
 def test_pages_of_its_own_are_https(carpool, pki, files):

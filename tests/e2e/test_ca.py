@@ -179,7 +179,8 @@ def test_there_is_no_environment_of_files_that_do_not_exist(folder, tmp_path, fo
     assert env(folder) == (1, "carpool: %s/bundle.pem: does not exist, so nothing is printed; write it first: carpool ca bundle %s\n" % (folder, folder))
     trust = tmp_path / "trust"
     code, why = env(trust)
-    assert code == 1 and "%s/ca.pem: does not exist" % trust in why and why.endswith("carpool ca bundle AUTHORITY --trust %s\n" % trust)
+    assert code == 1 and "%s/ca.pem: does not exist" % trust in why and why.endswith(
+        "carpool ca bundle AUTHORITY --trust %s, with the folder that `carpool ca init` made as AUTHORITY\n" % trust)
     ca("bundle", folder, "--trust", trust)
     assert env(trust) == (0, "")
     (trust / "bundle.p12").unlink()

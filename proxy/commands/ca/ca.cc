@@ -108,7 +108,9 @@ Outcome why_no_environment(const CaOptions& options, const std::string& dir) {
     if (error) return path + ": " + error.message();
     const bool authority = exists(options.dir + "/ca.key");
     return path + ": does not exist, so nothing is printed; write it first: carpool ca bundle " +
-           (authority ? options.dir : "AUTHORITY --trust " + options.dir);
+           (authority
+                ? options.dir
+                : "AUTHORITY --trust " + options.dir + ", with the folder that `carpool ca init` made as AUTHORITY");
   }
   return {};
 }

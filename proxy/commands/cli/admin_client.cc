@@ -50,7 +50,10 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   Result<AdminStream> stream = AdminStream::open(instance.address, instance.trust, instance.timeout_seconds);
   // The text names the address.
   if (!stream && stream.fault().kind == FaultKind::malformed_request) return stream.fault();
-  if (!stream) return no_response(instance, stream.fault().detail);
+  if (!stream) {
+    const bool distrusted = stream.fault().kind == FaultKind::tls_certificate;
+    return no_response(instance, stream.fault().detail + (distrusted ? "; --cacert FILE names its authorities" : ""));
+  }
   std::string question(method);
   question.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
   if (!instance.token.empty()) question.append("Authorization: Bearer ").append(instance.token).append("\r\n");

@@ -117,7 +117,8 @@ constexpr std::array<Flag, 29> kFlags{{
     {"--replace", "", "ca", "", "init replaces the authority; applications must then trust the new one"},
     {"--trust", "DIR", "ca", "",
      "folder for applications, without the key: init and bundle write ca.pem, bundle.pem and bundle.p12 into it"},
-    {"--format", "FORMAT", "ca", "", "commands of a shell, or NAME=VALUE lines; for env", kFormats},
+    {"--format", "FORMAT", "ca", "", "sh: commands of a shell, the default; plain: NAME=VALUE lines; for env",
+     kFormats},
 }};
 
 bool has_word(std::string_view list, std::string_view word) {
