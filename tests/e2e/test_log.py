@@ -377,6 +377,7 @@ def test_an_access_line_in_the_combined_format_is_the_documented_one(origin, car
     assert said[3] == "GET %s/a?x=1&sig=*** HTTP/1.1" % o.url
     assert (said[0], said[1], said[4], said[5], said[6], said[7]) == (sample[0], sample[1], sample[4], sample[5], sample[6], sample[7])
     assert bare[6:] == ("-", "-")
+    c.stop()  # writes all lines
     assert not any('"access"' in line for line in c.output), "the other lines are on stderr, these are not"
 
 

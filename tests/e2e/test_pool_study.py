@@ -33,7 +33,7 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
     for _ in range(3):
         rest(1.5)
     until(lambda: c.pool(o.url)["learned_idle_timeout_seconds"] is not None, what="the limit")
-    assert 1.4 < c.pool(o.url)["learned_idle_timeout_seconds"] < 2.5
+    assert 1.4 < c.pool(o.url)["learned_idle_timeout_seconds"] < 6, "not the 60 s of idle_timeout"
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
     until(lambda: closed(c, o, "idle") == 1, what="a retirement")

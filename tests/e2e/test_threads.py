@@ -36,7 +36,6 @@ def test_plain_requests_cost_no_hand_over(origin, carpool, full):
     count = 10_000 if full else 2_000
     before = {name: c.metric("carpool_exec_tasks_total", mode=name) for name in ("pec", "epc")}
     handed = c.metric("carpool_exec_handovers_total")
-    scrapes_cost = c.metric("carpool_exec_tasks_total") - sum(before.values())
     with c.client() as client:
         for _ in range(count):
             assert client.get(o.url + "/").status == 200
@@ -44,7 +43,6 @@ def test_plain_requests_cost_no_hand_over(origin, carpool, full):
     # The cost of the queries themselves: each is a task.
     assert sum(after.values()) - sum(before.values()) <= 20
     assert c.metric("carpool_exec_handovers_total") - handed <= 20
-    assert scrapes_cost >= 0
 
 
 @pytest.mark.parametrize("strategy,mode", [("adaptive", None), ("execute_produce", "epc"), ("produce_execute", "pec"),

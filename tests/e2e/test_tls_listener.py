@@ -214,9 +214,9 @@ def test_what_is_no_handshake_is_closed_and_counted(carpool, files):
             sock.sendall(text)
             assert not drained(sock), "an alert at most, no HTTP"
     until(lambda: c.metric(HANDSHAKES, result="failed") + c.metric(HANDSHAKES, result="timeout") == 3, what="three failures")
-    with socket.create_connection(c.address, 10) as sock:
-        began = time.monotonic()
-        assert sock.recv(1) == b"" and 0.3 < time.monotonic() - began < 5, "a silent client has header_timeout"
+    began = time.monotonic()
+    with socket.create_connection(c.address, 30) as sock:
+        assert sock.recv(1) == b"" and 0.45 < time.monotonic() - began < 8, "a silent client has header_timeout, not the 10 s of the default"
     until(lambda: c.metric("carpool_downstream_connections") == 0, what="all are gone")
 
 
@@ -333,12 +333,12 @@ def test_a_session_is_resumed_by_a_ticket(origin, carpool, pki, files):
 
 
 def test_term_ends_handshakes_at_once(carpool, files):
-    c = carpool(listen=files.settings(header_timeout="60s"))
+    c = carpool(listen=files.settings(header_timeout="60s"), shutdown_grace="60s")
     with socket.create_connection(c.address, 10):
         until(lambda: c.metric("carpool_downstream_connections") == 1, what="it is accepted")
         began = time.monotonic()
         c.stop()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 15, "neither shutdown_grace nor header_timeout"
 
 
 def test_the_key_is_in_no_answer_and_no_log(carpool, pki, files):
