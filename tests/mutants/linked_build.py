@@ -45,8 +45,7 @@ class LinkedBuild:
             at = argv.index(option)
             del argv[at:at + 2]
         argv.remove("-MD")
-        beside = [word for path in mutants for word in ("-iquote", (self.root / path).parent)]
-        argv += ["-w", "-O1", "-g0", "-include", folder / "choice.h", *beside, "-c", source]
+        argv += ["-w", "-O1", "-g0", "-include", folder / "choice.h", "-c", source]
         pre = subprocess.run(["nice", "-n", "5", *map(str, argv), "-E", "-P"], cwd=self.release, capture_output=True, text=True)
         told = hashlib.sha256(pre.stdout.encode()).hexdigest()
         if made.exists() and mark.exists() and mark.read_text() == told:
