@@ -4,6 +4,11 @@
 
 namespace carpool::proxy {
 
+void ExchangeDeadlines::await_dial(Instant now) {
+  const Instant check = now + kDialCheckInterval;
+  wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;
+}
+
 Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Awaited& awaited) const {
   if (now >= total_at_) return Deadline::total;
   if (now >= body_check_at_ && state == ExchangeState::collecting) return Deadline::body_check;

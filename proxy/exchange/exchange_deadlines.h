@@ -79,10 +79,7 @@ class ExchangeDeadlines final {
   void await_token(Instant now, Duration limit) { token_at_ = now + limit; }
   // Must be called when dial_wait has passed. The wait is checked again, because another request may get the connection
   // of the dial, or another connection may open.
-  void await_dial(Instant now) {
-    const Instant check = now + kDialCheckInterval;
-    wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;
-  }
+  void await_dial(Instant now);
   Duration waited(Instant now) const { return now - waiting_since_; }
   void lease(Instant now) {
     wait_at_ = kNever;

@@ -167,5 +167,5 @@ MUTANTS = [
     m("a tunnel may use a session", X + "exchange_borrow.cc", "if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;", "if (h1_required) want.kind = pool::ProtocolMask::h1_only;", PLANE),
     m("a request keeps waiting for the pool that a reload replaced", X + "exchange_borrow.cc", "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", "", PLANE),
     m("a wait is extended by a dial beside open connections", X + "exchange_timeout.cc", "info_.origin->destination->awaits_dial(*this)", "true", PLANE),
-    m("a wait that a dial extends is not checked again", X + "exchange_deadlines.h", "wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;", "wait_at_ = dial_at_ + kDialReports;", PLANE),
+    m("a wait that a dial extends is not checked again", X + "exchange_deadlines.cc", "wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;", "wait_at_ = dial_at_ + kDialReports;", PLANE),
 ]

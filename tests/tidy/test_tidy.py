@@ -230,10 +230,12 @@ def test_a_mutant_whose_text_is_gone_or_not_alone_is_found(tree):
     assert [o.what.split('"')[1] for o in mutant_texts.occur_once(t, mutants)] == ["two", "none"]
 
 
-def test_a_control_of_the_simulated_data_plane_in_a_header_is_found(tree):
-    t = tree({"base/a.h": "int a = 1;\n", "base/a.cc": "int b = 1;\n"})
-    controls = [mutant_texts.run.components.m(path, path, "= 1", "= 2", mutant_texts.controls.PROGRAM) for path in ("base/a.h", "base/a.cc")]
-    assert [o.path for o in mutant_texts.occur_once(t, controls)] == ["base/a.h"]
+def test_a_mutant_or_control_in_a_header_that_is_not_compiled_with_it_is_found(tree):
+    t = tree({path: "int a = 1;\n" for path in ("base/a.h", "base/a.cc", "pool/a.h")})
+    m, control = mutant_texts.run.components.m, mutant_texts.controls.PROGRAM
+    mutants = [m(killer, path, "= 1", "= 2", killer) for path in ("base/a.h", "base/a.cc", "pool/a.h") for killer in ("unit", control)]
+    assert [(o.path, o.what.split('"')[1]) for o in mutant_texts.occur_once(t, mutants)] == [
+        ("base/a.h", "unit"), ("base/a.h", control), ("pool/a.h", control)]
 
 
 def test_a_number_of_mutants_that_the_documents_lack_is_found(tree):
