@@ -127,7 +127,9 @@ void Server::on_predecessor_left() {
 
 void Server::on_handed_over() {
   exec::assume_on_loop();
-  if (drain_->serving()) report_ready();
+  if (!drain_->serving()) return;
+  if (handover_) handover_->on_ready();  // before this process says that it is ready
+  report_ready();
 }
 
 void Server::on_clients_gone() {

@@ -348,6 +348,21 @@ def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_succe
     assert not path.exists() and not (c.folder / "h.sock").exists()
 
 
+def test_a_successor_that_is_not_ready_has_no_successor(origin, line, starting):
+    o, c = origin(), line()
+    successor = starting(c)
+    c.signal(signal.SIGSTOP)  # both accept at the same socket; now only the successor does
+    third = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    c.signal(signal.SIGCONT)
+    assert third.returncode == 2 and "another process takes over" in third.stderr
+    starting.settle()
+    assert c.wait(10) == 0, "the first one is told to stop"
+    last = line.next(c)
+    assert successor.wait(15) == 0, "a ready one has a successor"
+    with last.client() as client:
+        assert client.get(o.url + "/").status == 200
+
+
 def test_a_confirmation_that_comes_late_makes_the_successor_the_owner_of_the_files(origin, line, starting, tmp_path):
     path, admin = tmp_path / "proxy.sock", tmp_path / "admin.sock"
     o, c = origin(), line(listeners=[{"address": "unix:%s" % path}], admin={"address": "unix:%s" % admin})

@@ -4,6 +4,7 @@
 // at a time; it must run as the same user or as root.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ class HandoverListener final : private net::Acceptor::Owner {
   // `inherited`: a socket that is bound already. The Fault names the address and the system's reason.
   Status open(const std::string& address, std::optional<net::Bound> inherited);
   void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
+  // Any thread: this process is ready. One with an inherited socket accepts no successor before: its predecessor would
+  // then wait for a process that has left, and continue.
+  void on_ready() { taking_over_.store(false, std::memory_order_relaxed); }
 
  private:
   // Successor: the new process while it is connected to the hand-over socket.
@@ -63,6 +67,7 @@ class HandoverListener final : private net::Acceptor::Owner {
   std::string configured_;
   net::Acceptor acceptor_;
   Successor successor_{*this};
+  std::atomic<bool> taking_over_{false};
 };
 
 }  // namespace carpool::proxy
