@@ -571,6 +571,44 @@ def test_the_service_manager_watches_the_new_process_before_the_old_one_may_end(
         assert manager.recv(100) == b"READY=1"
 
 
+@pytest.mark.parametrize("kind", ["pipe", "file", "datagram", "bound", "connected"])
+def test_a_descriptor_that_accepts_nobody_ends_the_start(carpool, tmp_path, kind):
+    pair, pipe = socket.socketpair(), os.pipe()
+    bound, datagram = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+    bound.bind(("127.0.0.1", 0))
+    with open(tmp_path / "file", "w") as file, socket.socket(socket.AF_UNIX) as old:
+        given = {"pipe": pipe[0], "file": file.fileno(), "datagram": datagram.fileno(), "bound": bound.fileno(), "connected": pair[0].fileno()}
+        old.bind(str(tmp_path / "old.sock"))
+        old.listen()
+        new = carpool(start=False, handover={"address": "unix:%s" % (tmp_path / "old.sock")})
+        new.launch()
+        with old.accept()[0] as successor:
+            send_state(successor, "socket listen %s:%d\n" % new.address, [given[kind]])
+            assert new.process.wait(10) == 2
+            until(lambda: any("no listening socket" in row for row in new.output), what="the reason")
+            new.process = None
+    for each in (*pair, bound, datagram):
+        each.close()
+    for each in pipe:
+        os.close(each)
+
+
+def test_a_listening_socket_that_blocks_holds_no_loop_up(origin, carpool, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket(socket.AF_UNIX) as old:
+        old.bind(str(tmp_path / "old.sock"))
+        old.listen()
+        new = carpool(start=False, handover={"address": "unix:%s" % (tmp_path / "old.sock")})
+        new.launch()
+        with old.accept()[0] as successor:
+            send_state(successor, "socket listen %s:%d\n" % new.address, [listening.fileno()])
+            old.close()
+            assert successor.recv(2) == b"go"
+        until(new._is_ready, what="the start")
+        for _ in range(2):
+            with Client(listening.getsockname()) as client:
+                assert client.get(origin().url + "/").status == 200
+
+
 def test_the_address_must_be_a_unix_socket(carpool):
     c = carpool(start=False, handover={"address": "127.0.0.1:1"})
     assert "handover.address" in c.check() and "not a Unix socket" in c.check()

@@ -48,6 +48,7 @@ TEST(AHandoverState, OfALaterVersionMaySayMore) {
 
 TEST(AHandoverState, WithABrokenLineIsRefused) {
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test many 0 0\nend\n"));
+  EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test 1 9223372036854775807 0\nend\n"));
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\nsession 00\nend\n"));
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\norigin http://a.test 1 0 0\nsession 0g\nend\n"));
   EXPECT_FALSE(decode_handover_state("carpool-handover 1\nsize 5\nend\n"));

@@ -1,5 +1,6 @@
 #include "proxy/server/handover/handover_client.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -48,6 +49,17 @@ Status belongs_to_us(int socket, const net::Address& where) {
   }
   return Done{};
 }
+
+// A descriptor of another kind would never accept a client, and accept() on a blocking one would hold up its loop.
+bool accepts_clients(int descriptor) {
+  int listens = 0, type = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) return false;
+  size = sizeof type;
+  if (::getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) return false;
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 && ((flags & O_NONBLOCK) != 0 || ::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0);
+}
 }  // namespace
 
 Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& address) {
@@ -69,6 +81,10 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   if (!state) return state.take_fault();
   if (state->sockets.size() != fd_message->descriptors.size()) {
     return Fault{FaultKind::internal, Side::self, "hand-over: the old process did not send all sockets"};
+  }
+  for (const Fd& socket_of_old : fd_message->descriptors) {
+    if (!accepts_clients(socket_of_old.get()))
+      return no_handover(*where, "the old process sent a descriptor that is no listening socket");
   }
   std::unique_ptr<HandoverClient> successor(new HandoverClient(std::move(socket)));
   successor->state_ = std::move(*state);

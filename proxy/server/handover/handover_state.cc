@@ -30,7 +30,8 @@ std::int64_t in_milliseconds(std::optional<Duration> duration) {
 bool read_origin(std::istringstream& rest, HandoverState& state) {
   HandoverState::Origin origin;
   std::int64_t learned = 0;
-  if (!(rest >> origin.label >> origin.open >> learned >> origin.tls_fingerprint)) return false;
+  if (!(rest >> origin.label >> origin.open >> learned >> origin.tls_fingerprint) || learned > kMaxMilliseconds)
+    return false;
   if (learned > 0) origin.learned_idle = std::chrono::milliseconds(learned);
   state.origins.push_back(std::move(origin));
   return true;
