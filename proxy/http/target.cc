@@ -127,12 +127,17 @@ Result<std::string_view> host_of(const RequestHead& head) {
   return host;
 }
 
-// Returns true if both authorities name the same host and port; the default port may be omitted.
-bool same_authority(std::string_view a, std::string_view b, pool::Scheme scheme) {
+std::string_view without_default_port(std::string_view authority, pool::Scheme scheme) {
   const std::string_view port = scheme == pool::Scheme::https ? ":443" : ":80";
-  if (a.ends_with(port)) a.remove_suffix(port.size());
-  if (b.ends_with(port)) b.remove_suffix(port.size());
-  return iequals(a, b);
+  if (authority.ends_with(port)) authority.remove_suffix(port.size());
+  if (authority.ends_with(':')) authority.remove_suffix(1);
+  return authority;
+}
+
+// Returns true if both authorities name the same host and port; the default port may be omitted or empty (RFC 3986
+// §6.2.3).
+bool same_authority(std::string_view a, std::string_view b, pool::Scheme scheme) {
+  return iequals(without_default_port(a, scheme), without_default_port(b, scheme));
 }
 
 // Uses :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" requests TLS to the origin, like an absolute form;

@@ -156,5 +156,25 @@ TEST(ATargetOfHttp2, HasNoFragmentAndOneHostAtMost) {
   EXPECT_FALSE(parsed("/x", 2));
 }
 
+TEST(ATargetOfHttp2, HasAHostThatNamesTheSameServerAsItsAuthority) {
+  const auto agree = [](std::string_view scheme, std::string_view authority, std::string_view host) {
+    RequestHead head;
+    head.version = Version::http2;
+    head.method = "GET";
+    head.scheme = scheme;
+    head.authority = authority;
+    head.target = "/";
+    head.fields.add("host", host);
+    return static_cast<bool>(parse_target(head));
+  };
+  for (const std::string_view host : {"a", "A", "a:", "a:80"}) {
+    for (const std::string_view authority : {"a", "a:", "a:80"}) EXPECT_TRUE(agree("http", authority, host)) << host;
+  }
+  EXPECT_TRUE(agree("https", "[::1]:", "[::1]:443"));
+  EXPECT_FALSE(agree("https", "a:", "a:80"));
+  EXPECT_FALSE(agree("http", "a:", "b"));
+  EXPECT_FALSE(agree("http", "a:", "a:81"));
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http
