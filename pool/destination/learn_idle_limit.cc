@@ -87,6 +87,7 @@ Duration Destination::trust() const {
 }
 
 void Lease::note_no_response(Instant now) {
+  if (kept_uses_ != 0) return;  // the pool does not know how long the connection was idle
   destination_->impl_->learn_end_in_use(*entry_, leased_at_, uses_before_, now);
 }
 

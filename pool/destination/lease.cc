@@ -14,6 +14,7 @@ Lease::Lease(Lease&& other) noexcept
       leased_at_(other.leased_at_),
       index_(other.index_),
       uses_before_(other.uses_before_),
+      kept_uses_(other.kept_uses_),
       opened_(other.opened_),
       shared_(other.shared_),
       probe_(other.probe_),
@@ -32,6 +33,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   leased_at_ = other.leased_at_;
   index_ = other.index_;
   uses_before_ = other.uses_before_;
+  kept_uses_ = other.kept_uses_;
   opened_ = other.opened_;
   shared_ = other.shared_;
   probe_ = other.probe_;

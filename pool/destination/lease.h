@@ -28,8 +28,8 @@ class [[nodiscard]] Lease {
   Destination& destination() const { return *destination_; }
 
   // Returns the number of uses before this one; 0: this lease is the first user.
-  std::uint32_t uses_before() const { return uses_before_; }
-  bool reused() const { return uses_before_ != 0; }
+  std::uint32_t uses_before() const { return uses_before_ + kept_uses_; }
+  bool reused() const { return uses_before() != 0; }
   // Returns the reason why the connection was opened.
   OpenCause opened() const { return opened_; }
   // Returns the time that its borrower waited in the queue; zero if it was served at once.
@@ -44,8 +44,10 @@ class [[nodiscard]] Lease {
   // As release(), but does not count as a use and does not interrupt the idle time. Must be called instead of release()
   // if the connection carried no request.
   void return_unused(Instant now);
-  // Reports that the origin closed the connection before the first response byte: its idle time is learned. Not for a
-  // session. discard() must follow.
+  // Begins another use by a borrower that has kept the connection since the last one.
+  void use_again() { ++kept_uses_; }
+  // Reports that the origin closed the connection before the first response byte: its idle time is learned, unless the
+  // borrower kept it meanwhile. Not for a session. discard() must follow.
   void note_no_response(Instant now);
   // Keeps the slot, but the connection never returns to the pool (state `tunnel`) and ends by discard(tunnel_ended).
   // Borrow with want.tunnel, otherwise the tunnel may exceed max_tunnels.
@@ -79,7 +81,8 @@ class [[nodiscard]] Lease {
   Duration waited_{};
   Instant leased_at_{};
   std::uint32_t index_ = 0;
-  std::uint32_t uses_before_ = 0;
+  std::uint32_t uses_before_ = 0;  // when it was borrowed
+  std::uint32_t kept_uses_ = 0;
   OpenCause opened_ = OpenCause::first;
   bool shared_ = false;
   bool probe_ = false;         // of a health check: counts as no borrow

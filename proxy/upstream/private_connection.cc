@@ -22,7 +22,10 @@ pool::Lease PrivateConnection::take() {
     const auto close_cause = static_cast<Connection&>(*lease_).close_cause(loop_.now());
     if (close_cause) end(*close_cause);
   }
-  if (lease_) static_cast<Connection&>(*lease_).user = nullptr;
+  if (lease_) {
+    static_cast<Connection&>(*lease_).user = nullptr;
+    lease_.use_again();
+  }
   return std::move(lease_);
 }
 

@@ -150,3 +150,16 @@ def test_a_bound_connection_that_times_out_ends_the_client_with_its_error(origin
         assert alice.get(o.url + "/", ("Authorization", "NTLM alice")).status == 200
         response = alice.get(o.url + "/slow")
         assert response.status == 504 and not response.keeps_alive() and alice.at_end()
+
+
+def test_each_exchange_of_a_bound_connection_is_logged_as_a_further_use_of_it(guarded, carpool):
+    o, c = guarded("NTLM"), carpool(workers=1)
+    with c.client() as alice:
+        log_in(alice, o, "NTLM", "alice")
+        for _ in range(2):
+            assert alice.get(o.url + "/open").status == 200
+    until(lambda: len(c.access_log()) == 4, what="four lines")
+    lines = c.access_log()
+    assert [line["reuse"] for line in lines] == [0, 1, 2, 3]
+    assert [line.get("opened") for line in lines] == ["first", None, None, None]
+    assert len({line["connection"] for line in lines}) == 1

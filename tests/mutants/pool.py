@@ -64,6 +64,7 @@ MUTANTS = [
       "borrower->want_.max_idle < Duration::zero()", "false", "unit"),
     m("a close under a request is not learned", "pool/destination/learn_idle_limit.cc",
       "learn_end(entry, idle_time_at_origin(entry.value, leased), served, true, now);", "", "unit"),
+    m("the idle time before the first use of a kept connection is learned", "pool/destination/learn_idle_limit.cc", "if (kept_uses_ != 0) return;", "", "unit"),
     m("one connection that outlives the limit refutes it", "pool/policy/idle_limit_learner.cc", "if (++survivors_ < kRefute) return;", "if (survivors_ == 0) return;", "unit"),
     m("a dead origin is dialed for every request", "pool/policy/circuit_breaker.h", "if (failed_) return now >= opens_at(dials) ? 1 : 0;",
       "if (failed_ && dials != 0) return now >= opens_at(dials) ? 1 : 0;", "unit"),

@@ -342,6 +342,22 @@ TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
   EXPECT_EQ(destination().trust(), milliseconds(300));
 }
 
+TEST_F(AnOriginThatClosesEarly, TeachesNothingToABorrowerThatKeptTheConnection) {
+  idle_connection();
+  TestBorrower& one = borrower_on();
+  ASSERT_EQ(one.borrow(destination()), State::leased);
+  const std::uint32_t before = one.lease.uses_before();
+  const Duration trust = destination().trust();
+  rest(seconds(9));
+  one.lease.use_again();
+  EXPECT_EQ(one.lease.uses_before(), before + 1);
+  world.on(0);
+  one.wire().peer_closed = true;
+  one.lease.note_no_response(world.now);
+  one.discard(CloseCause::peer_closed);
+  EXPECT_EQ(destination().trust(), trust) << "it was idle for nine seconds, not for none";
+}
+
 TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndThatCameWithTheResponse) {
   for (int i = 0; i < 3; ++i) {
     TestBorrower& one = leased();
