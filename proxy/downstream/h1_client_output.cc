@@ -73,7 +73,8 @@ bool H1Client::closes_after_reply() const {
 
 void H1Client::send_local_reply(bool keep) {
   close_sent_ = !keep || closes_after_reply();
-  write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, close_sent_);
+  write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, close_sent_,
+                           http::announced_keep_alive(listen_.idle_timeout));
 }
 
 void H1Client::send_tunnel(const http::ResponseHead* switched) {

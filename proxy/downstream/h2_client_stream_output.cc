@@ -110,7 +110,7 @@ void H2ClientStream::refuse(http::H2Stream& stream, const Fault& fault) {
 
 void H2ClientStream::send_local_reply(bool /*keep*/) {
   std::string text;
-  write_max_forwards_reply(text, exchange_->request(), client_.context().pseudonym, false);
+  write_max_forwards_reply(text, exchange_->request(), client_.context().pseudonym, false, 0);
   send_own(text, "GET");
 }
 

@@ -43,5 +43,14 @@ TEST_F(MaxForwards, ReflectsTheHeadAsItArrivedWithItsVersion) {
   EXPECT_EQ(0U, dials());
 }
 
+TEST_F(MaxForwards, AnnouncesWhetherTheConnectionPersists) {
+  test::MemoryWire& one = client();
+  send(one, options("0"));
+  EXPECT_TRUE(has(one.outgoing, "\r\nConnection: keep-alive\r\nKeep-Alive: timeout=")) << one.outgoing;
+  test::MemoryWire& old = client();
+  send(old, "OPTIONS http://a.test/ HTTP/1.0\r\nConnection: keep-alive\r\nMax-Forwards: 0\r\n\r\n");
+  EXPECT_TRUE(has(old.outgoing, "\r\nConnection: close\r\n")) << old.outgoing;
+}
+
 }  // namespace
 }  // namespace carpool::proxy
