@@ -171,6 +171,20 @@ def test_an_origin_of_http_2_that_resets_mid_body_loses_nothing_either(carpool, 
     o.stop()
 
 
+def test_the_log_tells_that_an_origin_of_http_2_closed_inside_its_response(carpool):
+    def half(stream):
+        stream.head(200, [("content-length", "9")])
+        stream.data(b"half")
+        stream.connection.close()
+    o = H2Origin(half)
+    c = carpool(origin=[{"uri": o.url, "upstream": {"protocols": ["h2"]}}])
+    with H2Client(c.address) as client:
+        assert client.get("/", authority=o.authority).reset == INTERNAL_ERROR
+    until(lambda: c.access_log(), what="the line")
+    assert [(line["status"], line["fault"]) for line in c.access_log()] == [(200, "the origin closed the connection")]
+    o.stop()
+
+
 def acknowledged(sock):
     return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, b"\0\0\0\0"))[0] == 0
 

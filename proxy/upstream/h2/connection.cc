@@ -104,7 +104,7 @@ void H2Connection::read_some() {
   const bool eof = outcome.io.io == net::Io::eof;
   fail(eof ? pool::CloseCause::peer_closed : pool::CloseCause::error,
        {FaultKind::connection_terminated, Side::upstream,
-        eof ? end_reason("the origin closed the connection without a response") : std::string(outcome.io.detail)});
+        eof ? end_reason("the origin closed the connection") : std::string(outcome.io.detail)});
 }
 
 // Returns false if the session has failed.
