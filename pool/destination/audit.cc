@@ -122,21 +122,24 @@ void Destination::Impl::audit_slots(const Recount& counted, AuditReport& report)
 
 void Destination::Impl::audit_queue(AuditReport& report) const {
   queue.audit(report);
+  tunnels.waiters.audit(report);
   const std::uint32_t seen = attention.load(std::memory_order_relaxed);
-  report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), queue.size());
+  report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), waiters());
   report.expect(cool_down.active() == ((seen & kCooling) != 0),
                 "the flag of a pause that the origin asked for is wrong");
   const bool needed = active_pause.drains || replacement.in_progress() || above_cap() != 0;
   report.expect(needed == ((seen & kReview) != 0), "the flag that requests reviews of releases is wrong");
-  report.expect(rejections.free() >= queue.size(), "a waiter has no memory for its rejection");
+  report.expect(rejections.free() >= waiters(), "a waiter has no memory for its rejection");
   static_cast<void>(rejections.audit(report));
   static_cast<void>(grants.audit(report));
 }
 
-// Checks that no waiter is left that an available connection suits, as of the last pass over the waiters. At the end of
-// a quarantine a wake-up serves the waiters.
+// Checks that no waiter is left that a free place or an available connection suits, as of the last pass over the
+// waiters. At the end of a quarantine a wake-up serves the waiters.
 void Destination::Impl::audit_waiters(AuditReport& report) const {
-  if (stopped() || !lends() || queue.empty() || live.quarantine() > Duration::zero()) return;
+  if (stopped() || !lends()) return;
+  report.expect(tunnels.waiters.empty() || !tunnels.free(limits.max_tunnels), "a tunnel waits beside a free place");
+  if (queue.empty() || live.quarantine() > Duration::zero()) return;
   const Instant now{Duration(planned_at.load(std::memory_order_relaxed))};
   const SlotEntry* left = pool.find_idle(0, [&](const SlotEntry& entry) {
     mutex.assert_held();
@@ -185,7 +188,7 @@ void Destination::Impl::audit_outstanding(const Recount& counted, const Outstand
   }
   report.equal("borrows - restores", lent, outstanding.leases);
   report.equal("users", counted.users, outstanding.leases + outstanding.probes + outstanding.grants);
-  report.equal("tunnel places", tunnels.load(std::memory_order_relaxed), outstanding.tunnel_places);
+  report.equal("tunnel places", tunnels.taken() + std::uint64_t{tunnels.waiters.size()}, outstanding.tunnel_places);
   report.equal("rejections in flight", rejections.audit(counted_before), outstanding.rejections);
   report.equal("grants of streams in flight", grants.audit(counted_before), outstanding.stream_grants);
   report.equal("messages that cancel, in flight", supply.cancels(), outstanding.cancels);

@@ -120,12 +120,11 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
       borrower.since_ = now;
       borrower.ticket_ = next_ticket();
       borrower.virtual_finish_time_ = 0;
-      queue.push(borrower);
-      attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
+      push_waiter(borrower);
       schedule(actions, now, why);
-      too_many = WaitQueue::in(borrower) && (queue_full(actions, now) || cannot_be_served(actions));
-      if (WaitQueue::in(borrower) && !too_many && pool.full() && queue.size() > streams_coming())
-        ++ledger.waited_at_size;
+      const bool waits = WaitQueue::in(borrower) && !borrower.awaits_place_;
+      too_many = waits && (queue_full(actions, now) || cannot_be_served(actions));
+      if (waits && !too_many && pool.full() && queue.size() > streams_coming()) ++ledger.waited_at_size;
     }
     run_actions_and_serve(actions, now, actions.why);
     if (actions.callers != nullptr) {
@@ -138,11 +137,14 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   }
 }
 
-// Returns the reason why the borrower cannot wait, or nullopt: then a tunnel has its place.
+// Returns the reason why the borrower cannot wait, or nullopt.
 std::optional<Fault> Destination::Impl::may_not_wait(const Borrower& borrower) {
   if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
   if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
-  if (borrower.want_.tunnel && !reserve_tunnel_place()) {
+  const BorrowRequest& want = borrower.want_;
+  const bool awaits_place = want.tunnel && tunnels.must_wait(limits.max_tunnels);
+  // A retry is exempt: its first attempt was admitted.
+  if (awaits_place && !want.new_connection_only && queue.others() + tunnels.waiters.others() >= limits.max_waiting) {
     return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
   }
   return std::nullopt;
@@ -160,7 +162,7 @@ bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, D
     fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
     return true;
   }
-  if (borrower.want_.tunnel) return_tunnel_place();
+  if (borrower.want_.tunnel) return_tunnel_place(now);
   shares.release(share_of(borrower.want_));
   returned_at(*actions.callers);
   trial_over(actions.callers_trial);
@@ -171,15 +173,17 @@ bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, D
 // Rejects a waiter that found the queue full or cannot be served, unless it was served or a place became free since.
 std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& borrower, DeferredActions& actions,
                                                                      Instant now) {
-  const Held lock(mutex);
-  if (!WaitQueue::in(borrower) || !(queue_full(actions, now) || cannot_be_served(actions))) return Waiting{};
-  queue.remove(borrower);
-  attention.fetch_sub(1, std::memory_order_seq_cst);
-  borrower.ticket_ = 0;
-  if (borrower.want_.tunnel) return_tunnel_place();
-  if (auto_size != nullptr && pool.full()) auto_size->note_turned_away();
-  offer_surplus_dials();
-  return rejection_fault(actions);
+  std::optional<Fault> no;
+  {
+    const Held lock(mutex);
+    if (!WaitQueue::in(borrower) || !(queue_full(actions, now) || cannot_be_served(actions))) return Waiting{};
+    remove_waiter(borrower);
+    borrower.ticket_ = 0;
+    if (auto_size != nullptr && pool.full()) auto_size->note_turned_away();
+    no = rejection_fault(actions);
+  }
+  if (borrower.want_.tunnel) return_tunnel_place(now);
+  return std::move(*no);
 }
 
 // Returns true if memory for a connection is exhausted, and neither an open connection nor a dial in progress can
@@ -221,17 +225,16 @@ bool Destination::Impl::queue_full(const DeferredActions& actions, Instant now) 
 
 void Destination::Impl::cancel(Borrower& borrower, Instant now) {
   if (borrower.ticket_ == 0) return;
-  if (borrower.want_.tunnel) return_tunnel_place();
+  bool has_place = borrower.want_.tunnel;
   {
     const Held lock(mutex);
     if (WaitQueue::in(borrower)) {
-      queue.remove(borrower);
-      attention.fetch_sub(1, std::memory_order_seq_cst);
-      offer_surplus_dials();
+      has_place = has_place && !borrower.awaits_place_;
+      remove_waiter(borrower);
     }
     borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on
   }
-  serve_starved(now);
+  has_place ? return_tunnel_place(now) : serve_starved(now);
 }
 
 void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now,
@@ -270,15 +273,6 @@ void Destination::Impl::dial_one_more(Instant now) {
     if (entry != nullptr) record_dial(*entry, ProtocolMask::any, OpenCause::all_busy, actions, now);
   }
   run_actions_and_serve(actions, now, OpenCause::all_busy);
-}
-
-bool Destination::Impl::reserve_tunnel_place() {
-  // relaxed: a bounded count that publishes nothing.
-  std::uint32_t taken = tunnels.load(std::memory_order_relaxed);
-  do {
-    if (limits.max_tunnels != 0 && taken >= limits.max_tunnels) return false;
-  } while (!tunnels.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed));
-  return true;
 }
 
 }  // namespace carpool::pool

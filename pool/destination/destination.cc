@@ -27,7 +27,7 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
 }
 
 Destination::Impl::~Impl() {
-  CARPOOL_ASSERT(queue.empty() && supply.dials() == 0);
+  CARPOOL_ASSERT(waiters() == 0 && supply.dials() == 0);
   pool.for_each([&](SlotEntry& entry) {
     if (entry.value.pooled != nullptr)
       environment.dispose(std::exchange(entry.value.pooled, nullptr), CloseCause::shutdown);
@@ -148,7 +148,7 @@ bool Destination::probing() const {
 bool Destination::awaits_dial(const Borrower& waiter) const {
   const Held lock(impl_->mutex);
   if (!WaitQueue::in(waiter)) return waiter.ticket_ != 0;
-  if (!impl_->lends() || impl_->supply.dials() == 0) return false;
+  if (waiter.awaits_place_ || !impl_->lends() || impl_->supply.dials() == 0) return false;
   const BorrowRequest& want = waiter.want_;
   if (want.new_connection_only || want.max_idle < Duration::zero()) return true;
   if (want.kind != ProtocolMask::h1_only) return impl_->serving() == 0;

@@ -25,6 +25,7 @@
 #include "pool/destination/reusability.h"
 #include "pool/destination/slot.h"
 #include "pool/destination/supply.h"
+#include "pool/destination/tunnel_places.h"
 #include "pool/policy/auto_size.h"
 #include "pool/policy/borrow_history.h"
 #include "pool/policy/circuit_breaker.h"
@@ -34,7 +35,6 @@
 #include "pool/queue/class_quota.h"
 #include "pool/queue/connection_budget.h"
 #include "pool/queue/delivery_pool.h"
-#include "pool/queue/wait_queue.h"
 
 namespace carpool::pool {
 
@@ -101,9 +101,16 @@ struct Destination::Impl final : BudgetWaiter {
   std::optional<Fault> rejoin(Borrower& borrower) REQUIRES(mutex);
   Borrower* next_borrower(Protocol kind) REQUIRES(mutex);
 
+  // ---- waiters.cc: the two queues of waiters ----
+  void push_waiter(Borrower& borrower) REQUIRES(mutex);
+  void remove_waiter(Borrower& borrower) REQUIRES(mutex);
+  void admit_tunnels(DeferredActions& actions) REQUIRES(mutex);
+  void return_tunnel_place(Instant now) EXCLUDES(mutex);
+  std::uint32_t waiters() const REQUIRES(mutex) { return queue.size() + tunnels.waiters.size(); }
+
   // ---- rejection.cc: refused borrowers ----
   void refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
-  void deliver_rejection(Borrower& borrower, Fault no) EXCLUDES(mutex);
+  void deliver_rejection(Borrower& borrower, Fault no, Instant now) EXCLUDES(mutex);
   bool ready_to_wait() REQUIRES(mutex);
 
   // ---- budget.cc: slots of the connection budget for other destinations ----
@@ -185,7 +192,6 @@ struct Destination::Impl final : BudgetWaiter {
   // ---- close.cc: closing ----
   // Returns true if places became free. The caller then serves the waiters and the starved destinations.
   bool run_actions(DeferredActions& actions) EXCLUDES(mutex);
-  // Performs the actions, then serves waiters and starved destinations.
   void run_actions_and_serve(DeferredActions& actions, Instant now, OpenCause why) EXCLUDES(mutex);
   void end(SlotEntry& entry, CloseCause cause, DeferredActions& actions) REQUIRES(mutex);  // the caller owns it
   bool end_idle(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) REQUIRES(mutex);
@@ -328,8 +334,6 @@ struct Destination::Impl final : BudgetWaiter {
   static SlotEntry& slot_entry(std::uint32_t index) {
     return static_cast<SlotEntry&>(*EntryIndex::process().find(index));
   }
-  bool reserve_tunnel_place() REQUIRES(mutex);
-  void return_tunnel_place() { tunnels.fetch_sub(1, std::memory_order_relaxed); }
 
   // Flags in `attention`, above the number of waiters: while one is set, every borrow and release takes the mutex.
   static constexpr std::uint32_t kStopped = 1u << 31;
@@ -353,7 +357,6 @@ struct Destination::Impl final : BudgetWaiter {
   Atomic<bool> reclaimed{false};             // release under the mutex, acquire by refused callers
   std::atomic<Duration::rep> touched{0};     // relaxed, as the times of entries
   std::atomic<bool> probing{false};          // the last dial failed; relaxed: informational
-  std::atomic<std::uint32_t> tunnels{0};     // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};  // connections that became tunnels
 
   PendingPlaces pending;
@@ -367,30 +370,27 @@ struct Destination::Impl final : BudgetWaiter {
   std::unique_ptr<AutoSize> auto_size GUARDED_BY(mutex);  // once made, it is kept
   Instant trimmed_at GUARDED_BY(mutex){};                 // time of the last measured_need()
   Limits limits GUARDED_BY(mutex);                        // `live` holds those that are read without the mutex
-  WaitQueue queue GUARDED_BY(mutex);
+  WaitQueue queue GUARDED_BY(mutex);                      // for a connection
+  TunnelPlaces tunnels GUARDED_BY(mutex);
   Supply supply GUARDED_BY(mutex);
   bool saw_surplus GUARDED_BY(mutex) = false;  // the last sweep saw surplus dials
   StreamLimitLearner first_streams GUARDED_BY(mutex);
   DeliveryPool<Grant> grants GUARDED_BY(mutex);
-  // at least one per waiter, so that a rejection never allocates
-  DeliveryPool<Rejection> rejections GUARDED_BY(mutex);
-  Pause active_pause GUARDED_BY(mutex);    // meaningful while paused(); `drains` is false otherwise
-  CoolDown cool_down GUARDED_BY(mutex);    // kCooling is set while it is active
-  Instant trial_wake GUARDED_BY(mutex){};  // requested
+  DeliveryPool<Rejection> rejections GUARDED_BY(mutex);  // one per waiter or more: a rejection never allocates
+  Pause active_pause GUARDED_BY(mutex);                  // meaningful while paused(); `drains` is false otherwise
+  CoolDown cool_down GUARDED_BY(mutex);                  // kCooling is set while it is active
+  Instant trial_wake GUARDED_BY(mutex){}, quarantine_wake GUARDED_BY(mutex){}, probe_wake GUARDED_BY(mutex){};
   Replacement replacement GUARDED_BY(mutex);
   std::uint32_t evict_hand GUARDED_BY(mutex) = 0;    // where the choice of an idle connection to close continues
   std::uint32_t missing_seen GUARDED_BY(mutex) = 0;  // missing for min_idle at the last sweep
   // can be cancelled, the youngest last
   List<CancelDialMessage, DialTag> waiter_dials_begun GUARDED_BY(mutex), h1_dials_begun GUARDED_BY(mutex);
-  Instant quarantine_wake GUARDED_BY(mutex){};  // requested
   // idle connections closed because no waiter accepted their idle time; each causes a dial with cause policy
   std::uint32_t made_room GUARDED_BY(mutex) = 0;
   DialBackoff backoff GUARDED_BY(mutex);
   CircuitBreaker circuit GUARDED_BY(mutex);
-  // error of the last dial, for waiters that fail without a dial of their own
-  Fault last_failure GUARDED_BY(mutex){FaultKind::connect_refused, Side::upstream};
-  std::uint64_t undialed GUARDED_BY(mutex) = 0;  // number of those waiters
-  Instant probe_wake GUARDED_BY(mutex){};        // requested
+  Fault last_failure GUARDED_BY(mutex){FaultKind::connect_refused, Side::upstream};  // of the last dial
+  std::uint64_t undialed GUARDED_BY(mutex) = 0;  // waiters that failed with it, without a dial of their own
   Ledger ledger GUARDED_BY(mutex);
   IdleLimitLearner keep_alive GUARDED_BY(mutex);
   Instant swept_at GUARDED_BY(mutex){};

@@ -65,18 +65,27 @@ Destination& Lease::leave(Instant now) {
   const LoopId loop = shared_ ? pool.environment.here() : home();
   pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_, caller_);
-  if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
+  if (std::exchange(tunnel_place_, false)) {  // every caller serves waiters after this
+    const Held lock(pool.mutex);
+    pool.tunnels.put_back();
+  }
   Destination::Impl::returned_at(*entry_);
-  pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every caller serves waiters after this
+  pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // likewise
   if (trial_ != 0) pool.trial_over(std::exchange(trial_, 0));   // likewise
   return destination;
 }
 
 void Lease::give_back(bool used, Instant now) {
+  const bool had_place = tunnel_place_;
   Destination::Impl& pool = *leave(now).impl_;
-  if (shared_) return pool.release_stream(*entry_, used, now);
-  if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, CloseCause::tunnel_ended, now);
-  pool.release(*entry_, used, now);
+  if (shared_) {
+    pool.release_stream(*entry_, used, now);
+  } else if (entry_->value.tunnel.load(std::memory_order_relaxed)) {
+    pool.discard(*entry_, CloseCause::tunnel_ended, now);
+  } else {
+    pool.release(*entry_, used, now);
+  }
+  if (had_place) pool.serve_waiters(now);
 }
 
 void Lease::release(Instant now) {
@@ -114,7 +123,10 @@ bool Lease::pass_trial(Instant now) {
 
 void Lease::become_tunnel() {
   Destination::Impl& pool = *destination_->impl_;
-  if (!std::exchange(tunnel_place_, true)) pool.tunnels.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(tunnel_place_, true)) {
+    const Held lock(pool.mutex);
+    pool.tunnels.take();
+  }
   if (shared_) return;  // only a stream is a tunnel; the session remains usable
   if (!entry_->value.tunnel.exchange(true, std::memory_order_relaxed)) {
     pool.tunnelling.fetch_add(1, std::memory_order_relaxed);

@@ -15,8 +15,8 @@ struct Outstanding {
   std::uint64_t grants = 0;         // messages that bring a connection or a stream
   std::uint64_t stream_grants = 0;  // those that bring a stream
   std::uint64_t rejections = 0;
-  std::uint64_t cancels = 0;                                      // messages that cancel a dial
-  std::uint64_t tunnel_places = 0;                                // of leases, waiters and messages
+  std::uint64_t cancels = 0;        // messages that cancel a dial
+  std::uint64_t tunnel_places = 0;  // of leases, waiters and messages, with those that wait for one
   std::array<std::uint64_t, ClassQuota::kMaxClasses> by_class{};  // leases and grants, by the class of their share
 };
 

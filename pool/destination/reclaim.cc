@@ -34,7 +34,7 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
     if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.taken() == 0;
     if (gone) {
       attention.fetch_or(kStopped, std::memory_order_seq_cst);
       reclaimed.store(true, std::memory_order_release);

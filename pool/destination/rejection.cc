@@ -20,7 +20,7 @@ Fault copy_of(const Fault& fault) noexcept {
   return make_fault(fault.kind, fault.side, fault.detail.c_str());
 }
 
-void Rejection::arrive(Instant) {
+void Rejection::arrive(Instant now) {
   Destination::Impl& pool = *owner;
   Borrower& meant = *borrower;
   const bool still = meant.ticket_ == ticket;
@@ -29,21 +29,21 @@ void Rejection::arrive(Instant) {
     const Held lock(pool.mutex);
     pool.rejections.put(*this);
   }
-  if (still) pool.deliver_rejection(meant, std::move(no));
+  if (still) pool.deliver_rejection(meant, std::move(no), now);
 }
 
 // Must be called on the borrower's loop, at top level.
-void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
+void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no, Instant now) {
   borrower.ticket_ = 0;
-  if (borrower.want_.tunnel) return_tunnel_place();
+  if (borrower.want_.tunnel) return_tunnel_place(now);
   borrower.on_refused(std::move(no));
 }
 
-// The borrower must be in the queue.
+// The borrower must be in a queue. A tunnel that waits for a place takes one, above the limit, because its rejection
+// returns one.
 void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) {
-  queue.remove(borrower);
-  attention.fetch_sub(1, std::memory_order_seq_cst);
-  offer_surplus_dials();
+  remove_waiter(borrower);
+  if (std::exchange(borrower.awaits_place_, false)) tunnels.take();
   Rejection& rejection = rejections.take();
   rejection.owner = this;
   rejection.borrower = &borrower;
@@ -55,7 +55,7 @@ void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredA
 
 // Returns true if one more waiter can be enqueued and later refused without allocating.
 bool Destination::Impl::ready_to_wait() {
-  return rejections.ready(queue.size() + std::size_t{1});
+  return rejections.ready(waiters() + std::size_t{1});
 }
 
 }  // namespace carpool::pool

@@ -259,7 +259,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
       end(entry, cause, actions);
     }
     run_actions_and_serve(actions, now, replaces(cause));
-    if (no) deliver_rejection(borrower, std::move(*no));
+    if (no) deliver_rejection(borrower, std::move(*no), now);
     return;
   }
   deliver_lease(borrower, entry, word, grant.to, grant.trial, now);

@@ -106,7 +106,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   }
   if (meant && !broken) return deliver_lease(borrower, entry, word, here, trial, now);
   release_stream(entry, false, now);
-  if (no) deliver_rejection(borrower, std::move(*no));
+  if (no) deliver_rejection(borrower, std::move(*no), now);
 }
 
 // ---- the end, on its home loop ----

@@ -46,7 +46,8 @@ void Destination::Impl::refuse_all(const Fault& fault) {
     DeferredActions actions;
     {
       const Held lock(mutex);
-      while (!queue.empty() && actions.step()) refuse(*queue.first(), fault, actions);
+      while (waiters() != 0 && actions.step())
+        refuse(*(queue.empty() ? tunnels.waiters : queue).first(), fault, actions);
     }
     more = actions.more;
     static_cast<void>(run_actions(actions));

@@ -96,7 +96,8 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
     const std::uint64_t from = level == 0 ? std::max(all, shares.held(1)) : shares.held(level);
     const std::uint64_t below = lowest ? 0 : std::min(from, shares.held(level + 1));
     const std::uint64_t whole = std::uint64_t{limits.size} * supply.streams_a_dial();
-    into.classes[level] = {queue.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
+    const std::uint32_t waiting = queue.by_class()[level] + tunnels.waiters.by_class()[level];
+    into.classes[level] = {waiting, from - below, level == 0 ? whole : shares.most(level)};
   }
 }
 
@@ -121,8 +122,8 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   if (limits.auto_size() && auto_size != nullptr) {
     into.auto_size = {limits.min_size, limits.max_size, auto_size->history, now};
   }
-  into.waiting = queue.size();
-  into.max_wait = now - queue.waiting_since(now);
+  into.waiting = waiters();
+  into.max_wait = now - tunnels.waiters.waiting_since(queue.waiting_since(now));
   into.undialed = undialed;
   into.probing = circuit.last_failed();
   into.last_dial_failed = into.probing ? std::optional(reason_of(last_failure)) : std::nullopt;

@@ -56,6 +56,7 @@ class Borrower : public TreeHook<struct WaitersTag, Duration>, public TreeHook<s
   // Written on the own loop: under the destination's mutex when it is enqueued, without it after it was removed.
   LoopId loop_ = 0;
   std::uint64_t virtual_finish_time_ = 0;  // its position; 0: not known yet. Guarded by the destination's mutex
+  bool awaits_place_ = false;              // it waits for a place of max_tunnels. Guarded likewise
   std::uint64_t ticket_ = 0;  // 0: not waiting; a grant must carry the same. Increases in order of enqueueing
   Instant since_{};
   BorrowRequest want_;

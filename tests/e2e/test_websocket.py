@@ -40,6 +40,27 @@ def test_messages_pass_both_ways_and_the_slot_is_held_to_the_end(carpool, echo):
     until(lambda: c.metric("carpool_pool_connections", origin=label) == 0, what="an empty pool")
 
 
+def test_a_websocket_beyond_the_limit_waits_in_line_for_the_next_tunnel_that_ends(carpool, echo):
+    c = carpool(pool={"size": 4, "max_tunnels": 1, "wait_timeout": "20s"})
+    label = "http://127.0.0.1:%d" % echo
+    opened = []
+    with connect(c, echo):
+        threading.Thread(target=lambda: opened.append(connect(c, echo)), daemon=True).start()
+        until(lambda: c.metric("carpool_pool_waiting", origin=label) == 1, what="one that waits")
+        assert c.metric("carpool_pool_connections", origin=label) == 1  # no connection for it yet
+        assert not opened
+    until(lambda: opened, what="the second tunnel")
+    with opened[0] as ws:
+        ws.send("hello")
+        assert ws.recv(timeout=10) == "hello"
+
+
+def test_a_websocket_beyond_the_limit_is_refused_where_nobody_may_wait(carpool, echo):
+    c = carpool(pool={"size": 4, "max_tunnels": 1, "max_waiting": 0})
+    with connect(c, echo), pytest.raises(Exception, match="503"):
+        connect(c, echo)
+
+
 def test_tunnels_are_never_lent_again_and_their_number_is_bounded(carpool, echo):
     c = carpool(pool={"size": 4, "max_tunnels": 2, "wait_timeout": "200ms"})
     with connect(c, echo) as one, connect(c, echo) as two:

@@ -67,7 +67,7 @@ MUTANTS = [
     m("a waiter for HTTP/1.1 waits for a session", D + "destination.cc", "if (want.kind != ProtocolMask::h1_only) return", "return", "unit"),
     m("a wait ends while its result is on the way", D + "destination.cc", "return waiter.ticket_ != 0;", "return false;", "unit"),
     m("a retry does not await its dial", D + "destination.cc", "if (want.new_connection_only || want.max_idle < Duration::zero()) return true;", "", "unit"),
-    m("a dial is awaited in a pause", D + "destination.cc", "if (!impl_->lends() || impl_->supply.dials() == 0) return false;", "if (impl_->supply.dials() == 0) return false;", "unit"),
+    m("a dial is awaited in a pause", D + "destination.cc", "waiter.awaits_place_ || !impl_->lends() || impl_->supply.dials() == 0", "waiter.awaits_place_ || impl_->supply.dials() == 0", "unit"),
     # ---- sessions ----
     m("a session with one user may be nearly full", D + "shared.cc", "most < 4 ? most : most - most / 8 - (most < 8 ? 1 : 0)", "1", "unit"),
     m("a retry takes a session that was idle before it", D + "shared.cc", "word.borrowed() || entry.value.established_at >= since", "true", "unit"),

@@ -37,7 +37,7 @@ MUTANTS = [
     # ---- borrowing and the wait queue ----
     m("a borrower overtakes the waiters", "pool/destination/borrow.cc", "!want.new_connection_only && !want.tunnel && !waiting()", "!want.new_connection_only && !want.tunnel",
       "explorer"),
-    m("a waiter is published acq_rel", "pool/destination/borrow.cc", "attention.fetch_add(1, std::memory_order_seq_cst);",
+    m("a waiter is published acq_rel", "pool/destination/waiters.cc", "attention.fetch_add(1, std::memory_order_seq_cst);",
       "attention.fetch_add(1, std::memory_order_acq_rel);", "explorer",
       equivalent="stopped() and paused() read it seq_cst before the search (group attention of tests/explorer/orders.py)"),
     m("a waiter that cancels keeps its ticket", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
@@ -85,7 +85,7 @@ MUTANTS = [
     m("a dial may end as another kind than it began", "pool/destination/supply.cc",
       "CARPOOL_ASSERT(std::uint64_t{h1_dials_} + waiter_dials_ + redials_ <= dials_);", "", "unit"),
     # ---- without memory ----
-    m("a waiter has no memory for its rejection", "pool/destination/rejection.cc", "rejections.ready(queue.size() + std::size_t{1})", "true", "unit"),
+    m("a waiter has no memory for its rejection", "pool/destination/rejection.cc", "rejections.ready(waiters() + std::size_t{1})", "true", "unit"),
     m("a stream is granted without memory for the grant", "pool/destination/release.cc", "!grants.ready(1)", "false", "unit"),
     m("a borrower that lacks memory waits", "pool/destination/borrow.cc", "actions.no_memory && serving() == 0 && coming() == 0", "false", "unit"),
     # ---- close and stop ----

@@ -215,11 +215,12 @@ TEST_F(ADestination, ATunnelKeepsItsPlaceUntilItEnds) {
   one.lease.become_tunnel();
   EXPECT_EQ(snapshot().of(ConnectionStatus::tunnel), 1U);
   TestBorrower& two = borrower_on();
-  ASSERT_EQ(two.borrow(destination(), tunnel), State::refused);
-  EXPECT_EQ(two.fault->detail, "too many tunnels");
-  EXPECT_EQ(two.borrow(destination()), State::waiting) << "others have their share";
+  ASSERT_EQ(two.borrow(destination(), tunnel), State::waiting);
+  EXPECT_TRUE(world.dials.empty());
+  EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
+  EXPECT_EQ(world.dials.size(), 1U) << "others have their share";
   one.discard(CloseCause::tunnel_ended);
-  EXPECT_EQ(borrower_on().borrow(destination(), tunnel), State::waiting);
+  EXPECT_EQ(world.dials.size(), 2U);
 }
 
 TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {

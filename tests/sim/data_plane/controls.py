@@ -170,15 +170,15 @@ TABLE = [
      """if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;""",
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.taken() == 0;""",
      """if (held || limits.min_idle != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == supply.dials() && tunnels.load(std::memory_order_relaxed) == 0;"""),
+    gone = actions.ended.empty() && pool.in_use() == supply.dials() && tunnels.taken() == 0;"""),
     ("a pool ends while it is used", "pool/destination/reclaim.cc",
      """if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;""",
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.taken() == 0;""",
      """end_some_idle(CloseCause::idle, actions);
     gone = actions.ended.empty();"""),
     ("a session that never answered counts as one that served", "proxy/upstream/h2/stream.cc",
