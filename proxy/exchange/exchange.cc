@@ -59,6 +59,9 @@ void Exchange::begin(ClientStream& client_stream) {
     return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }
   if (request_.upgrade && forwards_upgrade()) request_values_->tunnel.request(TunnelRequest::upgrade);
+  if (!request_.protocol.empty() && !request_values_->tunnel.upgrade()) {  // an Upgrade is optional, this is not
+    return reply({FaultKind::not_implemented, Side::client, "the origin cannot be asked for this :protocol"});
+  }
   request_body_.begin(request_, info_.origin->request.replay_buffer, client_stream_->listen().max_body);
   request_values_->deadlines.begin(now, info_.origin->request);
   if (request_body_.expected() && !request_.expect_continue) measure_body(rate_rule());

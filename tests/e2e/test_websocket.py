@@ -145,6 +145,17 @@ def test_a_second_key_is_400_and_reaches_no_origin(origin, carpool):
     assert not o.seen
 
 
+def test_an_extended_connect_that_no_origin_can_get_is_501_and_reaches_none(origin, carpool):
+    o = origin()
+    for protocols, protocol in ((["h2"], "websocket"), (["h1"], "h2c")):
+        c = carpool(origin=[{"uri": o.url, "upstream": {"protocols": protocols}}])
+        with H2Client(c.address) as h2:
+            stream = h2.ask(method="CONNECT", authority=o.authority, end=False, pseudo=[(":protocol", protocol)])
+            response = h2.response(stream)
+            assert response.status == 501 and ":protocol" in response.get("proxy-status")
+    assert not o.seen and o.opened == 0
+
+
 def test_an_origin_that_does_not_respond_to_an_extended_connect_is_504(origin, carpool, gate):
     def silent(exchange):
         return gate.enter() and False
