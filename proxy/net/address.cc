@@ -68,6 +68,7 @@ Address::Address(const sockaddr* address, socklen_t length) : length_(std::min<s
 
 std::optional<Address> Address::literal(std::string_view host, std::uint16_t port) {
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.find('\0') != host.npos) return std::nullopt;  // the functions below would read the text before it alone
   const auto percent = host.find('%');
   const std::string ip(host.substr(0, percent));
   in_addr v4{};

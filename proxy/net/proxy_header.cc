@@ -20,6 +20,13 @@ constexpr ProxyHeader kIncomplete{HeaderState::incomplete, 0, std::nullopt};
 constexpr std::string_view kTextBegins = "PROXY ";
 constexpr std::size_t kMaxLine = 107;  // with CR LF, by the specification
 
+// Returns the address, which has its plain form: no brackets and no zone.
+std::optional<Address> plain_address(std::string_view word, int family, std::uint16_t port) {
+  const bool plain = word.find_first_not_of("0123456789abcdefABCDEF:.") == word.npos;
+  const auto address = plain ? Address::literal(word, port) : std::nullopt;
+  return address && address->family() == family ? address : std::nullopt;
+}
+
 std::optional<std::string_view> header_word(std::string_view& rest) {
   const std::size_t end = rest.find(' ');
   const std::string_view word = rest.substr(0, end);
@@ -38,10 +45,9 @@ ProxyHeader read_text(std::string_view bytes) {
   if (!source || !target || !from || !to || !rest.empty()) return kMalformed;
   const auto port = number_in<std::uint16_t>(*from);
   if (!port || !number_in<std::uint16_t>(*to)) return kMalformed;
-  const auto client = Address::literal(*source, *port);
   const int wanted = family == "TCP4" ? AF_INET : family == "TCP6" ? AF_INET6 : AF_UNSPEC;
-  const auto server = Address::literal(*target, *port);
-  if (!client || !server || client->family() != wanted || server->family() != wanted) return kMalformed;
+  const auto client = plain_address(*source, wanted, *port);
+  if (!client || !plain_address(*target, wanted, *port)) return kMalformed;
   return {HeaderState::complete, end + 2, client};
 }
 

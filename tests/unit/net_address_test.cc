@@ -27,6 +27,7 @@ TEST(Address, ReadsLiteralsAsAnOriginSpellsThem) {
   EXPECT_EQ(Address::literal("10.0.0.1", 80)->host(), "10.0.0.1");
   EXPECT_FALSE(Address::literal("example.com", 80));
   EXPECT_FALSE(Address::literal("", 80));
+  EXPECT_FALSE(Address::literal(std::string_view("10.0.0.1\0.example.com", 21), 80));
 }
 
 TEST(Address, KnowsItsKind) {

@@ -79,9 +79,12 @@ TEST(ProxyHeaderTest, RefusesWhatDiffersFromTheGrammar) {
        {"TCP4 203.0.113.9 10.0.0.1 4711x 80", "TCP4 203.0.113.9 10.0.0.1 4711 80x",
         "TCP4 203.0.113.9 10.0.0.1 4711 80 9", "TCP4  203.0.113.9 10.0.0.1 4711 80", "TCP4 203.0.113.9 10.0.0.1 4711",
         "TCP4 203.0.113.9 10.0.0.1 65536 80", "TCP6 203.0.113.9 ::1 4711 80", "TCP6 2001:db8::9 10.0.0.1 4711 80",
-        "TCP5 203.0.113.9 10.0.0.1 4711 80"}) {
+        "TCP5 203.0.113.9 10.0.0.1 4711 80", "TCP6 [2001:db8::9] ::1 4711 80", "TCP6 2001:db8::9 [::1] 4711 80",
+        "TCP6 fe80::1%lo ::1 4711 80"}) {
     EXPECT_EQ(read_proxy_header("PROXY " + std::string(line) + "\r\n").state, State::malformed) << line;
   }
+  const std::string nul("PROXY TCP4 203.0.113.9\0 10.0.0.1 4711 80\r\n", 42);
+  EXPECT_EQ(read_proxy_header(nul).state, State::malformed);
   // version 3, a third command, an address of version 4 and of version 6 that are too short
   for (const std::string_view kind : {"\x31\x11\0\x0c", "\x22\x11\0\x0c", "\x21\x11\0\x0b", "\x21\x21\0\x0c"}) {
     std::string bytes = kBinary;
