@@ -48,6 +48,7 @@ std::size_t head_size(std::string_view bytes) {
 std::uint16_t status_of(std::string_view line, std::string_view& reason) {
   constexpr std::size_t kVersion = 9, kCode = 3;  // "HTTP/1.1 ", "200"
   if (!line.starts_with("HTTP/1.") || line.size() < kVersion + kCode || line[kVersion - 1] != ' ') return 0;
+  if (line[kVersion - 2] < '0' || line[kVersion - 2] > '9') return 0;
   const std::uint16_t status = number_in<std::uint16_t>(line.substr(kVersion, kCode)).value_or(0);
   if (status < 100) return 0;
   if (line.size() > kVersion + kCode && line[kVersion + kCode] != ' ') return 0;

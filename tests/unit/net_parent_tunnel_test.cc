@@ -64,7 +64,7 @@ TEST_F(ParentTunnelTest, WaitsForTheRestOfAHeadAndSkipsInformationalOnes) {
 TEST_F(ParentTunnelTest, RejectsBytesThatAreNoResponse) {
   for (const std::string_view bytes :
        {"SSH-2.0-x\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 20\r\n\r\n",
-        "HTTP/1.1 +20 x\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "HTTP/1.1 302 x\r\n\r\n"}) {
+        "HTTP/1.x 200 x\r\n\r\n", "HTTP/1.1 +20 x\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "HTTP/1.1 302 x\r\n\r\n"}) {
     std::tie(here, there) = tcp_pair();
     const Result<bool> open = answered(bytes);
     ASSERT_FALSE(open) << bytes;
