@@ -141,10 +141,13 @@ TEST_F(AFullTunnelLimit, LetsThoseThatWaitWaitDuringAPause) {
   one.discard(CloseCause::tunnel_ended);
   EXPECT_EQ(two.state, State::waiting);
   EXPECT_TRUE(world.dials.empty());
+  TestBorrower& three = waiting(tunnel);
   destination().resume(world.now);
+  ASSERT_EQ(world.dials.size(), 1U);
   world.dialed();
   world.deliver_all();
-  EXPECT_EQ(two.state, State::leased);
+  EXPECT_EQ(two.state, State::leased) << "the later one does not overtake it";
+  EXPECT_EQ(three.state, State::waiting);
 }
 
 }  // namespace
