@@ -137,6 +137,7 @@ Status Server::open_admin() {
 Status Server::open_handover() {
   const std::string& address = config_.get().handover.address;
   if (address.empty()) return Done{};
+  exec::assume_on_loop();  // the admin loop's thread has not started
   handover_ = std::make_unique<HandoverListener>(
       HandoverListener::Parts{*admin_, config_, *origins_, first_loop(), listeners_, *drain_});
   if (Status opened = handover_->open(address, inherited("handover", address)); !opened) return opened;

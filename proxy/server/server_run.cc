@@ -127,9 +127,12 @@ void Server::on_predecessor_left() {
 
 void Server::on_handed_over() {
   exec::assume_on_loop();
-  if (!drain_->serving()) return;
-  if (handover_) handover_->on_ready();  // before this process says that it is ready
-  report_ready();
+  exec::send(admin_->loop(), [this]() LOOP_ONLY {
+    if (handover_) handover_->on_taken_over();
+    exec::send(first_loop(), [this]() LOOP_ONLY {  // a process that is ready accepts a successor
+      if (drain_->serving()) report_ready();
+    });
+  });
 }
 
 void Server::on_clients_gone() {

@@ -1,6 +1,7 @@
 """Fixtures: each test starts its own processes, and they end with it."""
 import json
 import pathlib
+import socket
 import ssl
 import sys
 
@@ -14,6 +15,8 @@ from harness.carpool import PROGRAM, Carpool  # noqa: E402
 from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
 from harness.pressure import Pressure  # noqa: E402
+from harness.successor import Successor  # noqa: E402
+from harness.wait import until  # noqa: E402
 from harness.webhook import Webhook  # noqa: E402
 
 
@@ -156,3 +159,49 @@ def carpool(tmp_path_factory):
         except AssertionError as error:
             errors.append(str(error))
     assert not errors, "\n".join(errors)
+
+
+@pytest.fixture
+def line(tmp_path_factory):
+    """line(...) -> the first process; line.next(c) -> its successor. All must end by themselves, without an error."""
+    all_of_them = []
+
+    class Line:
+        def __call__(self, **settings):
+            folder = tmp_path_factory.mktemp("line")
+            settings.setdefault("handover", {"address": "unix:%s" % (folder / "h.sock")})
+            all_of_them.append(Carpool(folder, **settings))
+            return all_of_them[-1]
+
+        def next(self, before, **more):
+            all_of_them.append(Successor(before, **more))
+            return all_of_them[-1]
+    yield Line()
+    errors = []
+    for one in all_of_them:
+        try:
+            one.stop()
+        except AssertionError as error:
+            errors.append(str(error))
+    assert not errors, "\n".join(errors)
+
+
+@pytest.fixture
+def starting(line):
+    """starting(c) -> a successor that has the sockets and becomes ready only after starting.settle(), which ends its warm-up."""
+    opened = []
+
+    def start(before):
+        server = socket.create_server(("127.0.0.1", 0))
+        server.settimeout(20)
+        successor = line.next(before, start=False)
+        successor.config = before.folder / "starting.toml"
+        successor.config.write_text(
+            'drain_delay = "60s"\n' + before.config.read_text() + '\n[[origin]]\nuri = "https://127.0.0.1:%d"\n'
+            '[origin.pool]\nconnect_timeout = "60s"\n[origin.pool.warm_up]\nenabled = true\nsize = 1\n' % server.getsockname()[1])
+        successor.launch()
+        opened.extend((server, server.accept()[0]))  # its loops run
+        return successor
+    start.settle = lambda: [opened.pop().close() for _ in list(opened)]
+    yield start
+    start.settle()

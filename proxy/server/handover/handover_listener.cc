@@ -62,7 +62,7 @@ HandoverListener::~HandoverListener() {
 
 Status HandoverListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   configured_ = address;
-  taking_over_.store(inherited.has_value(), std::memory_order_relaxed);
+  taking_over_ = inherited.has_value();
   return acceptor_.open_for_owner(address, kHandoverBacklog, std::move(inherited));
 }
 
@@ -73,8 +73,7 @@ void HandoverListener::on_client(net::Acceptor&, Fd socket, const net::Address&)
 bool HandoverListener::may_inherit(int socket) {
   const PeerCredentials peer = peer_of(socket);
   if (!same_user(peer)) return false;
-  // relaxed: it only answers whether on_ready() was called; nothing else is published
-  if (successor_.socket || taking_over_.load(std::memory_order_relaxed) || !parts_.drain.serving()) return false;
+  if (successor_.socket || taking_over_ || !parts_.drain.serving()) return false;
   successor_.pid = static_cast<int>(peer.pid.value_or(0));
   return true;
 }

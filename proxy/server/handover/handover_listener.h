@@ -4,7 +4,6 @@
 // at a time; it must run as the same user or as root.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,11 +36,11 @@ class HandoverListener final : private net::Acceptor::Owner {
   ~HandoverListener();  // removes the socket file, unless a successor has the socket
 
   // `inherited`: a socket that is bound already. The Fault names the address and the system's reason.
-  Status open(const std::string& address, std::optional<net::Bound> inherited);
+  Status open(const std::string& address, std::optional<net::Bound> inherited) LOOP_ONLY;
   void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
-  // Any thread: this process is ready. One with an inherited socket accepts no successor before: its predecessor would
-  // then wait for a process that has left, and continue.
-  void on_ready() { taking_over_.store(false, std::memory_order_relaxed); }
+  // The own hand-over is complete. A process with an inherited socket accepts no successor before: its predecessor
+  // would then wait for a process that has left, and continue.
+  void on_taken_over() LOOP_ONLY { taking_over_ = false; }
 
  private:
   // Successor: the new process while it is connected to the hand-over socket.
@@ -55,7 +54,7 @@ class HandoverListener final : private net::Acceptor::Owner {
     int pid = 0;
   };
   void on_client(net::Acceptor& acceptor, Fd socket, const net::Address& peer) override LOOP_ONLY;
-  bool may_inherit(int socket);
+  bool may_inherit(int socket) LOOP_ONLY;
   void give(Fd socket) LOOP_ONLY;
   Result<FdMessage> build_message() LOOP_ONLY;
   void on_message() LOOP_ONLY;
@@ -67,7 +66,7 @@ class HandoverListener final : private net::Acceptor::Owner {
   std::string configured_;
   net::Acceptor acceptor_;
   Successor successor_{*this};
-  std::atomic<bool> taking_over_{false};
+  bool taking_over_ LOOP_LOCAL = false;
 };
 
 }  // namespace carpool::proxy
