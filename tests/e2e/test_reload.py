@@ -460,6 +460,12 @@ def test_a_fifo_without_a_writer_is_refused_at_once_wherever_a_file_is_named(car
     assert post(c)[0] == 200
 
 
+def test_a_configuration_from_a_pipe_cannot_be_reloaded(carpool):
+    c = carpool(inside=["bash", "-c", 'exec "$0" "$1" <(cat "$2")'])
+    status, said = post(c)
+    assert status == 400 and "is a pipe, which was read at the start: a reload needs a file" in said["error"], said
+
+
 def test_a_configuration_over_a_limit_is_refused_and_counted(carpool):
     c = carpool()
     good = c.config.read_text()

@@ -1,5 +1,7 @@
 #include "proxy/server/reload/reloader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -26,6 +28,16 @@ constexpr Duration kReloadTimeout = std::chrono::seconds(5);  // for the loops, 
 
 bool listed(const std::vector<config::Listen>& all, const std::string& name) {
   return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.name() == name; });
+}
+
+// Returns why a reload cannot read the configuration; empty if it can. The start may wait for the writer of a FIFO or
+// of a pipe; a reload would hold up all later ones.
+std::string why_unreadable(const std::string& path) {
+  const Result<Fd> file = open_to_read(path);
+  if (!file) return "cannot be read: " + file.fault().detail;
+  struct stat status {};
+  const bool pipe = ::fstat(file->get(), &status) == 0 && S_ISFIFO(status.st_mode);
+  return pipe ? "is a pipe, which was read at the start: a reload needs a file" : "";
 }
 }  // namespace
 
@@ -149,10 +161,9 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
 
 // Reads the configuration. Returns nothing if it must not be applied; the report then contains the reason.
 std::optional<config::Config> Reloader::read_source(Report& report, std::size_t& digest) {
-  // The start may wait for the writer of a FIFO; a reload would hold up all later ones.
   const std::string path = config::find_config(*source_);
-  if (const Result<Fd> file = open_to_read(path); !path.empty() && !file) {
-    report.errors.push_back(path + ": cannot be read: " + file.fault().detail);
+  if (std::string why = path.empty() ? "" : why_unreadable(path); !why.empty()) {
+    report.errors.push_back(path + ": " + why);
     return std::nullopt;
   }
   config::Reading reading = config::load(*source_, config::process_env(), &digest);
