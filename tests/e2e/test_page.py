@@ -398,6 +398,7 @@ def test_words_stand_for_the_modes_of_execution(browser, carpool):
     browser.see("document.getElementById('threads').textContent.startsWith('threads: ')")
     text = browser.run("document.body.innerText")
     assert not any(" %s" % mode in text for mode in ("pc ", "pic ", "pec ", "epc ")) and "here" not in text.split(), text
+    assert browser.run("MODE.pic") == "run in place, no thread free", "as the help of carpool_exec_tasks_total"
 
 
 def test_an_admin_beyond_loopback_asks_for_its_token(browser, origin, carpool, tmp_path):
