@@ -2,8 +2,8 @@
 files (linked_build.py)."""
 from mutant import m
 
-EXEC, EXCHANGE, ROUTER, PLANE, SIM, STREAMS = (
-    "exec_tests", "exchange_tests", "exchange_tests", "downstream_tests", "session_sim", "upstream_tests")
+EXEC, EXCHANGE, ROUTER, PLANE, SIM, WHOLE, STREAMS = (
+    "exec_tests", "exchange_tests", "exchange_tests", "downstream_tests", "session_sim", "data_plane_sim", "upstream_tests")
 X, U, C = "proxy/exchange/", "proxy/upstream/", "proxy/downstream/"
 
 EXECUTION = [
@@ -167,7 +167,7 @@ FLOW = [
     m("a response's body is not sent", X + "exchange_response.cc", "info_.bytes_out += bytes.size();\n  client_stream_->send_body(bytes);", "info_.bytes_out += bytes.size();", PLANE),
     m("a trailer is dropped", X + "exchange_response.cc", "attempt_->trailers.add(name, value);", "", PLANE),
     m("trailers of the last response stay", X + "exchange_response.cc", "attempt_->trailers = std::move(trailers_buffer_);\n    attempt_->trailers.clear();",
-      "attempt_->trailers = std::move(trailers_buffer_);", PLANE),
+      "attempt_->trailers = std::move(trailers_buffer_);", WHOLE),
     m("a forbidden trailer passes", X + "exchange_response.cc", "if (!http::trailer_allowed(name)) return;", "", PLANE),
     m("421 is not asked again", X + "exchange_response.cc", "response_->status == 421 && retry_misdirected()", "false", PLANE),
     m("an authenticated connection is shared", X + "exchange_response.cc", "attempt_->authenticated && !unclean", "false", PLANE),

@@ -20,7 +20,7 @@ class LinkedBuild:
         self.release = root / "build/release"
 
     def programs_of(self, mutant):
-        return [mutant.killer]
+        return [mutant.killer, *([mutant.killer + LONG] if mutant.killer in LONG_TESTS else [])]
 
     def commands(self, program):
         done = subprocess.run(["ninja", "-C", str(self.release), program], text=True, capture_output=True)
@@ -67,7 +67,10 @@ class LinkedBuild:
         return [self.path_of(Path(path)) for path in re.findall(r'^#include "(.+)"', unit.read_text(), re.M)]
 
     def build(self, program):
-        """Returns the command that runs the program."""
+        """Returns the command that runs the program, or its long tests."""
+        if program.endswith(LONG):
+            program = program.removesuffix(LONG)
+            return [str(self.folder / program / program), "--gtest_filter=" + LONG_TESTS[program]]
         folder = self.folder / program
         choice.write(folder / "choice.h", choice.HEADER)
         commands, wanted = self.commands(program), {}
@@ -93,9 +96,12 @@ class LinkedBuild:
         done = subprocess.run(["sh", "-c", link], cwd=self.release, text=True, capture_output=True, env={**os.environ})
         if done.returncode:
             sys.exit("%s does not link:\n%s" % (program, done.stderr[:3000]))
-        return [str(target), *ARGUMENTS.get(program, [])]
+        return [str(target), *ARGUMENTS.get(program, []), *(["--gtest_filter=-" + LONG_TESTS[program]] if program in LONG_TESTS else [])]
 
 
 ARGUMENTS = {"data_plane_sim": ["--seconds", "60", "--histories", "3000", "--shrink", "no"],
              "downstream_tests": ["--gtest_filter=-ALocalSession.*"],  # no mutant's, and it depends on real time
              "session_sim": ["--seconds", "60", "--histories", "300"]}
+LONG = ", long"
+# Take most of their program's time, and run after the others detected nothing.
+LONG_TESTS = {"net_tests": "AClientContext.WithoutMemory*:SocketProcessesTest.FindAllSockets*:Dns.*:DialTest.*"}

@@ -11,6 +11,7 @@
 
 #include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/certificate_draft.h"
+#include "proxy/net/tls/ticket_keys.h"
 #include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy::tls {
@@ -89,7 +90,9 @@ class ChainPair {
     serving.cert_file = of_the_client ? own.certificate.path() : cert_.path();
     serving.key_file = of_the_client ? own.key.path() : key_.path();
     if (of_the_client) serving.client_ca_file = trusted_.path();
-    server = serve(serving);
+    auto made = ServerContext::make(serving, keys_time);
+    EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
+    if (made) server = std::move(*made);
     ClientSettings settings;
     if (of_the_client) {
       settings.cert_file = cert_.path();
@@ -112,6 +115,8 @@ class ChainPair {
     Talk::read(*talk->client, 1);
     return talk;
   }
+  // From now on each resumption gets a ticket, of a new key. All servers have one time for their keys.
+  static void replace_keys() { now_of_keys += TicketKeys::kRotation; }
   // Replaces the client by one with the sessions that a new process receives.
   void hand_over() {
     auto next = make(client->settings());
@@ -126,6 +131,8 @@ class ChainPair {
   std::string refusal;
 
  private:
+  static Instant keys_time() { return now_of_keys; }
+  static inline Instant now_of_keys{std::chrono::hours(24)};
   static std::unique_ptr<ClientContext> make(const ClientSettings& settings) {
     auto made = ClientContext::make(settings);
     EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
