@@ -307,17 +307,18 @@ TEST_F(AWatch, WaitsForADirectoryThatDoesNotExist) {
 }
 
 TEST_F(AWatch, SaysEachTimeThatADirectoryCannotBeWatchedAndWatchesTheOthers) {
-  const std::string locked = folder_ + "/locked";
+  const std::string locked = folder_ + "/locked", next = folder_ + "/next";  // in the order in which they are watched
   std::filesystem::create_directory(locked);
+  std::filesystem::create_directory(next);
   std::ofstream(locked + "/file") << "text";
   using std::filesystem::perms;
   std::filesystem::permissions(locked, perms::owner_write | perms::owner_exec | perms::others_exec);
   ::setfsuid(65534);  // for root, whom no directory refuses
   for (int n = 1; n < 3; ++n) {
-    watch({file_, locked + "/file"});
+    watch({locked + "/file", next + "/file"});
     EXPECT_EQ(fault_, "not all files are watched: " + locked + ": Permission denied");
     ::setfsuid(::geteuid());
-    write(std::to_string(n));
+    std::ofstream(next + "/file") << n;
     ::setfsuid(65534);
     expect_changes(n, "the other file");
   }
