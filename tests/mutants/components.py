@@ -235,7 +235,6 @@ FLOW = [
       "stream_->end_sent() ? session.leave(*stream_) : session.reset(*stream_, http::H2Error::cancel);", "session.leave(*stream_);", STREAMS),
     m("a body ends twice", U + "h2/stream.cc", "if (stream_ == nullptr || ended_) return;\n  ended_ = true;", "if (stream_ == nullptr) return;\n  ended_ = true;", SIM,
       equivalent="H2Session::end() of a stream that has ended changes nothing"),
-    m("a request that was not sent counts as sent", U + "h2/stream.cc", "failure.unprocessed = RetryReason::not_sent;\n    failure.any_byte_sent = false;", ";", STREAMS),
     m("a refused stream counts as processed", U + "h2/stream.cc", "failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined below", ";", STREAMS),
     m("a remote stream's part goes out twice", U + "h2/cross_loop_stream.cc", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();\n  next_request_part_.body = request_part_.content.body;", SIM),
     m("a remote stream does not pass the end of the request on", U + "h2/cross_loop_stream.cc", "next_request_part_.end = true;", "", STREAMS),
