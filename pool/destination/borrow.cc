@@ -117,7 +117,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
       const Held lock(mutex);
       if (std::optional<Fault> refused = may_not_wait(borrower)) return std::move(*refused);
       borrower.loop_ = here;
-      borrower.since_ = now;
+      borrower.asked_ = borrower.since_ = now;
       borrower.ticket_ = next_ticket();
       borrower.virtual_finish_time_ = 0;
       push_waiter(borrower);
@@ -248,9 +248,6 @@ void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Dur
   lease.entry_ = &entry;
   lease.pooled_ = entry.value.pooled;
   lease.waited_ = waited;
-  if (waited != Duration::zero()) {
-    if (AutoSize* const own = published_auto_size()) own->note_wait(here, waited);
-  }
   lease.leased_at_ = now;
   lease.index_ = entry.index;
   lease.uses_before_ = word.uses() == EntryWord::kMaxUses ? EntryWord::kMaxUses : word.uses() - 1;

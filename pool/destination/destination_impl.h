@@ -104,7 +104,7 @@ struct Destination::Impl final : BudgetWaiter {
   // ---- waiters.cc: the two queues of waiters ----
   void push_waiter(Borrower& borrower) REQUIRES(mutex);
   void remove_waiter(Borrower& borrower) REQUIRES(mutex);
-  void admit_tunnels(DeferredActions& actions) REQUIRES(mutex);
+  void admit_tunnels(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void return_tunnel_place(Instant now) EXCLUDES(mutex);
   std::uint32_t waiters() const REQUIRES(mutex) { return queue.size() + tunnels.waiters.size(); }
 

@@ -45,7 +45,7 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   wake_for_trial(actions, now);
   if (active_pause.drains) return end_some_idle(CloseCause::drained, actions);
   if (!lends()) return;
-  admit_tunnels(actions);
+  admit_tunnels(actions, now);
   redial_old(actions, now);
   match_idle(actions, now);
   if (live.quarantine() > Duration::zero() && !queue.empty()) wake_for_quarantined(actions, now);

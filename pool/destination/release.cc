@@ -206,7 +206,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
   const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     actions.saw_idle = true;
     found_fitness = reusability_for(entry, word, want, now);
-    if (found_fitness == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower.since_)) {
+    if (found_fitness == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower.asked_)) {
       found_fitness = Reusability::unwanted;
     }
     if (found_fitness == Reusability::fit) return Match::take;
@@ -273,7 +273,8 @@ void Destination::Impl::deliver_lease(Borrower& borrower, SlotEntry& entry, Entr
   lease.share_ = share_of(borrower.want_);  // as in its grant
   lease.caller_ = borrower.want_.caller;
   lease.tunnel_place_ = borrower.want_.tunnel;
-  fill(lease, entry, word, now - borrower.since_, now, here);
+  fill(lease, entry, word, now - borrower.asked_, now, here);
+  if (AutoSize* const own = published_auto_size()) own->note_wait(here, now - borrower.since_);
   borrower.on_lease(std::move(lease));
 }
 

@@ -123,7 +123,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
     into.auto_size = {limits.min_size, limits.max_size, auto_size->history, now};
   }
   into.waiting = waiters();
-  into.max_wait = now - tunnels.waiters.waiting_since(queue.waiting_since(now));
+  into.max_wait = now - tunnels.waiters.asking_since(queue.asking_since(now));
   into.undialed = undialed;
   into.probing = circuit.last_failed();
   into.last_dial_failed = into.probing ? std::optional(reason_of(last_failure)) : std::nullopt;

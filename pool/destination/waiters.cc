@@ -20,13 +20,14 @@ void Destination::Impl::remove_waiter(Borrower& borrower) {
 }
 
 // Gives the free places to the borrowers that wait for one. Called by schedule(), so it follows whatever frees a place.
-void Destination::Impl::admit_tunnels(DeferredActions& actions) {
+void Destination::Impl::admit_tunnels(DeferredActions& actions, Instant now) {
   while (!tunnels.waiters.empty() && tunnels.free(limits.max_tunnels) && actions.step()) {
     Borrower& borrower = *tunnels.waiters.first();
     tunnels.waiters.remove_served(borrower);
     tunnels.take();
     borrower.awaits_place_ = false;
     borrower.virtual_finish_time_ = 0;  // its turn among those that wait for a connection begins now
+    borrower.since_ = now;
     queue.push(borrower);
   }
 }

@@ -58,7 +58,8 @@ class Borrower : public TreeHook<struct WaitersTag, Duration>, public TreeHook<s
   std::uint64_t virtual_finish_time_ = 0;  // its position; 0: not known yet. Guarded by the destination's mutex
   bool awaits_place_ = false;              // it waits for a place of max_tunnels. Guarded likewise
   std::uint64_t ticket_ = 0;  // 0: not waiting; a grant must carry the same. Increases in order of enqueueing
-  Instant since_{};
+  Instant asked_{};           // time of borrow()
+  Instant since_{};           // time when it joined its queue: of max_tunnels, or for a connection. Guarded likewise
   BorrowRequest want_;
 };
 

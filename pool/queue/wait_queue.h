@@ -104,11 +104,9 @@ class WaitQueue {
     }
     return most;
   }
-  Instant waiting_since(Instant now) const {
-    if (retries_size_ != 0) now = std::min(now, first_of(true)->since_);
-    if (others_size_ != 0) now = std::min(now, first_of(false)->since_);
-    return now;
-  }
+  // Returns the time when the next borrowers joined this queue, and the time when they asked.
+  Instant waiting_since(Instant now) const { return earliest(&Borrower::since_, now); }
+  Instant asking_since(Instant now) const { return earliest(&Borrower::asked_, now); }
 
   // Returns the first waiter, retries excluded, for which visit(waiter) returns true, or null.
   template <class Visit>
@@ -145,6 +143,12 @@ class WaitQueue {
   const Borrower* latest(const BorrowRequest& want) const {
     const Borrower* last = clients_.last_not([&](const Borrower& one) { return ClientOrder::beyond(one, want); });
     return last != nullptr && ClientOrder::same(*last, want) ? last : nullptr;
+  }
+
+  Instant earliest(Instant Borrower::*time, Instant now) const {
+    if (retries_size_ != 0) now = std::min(now, first_of(true)->*time);
+    if (others_size_ != 0) now = std::min(now, first_of(false)->*time);
+    return now;
   }
 
   void unlink(Borrower& borrower) {

@@ -124,6 +124,27 @@ TEST_F(AFullTunnelLimit, OpensThoseThatWaitWhenItIsRaised) {
   EXPECT_EQ(two.state, State::leased);
 }
 
+TEST_F(AFullTunnelLimit, AnAdmittedTunnelHasNotWaitedForAConnectionBefore) {
+  limits.size = 2;
+  opened();
+  TestBorrower& slow = leased(1);
+  TestBorrower& two = waiting(tunnel);
+  rest(seconds(10));
+  limits.max_tunnels = 2;
+  destination().set_limits(limits, world.now);
+  ASSERT_EQ(two.state, State::waiting);
+  EXPECT_EQ(snapshot().max_wait, seconds(10));
+  world.on(1);
+  EXPECT_FALSE(slow.lease.wanted(milliseconds(100), world.now)) << "it waits for the connection since now";
+  rest(milliseconds(101));
+  EXPECT_TRUE(slow.lease.wanted(milliseconds(100), world.now));
+  slow.discard(CloseCause::error);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(two.state, State::leased);
+  EXPECT_EQ(two.lease.waited(), seconds(10) + milliseconds(101)) << "the request has waited since it asked";
+}
+
 TEST_F(AFullTunnelLimit, RefusesThoseThatWaitWhenThePoolStops) {
   opened();
   TestBorrower& two = waiting(tunnel);
