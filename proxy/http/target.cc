@@ -129,8 +129,11 @@ Result<std::string_view> host_of(const RequestHead& head) {
 
 std::string_view without_default_port(std::string_view authority, pool::Scheme scheme) {
   const std::string_view port = scheme == pool::Scheme::https ? ":443" : ":80";
-  if (authority.ends_with(port)) authority.remove_suffix(port.size());
-  if (authority.ends_with(':')) authority.remove_suffix(1);
+  if (authority.ends_with(port)) {
+    authority.remove_suffix(port.size());
+  } else if (authority.ends_with(':')) {
+    authority.remove_suffix(1);
+  }
   return authority;
 }
 

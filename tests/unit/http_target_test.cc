@@ -174,6 +174,7 @@ TEST(ATargetOfHttp2, HasAHostThatNamesTheSameServerAsItsAuthority) {
   EXPECT_FALSE(agree("https", "a:", "a:80"));
   EXPECT_FALSE(agree("http", "a:", "b"));
   EXPECT_FALSE(agree("http", "a:", "a:81"));
+  EXPECT_FALSE(agree("http", "a", "a::80")) << "one port at most";
 }
 
 }  // namespace
