@@ -42,6 +42,7 @@ CAUGHT = {
     "pool/destination/pending_places.h inspection_ended rmw acq_rel": "an inspection that loses meets a borrower",
     "pool/destination/reconnect.cc plan_missed load acquire": "a release meets a reconnect",
     "pool/destination/snapshot.cc snapshot load relaxed": "a scrape against a release and a borrow",
+    "pool/destination/waiters.cc push_waiter rmw acq_rel": "an inspection that loses meets a borrower",
     "pool/policy/borrow_history.h note store relaxed 2": "the history is read while a record is replaced",
     "pool/policy/borrow_history.h note store relaxed 3": "the history is read while a record is replaced",
     "pool/policy/borrow_history.h read load relaxed 2": "the history is read while a record is replaced",
@@ -56,7 +57,7 @@ CAUGHT = {
 
 # name: (the controls, the scenario that notices all of them together)
 GROUPS = {
-    "attention": (r"pool/destination/\w+\.cc (enqueue|cancel|stop|refuse|grant|rejoin|review|begin_pause|end_pause) rmw|destination_impl\.h (waiting|paused|stopped) ",
+    "attention": (r"pool/destination/\w+\.cc (push_waiter|remove_waiter|stop|grant|rejoin|review|begin_pause|end_pause) rmw|destination_impl\.h (waiting|paused|stopped) ",
                   "a release meets a borrower"),
     "word": (r"entry_state\.h \w+ \w+ (acq_rel|acquire)$", "a borrower meets a block that empties"),
     "capacity": (r"capacity\.h ", "a borrower meets a place that is freed"),
