@@ -35,12 +35,16 @@ class Counts:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0, "names": []}
 
     def pytest_runtest_logreport(self, report):
-        """Counts a test once: by its body, or by the fixture that failed."""
+        """Counts a test once: by its body, or by the fixture that failed before or after it."""
         if report.skipped:
             self.counts["skipped"] += 1
         elif report.failed:
+            name = report.nodeid.removeprefix("tests/e2e/")
+            if name in self.counts["names"]:
+                return
             self.counts["failed"] += 1
-            self.counts["names"].append(report.nodeid.removeprefix("tests/e2e/"))
+            self.counts["names"].append(name)
+            self.counts["passed"] -= report.when == "teardown"  # its body passed
         elif report.when == "call":
             self.counts["passed"] += 1
 

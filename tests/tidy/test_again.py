@@ -1,7 +1,11 @@
 """What the tier does with a step that failed once."""
+import importlib.util
 import json
 import pathlib
 import sys
+import types
+
+import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy/tier"))
 
@@ -83,6 +87,19 @@ def test_end_to_end_tests_that_could_not_run_again_have_failed(tmp_path):
 def test_end_to_end_tests_without_a_report_have_failed(tmp_path):
     outcome, runs = end_to_end(tmp_path, 0)
     assert (outcome.passed, outcome.failed, outcome.note, len(runs)) == (0, 1, "pytest: exit status 0", 1)
+
+
+@pytest.mark.parametrize("body", ["failed", "passed"])
+def test_an_end_to_end_test_whose_fixture_fails_after_it_counts_once(monkeypatch, body):
+    folder = pathlib.Path(__file__).resolve().parents[1] / "e2e"
+    monkeypatch.syspath_prepend(folder)
+    spec = importlib.util.spec_from_file_location("end_to_end_conftest", folder / "conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    counts = module.Counts()
+    for when, outcome in (("setup", "passed"), ("call", body), ("teardown", "failed")):
+        counts.pytest_runtest_logreport(types.SimpleNamespace(when=when, failed=outcome == "failed", skipped=False, nodeid="tests/e2e/" + NAMES[1]))
+    assert counts.counts == {"passed": 0, "failed": 1, "skipped": 0, "names": [NAMES[1]]}
 
 
 def test_a_step_without_time_in_it_runs_once(monkeypatch, tmp_path):
