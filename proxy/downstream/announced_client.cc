@@ -12,6 +12,7 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/net/address_range.h"
+#include "proxy/net/plain_transport.h"
 #include "proxy/net/proxy_header.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -53,8 +54,7 @@ void AnnouncedClient::on_ready(exec::Ready ready) {
   {
     const exec::ReadBuffer buffer(context_.loop);
     const auto memory = buffer.span().first(std::min(buffer.size(), net::ProxyHeader::kMaxSize));
-    const ssize_t received = repeat_interrupted(
-        [&] { return ::recv(socket_.get(), memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT); });
+    const ssize_t received = net::peek(socket_.get(), memory.data(), memory.size());
     if (received < 0 && errno == EAGAIN) return;
     if (received <= 0) return refuse(metrics::ProxyHeader::missing);
     header = net::read_proxy_header(buffer.view(static_cast<std::size_t>(received)));

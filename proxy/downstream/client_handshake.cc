@@ -1,19 +1,18 @@
 #include "proxy/downstream/client_handshake.h"
 
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 #include <new>
 #include <utility>
 
-#include "base/repeat_interrupted.h"
 #include "exec/read_buffer.h"
 #include "pool/origin.h"
 #include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/net/plain_transport.h"
 #include "proxy/net/tls/client_hello.h"
 #include "proxy/net/tls/handshake_task.h"
 #include "proxy/net/tls/server_context.h"
@@ -33,8 +32,7 @@ constexpr std::uint8_t kMaxHelloReads = 16;     // each of them reads all bytes 
 // Returns true also if the bytes are not such a record, or no more will arrive. OpenSSL then reports the error.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
-  const ssize_t received =
-      repeat_interrupted([&] { return ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT); });
+  const ssize_t received = net::peek(fd, header.data(), header.size());
   if (received < 0) return errno != EAGAIN;
   if (received == 0 || header[0] != kHandshakeRecord) return true;
   if (static_cast<std::size_t>(received) < header.size()) return false;
@@ -145,8 +143,7 @@ bool ClientHandshake::hello_ends_here(bool ended) {
   if (!ended && !first_record_arrived(socket_.get())) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const auto bytes = buffer.span().first(std::min(buffer.span().size(), kMaxHello));
-  const ssize_t received =
-      repeat_interrupted([&] { return ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT); });
+  const ssize_t received = net::peek(socket_.get(), bytes.data(), bytes.size());
   if (received < 0 && errno == EAGAIN) return false;
   if (received <= 0) {
     fail(metrics::ClientHandshake::failed, "the client left after CONNECT");

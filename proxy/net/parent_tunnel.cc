@@ -10,6 +10,7 @@
 #include "base/ascii.h"
 #include "base/repeat_interrupted.h"
 #include "proxy/net/parent_proxy.h"
+#include "proxy/net/plain_transport.h"
 
 namespace carpool::proxy::net {
 namespace {
@@ -73,8 +74,7 @@ Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
   if (Status sent = send(fd); !sent) return sent.take_fault();
   memory = memory.first(std::min(memory.size(), kMaxHead));
   for (;;) {
-    const ssize_t received =
-        repeat_interrupted([&] { return ::recv(fd, memory.data(), memory.size(), MSG_PEEK | MSG_DONTWAIT); });
+    const ssize_t received = peek(fd, memory.data(), memory.size());
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
     if (received < 0) return refused("ended the connection after CONNECT: " + std::generic_category().message(errno));
     if (received == 0) return refused("closed the connection without an answer to CONNECT");

@@ -69,7 +69,7 @@ class PlainTransport final : public Transport {
 
   bool ended_in_order() override {
     char byte = 0;
-    return repeat_interrupted([&] { return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT); }) == 0;
+    return peek(fd(), &byte, sizeof byte) == 0;
   }
 
  private:
@@ -101,9 +101,13 @@ std::size_t unacknowledged(int fd) {
   return tcp ? send_queue_size(fd) : 0;
 }
 
+ssize_t peek(int fd, void* into, std::size_t size) {
+  return repeat_interrupted([&] { return ::recv(fd, into, size, MSG_PEEK | MSG_DONTWAIT); });
+}
+
 PeekResult peek(int fd) {
   char byte = 0;
-  const ssize_t received = repeat_interrupted([&] { return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT); });
+  const ssize_t received = peek(fd, &byte, sizeof byte);
   if (received > 0) return PeekResult::data;
   return received < 0 && again(errno) ? PeekResult::silent : PeekResult::ended;
 }

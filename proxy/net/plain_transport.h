@@ -1,6 +1,8 @@
 // PlainTransport: a Transport without encryption over a stream socket, TCP or Unix.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 
 #include "base/fd.h"
@@ -24,7 +26,9 @@ std::uint32_t send_queue_size(int fd);
 // The implementation of Transport::unacknowledged(): the same, but 0 unless the socket is one of TCP.
 std::size_t unacknowledged(int fd);
 
-// Peeks at the socket without consuming data.
+// Reads without consuming, again if a signal interrupts: the result and errno are those of recv().
+ssize_t peek(int fd, void* into, std::size_t size);
+// The same for one byte.
 enum class PeekResult { silent, data, ended };
 PeekResult peek(int fd);
 

@@ -156,8 +156,13 @@ def carpool(tmp_path_factory):
         started.append(Carpool(tmp_path_factory.mktemp("carpool"), **settings))
         return started[-1]
     yield start
+    end(started)
+
+
+def end(processes):
+    """Stops each, and fails with the errors of all."""
     errors = []
-    for one in started:
+    for one in processes:
         try:
             one.stop()
         except AssertionError as error:
@@ -181,13 +186,7 @@ def line(tmp_path_factory):
             all_of_them.append(Successor(before, **more))
             return all_of_them[-1]
     yield Line()
-    errors = []
-    for one in all_of_them:
-        try:
-            one.stop()
-        except AssertionError as error:
-            errors.append(str(error))
-    assert not errors, "\n".join(errors)
+    end(all_of_them)
 
 
 @pytest.fixture

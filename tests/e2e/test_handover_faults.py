@@ -100,6 +100,15 @@ def test_a_successor_that_does_not_take_over_leaves_the_files_of_the_sockets(ori
     assert not any(file.exists() for file in files), "they go with the last one"
 
 
+def serve_and_end(successor, path, o):
+    """The successor serves at the Unix socket; then a first TERM begins its drain, and a second one ends it."""
+    with Client(str(path)) as client:
+        assert client.get(o.url + "/").status == 200
+    successor.signal(signal.SIGTERM)
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
+    successor.stop()
+
+
 def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_successor_is_ready(origin, line, starting, tmp_path):
     path = tmp_path / "proxy.sock"
     o, c = origin(), line(listeners=[{"address": "unix:%s" % path}])
@@ -108,11 +117,7 @@ def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_succe
     assert c.wait(10) == 0 and path.exists() and (c.folder / "h.sock").exists()
     starting.settle()
     until(lambda: any("carpool ready" in row for row in successor.output), what="the successor")
-    with Client(str(path)) as client:
-        assert client.get(o.url + "/").status == 200
-    successor.signal(signal.SIGTERM)
-    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
-    successor.stop()
+    serve_and_end(successor, path, o)
     assert not path.exists() and not (c.folder / "h.sock").exists()
 
 
@@ -142,11 +147,7 @@ def test_a_confirmation_that_comes_late_makes_the_successor_the_owner_of_the_fil
     c.signal(signal.SIGCONT)
     assert c.wait(10) == 0, "it was told to stop"
     until(lambda: any("the old process has stopped accepting" in row for row in successor.output), what="the late confirmation")
-    with Client(str(path)) as client:
-        assert client.get(o.url + "/").status == 200
-    successor.signal(signal.SIGTERM)
-    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain")
-    successor.stop()
+    serve_and_end(successor, path, o)
     assert not any(each.exists() for each in (path, admin, c.folder / "h.sock"))
 
 

@@ -1,14 +1,12 @@
 #include "proxy/server/admin/admin_opening.h"
 
-#include <sys/socket.h>
-
 #include <array>
 #include <cerrno>
 #include <string_view>
 #include <utility>
 
-#include "base/repeat_interrupted.h"
 #include "proxy/http/h2/types.h"
+#include "proxy/net/plain_transport.h"
 #include "proxy/telemetry/log.h"
 
 namespace carpool::proxy {
@@ -38,8 +36,7 @@ Status AdminOpening::start() {
 void AdminOpening::on_ready(exec::Ready ready) {
   if (handshake_ != nullptr) return step_handshake(ready);
   std::array<char, http::kH2Preface.size()> bytes;
-  const ssize_t received =
-      repeat_interrupted([&] { return ::recv(transport_->fd(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT); });
+  const ssize_t received = net::peek(transport_->fd(), bytes.data(), bytes.size());
   if (received < 0 && errno == EAGAIN) return;
   if (received <= 0) return end();
   const std::string_view text(bytes.data(), static_cast<std::size_t>(received));
