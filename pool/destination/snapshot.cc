@@ -123,6 +123,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
     into.auto_size = {limits.min_size, limits.max_size, auto_size->history, now};
   }
   into.waiting = waiters();
+  into.waiting_for_place = tunnels.waiters.size();
   into.max_wait = now - tunnels.waiters.asking_since(queue.asking_since(now));
   into.undialed = undialed;
   into.probing = circuit.last_failed();

@@ -84,8 +84,9 @@ struct Destination::Snapshot {
   };
   std::optional<CoolingDown> cooling_down;
   std::uint64_t cool_downs = 0;
-  std::uint32_t waiting = 0;  // current waiters
-  Duration max_wait{};        // of the longest waiting borrower
+  std::uint32_t waiting = 0;            // current waiters
+  std::uint32_t waiting_for_place = 0;  // of these, tunnels that wait for a place of max_tunnels
+  Duration max_wait{};                  // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;
   std::uint64_t waited_at_size = 0;           // borrowers that waited because the size allowed no dial for them
   std::optional<AutoSizeSnapshot> auto_size;  // nullopt: the size is fixed

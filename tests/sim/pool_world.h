@@ -152,7 +152,9 @@ class FakeEnvironment : public pool::Environment {
       std::advance(at, static_cast<std::ptrdiff_t>(n));
       if (at->destination != &destination || at->reservation->index() != index) continue;
       if (at->reservation->generation() != generation || at->loop != here()) wrong = "another dial was recalled";
-      if (one_kind && destination.snapshot(now).waiting >= dials_of(destination)) {
+      const Destination::Snapshot seen = destination.snapshot(now);
+      if (one_kind &&
+          seen.waiting - seen.waiting_for_place >= dials_of(destination)) {  // a dial serves none without a place
         wrong = "a dial was recalled that somebody needs";
       }
       ++recalled;

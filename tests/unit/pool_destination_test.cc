@@ -216,6 +216,7 @@ TEST_F(ADestination, ATunnelKeepsItsPlaceUntilItEnds) {
   EXPECT_EQ(snapshot().of(ConnectionStatus::tunnel), 1U);
   TestBorrower& two = borrower_on();
   ASSERT_EQ(two.borrow(destination(), tunnel), State::waiting);
+  EXPECT_EQ(snapshot().waiting_for_place, 1U);
   EXPECT_TRUE(world.dials.empty());
   EXPECT_EQ(borrower_on().borrow(destination()), State::waiting);
   EXPECT_EQ(world.dials.size(), 1U) << "others have their share";

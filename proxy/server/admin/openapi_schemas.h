@@ -61,7 +61,7 @@ inline constexpr const char* kSchemas = R"({
   "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
   "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
   "Pool": {"type": "object",
-    "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size", "auto_size",
+    "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "waiting_tunnels", "max_wait_seconds", "size", "auto_size",
                  "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
                  "learned_idle_timeout_seconds", "probing", "paused", "draining", "paused_seconds", "resumes_in_seconds", "undialed",
                  "cooling_down", "cool_down_status", "cools_for_seconds", "cool_downs",
@@ -70,7 +70,7 @@ inline constexpr const char* kSchemas = R"({
       "origin": {"type": "string"},
       "active": {"type": "integer", "minimum": 0}, "borrowable": {"type": "integer", "minimum": 0},
       "borrowed": {"type": "integer", "minimum": 0}, "connecting": {"type": "integer", "minimum": 0},
-      "waiting": {"type": "integer", "minimum": 0}, "max_wait_seconds": {"type": "number", "minimum": 0},
+      "waiting": {"type": "integer", "minimum": 0}, "waiting_tunnels": {"type": "integer", "minimum": 0, "description": "of the waiting ones, those that wait for a place of pool.max_tunnels"}, "max_wait_seconds": {"type": "number", "minimum": 0},
       "size": {"type": "integer", "minimum": 0}, "peak": {"type": "integer", "minimum": 0},
       "auto_size": {"type": "object", "nullable": true, "required": ["min_size", "max_size", "changes", "last"], "properties": {
         "min_size": {"type": "integer", "minimum": 1}, "max_size": {"type": "integer", "minimum": 1},

@@ -157,6 +157,7 @@ Json json_of(const PoolInfo& info) {
   json["borrowed"] = s.leases();  // each stream counts as one
   json["connecting"] = s.of(ConnectionStatus::connecting);
   json["waiting"] = s.waiting;
+  json["waiting_tunnels"] = s.waiting_for_place;
   json["max_wait_seconds"] = seconds(s.max_wait);
   json["size"] = s.size;
   json["auto_size"] = auto_size_of(s);
