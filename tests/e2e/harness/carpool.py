@@ -88,9 +88,9 @@ class Carpool:
         if number == signal.SIGSTOP:  # a thread that runs or is woken stops later than kill() returns
             until(self._is_stopped, what="the stop of every thread")
 
-    def _is_stopped(self):
+    def _is_stopped(self):  # "t" is a thread that a tracer stopped
         stats = pathlib.Path("/proc/%d/task" % self.process.pid).glob("*/stat")
-        return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
+        return all(stat.read_text().rpartition(")")[2].split()[0] in "Tt" for stat in stats)
 
     def wait(self, seconds=20):
         status = self.process.wait(seconds)
