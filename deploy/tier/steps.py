@@ -25,6 +25,7 @@ ASAN_BUILD, TSAN_BUILD = "build/asan/build.ninja", "build/tsan/build.ninja"
 ASAN = ROOT / "build/asan/carpool"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 FEW = 8
+SIMULATED = 1200  # seconds that the histories of the short form may take
 # xdist alone: plugins that other packages bring take a third of the time in which a process of pytest starts.
 PYTEST = ["-m", "pytest", "-q", "--disable-plugin-autoload", "-p", "xdist", "-p", "no:cacheprovider"]
 COMPILED = {"PYTHONPYCACHEPREFIX": str(ROOT / "build/pycache"), "PYTHONDONTWRITEBYTECODE": ""}
@@ -59,11 +60,11 @@ def checks(full):
     return ["-DCARPOOL_SANITIZE_NOT=" + ("" if full else "alignment,null,object-size,vptr")]
 
 
-def simulation(name, short, long, histories=None):
-    """Runs for `short` seconds, or `long` ones with --full. histories: the short form ends after so many."""
+def simulation(name, histories, long):
+    """Runs so many histories, the same ones each time; with --full for `long` seconds."""
     def run(log, full):
-        seconds = long if full else short
-        bound = ["--histories", histories] if histories and not full else []
+        seconds = long if full else SIMULATED
+        bound = [] if full else ["--histories", histories]
         program = ROOT / "build/release/tests" / name
         if not program.exists():
             return Outcome(skipped=1, note="there is no " + name)
@@ -114,9 +115,9 @@ ALL = [
     Step("editors", "configurations by taplo with the program's schema", editors.editors, PROGRAM_PATH, group="proof"),
     Step("install", "cmake --install, and a project that builds on it", packages.install, PROGRAM_PATH, group="proof"),
     Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
-    Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), PROGRAM_PATH, group="simulations"),
-    Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), PROGRAM_PATH, group="simulations"),
-    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 240, 600, 100000), PROGRAM_PATH, group="simulations"),
+    Step("sim", "simulation of the pool", simulation("pool_sim", 12000, 600), PROGRAM_PATH, group="proof"),
+    Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 2500, 300), PROGRAM_PATH, group="proof"),
+    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 100000, 600), PROGRAM_PATH, group="proof"),
     Step("sim-controls", "defects that the simulated data plane must find", proof.simulated, PROGRAM_PATH, full_only=True),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="waiting", again=True),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="waiting", again=True),

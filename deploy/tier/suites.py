@@ -93,7 +93,7 @@ def wire(form, base, spec=SPEC, name="wire"):
 def system_faults(log, full):
     """Plays faults of the system in a network namespace of its own, where a name server has its port."""
     inside = ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"] if os.geteuid() == 0 else []
-    status = log.run(*inside, ROOT / "build/venv/bin/python", "-B", "tests/system_faults/run.py", "--jobs", CORES, *(["--full"] if full else []),
+    status = log.run(*inside, ROOT / "build/venv/bin/python", "-B", "tests/system_faults/run.py", "--jobs", CORES, *(["--full"] if full else ["--seed", "short"]),
                      limit=14400 if full else 1800)
     failed = log.tail("FAILED ", 1000)
     played = (log.tail(" cases of seed ") or ["0 cases"])[0]

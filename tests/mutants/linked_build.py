@@ -29,15 +29,13 @@ class LinkedBuild:
         return subprocess.run(["ninja", "-C", str(self.release), "-t", "commands", program], text=True, capture_output=True,
                               check=True).stdout.splitlines()
 
-    def compile(self, folder, unit, mutants, command):
-        """Returns the object of a unit of the release build, with its mutated files (path -> mutants)."""
-        made = folder / unit.relative_to("/")
-        made, mark = made.with_suffix(".o"), made.with_suffix(".sum")
+    def mutate(self, folder, unit, mutants, command):
+        """Writes a unit of the release build with its mutated files (path -> mutants); returns its compiler's words."""
         for path, of_path in mutants.items():
             choice.write(folder / path, choice.mutated(path, (self.root / path).read_text(), of_path))
         source = folder / self.path_of(unit)
         if unit.suffix == ".cxx":
-            source = made.with_suffix(".cxx")
+            source = (folder / unit.relative_to("/")).with_suffix(".cxx")
             choice.write(source, "".join('#include "%s"\n' % (folder / path if path in mutants else self.root / path)
                                          for path in self.files(unit)))
         argv = [word for word in shlex.split(command) if "ccache" not in word and word != "-Werror"]
@@ -45,7 +43,13 @@ class LinkedBuild:
             at = argv.index(option)
             del argv[at:at + 2]
         argv.remove("-MD")
-        argv += ["-w", "-O1", "-g0", "-include", folder / "choice.h", "-c", source]
+        return [*argv, "-w", "-g0", "-include", folder / "choice.h", "-c", source]
+
+    def compile(self, folder, unit, mutants, command):
+        """Returns the object of a unit of the release build, with its mutated files (path -> mutants)."""
+        made = folder / unit.relative_to("/")
+        made, mark = made.with_suffix(".o"), made.with_suffix(".sum")
+        argv = [*self.mutate(folder, unit, mutants, command), "-O1"]
         pre = subprocess.run(["nice", "-n", "5", *map(str, argv), "-E", "-P"], cwd=self.release, capture_output=True, text=True)
         told = hashlib.sha256(pre.stdout.encode()).hexdigest()
         if made.exists() and mark.exists() and mark.read_text() == told:
@@ -56,6 +60,27 @@ class LinkedBuild:
             sys.exit("%s does not compile:\n%s" % (", ".join(mutants), choice.explained(self.release, done.stderr, self.mutants)))
         mark.write_text(told)
         return made
+
+    def check(self):
+        """Returns what the compiler says about all mutants, a text for each unit of the release build that has one that does not compile."""
+        wanted, commands, folder = {}, {}, self.folder / "check"
+        for number, mutant in self.mutants:
+            wanted.setdefault(mutant.path, []).append((number, mutant))
+        for program in {mutant.killer for _, mutant in self.mutants}:
+            for command in self.commands(program):
+                if (at := re.search(r" -c (\S+)$", command)) and (unit := Path(at[1])).is_relative_to(self.root):
+                    commands[unit] = command
+        choice.write(folder / "choice.h", choice.HEADER)
+
+        def said(unit):
+            mutated = {path: wanted[path] for path in self.files(unit) if path in wanted}
+            if not mutated:
+                return ""
+            argv = [*self.mutate(folder, unit, mutated, commands[unit]), "-fsyntax-only"]
+            done = subprocess.run(["nice", "-n", "5", *map(str, argv)], cwd=self.release, text=True, capture_output=True)
+            return choice.explained(self.release, done.stderr, self.mutants) if done.returncode else ""
+        with concurrent.futures.ThreadPoolExecutor(2) as executor:
+            return [text for text in executor.map(said, commands) if text]
 
     def path_of(self, source):
         return str(source.relative_to(self.root))

@@ -44,7 +44,7 @@ MUTANTS = [
     m("an UNKNOWN client is malformed", N + "proxy_header.cc", "if (family == \"UNKNOWN\") return whole;", "", NET),
     m("a line of PROXY may have more words", N + "proxy_header.cc", "!source || !target || !from || !to || !rest.empty()", "!source || !target || !from || !to", NET),
     m("the port of the server may be anything", N + "proxy_header.cc", "!port || !number_in<std::uint16_t>(*to)", "!port", NET),
-    m("the client may have an address of another family", N + "proxy_header.cc", "address && address->family() == family", "address", NET),
+    m("the client may have an address of another family", N + "proxy_header.cc", "address && address->family() == family", "address.has_value()", NET),
     m("the server may have an address of another family", N + "proxy_header.cc", "!plain_address(*target, wanted, *port)", "false", NET),
     m("any version of a binary header is read", N + "proxy_header.cc", "version != kVersion2", "false", NET),
     m("any command of a binary header is read", N + "proxy_header.cc", "command > kProxy", "false", NET),

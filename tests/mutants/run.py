@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the tests against defects that they must detect.
 
-    tests/mutants/run.py [--only REGEX] [--files PATH] [--changed REV] [--sample N --seed TEXT] [--most N] [--jobs N] [--list]
+    tests/mutants/run.py [--only REGEX] [--files PATH] [--changed REV] [--sample N --seed TEXT] [--most N] [--jobs N] [--list] [--compile]
 
 In a copy of the sources each mutant's text becomes a choice between right and wrong, so that one build of each program
 holds all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched; the copy stays
 in build/mutants, so that another run builds only what changed. --changed: the mutants of files that differ from REV, and
-with --sample those and the sample. Ends with `N killed, N survived`; a mutant whose text is missing stops the run: a
+with --sample those and the sample. --compile: compiles all mutants outside pool/ and runs none. Ends with `N killed, N survived`; a mutant whose text is missing stops the run: a
 change of the line must update its mutant."""
 import argparse
 import concurrent.futures
@@ -130,6 +130,7 @@ def main():
     parser.add_argument("--files", default="", metavar="PATH", help="those of files whose path begins so")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     args = parser.parse_args()
     chosen = chosen_of(args)
     if args.list:
@@ -138,6 +139,9 @@ def main():
     with open(ROOT / "build/mutants/lock", "w") as lock, concurrent.futures.ThreadPoolExecutor(args.jobs) as executor:
         fcntl.flock(lock, fcntl.LOCK_EX)
         programs = Programs(chosen)
+        if args.compile:
+            wrong = programs.linked.check()
+            return print("".join(wrong) or "all compile") or bool(wrong)
         killed = sum(executor.map(lambda n: judge(programs, n), chosen))
     print("%d killed, %d survived" % (killed, len(chosen) - killed))
     return 0 if killed == len(chosen) else 1
