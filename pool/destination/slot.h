@@ -1,6 +1,6 @@
-// Slot: a destination's data about the connection in an entry (not a unit of the connection limit). Plain fields belong
-// to the owner of the entry (the lease, the winner of a CAS, the dial); fields that a search reads before it owns the
-// entry are atomic.
+// Slot: owns the connection of an entry, idle or lent, and holds the destination's data about it (it is not a unit of the
+// connection limit). Plain fields belong to the user of the entry (the lease, the winner of a CAS, the dial); fields that
+// a search reads before it has the entry are atomic.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ struct Slot {
   // Read by borrow and release; in the entry's first cache line.
   Time expires_at, idle_since;
   // Changes under the destination's mutex or, for a session that is no longer findable, on its home loop.
-  // The entry owns it, lent or idle, from Destination::dialed() to Environment::dispose().
+  // Owned from Destination::dialed() to Environment::dispose().
   PooledConnection* pooled = nullptr;
   std::atomic<bool> idle_probe{false};  // left to the origin at the effective idle limit; relaxed, as the times
   std::atomic<bool> tunnel{false};
