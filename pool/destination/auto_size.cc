@@ -65,14 +65,21 @@ void Destination::Impl::follow_load(Instant now) {
   environment.size_changed(self, *change);
 }
 
+// Counts the waiters of a queue as late if the first one waits for too long. Returns true if it does.
+bool Destination::Impl::count_late(const WaitQueue& waiters, LoadSample& into, Instant now) const {
+  if (waiters.empty() || now - waiters.waiting_since(now) <= auto_size->controller.tolerable_wait()) return false;
+  into.late += waiters.size();
+  return true;
+}
+
 std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   AutoSize& own = *auto_size;
   LoadSample& seen = own.seen;
   const std::uint64_t refused = count_of(ledger, FailureReason::refused);
   const std::uint64_t timeouts = count_of(ledger, FailureReason::timeout);
   // A lower bound of the connections in use.
-  const std::uint64_t streams = std::max(1U, supply.streams_a_dial());
-  const std::uint64_t used = (lent_by(counters.get(), loops) + streams - 1) / streams;
+  const std::uint64_t streams = std::max(1U, supply.streams_a_dial()), leases = lent_by(counters.get(), loops);
+  const std::uint64_t used = (leases + streams - 1) / streams;
   seen.busy = std::max(seen.busy, static_cast<std::uint32_t>(std::min<std::uint64_t>(used, pool.in_use())));
   if (!own.controller.settled(now)) {
     own.begin(refused, timeouts, now);
@@ -86,7 +93,9 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   seen.refused = unanswered;
   seen.dials_refused = refused - own.refused_before;
   seen.late += passed.late;
-  if (!queue.empty() && now - queue.waiting_since(now) > own.controller.tolerable_wait()) seen.late += queue.size();
+  seen.all_answered = leases <= tunnelling.load(std::memory_order_relaxed);
+  count_late(queue, seen, now);
+  if (limits.half_tunnels && count_late(tunnels.waiters, seen, now)) seen.at_size = true;
   seen.open = supply.held(Protocol::h1) + supply.held(Protocol::h2);
   const std::optional<SizeChange> change = own.controller.update(seen, now);
   own.tolerable_wait.store(own.controller.tolerable_wait().count(), std::memory_order_relaxed);

@@ -26,6 +26,7 @@ void Destination::Impl::admit_tunnels(DeferredActions& actions, Instant now) {
     tunnels.waiters.remove_served(borrower);
     tunnels.take();
     borrower.awaits_place_ = false;
+    if (limits.half_tunnels && auto_size != nullptr) auto_size->note_place_wait(now - borrower.since_);
     borrower.virtual_finish_time_ = 0;  // its turn among those that wait for a connection begins now
     borrower.since_ = now;
     queue.push(borrower);

@@ -33,11 +33,17 @@ struct AutoSize {
     return all;
   }
 
-  // Notes a request that needs a connection which only the size forbids. turned_away: the wait queue was full, too.
+  // Notes a request that needs a connection, or a tunnel that needs a place, which only the size forbids. turned_away:
+  // the wait queue was full, too.
   void note_at_size() { seen.at_size = true; }
   void note_turned_away() {
     seen.at_size = true;
     ++seen.late;
+  }
+
+  // Notes that a tunnel waited for a place, where the size limits the places.
+  void note_place_wait(Duration waited) {
+    if (waited > controller.tolerable_wait()) note_turned_away();
   }
 
   // Notes that a request waited for a connection. Must be called on its loop.

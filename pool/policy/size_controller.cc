@@ -128,11 +128,11 @@ void SizeController::hold_growth(Instant now) {
   hold_ = std::min(hold_ * 2, kMaxHold);
 }
 
-// The size does not grow for an origin that responded before and does not respond now.
+// The size does not grow for an origin that responded before and leaves its requests unanswered now.
 std::optional<SizeChange> SizeController::grow(const LoadSample& seen, Instant now) {
   if (growth_ || shrink_ || !seen.at_size || seen.late == 0 || now < grows_at_) return std::nullopt;
   if (seen.late * kLateOf < seen.responses || slow(seen.median)) return std::nullopt;
-  if (seen.responses == 0 && lowest_ != Duration::zero()) return std::nullopt;
+  if (seen.responses == 0 && lowest_ != Duration::zero() && !seen.all_answered) return std::nullopt;
   const std::uint32_t from = size_;
   const auto made = change(size_ + std::max(1U, part_of(size_, step_)), SizeReason::waits, seen, now);
   if (made && seen.responses >= kFewest) growth_ = Trial{from, static_cast<double>(size_) / from, seen.median};

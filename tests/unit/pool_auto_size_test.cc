@@ -266,6 +266,92 @@ TEST_F(AutoSized, HalfOfTheSizeIsForTunnels) {
   EXPECT_EQ(destination().limits().max_tunnels, 2U);
 }
 
+class AutoSizedTunnels : public AutoSized {
+ protected:
+  AutoSizedTunnels() { limits.half_tunnels = true; }
+  // Opens the only tunnel that the smallest size permits.
+  TestBorrower& opened() {
+    TestBorrower& one = borrower_on();
+    static_cast<void>(one.borrow(destination(), tunnel()));
+    open_all();
+    EXPECT_EQ(one.state, State::leased);
+    one.lease.become_tunnel();
+    return one;
+  }
+  TestBorrower& waiting() {
+    TestBorrower& one = borrower_on();
+    EXPECT_EQ(one.borrow(destination(), tunnel()), State::waiting);
+    return one;
+  }
+  static BorrowRequest tunnel() {
+    BorrowRequest want;
+    want.tunnel = true;
+    return want;
+  }
+};
+
+TEST_F(AutoSizedTunnels, AWaitForAPlaceIsAReasonToGrow) {
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 1, milliseconds(5));
+  measure();
+  EXPECT_EQ(size(), 2U);
+  TestBorrower& other = waiting();
+  measure();
+  EXPECT_EQ(size(), 4U) << "tunnels answer nothing more, and the origin owes nothing";
+  EXPECT_EQ(world.resized.at(0).reason, SizeReason::waits);
+  open_all();
+  EXPECT_EQ(other.state, State::leased);
+  EXPECT_EQ(audited(), "");
+}
+
+TEST_F(AutoSizedTunnels, ALongWaitForAPlaceCountsAfterItsEnd) {
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 100, milliseconds(5));
+  TestBorrower& other = waiting();
+  rest(milliseconds(2));
+  one.discard(CloseCause::tunnel_ended);
+  open_all();
+  EXPECT_EQ(other.state, State::leased);
+  measure();
+  EXPECT_EQ(size(), 4U);
+  EXPECT_EQ(world.resized.at(0).seen.late, 1U);
+}
+
+TEST_F(AutoSizedTunnels, ATunnelThatFoundTheQueueFullCountsAsOneThatWaited) {
+  limits.max_waiting = 0;
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 100, milliseconds(5));
+  EXPECT_EQ(borrower_on().borrow(destination(), tunnel()), State::refused);
+  measure();
+  EXPECT_EQ(size(), 4U);
+}
+
+TEST_F(AutoSizedTunnels, DoNotLetItGrowBesideARequestThatTheOriginDoesNotAnswer) {
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 100, milliseconds(5));
+  measure();
+  static_cast<void>(borrower_on().borrow(destination()));
+  open_all();
+  waiting();
+  measure();
+  EXPECT_EQ(size(), 2U);
+}
+
+TEST_F(AutoSizedTunnels, WithALimitOfTheirOwnDoNotLetItGrow) {
+  limits.half_tunnels = false;
+  limits.max_tunnels = 1;
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 100, milliseconds(5));
+  waiting();
+  measure();
+  EXPECT_EQ(size(), 2U);
+}
+
 TEST_F(AutoSized, TheSharesOfClassesFollowTheSize) {
   limits.classes = 2;
   const std::vector<TestBorrower*> all = many(4);
