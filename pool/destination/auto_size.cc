@@ -13,6 +13,11 @@ namespace {
 std::uint64_t count_of(const Ledger& ledger, FailureReason reason) {
   return ledger.failures[static_cast<std::size_t>(reason)];
 }
+
+// Returns the number of waiters if the first one has waited for longer than `most`.
+std::uint32_t late_in(const WaitQueue& waiters, Duration most, Instant now) {
+  return !waiters.empty() && now - waiters.waiting_since(now) > most ? waiters.size() : 0;
+}
 }  // namespace
 
 // Applies changed settings: keeps the size within their bounds. `begins`: the size was fixed before. If memory for
@@ -65,13 +70,6 @@ void Destination::Impl::follow_load(Instant now) {
   environment.size_changed(self, *change);
 }
 
-// Counts the waiters of a queue as late if the first one waits for too long. Returns true if it does.
-bool Destination::Impl::count_late(const WaitQueue& waiters, LoadSample& into, Instant now) const {
-  if (waiters.empty() || now - waiters.waiting_since(now) <= auto_size->controller.tolerable_wait()) return false;
-  into.late += waiters.size();
-  return true;
-}
-
 std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   AutoSize& own = *auto_size;
   LoadSample& seen = own.seen;
@@ -94,8 +92,10 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   seen.dials_refused = refused - own.refused_before;
   seen.late += passed.late;
   seen.all_answered = leases <= tunnelling.load(std::memory_order_relaxed);
-  count_late(queue, seen, now);
-  if (limits.half_tunnels && count_late(tunnels.waiters, seen, now)) seen.at_size = true;
+  const Duration most = own.controller.tolerable_wait();
+  const std::uint32_t late_tunnels = limits.half_tunnels ? late_in(tunnels.waiters, most, now) : 0;
+  seen.late += late_in(queue, most, now) + late_tunnels;
+  seen.at_size |= late_tunnels != 0;
   seen.open = supply.held(Protocol::h1) + supply.held(Protocol::h2);
   const std::optional<SizeChange> change = own.controller.update(seen, now);
   own.tolerable_wait.store(own.controller.tolerable_wait().count(), std::memory_order_relaxed);

@@ -235,7 +235,6 @@ struct Destination::Impl final : BudgetWaiter {
   void adopt_auto_size(bool begins, Instant now) REQUIRES(mutex);
   void apply_size(std::uint32_t size) REQUIRES(mutex);
   void follow_load(Instant now) EXCLUDES(mutex);
-  bool count_late(const WaitQueue& waiters, LoadSample& into, Instant now) const REQUIRES(mutex);
   std::optional<SizeChange> measure_and_decide(Instant now) REQUIRES(mutex);
 
   // ---- learn_idle_limit.cc: the origin's idle timeout ----

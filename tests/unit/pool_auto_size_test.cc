@@ -293,7 +293,7 @@ class AutoSizedTunnels : public AutoSized {
 TEST_F(AutoSizedTunnels, AWaitForAPlaceIsAReasonToGrow) {
   destination().sweep(world.now);
   TestBorrower& one = opened();
-  answered(one, 1, milliseconds(5));
+  answered(one, 100, milliseconds(5));
   measure();
   EXPECT_EQ(size(), 2U);
   TestBorrower& other = waiting();
