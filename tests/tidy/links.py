@@ -37,12 +37,18 @@ def resolve(tree):
 
 
 RUNBOOK = re.compile(r"""runbook: ["']([^:"']+): ([^"']+)["']""")
+ALERT = re.compile(r"^\s*- alert: ")
 
 
 def runbooks(tree):
-    """The runbook of each alert is a heading: "docs/operations.md: Is it leaking"."""
+    """Each alert has a runbook, which is a heading: "docs/operations.md: Is it leaking"."""
     for path in tree.with_suffix(".yml"):
-        for number, line in enumerate(tree.lines(path), 1):
+        lines = list(enumerate(tree.lines(path), 1))
+        alerts = [number for number, line in lines if ALERT.match(line)]
+        for begin, end in zip(alerts, alerts[1:] + [len(lines) + 1]):
+            if not any(RUNBOOK.search(line) for _, line in lines[begin:end - 1]):
+                yield Offence(path, begin, "an alert without a runbook")
+        for number, line in lines:
             for page, heading in RUNBOOK.findall(line):
                 if page not in tree.files or anchor(heading) not in anchors(tree, page):
                     yield Offence(path, number, "%s has no heading %s" % (page, heading))

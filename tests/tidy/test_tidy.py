@@ -150,6 +150,8 @@ def test_a_link_is_named_after_its_file(tree):
 def test_the_runbook_of_an_alert_is_a_heading(tree):
     t = tree({"docs/a.md": "# The way\n", "deploy/alerts.yml": 'runbook: "docs/a.md: The way"\nrunbook: "docs/a.md: Gone"\nrunbook: "docs/b.md: The way"\n'})
     assert where(links.runbooks(t)) == [("deploy/alerts.yml", 2), ("deploy/alerts.yml", 3)]
+    t = tree({"docs/a.md": "# The way\n", "deploy/alerts.yml": '  - alert: A\n    runbook: "docs/a.md: The way"\n  - alert: B\n  - alert: C\n    runbook: "docs/a.md: The way"\n'})
+    assert where(links.runbooks(t)) == [("deploy/alerts.yml", 3)]
 
 
 def test_a_page_is_short_and_the_contents_name_it(tree):
