@@ -5,6 +5,8 @@ import os
 import pathlib
 import random
 import shutil
+import signal
+import socket
 import subprocess
 import threading
 import time
@@ -145,6 +147,64 @@ def test_it_says_when_the_program_is_gone_and_comes_back(browser, carpool):
     browser.see("document.getElementById('state').textContent === 'no connection'")
     c.start()
     browser.see("document.getElementById('state').textContent === 'ready'", 30)
+
+
+def test_it_says_when_the_program_hangs(browser, carpool):
+    c = carpool()
+    open_page(browser, c)
+    c.process.send_signal(signal.SIGSTOP)
+    try:
+        browser.see("document.getElementById('state').textContent === 'no answer for 10 s'", 30)
+    finally:
+        c.process.send_signal(signal.SIGCONT)
+    browser.see("document.getElementById('state').textContent === 'ready'", 30)
+
+
+def test_it_says_why_it_gets_no_events(browser, carpool):
+    c = carpool()
+    with contextlib.ExitStack() as stack:
+        for _ in range(16):
+            other = stack.enter_context(socket.create_connection(c.admin_address, 20))
+            other.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert other.recv(12) == b"HTTP/1.1 200"
+        browser.go("http://127.0.0.1:%d/" % c.admin_address[1])
+        browser.see("document.getElementById('state')?.textContent === 'too many clients of /events'")
+    browser.see("document.getElementById('state').textContent === 'ready'", 30)
+
+
+def test_counts_since_the_page_was_loaded_begin_anew_with_the_program(browser, origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        for _ in range(9):
+            served(client, o.url + "/")
+    open_page(browser, c)
+    browser.see("document.querySelectorAll('.pool').length === 1")
+    browser.run("pools.values().next().value.toggle()")
+    c.stop()
+    browser.see("document.getElementById('state').textContent === 'no connection'")
+    c.start()
+    with c.client() as client:
+        served(client, o.url + "/")
+    browser.see("[...document.querySelectorAll('.tables tr')].some(r => r.innerText === 'borrows\\t1\\t+1')", 30)
+    assert "-" not in browser.run("document.querySelector('.tables').innerText")
+
+
+def test_the_description_of_a_connection_goes_with_its_origin(browser, origin, carpool):
+    o, c = origin(), carpool(pool={"idle_timeout": "1s", "total": {"origin_idle_timeout": "2s"}})
+    with c.client() as client:
+        served(client, o.url + "/")
+    open_page(browser, c)
+    browser.see("document.querySelectorAll('.cells .c.idle').length === 1")
+    browser.run("tip(pools.values().next().value, 0, 100, 100)")
+    browser.see("document.getElementById('tip').style.display === 'block'")
+    browser.see("document.querySelectorAll('.pool').length === 0 && document.getElementById('tip').style.display === 'none'", 30)
+
+
+def test_escape_leaves_the_order_of_the_origins_as_it_is(browser, carpool):
+    open_page(browser, carpool())
+    browser.run("document.getElementById('sort').focus()")
+    browser.press("Escape")
+    browser.see("document.activeElement === document.body && document.getElementById('sort').value === 'name'")
 
 
 def test_two_hundred_origins_and_a_thousand_connections_are_shown(browser, carpool, origin):
@@ -401,8 +461,9 @@ def test_words_stand_for_the_modes_of_execution(browser, carpool):
     assert browser.run("MODE.pic") == "run in place, no thread free", "as the help of carpool_exec_tasks_total"
 
 
-def test_an_admin_beyond_loopback_asks_for_its_token(browser, origin, carpool, tmp_path):
-    (tmp_path / "token").write_text("a-long-secret\n")
+@pytest.mark.parametrize("wrong, token", [("wrong", "a-long-secret"), ("пароль", "ein-längeres-Geheimnis-€")])
+def test_an_admin_beyond_loopback_asks_for_its_token(browser, origin, carpool, tmp_path, wrong, token):
+    (tmp_path / "token").write_text(token + "\n", encoding="utf-8")
     o = origin()
     c = carpool(admin={"address": "0.0.0.0:%d" % free_port(), "token_file": str(tmp_path / "token")})
     port = int(next(line for line in c.output if "carpool ready" in line).rsplit("admin=", 1)[1].split()[0].rsplit(":", 1)[1])
@@ -411,8 +472,8 @@ def test_an_admin_beyond_loopback_asks_for_its_token(browser, origin, carpool, t
     browser.go("http://127.0.0.1:%d/" % port)
     browser.see("document.getElementById('login')?.open && document.getElementById('state').textContent === 'log in'")
     assert o.url not in browser.run("document.documentElement.outerHTML"), "the page itself tells nothing"
-    for text, check in (("wrong", "document.getElementById('login').open && document.getElementById('wrong').textContent.includes('not accepted')"),
-                        ("a-long-secret", "document.getElementById('state').textContent === 'ready'")):
+    for text, check in ((wrong, "document.getElementById('login').open && document.getElementById('wrong').textContent.includes('not accepted')"),
+                        (token, "document.getElementById('state').textContent === 'ready'")):
         browser.run("document.getElementById('token').value = '%s'" % text)
         browser.click("#login button")
         browser.see(check)
