@@ -75,7 +75,7 @@ def fresh_root(judge, folder, package):
 
 
 def booted(judge, folder, package):
-    """Boots a minimal Debian with the package: systemd itself starts, reloads and ends the unit."""
+    """Boots a minimal Debian with the package: systemd itself starts, reloads, replaces and ends the unit."""
     if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
         return judge.skip("a booted Debian needs root and mmdebstrap")
     root = folder / "booted"
@@ -86,13 +86,15 @@ def booted(judge, folder, package):
     if made:
         return
     examples = root / "usr/share/doc/carpool/examples"
-    wanted = ("grafana/carpool.json", "prometheus/alerts.yml", "carpool.service.d/descriptors.conf", "../README.md", "../docs/README.md")
+    wanted = ("grafana/carpool.json", "prometheus/alerts.yml", "carpool.service.d/descriptors.conf", "carpool.service.d/handover.conf", "../README.md", "../docs/README.md")
     judge.take(all((examples / name).exists() for name in wanted), "examples and documentation")
-    shutil.copy(ROOT / "deploy/package/probe", root / "probe")
+    for name in ("probe", "traffic"):
+        shutil.copy(ROOT / "deploy/package" / name, root / name)
     judge.log.run("unshare", "--mount", "--pid", "--fork", "--net", "--uts", "--ipc", "--cgroup", "deploy/package/boot", root, limit=120)
     said = (root / "probe.out").read_text() if (root / "probe.out").exists() else "it did not boot"
     judge.log.say(said)
-    judge.take(said.endswith("passed\n"), "the unit under systemd", said.splitlines()[0] if said else "")
+    failed = [line for line in said.splitlines() if line.startswith("failed: ")]
+    judge.take(said.endswith("passed\n"), "the unit under systemd", (failed or said.splitlines() or [""])[0])
 
 
 def packages(log, full):
