@@ -23,8 +23,12 @@ carpool_compressed(${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_INSTALL_DOCDIR} prog
 # The documentation, and files for an operator to copy: dashboard, rules, drop-ins of the unit.
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE PATTERN images EXCLUDE)
-install(DIRECTORY deploy/grafana deploy/prometheus deploy/package/carpool.service.d DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program
-  PATTERN rules_test.yml EXCLUDE)
+install(DIRECTORY deploy/grafana deploy/prometheus DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program PATTERN rules_test.yml EXCLUDE)
+install(FILES deploy/package/carpool.service.d/descriptors.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/carpool.service.d COMPONENT program)
+foreach(name handover reload-by-signal)
+  configure_file(deploy/package/carpool.service.d/${name}.conf.in carpool.service.d/${name}.conf @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/carpool.service.d/${name}.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/carpool.service.d COMPONENT program)
+endforeach()
 install(FILES deploy/completions/carpool.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME carpool COMPONENT program)
 install(FILES deploy/completions/_carpool DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
 install(FILES deploy/completions/carpool.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)

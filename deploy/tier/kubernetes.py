@@ -43,6 +43,7 @@ PARTS = (
     kubernetes_intercept.one_annotation_is_enough,
     kubernetes_intercept.one_key_is_enough,
     kubernetes_intercept.wrong_annotation_is_refused,
+    kubernetes_injection.ending_webhook_still_answers,
     kubernetes_injection.certificate_renews_in_place,
     kubernetes_injection.gone_webhook_stops_only_who_asks,
     kubernetes_change.rolled_out,

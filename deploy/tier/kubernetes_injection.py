@@ -1,5 +1,5 @@
 """Tests the webhook in a cluster: a label injects the sidecar, an annotation changes its configuration, a wrong one is
-rejected at apply, and a renewed certificate is served without a restart."""
+rejected at apply, a renewed certificate is served without a restart, and a replaced webhook refuses no pod."""
 import json
 import time
 
@@ -12,9 +12,9 @@ LABEL = {"carpool.io/inject": "true"}
 
 
 def service_leads_to(scene, pod):
-    """Does kube-proxy's work for this one Service; the cluster has no kube-proxy."""
+    """Does kube-proxy's work for this one Service; the cluster has no kube-proxy. The last call counts."""
     address = scene.cluster.get("service", "carpool-webhook", "-n", HOME)["spec"]["clusterIP"]
-    scene.cluster.say("run", "iptables", "-t", "nat", "-A", "OUTPUT", "-d", address, "-p", "tcp", "--dport", "443", "-j", "DNAT",
+    scene.cluster.say("run", "iptables", "-t", "nat", "-I", "OUTPUT", "-d", address, "-p", "tcp", "--dport", "443", "-j", "DNAT",
                       "--to-destination", pod["status"]["podIP"] + ":8443")
 
 
@@ -112,6 +112,21 @@ def certificate_renews_in_place(scene):
     scene.cluster.until("the new certificate", lambda: served(scene, pod) != before, 90)
     now = webhook_pod(scene)
     scene.judge.take(status(now, "webhook")["restartCount"] == 0, "the certificate is renewed in place")
+
+
+def ending_webhook_still_answers(scene):
+    """The Service leads to a webhook that is ending until the API server learns of the next one: no pod is refused meanwhile."""
+    old = webhook_pod(scene)
+    ready = "https://%s:8443/readyz" % old["status"]["podIP"]
+    scene.cluster.kubectl("delete", "pod", "-n", HOME, name_of(old), "--wait=false")
+    scene.cluster.until("the beginning of its end", lambda: "draining" in scene.cluster.try_out("run", "curl", "-sk", ready)[1])
+    codes = [tried(scene, pod_of("late", {}))[0] for _ in range(5)]
+    ending = "draining" in scene.cluster.try_out("run", "curl", "-sk", ready)[1]
+    scene.judge.take(ending and not any(codes), "a webhook that ends answers while the Service leads to it", "%s %s" % (ending, codes))
+    scene.cluster.until("the next webhook", lambda: any(status(pod, "webhook")["ready"] for pod in scene.pods("carpool", HOME)))
+    service_leads_to(scene, webhook_pod(scene))
+    code, _, complaint = tried(scene, pod_of("later", {}))
+    scene.judge.take(code == 0, "the next webhook answers", complaint)
 
 
 def gone_webhook_stops_only_who_asks(scene):

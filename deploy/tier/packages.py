@@ -86,7 +86,8 @@ def booted(judge, folder, package):
     if made:
         return
     examples = root / "usr/share/doc/carpool/examples"
-    wanted = ("grafana/carpool.json", "prometheus/alerts.yml", "carpool.service.d/descriptors.conf", "carpool.service.d/handover.conf", "../README.md", "../docs/README.md")
+    drop_ins = ["carpool.service.d/%s.conf" % name for name in ("descriptors", "handover", "reload-by-signal")]
+    wanted = ("grafana/carpool.json", "prometheus/alerts.yml", *drop_ins, "../README.md", "../docs/README.md")
     judge.take(all((examples / name).exists() for name in wanted), "examples and documentation")
     for name in ("probe", "traffic"):
         shutil.copy(ROOT / "deploy/package" / name, root / name)
