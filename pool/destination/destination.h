@@ -97,8 +97,9 @@ class Destination {
   // Called after Environment::cancel_dial ended the dial. It is closed as surplus and is not a failure.
   void given_up(Reservation reservation, Instant now);
 
-  // Leases exactly this connection for a health check if it is still idle on the calling loop; otherwise, or for a
-  // session, returns an empty lease. Not a borrow: neither counted nor recorded, and no use of the destination.
+  // Leases exactly this connection for a health check if it is still idle on the calling loop; otherwise, for a
+  // session, or during a pause that the origin requested, returns an empty lease. Not a borrow: neither counted nor
+  // recorded, and no use of the destination.
   Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
 
   // ---- sessions (Protocol::h2), called on their home loop; a session that is gone is ignored ----

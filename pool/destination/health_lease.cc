@@ -10,6 +10,7 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
   EntryBase* core = EntryIndex::process().find(index);
   Lease lease;
   if (core == nullptr) return lease;
+  if (impl_->cooling(now).value_or(Duration::zero()) > Duration::zero()) return lease;  // the origin gets no request
   SlotEntry& entry = static_cast<SlotEntry&>(*core);
   const LoopId here = impl_->environment.here();
   EntryWord seen(entry.word.load(std::memory_order_acquire));

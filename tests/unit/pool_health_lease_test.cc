@@ -116,6 +116,19 @@ TEST_F(AHealthCheck, HandsWhatItReturnsToWhoeverWaits) {
   EXPECT_EQ(&one.wire(), &wire);
 }
 
+TEST_F(AHealthCheck, FindsNothingUntilThePauseIsOverThatTheOriginAskedFor) {
+  limits.max_cool_down = seconds(60);
+  const FakeConnection& wire = idle_connection();
+  ASSERT_TRUE(destination().cool_down(seconds(5), 503, world.now));
+  EXPECT_FALSE(lease_idle(wire));
+  rest(seconds(4));
+  EXPECT_FALSE(lease_idle(wire));
+  rest(seconds(2));
+  Lease lease = lease_idle(wire);
+  ASSERT_TRUE(lease) << "the pause is over, and no request has come since";
+  lease.return_unused(world.now);
+}
+
 TEST_F(AHealthCheck, EndsWhatItFoundDeadWithItsOwnCause) {
   lease_idle(idle_connection()).discard(CloseCause::unhealthy, world.now);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::unhealthy});
