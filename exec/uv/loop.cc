@@ -171,28 +171,32 @@ void UvLoop::step(bool may_wait) {
   epoll_event events[kEventsPerTurn];
   const Instant before = Clock::now();
   times_.end(before);
-  const int event_count = wait(events, may_wait ? wait_ms(before) : 0);
+  const Polled polled = wait(events, before, may_wait ? wait_ms(before) : 0);
   now_ = Clock::now();
-  times_.begin(now_, timers_.next());
+  const Instant due = timers_.next();
+  times_.begin(now_, due <= polled.complete_at ? due : kNever);
   ++turns_;
-  for (int i = 0; i < event_count; ++i) dispatch(events[i]);
+  for (int i = 0; i < polled.events; ++i) dispatch(events[i]);
   mailbox_.deliver(kMailPerTurn, guard_);
   deferred_.run_turn(kDeferredPerTurn, guard_);
-  if (!more_events(event_count)) timers_.run_due(now_, kTimersPerTurn, guard_);
+  if (!more_events(polled.events)) timers_.run_due(polled.complete_at, kTimersPerTurn, guard_);
   run_libuv();
   guard_.rethrow();
 }
 
-// Returns the number of events. A signal ends the wait without the events that are ready, also the signal that
-// continues a stopped process. They are taken then, because the timers that were due in the meantime would run before
-// them.
-int UvLoop::wait(epoll_event* events, int ms) const {
+// A timer may limit input that is ready, so a timer runs only if the wait has reported all input that precedes its
+// deadline. After the wait the thread may lose its processor, or the process may be stopped, for any time, in which
+// more input arrives and more timers become due; both belong to the next turn. A signal ends the wait without the
+// events that are ready, also the signal that continues a stopped process; they are taken then.
+UvLoop::Polled UvLoop::wait(epoll_event* events, Instant before, int ms) const {
   int event_count = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, ms);
-  if (event_count >= 0) return event_count;
+  if (event_count > 0 || (event_count == 0 && ms <= 0)) return {event_count, before};
+  if (event_count == 0) return {0, before + std::chrono::milliseconds(ms)};
   CARPOOL_ASSERT(errno == EINTR);
+  const Instant again = Clock::now();
   event_count = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, 0);
   CARPOOL_ASSERT(event_count >= 0 || errno == EINTR);
-  return event_count;
+  return {event_count, event_count >= 0 ? again : before};
 }
 
 // Returns true if more events may be ready. Timers then wait for another turn, because the input that a timer limits

@@ -77,7 +77,12 @@ class UvLoop final : public Loop {
   Status add_libuv();
   Status add(int fd, std::uint32_t interest, EventName name);
   void step(bool may_wait) LOOP_ONLY;
-  int wait(epoll_event* events, int ms) const;
+  // Polled: what a wait has found. All input that had arrived at `complete_at` is among the events, if they fit.
+  struct Polled {
+    int events;
+    Instant complete_at;
+  };
+  Polled wait(epoll_event* events, Instant before, int ms) const;
   bool more_events(int event_count) LOOP_ONLY;
   int wait_ms(Instant now) LOOP_ONLY;
   void dispatch(const epoll_event& event) LOOP_ONLY;
