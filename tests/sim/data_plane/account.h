@@ -120,12 +120,13 @@ class Account {
   // A client that holds a connection authenticated by it: no other waiter can be given that connection, and no pause
   // applies to it.
   bool may_have_own_connection(const RequestRecord& one) const {
-    return std::any_of(requests.begin(), requests.end(), [&one](const RequestRecord& other) {
-      const auto& responses = other.plan.responses;
-      const bool auth =
-          other.plan.auth != 0 || std::any_of(responses.begin(), responses.end(),
-                                              [](const ResponsePlan& response) { return response.auth != 0; });
-      return other.client == one.client && auth;
+    return std::any_of(requests.begin(), requests.end(),
+                       [&one](const RequestRecord& other) { return other.client == one.client && may_own(other); });
+  }
+  // The request may be sent on that connection, which leads to one origin. With its end the request is lost.
+  bool may_use_own_connection(const RequestRecord& one) const {
+    return std::any_of(requests.begin(), requests.end(), [this, &one](const RequestRecord& other) {
+      return other.client == one.client && (routes || other.plan.origin == one.plan.origin) && may_own(other);
     });
   }
   // ---- pauses, by Retry-After, from the origin's end to the client's ----
@@ -261,6 +262,12 @@ class Account {
 
  private:
   void check_replay(const RequestRecord& one);
+  // The request, or a response to it, authenticates its connection.
+  static bool may_own(const RequestRecord& one) {
+    const auto& responses = one.plan.responses;
+    return one.plan.auth != 0 || std::any_of(responses.begin(), responses.end(),
+                                             [](const ResponsePlan& response) { return response.auth != 0; });
+  }
   static bool may_repeat(const AttemptRecord& last);
   std::map<std::uint32_t, Pause> pauses_;  // pauses known to clients, by origin
   void mix(std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; }

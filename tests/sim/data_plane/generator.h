@@ -288,6 +288,30 @@ inline void some_origins(Random& random, Plan& plan) {
   if (plan.addresses == 0 && plan.tries == 0 && chance(random, 4)) some_lulls(random, plan);
 }
 
+// Origins close idle connections, unannounced.
+inline void some_departures(Random& random, Plan& plan) {
+  for (ClientPlan& client : plan.clients) {
+    for (RequestPlan& one : client.requests) {
+      for (ResponsePlan& response : one.responses) {
+        if (chance(random, 30)) response.quits = 1 + pick(random, 8);
+      }
+    }
+  }
+}
+// An origin closes the connection that has authenticated a client while that client waits for another origin.
+inline void some_lost_owners(Random& random, Plan& plan) {
+  plan.origins = 2;
+  plan.h2 = plan.both = plan.failing = plan.routes = 0;
+  plan.slow = 80 + pick(random, 18);
+  for (ClientPlan& client : plan.clients) {
+    if (client.h2 != 0) continue;
+    client.pipelines = client.half = client.leaves_after = client.stops_reading = 0;
+    client.requests.resize(2);
+    client.requests[0] = {.origin = pick(random, 2), .auth = 1, .responses = {{.quits = 1 + pick(random, 20)}}};
+    client.requests[1] = {.origin = 1 - client.requests[0].origin, .responses = {{}}};
+  }
+}
+
 inline Plan plan_of(std::uint64_t seed) {
   Random random(seed * 2 + 1);
   Plan plan;
@@ -344,6 +368,9 @@ inline Plan plan_of(std::uint64_t seed) {
   Random origins(~seed);
   some_origins(origins, plan);
   some_reloads(origins, plan);
+  Random departures(~seed * 2);
+  if (chance(departures, 5)) some_departures(departures, plan);
+  if (chance(departures, 1)) some_lost_owners(departures, plan);
   return plan;
 }
 

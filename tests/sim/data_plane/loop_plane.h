@@ -81,9 +81,12 @@ class LoopPlane final : public proxy::ClientOwner,
   void close_all() LOOP_ONLY {
     while (!live_.empty()) live_.front().end();
   }
-  // Each client closes after its response.
-  void drain_clients() LOOP_ONLY {
-    each_client([this](proxy::ClientConnection& client) LOOP_ONLY { drain(client); });
+  // `percent`, by chance: each client closes after its response, or, under pressure, each idle one at once, as
+  // ClientList::shed_idle() does it.
+  void let_clients_go(std::uint32_t percent) LOOP_ONLY {
+    if (percent < 20) each_client([this](proxy::ClientConnection& client) LOOP_ONLY { drain(client); });
+    if (percent >= 85)
+      each_client([](proxy::ClientConnection& client) LOOP_ONLY { static_cast<void>(client.end_if_idle()); });
   }
   // A reload closes the listener and opens another one; as ClientList::drain_those_of().
   void move_listener() LOOP_ONLY {

@@ -35,6 +35,7 @@ struct ResponsePlan {
   std::uint32_t pause = 0;          // seconds of Retry-After; 0: none
   std::uint32_t lull = 0;           // milliseconds without a byte, in the middle of the body
   std::uint32_t events = 0;         // 1: text/event-stream
+  std::uint32_t quits = 0;          // HTTP/1.1: FIN follows after so many turns without a request; 0: never
 };
 // With 103 twice: it is the usual one.
 inline constexpr std::uint32_t kInterim[] = {103, 100, 102, 199, 103};
@@ -117,9 +118,9 @@ struct Plan {
 // Calls visit(number) for each number of one element, in the order of its script.
 template <class Visit>
 void each_number(ResponsePlan& one, const Visit& visit) {
-  for (std::uint32_t* number :
-       {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end, &one.rogue, &one.trailers,
-        &one.asks, &one.auth, &one.fields, &one.stops_reading, &one.kind, &one.pause, &one.lull, &one.events}) {
+  for (std::uint32_t* number : {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end,
+                                &one.rogue, &one.trailers, &one.asks, &one.auth, &one.fields, &one.stops_reading,
+                                &one.kind, &one.pause, &one.lull, &one.events, &one.quits}) {
     visit(*number);
   }
 }

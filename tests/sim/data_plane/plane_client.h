@@ -67,11 +67,11 @@ class PlaneClient {
                : std::min<std::size_t>(most, plan_.stops_reading - std::min<std::uint64_t>(plan_.stops_reading, read_));
   }
   std::uint64_t sent() const { return sent_; }
-  // The connection ended, though not by the client. The request must have been answered if the proxy has read it, which
-  // ends at byte `end` of what was sent.
+  // The connection ended, though not by the client. The request must have been answered if the proxy has read what was
+  // sent before `end`.
   void check_lost(const RequestRecord& one, std::uint64_t end) {
     if (one.answered || one.tunnels() || wire.broken || end == 0 || wire.heard < end) return;
-    if (!account_.may_have_own_connection(one)) account_.complain(one, one.token + " got no response");
+    if (!account_.may_use_own_connection(one)) account_.complain(one, one.token + " got no response");
   }
   bool left() const { return left_; }
   // Returns true once: when the proxy has closed and everything it sent has been read.

@@ -186,8 +186,8 @@ class PlaneWorld final : public pool::Environment {
     here_ = static_cast<LoopId>(pick(random, static_cast<std::uint32_t>(planes.size())));
     LoopPlane& plane = *planes[here_];
     const HeldMemory::Proxy proxy;
-    if (kind == 5 && chance(random, 20)) plane.drain_clients();
-    if (kind == 5 || all.empty()) return;
+    if (kind == 5) return plane.let_clients_go(pick(random, 100));
+    if (all.empty()) return;
     if (plan_.expires != 0 && kind == 6) return begin_expiry();
     if (plan_.moves != 0 && kind - plan_.expires == 6) return move_clients();
     const pool::Destination& chosen = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;

@@ -37,7 +37,7 @@ class ScriptedClient final : public PlaneClient {
     account_.log("close", asked_.size());
     if (asked_.empty() || wire.broken) return true;
     // A pipelined request is lost with the connection if the response before it breaks off.
-    if (!closes_ && plan_.pipelines == 0) check_lost(*asked_.front(), heads_.front());
+    if (!closes_ && plan_.pipelines == 0) check_lost(*asked_.front(), heads_.front() + 1);
     if (tunnelled()) {
       account_.check_tunnel(*asked_.front());
     } else if (wire.cut || !reader_.finish(*this)) {
@@ -100,8 +100,8 @@ class ScriptedClient final : public PlaneClient {
     may_go_on_ = false;
     waited_ = 0;
     held_ = std::move(text.held);
-    send_bytes(text.now);
     heads_.push_back(sent());
+    send_bytes(text.now);
   }
   bool send_held() {
     const RequestRecord* const one = asked_.empty() ? nullptr : asked_.back();
@@ -139,7 +139,7 @@ class ScriptedClient final : public PlaneClient {
   }
 
   std::deque<RequestRecord*> asked_;
-  std::deque<std::uint64_t> heads_;  // where each of them was sent
+  std::deque<std::uint64_t> heads_;  // bytes sent before each of them
   bool closes_ = false;              // a response announced the connection's end
   MessageReader reader_;
   std::string held_;        // the rest of the last request

@@ -61,6 +61,7 @@ class ScriptedOrigin {
     received_ = 0;
     answered_ = false;
     tail_ = false;
+    quits_in_ = 0;
     credentials_ = head.field("authorization").starts_with("Negotiate");
     account_.check_pad(*current_, current_->plan.fields, head.field(kPadField));
     stopped_reading_ = wire_.malformed_end = attempt.response.stops_reading != 0 && current_->plan.body_follows();
@@ -138,6 +139,7 @@ class ScriptedOrigin {
       surplus_ = true;
     }
     resets_ = response.end == ResponseEnd::reset;
+    if (response.end == ResponseEnd::whole && response.status != 0 && response.framing != 2) quits_in_ = response.quits;
     const bool ends = !silent && ((cut && !resets_) || response.framing == 2);
     const bool bare = current_->method() == "HEAD" || response.status == 204 || response.status == 304;
     if (response.lull != 0 && response.end == ResponseEnd::whole && response.size > 1 && response.status != 0 && !bare)
@@ -155,12 +157,18 @@ class ScriptedOrigin {
     ends_ = ends;
   }
   bool go_on() {
+    if (quits_in_ != 0 && wire_.flying.empty() && rest_.empty() && --quits_in_ == 0) return quit();
     if (rest_.empty() || !wire_.flying.empty()) return false;
     if (goes_on_at_ == Instant{}) goes_on_at_ = account_.now + lull_;
     if (account_.now < goes_on_at_) return false;
     wire_.flying += std::exchange(rest_, {});
     wire_.ended = ends_;
     return true;
+  }
+  // The origin closes a connection that no request uses, unannounced.
+  bool quit() {
+    if (current_ != nullptr || wire_.ended || switched_) return false;
+    return wire_.ended = true;
   }
   void append_final(std::string& text, const ResponsePlan& response) const {
     text += "HTTP/1.1 " + std::to_string(response.status) + " Text\r\n" + mark();
@@ -196,6 +204,7 @@ class ScriptedOrigin {
   std::string rest_;             // of a response, after a lull
   Duration lull_{};
   Instant goes_on_at_{};
+  std::uint32_t quits_in_ = 0;    // turns until FIN; 0: never
   bool ends_ = false;             // FIN follows the rest
   bool stopped_reading_ = false;  // stops reading
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
