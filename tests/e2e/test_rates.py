@@ -12,18 +12,31 @@ def refused_for_rate(response):
             and response.get("proxy-status").startswith("carpool; error=http_request_denied; details="))
 
 
+def after(seconds):
+    """Returns when the time has passed. A rate grants at least as much then, however long it takes to ask."""
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() >= end, seconds + 5, "the time")
+
+
+def until_refused(client, url):
+    """Requests that follow one another until one is refused; returns it."""
+    return until(lambda: (response := client.get(url)).status != 200 and response, what="a refusal")
+
+
 def test_requests_over_the_rate_are_429_and_cost_the_origin_nothing(origin, carpool):
     o, other = origin(), origin()
-    c = carpool(origin=[{"uri": o.url, "request": {"rate": 5, "rate_burst": 3}}], workers=2)
+    c = carpool(origin=[{"uri": o.url, "request": {"rate": 2, "rate_burst": 3}}], workers=2)
     with c.client() as client:
         began = time.monotonic()
         responses = [client.get(o.url + "/") for _ in range(40)]
-        most = 3 + 5 * (time.monotonic() - began) + 1
+        most = 3 + 2 * (time.monotonic() - began) + 1
         good = [a for a in responses if a.status == 200]
-        assert 3 <= len(good) <= most and len(o.seen) == len(good)
+        assert [a.status for a in responses[:3]] == [200] * 3 and len(good) <= most and len(o.seen) == len(good)
         assert all(refused_for_rate(a) for a in responses if a.status != 200)
         assert [client.get(other.url + "/").status for _ in range(20)] == [200] * 20, "others have their own"
-        until(lambda: client.get(o.url + "/").status == 200, 2, "one more within a second")
+        assert refused_for_rate(until_refused(client, o.url + "/"))
+        after(0.5)
+        assert client.get(o.url + "/").status == 200, "one more in half a second"
     assert c.metric("carpool_rate_limited_total", origin=o.url, limit="requests") == c.metric(
         "carpool_requests_total", origin=o.url, code="429") >= 40 - len(good)
     assert c.metric("carpool_rate_limited_total", origin=other.url) == 0
@@ -31,43 +44,65 @@ def test_requests_over_the_rate_are_429_and_cost_the_origin_nothing(origin, carp
     assert any("request.rate" in line.get("fault", "") for line in c.access_log())
 
 
-def test_the_rate_is_one_for_all_loops(origin, carpool):
+def test_the_burst_and_the_rate_are_one_for_all_loops(origin, carpool):
     o = origin()
-    c = carpool(origin=[{"uri": o.url, "request": {"rate": 100, "rate_burst": 10}}], workers=4)
-    end = time.monotonic() + 2
+    c = carpool(origin=[{"uri": o.url, "request": {"rate": 4, "rate_burst": 60}}], workers=4)
+    clients = [c.client() for _ in range(8)]  # two on each loop
     statuses = []
 
-    def ask():
-        with c.client() as client:
-            while time.monotonic() < end:
-                statuses.append(client.get(o.url + "/").status)
+    def ask(client):
+        for _ in range(20):
+            statuses.append(client.get(o.url + "/").status)
     began = time.monotonic()
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    threads = [threading.Thread(target=ask, args=(client,)) for client in clients]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    most = 10 + 100 * (time.monotonic() - began) + 1
-    assert most / 2 <= statuses.count(200) <= most, (statuses.count(200), most, len(statuses))
+    most = 60 + 4 * (time.monotonic() - began) + 1
+    assert 60 <= statuses.count(200) <= most, (statuses.count(200), most, len(statuses))
+    for client in clients[:4]:  # one on each loop: the whole rate is that of the loop that asks
+        until_refused(client, o.url + "/")
+        after(0.25)
+        assert client.get(o.url + "/").status == 200
+    for client in clients:
+        client.close()
 
 
 def test_a_reload_changes_the_rate(origin, carpool):
     o = origin()
     c = carpool(origin=[{"uri": o.url, "request": {"rate": 1}}])
     with c.client() as client:
-        assert [client.get(o.url + "/").status for _ in range(3)][1:] == [429, 429]
+        assert client.get(o.url + "/").status == 200
+        assert until_refused(client, o.url + "/").status == 429
         c.config.write_text(c.config.read_text().replace("rate = 1", "rate = 0"))
         assert c.admin("POST", "/reload").status == 200
         assert [client.get(o.url + "/").status for _ in range(20)] == [200] * 20
 
 
+def all_at_once(c, o, count):
+    """Returns clients whose requests begin together, and when: they waited for an operator, who paused the origin's pool."""
+    clients = [c.client() for _ in range(count)]
+    pool = "/pools/" + o.url.replace(":", "%3A").replace("/", "%2F")
+    assert clients[0].get(o.url + "/").status == 200
+    assert c.admin("POST", pool + "/pause").status == 200
+    for client in clients:
+        client.ask("GET", o.url + "/")
+    until(lambda: c.pool(o.url)["waiting"] == count, what="all of them in the queue")
+    after(1)  # the first request's place in the rate is free again
+    began = time.monotonic()
+    assert c.admin("POST", pool + "/resume").status == 200
+    return clients, began
+
+
 def test_dials_over_the_rate_wait_for_their_turn(origin, carpool):
     o = origin()
-    c = carpool(pool={"max_usage": 1, "connect_rate": 10, "connect_burst": 1})
-    with c.client() as client:
-        began = time.monotonic()
-        assert [client.get(o.url + "/").status for _ in range(11)] == [200] * 11
-        assert time.monotonic() - began >= 0.99, "ten intervals of 100 ms"
+    c = carpool(pool={"max_usage": 1, "connect_rate": 10, "connect_burst": 1, "wait_timeout": "20s"})
+    clients, began = all_at_once(c, o, 11)
+    for client in clients:
+        assert client.response().status == 200
+        client.close()
+    assert time.monotonic() - began >= 0.99, "ten intervals of 100 ms"
     assert c.metric("carpool_rate_limited_total", origin=o.url, limit="connections") >= 9
     assert c.pool(o.url)["rate_limited"]["connections"] >= 9
 
@@ -77,10 +112,12 @@ def test_a_dial_that_could_not_begin_in_time_is_429(origin, carpool):
     c = carpool(pool={"max_usage": 1, "connect_rate": 1, "wait_timeout": "200ms"})
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
-        response = client.get(o.url + "/")
+        response = until_refused(client, o.url + "/")
         assert refused_for_rate(response) and "pool.connect_rate" in response.get("proxy-status"), response
-        until(lambda: client.get(o.url + "/").status == 200, 3, "the next second")
-    assert o.opened <= 3
+        opened = o.opened
+        after(1)
+        assert client.get(o.url + "/").status == 200, "the next second"
+    assert o.opened == opened + 1, "who was refused took nobody's turn"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -91,12 +128,12 @@ def test_the_cap_and_the_ledger_hold_while_dials_wait(origin, carpool, workers):
         gate.enter()
         exchange.reply()
     o = origin(held)
-    c = carpool(pool={"size": 4, "connect_rate": 5, "connect_burst": 1, "wait_timeout": "20s"}, workers=workers)
+    c = carpool(pool={"size": 4, "connect_rate": 1, "connect_burst": 1, "wait_timeout": "30s"}, workers=workers)
     clients = [c.client() for _ in range(12)]
     for client in clients:
         client.ask("GET", o.url + "/")
     gate.wait_for(1)
-    shown = c.pool(o.url)
+    shown = until(lambda: (now := c.pool(o.url))["waiting"] == 11 and now, what="the others in the queue")
     assert sum(shown["connections"].values()) == 4 and shown["connections"]["connecting"] >= 1
     gate.wait_for(4)
     shown = c.pool(o.url)
@@ -110,10 +147,8 @@ def test_the_cap_and_the_ledger_hold_while_dials_wait(origin, carpool, workers):
 
 def test_what_waits_for_its_turn_does_not_hold_up_the_end(origin, carpool):
     o = origin()
-    c = carpool(pool={"max_usage": 1, "connect_rate": 1, "wait_timeout": "60s", "min_idle": 8}, shutdown_grace="1s")
+    c = carpool(pool={"max_usage": 1, "connect_rate": 1, "wait_timeout": "60s", "min_idle": 60}, shutdown_grace="1s")
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
-    until(lambda: c.pool(o.url)["connections"]["connecting"] >= 2, what="dials that wait")
-    began = time.monotonic()
-    c.stop()
-    assert time.monotonic() - began < 5
+    until(lambda: c.pool(o.url)["connections"]["connecting"] >= 30, what="dials that wait, the last one for a minute")
+    c.stop()  # within twenty seconds
