@@ -1,5 +1,7 @@
 """The identity of a client: by the PROXY protocol of a load balancer, and by the owner of a socket on loopback."""
+import collections
 import contextlib
+import itertools
 import os
 import socket
 import struct
@@ -116,73 +118,109 @@ def test_check_demands_the_trusted_peers(carpool, settings, said):
 # ---- loopback ----
 
 ASKER = """
-import socket, sys, threading, time
-host, port, url, connections, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
-took, turns, end = [], [], time.monotonic() + seconds
-request = ("GET %s/ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % url).encode()
-def ask():
-    sock, own = socket.create_connection((host, port)), 0
-    while time.monotonic() < end:
-        began = time.monotonic()
-        sock.sendall(request)
+import socket, sys, threading
+host, port, url, connections = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+def ask(number):
+    sock = socket.create_connection((host, port))
+    while True:
+        sock.sendall(("GET %s/%d HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % (url, number)).encode())
         answer = b""
         while not answer.endswith(b"ok"):
-            answer += sock.recv(4096)
-        took.append(time.monotonic() - began)
-        own += 1
-    turns.append(own)
-threads = [threading.Thread(target=ask) for _ in range(connections)]
-for one in threads: one.start()
-for one in threads: one.join()
-print(sorted(took)[len(took) // 2], min(turns), max(turns))
+            part = sock.recv(4096)
+            if not part:
+                return
+            answer += part
+for number in range(connections): threading.Thread(target=ask, args=(number,), daemon=True).start()
+sys.stdin.read()
 """
+SIZE = 8  # of the pool
 
 
-def asker(c, url, connections, seconds, **how):
-    """Starts a process that prints the median time of its requests, and the least and the greatest number of a connection's turns."""
-    python = "/usr/bin/python3" if how else sys.executable  # another user may not enter the tests' own
-    return subprocess.Popen([python, "-c", ASKER, *map(str, c.address), url, str(connections), str(seconds)],
-                            stdout=subprocess.PIPE, text=True, **how)
+class Crowd:
+    """Clients that send one request after the other on each connection, and an origin that answers one at a time when told: the oldest. Between
+    two answers all of them have asked again, so only the order of the queue decides who is next, however slow the machine is."""
+
+    def __init__(self, carpool, origin, **listen):
+        self._held, self._lock, self._askers, self._asking = collections.deque(), threading.Lock(), [], 0
+        self.origin = origin(self._hold)
+        self.c = carpool(listen=listen, pool={"size": SIZE, "wait_timeout": "600s"})
+
+    def _hold(self, exchange):
+        exchange.read_body()
+        told = threading.Event()
+        with self._lock:
+            self._held.append(told)
+        told.wait(600)
+        exchange.reply()
+
+    def join(self, name, connections, **how):
+        """Starts a process with this number of connections, whose targets begin with this name."""
+        python = "/usr/bin/python3" if how else sys.executable  # another user may not enter the tests' own
+        words = [python, "-c", ASKER, *map(str, self.c.address), self.origin.url + "/" + name, str(connections)]
+        self._askers.append(subprocess.Popen(words, stdin=subprocess.PIPE, **how))
+        self._asking += connections
+        self._settle()
+
+    def _settle(self):
+        until(lambda: len(self._held) == min(SIZE, self._asking) and self.c.pool(self.origin.url)["waiting"] == max(0, self._asking - SIZE),
+              60, "all of them asking")
+
+    def answer(self, count):
+        """Answers so many requests, and returns the targets of those that the origin received instead."""
+        before = len(self.origin.seen)
+        for _ in range(count):
+            with self._lock:
+                self._held.popleft().set()
+            self._settle()
+        return self.origin.targets()[before:]
+
+    def end(self):
+        for one in self._askers:
+            one.kill()
+            one.wait()
+            one.stdin.close()
+        with self._lock:
+            while self._held:
+                self._held.popleft().set()
 
 
-def printed(process):
-    return [float(word) for word in process.communicate(timeout=60)[0].split()]
+@pytest.fixture
+def crowd(carpool, origin, request):
+    def make(**listen):
+        made = Crowd(carpool, origin, **listen)
+        request.addfinalizer(made.end)
+        return made
+    return make
 
 
-def medians(c, url, seconds, **quiet):
-    """The median times of a process with sixty connections and of one with a single one, on a pool of eight."""
-    both = asker(c, url, 60, seconds), asker(c, url, 1, seconds, **quiet)
-    return [printed(one)[0] for one in both]
-
-
-def slow(exchange):
-    exchange.read_body()
-    threading.Event().wait(0.04)  # the origin's own time: eight connections serve 200 requests a second
-    exchange.reply()
+def turns(targets, name):
+    return sum(target.startswith("/%s/" % name) for target in targets)
 
 
 @pytest.mark.parametrize("by", ["process", "user"])
-def test_sixty_connections_of_one_client_do_not_starve_another_on_loopback(origin, carpool, by):
+def test_sixty_connections_of_one_client_do_not_starve_another_on_loopback(crowd, by):
     if by == "user" and (os.geteuid() != 0 or not os.path.exists("/usr/bin/python3")):
         pytest.skip("another user needs root, and a Python that it may run")
-    o = origin(slow)
-    c = carpool(listen={"loopback_client": by}, pool={"size": 8, "wait_timeout": "20s"})
-    noisy, quiet = medians(c, o.url, 4, **({"user": 65534} if by == "user" else {}))
-    assert noisy > 0.2 and quiet < noisy / 2, (noisy, quiet)
+    many = crowd(loopback_client=by)
+    many.join("noisy", 60)
+    many.join("quiet", 1, **({"user": 65534} if by == "user" else {}))
+    rounds = (many.answer(SIZE) for _ in range(40))  # the owner of a socket is looked for meanwhile
+    found = [turns(one, "quiet") for one in itertools.islice(itertools.dropwhile(lambda one: turns(one, "quiet") == 0, rounds), 6)]
+    assert len(found) == 6 and sum(found) >= 4, "its next request is the next one of the origin, which has eight"
 
 
-def test_connections_of_one_process_take_turns_while_their_sockets_are_looked_for(origin, carpool):
-    o = origin(slow)
-    c = carpool(pool={"size": 8, "wait_timeout": "20s"})
-    _, least, most = printed(asker(c, o.url, 60, 3))
-    assert least > 5 and most - least <= 2, (least, most)
+def test_connections_of_one_process_take_turns_while_their_sockets_are_looked_for(crowd):
+    many = crowd()
+    many.join("all", 60)
+    came = collections.Counter(many.origin.targets() + many.answer(5 * 60))
+    assert len(came) == 60 and max(came.values()) - min(came.values()) <= 2, came
 
 
-def test_each_connection_may_be_a_client_of_its_own(origin, carpool):
-    o = origin(slow)
-    c = carpool(listen={"loopback_client": "connection"}, pool={"size": 8, "wait_timeout": "20s"})
-    noisy, quiet = medians(c, o.url, 3)
-    assert quiet > noisy / 2, (noisy, quiet)
+def test_each_connection_may_be_a_client_of_its_own(crowd):
+    many = crowd(loopback_client="connection")
+    many.join("noisy", 60)
+    many.join("quiet", 1)
+    assert 1 <= turns(many.answer(2 * 61), "quiet") <= 3
 
 
 def test_a_leak_names_the_process_and_the_user_behind_a_connection_on_loopback(carpool, request):
