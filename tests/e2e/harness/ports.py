@@ -1,14 +1,40 @@
-"""Free ports below the kernel's own range, so that no outgoing connection takes one between its choice and its use."""
-import itertools
+"""Free ports below the kernel's own range, so that no outgoing connection takes one between its choice and its use. A process takes them from
+blocks that it reserves until it ends, so that no other process of these tests takes one either: not before carpool listens there, and not
+while a test expects that nobody does."""
 import os
 import socket
 
-_next = itertools.count(os.getpid() * 997 % 12000)  # far from the start of a process with the next number
+FIRST, BLOCKS, SIZE = 20000, 120, 100
+_reserved = {}  # block -> a socket whose name is in the network namespace, as its ports are
+
+
+def _reserve(block):
+    one = socket.socket(socket.AF_UNIX)
+    try:
+        one.bind("\0carpool-tests-ports-%d" % block)
+    except OSError:  # it is another process's, or reserved already
+        one.close()
+        return False
+    _reserved[block] = one
+    return True
+
+
+def _ports():
+    while True:
+        for block in ((os.getpid() + n) % BLOCKS for n in range(BLOCKS)):
+            if _reserve(block):
+                yield from range(FIRST + SIZE * block, FIRST + SIZE * (block + 1))
+        assert _reserved, "other processes have all ports"
+        for block in list(_reserved):  # none is left: its own again
+            yield from range(FIRST + SIZE * block, FIRST + SIZE * (block + 1))
+
+
+_next = _ports()
 
 
 def free_port():
     while True:
-        port = 20000 + next(_next) % 12000
+        port = next(_next)
         try:
             for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
                 with socket.socket(family) as s:
