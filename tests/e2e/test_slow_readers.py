@@ -87,13 +87,20 @@ def test_a_client_that_reads_slowly_goes_on_while_nobody_waits(origin, carpool):
 
 
 def test_a_client_that_is_faster_than_the_rate_goes_on_though_others_wait(origin, carpool):
-    o, c = origin(large), carpool(listen=SLOW, pool={"size": 1, "wait_timeout": "1s"})
+    def endless(exchange):
+        if exchange.request.target != "/large":
+            return exchange.reply()
+        with contextlib.suppress(OSError):
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (1 << 40))
+            while True:
+                exchange.send(bytes(1 << 20))
+    o, c = origin(endless), carpool(listen={**SLOW, "body_grace": "5s"}, pool={"size": 1, "wait_timeout": "6s"})
     with Narrow(c.address) as client, c.client() as other:
         client.send(b"GET %s/large HTTP/1.1\r\nHost: x\r\n\r\n" % o.url.encode())
         until(lambda: arrived(o) == 1, what="the response")
         other.ask("GET", o.url + "/other")
         until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 1, what="the other request in the queue")
-        while c.metric("carpool_pool_waiting", origin=o.url):
+        while c.metric("carpool_pool_waiting", origin=o.url):  # for longer than body_grace
             client.sock.recv(1 << 16)  # far more than 500 bytes a second
         assert other.response().status == 503
     assert slow_readers(c) == 0

@@ -84,9 +84,15 @@ class Stream:
         return line.rstrip(b"\r").decode("latin-1")
 
     def exactly(self, count):
-        while len(self.buffer) < count:
-            if not self.more():
-                raise Gone("%d of %d bytes" % (len(self.buffer), count))
+        pieces, size = [self.buffer], len(self.buffer)  # one text that grows would be copied with each piece
+        try:
+            while size < count:
+                pieces.append(received(self.sock))
+                size += len(pieces[-1])
+                if not pieces[-1]:
+                    raise Gone("%d of %d bytes" % (size, count))
+        finally:
+            self.buffer = b"".join(pieces)
         data, self.buffer = self.buffer[:count], self.buffer[count:]
         return data
 
