@@ -74,7 +74,7 @@ def test_whoever_speaks_first_is_heard(peer, carpool):
 
 
 def test_a_tunnel_holds_its_slot_under_the_cap(peer, carpool):
-    c, port = carpool(pool={"size": 1, "wait_timeout": "200ms"}), peer(echo)
+    c, port = carpool(pool={"size": 1, "wait_timeout": "1s"}), peer(echo)
     with c.client() as first, c.client() as second:
         assert tunnel(first, port).status == 200
         assert c.metric("carpool_pool_connections", origin="tcp://127.0.0.1:%d" % port, state="tunnel") == 1
@@ -95,7 +95,7 @@ def test_a_client_may_have_more_tunnels_to_one_host_than_an_origin_has_connectio
 def test_a_size_that_is_written_limits_tunnels_also_if_it_is_the_default(peer, carpool):
     port = peer(echo)
     label = "tcp://127.0.0.1:%d" % port
-    c = carpool(origin=[{"uri": label, "pool": {"size": 64, "wait_timeout": "200ms"}}])
+    c = carpool(origin=[{"uri": label, "pool": {"size": 64, "wait_timeout": "1s"}}])
     declared = c.get_json("/pools/" + quote(label, safe=""))["size"]
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(c.client()) for _ in range(65)]
@@ -129,7 +129,7 @@ def test_a_tunnel_beyond_the_limit_waits_in_line_for_the_next_one_that_ends(peer
 def test_a_tcp_origin_has_a_cap_an_address_and_a_warm_up_of_its_own(peer, carpool):
     port = peer(echo)
     c = carpool(origin=[{"uri": "tcp://db.example.internal:5432", "addresses": ["127.0.0.1:%d" % port],
-                         "pool": {"size": 1, "wait_timeout": "200ms", "warm_up": {"enabled": True, "size": 1}}}])
+                         "pool": {"size": 1, "wait_timeout": "1s", "warm_up": {"enabled": True, "size": 1}}}])
     until(lambda: c.metric("carpool_pool_opened_total", cause="warm_up") == 1, what="a warm connection")
     with c.client() as first, c.client() as second:
         for client in (first, second):

@@ -82,7 +82,7 @@ def test_restarts_under_load_lose_no_request_and_no_descriptor(origin, line, ful
 
 def test_a_pause_goes_to_the_successor_with_the_time_that_is_left(origin, line):
     o, other, drained = origin(), origin(), origin()
-    c = line(pool={"wait_timeout": "300ms"})
+    c = line(pool={"wait_timeout": "1s"})
     with c.client() as client:
         for each in (o, other, drained):
             assert client.get(each.url + "/").status == 200

@@ -1,5 +1,6 @@
 """Spans for an OpenTelemetry collector ([otlp]): which are sampled, their contents, and a collector that fails."""
 import signal
+import time
 
 import pytest
 from harness.blackhole import SilentServer
@@ -58,7 +59,9 @@ def warnings(c):
 def test_a_sampled_request_has_one_span_that_is_the_parent_of_the_origin(origin, traced):
     o = origin()
     k, c = traced()
+    began = time.time()
     assert get(c, o.url + "/a?token=planted&b=2", SAMPLED, STATE).status == 200
+    ended = time.time()
     span, = spans_of(k, 1)
     assert span.trace_id.hex() == TRACE and span.parent_span_id.hex() == PARENT
     sent = o.seen[0].message
@@ -72,13 +75,13 @@ def test_a_sampled_request_has_one_span_that_is_the_parent_of_the_origin(origin,
     assert said["url.full"] == o.url + "/a?token=***&b=2"
     assert said["network.protocol.name"] == "http" and said["network.protocol.version"] == "1.1"
     assert said["carpool.opened"] == "first" and said["carpool.reuse"] == 0 and said["carpool.retries"] == 0
-    assert 0 < said["carpool.dial_seconds"] < 5 and 0 <= said["carpool.wait_seconds"] < 5
+    assert 0 < said["carpool.dial_seconds"] < ended - began + 0.1 and 0 <= said["carpool.wait_seconds"] < ended - began + 0.1
     assert "error.type" not in said
     assert [e.name for e in span.events] == ["carpool.wait", "carpool.dial", "carpool.send", "carpool.first_byte"]
     times = {e.name: e.time_unix_nano for e in span.events}
     assert span.start_time_unix_nano <= times["carpool.wait"] <= times["carpool.send"] <= times["carpool.first_byte"]
     assert times["carpool.first_byte"] <= span.end_time_unix_nano
-    assert abs(span.start_time_unix_nano / 1e9 - o.seen[0].at) < 5 or o.seen[0].at < 1e9
+    assert began - 0.1 < span.start_time_unix_nano / 1e9 < ended + 0.1
     assert k.resources[0]["service.name"] == "carpool" and k.resources[0]["service.instance.id"]
     asked = k.requests[0]
     assert asked.method == "POST" and asked.target == "/v1/traces" and asked.get("content-type") == "application/x-protobuf"

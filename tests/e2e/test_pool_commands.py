@@ -50,7 +50,7 @@ def test_a_pause_keeps_requests_and_a_resume_serves_them_all(origin, carpool, or
 
 
 def test_a_pause_is_seen_everywhere_and_its_clients_are_told(origin, carpool, order):
-    o, c = origin(), carpool(pool={"wait_timeout": "300ms"})
+    o, c = origin(), carpool(pool={"wait_timeout": "1s"})
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
         assert c.metric("carpool_pool_paused", origin=o.url) == 0

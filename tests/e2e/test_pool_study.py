@@ -1,6 +1,7 @@
 """A pool's observations and reports: the origin's keep-alive limit, explanations, advice, simulations, the summary line."""
 import json
 import re
+import time
 
 import pytest
 from harness.wait import until
@@ -25,15 +26,16 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
 
     def rest(seconds):
         with c.client() as client:
+            began = time.monotonic()
             assert client.get(o.url + "/").status == 200
         before = closed(c, o, "peer_closed")
         until(lambda: idle_seconds(c, o) >= seconds, what="its rest")
         o.close_connections()
         until(lambda: closed(c, o, "peer_closed") == before + 1, what="the origin's close")
-    for _ in range(3):
-        rest(1.5)
+        return time.monotonic() - began
+    longest = max(rest(1.5) for _ in range(3))
     until(lambda: c.pool(o.url)["learned_idle_timeout_seconds"] is not None, what="the limit")
-    assert 1.4 < c.pool(o.url)["learned_idle_timeout_seconds"] < 6, "not the 60 s of idle_timeout"
+    assert 1.4 < c.pool(o.url)["learned_idle_timeout_seconds"] <= longest, "not the 60 s of idle_timeout"
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
     until(lambda: closed(c, o, "idle") == 1, what="a retirement")

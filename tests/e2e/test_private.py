@@ -47,7 +47,7 @@ def test_two_clients_never_share_an_authenticated_connection(guarded, carpool, s
 
 
 def test_a_private_connection_counts_in_the_cap(guarded, carpool):
-    o, c = guarded("NTLM"), carpool(workers=1, pool={"size": 1, "wait_timeout": "200ms"})
+    o, c = guarded("NTLM"), carpool(workers=1, pool={"size": 1, "wait_timeout": "1s"})
     with c.client() as alice:
         log_in(alice, o, "NTLM", "alice")
         with c.client() as bob:

@@ -62,7 +62,7 @@ def test_a_websocket_beyond_the_limit_is_refused_where_nobody_may_wait(carpool, 
 
 
 def test_tunnels_are_never_lent_again_and_their_number_is_bounded(carpool, echo):
-    c = carpool(pool={"size": 4, "max_tunnels": 2, "wait_timeout": "200ms"})
+    c = carpool(pool={"size": 4, "max_tunnels": 2, "wait_timeout": "1s"})
     with connect(c, echo) as one, connect(c, echo) as two:
         one.send("1")
         two.send("2")
