@@ -85,7 +85,11 @@ bool persists(Version version, const ConnectionOptions& options) {
 bool expects_continue(const Fields& fields) {
   if (!fields.may_have(FieldName::expect)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) == FieldName::expect && iequals(fields[i].value, "100-continue")) return true;
+    if (fields.id(i) != FieldName::expect) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view expectation; list.next(expectation);) {
+      if (iequals(expectation, "100-continue")) return true;
+    }
   }
   return false;
 }
