@@ -180,7 +180,7 @@ void RequestHead::clear() {
   framing = Framing::none;
   length = 0;
   keep_alive = lists_fields = true;
-  expect_continue = upgrade = false;
+  expect_continue = upgrade = ends_later = false;
 }
 
 void RequestHead::shrink() {

@@ -130,10 +130,16 @@ struct RequestHead {
   bool lists_fields = true;
   bool expect_continue = false;
   bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
+  // HTTP/2: END_STREAM was not in the head's frame, so trailers may follow even without a body.
+  bool ends_later = false;
   // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
   std::string scheme, authority, protocol;
   // Usable once the method was read. Compares views, because those compare their sizes first.
   bool has_method(std::string_view name) const { return std::string_view(method) == name; }
+  // Returns true if neither a body nor trailers for HTTP/2 follow.
+  bool is_whole() const {
+    return framing == Framing::none || (framing == Framing::length && length == 0 && !ends_later);
+  }
   void clear();
   void shrink();
 };

@@ -229,6 +229,21 @@ def test_trailers_pass_both_ways(h2_origin, carpool):
     assert o.seen[0].body == b"abc" and o.seen[0].trailers == [("x-in", "5")]
 
 
+def test_a_request_without_content_has_its_trailers(h2_origin, carpool):
+    o = h2_origin(lambda stream: stream.reply())
+    c = carpool(upstream=PRIOR, pool={"size": 1})
+    for _ in range(2):  # the second client is of the other loop than the session
+        with H2Client(c.address) as client:
+            stream = client.ask(method="POST", authority=o.authority, headers=[("content-length", "0")], end=False)
+            client.h2.send_headers(stream, [("x-in", "5")], end_stream=True)
+            client.flush()
+            assert client.response(stream).status == 200
+            stream = client.ask(method="POST", authority=o.authority, headers=[("content-length", "0")], end=False)
+            client.send(stream, b"", end=True)
+            assert client.response(stream).status == 200
+    assert [request.trailers for request in o.seen] == [[("x-in", "5")], []] * 2 and o.opened == 1
+
+
 def test_answers_without_a_body_leave_the_client_in_step(h2_origin, carpool):
     def respond(stream):
         path = stream.pseudo[":path"]

@@ -113,7 +113,7 @@ TEST(AHead, ThatTakesAnotherHasItsValuesAndExchangesTheMemory) {
   other.framing = Framing::length;
   other.length = 7;
   other.keep_alive = other.lists_fields = false;
-  other.expect_continue = other.upgrade = true;
+  other.expect_continue = other.upgrade = other.ends_later = true;
   other.scheme = "http";
   other.authority = std::string(40, 'a');
   other.protocol = "websocket";
@@ -127,7 +127,7 @@ TEST(AHead, ThatTakesAnotherHasItsValuesAndExchangesTheMemory) {
   EXPECT_EQ(head.framing, Framing::length);
   EXPECT_EQ(head.length, 7U);
   EXPECT_FALSE(head.keep_alive || head.lists_fields);
-  EXPECT_TRUE(head.expect_continue && head.upgrade);
+  EXPECT_TRUE(head.expect_continue && head.upgrade && head.ends_later);
   other.clear();
   EXPECT_TRUE(other.fields.empty() && other.scheme.empty() && other.authority.empty());
   other.fields.add("older", older);

@@ -104,6 +104,17 @@ TEST(AnH2Request, HasNoTextOfTheOneBeforeThatWasBrokenOff) {
   EXPECT_EQ(head.fields.lines(0, head.fields.size()), "x-one: 1\r\n");
 }
 
+TEST(AnH2Request, WithoutContentIsWholeOnceItsStreamEnded) {
+  for (const char* const length : {"", "0", "3"}) {
+    RequestHead head;
+    const List_ fields = *length == '\0' ? get() : with(get(), "content-length", length);
+    ASSERT_EQ(read(fields, head, false), Outcome::good);
+    EXPECT_FALSE(head.is_whole()) << length;
+    EXPECT_EQ(read(fields, head), std::string_view(length) == "3" ? Outcome::malformed : Outcome::good);
+    EXPECT_EQ(head.is_whole(), std::string_view(length) != "3");
+  }
+}
+
 TEST(AnH2Request, HasNoCookieForAnEmptyCrumb) {
   RequestHead head;
   List_ fields = with(with(with(get(), "cookie", "a=1"), "cookie", ""), "cookie", "b=2");

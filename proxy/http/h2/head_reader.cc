@@ -268,6 +268,7 @@ H2HeadReader::Outcome H2HeadReader::end_request(bool end, bool extended_connect)
     reject("an invalid or repeated Content-Length");
     return outcome();
   }
+  head.ends_later = !end;
   if (head.has_method("CONNECT")) {
     if (head.framing == Framing::length) reject("CONNECT with a Content-Length");
   } else if (end) {

@@ -11,7 +11,7 @@ void CrossLoopStream::RequestPart::clear() {
   head.clear();
   body.clear();
   trailers.clear();
-  has_head = bodyless = head_request = may_buffer_more = end = false;
+  has_head = head_is_whole = head_request = may_buffer_more = end = false;
 }
 
 void CrossLoopStream::RequestPart::shrink() {
@@ -54,8 +54,7 @@ void CrossLoopStream::send_head(const http::RequestHead& head, const http::Forwa
   http::h2_request(next_request_part_.head, head, rules, {connection_->scheme(), {}});
   next_request_part_.head.own();
   next_request_part_.has_head = true;
-  next_request_part_.bodyless =
-      head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
+  next_request_part_.head_is_whole = head.is_whole();
   next_request_part_.head_request = head.has_method("HEAD");
   next_request_part_.may_buffer_more = user_->may_buffer_more();
 }

@@ -46,7 +46,7 @@ class CrossLoopStream final : public UpstreamStream,
     http::H2Fields head;
     std::string body;
     http::Fields trailers;
-    bool has_head = false, bodyless = false, head_request = false, may_buffer_more = false;
+    bool has_head = false, head_is_whole = false, head_request = false, may_buffer_more = false;
     bool end = false;
     bool empty() const { return !has_head && body.empty() && !end; }
     void clear();

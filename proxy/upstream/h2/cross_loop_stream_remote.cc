@@ -20,7 +20,7 @@ void CrossLoopStream::apply(RequestPart& request_part) {
     stream_begun_ = true;
     may_buffer_more_ = request_part.may_buffer_more;
     upstream_stream_.begin(*connection_);
-    upstream_stream_.send_fields(request_part.head, request_part.bodyless, request_part.head_request);
+    upstream_stream_.send_fields(request_part.head, request_part.head_is_whole, request_part.head_request);
   }
   if (stream_begun_) {
     upstream_stream_.send_body(request_part.body);

@@ -37,9 +37,7 @@ bool H2UpstreamStream::usable() {
 void H2UpstreamStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
   auto fields = host_.buffers().lend_fields();
   http::h2_request(*fields, head, rules, {connection_->scheme(), {}});
-  const bool bodyless =
-      head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
-  send_fields(*fields, bodyless, head.has_method("HEAD"));
+  send_fields(*fields, head.is_whole(), head.has_method("HEAD"));
 }
 
 void H2UpstreamStream::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
