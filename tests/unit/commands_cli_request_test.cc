@@ -106,6 +106,9 @@ TEST(ACommandLine, IsRefusedWithTheValueThatIsWrongAndWhatWasExpected) {
   EXPECT_EQ(read({"what-if", "o", "--max-usage", "1048576"}).error,
             "`--max-usage`: `1048576` is not a number from 0 to 1048575");
   EXPECT_EQ(read({"what-if", "o", "--min-idle=0", "--max-usage=1048575", "--max-waiting=1000000"}).error, "");
+  EXPECT_EQ(read({"what-if", "o", "--wait-timeout", "0s"}).error,
+            "`--wait-timeout`: `0s` is not a time above zero such as 250ms, 30s, 10m or 1h");
+  EXPECT_EQ(read({"what-if", "o", "--idle-timeout", "0s", "--expire-time", "0s"}).error, "");
   EXPECT_EQ(read({"what-if", "o", "--idle-timeout", "5"}).error,
             "`--idle-timeout`: `5` is not a time such as 250ms, 30s, 10m or 1h");
   EXPECT_EQ(read({"what-if", "o", "--idle-timeout", "0s"}).error, "") << "no limit";

@@ -277,9 +277,26 @@ TEST_F(Routes, StudiesOnePool) {
   EXPECT_EQ(json(pool + "/what-if?size=3").at("simulated").at("settings").at("size"), 3);
   EXPECT_EQ(ask(pool + "/what-if?size=none").status, 400);
   EXPECT_EQ(ask(pool + "/what-if?sise=3").status, 400);
+  EXPECT_EQ(ask(pool + "/what-if?wait_timeout=0s").status, 400) << "no pool may have this setting";
+  EXPECT_EQ(ask(pool + "/what-if?idle_timeout=0s&expire_time=0s&wait_timeout=1ms").status, 200);
   EXPECT_EQ(ask(pool + "/advice?sise=3").status, 400);
   EXPECT_EQ(ask(pool + "/explain?sise=3").status, 200);
   EXPECT_EQ(ask("/pools/http%3A%2F%2Fc.example/explain").status, 404);
+}
+
+TEST_F(Routes, RejectsAParameterWithTwoValues) {
+  const std::string pool = "/pools/http%3A%2F%2Fa.example";
+  EXPECT_EQ(ParsedJson::parse(ask(pool + "/what-if?size=3&size=4").body).at("error"),
+            "parameter given more than once: `size`");
+  for (const std::string& target :
+       {pool + "/what-if?size=3&size=3", pool + "/advice?wait=1s&wait=2s", pool + "/what-if?=3", pool + "/advice?size",
+        std::string("/history?origin=http%3A%2F%2Fa.example&origin=http%3A%2F%2Fb.example")}) {
+    EXPECT_EQ(ask(target).status, 400) << target;
+  }
+  for (const char* const query : {"?", "?&&size=3&", "?=&size=3", "?size=3#size=4"}) {
+    EXPECT_EQ(ask(pool + "/what-if" + query).status, 200) << query;
+  }
+  EXPECT_EQ(ask("/log-level?level=info&level=debug", "PUT").status, 400);
 }
 
 TEST_F(Routes, ShowsHowOldAndHowUsedTheConnectionsAre) {

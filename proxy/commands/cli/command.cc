@@ -101,7 +101,7 @@ constexpr std::array<Flag, 29> kFlags{{
     {"--max-usage", "N", "what-if", "max_usage", "requests per connection; 0: no limit", {}, 0, 1'048'575},
     {"--idle-timeout", "TIME", "what-if", "idle_timeout", "idle time after which a connection is closed, such as 30s"},
     {"--expire-time", "TIME", "what-if", "expire_time", "maximum age of a connection, such as 30m"},
-    {"--wait-timeout", "TIME", "what-if", "wait_timeout", "maximum wait of a request, such as 250ms"},
+    {"--wait-timeout", "TIME", "what-if", "wait_timeout", "maximum wait of a request, such as 250ms", {}, 1},
     {"--wait", "TIME", "advice", "wait", "maximum wait of 99 of 100 requests, such as 20ms", {}, 1},
     {"--for", "TIME", "pause drain", "for", "resume after this time, such as 10m; default: only by resume", {}, 1},
     {"--module", "NAME", "log-level", "module", "set only the level of this module", log::kModules},

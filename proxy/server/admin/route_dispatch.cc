@@ -47,16 +47,22 @@ Response refused_method(const std::string& allow) {
 }
 
 // Rejects unknown parameters of a command and of an analysis of one pool, because a misspelt one would do something
-// other than intended. Other reads ignore unknown parameters.
+// other than intended. Other reads ignore unknown parameters. A known one must not have two values, of which one would
+// be ignored.
 template <class AnyRoute>
 std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
   const bool analysis = std::is_same_v<AnyRoute, PoolRoute> && !route.options.query.empty();
-  if (call.request.reads() && !analysis) return std::nullopt;
-  const std::span<const Parameter> known = route.options.query;
-  for (const auto& given : parameters_of(call.request.target)) {
-    const auto same = [&given](const Parameter& one) { return one.name == given.first; };
-    if (given.first.empty() || std::any_of(known.begin(), known.end(), same)) continue;
-    return error_response(400, "unknown parameter: `" + std::string(given.first) + "`");
+  const bool strict = analysis || !call.request.reads();
+  const auto all = parameters_of(call.request.target);
+  const std::span<const Parameter> query = route.options.query;
+  for (const auto& given : all) {
+    const std::string_view name = given.first;
+    const bool known =
+        std::any_of(query.begin(), query.end(), [name](const Parameter& one) { return one.name == name; });
+    if (known && std::count_if(all.begin(), all.end(), [name](const auto& one) { return one.first == name; }) > 1)
+      return error_response(400, "parameter given more than once: `" + std::string(name) + "`");
+    if (known || !strict || (name.empty() && given.second.empty())) continue;
+    return error_response(400, "unknown parameter: `" + std::string(name) + "`");
   }
   return std::nullopt;
 }

@@ -195,6 +195,8 @@ constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum
 // The pattern stays below the maximum duration of ten years.
 constexpr std::string_view kDuration =
     R"({"type": "string", "pattern": "^([0-9]{1,11}ms|[0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$"})";
+constexpr std::string_view kSomeTime =  // greater than zero
+    R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
 constexpr std::array<Parameter, 7> kWhatIf{
     {{"size", kSize, "the simulated pool.size"},
      {"min_idle", R"({"type": "integer", "minimum": 0, "maximum": 100000})",
@@ -203,10 +205,8 @@ constexpr std::array<Parameter, 7> kWhatIf{
      {"max_usage", R"({"type": "integer", "minimum": 0, "maximum": 1048575})", "the simulated pool.max_usage"},
      {"idle_timeout", kDuration, "the simulated pool.idle_timeout, such as 30s"},
      {"expire_time", kDuration, "the simulated pool.expire_time, such as 30m"},
-     {"wait_timeout", kDuration, "the simulated pool.wait_timeout, such as 3s"}}};
+     {"wait_timeout", kSomeTime, "the simulated pool.wait_timeout, such as 3s"}}};
 
-constexpr std::string_view kSomeTime =  // greater than zero
-    R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
 constexpr std::array<Parameter, 1> kAdvice{
     {{"wait", kSomeTime,
       "the maximum wait of 99 of 100 borrows, such as 20ms; default: a tenth of the mean hold time, at least 1ms"}}};

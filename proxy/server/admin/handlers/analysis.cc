@@ -67,7 +67,7 @@ std::optional<std::string> change(Settings& settings, std::string_view target) {
   limits.max_usage = query.number("max_usage", 0, (1 << 20) - 1).value_or(limits.max_usage);
   limits.idle_timeout = query.duration("idle_timeout").value_or(limits.idle_timeout);
   limits.expire_time = query.duration("expire_time").value_or(limits.expire_time);
-  settings.wait_timeout = query.duration("wait_timeout").value_or(settings.wait_timeout);
+  settings.wait_timeout = query.duration_above_zero("wait_timeout").value_or(settings.wait_timeout);
   if (query.error() || limits.min_idle <= limits.size) return query.error();
   return "min_idle: " + std::to_string(limits.min_idle) + " is more than size, " + std::to_string(limits.size);
 }
