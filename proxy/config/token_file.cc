@@ -7,6 +7,7 @@
 #include "base/open_to_read.h"
 #include "proxy/config/read.h"
 #include "proxy/config/text_format.h"
+#include "proxy/http/set_field.h"
 
 namespace carpool::proxy::config {
 
@@ -31,8 +32,10 @@ Result<std::string> read_token(const std::string& path, const Result<Fd>& opened
   }
   std::string token = text->substr(0, text->find('\n'));
   if (token.ends_with('\r')) token.pop_back();
-  if (!token.empty()) return token;
-  return Fault{FaultKind::malformed_request, Side::self, path + ": the first line has no token"};
+  if (http::sendable_value(token)) return token;
+  const char* const why = token.empty() ? ": the first line has no token"
+                                        : ": the first line has a control character or white space around the token";
+  return Fault{FaultKind::malformed_request, Side::self, path + why};
 }
 
 void check_tokens(Reading& reading) {

@@ -26,6 +26,25 @@ TEST_F(TokenFile, HoldsTheTokenInItsFirstLine) {
   }
 }
 
+TEST_F(TokenFile, HoldsATokenThatNeedNotBeAscii) {
+  for (const char* content : {"a b", "a\tb", "p\xC3\xA4ss", "\"quoted\""}) {
+    const Result<std::string> token = read_token_file(written(content));
+    ASSERT_TRUE(token) << content;
+    EXPECT_EQ(*token, content);
+  }
+}
+
+// No request could have such a token: a field's value has neither.
+TEST_F(TokenFile, IsRefusedWithAControlCharacterOrWhiteSpaceAroundTheToken) {
+  for (const std::string& content :
+       {std::string("secret "), std::string(" secret"), std::string("secret\t\n"), std::string("se\x01t"),
+        std::string("se\0t", 4), std::string("secret\r\r\n"), std::string("secret\x7F")}) {
+    const Result<std::string> token = read_token_file(written(content));
+    ASSERT_FALSE(token) << content;
+    EXPECT_EQ(token.fault().detail, path_ + ": the first line has a control character or white space around the token");
+  }
+}
+
 TEST_F(TokenFile, IsRefusedWithoutOne) {
   for (const char* content : {"", "\n", "\r\n", "\nsecret", "\r\nsecret"}) {
     const Result<std::string> token = read_token_file(written(content));
