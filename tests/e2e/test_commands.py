@@ -283,16 +283,45 @@ def test_the_shipped_pages_are_what_the_program_prints(arguments, path):
     assert run(*arguments).stdout == (ROOT / path).read_text(), "build/release/carpool %s > %s" % (" ".join(arguments), path)
 
 
-def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one():
+def run_against(response, *command):
+    """Runs a command against a server that sends the bytes `response`."""
     port = free_port()
     with socket.create_server(("127.0.0.1", port)) as server:
         def respond():
             client, _ = server.accept()
             with client:
                 client.recv(65536)
-                client.sendall(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nd\r\n{"pools": []}\r\n')
+                client.sendall(response)
         thread = threading.Thread(target=respond)
         thread.start()
-        done = subprocess.run([PROGRAM, "pools", "--admin", "127.0.0.1:%d" % port], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([PROGRAM, *command, "--admin", "127.0.0.1:%d" % port], capture_output=True, text=True, timeout=30)
         thread.join()
+    return done
+
+
+def with_body(status, body):
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
+
+
+def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one():
+    done = run_against(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nd\r\n{"pools": []}\r\n', "pools")
     assert done.returncode != 0 and "the response is incomplete" in done.stderr, done
+
+
+@pytest.mark.parametrize("command", ["config", "pools", "ready"])
+def test_a_redirection_is_no_success(command):
+    done = run_against(b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n", command)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "carpool: status 302\n")
+
+
+def test_no_response_can_control_the_terminal():
+    evil = "\x1b]0;x\x07\x9b2J\r\n"
+    refused = with_body(b"502 Bad Gateway", json.dumps({"error": evil, "mistakes": [evil]}).encode())
+    for command in ("pools", "reload", "top"):
+        done = run_against(refused, command)
+        assert done.returncode == 3 and done.stderr.startswith("carpool: ?]0;x??2J??\n  ?]0;x??2J??\n") and done.stdout == "", done
+    origins = with_body(b"200 OK", json.dumps({"origins": [{"origin": "http://" + evil, "alias": [evil], "pool": True}]}).encode())
+    done = run_against(origins, "origins")
+    assert (done.returncode, done.stdout) == (0, "http://?]0;x??2J??\n?]0;x??2J??\n"), done
+    done = run_against(origins, "explain", "nobody")
+    assert done.returncode == 3 and "\x1b" not in done.stderr, done

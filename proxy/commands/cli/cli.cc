@@ -102,7 +102,7 @@ class Session {
 
   // The only malformed request is an invalid address.
   int no_response(const Fault& fault) const {
-    return fail(fault.kind == FaultKind::malformed_request ? kUsageError : kNoResponse, fault.detail);
+    return fail(fault.kind == FaultKind::malformed_request ? kUsageError : kNoResponse, clean(fault.detail));
   }
 
   void announce_drain(const std::string& origin) const {
@@ -211,9 +211,12 @@ class Session {
     const Result<Reply> reply = ask(instance_, method, target);
     if (!reply) return no_response(reply.fault());
     response = object_in(*reply);
-    if (reply->status >= 400) return refused(*reply, response);
+    if (!succeeded(*reply)) return refused(*reply, response);
     return response.is_object() ? kDone : fail(kRefused, "the response is not a JSON object");
   }
+
+  // carpool redirects no request.
+  static bool succeeded(const Reply& reply) { return reply.status / 100 == 2; }
 
   // Returns null if the response is not an object.
   static Json object_in(const Reply& reply) {
@@ -234,7 +237,7 @@ class Session {
     if (!response.is_object()) return fail(kRefused, why);
     for (const char* const name : {"error", "status"}) {  // the status of a problem is a number
       if (!response.contains(name) || !response.at(name).is_string()) continue;
-      why = response.at(name).get<std::string>();
+      why = clean(response.at(name).get<std::string>());
       break;
     }
     fail(code, why);
@@ -261,7 +264,7 @@ class Session {
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
     if (!reply) return no_response(reply.fault());
-    if (reply->status >= 400) return refused(*reply, object_in(*reply));
+    if (!succeeded(*reply)) return refused(*reply, object_in(*reply));
     out_ << reply->body;
     return kDone;
   }

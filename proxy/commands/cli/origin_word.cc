@@ -15,7 +15,8 @@ struct Known {
 std::vector<Known> read(const Json& origins) {
   std::vector<Known> all;
   for (const Json& one : origins) {
-    Known known{one.value("origin", ""), {}, one.value("alias", std::vector<std::string>())};
+    Known known{clean(one.value("origin", "")), {}, one.value("alias", std::vector<std::string>())};
+    for (std::string& alias : known.alias) alias = clean(alias);
     const std::size_t slashes = known.label.find("://");
     known.authority = known.label.substr(slashes == std::string::npos ? 0 : slashes + 3);
     all.push_back(std::move(known));

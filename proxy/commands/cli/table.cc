@@ -4,10 +4,8 @@
 #include <array>
 
 namespace carpool::proxy::cli {
-namespace {
 
-// Removes control characters that could control a terminal: ASCII's, and U+0080 to U+009F, of which one begins a
-// sequence as ESC [ does.
+// U+0080 to U+009F control a terminal, too: one of them begins a sequence as ESC [ does.
 std::string clean(std::string_view text) {
   const auto byte = [text](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
   std::string out;
@@ -19,6 +17,8 @@ std::string clean(std::string_view text) {
   }
   return out;
 }
+
+namespace {
 
 std::string upper(std::string_view text) {
   std::string out;

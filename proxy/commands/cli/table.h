@@ -28,6 +28,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// Replaces each character that could control a terminal by `?`.
+std::string clean(std::string_view text);
 std::string cell(const Json& value, Unit unit = Unit::none);  // free of control characters
 // Renders any JSON value.
 std::string shown(const Json& json);
