@@ -119,9 +119,9 @@ def ending_webhook_still_answers(scene):
     old = webhook_pod(scene)
     ready = "https://%s:8443/readyz" % old["status"]["podIP"]
     scene.cluster.kubectl("delete", "pod", "-n", HOME, name_of(old), "--wait=false")
-    scene.cluster.until("the beginning of its end", lambda: "draining" in scene.cluster.try_out("run", "curl", "-sk", ready)[1])
+    scene.cluster.until("the beginning of its end", lambda: "draining" in scene.cluster.try_out("run", "curl", "-skm", "2", ready)[1])
     codes = [tried(scene, pod_of("late", {}))[0] for _ in range(5)]
-    ending = "draining" in scene.cluster.try_out("run", "curl", "-sk", ready)[1]
+    ending = "draining" in scene.cluster.try_out("run", "curl", "-skm", "2", ready)[1]
     scene.judge.take(ending and not any(codes), "a webhook that ends answers while the Service leads to it", "%s %s" % (ending, codes))
     scene.cluster.until("the next webhook", lambda: any(status(pod, "webhook")["ready"] for pod in scene.pods("carpool", HOME)))
     service_leads_to(scene, webhook_pod(scene))
@@ -132,7 +132,8 @@ def ending_webhook_still_answers(scene):
 def gone_webhook_stops_only_who_asks(scene):
     """failurePolicy Fail: without a webhook a labelled pod is rejected, any other is created."""
     scene.cluster.kubectl("scale", "-n", HOME, "deployment/carpool-webhook", "--replicas=0")
-    scene.cluster.until("its end", lambda: not scene.pods("carpool", HOME))
+    # Until its pod is gone: it answers for the chart's webhook.drainDelay.
+    scene.cluster.until("its end", lambda: not scene.cluster.get("pods", "-n", HOME)["items"])
     asks = pod_of("asks", {})
     code, _, complaint = tried(scene, asks)
     scene.judge.take(code != 0 and "inject.carpool.io" in complaint, "a pod that requests a sidecar does not start without it", complaint)
