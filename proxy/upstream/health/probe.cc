@@ -26,6 +26,7 @@ Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& 
 
 void Probe::start() {
   connection().user = this;
+  if (!silent()) return out_of_step();
   const std::string& what = origin_.pool.health_check.probe;
   reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.protocols.bare_lf);
   timer_.arm(context_.loop.now() + origin_.pool.connect_timeout);
@@ -39,6 +40,19 @@ void Probe::start() {
   if (write_queue_.send(connection().transport(), out) == WriteQueue::Sent::failed)
     return fail("the request could not be sent");
   if (connection().transport().maybe_readable()) on_upstream_ready();
+}
+
+// Reads the socket, because bytes may have arrived in this turn that no event has reported yet.
+bool Probe::silent() {
+  net::Transport& transport = connection().transport();
+  transport.on_readiness({.readable = true, .writable = false, .hangup = false});
+  return !transport.hangup_seen() && transport.no_data_pending();
+}
+
+// Returns true if the origin could not have received the request before it sent the first head.
+bool Probe::precedes_request() const {
+  const std::uint64_t sent = write_queue_.bytes_written();
+  return sent == 0 || connection().transport().unacknowledged() >= sent;
 }
 
 // Writes a request line such as "HEAD /up". A parent proxy gets the absolute form, where OPTIONS * has no path (RFC
@@ -81,6 +95,10 @@ bool Probe::receive(std::string_view bytes) {
     }
     bytes.remove_prefix(fed->consumed);
     if (fed->progress == http::Progress::need_more) return true;
+    if (!std::exchange(head_seen_, true) && precedes_request()) {
+      out_of_step();
+      return false;
+    }
     if (fed->progress == http::Progress::head) continue;
     finish(fed->progress == http::Progress::message && bytes.empty());
     return false;
@@ -104,6 +122,12 @@ void Probe::finish(bool whole) {
   } else {
     lease_.discard(outdated.value_or(pool::CloseCause::peer_closed), now);
   }
+  owner_.probed(*this, {});
+}
+
+// The origin sent something that is not the response to this request.
+void Probe::out_of_step() {
+  end(pool::CloseCause::peer_closed);
   owner_.probed(*this, {});
 }
 

@@ -1,5 +1,6 @@
 // Probe: one exchange of the health check on an idle connection: a safe request. Any complete response proves that the
-// connection is alive. The probe holds a lease like any borrower.
+// connection is alive. The probe holds a lease like any borrower. A response that the origin sent before it received
+// the request is not the probe's: the next one on that connection would go to a client, so the connection is closed.
 #pragma once
 
 #include <string>
@@ -37,10 +38,13 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
+  bool silent() LOOP_ONLY;
+  bool precedes_request() const;
   void write_line(std::string& out) const;
   bool receive(std::string_view bytes) LOOP_ONLY;
   void on_io_end(const net::IoResult& io) LOOP_ONLY;
   void finish(bool whole) LOOP_ONLY;
+  void out_of_step() LOOP_ONLY;
   void fail(std::string_view why) LOOP_ONLY;
   void on_timeout();
   void on_body(std::string_view bytes) override { body_bytes_ += bytes.size(); }
@@ -57,6 +61,7 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
   WriteQueue write_queue_;
   exec::Timer timer_;
   std::size_t body_bytes_ = 0;
+  bool head_seen_ = false;  // of the response, 1xx included
 };
 
 }  // namespace carpool::proxy
