@@ -90,6 +90,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   void become_ready() LOOP_ONLY;
   void on_predecessor_left();
   void on_handed_over();
+  void on_late();
   void sweep();
   void end_background_work() LOOP_ONLY;
 

@@ -112,8 +112,8 @@ void Server::become_ready() {
   if (!loops_started_ || !warm_ || !drain_->serving()) return;
   if (!handover_client_) return report_ready();
   handover_client_->begin(first_loop(), config_.get().handover.warm_rate,
-                          exec::Bound::to<&Server::on_predecessor_left>(*this),
-                          exec::Bound::to<&Server::on_handed_over>(*this));
+                          {exec::Bound::to<&Server::on_predecessor_left>(*this),
+                           exec::Bound::to<&Server::on_handed_over>(*this), exec::Bound::to<&Server::on_late>(*this)});
 }
 
 void Server::on_predecessor_left() {
@@ -132,6 +132,14 @@ void Server::on_handed_over() {
     exec::send(first_loop(), [this]() LOOP_ONLY {  // a process that is ready accepts a successor
       if (drain_->serving()) report_ready();
     });
+  });
+}
+
+// Another process took over. This one is not ready and must leave its sockets, which both have.
+void Server::on_late() {
+  exec::assume_on_loop();
+  exec::send(first_loop(), [this]() LOOP_ONLY {  // later, because the drain stops the caller
+    if (drain_->serving()) stop();
   });
 }
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "metrics/registry.h"
 #include "proxy/config/in_force.h"
@@ -47,17 +49,19 @@ std::string socket_path() {
 // The loops run only while a test turns them. The listener has memory of its own, which is overwritten at its end.
 class AHandover : public ::testing::Test, private Drain::Host {
  protected:
-  AHandover() {
+  explicit AHandover(Duration patience = std::chrono::minutes(1)) {
     exec::assume_on_loop();
     EXPECT_TRUE(admin_.open({}));
     auto origins = OriginRegistry::make(settings_, environment_, registry_);
     EXPECT_TRUE(origins);
     origins_ = std::move(*origins);
-    listener_ = new (memory_.data()) HandoverListener({admin_, config_, *origins_, *first_, listeners_, drain_});
+    listener_ =
+        new (memory_.data()) HandoverListener({admin_, config_, *origins_, *first_, listeners_, drain_, patience});
     EXPECT_TRUE(listener_->open("unix:" + socket_path(), std::nullopt));
   }
   ~AHandover() override {
     exec::assume_on_loop();
+    if (listener_ != nullptr) end_listener();
     origins_->directory().stop(environment_.now);
   }
   // Returns true if the listener ends the connection.
@@ -70,8 +74,22 @@ class AHandover : public ::testing::Test, private Drain::Host {
     }
     return received == 0;
   }
+  // Connects a successor, for which the listener asks the first loop. Returns the sockets that it is given, or a Fault.
+  Result<FdMessage> ask(Fd& successor) {
+    successor = net::connect_to(net::address("unix:" + socket_path()));
+    std::thread loop([this] { first_->run(); });
+    admin_.loop().turn(true);
+    first_->stop();
+    loop.join();
+    return receive_fds(successor.get(), Duration::zero());
+  }
+  static std::string heard(const Fd& successor) {
+    std::array<char, 64> bytes;
+    const ssize_t received = ::recv(successor.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(received, 0))};
+  }
   void end_listener() {
-    listener_->~HandoverListener();
+    std::exchange(listener_, nullptr)->~HandoverListener();
     std::memset(memory_.data(), 0xff, memory_.size());
   }
 
@@ -124,39 +142,100 @@ TEST_F(AHandover, MayEndBeforeALoopStopsAccepting) {
   EXPECT_EQ(left_, 1);
 }
 
+TEST_F(AHandover, ServesOneSuccessorAtATime) {
+  Fd one;
+  ASSERT_TRUE(ask(one));
+  const Fd two = net::connect_to(net::address("unix:" + socket_path()));
+  EXPECT_TRUE(gives_up_on(two));
+  EXPECT_EQ(heard(one), "");
+  EXPECT_FALSE(gives_up_on(one));
+}
+
+class AHandoverToOneThatHangs : public AHandover {
+ protected:
+  AHandoverToOneThatHangs() : AHandover(Duration::zero()) {}
+};
+
+TEST_F(AHandoverToOneThatHangs, GivesTheSocketsToTheNextOne) {
+  Fd one, two;
+  ASSERT_TRUE(ask(one));
+  ASSERT_TRUE(ask(two));
+  EXPECT_EQ(heard(one), "late");
+  EXPECT_TRUE(gives_up_on(one));
+  ASSERT_EQ(::send(two.get(), "go", 2, 0), 2);
+  EXPECT_TRUE(gives_up_on(two)) << "it takes over";
+  first_->drain();
+  EXPECT_EQ(left_, 1);
+}
+
+TEST_F(AHandoverToOneThatHangs, LeavesTheSocketsToOneThatHasJustBecomeReady) {
+  Fd one, two;
+  ASSERT_TRUE(ask(one));
+  ASSERT_EQ(::send(one.get(), "go", 2, 0), 2);
+  EXPECT_FALSE(ask(two));
+  first_->drain();
+  EXPECT_EQ(left_, 1);
+  EXPECT_EQ(heard(one), "gone");
+}
+
 class ASuccessorOf : public ::testing::Test {
  public:
   void on_left() { ++left_; }
   void on_ready() { ++ready_; }
+  void on_late() { ++late_; }
 
  protected:
-  int left_ = 0, ready_ = 0;
+  HandoverClient::Calls calls() {
+    return {exec::Bound::to<&ASuccessorOf::on_left>(*this), exec::Bound::to<&ASuccessorOf::on_ready>(*this),
+            exec::Bound::to<&ASuccessorOf::on_late>(*this)};
+  }
+  // Asks an old process that gives no socket, says `word` and closes.
+  static std::unique_ptr<HandoverClient> successor_of_one_that_says(std::string_view word) {
+    ::unlink(socket_path().c_str());
+    Fd listener = net::listen_on("unix:" + socket_path());
+    std::thread old([&listener, word] {
+      EXPECT_TRUE(net::wait_readable(listener.get()));
+      const Fd successor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      FdMessage message;
+      message.text = encode(HandoverState{});
+      EXPECT_TRUE(send_fds(successor.get(), message, std::chrono::seconds(5)));
+      std::string_view rest = word;
+      EXPECT_TRUE(send_word(successor.get(), rest));
+    });
+    auto client = HandoverClient::ask("unix:" + socket_path());
+    old.join();
+    ::unlink(socket_path().c_str());
+    EXPECT_TRUE(client) << client.fault().detail;
+    return client ? std::move(*client) : nullptr;
+  }
+
+  int left_ = 0, ready_ = 0, late_ = 0;
 };
+
+TEST_F(ASuccessorOf, AProcessThatGaveTheSocketsToAnotherOneStops) {
+  exec::assume_on_loop();
+  const auto client = successor_of_one_that_says("late");
+  ASSERT_TRUE(client);
+  test::SimLoop loop(0, Instant{std::chrono::hours(1)});
+  client->begin(loop, 1, calls());
+  EXPECT_EQ(late_, 1);
+  EXPECT_EQ(ready_, 0);
+  EXPECT_EQ(left_, 0);
+  client->stop();
+}
 
 TEST_F(ASuccessorOf, AProcessThatHasLeftIsReadyAtOnceAndMissesNoConfirmation) {
   exec::assume_on_loop();
   const net::TemporaryFile log("");
   const Fd out(::open(log.path().c_str(), O_WRONLY | O_CLOEXEC));
-  ::unlink(socket_path().c_str());
-  Fd listener = net::listen_on("unix:" + socket_path());
-  std::thread old([&listener] {
-    EXPECT_TRUE(net::wait_readable(listener.get()));
-    const Fd successor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    FdMessage message;
-    message.text = encode(HandoverState{});
-    EXPECT_TRUE(send_fds(successor.get(), message, std::chrono::seconds(5)));
-  });
-  const auto client = HandoverClient::ask("unix:" + socket_path());
-  old.join();
-  ::unlink(socket_path().c_str());
-  ASSERT_TRUE(client) << client.fault().detail;
+  const auto client = successor_of_one_that_says("");
+  ASSERT_TRUE(client);
   const Instant now{std::chrono::hours(1)};
   test::SimLoop loop(0, now);
   ASSERT_TRUE(log::start({.fd = out.get()}));
-  (*client)->begin(loop, 1, exec::Bound::to<&ASuccessorOf::on_left>(*this),
-                   exec::Bound::to<&ASuccessorOf::on_ready>(*this));
+  client->begin(loop, 1, calls());
   log::stop();
-  (*client)->stop();
+  client->stop();
   EXPECT_EQ(ready_, 1);
   EXPECT_EQ(left_, 1);
   std::ifstream text(log.path());

@@ -142,6 +142,17 @@ TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {
   EXPECT_EQ(gone.receive(there_.get()), Received::other);
 }
 
+TEST_F(Wire, TakesARefusalForOneOnlyWhereItMayCome) {
+  HandoverMessage gone(HandoverMessage::kGone, HandoverMessage::kLate);
+  ASSERT_TRUE(say_all(here_.get(), "la"));
+  EXPECT_EQ(gone.receive(there_.get()), Received::nothing);
+  ASSERT_TRUE(say_all(here_.get(), "te"));
+  EXPECT_EQ(gone.receive(there_.get()), Received::late);
+  HandoverMessage go(HandoverMessage::kGo);
+  ASSERT_TRUE(say_all(here_.get(), "late"));
+  EXPECT_EQ(go.receive(there_.get()), Received::other);
+}
+
 TEST_F(Wire, TakesAWordThatComesInPieces) {
   HandoverMessage gone(HandoverMessage::kGone);
   for (const char* piece : {"g", "on"}) {

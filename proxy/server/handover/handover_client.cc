@@ -153,11 +153,10 @@ void HandoverClient::restore_one(OriginRegistry& origins, const net::EgressPolic
 
 // ---- taking over ----
 
-void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound left, exec::Bound ready) {
+void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, const Calls& calls) {
   loop_ = &loop;
   rate_ = rate;
-  left_ = left;
-  ready_ = ready;
+  calls_ = calls;
   give_up_ = loop.now() + kWarmFor;
   timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&HandoverClient::tick>(*this));
   tick();
@@ -165,7 +164,7 @@ void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound lef
 
 void HandoverClient::stop() {
   timer_.reset();
-  left_ = ready_ = {};
+  calls_ = {};
   leave_socket();
 }
 
@@ -212,6 +211,7 @@ void HandoverClient::dial_some(std::uint32_t most, Instant now) {
 void HandoverClient::send_ready() {
   const Instant now = loop_->now();
   if (go_deadline_ == Instant{}) {
+    if (word_.receive(socket_.get()) == HandoverMessage::Received::late) return on_late();
     go_deadline_ = now + kConfirmTimeout;
     log::info("handover", "ready: the old process is asked to stop accepting");
     // Before the message, after which the old process may end at any moment: a service manager that still watches it
@@ -219,10 +219,7 @@ void HandoverClient::send_ready() {
     sd_notify("MAINPID=" + std::to_string(::getpid()));
   }
   const bool left = !send_go() && (errno == EPIPE || errno == ECONNRESET);
-  if (left) {
-    on_old_left();
-    return end();
-  }
+  if (left && hear()) return;
   ready_sent_ = go_.empty() || now >= go_deadline_;
   timer_->arm(ready_sent_ ? now + kConfirmTimeout : now + kTick);
 }
@@ -239,16 +236,32 @@ bool HandoverClient::send_go() {
   return send_word(socket_.get(), go_);
 }
 
-// The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning.
 void HandoverClient::on_ready(exec::Ready) {
+  static_cast<void>(hear());
+}
+
+// The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning. Returns false if it
+// has sent nothing.
+bool HandoverClient::hear() {
   const HandoverMessage::Received message = word_.receive(socket_.get());
-  if (message == HandoverMessage::Received::nothing) return;
+  if (message == HandoverMessage::Received::nothing) return false;
+  if (message == HandoverMessage::Received::late) return on_late(), true;
   if (message == HandoverMessage::Received::other) {
     log::warn("handover", "the old process sent an unexpected message: it may still accept");
   } else {
     on_old_left();
   }
   end();
+  return true;
+}
+
+// The old process has given the sockets to another process, because this one took too long.
+void HandoverClient::on_late() {
+  log::error("handover", "another process takes over: this one was too late and ends");
+  timer_->disarm();
+  leave_socket();
+  const exec::Bound late = std::exchange(calls_, {}).late;
+  late();
 }
 
 // The files of the sockets that neither process uses now would remain.
@@ -256,7 +269,7 @@ void HandoverClient::on_old_left() {
   log::info("handover", "the old process has stopped accepting");
   for (const net::Address& address : unused_) net::remove_socket_file(address);
   unused_.clear();
-  if (const exec::Bound left = std::exchange(left_, {})) left();
+  if (const exec::Bound left = std::exchange(calls_.left, {})) left();
 }
 
 void HandoverClient::end() {
@@ -266,7 +279,7 @@ void HandoverClient::end() {
 
 void HandoverClient::report_ready() {
   timer_->disarm();
-  if (const exec::Bound ready = std::exchange(ready_, {})) ready();
+  if (const exec::Bound ready = std::exchange(calls_.ready, {})) ready();
 }
 
 }  // namespace carpool::proxy

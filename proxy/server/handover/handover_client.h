@@ -42,8 +42,12 @@ class HandoverClient final : private exec::Watcher {
 
   // Must be called on `loop`, the first worker's. Opens as many connections as the old process had, `rate` per second,
   // then tells the old process to stop. Calls `left` once when it has closed its listeners or has ended, and `ready`
-  // once: after `left`, or earlier if the confirmation is late.
-  void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound left, exec::Bound ready) LOOP_ONLY;
+  // once: after `left`, or earlier if the confirmation is late. If another process takes over instead, calls only
+  // `late`: this process must stop.
+  struct Calls {
+    exec::Bound left, ready, late;
+  };
+  void begin(exec::Loop& loop, std::uint32_t rate, const Calls& calls) LOOP_ONLY;
   // Ends the hand-over: nothing more is sent or called. Must be called before that loop is destroyed.
   void stop() LOOP_ONLY;
 
@@ -61,6 +65,8 @@ class HandoverClient final : private exec::Watcher {
   void send_ready() LOOP_ONLY;
   bool send_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
+  bool hear() LOOP_ONLY;
+  void on_late() LOOP_ONLY;
   void end() LOOP_ONLY;
   void report_ready() LOOP_ONLY;
   void leave_socket() LOOP_ONLY;
@@ -74,10 +80,10 @@ class HandoverClient final : private exec::Watcher {
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by begin()
   std::uint32_t rate_ = 0;
-  exec::Bound left_, ready_;  // cleared before they are called
+  Calls calls_;  // each is cleared before it is called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
-  HandoverMessage word_{HandoverMessage::kGone};
+  HandoverMessage word_{HandoverMessage::kGone, HandoverMessage::kLate};
   Instant give_up_{};
   Instant go_deadline_{};                       // until then sending "go" is tried; unset before the first try
   std::string_view go_ = HandoverMessage::kGo;  // the unsent part of "go"

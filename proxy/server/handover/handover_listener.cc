@@ -73,6 +73,7 @@ void HandoverListener::on_client(net::Acceptor&, Fd socket, const net::Address&)
 bool HandoverListener::may_inherit(int socket) {
   const PeerCredentials peer = peer_of(socket);
   if (!same_user(peer)) return false;
+  if (successor_.socket) drop_late_successor();
   if (successor_.socket || taking_over_ || !parts_.drain.serving()) return false;
   successor_.pid = static_cast<int>(peer.pid.value_or(0));
   return true;
@@ -85,6 +86,7 @@ void HandoverListener::give(Fd socket) {
   if (!key) return log::warn("handover", key.fault().detail, {{"pid", successor_.pid}});
   successor_.key = *key;
   successor_.socket = std::move(socket);
+  successor_.since = parts_.admin.loop().now();
   successor_.word = HandoverMessage(HandoverMessage::kGo);
   Result<FdMessage> fd_message = build_message();
   const Status sent =
@@ -128,6 +130,19 @@ Result<FdMessage> HandoverListener::build_message() {
     append_learned_state(*context, state, secrets, Clock::now());
   fd_message.text = encode(state);
   return fd_message;
+}
+
+// Another process asks for the sockets. A successor that hangs must not keep it from taking over; one that has just
+// become ready takes over itself.
+void HandoverListener::drop_late_successor() {
+  if (parts_.admin.loop().now() - successor_.since < parts_.patience) return;
+  on_message();
+  if (!successor_.socket || !parts_.drain.serving()) return;
+  log::warn("handover", "the new process did not take over in time: another one may", {{"pid", successor_.pid}});
+  std::string_view word = HandoverMessage::kLate;
+  static_cast<void>(send_word(successor_.socket.get(), word));
+  keep_sockets();
+  drop_successor();
 }
 
 void HandoverListener::on_message() {

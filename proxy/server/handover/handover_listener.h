@@ -1,7 +1,7 @@
 // HandoverListener: passes the listening sockets to a successor, on the admin loop. The successor receives them with
 // the HandoverState; while it starts, both processes serve. When it sends "go", this process closes its listeners,
 // sends "gone" and drains gracefully. If it disconnects before that, this process continues unaffected. One successor
-// at a time; it must run as the same user or as root.
+// at a time, which must run as the same user or as root; one that sends nothing for a minute makes place for the next.
 #pragma once
 
 #include <memory>
@@ -31,6 +31,7 @@ class HandoverListener final : private net::Acceptor::Owner {
     exec::Loop& first_loop;  // the loop of the listeners and the drain
     ListenerSet& listeners;
     Drain& drain;
+    Duration patience = std::chrono::minutes(1);  // then another process may take the place of a successor
   };
   explicit HandoverListener(const Parts& parts);
   ~HandoverListener();  // removes the socket file, unless a successor has the socket
@@ -52,11 +53,13 @@ class HandoverListener final : private net::Acceptor::Owner {
     exec::WatchKey key;
     HandoverMessage word{HandoverMessage::kGo};
     int pid = 0;
+    Instant since{};  // it was given the sockets
   };
   void on_client(net::Acceptor& acceptor, Fd socket, const net::Address& peer) override LOOP_ONLY;
   bool may_inherit(int socket) LOOP_ONLY;
   void give(Fd socket) LOOP_ONLY;
   Result<FdMessage> build_message() LOOP_ONLY;
+  void drop_late_successor() LOOP_ONLY;
   void on_message() LOOP_ONLY;
   void leave() LOOP_ONLY;
   void drop_successor() LOOP_ONLY;
