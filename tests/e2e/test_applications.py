@@ -29,7 +29,7 @@ def node():
 @pytest.fixture
 def program(language):
     kind, _ = LANGUAGES[language]
-    need({"python": "python", "js": "node"}.get(kind, kind))
+    need({"python": "python3", "js": "node"}.get(kind, kind))
     if kind == "php" and "curl" not in subprocess.run(["php", "-m"], capture_output=True, text=True).stdout:
         pytest.skip("PHP's curl is not installed")
 
