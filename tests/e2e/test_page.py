@@ -1,5 +1,6 @@
 """The live page in a real browser: it loads under its own policy, shows events, and its buttons work."""
 import contextlib
+import json
 import math
 import os
 import pathlib
@@ -385,6 +386,22 @@ def test_plots_show_all_origins_and_each(browser, shown):
     assert browser.problems == []
 
 
+def test_what_is_counted_now_is_the_same_above_the_plots_and_in_the_rows(browser, origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        served(client, o.url + "/")
+        open_page(browser, c)
+        browser.see("document.querySelectorAll('#all .plot b').length === 7 && pools.size === 1")
+        browser.run("pools.values().next().value.toggle()")
+        browser.see("document.querySelectorAll('.opened .plot b').length === 7")
+        told = browser.run("(() => { const pool = pools.values().next().value; pool.data = { ...pool.data, waiting: 77, borrowed: 55 };"
+                           " show(pool); totals({ not_ready: [], version: '' });"
+                           " return ['#totals', '#all', '.opened .plots'].map(s => document.querySelector(s).textContent); })()")
+    assert "55 busy · 77 waiting" in told[0], told
+    assert all("waiting 77" in one and "busy 55" in one for one in told[1:]), told
+    assert browser.problems == []
+
+
 def test_a_page_opened_later_shows_what_was_before(browser, origin, carpool):
     o, dead, c = origin(), "http://127.0.0.1:%d" % free_port(), carpool()
     with c.client() as client:
@@ -431,8 +448,13 @@ def test_an_origin_that_only_fails_looks_like_it_and_says_why(browser, shown):
     assert tags[nobody] == ["failing"]
     assert RENEWS or browser.run("document.querySelector('.fails .why').textContent").startswith("5 of 5 requests failed in the last ")
     assert browser.run("document.querySelector('.fails .why').textContent").endswith(", connections are refused")
-    told = browser.run("why_failing({ data: { last_15_seconds: { requests: 1234, failed: 1200 }, failures: {} } })")
-    assert told == "1,200 of 1,234 requests failed in the last 15 seconds"
+    failing = {"requests": 1234, "failed": 1200, "last_seconds": 15, "reason": None}
+    for change, told in [({}, "1,200 of 1,234 requests failed in the last 15 seconds"),
+                         ({"last_seconds": 60, "reason": "dns"}, "1,200 of 1,234 requests failed in the last minute, the name is not resolved"),
+                         ({"last_seconds": None}, "1,200 of 1,234 requests failed"),
+                         ({"requests": 0, "failed": 0, "reason": "tls"}, "the last dial failed: TLS fails")]:
+        pool = {"data": {"failing": failing | change, "failures": {"refused": 9}}}
+        assert browser.run("why_failing(%s)" % json.dumps(pool)) == told, "an earlier reason is not the reason of now"
 
 
 def test_on_a_phone_nothing_scrolls_sideways_and_an_origin_is_one_row(browser, shown):

@@ -1,13 +1,11 @@
 #include "proxy/server/admin/event_feed.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
 #include "proxy/server/admin/failing.h"
 #include "proxy/server/admin/handlers/pools.h"
-#include "proxy/server/admin/history.h"
 #include "proxy/server/admin/json.h"
 
 namespace carpool::proxy::admin {
@@ -15,8 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxCells = 2000;  // per pool; further connections are only counted
 constexpr Duration kResolution = std::chrono::milliseconds(10);
-constexpr std::array<std::pair<const char*, Duration>, 2> kRecent{
-    {{"last_15_seconds", std::chrono::seconds(15)}, {"last_minute", std::chrono::minutes(1)}}};
 
 std::int64_t milliseconds(Instant when) {
   return when.time_since_epoch() / kResolution * (kResolution / std::chrono::milliseconds(1));
@@ -39,12 +35,6 @@ Json description(const AdminView& view, const PoolInfo& pool, Instant now) {
   }
   json["cells"] = std::move(cells);
   const TrafficInfo traffic = view.traffic(pool.origin);
-  if (const History* const history = view.history()) {
-    for (const auto& [name, time] : kRecent) {
-      const History::Recent recent = history->last(time, pool.origin);
-      json[name] = {{"requests", recent.requests}, {"failed", recent.failed}};
-    }
-  }
   json["traffic"] = {{"requests", traffic.requests}, {"failed", traffic.failed}, {"times", traffic.times}};
   return json;
 }
