@@ -176,3 +176,11 @@ def test_the_manual_of_the_file_names_every_key():
     assert len(keys) > 60
     for key in keys:
         assert re.search(r"^\.B %s( |$)" % key, text, re.M), key
+
+
+@pytest.mark.parametrize("page", ["carpool.1", "carpool.toml.5"])
+def test_a_manual_shows_the_quotes_of_a_value(page):
+    """A macro of roff removes the quotes around its arguments; without quotes the file has a syntax error."""
+    lines = (ROOT / "docs/man" / page).read_text().splitlines()
+    assert [line for line in lines if line.startswith(".") and '"' in line] == []
+    assert page == "carpool.1" or ".B shutdown_grace \\fI= \\(dq25s\\(dq\\fR" in lines

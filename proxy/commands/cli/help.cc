@@ -33,6 +33,8 @@ std::string roff(std::string_view text) {
       out += "\\e";
     } else if (c == '-') {
       out += "\\-";
+    } else if (c == '"') {
+      out += "\\(dq";  // a macro removes quotes around its arguments
     } else {
       out += c;
     }
@@ -51,7 +53,8 @@ std::string manual_of_program() {
       ".TH CARPOOL 1\n.SH NAME\ncarpool \\- a forward proxy that shares connections to origins\n.SH SYNOPSIS\n"
       ".B carpool\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIFLAG\\fR]\n.br\n.B carpool\n\\fICOMMAND\\fR "
       "[\\fIORIGIN\\fR] "
-      "[\\fB\\-\\-admin\\fR \\fIADDRESS\\fR] [\\fB\\-\\-json\\fR]\n.SH DESCRIPTION\n"
+      "[\\fB\\-\\-admin\\fR \\fIADDRESS\\fR | \\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fB\\-\\-json\\fR]\n.SH "
+      "DESCRIPTION\n"
       "Without a flag or a command, carpool runs as a proxy: applications send it their requests, and it pools the "
       "connections to the origins.\n.SH FLAGS\n";
   for (const config::ProgramFlag& flag : config::program_flags()) entry(out, flag.name, flag.value, flag.doc);
