@@ -1,6 +1,6 @@
-// Slot: owns the connection of an entry, idle or lent, and holds the destination's data about it (it is not a unit of the
-// connection limit). Plain fields belong to the user of the entry (the lease, the winner of a CAS, the dial); fields that
-// a search reads before it has the entry are atomic.
+// Slot: owns the connection of an entry, idle or lent, and holds the destination's data about it (it is not a unit of
+// the connection limit). Plain fields belong to the user of the entry (the lease, the winner of a CAS, the dial);
+// fields that a search reads before it has the entry are atomic.
 #pragma once
 
 #include <atomic>

@@ -6,34 +6,18 @@ import os
 import pathlib
 import random
 import shutil
-import signal
-import socket
 import subprocess
 import threading
 import time
 
 import pytest
-from harness import browser as browser_module
 from harness.carpool import ROOT
 from harness.origin import Gate
+from harness.page import browser, open_page, served  # noqa: F401 (browser is a fixture)
 from harness.ports import free_port
 from harness.wait import until
 
 TOOLS = ROOT / "build/tools"
-
-
-@pytest.fixture
-def browser(tmp_path_factory):
-    if browser_module.program() is None:
-        pytest.skip("no Chromium is installed")
-    one = browser_module.Browser(tmp_path_factory.mktemp("browser"))
-    yield one
-    one.stop()
-
-
-def open_page(browser, c):
-    browser.go("http://127.0.0.1:%d/" % c.admin_address[1])
-    browser.see("document.getElementById('state')?.textContent === 'ready'")
 
 
 def test_it_shows_connections_as_they_come_and_are_used(browser, origin, carpool):
@@ -141,66 +125,6 @@ def test_it_says_why_there_is_no_origin(browser, origin, carpool):
     assert browser.problems == []
 
 
-def test_it_says_when_the_program_is_gone_and_comes_back(browser, carpool):
-    c = carpool()
-    open_page(browser, c)
-    c.stop()
-    browser.see("document.getElementById('state').textContent === 'no connection'")
-    c.start()
-    browser.see("document.getElementById('state').textContent === 'ready'", 30)
-
-
-def test_it_says_when_the_program_hangs(browser, carpool):
-    c = carpool()
-    open_page(browser, c)
-    c.process.send_signal(signal.SIGSTOP)
-    try:
-        browser.see("document.getElementById('state').textContent === 'no answer for 10 s'", 30)
-    finally:
-        c.process.send_signal(signal.SIGCONT)
-    browser.see("document.getElementById('state').textContent === 'ready'", 30)
-
-
-def test_it_says_why_it_gets_no_events(browser, carpool):
-    c = carpool()
-    with contextlib.ExitStack() as stack:
-        for _ in range(16):
-            other = stack.enter_context(socket.create_connection(c.admin_address, 20))
-            other.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert other.recv(12) == b"HTTP/1.1 200"
-        browser.go("http://127.0.0.1:%d/" % c.admin_address[1])
-        browser.see("document.getElementById('state')?.textContent === 'too many clients of /events'")
-    browser.see("document.getElementById('state').textContent === 'ready'", 30)
-
-
-def test_counts_since_the_page_was_loaded_begin_anew_with_the_program(browser, origin, carpool):
-    o, c = origin(), carpool()
-    with c.client() as client:
-        for _ in range(9):
-            served(client, o.url + "/")
-    open_page(browser, c)
-    browser.see("document.querySelectorAll('.pool').length === 1")
-    browser.run("pools.values().next().value.toggle()")
-    c.stop()
-    browser.see("document.getElementById('state').textContent === 'no connection'")
-    c.start()
-    with c.client() as client:
-        served(client, o.url + "/")
-    browser.see("[...document.querySelectorAll('.tables tr')].some(r => r.innerText === 'borrows\\t1\\t+1')", 30)
-    assert "-" not in browser.run("document.querySelector('.tables').innerText")
-
-
-def test_the_description_of_a_connection_goes_with_its_origin(browser, origin, carpool):
-    o, c = origin(), carpool(pool={"idle_timeout": "1s", "total": {"origin_idle_timeout": "2s"}})
-    with c.client() as client:
-        served(client, o.url + "/")
-    open_page(browser, c)
-    browser.see("document.querySelectorAll('.cells .c.idle').length === 1")
-    browser.run("tip(pools.values().next().value, 0, 100, 100)")
-    browser.see("document.getElementById('tip').style.display === 'block'")
-    browser.see("document.querySelectorAll('.pool').length === 0 && document.getElementById('tip').style.display === 'none'", 30)
-
-
 def test_escape_leaves_the_order_of_the_origins_as_it_is(browser, carpool):
     open_page(browser, carpool())
     browser.run("document.getElementById('sort').focus()")
@@ -297,11 +221,6 @@ def test_it_fits_the_window_whatever_it_shows(browser, origin, carpool, count):
         assert client.response().status == 200
         client.close()
     assert browser.problems == []
-
-
-def served(client, url, count=1):
-    for _ in range(count):
-        assert client.get(url).status == 200
 
 
 def axe():
