@@ -314,7 +314,7 @@ def test_what_is_counted_now_is_the_same_above_the_plots_and_in_the_rows(browser
         browser.run("pools.values().next().value.toggle()")
         browser.see("document.querySelectorAll('.opened .plot b').length === 7")
         told = browser.run("(() => { const pool = pools.values().next().value; pool.data = { ...pool.data, waiting: 77, borrowed: 55 };"
-                           " show(pool); totals({ not_ready: [], version: '' });"
+                           " show(pool); totals({ not_ready: [], version: '' }); repaint();"
                            " return ['#totals', '#all', '.opened .plots'].map(s => document.querySelector(s).textContent); })()")
     assert "55 busy · 77 waiting" in told[0], told
     assert all("waiting 77" in one and "busy 55" in one for one in told[1:]), told
