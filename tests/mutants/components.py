@@ -258,6 +258,8 @@ FLOW = [
     m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_ || private_state_ == PrivateState::broken) close_when_sent_ = true;", "", PLANE),
     m("the exchange of a client that is gone goes on", C + "h1_client_close.cc", "exchange.on_client_gone();", "", PLANE),
     m("a client of another origin gets the private connection", C + "h1_client_close.cc", "!private_ || private_->destination() != origin.destination", "!private_", PLANE),
+    m("a request that was read before its client closes idle is lost", C + "h1_client_close.cc", "pending_ != nullptr || read_ahead() != net::Io::would_block",
+      "read_ahead() != net::Io::would_block", "downstream_tests"),
     m("an HTTP/2 client stays whose END_STREAM no window lets out", C + "h2_client_close.cc", "running_ != 0 && session_.detached_backlog() == 0", "session_.streams() != 0 && session_.detached_backlog() == 0", PLANE),
     m("a request whose window is closed ends those beside it", C + "h2_client_close.cc", "session_.detached_backlog() == 0", "session_.backlog() == 0", PLANE),
     m("a client that reads nothing is not counted", C + "h2_client_close.cc", "session_.streams() != 0 || (message_waits_ && !write_queue_.empty())", "session_.streams() != 0", PLANE),

@@ -182,6 +182,7 @@ TEST_F(AClient, WhoseRequestHasArrivedIsNotShedAsIdle) {
   test::MemoryWire& one = client();
   one.incoming = kLocal;
   EXPECT_FALSE(clients_.end_idle());
+  EXPECT_FALSE(clients_.end_idle()) << "the bytes are no longer in the socket, but not parsed yet";
   plane_.turn();
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
   EXPECT_TRUE(clients_.end_idle());

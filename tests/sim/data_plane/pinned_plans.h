@@ -27,6 +27,15 @@ request 4 0 0 1 1
 client 0
 request 0
 )"},
+    {"a client that was asked twice in one turn whether it is idle lost the request that had just been read",
+     R"(seed 70015
+plan 1 1 1 2 1723 0 12 2301 0 0 0 1 0 0 0 0 0 0 0 0 0 1
+client 0
+request 0
+client 0
+client 0
+request 0
+)"},
 };
 
 }  // namespace carpool::test
