@@ -178,8 +178,8 @@ bool H1Client::end_if_idle() {
   return true;
 }
 
-// Returns true if bytes have arrived that are not parsed yet, also if no event has announced them: a close would destroy
-// the request. They are parsed in the next step. A part of a TLS record is no input: it may never be completed.
+// Returns true if bytes have arrived that are not parsed yet, also if no event has announced them: a close would
+// destroy the request. They are parsed in the next step. A part of a TLS record is no input: it may never be completed.
 bool H1Client::finds_input() {
   return write_queue_.empty() && (pending_ != nullptr || read_ahead() != net::Io::would_block);
 }
