@@ -91,9 +91,10 @@ std::optional<SizeChange> Destination::Impl::measure_and_decide(Instant now) {
   seen.refused = unanswered;
   seen.dials_refused = refused - own.refused_before;
   seen.late += passed.late;
-  seen.all_answered = leases <= tunnelling.load(std::memory_order_relaxed);
+  seen.all_answered =
+      leases <= tunnelling.load(std::memory_order_relaxed) && supply.dials() == 0 && (queue.empty() || pool.full());
   const Duration most = own.controller.tolerable_wait();
-  const std::uint32_t late_tunnels = limits.half_tunnels ? late_in(tunnels.waiters, most, now) : 0;
+  const std::uint32_t late_tunnels = limits.half_tunnels && lends() ? late_in(tunnels.waiters, most, now) : 0;
   seen.late += late_in(queue, most, now) + late_tunnels;
   seen.at_size |= late_tunnels != 0;
   seen.open = supply.held(Protocol::h1) + supply.held(Protocol::h2);

@@ -145,7 +145,7 @@ std::optional<Fault> Destination::Impl::may_not_wait(const Borrower& borrower) {
   const bool awaits_place = want.tunnel && tunnels.must_wait(limits.max_tunnels);
   // A retry is exempt: its first attempt was admitted.
   if (awaits_place && !want.new_connection_only && queue.others() + tunnels.waiters.others() >= limits.max_waiting) {
-    if (limits.half_tunnels && auto_size != nullptr) auto_size->note_turned_away();
+    if (limits.half_tunnels && auto_size != nullptr && lends()) auto_size->note_turned_away();
     return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
   }
   return std::nullopt;

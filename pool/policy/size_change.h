@@ -26,7 +26,7 @@ struct LoadSample {
   std::uint64_t dials_refused = 0;  // by the origin
   std::uint64_t late = 0;           // requests that waited for longer than tolerable_wait(), or found the queue full
   bool at_size = false;             // a request needed a connection, or a tunnel a place, that the size did not permit
-  bool all_answered = false;        // no request is unanswered: only tunnels use connections
+  bool all_answered = false;        // neither a request nor a dial is unanswered: only tunnels use connections
   std::uint32_t open = 0;           // established connections
   std::uint32_t busy = 0;           // of them, the most that were lent at once
 };

@@ -123,6 +123,19 @@ TEST_F(AutoSized, WaitsThatTheSizeDidNotCauseAreNoReasonToGrow) {
   EXPECT_EQ(leases(all), 2);
 }
 
+TEST_F(AutoSized, WaitsForDialsThatTheOriginDoesNotAnswerAreNoReasonToGrow) {
+  destination().sweep(world.now);
+  const std::vector<TestBorrower*> all = many(2);
+  answered(*all[0], 100, milliseconds(5));
+  measure();
+  for (TestBorrower* one : all) one->discard(CloseCause::error);
+  for (const LoopId loop : {LoopId{0}, LoopId{0}, LoopId{1}, LoopId{1}})
+    EXPECT_EQ(borrower_on(loop).borrow(destination()), State::waiting);
+  EXPECT_EQ(world.dials.size(), 2U);
+  measure();
+  EXPECT_EQ(size(), 2U);
+}
+
 TEST_F(AutoSized, ShrinkingClosesIdleConnectionsAtOnceAndLentOnesOnReturn) {
   const std::vector<TestBorrower*> all = grown_to_4();
   answered(*all[0], 100, milliseconds(5));
@@ -339,6 +352,34 @@ TEST_F(AutoSizedTunnels, DoNotLetItGrowBesideARequestThatTheOriginDoesNotAnswer)
   waiting();
   measure();
   EXPECT_EQ(size(), 2U);
+}
+
+TEST_F(AutoSizedTunnels, DoNotLetItGrowBehindOneWhoseDialTheOriginDoesNotAnswer) {
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 100, milliseconds(5));
+  measure();
+  one.discard(CloseCause::tunnel_ended);
+  waiting();
+  waiting();
+  EXPECT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(snapshot().waiting_for_place, 1U);
+  measure();
+  EXPECT_EQ(size(), 2U);
+}
+
+TEST_F(AutoSizedTunnels, DoNotLetItGrowDuringAPause) {
+  limits.max_waiting = 1;
+  destination().sweep(world.now);
+  TestBorrower& one = opened();
+  answered(one, 100, milliseconds(5));
+  measure();
+  destination().pause(world.now);
+  waiting();
+  EXPECT_EQ(borrower_on().borrow(destination(), tunnel()), State::refused);
+  measure();
+  EXPECT_EQ(size(), 2U);
+  destination().resume(world.now);
 }
 
 TEST_F(AutoSizedTunnels, WithALimitOfTheirOwnDoNotLetItGrow) {
