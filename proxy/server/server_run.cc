@@ -149,7 +149,8 @@ void Server::on_clients_gone() {
 
 void Server::on_stopping() {
   if (handover_client_) handover_client_->stop();  // the old process continues, unless it was told to stop before
-  sd_notify("STOPPING=1");
+  // systemd would end the whole service, and with it the old process.
+  if (!handover_client_ || handover_client_->announced()) sd_notify("STOPPING=1");
 }
 
 void Server::drain_clients() {

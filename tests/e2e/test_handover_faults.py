@@ -46,8 +46,13 @@ def disconnected(c):
     return any("the new process disconnected" in row for row in c.output)
 
 
-def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(origin, line, starting):
+def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(origin, line, starting, tmp_path, monkeypatch):
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "notify.sock"))
+    manager.settimeout(10)
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify.sock"))
     o, c = origin(), line()
+    assert manager.recv(100) == b"READY=1"
     successor = starting(c)
     successor.signal(signal.SIGTERM)
     until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
@@ -57,8 +62,11 @@ def test_term_to_a_successor_that_is_not_ready_leaves_the_old_process_alone(orig
     assert successor.wait(10) == 0 and not any("carpool ready" in row for row in successor.output)
     with c.client() as client:
         assert client.get(o.url + "/").keeps_alive()
-    line.next(c)
+    after = line.next(c)
     assert c.wait(10) == 0, "the next one may try again"
+    told = [manager.recv(100) for _ in range(2)]
+    assert told == [b"MAINPID=%d" % after.process.pid, b"READY=1"], "STOPPING=1 would end the service, with the old process"
+    manager.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -48,6 +48,8 @@ class HandoverClient final : private exec::Watcher {
     exec::Bound left, ready, late;
   };
   void begin(exec::Loop& loop, std::uint32_t rate, const Calls& calls) LOOP_ONLY;
+  // Returns true if the service manager was told to watch this process instead of the old one.
+  bool announced() const { return go_deadline_ != Instant{}; }
   // Ends the hand-over: nothing more is sent or called. Must be called before that loop is destroyed.
   void stop() LOOP_ONLY;
 
