@@ -282,13 +282,15 @@ TEST_F(AutoSized, HalfOfTheSizeIsForTunnels) {
 class AutoSizedTunnels : public AutoSized {
  protected:
   AutoSizedTunnels() { limits.half_tunnels = true; }
-  // Opens the only tunnel that the smallest size permits.
+  // Begins the measurement and opens the only tunnel that the smallest size permits, to an origin that responds.
   TestBorrower& opened() {
+    destination().sweep(world.now);
     TestBorrower& one = borrower_on();
     static_cast<void>(one.borrow(destination(), tunnel()));
     open_all();
     EXPECT_EQ(one.state, State::leased);
     one.lease.become_tunnel();
+    answered(one, 100, milliseconds(5));
     return one;
   }
   TestBorrower& waiting() {
@@ -304,9 +306,7 @@ class AutoSizedTunnels : public AutoSized {
 };
 
 TEST_F(AutoSizedTunnels, AWaitForAPlaceIsAReasonToGrow) {
-  destination().sweep(world.now);
-  TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
+  opened();
   measure();
   EXPECT_EQ(size(), 2U);
   TestBorrower& other = waiting();
@@ -319,9 +319,7 @@ TEST_F(AutoSizedTunnels, AWaitForAPlaceIsAReasonToGrow) {
 }
 
 TEST_F(AutoSizedTunnels, ALongWaitForAPlaceCountsAfterItsEnd) {
-  destination().sweep(world.now);
   TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
   TestBorrower& other = waiting();
   rest(milliseconds(2));
   one.discard(CloseCause::tunnel_ended);
@@ -334,18 +332,14 @@ TEST_F(AutoSizedTunnels, ALongWaitForAPlaceCountsAfterItsEnd) {
 
 TEST_F(AutoSizedTunnels, ATunnelThatFoundTheQueueFullCountsAsOneThatWaited) {
   limits.max_waiting = 0;
-  destination().sweep(world.now);
-  TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
+  opened();
   EXPECT_EQ(borrower_on().borrow(destination(), tunnel()), State::refused);
   measure();
   EXPECT_EQ(size(), 4U);
 }
 
 TEST_F(AutoSizedTunnels, DoNotLetItGrowBesideARequestThatTheOriginDoesNotAnswer) {
-  destination().sweep(world.now);
-  TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
+  opened();
   measure();
   static_cast<void>(borrower_on().borrow(destination()));
   open_all();
@@ -355,9 +349,7 @@ TEST_F(AutoSizedTunnels, DoNotLetItGrowBesideARequestThatTheOriginDoesNotAnswer)
 }
 
 TEST_F(AutoSizedTunnels, DoNotLetItGrowBehindOneWhoseDialTheOriginDoesNotAnswer) {
-  destination().sweep(world.now);
   TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
   measure();
   one.discard(CloseCause::tunnel_ended);
   waiting();
@@ -370,9 +362,7 @@ TEST_F(AutoSizedTunnels, DoNotLetItGrowBehindOneWhoseDialTheOriginDoesNotAnswer)
 
 TEST_F(AutoSizedTunnels, DoNotLetItGrowDuringAPause) {
   limits.max_waiting = 1;
-  destination().sweep(world.now);
-  TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
+  opened();
   measure();
   destination().pause(world.now);
   waiting();
@@ -385,9 +375,7 @@ TEST_F(AutoSizedTunnels, DoNotLetItGrowDuringAPause) {
 TEST_F(AutoSizedTunnels, WithALimitOfTheirOwnDoNotLetItGrow) {
   limits.half_tunnels = false;
   limits.max_tunnels = 1;
-  destination().sweep(world.now);
-  TestBorrower& one = opened();
-  answered(one, 100, milliseconds(5));
+  opened();
   waiting();
   measure();
   EXPECT_EQ(size(), 2U);
