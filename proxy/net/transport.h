@@ -52,9 +52,11 @@ class Transport {
   // After no_data_pending() returned false: returns true if the peer closed in order (FIN, close_notify) without
   // sending data before. Only for a connection that is about to be closed.
   virtual bool ended_in_order() = 0;
-  // Returns the number of bytes on the wire that the system of the peer has not acknowledged; 0 if that is unknown. The
-  // bytes that are read were sent after the ones that it has acknowledged had arrived.
+  // Returns the number of bytes on the wire that the system of the peer has not acknowledged; 0 if that is unknown.
   virtual std::size_t unacknowledged() const { return 0; }
+  // Returns true if the peer sent what was read before any of the `written` bytes could arrive. A segment with data
+  // acknowledges what its sender's system has received, so this holds as long as all of them are unacknowledged.
+  bool input_precedes(std::uint64_t written) const { return written == 0 || unacknowledged() >= written; }
   virtual SecurityInfo security() const { return {}; }
   // Returns true if it failed because the peer sent too many TLS messages without data.
   virtual bool flooded() const { return false; }

@@ -136,14 +136,12 @@ AttemptState H1UpstreamStream::read_response() {
   return attempt_.tunnel ? read_tunnel() : AttemptState::alive;
 }
 
-// The segment that carries a response acknowledges what its sender's system has received. So as long as the whole
-// request is unacknowledged, the response is not to it. With TLS the request must have been written at once: then the
-// part of the bytes on the wire that exceeds the request is too short for a record that the origin could read.
+// With TLS the request must have been written at once: then the part of the bytes on the wire that exceeds the request
+// is too short for a record that the origin could read.
 bool H1UpstreamStream::precedes_request() const {
   const std::uint64_t sent = write_queue_.bytes_written();
-  if (sent == 0) return true;
-  const bool at_once = attempt_.framing == http::Framing::none;
-  return (at_once || connection_->security().version.empty()) && transport().unacknowledged() >= sent;
+  const bool at_once = attempt_.framing == http::Framing::none || connection_->security().version.empty();
+  return (sent == 0 || at_once) && transport().input_precedes(sent);
 }
 
 AttemptState H1UpstreamStream::feed(std::string_view bytes) {

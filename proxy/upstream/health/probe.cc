@@ -49,12 +49,6 @@ bool Probe::silent() {
   return !transport.hangup_seen() && transport.no_data_pending();
 }
 
-// Returns true if the origin could not have received the request before it sent the first head.
-bool Probe::precedes_request() const {
-  const std::uint64_t sent = write_queue_.bytes_written();
-  return sent == 0 || connection().transport().unacknowledged() >= sent;
-}
-
 // Writes a request line such as "HEAD /up". A parent proxy gets the absolute form, where OPTIONS * has no path (RFC
 // 9112 §3.2.4).
 void Probe::write_line(std::string& out) const {
@@ -95,7 +89,7 @@ bool Probe::receive(std::string_view bytes) {
     }
     bytes.remove_prefix(fed->consumed);
     if (fed->progress == http::Progress::need_more) return true;
-    if (!std::exchange(head_seen_, true) && precedes_request()) {
+    if (!std::exchange(head_seen_, true) && connection().transport().input_precedes(write_queue_.bytes_written())) {
       out_of_step();
       return false;
     }

@@ -39,7 +39,6 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
  private:
   void on_upstream_ready() override LOOP_ONLY;
   bool silent() LOOP_ONLY;
-  bool precedes_request() const;
   void write_line(std::string& out) const;
   bool receive(std::string_view bytes) LOOP_ONLY;
   void on_io_end(const net::IoResult& io) LOOP_ONLY;
