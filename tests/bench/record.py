@@ -2,9 +2,11 @@
 """Runs a measurement and stores its figures with their conditions.
 
     tests/bench/record.py peers PEERBENCH [OPTIONS]   # the load generator with its options, without --json
+    tests/bench/record.py tunnels PEERBENCH [OPTIONS] # the same for the scenario of tunnels, beside other peers
     tests/bench/record.py curve POOL_CURVE [ROUNDS]   # build/release/tests/bench/pool_curve
 
 The results go to tests/bench/results; tests/bench/report.py makes the tables of the documents from them."""
+import functools
 import json
 import os
 import pathlib
@@ -28,7 +30,8 @@ def of_load(cell):
     requests, half = max(sat["requests"], 1), sat["p50_us"]
     return {"cpu": sat["cpu_us"], "rps": sat["rps"], "sat_p50": sat["p50_us"], "sat_p99": sat["p99_us"],
             "tail": sat["p99_us"] / half if half else None, "opened_100k": 1e5 * sat["up"] / requests, "opened_burst": sat.get("up_per_burst"), "peak": sat["peak"], "jain": sat["jain"],
-            "cpu_rate": rate.get("cpu_us"), "p50": rate.get("p50_us"), "p99": rate.get("p99_us"), "opened": cell["up_total"]}
+            "cpu_rate": rate.get("cpu_us"), "p50": rate.get("p50_us"), "p99": rate.get("p99_us"),
+            "p999": rate.get("p999_us"), "opened": cell["up_total"]}
 
 
 def of_round(cell):
@@ -41,9 +44,10 @@ def of_round(cell):
     return numbers({**figures, **(of_load(cell) if "sat" in cell or "burst" in cell else {})})
 
 
-def peers(program, *options):
+def compare(name, program, *options):
     versions = {"HAProxy": conditions.version("haproxy", "-v"), "nginx": conditions.version("nginx", "-v"),
-                "nghttpx": conditions.version("nghttpx", "--version"), "h2load": conditions.version("h2load", "--version")}
+                "nghttpx": conditions.version("nghttpx", "--version"), "h2load": conditions.version("h2load", "--version"), "Squid": conditions.version("squid", "-v"),
+                "Envoy": conditions.version(os.environ.get("ENVOY", "envoy"), "--version")}
     about = conditions.begin(**versions)
     with tempfile.TemporaryDirectory() as folder:
         raw = pathlib.Path(folder) / "raw.json"
@@ -53,7 +57,7 @@ def peers(program, *options):
     rows = [{"proxy": r["proxy"], "scenario": r["scenario"], "workers": r["workers"], "rounds": [of_round(c) for c in r["rounds"]]}
             for r in got["results"]]
     rates = {name: s.get("rate") for name, s in got["scenarios"].items() if s.get("rate")}
-    conditions.write(conditions.ROOT / conditions.RESULTS / "peers.json", about, rows, rates=rates)
+    conditions.write(conditions.ROOT / conditions.RESULTS / (name + ".json"), about, rows, rates=rates)
     return status
 
 
@@ -81,7 +85,7 @@ def curve(program, rounds="3"):
 
 
 def main(words):
-    known = {"peers": peers, "curve": curve}
+    known = {"peers": functools.partial(compare, "peers"), "tunnels": functools.partial(compare, "tunnels"), "curve": curve}
     if len(words) < 2 or words[0] not in known:
         sys.exit(__doc__)
     return known[words[0]](os.path.abspath(words[1]), *words[2:])

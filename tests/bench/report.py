@@ -54,7 +54,8 @@ the origin from start to end; "opened per 100,000" counts those per 100,000 requ
 
 {scenarios}
 
-Each client has sent one request in S9. A proxy that is "unable" has no setting for the scenario.
+Each client has sent one request in S9. A proxy that is "unable" has no setting for the scenario. The byte relay is no peer: it is 100 lines of C that read and write
+bytes, with a connection to the origin for each client connection. Squid is measured in S11 alone, where the others have no setting.
 
 ## The pool beside the Java originals
 
@@ -128,7 +129,8 @@ carpool executes 1.5 %.
 ```sh
 cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target carpool pool_bench exec_bench pool_curve
 CARPOOL=$PWD/build/release/carpool tests/bench/record.py peers PEERBENCH --scenarios S1,S2,S3,S4,S5,S6,S7,S8,S9,S10 \\
-  --proxies carpool,haproxy,nginx,nghttpx --workers 1,2 --seconds 1 --rounds 5
+  --proxies carpool,haproxy,nginx,nghttpx,envoy,relay --workers 1,2 --seconds 3 --rounds 5
+CARPOOL=$PWD/build/release/carpool tests/bench/record.py tunnels PEERBENCH --scenarios S11 --proxies carpool,squid,relay --workers 1,2 --seconds 3 --rounds 5
 tests/bench/record.py curve build/release/tests/bench/pool_curve
 tests/bench/compare.py --json tests/bench/results/pool.json            # needs java and mvn; --without-java runs carpool alone
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
@@ -142,8 +144,8 @@ in a network namespace of its own, it does not wait.
 """
 
 
-def page(peers, pool, curve, execution, apps, intercept):
-    about = [("scenarios", peers.about), ("pool", pool.about), ("pool by size", curve["conditions"]), ("execution", execution["conditions"]),
+def page(peers, tunnels, pool, curve, execution, apps, intercept):
+    about = [("scenarios", peers.about), ("tunnels", tunnels), ("pool", pool.about), ("pool by size", curve["conditions"]), ("execution", execution["conditions"]),
              ("applications", apps.about), ("interception", intercept.about)]
     failed = peers.failed()
     return PAGE.format(conditions=tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS)),
@@ -163,12 +165,13 @@ def between(text, made, markers=BETWEEN):
 
 def documents(root):
     """path -> the text that it is to have."""
-    peers, pool = report_peers.Peers(conditions.read(root, "peers")), report_pool.Pool(conditions.read(root, "pool"))
+    tunnels = conditions.read(root, "tunnels")
+    peers, pool = report_peers.Peers(conditions.read(root, "peers"), tunnels), report_pool.Pool(conditions.read(root, "pool"))
     curve, execution = conditions.read(root, "curve"), conditions.read(root, "execution")
     apps = report_apps.Applications(conditions.read(root, "apps"))
     intercept = report_intercept.Intercept(conditions.read(root, "intercept"))
     readme = between((root / "README.md").read_text(), report_peers.summary(peers))
-    return {"docs/benchmarks.md": page(peers, pool, curve, execution, apps, intercept),
+    return {"docs/benchmarks.md": page(peers, tunnels["conditions"], pool, curve, execution, apps, intercept),
             "README.md": between(readme, report_apps.summary(apps), CALLS),
             "docs/execution.md": between((root / "docs/execution.md").read_text(), report_pool.execution(execution))}
 

@@ -4,24 +4,27 @@ import statistics
 from tables import ABSENT, factor, number, pair, table
 
 WORKERS = (1, 2)
-PEERS = {"haproxy": "HAProxy", "nginx": "nginx", "nghttpx": "nghttpx"}
-NAMES = {"carpool": "carpool", **PEERS}
+PEERS = {"haproxy": "HAProxy", "nginx": "nginx", "nghttpx": "nghttpx", "envoy": "Envoy", "squid": "Squid"}
+FORWARD = "squid"  # the only peer that makes tunnels; measured in S11 alone
+FLOOR = "relay"    # no peer: it reads and writes bytes, and nothing else
+NAMES = {"carpool": "carpool", **PEERS, FLOOR: "byte relay"}
 SCENARIOS = {"S1": "plain HTTP/1.1, 64 clients, 1 KiB", "S2": "HTTP/1.1 over TLS to the origin, 64 clients, 1 KiB",
              "S3": "HTTP/2 over TLS to the origin, 64 clients, 1 KiB", "S4": "HTTP/2 from 8 clients with 8 streams each, 1 KiB",
              "S5": "bodies of 1 MiB, 16 clients", "S6": "a new client connection per request, 64 at once, 1 KiB",
              "S7": "1,000 clients, at most 32 upstream connections, origin 5 ms", "S8": "50 origins at random, 64 clients, 1 KiB",
-             "S9": "memory of idle client connections", "S10": "bursts of 200 requests every 100 ms"}
+             "S9": "memory of idle client connections", "S10": "bursts of 200 requests every 100 ms",
+             "S11": "tunnels by CONNECT, 16 clients, bodies of 1 MiB"}
 SHORT = {"S1": "plain HTTP, kept alive", "S2": "TLS to the origin", "S3": "HTTP/2 to the origin", "S4": "HTTP/2 from the application",
          "S5": "bodies of 1 MiB", "S6": "a client connection per request", "S7": "a thousand clients at the cap", "S8": "fifty origins",
          "S10": "bursts"}
 
 
 class Peers:
-    """The stored results; a figure is the median over the rounds, None where there is none."""
+    """The stored results, and those of tunnels; a figure is the median over the rounds, None where there is none."""
 
-    def __init__(self, stored):
-        self.about, self.rates = stored["conditions"], stored["rates"]
-        self.cells = {(r["scenario"], r["proxy"], r["workers"]): r["rounds"] for r in stored["rows"]}
+    def __init__(self, stored, tunnels):
+        self.about, self.rates = stored["conditions"], {**stored["rates"], **tunnels["rates"]}
+        self.cells = {(r["scenario"], r["proxy"], r["workers"]): r["rounds"] for r in stored["rows"] + tunnels["rows"]}
 
     def values(self, scenario, proxy, workers, key):
         return [r.get(key) for r in self.cells.get((scenario, proxy, workers), ())]
@@ -71,6 +74,7 @@ def ratio_text(peers, scenario, proxy, key):
 
 # heading, key, digits; one pair of figures each
 LOAD = [("CPU, saturation", "cpu", None), ("CPU, fixed rate", "cpu_rate", None), ("p50 at the rate", "p50", 0), ("p99 at the rate", "p99", 0),
+        ("p99.9 at the rate", "p999", 0),
         ("req/s", "rps", 0), ("opened", "opened", 0), ("opened per 100,000", "opened_100k", 0)]
 CAP = [("most open", "peak", 0), ("p50 at saturation", "sat_p50", 0), ("p99/p50", "tail", 2)]
 BURST = [("CPU", "cpu", None), ("p50", "sat_p50", 0), ("p99", "sat_p99", 0), ("opened", "opened", 0), ("opened per burst", "opened_burst", 2)]
@@ -116,11 +120,12 @@ def extremes(peers):
 
 def summary(peers):
     """README's table: carpool's CPU time per request against each peer."""
-    heads = ["%s %s" % (name, peers.about["versions"].get(name, "")) for name in PEERS.values()]
+    reverse = [peer for peer in PEERS if peer != FORWARD]
+    heads = ["%s %s" % (PEERS[peer], peers.about["versions"].get(PEERS[peer], "")) for peer in reverse]
     rows = []
     for scenario, name in SHORT.items():
         cells = []
-        for peer in PEERS:
+        for peer in reverse:
             ratios = [peers.ratio(scenario, "carpool", peer, w) for w in WORKERS]
             absent = "unable" if (scenario, peer, 1) in peers.cells and peers.unable(scenario, peer) else ABSENT
             cells.append(" / ".join(map(factor, ratios)) if any(ratios) else absent)
