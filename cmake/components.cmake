@@ -4,6 +4,11 @@ target_compile_options(carpool_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsha
   $<$<BOOL:${CARPOOL_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Werror=thread-safety>)
 
+# A plain char is signed on every processor, so that a comparison means the same on arm64, where it is unsigned by default.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  add_compile_options(-fsigned-char)
+endif()
+
 set(CARPOOL_SANITIZE_NOT "" CACHE STRING "Checks that CARPOOL_SANITIZE implies and a build leaves out, such as vptr")
 if(CARPOOL_SANITIZE)
   add_compile_options(-fsanitize=${CARPOOL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -67,7 +67,7 @@ std::string read_secret(int input, std::string& secret) {
 
 // Returns an error text if no client could send the secret.
 std::string check_secret(config::CredentialScheme scheme, std::string_view secret) {
-  const auto control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  const auto control = [](unsigned char c) { return c < ' ' || c == 0x7F; };
   if (secret.empty()) return "standard input has no secret";
   if (secret.size() > kMaxSecret) return "the secret is longer than " + std::to_string(kMaxSecret) + " bytes";
   if (std::any_of(secret.begin(), secret.end(), control))
