@@ -152,7 +152,7 @@ class Account {
     if (now < one.pause.until && resumed == one.pause.resumed)
       complain(one, one.token + " reached an origin during the pause that its client knew of");
     if (!may_reach(one, wire.host)) complain(one, one.token + " reached " + wire.host);
-    check_replay(one);
+    check_replay(one, session && wire.gone ? &wire : nullptr);
     const AttemptRecord* const last = one.attempts.empty() ? nullptr : &one.attempts.back();
     // A session that failed may have lost it.
     const bool told = last != nullptr && last->wants_h1 && !last->wire->broken && !last->wire->malformed_end;
@@ -261,7 +261,7 @@ class Account {
   static constexpr std::size_t kMaxAttempts = 9;  // max_retries and 8
 
  private:
-  void check_replay(const RequestRecord& one);
+  void check_replay(const RequestRecord& one, const VirtualWire* late_session);
   // The request, or a response to it, authenticates its connection.
   static bool may_own(const RequestRecord& one) {
     const auto& responses = one.plan.responses;
@@ -282,7 +282,8 @@ inline bool Account::may_repeat(const AttemptRecord& last) {
          last.wire->broken || last.wire->malformed_end;
 }
 
-inline void Account::check_replay(const RequestRecord& one) {
+// `late_session`: the proxy has left it, and its origin reads only now a request that was repeated meanwhile.
+inline void Account::check_replay(const RequestRecord& one, const VirtualWire* late_session) {
   if (one.attempts.size() >= kMaxAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
   std::size_t refused = 0;
   for (const AttemptRecord& attempt : one.attempts) {
@@ -302,7 +303,8 @@ inline void Account::check_replay(const RequestRecord& one) {
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
   // A session counts as reused from its second lease on, and once it has answered.
-  const bool unanswered = last.session ? last.wire->answered && (last.wire->broken || last.wire->malformed_end)
+  const VirtualWire& left = late_session != nullptr ? *late_session : *last.wire;
+  const bool unanswered = last.session ? left.answered && (left.broken || left.malformed_end)
                                        : last.reused && last.wire->consumed == last.consumed;
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {
