@@ -74,6 +74,21 @@ def test_the_session_of_a_second_loop_is_opened_for_that_reason(h2_origin, carpo
     assert opened == {"first": 1, "loop_local": 1}
 
 
+def test_a_loop_with_a_session_of_its_own_uses_it(h2_origin, carpool, pki, context, gate):
+    o = h2_origin(held(gate), tls=context)
+    c = carpool(workers=2, upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as one, c.client() as other:  # one on each loop
+        for k in range(5):
+            for client in (one, other):
+                client.ask("GET", "%s/%d" % (o.url, k))
+            gate.wait_for(2)
+            until(lambda: [r["protocol"] for r in connections(c, o) if r["state"] != "connecting"] == ["h2"] * 2, what="a session of each loop")
+            if k > 0:
+                assert [r["streams"] for r in connections(c, o)] == [1, 1]
+            gate.let(2)
+            assert [client.response().body for client in (one, other)] == [b"/%d" % k] * 2
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, context, gate, workers):
     o = h2_origin(held(gate), tls=context)
