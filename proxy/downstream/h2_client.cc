@@ -10,8 +10,10 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/overload_state.h"
+#include "proxy/http/error_reply.h"
 #include "proxy/http/h2/types.h"
 #include "proxy/net/read_with_budget.h"
+#include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
@@ -281,6 +283,16 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
 void H2Client::on_refused_head(http::H2Stream& stream, FaultKind kind) {
   exec::assume_on_loop();
   acquire_request().refuse(stream, {kind, Side::client, "the request head exceeds a limit"});
+}
+
+void H2Client::on_malformed_head(const char* violation) {
+  exec::assume_on_loop();
+  record_malformed(violation);
+}
+
+void H2Client::record_malformed(std::string_view violation) {
+  const Fault fault = violation_of_client(violation);
+  context_.stats.record_refused(peer(), fault, http::fault_status(fault.kind).status);
 }
 
 }  // namespace carpool::proxy

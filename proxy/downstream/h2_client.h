@@ -65,12 +65,14 @@ class H2Client final : public ClientConnection,
   bool over_high_watermark() const;  // true if the data that waits for this client exceeds the high watermark
   bool may_buffer_more() const;      // true if the high watermark cannot be reached because few streams are open
   void recycle(H2ClientStream& request) LOOP_ONLY;
+  void record_malformed(std::string_view violation) LOOP_ONLY;  // of a request that was not dispatched
 
  private:
   enum class State : std::uint8_t { open, lingering, closed };
 
   http::H2StreamUser* on_request(http::H2Stream& stream, http::RequestHead& head) override;
   void on_refused_head(http::H2Stream& stream, FaultKind kind) override;
+  void on_malformed_head(const char* violation) override;
   void on_settings(const http::H2PeerSettings&) override {}
   void on_goaway(http::StreamId, http::H2Error) override {}
   void on_ping_ack(std::uint64_t payload) override;

@@ -55,8 +55,9 @@ void H2Client::close_if_done() {
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   }
   if (!session_.over()) return;
-  // Abandons running requests, because the client violated the protocol.
-  for (const auto& request : requests_) request->abandon();
+  // Running requests end with a connection whose client violated the protocol.
+  const std::string& violation = session_.complaint();
+  for (const auto& request : requests_) violation.empty() ? request->abandon() : request->break_off(violation);
   if (write_queue_.empty()) linger();
 }
 

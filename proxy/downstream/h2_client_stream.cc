@@ -17,6 +17,10 @@ constexpr std::size_t kSmallStep = std::size_t{4} * 1024;
 constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // bytes of a response
 }  // namespace
 
+Fault violation_of_client(std::string_view violation) {
+  return {FaultKind::malformed_request, Side::client, std::string("the client violated HTTP/2: ").append(violation)};
+}
+
 // ---- the request ----
 
 void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
@@ -130,13 +134,22 @@ void H2ClientStream::on_end() {
 
 void H2ClientStream::on_closed(http::H2Error) {
   exec::assume_on_loop();
+  const char* const violation = stream_ == nullptr ? nullptr : stream_->violation();
+  violation == nullptr ? abandon() : break_off(violation);
+}
+
+// Nothing can be sent to the client any more; the request ends as one of HTTP/1.1 that is malformed.
+void H2ClientStream::break_off(std::string_view violation) {
   stream_ = nullptr;
+  if (exchange_ == nullptr) return;
+  if (begun_) return exchange_->on_request_broken(violation_of_client(violation));
+  client_.record_malformed(violation);
   abandon();
 }
 
 void H2ClientStream::abandon() {
-  if (exchange_ == nullptr) return;
   stream_ = nullptr;
+  if (exchange_ == nullptr) return;
   if (begun_) return exchange_->on_client_gone();
   client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   forget();

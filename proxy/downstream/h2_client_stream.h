@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/fault.h"
 #include "base/intrusive.h"
 #include "proxy/downstream/tunnel_inbox.h"
 #include "proxy/exchange/client_stream.h"
@@ -16,6 +18,8 @@
 namespace carpool::proxy {
 
 class H2Client;
+
+Fault violation_of_client(std::string_view violation);  // the fault of a request whose client violated HTTP/2
 
 class H2ClientStream final : public ClientStream,
                              public http::H2StreamUser,
@@ -27,10 +31,11 @@ class H2ClientStream final : public ClientStream,
 
   void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its request head
   void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // without an exchange: the head exceeds a limit
-  void continue_stream() LOOP_ONLY;            // dispatches the request, or delivers tunnel bytes that arrived early
-  void pump() LOOP_ONLY;                       // sends collected body data upstream
-  void abandon() LOOP_ONLY;                    // the connection is gone
-  void give_up(const Fault& fault) LOOP_ONLY;  // replies with `fault` if no byte of a response was sent
+  void continue_stream() LOOP_ONLY;  // dispatches the request, or delivers tunnel bytes that arrived early
+  void pump() LOOP_ONLY;             // sends collected body data upstream
+  void abandon() LOOP_ONLY;          // the connection is gone
+  void break_off(std::string_view violation) LOOP_ONLY;  // the stream is gone, because the client violated HTTP/2
+  void give_up(const Fault& fault) LOOP_ONLY;            // replies with `fault` if no byte of a response was sent
   // Must be called when the client read bytes of the frames of `pull` that had waited for its socket.
   void note_read_by_client(std::uint64_t pull) LOOP_ONLY;
   bool busy() const { return exchange_ != nullptr; }

@@ -148,6 +148,49 @@ def test_a_head_that_breaks_a_rule_ends_its_stream_alone(client, origin, more):
     assert still_serves(client, o) and o.targets() == ["/after"]
 
 
+def logged(client, code):
+    until(lambda: client.c.access_log(), what="the request's line")
+    row, = client.c.access_log()
+    assert row["status"] == code and client.c.metric("carpool_requests_total", code=str(code)) == 1
+    return row
+
+
+@pytest.mark.parametrize("rest,rule", [
+    (frame(DATA, 0, 1, b"five!") + headers(1, block([(b"Upper", b"1")])), "a field name that is not a token in lower case"),
+    (frame(DATA, END_STREAM, 1, b"few"), "the content is shorter than Content-Length"),
+    (frame(WINDOW, 0, 1, number(0x7fffffff)), "FLOW_CONTROL_ERROR"),
+    (frame(PING, 0, 1, bytes(8)), "PROTOCOL_ERROR (PING: stream_id != 0)"),
+], ids=["trailers", "length", "window", "connection"])
+def test_the_log_names_the_rule_that_a_client_broke_in_the_midst_of_its_request(client, origin, rest, rule):
+    began = threading.Event()
+    o = origin(lambda exchange: began.set() or exchange.read_body())
+    client.send(headers(1, request(place(o), b"/up", method=b"POST", more=[(b"content-length", b"5")]), end=False))
+    assert began.wait(10)
+    client.send(rest)
+    row = logged(client, 400)
+    assert (row["target"], row["fault"]) == ("/up", "the client violated HTTP/2: " + rule)
+
+
+@pytest.mark.parametrize("rest,rule", [
+    (lambda place: headers(1, request(place, more=[(b"te", b"gzip")])), "TE with a value other than trailers"),
+    (lambda place: headers(1, request(place, method=b"POST", more=[(b"content-length", b"5")]), end=False) +
+     frame(DATA, END_STREAM, 1, b"few"), "the content is shorter than Content-Length"),
+], ids=["head", "body-in-the-same-read"])
+def test_a_request_that_never_began_is_logged_with_the_rule_that_its_client_broke(client, origin, rest, rule):
+    o = origin(hello)
+    client.send(rest(place(o)))
+    assert logged(client, 400)["fault"] == "the client violated HTTP/2: " + rule and not o.targets()
+
+
+def test_a_request_that_its_client_resets_is_no_violation(client, origin):
+    began = threading.Event()
+    o = origin(lambda exchange: began.set() or exchange.read_body())
+    client.send(headers(1, request(place(o), method=b"POST"), end=False))
+    assert began.wait(10)
+    client.send(frame(RST, 0, 1, number(PROTOCOL_ERROR)))
+    assert logged(client, 499)["fault"] == "the client closed its connection"
+
+
 def test_an_answer_in_the_midst_of_an_upload_is_whole_and_the_rest_is_not_wanted(client, origin):
     o = origin(lambda exchange: exchange.reply(413, b"too much") or False if exchange.request.method == "POST" else hello(exchange))
     client.send(headers(1, request(place(o), method=b"POST"), end=False), frame(DATA, 0, 1, bytes(10_000)))

@@ -27,8 +27,10 @@ class H2Sink {
   // Servers: a request arrived; its head may be swapped out. Returns the user of the stream, or nullptr if the request
   // was answered or reset during the call, or if set_user() follows later or never.
   virtual H2StreamUser* on_request(H2Stream& stream, RequestHead& head) = 0;
-  // Servers: a head over a limit (431, 414); the callee must answer or reset the stream.
+  // Servers: a head over a limit (431, 414, 501); the callee must answer or reset the stream.
   virtual void on_refused_head(H2Stream& stream, FaultKind kind) = 0;
+  // Servers: a request whose head violates a rule. Its stream is reset already.
+  virtual void on_malformed_head(const char* /*violation*/) {}
   virtual void on_settings(const H2PeerSettings& settings) = 0;
   virtual void on_settings_ack() {}  // the peer processed our SETTINGS: everything it sent before that has arrived
   // Streams above `last` are closed with refused_stream afterwards.

@@ -82,7 +82,7 @@ struct H2Impl {
   int write_frame(H2Stream& stream, std::string_view head, std::size_t size);
   void on_sent(const nghttp2_frame& frame);
   void stop_upload(H2Stream& stream);
-  void on_reset_sent(H2Error error);
+  void on_reset_sent(StreamId id, H2Error error);
   void on_goaway_sent(const nghttp2_goaway& frame);
   void on_never_sent(StreamId id);
   void on_head_dropped(StreamId id);

@@ -127,10 +127,14 @@ std::optional<std::uint64_t> announced(Framing framing, std::uint64_t length) {
 
 void H2Impl::on_request_head(H2Stream& stream, bool end) {
   const H2HeadReader::Outcome outcome = reader.end_request(end, options.extended_connect);
-  if (outcome == H2HeadReader::Outcome::malformed) return malformed(stream, reader.error());
+  if (outcome == H2HeadReader::Outcome::malformed) {
+    malformed(stream, reader.error());
+    return sink.on_malformed_head(stream.violation_);
+  }
   const bool fits = outcome == H2HeadReader::Outcome::good;
   if (!stream.incoming_.head(false, fits ? announced(request.framing, request.length) : std::nullopt, end)) {
-    return out_of_order(stream);
+    out_of_order(stream);
+    return sink.on_malformed_head(stream.violation_);
   }
   stream.head_request_ = request.has_method("HEAD");
   if (!fits) return sink.on_refused_head(stream, reader.too_large());

@@ -43,7 +43,8 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
 }
 
 void H2Impl::on_sent(const nghttp2_frame& frame) {
-  if (frame.hd.type == NGHTTP2_RST_STREAM) return on_reset_sent(h2_error(frame.rst_stream.error_code));
+  if (frame.hd.type == NGHTTP2_RST_STREAM)
+    return on_reset_sent(frame.hd.stream_id, h2_error(frame.rst_stream.error_code));
   if (frame.hd.type == NGHTTP2_GOAWAY) return on_goaway_sent(frame.goaway);
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return;
   const bool head = frame.hd.type == NGHTTP2_HEADERS;
@@ -67,8 +68,11 @@ void H2Impl::stop_upload(H2Stream& stream) {
   if (stream.end_sent_ && !stream.peer_ended_) submit_reset(stream, H2Error::no_error);
 }
 
-// Counts only resets that the peer's errors caused, not those that this side chose.
-void H2Impl::on_reset_sent(H2Error error) {
+// Counts only resets that the peer's errors caused, not those that this side chose. Of a reset by the library only the
+// error is known; the library closes the stream next.
+void H2Impl::on_reset_sent(StreamId id, H2Error error) {
+  H2Stream* const stream = role == H2Role::server ? find(id) : nullptr;
+  if (stream != nullptr && !stream->reset_) stream->violation_ = h2_error_name(error).data();
   switch (error) {
     case H2Error::protocol_error:
     case H2Error::flow_control_error:

@@ -77,7 +77,7 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   bool head_sent() const { return head_sent_; }    // clients: the request's head is in frames
   bool end_sent() const { return end_sent_; }      // our END_STREAM is in a frame
   bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
-  // Returns the rule that the peer's message violated, for which this side reset the stream; nullptr: none.
+  // Returns the rule that the peer violated, for which this side reset the stream; nullptr: none.
   const char* violation() const { return violation_; }
   FaultKind violation_kind() const { return violation_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
