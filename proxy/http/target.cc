@@ -1,4 +1,5 @@
-// parse_target(): the four request-target forms of RFC 9112 §3.2. Called for every request; never allocates.
+// parse_target(): the four request-target forms of RFC 9112 §3.2. Called for every request; allocates only
+// to compare an :authority with a Host of another spelling.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -137,10 +138,12 @@ std::string_view without_default_port(std::string_view authority, pool::Scheme s
   return authority;
 }
 
-// Returns true if both authorities name the same host and port; the default port may be omitted or empty (RFC 3986
-// §6.2.3).
+// Returns true if both authorities name the same origin (RFC 9113 §8.3.1: they are compared after normalization).
 bool same_authority(std::string_view a, std::string_view b, pool::Scheme scheme) {
-  return iequals(without_default_port(a, scheme), without_default_port(b, scheme));
+  if (iequals(without_default_port(a, scheme), without_default_port(b, scheme))) return true;  // nearly always
+  const Result<pool::Origin> first = pool::canonical_origin(scheme, a);
+  const Result<pool::Origin> second = pool::canonical_origin(scheme, b);
+  return first && second && *first == *second;
 }
 
 // Uses :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" requests TLS to the origin, like an absolute form;

@@ -171,6 +171,9 @@ TEST(ATargetOfHttp2, HasAHostThatNamesTheSameServerAsItsAuthority) {
     for (const std::string_view authority : {"a", "a:", "a:80"}) EXPECT_TRUE(agree("http", authority, host)) << host;
   }
   EXPECT_TRUE(agree("https", "[::1]:", "[::1]:443"));
+  EXPECT_TRUE(agree("https", "[::1]", "[0:0::0001]:0443"));
+  EXPECT_TRUE(agree("http", "a.test", "%61.test.:080"));
+  EXPECT_FALSE(agree("http", "a.test", "%61%2etest%00"));
   EXPECT_FALSE(agree("https", "a:", "a:80"));
   EXPECT_FALSE(agree("http", "a:", "b"));
   EXPECT_FALSE(agree("http", "a:", "a:81"));
