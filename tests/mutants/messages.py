@@ -88,7 +88,8 @@ HEADS = [
     m("any number of empty lines precedes a request", H1 + "request_reader.cc", "state_ = State::second_start;", "state_ = State::start;", HTTP),
     # ---- HTTP/2 ----
     m("a pseudo-header field follows a regular one", H2 + "head_reader.cc", "if (regular_seen_) return reject(\"a pseudo-header field after a regular field\");", "", HTTP),
-    m("an HTTP/2 head may have any number of fields", H2 + "head_reader.cc", "if (++count_ > limits_.headers) return refuse(FaultKind::head_too_large);", "", HTTP),
+    m("an HTTP/2 head may have any number of fields", H2 + "head_reader.cc", "if (!crumb && ++count_ > limits_.headers) return refuse(FaultKind::head_too_large);", "", HTTP),
+    m("each crumb of a cookie counts as a field", H2 + "head_reader.cc", "!crumb", "true", HTTP),
     m("a pseudo-header field comes twice", H2 + "head_reader.cc", "(seen_ & bit) != 0", "false", HTTP),
     m("white space surrounds a value", H2 + "head_reader.cc", "white(value.front()) || white(value.back())", "false", HTTP),
     m("eight bytes may have a DEL", H2 + "head_reader.cc", "(del - kEachByte) & ~del", "0", HTTP),

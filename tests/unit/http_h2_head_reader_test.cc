@@ -129,6 +129,19 @@ TEST(AnH2Request, HasItsCookieCrumbsJoined) {
   EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
 }
 
+TEST(AnH2Request, HasOneFieldForItsCookieHoweverManyCrumbsItHas) {
+  Limits limits;
+  limits.headers = 2;
+  RequestHead head;
+  List_ fields = with(get(), "accept", "x");
+  for (int i = 0; i < 200; ++i) fields.emplace_back("cookie", "a=1");
+  ASSERT_EQ(read(fields, head, true, true, limits), Outcome::good);
+  EXPECT_EQ(head.fields.size(), 2U);
+  EXPECT_EQ(read(with(fields, "x", "y"), head, true, true, limits), Outcome::too_large);
+  limits.header_bytes = 4000;
+  EXPECT_EQ(read(fields, head, true, true, limits), Outcome::too_large);
+}
+
 TEST(AnH2Request, SaysByItsFramesWhetherABodyComes) {
   RequestHead head;
   ASSERT_EQ(read(get(), head, false), Outcome::good);

@@ -137,7 +137,9 @@ void H2HeadReader::field(std::string_view name, std::string_view value, bool sen
   if (bytes_ > limits_.header_bytes) return refuse(FaultKind::head_too_large);
   if (name.starts_with(':')) return pseudo(name, value);
   regular_seen_ = true;
-  if (++count_ > limits_.headers) return refuse(FaultKind::head_too_large);
+  // The crumbs of a cookie become one field (RFC 9113 §8.2.3); their number is bounded in bytes.
+  const bool crumb = !cookie_.empty() && equals(name, "cookie");
+  if (!crumb && ++count_ > limits_.headers) return refuse(FaultKind::head_too_large);
   regular(name, value, sensitive);
 }
 
