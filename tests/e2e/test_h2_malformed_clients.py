@@ -191,6 +191,12 @@ def test_a_request_that_its_client_resets_is_no_violation(client, origin):
     assert logged(client, 499)["fault"] == "the client closed its connection"
 
 
+def test_a_method_that_is_too_long_is_501(client, origin):
+    o = origin(hello)
+    client.send(headers(1, request(place(o), method=b"M" * 65)))
+    assert client.over(1) and client.status(1) == 501 and not o.targets()
+
+
 def test_an_answer_in_the_midst_of_an_upload_is_whole_and_the_rest_is_not_wanted(client, origin):
     o = origin(lambda exchange: exchange.reply(413, b"too much") or False if exchange.request.method == "POST" else hello(exchange))
     client.send(headers(1, request(place(o), method=b"POST"), end=False), frame(DATA, 0, 1, bytes(10_000)))

@@ -233,6 +233,19 @@ TEST(AnH2Head, OverALimitIsToldApartFromAMalformedOne) {
   EXPECT_EQ(read(with(get(), "x", "y"), head, true, true, limits), Outcome::good);
 }
 
+TEST(AnH2Head, WithAMethodTooLongIsRefusedAsInHttp1) {
+  const auto method = [](std::size_t size) {
+    H2HeadReader reader({});
+    RequestHead head;
+    reader.begin_request(head);
+    reader.field(":method", std::string(size, 'M'), false);
+    for (const auto& [name, value] : List_{{":scheme", "http"}, {":path", "/"}}) reader.field(name, value, false);
+    return std::pair(reader.end_request(true, true), reader.too_large());
+  };
+  EXPECT_EQ(method(kMaxMethodLength).first, Outcome::good);
+  EXPECT_EQ(method(kMaxMethodLength + 1), std::pair(Outcome::too_large, FaultKind::not_implemented));
+}
+
 TEST(AnH2Response, IsHeldAgainstTheSameRules) {
   EXPECT_EQ(response({{":status", "200"}}), Outcome::good);
   EXPECT_EQ(response({{":status", "103"}, {"link", "x"}}, false), Outcome::good);

@@ -165,7 +165,8 @@ void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
 void H2HeadReader::request_pseudo(std::string_view name, std::string_view value) {
   if (equals(name, ":method")) {
     mark(kMethod);
-    if (value.empty() || !all_of(value, kToken) || value.size() > kMaxMethodLength) return reject("no method");
+    if (value.empty() || !all_of(value, kToken)) return reject("no method");
+    if (value.size() > kMaxMethodLength) return refuse(FaultKind::not_implemented);
     request_->method.assign(value);
   } else if (equals(name, ":path")) {
     mark(kPath);

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "proxy/http/error_reply.h"
 #include "proxy/server/admin/h2_connection.h"
 
 namespace carpool::proxy {
@@ -211,9 +212,8 @@ void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) 
   http::H2StreamUser* const user = on_request(stream, none);
   stream.set_user(user);
   auto& request = static_cast<AdminH2Stream&>(*user);
-  const bool target = kind == FaultKind::target_too_long;
   request.bad_head = true;
-  request.response = admin::error_response(target ? 414 : 431, "the request head exceeds a limit");
+  request.response = admin::error_response(http::fault_status(kind).status, "the request head exceeds a limit");
   move(request, complete_);
 }
 
