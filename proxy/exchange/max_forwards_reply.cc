@@ -19,6 +19,11 @@ bool secret(std::string_view name) {
 std::string reflected(const http::RequestHead& request) {
   std::string body = request.method + " " + request.target + " HTTP/";
   body.append(http::protocol_version(request.version)).append("\r\n");
+  // A pseudo-header field has no place in message/http; as in any HTTP/1.1 form of the request, Host names the
+  // authority.
+  if (!request.authority.empty() && !request.fields.has(http::FieldName::host)) {
+    body.append("Host: ").append(request.authority).append("\r\n");
+  }
   for (std::size_t i = 0; i < request.fields.size(); ++i) {
     const http::Fields::Field field = request.fields[i];
     if (secret(field.name)) continue;

@@ -191,6 +191,12 @@ def test_a_request_that_its_client_resets_is_no_violation(client, origin):
     assert logged(client, 499)["fault"] == "the client closed its connection"
 
 
+def test_a_trace_that_ends_here_reflects_its_authority_as_host(client, origin):
+    o = origin(hello)
+    client.send(headers(1, request(place(o), b"/t", method=b"TRACE", more=[(b"max-forwards", b"0"), (b"cookie", b"secret")])))
+    assert client.over(1) and client.data[1] == b"TRACE /t HTTP/2.0\r\nHost: " + place(o) + b"\r\nmax-forwards: 0\r\n\r\n"
+
+
 def test_a_method_that_is_too_long_is_501(client, origin):
     o = origin(hello)
     client.send(headers(1, request(place(o), method=b"M" * 65)))
