@@ -70,7 +70,10 @@ class TurnCheck {
     Entry& entry = entries_[one.number];
     entry.request = &one;
     // A reload replaced its pool: it asks the next one for its turn.
-    if (entry.origin != origin || entry.seen_at + 1 < turn_) entry.rank = entry.left = 0;
+    if (entry.origin != origin || entry.seen_at + 1 < turn_) {
+      entry.rank = entry.left = 0;
+      entry.waits = false;
+    }
     entry.origin = origin;
     return entry;
   }
