@@ -73,6 +73,7 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   void on_pause_over();
   void accept_some() LOOP_ONLY;
   bool accept_one() LOOP_ONLY;
+  bool is_one_waiting() const;
   bool pause() LOOP_ONLY;
 
   exec::Loop& loop_;

@@ -89,6 +89,15 @@ TEST_F(AnAcceptor, AcceptsThoseWhoComeAndThoseWhoWaited) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(owner_.peers[i], Address::local_of(callers_[i].get()));
 }
 
+TEST_F(AnAcceptor, AcceptsAClientWhoComesAloneWithoutTryingAgain) {
+  start();
+  for (int comes = 1; comes <= 3; ++comes) {
+    come(1);
+    ASSERT_TRUE(until_clients(static_cast<std::size_t>(comes)));
+    EXPECT_EQ(comes, owner_.asked) << "it tried to accept another one";
+  }
+}
+
 TEST_F(AnAcceptor, HandsOverSocketsThatDoNotBlockDoNotDelayAndEndOnExec) {
   start();
   come(1);
