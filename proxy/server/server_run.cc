@@ -121,6 +121,7 @@ void Server::on_predecessor_left() {
   listeners_.on_left(net::SocketUser::predecessor);
   exec::send(admin_->loop(), [this]() LOOP_ONLY {
     if (admin_) admin_->on_left(net::SocketUser::predecessor);
+    if (admin_) admin_->begin_accepting();
     if (handover_) handover_->on_left(net::SocketUser::predecessor);
   });
 }
@@ -129,6 +130,7 @@ void Server::on_handed_over() {
   exec::assume_on_loop();
   exec::send(admin_->loop(), [this]() LOOP_ONLY {
     if (handover_) handover_->on_taken_over();
+    if (admin_) admin_->begin_accepting();
     exec::send(first_loop(), [this]() LOOP_ONLY {  // a process that is ready accepts a successor
       if (drain_->serving()) report_ready();
     });
@@ -150,7 +152,11 @@ void Server::on_clients_gone() {
 void Server::on_stopping() {
   if (handover_client_) handover_client_->stop();  // the old process continues, unless it was told to stop before
   // systemd would end the whole service, and with it the old process.
-  if (!handover_client_ || handover_client_->announced()) sd_notify("STOPPING=1");
+  if (handover_client_ && !handover_client_->announced()) return;
+  sd_notify("STOPPING=1");
+  exec::send(admin_->loop(), [this]() LOOP_ONLY {  // a process that stops before its predecessor answered
+    if (admin_) admin_->begin_accepting();
+  });
 }
 
 void Server::drain_clients() {

@@ -185,6 +185,46 @@ def test_a_client_that_rests_is_served_once_more(origin, line):
     assert c.wait(10) == 0
 
 
+def test_clients_of_the_admin_endpoint_move_to_the_successor(long_responses, line):
+    """The old process still has a request to complete; its kept admin connections would report its state, not the service's."""
+    (o, gate), c = long_responses, line(shutdown_grace="20s")
+    with c.client() as client, Client(c.admin_address) as kept, Client(c.admin_address) as page, H2Client(c.admin_address) as session:
+        client.ask("GET", o.url + "/long")
+        assert client.head().status == 200
+        host = "127.0.0.1:%d" % c.admin_address[1]
+        assert kept.request("GET", "/readyz", host=host).status == 200
+        page.ask("GET", "/events", host=host)
+        assert page.head().status == 200
+        events = session.ask("/events", authority=host)
+        session.until(lambda: session.responses[events].body)
+        line.next(c)
+        assert kept.at_end()
+        while page.more():
+            page.buffer = b""
+        session.until(lambda: session.closed)
+        assert session.goaways[0] == (events, 0) and session.responses[events].ended
+        assert c.process.poll() is None, "the old process has not completed its request"
+        assert c.admin("GET", "/readyz").status == 200
+        gate.open()
+        assert client.exactly(23).endswith(b"0\r\n\r\n")
+    assert c.wait(10) == 0
+
+
+def test_the_old_process_answers_the_admin_endpoint_until_the_successor_is_ready(origin, line, starting):
+    c = line()
+    started = c.metric("process_start_time_seconds")
+    successor = starting(c)
+    for _ in range(20):
+        assert c.admin("GET", "/readyz").status == 200
+        assert c.metric("process_start_time_seconds") == started
+    starting.settle()
+    until(successor._is_ready, what="ready")
+    assert c.metric("process_start_time_seconds") > started
+    assert c.wait(10) == 0
+    successor.signal(signal.SIGTERM)  # a second one ends its drain_delay
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
+
+
 def test_a_unix_listener_that_the_successor_does_not_have_leaves_no_file(line, tmp_path):
     stays, goes = tmp_path / "stays.sock", tmp_path / "goes.sock"
     c = line(listeners=[{"address": "unix:%s" % stays}, {"address": "unix:%s" % goes}])

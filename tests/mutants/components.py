@@ -47,7 +47,7 @@ EXECUTION = [
     m("a response goes on after its stream was reset", "proxy/server/admin/h2_connection_responses.cc", "closed_ || lingering_ || stream.stream == nullptr", "closed_ || lingering_", "server_tests"),
     m("a response that failed leaves its stream open", "proxy/server/admin/h2_connection_responses.cc", "stream.made == Made::failed", "false", "server_tests"),
     m("an event goes to listeners that have not read the last", "proxy/server/admin/h2_connection_responses.cc", "  event_posted_.store(false, std::memory_order_release);\n", "", "server_tests"),
-    m("a listener that left counts for ever", "proxy/server/admin/h2_connection_responses.cc", "    unlistened_.fetch_add(1, std::memory_order_relaxed);\n", "", "server_tests"),
+    m("a listener that left counts for ever", "proxy/server/admin/h2_connection_responses.cc", "  unlistened_.fetch_add(1, std::memory_order_relaxed);\n", "", "server_tests"),
     m("two hosts are one too few", "proxy/server/admin/h2_stream.cc", "both && head_.fields.get(\"Host\") != head_.authority", "false", "server_tests"),
     m("a body may be of any length", "proxy/server/admin/h2_stream.cc", "too_long || body_.size() + bytes.size() > kMaxBody", "too_long", "server_tests"),
     m("a silent client stays for ever", "proxy/server/admin/h2_connection_producer.cc", "idle() && passed(idle_since_)", "false", "server_tests"),

@@ -82,6 +82,7 @@ class AdminH2 : public testing::Test, public AdminH2Connection::Owner {
   void mark_working(AdminConnection&) override {}
   void mark_waiting(AdminConnection&) override {}
   bool may_subscribe() override { return listeners_ < 1; }
+  bool leaving() const override { return false; }
   void subscribed() override {
     exec::assume_on_loop();
     ++listeners_;

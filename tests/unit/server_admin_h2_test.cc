@@ -64,6 +64,36 @@ TEST_F(AdminH2, QueuesARequestThatBlocksWhenNoThreadIsFreeAndReadsOn) {
   EXPECT_EQ(connection_->strategy().counts().pec, 1U);
 }
 
+TEST_F(AdminH2, OfAProcessThatLeavesGetsGoawayAndTheResponseInProgress) {
+  exec::assume_on_loop();
+  const http::StreamRecord& blocks = ask("/pools/http%3A%2F%2Fa.example/advice");
+  talk();
+  ASSERT_EQ(threads_.queued.size(), 1U);
+  connection_->end_soon();
+  talk();
+  EXPECT_EQ(client_.goaway, std::pair(blocks.stream->id(), http::H2Error::no_error));
+  EXPECT_FALSE(at_end_);
+  threads_.run_first(threads_.queued);
+  talk();
+  EXPECT_EQ(blocks.response.status, 404);
+  EXPECT_TRUE(at_end_);
+}
+
+TEST_F(AdminH2, OfAProcessThatLeavesEndsWithItsEvents) {
+  exec::assume_on_loop();
+  const http::StreamRecord& events = ask("/events");
+  talk();
+  EXPECT_EQ(listeners_, 1U);
+  connection_->end_soon();
+  talk();
+  EXPECT_TRUE(events.closed);
+  EXPECT_TRUE(events.ended);
+  EXPECT_EQ(events.reason, http::H2Error::no_error);
+  EXPECT_EQ(client_.goaway, std::pair(http::StreamId(1), http::H2Error::no_error));
+  EXPECT_TRUE(at_end_);
+  EXPECT_EQ(listeners_, 0U);
+}
+
 TEST_F(AdminH2, ComputesAnEitherRequestItselfWhenNoThreadIsFree) {
   program_.count = 1;
   const http::StreamRecord& pools = ask("/pools");

@@ -70,6 +70,23 @@ TEST_F(AdminListeners, AcceptAllClientsInPlainText) {
   EXPECT_EQ(accepted_, 120);
 }
 
+TEST_F(AdminListeners, AcceptNoClientOnAnInheritedSocketBeforeThePredecessorStops) {
+  exec::assume_on_loop();
+  HandLoop loop;
+  AdminListener heir(loop, *this, false);
+  const net::Address address = listener_.address();
+  ASSERT_TRUE(heir.open("127.0.0.1:0", net::Bound{listener_.copy(), address, true}));
+  listener_.stop_accepting();
+  arrive(3);
+  loop.turn();
+  EXPECT_EQ(accepted_, 0);
+  heir.begin_accepting();
+  EXPECT_EQ(accepted_, 3);
+  arrive(1);
+  loop.turn();
+  EXPECT_EQ(accepted_, 4);
+}
+
 class AListenerOfTheNetwork : public testing::Test, public AdminListener::Owner {
  protected:
   AListenerOfTheNetwork() {

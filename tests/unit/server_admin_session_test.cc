@@ -70,6 +70,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
   void mark_working(AdminConnection&) override { works_ = true; }
   void mark_waiting(AdminConnection&) override { works_ = false; }
   bool may_subscribe() override { return false; }
+  bool leaving() const override { return leaving_; }
   void subscribed() override {}
   void unsubscribed() override {}
   bool submit(exec::TaskPtr task) override {
@@ -135,7 +136,7 @@ class AdminClient : public testing::Test, public AdminConnection::Owner {
   std::unique_ptr<AdminSession> session_;
   std::string received_;
   bool at_end_ = false;
-  bool room_ = true, works_ = false;
+  bool room_ = true, works_ = false, leaving_ = false;
   int ended_ = 0, asked_ = 0, refuse_ = 0;
 };
 
@@ -177,6 +178,37 @@ TEST_F(AdminClient, AsksAgainOnTheSameConnectionAfterALongResponse) {
   EXPECT_NE(received_.find("\r\nContent-Length: " + std::to_string(expected().size()) + "\r\n"), std::string::npos)
       << received_;
   EXPECT_EQ(received_.find("chunked"), std::string::npos);
+}
+
+TEST_F(AdminClient, OfAProcessThatLeavesGetsTheResponseInProgressAsTheLastOne) {
+  exec::assume_on_loop();
+  say(kAsk);
+  leaving_ = true;
+  session_->end_soon();
+  EXPECT_EQ(ended_, 0);
+  serve();
+  EXPECT_TRUE(complete());
+  EXPECT_NE(received_.find("\r\nConnection: close\r\n"), std::string::npos);
+  EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(AdminClient, OfAProcessThatLeavesEndsIfNoneOfItsRequestsHasArrived) {
+  exec::assume_on_loop();
+  leaving_ = true;
+  session_->end_soon();
+  EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(AdminClient, OfAProcessThatLeavesIsAnsweredIfItsRequestHasArrivedUnseen) {
+  exec::assume_on_loop();
+  constexpr std::string_view kProbe = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  ASSERT_EQ(::send(far_.get(), kProbe.data(), kProbe.size(), 0), static_cast<ssize_t>(kProbe.size()));
+  leaving_ = true;
+  session_->end_soon();
+  serve();
+  EXPECT_TRUE(received_.starts_with("HTTP/1.1 200 ")) << received_;
+  EXPECT_NE(received_.find("\r\nConnection: close\r\n"), std::string::npos);
+  EXPECT_EQ(ended_, 1);
 }
 
 TEST_F(AdminClient, OfHttp10ReadsALongResponseUntilItsEnd) {

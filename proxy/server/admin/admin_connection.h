@@ -32,6 +32,7 @@ class AdminConnection : public BudgetedSession {
     virtual bool may_start_work() LOOP_ONLY = 0;
     virtual void mark_working(AdminConnection& connection) LOOP_ONLY = 0;
     virtual void mark_waiting(AdminConnection& connection) LOOP_ONLY = 0;
+    virtual bool leaving() const LOOP_ONLY = 0;  // a successor accepts: each response is the last of its connection
     virtual bool may_subscribe() LOOP_ONLY = 0;  // false counts as a refused request
     // Called when the connection is listening(): it receives send_event() from now on, for the first time during this
     // call.
@@ -57,6 +58,8 @@ class AdminConnection : public BudgetedSession {
   virtual ~AdminConnection() = default;
 
   virtual void end() LOOP_ONLY = 0;  // closes the connection
+  // Closes it after the response for which the client waits, or at once, with its /events, if there is none.
+  virtual void end_soon() LOOP_ONLY = 0;
   // Returns true if the connection must not be ended to make room, because a response is being produced or events are
   // awaited.
   virtual bool busy() const { return false; }

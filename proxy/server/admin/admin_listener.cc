@@ -27,6 +27,7 @@ AdminListener::~AdminListener() {
 
 Status AdminListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   rules_.change([&address](admin::Rules& rules) { rules.unix_socket = address.starts_with("unix:"); });
+  predecessor_accepts_ = inherited.has_value();
   return acceptor_.open_for_owner(address, kAdminBacklog, std::move(inherited));
 }
 
@@ -54,7 +55,12 @@ void AdminListener::set_identity(ListenerIdentity identity) {
   rules_.change([this](admin::Rules& rules) { rules.identity = identity_; });
 }
 
+void AdminListener::begin_accepting() {
+  if (std::exchange(predecessor_accepts_, false)) acceptor_.resume();
+}
+
 net::Acceptor::Gate AdminListener::gate() {
+  if (predecessor_accepts_) return net::Acceptor::Gate::closed;
   if (identity_ == nullptr || handshakes_.has(kHandshakesPerSecond, loop_.now())) return net::Acceptor::Gate::open;
   return net::Acceptor::Gate::pause;
 }

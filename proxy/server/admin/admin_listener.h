@@ -25,9 +25,10 @@ class AdminListener final : private net::Acceptor::Owner {
   AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only);
   ~AdminListener();  // removes the socket file, unless another process uses the socket
 
-  // `inherited`: a socket that the old process bound.
+  // `inherited`: a socket that the old process bound, on which this one accepts no client before begin_accepting().
   Status open(const std::string& address,
-              std::optional<net::Bound> inherited);      // the Fault names the address and the system's reason
+              std::optional<net::Bound> inherited);  // the Fault names the address and the system's reason
+  void begin_accepting() LOOP_ONLY;
   void stop_accepting() LOOP_ONLY { acceptor_.stop(); }  // the successor process keeps listening on the socket
   Fd copy() LOOP_ONLY { return acceptor_.copy(); }       // copy of the socket, for the successor process
   void on_left(net::SocketUser who) LOOP_ONLY { acceptor_.on_left(who); }
@@ -49,6 +50,7 @@ class AdminListener final : private net::Acceptor::Owner {
   ListenerIdentity identity_;  // null: plain text
   admin::SharedRules rules_;
   net::HandshakeBudget handshakes_ LOOP_LOCAL;
+  bool predecessor_accepts_ = false;
   net::Acceptor acceptor_;
 };
 

@@ -32,6 +32,7 @@ class AdminOpening final : public AdminConnection, private exec::Watcher {
   Status start() LOOP_ONLY;
   void poll_awaited() override {}
   void end() override LOOP_ONLY;
+  void end_soon() override {}  // it may have sent its request
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;

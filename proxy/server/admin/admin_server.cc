@@ -61,9 +61,16 @@ Result<bool> AdminServer::read_token() {
   return main_ ? main_->listener().read_token(config_.get().admin.token_file) : Result<bool>(false);
 }
 
-void AdminServer::close_listeners() {
-  if (main_) main_->listener().stop_accepting();
-  if (metrics_) metrics_->listener().stop_accepting();
+void AdminServer::begin_accepting() {
+  for (AdminSessions* const one : {main_.get(), metrics_.get()}) {
+    if (one != nullptr) one->listener().begin_accepting();
+  }
+}
+
+void AdminServer::leave_clients() {
+  for (AdminSessions* const one : {main_.get(), metrics_.get()}) {
+    if (one != nullptr) one->leave_clients();
+  }
 }
 
 void AdminServer::on_left(net::SocketUser who) {

@@ -49,7 +49,10 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   // Sets the TLS identity of the admin endpoint; null: plain text.
   void set_identity(ListenerIdentity identity) LOOP_ONLY;
   ListenerIdentity identity() const LOOP_ONLY { return main_ ? main_->listener().identity() : nullptr; }
-  void close_listeners() LOOP_ONLY;  // call when a successor has the sockets
+  // Inherited sockets accept clients from this call on: until then the old process answers all of them.
+  void begin_accepting() LOOP_ONLY;
+  // Must be called when a successor accepts: each connection ends after the response for which its client waits.
+  void leave_clients() LOOP_ONLY;
   Fd copy_of_listener() LOOP_ONLY { return main_->listener().copy(); }
   Fd copy_of_metrics_socket() LOOP_ONLY { return metrics_->listener().copy(); }
   void on_left(net::SocketUser who) LOOP_ONLY;  // `who` does not use the sockets any more

@@ -99,7 +99,7 @@ void AdminSession::send(const admin::Response& response) {
   const bool body_wanted = !head.has_method("HEAD");
   http::Framing framing = response.stream ? http::Framing::until_close : http::Framing::length;
   if (body_) framing = head.version == http::Version::http11 ? http::Framing::chunked : http::Framing::until_close;
-  const bool close = !head.keep_alive || framing == http::Framing::until_close;
+  const bool close = !head.keep_alive || framing == http::Framing::until_close || owner_.leaving();
   WriteBatch out;
   write_head(response, framing, close, out.text());
   const bool subscribed = response.stream && body_wanted;

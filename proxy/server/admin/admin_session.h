@@ -23,6 +23,7 @@ class AdminSession final : public AdminConnection, private LocalHttpSession::Han
   // The first request must arrive before `deadline`.
   Status start(Instant deadline) LOOP_ONLY;
   void end() override LOOP_ONLY { http_.end(); }
+  void end_soon() override LOOP_ONLY { listening_ ? http_.end() : http_.end_soon(); }
   void poll_awaited() override LOOP_ONLY;
   bool listening() const override LOOP_ONLY { return listening_; }
   void send_event(const admin::Event& event) override LOOP_ONLY;

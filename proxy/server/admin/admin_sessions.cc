@@ -109,6 +109,7 @@ void AdminSessions::add_h2(std::unique_ptr<net::Transport> transport, Instant de
   auto connection =
       std::make_unique<AdminH2Connection>(loop_, owner, backend, host_.strategy_parts(), std::move(transport));
   if (!connection->start(deadline)) return;
+  if (leaving_) connection->end_soon();
   host_.add_strategy(connection->strategy());
   h2_.push_back(*connection);
   ++h2_count_;
@@ -134,6 +135,18 @@ void AdminSessions::unused(AdminH2Connection& connection) {
   host_.remove_strategy(connection.strategy());
   connection.ListHook<SessionBudgetTag>::unlink();
   ended_sessions_.destroy_later(std::unique_ptr<AdminConnection>(&connection));
+}
+
+void AdminSessions::leave_clients() {
+  listener_.stop_accepting();
+  leaving_ = true;
+  for (auto next : {&SessionBudget<AdminConnection>::next_waiting, &SessionBudget<AdminConnection>::next_working}) {
+    for (AdminConnection* one = (budget_.*next)(nullptr); one != nullptr;) {
+      AdminConnection* const after = (budget_.*next)(one);
+      one->end_soon();
+      one = after;
+    }
+  }
 }
 
 void AdminSessions::poll_awaited() {

@@ -52,6 +52,8 @@ class AdminSessions final : private AdminListener::Owner,
   }
   std::size_t listeners() const { return listeners_.load(std::memory_order_relaxed); }  // of /events; any thread
   void poll_awaited() LOOP_ONLY;                                                        // of all sessions
+  // Stops accepting, and ends each connection after the response for which its client waits.
+  void leave_clients() LOOP_ONLY;
   // Sends an event to all listeners of /events, except those that have not read the last one.
   void send_event(const admin::Event& event) LOOP_ONLY;
 
@@ -70,6 +72,7 @@ class AdminSessions final : private AdminListener::Owner,
   bool may_start_work() override LOOP_ONLY;
   void mark_working(AdminConnection& connection) override LOOP_ONLY { budget_.mark_working(connection); }
   void mark_waiting(AdminConnection& connection) override LOOP_ONLY { budget_.mark_waiting(connection); }
+  bool leaving() const override LOOP_ONLY { return leaving_; }
   bool may_subscribe() override LOOP_ONLY;
   void subscribed() override LOOP_ONLY;
   void unsubscribed() override LOOP_ONLY { listeners_.fetch_sub(1, std::memory_order_relaxed); }
@@ -92,6 +95,7 @@ class AdminSessions final : private AdminListener::Owner,
   SessionBudget<AdminConnection> budget_{kMax, kMaxWorkedFor};  // owns its connections
   List<AdminH2Connection, AdminH2ConnectionTag> h2_;            // those that use HTTP/2
   std::size_t h2_count_ = 0;
+  bool leaving_ = false;
   List<AdminH2Connection, SessionBudgetTag> closing_;  // owned; other threads may still use them
   exec::DeferredDeleter<AdminConnection, SessionBudgetTag> ended_sessions_;
   std::atomic<std::size_t> h2_responses_{0};         // in progress; any thread: relaxed, no partner, as the following

@@ -57,6 +57,7 @@ class AdminH2Connection final : public AdminConnection,
   // The first request must arrive before `deadline`.
   Status start(Instant deadline) LOOP_ONLY;
   void end() override LOOP_ONLY;
+  void end_soon() override LOOP_ONLY { signal(Signal::leave_client); }
   bool busy() const override { return busy_.load(std::memory_order_relaxed) != 0; }
   bool listening() const override LOOP_ONLY { return subscriptions_ != 0; }
   void poll_awaited() override LOOP_ONLY;
@@ -66,7 +67,14 @@ class AdminH2Connection final : public AdminConnection,
 
  private:
   // Bits that the loop sets for the holder of the role.
-  enum Signal : std::uint32_t { readable = 1, writable = 2, hangup = 4, deadline_passed = 8, ended = 16 };
+  enum Signal : std::uint32_t {
+    readable = 1,
+    writable = 2,
+    hangup = 4,
+    deadline_passed = 8,
+    ended = 16,
+    leave_client = 32
+  };
   // Bits that the holder of the role sets for the loop.
   enum LoopRequest : std::uint32_t { resume = 1, rearm = 2, unlisten = 4, end_it = 8 };
   using Streams = List<AdminH2Stream, AdminH2StreamTag>;
@@ -129,6 +137,7 @@ class AdminH2Connection final : public AdminConnection,
   // ---- the holder of the role (h2_connection_producer.cc) ----
   exec::TaskPtr produce() override;
   void take_signals();
+  void leave_if_done();
   bool write();
   bool flush();
   bool read_some();
@@ -164,6 +173,7 @@ class AdminH2Connection final : public AdminConnection,
   void refuse(AdminH2Stream& stream, const char* why);
   void on_event();
   void move(AdminH2Stream& stream, Streams& to);
+  void stop_listening(AdminH2Stream& stream);
   void drop(AdminH2Stream& stream);
   void free_dropped();
 
@@ -203,6 +213,7 @@ class AdminH2Connection final : public AdminConnection,
   std::size_t held_ = 0;    // bytes of requests
   std::uint32_t in_progress_ = 0;
   net::DiscardedInput discarded_;  // while lingering
+  bool leaving_ = false;           // GOAWAY was sent: the connection ends with its last response
   bool lingering_ = false;
   bool closed_ = false;
 

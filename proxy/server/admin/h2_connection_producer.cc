@@ -29,6 +29,7 @@ exec::TaskPtr AdminH2Connection::produce() {
       break;
     }
     dispatch_complete();
+    if (leaving_) leave_if_done();
     if (!write()) {
       close();
       break;
@@ -51,11 +52,24 @@ void AdminH2Connection::take_signals() {
   const auto has = [bits](std::uint32_t one) { return (bits & one) != 0; };
   transport_->on_readiness({has(Signal::readable), has(Signal::writable), has(Signal::hangup)});
   if (has(Signal::deadline_passed)) expire();
+  if (has(Signal::leave_client) && !closed_ && !lingering_ && !session_.over() && !std::exchange(leaving_, true)) {
+    session_.goaway(http::H2Error::no_error);  // a request that is on its way may be sent again elsewhere
+  }
   if (closed_ || !has(Signal::ended)) return;
   if (!lingering_ && !session_.over()) session_.goaway(http::H2Error::no_error);
   static_cast<void>(write());
   transport_->shut_write();
   close();
+}
+
+// Ends /events, and the connection when its last response has been sent.
+void AdminH2Connection::leave_if_done() {
+  for (AdminH2Stream& one : sending_) {
+    if (!one.listening) continue;
+    stop_listening(one);
+    session_.end(*one.stream);
+  }
+  if (idle() && !lingering_ && !session_.over()) session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
 }
 
 // ---- bytes ----

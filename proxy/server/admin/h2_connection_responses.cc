@@ -229,13 +229,16 @@ void AdminH2Connection::drop(AdminH2Stream& stream) {
   if (http::H2Stream* const open = std::exchange(stream.stream, nullptr)) open->set_user(nullptr);
   uncount(stream);
   idle_since_ = now_;
-  if (std::exchange(stream.listening, false)) {
-    if (stream.responded) busy_.fetch_sub(1, std::memory_order_relaxed);
-    unlistened_.fetch_add(1, std::memory_order_relaxed);
-    request_loop(LoopRequest::unlisten);
-  }
+  if (stream.listening) stop_listening(stream);
   held_ -= stream.held();
   move(stream, dropped_);
+}
+
+void AdminH2Connection::stop_listening(AdminH2Stream& stream) {
+  stream.listening = false;
+  if (stream.responded) busy_.fetch_sub(1, std::memory_order_relaxed);
+  unlistened_.fetch_add(1, std::memory_order_relaxed);
+  request_loop(LoopRequest::unlisten);
 }
 
 void AdminH2Connection::free_dropped() {

@@ -160,7 +160,7 @@ void HandoverListener::on_message() {
 }
 
 void HandoverListener::leave() {
-  parts_.admin.close_listeners();
+  parts_.admin.leave_clients();
   const auto hand_over = [&drain = parts_.drain] {  // as in build_message()
     exec::assume_on_loop();
     drain.hand_over();
