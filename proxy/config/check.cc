@@ -16,6 +16,7 @@ class ProgramChecks final : private CheckRules {
 
   void run() {
     idle_fits_the_total();
+    origins_fit_the_total();
     ranges_are_in_order();
     watermarks_are_in_order();
     log_has_one_target();
@@ -35,6 +36,14 @@ class ProgramChecks final : private CheckRules {
     error("pool.total.max_connections", "is " + std::to_string(most) +
                                             ", less than the sum of min_idle over all origins (" + std::to_string(sum) +
                                             "), expected at least that");
+  }
+
+  void origins_fit_the_total() {
+    const std::size_t origins = config_.origins.size(), most = config_.pool_total.max_origins;
+    if (places_.invalid("pool.total.max_origins") || origins <= most) return;
+    warning("pool.total.max_origins", "is " + std::to_string(most) + ", less than the number of [[origin]] (" +
+                                          std::to_string(origins) +
+                                          "), each of which has a pool nevertheless: any other origin gets 503");
   }
 
   void ranges_are_in_order() {

@@ -226,6 +226,17 @@ TEST(MinIdle, FitsThePoolAndTheTotal) {
             std::string::npos);
 }
 
+TEST(Origins, BeyondTheMaximumOfPoolsAreAWarning) {
+  const std::string two = "[[origin]]\nuri = \"http://a\"\n[[origin]]\nuri = \"http://b\"\n";
+  const Reading reading = read_toml("pool.total.max_origins = 1\n" + two);
+  ASSERT_EQ(reading.warnings.size(), 1U);
+  EXPECT_EQ(
+      reading.warnings[0].line_text(),
+      "c.toml:1:26: pool.total.max_origins: is 1, less than the number of [[origin]] (2), each of which has a pool "
+      "nevertheless: any other origin gets 503");
+  EXPECT_TRUE(read_toml("pool.total.max_origins = 2\n" + two).warnings.empty());
+}
+
 TEST(AKeyThatIsWrong, CausesNoSecondErrorOfTheKeysThatItIsComparedWith) {
   for (const std::string& text :
        {std::string("dns.min_ttl = \"2h\"\ndns.max_ttl = \"soon\"\n"),
