@@ -82,7 +82,9 @@ Status use_files(ServerContext::Impl& impl, const ServerSettings& settings, cons
   return Done{};
 }
 
+// The chain is known: without this mode OpenSSL searches for one in each handshake.
 bool use_certified(SSL_CTX* context, const Certified& own) {
+  SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
   return SSL_CTX_use_certificate(context, own.certificate.get()) == 1 &&
          SSL_CTX_use_PrivateKey(context, own.key.get()) == 1;
 }
