@@ -27,6 +27,7 @@ class TurnCheck {
     if (exchange.holds_lease() && (one == nullptr || !urgent(*one))) ++usual_[exchange.info().origin];
     // HTTP/2 connections serve many at once; a retry and a tunnel have separate places.
     if (exchange.info().origin->protocols.h2 || exchange.info().retries != 0) return;
+    if (one != nullptr && one->tunnels() && pool::WaitQueue::in(exchange)) ++tunnels_[one->client];
     if (one == nullptr || one->noisy() || one->tunnels() || account_.may_have_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.info().origin);
     entry.seen = true;
@@ -44,6 +45,7 @@ class TurnCheck {
     for (auto& [number, entry] : entries_) {
       if (entry.rank == turn_) count_ahead(entry);
     }
+    tunnels_.clear();
     for (auto& [number, entry] : entries_) {
       if (entry.leaves && entry.left == 0 && entry.rank != 0) entry.left = turn_;
       if (entry.leaves || !entry.seen) entry.waits = false;
@@ -79,6 +81,8 @@ class TurnCheck {
   }
   // The requests that a client sent in one turn may be served in any order.
   void count_ahead(Entry& entry) const {
+    const auto tunnels = tunnels_.find(entry.request->client);
+    if (tunnels != tunnels_.end()) entry.ahead += tunnels->second;
     for (const auto& [number, other] : entries_) {
       entry.ahead += &other != &entry && other.seen && !other.served && same_client(entry, other) ? 1 : 0;
     }
@@ -127,6 +131,7 @@ class TurnCheck {
   const bool classes_;
   const std::uint32_t size_;
   std::map<const proxy::OriginRuntime*, std::uint32_t> usual_;  // leases of the usual class, in this turn
+  std::map<const void*, std::uint32_t> tunnels_;                // that wait in this turn, by client
   std::map<std::uint32_t, Entry> entries_;                      // by number of the request
   std::vector<Entry*> served_;
   std::uint64_t turn_ = 1;
