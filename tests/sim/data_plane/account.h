@@ -152,7 +152,7 @@ class Account {
     if (now < one.pause.until && resumed == one.pause.resumed)
       complain(one, one.token + " reached an origin during the pause that its client knew of");
     if (!may_reach(one, wire.host)) complain(one, one.token + " reached " + wire.host);
-    check_replay(one, session && wire.gone ? &wire : nullptr);
+    check_replay(one, session && (wire.gone || wire.failed()) ? &wire : nullptr);
     const AttemptRecord* const last = one.attempts.empty() ? nullptr : &one.attempts.back();
     // A session that failed may have lost it.
     const bool told = last != nullptr && last->wants_h1 && !last->wire->broken && !last->wire->malformed_end;
@@ -282,7 +282,8 @@ inline bool Account::may_repeat(const AttemptRecord& last) {
          last.wire->broken || last.wire->malformed_end;
 }
 
-// `late_session`: the proxy has left it, and its origin reads only now a request that was repeated meanwhile.
+// `late_session`: the proxy has left it or will, and its origin may read only now a request that was repeated
+// meanwhile.
 inline void Account::check_replay(const RequestRecord& one, const VirtualWire* late_session) {
   if (one.attempts.size() >= kMaxAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
   std::size_t refused = 0;
@@ -303,8 +304,8 @@ inline void Account::check_replay(const RequestRecord& one, const VirtualWire* l
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
   // A session counts as reused from its second lease on, and once it has answered.
-  const VirtualWire& left = late_session != nullptr ? *late_session : *last.wire;
-  const bool unanswered = last.session ? left.answered && (left.broken || left.malformed_end)
+  const bool late_left = late_session != nullptr && late_session->answered && late_session->failed();
+  const bool unanswered = last.session ? late_left || (last.wire->answered && last.wire->failed())
                                        : last.reused && last.wire->consumed == last.consumed;
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {

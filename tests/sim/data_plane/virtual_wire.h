@@ -65,6 +65,8 @@ struct VirtualWire {
     }
   }
   bool noisy() const { return !noise.empty(); }
+  // A session on it ends.
+  bool failed() const { return broken || malformed_end; }
   void reset() {
     flying.clear();
     arrived.clear();
