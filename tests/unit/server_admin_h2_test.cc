@@ -79,6 +79,31 @@ TEST_F(AdminH2, OfAProcessThatLeavesGetsGoawayAndTheResponseInProgress) {
   EXPECT_TRUE(at_end_);
 }
 
+TEST_F(AdminH2, OfAProcessThatLeavesAnswersARequestThatHasArrived) {
+  exec::assume_on_loop();
+  ask("/livez");
+  talk();
+  const http::StreamRecord& arrived = ask("/livez");
+  tell();
+  connection_->end_soon();
+  talk();
+  EXPECT_EQ(arrived.response.status, 200);
+  EXPECT_EQ(client_.goaway, std::pair(http::StreamId(3), http::H2Error::no_error));
+  EXPECT_TRUE(at_end_);
+}
+
+TEST_F(AdminH2, ThatIsNewInAProcessThatLeavesAnswersOneRequest) {
+  exec::assume_on_loop();
+  connection_->end_soon();
+  talk();
+  EXPECT_FALSE(at_end_);
+  const http::StreamRecord& first = ask("/livez");
+  talk();
+  EXPECT_EQ(first.response.status, 200);
+  EXPECT_EQ(client_.goaway, std::pair(http::StreamId(1), http::H2Error::no_error));
+  EXPECT_TRUE(at_end_);
+}
+
 TEST_F(AdminH2, OfAProcessThatLeavesEndsWithItsEvents) {
   exec::assume_on_loop();
   const http::StreamRecord& events = ask("/events");

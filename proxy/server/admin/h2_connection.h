@@ -137,6 +137,7 @@ class AdminH2Connection final : public AdminConnection,
   // ---- the holder of the role (h2_connection_producer.cc) ----
   exec::TaskPtr produce() override;
   void take_signals();
+  bool begin_to_leave();
   void leave_if_done();
   bool write();
   bool flush();
@@ -213,7 +214,9 @@ class AdminH2Connection final : public AdminConnection,
   std::size_t held_ = 0;    // bytes of requests
   std::uint32_t in_progress_ = 0;
   net::DiscardedInput discarded_;  // while lingering
-  bool leaving_ = false;           // GOAWAY was sent: the connection ends with its last response
+  bool asked_ = false;             // a request has begun
+  bool leaves_soon_ = false;  // leaves when the requests that have arrived are read, of which there is at least one
+  bool leaving_ = false;      // GOAWAY was sent: the connection ends with its last response
   bool lingering_ = false;
   bool closed_ = false;
 

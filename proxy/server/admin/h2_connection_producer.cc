@@ -38,7 +38,7 @@ exec::TaskPtr AdminH2Connection::produce() {
       free_dropped();
       return task;
     }
-    if (!read_some()) break;
+    if (!read_some() && !begin_to_leave()) break;
   }
   free_dropped();
   publish_deadline();
@@ -50,16 +50,25 @@ void AdminH2Connection::take_signals() {
   const std::uint32_t bits = signals_.exchange(0, std::memory_order_acquire);
   if (bits == 0 || closed_) return;
   const auto has = [bits](std::uint32_t one) { return (bits & one) != 0; };
-  transport_->on_readiness({has(Signal::readable), has(Signal::writable), has(Signal::hangup)});
+  // A connection that is to leave reads once more, because a request may have arrived whose event is still pending.
+  transport_->on_readiness(
+      {has(Signal::readable) || has(Signal::leave_client), has(Signal::writable), has(Signal::hangup)});
   if (has(Signal::deadline_passed)) expire();
-  if (has(Signal::leave_client) && !closed_ && !lingering_ && !session_.over() && !std::exchange(leaving_, true)) {
-    session_.goaway(http::H2Error::no_error);  // a request that is on its way may be sent again elsewhere
-  }
+  leaves_soon_ |= has(Signal::leave_client);
   if (closed_ || !has(Signal::ended)) return;
   if (!lingering_ && !session_.over()) session_.goaway(http::H2Error::no_error);
   static_cast<void>(write());
   transport_->shut_write();
   close();
+}
+
+// Sends GOAWAY when everything that has arrived is read: a request that is still on its way may be sent again
+// elsewhere. The client of a new connection waits for the response to its first request. Returns true if it did.
+bool AdminH2Connection::begin_to_leave() {
+  if (!leaves_soon_ || !asked_ || closed_ || lingering_ || session_.over() || std::exchange(leaving_, true))
+    return false;
+  session_.goaway(http::H2Error::no_error);
+  return true;
 }
 
 // Ends /events, and the connection when its last response has been sent.
@@ -216,6 +225,7 @@ http::H2StreamUser* AdminH2Connection::on_request(http::H2Stream& stream, http::
   auto request =
       std::make_unique<AdminH2Stream>(static_cast<AdminH2Stream::Owner&>(*this), stream, head, now_ + kAdminTimeout);
   idle_since_ = now_;
+  asked_ = true;
   (request->no_room ? complete_ : arriving_).push_back(*request);
   return request.release();  // owned by the lists until drop()
 }
