@@ -129,6 +129,25 @@ def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_succe
     assert not path.exists() and not (c.folder / "h.sock").exists()
 
 
+def test_an_old_process_that_drains_leaves_the_admin_endpoint_to_the_successor(long_responses, line, starting):
+    (o, gate), c = long_responses, line(shutdown_grace="20s")
+    with c.client() as client:
+        client.ask("GET", o.url + "/long")
+        assert client.head().status == 200
+        successor = starting(c)
+        c.signal(signal.SIGTERM)
+        until(lambda: any("draining: no new clients" in row for row in c.output), what="the drain")
+        starting.settle()
+        until(successor._is_ready, what="ready")
+        assert [c.admin("GET", "/readyz").status for _ in range(40)] == [200] * 40
+        assert c.process.poll() is None, "the old process has not completed its request"
+        gate.open()
+        assert client.exactly(23).endswith(b"0\r\n\r\n")
+    assert c.wait(10) == 0
+    successor.signal(signal.SIGTERM)  # a second one ends its drain_delay
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
+
+
 def test_a_successor_that_is_not_ready_has_no_successor(origin, line, starting):
     o, c = origin(), line()
     successor = starting(c)

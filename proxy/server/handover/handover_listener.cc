@@ -149,7 +149,11 @@ void HandoverListener::on_message() {
   const HandoverMessage::Received message = successor_.word.receive(successor_.socket.get());
   if (message == HandoverMessage::Received::nothing) return;
   // While this process drains, a successor that is ready needs no confirmation: the closed socket has the same meaning.
-  if (message == HandoverMessage::Received::word) return parts_.drain.serving() ? leave() : drop_successor();
+  if (message == HandoverMessage::Received::word) {
+    if (parts_.drain.serving()) return leave();
+    parts_.admin.leave_clients();
+    return drop_successor();
+  }
   const bool unexpected = message == HandoverMessage::Received::other;
   log::warn("handover",
             unexpected ? "the new process sent an unexpected message; carpool continues"
