@@ -87,6 +87,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   void try_files_again();
   Status start_loops();
   End wait_for_end(Status started);
+  void watch_predecessor() LOOP_ONLY;
   void become_ready() LOOP_ONLY;
   void on_predecessor_left();
   void on_handed_over();

@@ -60,6 +60,7 @@ Status Server::start_loops() {
   exec::send(first_loop(), [this]() LOOP_ONLY {
     exec::send(first_loop(), [this]() LOOP_ONLY {
       loops_started_ = true;
+      watch_predecessor();
       become_ready();
     });
   });
@@ -111,7 +112,13 @@ void Server::on_warm() {
 void Server::become_ready() {
   if (!loops_started_ || !warm_ || !drain_->serving()) return;
   if (!handover_client_) return report_ready();
-  handover_client_->begin(first_loop(), config_.get().handover.warm_rate,
+  handover_client_->begin(config_.get().handover.warm_rate);
+}
+
+// The old process may end while this one is not ready yet: then no other one answers its clients.
+void Server::watch_predecessor() {
+  if (!handover_client_ || !drain_->serving()) return;
+  handover_client_->watch(first_loop(),
                           {exec::Bound::to<&Server::on_predecessor_left>(*this),
                            exec::Bound::to<&Server::on_handed_over>(*this), exec::Bound::to<&Server::on_late>(*this)});
 }

@@ -129,6 +129,20 @@ def test_the_files_of_the_sockets_stay_if_the_old_process_stops_before_the_succe
     assert not path.exists() and not (c.folder / "h.sock").exists()
 
 
+def test_a_successor_answers_the_admin_endpoint_when_the_old_process_stops_before_it_is_ready(line, starting):
+    c = line()
+    successor = starting(c)
+    c.signal(signal.SIGTERM)
+    assert c.wait(10) == 0
+    response = successor.admin("GET", "/readyz")
+    assert response.status == 503 and "draining" not in response.body.decode(), response.body
+    starting.settle()
+    until(successor._is_ready, what="ready")
+    assert successor.admin("GET", "/readyz").status == 200
+    successor.signal(signal.SIGTERM)  # a second one ends its drain_delay
+    until(lambda: any("draining: not ready" in row for row in successor.output), what="the drain of the successor")
+
+
 def test_an_old_process_that_drains_leaves_the_admin_endpoint_to_the_successor(long_responses, line, starting):
     (o, gate), c = long_responses, line(shutdown_grace="20s")
     with c.client() as client:

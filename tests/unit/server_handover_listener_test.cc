@@ -217,7 +217,8 @@ TEST_F(ASuccessorOf, AProcessThatGaveTheSocketsToAnotherOneStops) {
   const auto client = successor_of_one_that_says("late");
   ASSERT_TRUE(client);
   test::SimLoop loop(0, Instant{std::chrono::hours(1)});
-  client->begin(loop, 1, calls());
+  client->watch(loop, calls());
+  client->begin(1);
   EXPECT_EQ(late_, 1);
   EXPECT_EQ(ready_, 0);
   EXPECT_EQ(left_, 0);
@@ -233,7 +234,8 @@ TEST_F(ASuccessorOf, AProcessThatHasLeftIsReadyAtOnceAndMissesNoConfirmation) {
   const Instant now{std::chrono::hours(1)};
   test::SimLoop loop(0, now);
   ASSERT_TRUE(log::start({.fd = out.get()}));
-  client->begin(loop, 1, calls());
+  client->watch(loop, calls());
+  client->begin(1);
   log::stop();
   client->stop();
   EXPECT_EQ(ready_, 1);

@@ -153,12 +153,26 @@ void HandoverClient::restore_one(OriginRegistry& origins, const net::EgressPolic
 
 // ---- taking over ----
 
-void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, const Calls& calls) {
+void HandoverClient::watch(exec::Loop& loop, const Calls& calls) {
   loop_ = &loop;
-  rate_ = rate;
   calls_ = calls;
-  give_up_ = loop.now() + kWarmFor;
-  timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&HandoverClient::tick>(*this));
+  static_cast<void>(watch_socket());  // send_go() tries again
+}
+
+bool HandoverClient::watch_socket() {
+  if (watched_) return true;
+  Result<exec::WatchKey> key = loop_->watch(socket_.get(), *this);
+  if (!key) return false;
+  key_ = *key;
+  watched_ = true;
+  return true;
+}
+
+void HandoverClient::begin(std::uint32_t rate) {
+  if (!calls_.ready) return;  // another process takes over: this one is about to stop
+  rate_ = rate;
+  give_up_ = loop_->now() + kWarmFor;
+  timer_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&HandoverClient::tick>(*this));
   tick();
 }
 
@@ -211,13 +225,14 @@ void HandoverClient::dial_some(std::uint32_t most, Instant now) {
 void HandoverClient::send_ready() {
   const Instant now = loop_->now();
   if (go_deadline_ == Instant{}) {
-    if (word_.receive(socket_.get()) == HandoverMessage::Received::late) return on_late();
+    if (socket_ && word_.receive(socket_.get()) == HandoverMessage::Received::late) return on_late();
     go_deadline_ = now + kConfirmTimeout;
-    log::info("handover", "ready: the old process is asked to stop accepting");
+    if (socket_) log::info("handover", "ready: the old process is asked to stop accepting");
     // Before the message, after which the old process may end at any moment: a service manager that still watches it
     // would then end this process.
     sd_notify("MAINPID=" + std::to_string(::getpid()));
   }
+  if (!socket_) return report_ready();  // the old process ended before
   const bool left = !send_go() && (errno == EPIPE || errno == ECONNRESET);
   if (left && hear()) return;
   ready_sent_ = go_.empty() || now >= go_deadline_;
@@ -226,12 +241,9 @@ void HandoverClient::send_ready() {
 
 // Returns false if the message is not completely sent (errno).
 bool HandoverClient::send_go() {
-  if (!watched_) {
-    Result<exec::WatchKey> key = loop_->watch(socket_.get(), *this);
+  if (!watch_socket()) {
     errno = ENOMEM;
-    if (!key) return false;
-    key_ = *key;
-    watched_ = true;
+    return false;
   }
   return send_word(socket_.get(), go_);
 }
@@ -251,14 +263,14 @@ bool HandoverClient::hear() {
   } else {
     on_old_left();
   }
-  end();
+  announced() ? end() : leave_socket();  // this process may have connections to open yet
   return true;
 }
 
 // The old process has given the sockets to another process, because this one took too long.
 void HandoverClient::on_late() {
   log::error("handover", "another process takes over: this one was too late and ends");
-  timer_->disarm();
+  if (timer_) timer_->disarm();
   leave_socket();
   const exec::Bound late = std::exchange(calls_, {}).late;
   late();

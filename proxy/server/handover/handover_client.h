@@ -40,14 +40,16 @@ class HandoverClient final : private exec::Watcher {
   // Copies the learned state of origins to their pools. Must be called before the loops run. Reads certificates.
   void restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy);
 
-  // Must be called on `loop`, the first worker's. Opens as many connections as the old process had, `rate` per second,
-  // then tells the old process to stop. Calls `left` once when it has closed its listeners or has ended, and `ready`
-  // once: after `left`, or earlier if the confirmation is late. If another process takes over instead, calls only
-  // `late`: this process must stop.
+  // Must be called on `loop`, the first worker's, when it runs. Calls `left` once when the old process has closed its
+  // listeners or has ended, even before begin(). If another process takes over instead, calls `late`: this process must
+  // stop.
   struct Calls {
     exec::Bound left, ready, late;
   };
-  void begin(exec::Loop& loop, std::uint32_t rate, const Calls& calls) LOOP_ONLY;
+  void watch(exec::Loop& loop, const Calls& calls) LOOP_ONLY;
+  // Must be called after watch(). Opens as many connections as the old process had, `rate` per second, then tells the
+  // old process to stop. Calls `ready` once: after `left`, or earlier if the confirmation is late; not after `late`.
+  void begin(std::uint32_t rate) LOOP_ONLY;
   // Returns true if the service manager was told to watch this process instead of the old one.
   bool announced() const { return go_deadline_ != Instant{}; }
   // Ends the hand-over: nothing more is sent or called. Must be called before that loop is destroyed.
@@ -64,6 +66,7 @@ class HandoverClient final : private exec::Watcher {
   static void pause_one(OriginRegistry& origins, const HandoverState::Paused& one);
   void tick();
   void dial_some(std::uint32_t most, Instant now) LOOP_ONLY;
+  bool watch_socket() LOOP_ONLY;
   void send_ready() LOOP_ONLY;
   bool send_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -80,10 +83,10 @@ class HandoverClient final : private exec::Watcher {
   std::vector<net::Address> unused_;   // Unix sockets that this configuration does not use
   OriginRegistry* origins_ = nullptr;  // set by restore_learned_state()
   std::vector<Warm> to_warm_;
-  exec::Loop* loop_ = nullptr;  // set by begin()
+  exec::Loop* loop_ = nullptr;  // set by watch()
   std::uint32_t rate_ = 0;
-  Calls calls_;  // each is cleared before it is called
-  std::unique_ptr<exec::Timer> timer_;
+  Calls calls_;                         // each is cleared before it is called
+  std::unique_ptr<exec::Timer> timer_;  // made by begin()
   exec::WatchKey key_;
   HandoverMessage word_{HandoverMessage::kGone, HandoverMessage::kLate};
   Instant give_up_{};
