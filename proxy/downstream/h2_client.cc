@@ -282,7 +282,7 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
 
 void H2Client::on_refused_head(http::H2Stream& stream, FaultKind kind) {
   exec::assume_on_loop();
-  acquire_request().refuse(stream, {kind, Side::client, "the request head exceeds a limit"});
+  acquire_request().refuse(stream, {kind, Side::client, std::string(http::h2_refused_head_reason(kind))});
 }
 
 void H2Client::on_malformed_head(const char* violation) {

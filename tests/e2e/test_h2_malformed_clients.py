@@ -201,6 +201,7 @@ def test_a_method_that_is_too_long_is_501(client, origin):
     o = origin(hello)
     client.send(headers(1, request(place(o), method=b"M" * 65)))
     assert client.over(1) and client.status(1) == 501 and not o.targets()
+    assert b"the method is longer than 64 bytes" in client.data[1]
 
 
 def test_an_answer_in_the_midst_of_an_upload_is_whole_and_the_rest_is_not_wanted(client, origin):

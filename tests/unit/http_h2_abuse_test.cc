@@ -63,6 +63,15 @@ TEST(Fields, InATunnelAreMalformedAndNoEndOfIt) {
   }
 }
 
+TEST(ASessionThatItsOwnerEnds, HasNoComplaintAboutItsPeer) {
+  Server late, wrong;
+  late.session.terminate(H2Error::enhance_your_calm, H2Abuse::none);
+  EXPECT_EQ(error_of(late.pull(), 0), kCalm);
+  EXPECT_EQ(late.session.complaint(), "");
+  EXPECT_NE(error_of(wrong.response_to(frame(6, 0, 1, "01234567")), 0), -1);
+  EXPECT_NE(wrong.session.complaint(), "");
+}
+
 TEST(AHeadOverALimit, IsReportedSoThatItCanBeAnswered) {
   Server server;
   List_ fields = get();

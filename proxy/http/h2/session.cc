@@ -277,7 +277,9 @@ void H2Session::goaway(H2Error error) {
 }
 
 void H2Session::terminate(H2Error error, H2Abuse abuse) {
-  change().stop(error, abuse);
+  H2Impl& self = change();
+  self.stopped_by_owner |= !self.terminating;
+  self.stop(error, abuse);
 }
 
 bool H2Session::accepts_requests() const {

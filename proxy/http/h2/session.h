@@ -88,7 +88,7 @@ class H2Session {
   void ping(std::uint64_t payload);
   void announce_shutdown();    // GOAWAY that rejects nothing yet
   void goaway(H2Error error);  // accepts no new streams; open ones continue
-  // Ends the session immediately because of the peer's behaviour.
+  // Ends the session immediately because the peer is late or idle.
   void terminate(H2Error error, H2Abuse abuse);
   bool accepts_requests() const;  // clients: returns true if request() may be called
 
@@ -101,7 +101,8 @@ class H2Session {
   std::size_t library_memory() const;              // bytes
   void rest();                                     // the session is idle: frees memory kept for reuse
   H2Abuse abuse() const;
-  // Returns the error for which this side ended the session, as the peer is told it; empty if it did not.
+  // Returns the error in what was received for which this side ended the session, as the peer is told it; empty if it
+  // did not, or if terminate() was called.
   const std::string& complaint() const;
   H2PeerSettings peer() const;
 

@@ -108,6 +108,7 @@ struct H2Impl {
   bool receiving = false;  // within receive()
   bool quiet = false;      // there was nothing to send, and nothing was received or submitted since
   bool terminating = false;
+  bool stopped_by_owner = false;  // by terminate(), not because of what was received
   std::size_t backlog = 0, detached_backlog = 0;
   std::uint64_t messages_framed = 0;
   std::size_t stream_count = 0;

@@ -72,13 +72,13 @@ void H2Impl::stop_upload(H2Stream& stream) {
 // error is known; the library closes the stream next.
 void H2Impl::on_reset_sent(StreamId id, H2Error error) {
   H2Stream* const stream = role == H2Role::server ? find(id) : nullptr;
-  if (stream != nullptr && !stream->reset_) stream->violation_ = h2_error_name(error).data();
   switch (error) {
     case H2Error::protocol_error:
     case H2Error::flow_control_error:
     case H2Error::stream_closed:
     case H2Error::frame_size_error:
     case H2Error::refused_stream:
+      if (stream != nullptr && !stream->reset_) stream->violation_ = h2_error_name(error).data();
       if (role == H2Role::server && !guard.reset_made(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
       break;
     default:
@@ -87,7 +87,7 @@ void H2Impl::on_reset_sent(StreamId id, H2Error error) {
 }
 
 void H2Impl::on_goaway_sent(const nghttp2_goaway& frame) {
-  if (frame.error_code == NGHTTP2_NO_ERROR) return;
+  if (frame.error_code == NGHTTP2_NO_ERROR || stopped_by_owner) return;
   complaint.assign(h2_error_name(h2_error(frame.error_code)));
   const std::string_view why(reinterpret_cast<const char*>(frame.opaque_data), frame.opaque_data_len);
   if (!why.empty()) complaint.append(" (").append(why).append(")");

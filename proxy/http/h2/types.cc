@@ -40,6 +40,10 @@ std::uint8_t grpc_code_of_reset(H2Error error) {
   }
 }
 
+std::string_view h2_refused_head_reason(FaultKind kind) {
+  return kind == FaultKind::not_implemented ? "the method is longer than 64 bytes" : "the request head exceeds a limit";
+}
+
 std::string_view h2_abuse_name(H2Abuse abuse) {
   constexpr std::array<std::string_view, kH2Abuses> kNames = {"none",        "resets", "control", "continuations",
                                                               "header_list", "memory", "unread"};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/fault.h"
 #include "proxy/http/limits.h"
 
 namespace carpool::proxy::http {
@@ -33,6 +34,9 @@ enum class H2Error : std::uint32_t {
 std::string_view h2_error_name(H2Error error);
 // Returns the grpc-status of a call whose stream was reset with this error (grpc/doc/PROTOCOL-HTTP2.md, "Errors").
 std::uint8_t grpc_code_of_reset(H2Error error);
+
+// Returns the text of the response to a head that H2Sink::on_refused_head() reports.
+std::string_view h2_refused_head_reason(FaultKind kind);
 
 // The reasons for terminating a session because of its peer; each value is a metric label.
 enum class H2Abuse : std::uint8_t {

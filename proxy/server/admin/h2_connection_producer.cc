@@ -237,7 +237,7 @@ void AdminH2Connection::on_refused_head(http::H2Stream& stream, FaultKind kind) 
   stream.set_user(user);
   auto& request = static_cast<AdminH2Stream&>(*user);
   request.bad_head = true;
-  request.response = admin::error_response(http::fault_status(kind).status, "the request head exceeds a limit");
+  request.response = admin::error_response(http::fault_status(kind).status, http::h2_refused_head_reason(kind));
   move(request, complete_);
 }
 
