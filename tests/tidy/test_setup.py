@@ -9,6 +9,13 @@ import subprocess
 import pytest
 
 SETUP = pathlib.Path(__file__).resolve().parents[2] / "deploy/setup"
+# It says that one package is half configured until it is asked to configure all.
+DPKG = """#!/bin/sh
+case "$*" in
+  --audit) test -e "$DONE-configured" || echo "$HALF" ;;
+  *--configure*) test -x %s && : >"$DONE-configured" ;;
+esac
+"""
 POLICY = "/usr/sbin/policy-rc.d"
 APT = """#!/usr/bin/python3
 import os, signal, subprocess, sys
@@ -31,12 +38,12 @@ def setup(tmp_path):
     """Returns a command that runs deploy/setup with an empty /usr/sbin, and the environment in which each package is missing."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("no mount namespace can be made: in a chroot, its folder is no mount point")
-    for name, text in {"apt-get": APT, "dpkg-query": "#!/bin/sh\n"}.items():
+    for name, text in {"apt-get": APT, "dpkg": DPKG % POLICY, "dpkg-query": "#!/bin/sh\n"}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     script = 'mount -t tmpfs none /usr/sbin; "$0"; status=$?; test ! -e %s || exit 99; exit $status' % POLICY
     return (["unshare", "--mount", "bash", "-c", "trap : INT; " + script, str(SETUP)],
-            {**os.environ, "PATH": "%s:/usr/bin:/bin" % tmp_path, "DONE": str(tmp_path / "done")})
+            {**os.environ, "PATH": "%s:/usr/bin:/bin" % tmp_path, "DONE": str(tmp_path / "done"), "HALF": ""})
 
 
 def test_a_package_whose_script_prints_is_installed_and_no_policy_stays(setup, tmp_path):
@@ -44,6 +51,15 @@ def test_a_package_whose_script_prints_is_installed_and_no_policy_stays(setup, t
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "done").exists()
     assert "setup: installing g++" in done.stdout and "a line of a script" not in done.stdout
+
+
+def test_packages_that_an_interrupted_run_left_half_configured_are_completed_first(setup, tmp_path):
+    command, environment = setup
+    done = subprocess.run(command, env={**environment, "HALF": "man-db"}, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "done").exists()
+    assert (tmp_path / "done-configured").exists() and "completing packages" in done.stdout
+    again = subprocess.run(command, env={**environment, "HALF": "man-db"}, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0 and "completing packages" not in again.stdout
 
 
 def test_ctrl_c_ends_it_once_dpkg_is_done_and_no_policy_stays(setup, tmp_path):
