@@ -21,12 +21,12 @@ def processor():
 
 
 def version(*command):
-    """The first number with a dot that the command prints; "" without the command."""
+    """The first number with a dot that the command prints, not behind a letter; "" without the command."""
     try:
         done = subprocess.run(command, cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except OSError:
         return ""
-    found = re.search(r"\d+\.\d+[\w.]*", done.stdout)
+    found = re.search(r"(?<![A-Za-z\d.])\d+\.\d+[\w.]*", done.stdout)
     return found.group(0) if found else ""
 
 
