@@ -152,10 +152,10 @@ class Account {
     if (now < one.pause.until && resumed == one.pause.resumed)
       complain(one, one.token + " reached an origin during the pause that its client knew of");
     if (!may_reach(one, wire.host)) complain(one, one.token + " reached " + wire.host);
-    check_replay(one, session && (wire.gone || wire.failed()) ? &wire : nullptr);
+    check_replay(one, session && wire.answered && wire.failed());
     const AttemptRecord* const last = one.attempts.empty() ? nullptr : &one.attempts.back();
     // A session that failed may have lost it.
-    const bool told = last != nullptr && last->wants_h1 && !last->wire->broken && !last->wire->malformed_end;
+    const bool told = last != nullptr && last->wants_h1 && !last->wire->failed();
     if (session && told && one.asked == 1 && !late && last->reloads == reloads())
       complain(one, one.token + " was sent over HTTP/2 again though its origin requires HTTP/1.1 for it");
   }
@@ -195,7 +195,7 @@ class Account {
   void check_cut(const RequestRecord& one) {
     if (!one.answered || one.attempt >= one.attempts.size()) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
-    if (attempt.wire->broken || attempt.wire->malformed_end) return;
+    if (attempt.wire->failed()) return;
     const ResponsePlan& response = attempt.response;
     const bool short_of_one = response.end == ResponseEnd::fin || response.end == ResponseEnd::silent;
     if (short_of_one && response.framing == 0 && one.received + 1 < response.size) {
@@ -261,7 +261,7 @@ class Account {
   static constexpr std::size_t kMaxAttempts = 9;  // max_retries and 8
 
  private:
-  void check_replay(const RequestRecord& one, const VirtualWire* late_session);
+  void check_replay(const RequestRecord& one, bool session_failed);
   // The request, or a response to it, authenticates its connection.
   static bool may_own(const RequestRecord& one) {
     const auto& responses = one.plan.responses;
@@ -279,18 +279,18 @@ inline bool Account::may_repeat(const AttemptRecord& last) {
   const ResponsePlan& response = last.response;
   const bool cut = response.end == ResponseEnd::reset || (response.end == ResponseEnd::fin && response.size == 0);
   return response.status == 503 || response.status == 409 || response.status == 0 || response.rogue != 0 || cut ||
-         last.wire->broken || last.wire->malformed_end;
+         last.wire->failed();
 }
 
-// `late_session`: the proxy has left it or will, and its origin may read only now a request that was repeated
-// meanwhile.
-inline void Account::check_replay(const RequestRecord& one, const VirtualWire* late_session) {
+// `session_failed`: the proxy has left the session of this attempt or will, and its origin may read only now a request
+// that was repeated meanwhile.
+inline void Account::check_replay(const RequestRecord& one, bool session_failed) {
   if (one.attempts.size() >= kMaxAttempts * one.asked) complain(one, one.token + " was sent to origins too often");
   std::size_t refused = 0;
   for (const AttemptRecord& attempt : one.attempts) {
     // A session that failed may have lost it: the bytes that were read belong to other streams.
     const bool read = attempt.wire->consumed > attempt.consumed;
-    const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->malformed_end);
+    const bool unsure = attempt.session && attempt.wire->failed();
     const bool whole = attempt.response.end != ResponseEnd::silent;  // otherwise the end of its head may be missing
     refused += attempt.response.status == 421 && read && whole && !unsure ? 1 : 0;
   }
@@ -304,8 +304,7 @@ inline void Account::check_replay(const RequestRecord& one, const VirtualWire* l
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
   // A session counts as reused from its second lease on, and once it has answered.
-  const bool late_left = late_session != nullptr && late_session->answered && late_session->failed();
-  const bool unanswered = last.session ? late_left || (last.wire->answered && last.wire->failed())
+  const bool unanswered = last.session ? session_failed || (last.wire->answered && last.wire->failed())
                                        : last.reused && last.wire->consumed == last.consumed;
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {
