@@ -1,4 +1,6 @@
 // H1Client, output: collects the parts of a response in this connection's batch and sends them in flush().
+#include <algorithm>
+
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
@@ -52,6 +54,25 @@ void H1Client::send_body(std::string_view bytes) {
 
 void H1Client::send_end(const http::Fields& trailers) {
   if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
+}
+
+// Bytes that wait, or that the next flush() sends, come first.
+bool H1Client::splices_body() const {
+  return transport_->splices() && transport_->maybe_writable() && out_.empty() && write_queue_.empty() &&
+         context_.buffers.pipes().available();
+}
+
+bool H1Client::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
+  CARPOOL_ASSERT(reply_framing_ == http::Framing::length);
+  net::PipeStore& pipes = context_.buffers.pipes();
+  net::PipeLease pipe(pipes);
+  if (!pipe) return true;  // available() is false now
+  const WriteQueue::Sent sent = write_queue_.splice(from, *transport_, *pipe, std::min(most, net::Pipe::kCapacity), io);
+  if (io.io == net::Io::failed && net::cannot_splice(io.error)) {
+    io = {};
+    pipes.refuse();
+  }
+  return sent != WriteQueue::Sent::failed;
 }
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {

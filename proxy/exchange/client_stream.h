@@ -11,11 +11,17 @@
 #include <optional>
 #include <string_view>
 
+#include "base/assert.h"
 #include "base/fault.h"
 #include "exec/role.h"
 #include "pool/destination/lease.h"
 #include "proxy/exchange/listen_point.h"
 #include "proxy/http/message.h"
+
+namespace carpool::proxy::net {
+class Transport;
+struct IoResult;
+}  // namespace carpool::proxy::net
 
 namespace carpool::proxy {
 
@@ -58,6 +64,14 @@ class ClientStream {
   virtual bool send_head(const http::ResponseHead& head, bool close) LOOP_ONLY = 0;
   virtual void send_body(std::string_view bytes) LOOP_ONLY = 0;
   virtual void send_end(const http::Fields& trailers) LOOP_ONLY = 0;
+  // Returns true if the next bytes of the body may go to the client's socket without passing send_body().
+  virtual bool splices_body() const LOOP_ONLY { return false; }
+  // Moves at most `most` of them. `io`: the result of reading `from`, as of Transport::read(). Returns false if the
+  // client is gone.
+  [[nodiscard]] virtual bool splice_body(net::Transport& /*from*/, std::size_t /*most*/,
+                                         net::IoResult& /*io*/) LOOP_ONLY {
+    CARPOOL_ASSERT(false);
+  }
   // Sends a local reply. Returns its status.
   virtual std::uint16_t send_fault(const Fault& fault, bool keep) LOOP_ONLY = 0;
   virtual void send_local_reply(bool keep) LOOP_ONLY = 0;  // for a request whose Max-Forwards is 0

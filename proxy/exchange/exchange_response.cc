@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "proxy/exchange/connection_auth.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
@@ -9,6 +10,7 @@
 #include "proxy/http/keep_alive.h"
 #include "proxy/net/io_limits.h"
 #include "proxy/net/parent_proxy.h"
+#include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
@@ -138,6 +140,19 @@ void Exchange::on_body(std::string_view bytes) {
   if (attempt_->dropped) return;
   info_.bytes_out += bytes.size();
   client_stream_->send_body(bytes);
+}
+
+bool Exchange::splices_body() const {
+  return client_stream_->splices_body();
+}
+
+AttemptState Exchange::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
+  CARPOOL_ASSERT(state_ == ExchangeState::relaying && !attempt_->dropped);  // a response is dropped only if it is short
+  const bool accepted = client_stream_->splice_body(from, most, io);
+  if (io.io == net::Io::ok && attempt_->response_order.data(io.bytes)) info_.bytes_out += io.bytes;
+  if (accepted) return AttemptState::alive;
+  on_client_gone();
+  return AttemptState::over;
 }
 
 void Exchange::on_trailer(std::string_view name, std::string_view value) {

@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/repeat_interrupted.h"
+#include "proxy/net/pipe.h"
 
 namespace carpool::proxy::net {
 namespace {
@@ -54,6 +55,22 @@ class PlainTransport final : public Transport {
     const auto bytes = static_cast<std::size_t>(sent);
     writable_ = bytes == asked;
     return {Io::ok, bytes, 0, {}};
+  }
+
+  bool splices() const override { return true; }
+
+  // A part of `most` does not mean that the socket is empty: small pieces fill the pipe before.
+  IoResult splice_to(Pipe& pipe, std::size_t most) override {
+    const ssize_t moved = pipe.fill(fd(), most);
+    if (moved < 0) return failed(readable_, "read failed");
+    if (moved == 0) return {Io::eof, 0, 0, "closed by peer"};
+    return {Io::ok, static_cast<std::size_t>(moved), 0, {}};
+  }
+
+  IoResult splice_from(Pipe& pipe) override {
+    const ssize_t moved = pipe.drain(fd());
+    if (moved < 0) return failed(writable_, "write failed");
+    return {Io::ok, static_cast<std::size_t>(moved), 0, {}};
   }
 
   void shut_write() override { ::shutdown(fd(), SHUT_WR); }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "exec/loop.h"
 
@@ -37,6 +38,8 @@ struct SecurityInfo {
   bool resumed = false;
 };
 
+class Pipe;
+
 class Transport {
  public:
   virtual ~Transport() = default;  // closes the descriptor; TLS sends close_notify if it does not block
@@ -57,6 +60,13 @@ class Transport {
   // Returns true if the peer sent what was read before any of the `written` bytes could arrive. A segment with data
   // acknowledges what its sender's system has received, so this holds as long as all of them are unacknowledged.
   bool input_precedes(std::uint64_t written) const { return written == 0 || unacknowledged() >= written; }
+  // Returns true if the bytes on the wire are those that read() and write() move, so that splice_to() and
+  // splice_from() may move them, too.
+  virtual bool splices() const { return false; }
+  // Like read(): moves at most so many bytes into the empty pipe.
+  virtual IoResult splice_to(Pipe&, std::size_t) { CARPOOL_ASSERT(false); }
+  // Like write(): moves the bytes of the pipe, or a part. After an error they are still in the pipe.
+  virtual IoResult splice_from(Pipe&) { CARPOOL_ASSERT(false); }
   virtual SecurityInfo security() const { return {}; }
   // Returns true if it failed because the peer sent too many TLS messages without data.
   virtual bool flooded() const { return false; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <climits>
 
+#include "proxy/net/pipe.h"
+
 namespace carpool::proxy {
 
 namespace {
@@ -109,6 +111,20 @@ WriteQueue::Sent WriteQueue::flush(net::Transport& transport) {
   }
   clear_waiting();
   return Sent::all;
+}
+
+WriteQueue::Sent WriteQueue::splice(net::Transport& from, net::Transport& transport, net::Pipe& pipe, std::size_t most,
+                                    net::IoResult& io) {
+  CARPOOL_ASSERT(!leased_ && empty());
+  io = from.splice_to(pipe, most);
+  while (!pipe.empty() && transport.maybe_writable()) {
+    const net::IoResult sent = transport.splice_from(pipe);
+    if (sent.io != net::Io::ok) break;
+    written_ += sent.bytes;
+  }
+  if (pipe.empty()) return Sent::all;
+  waiting_ = std::make_unique<std::string>(pipe.take());
+  return flush(transport);  // tells an error of the connection from a system that cannot splice
 }
 
 void WriteQueue::clear() {

@@ -32,6 +32,9 @@ class WriteQueue {
   // BatchLease of this write queue is active, because its bytes would be overtaken.
   Sent send(net::Transport& transport, WriteBatch& batch);
   Sent flush(net::Transport& transport);
+  // Moves at most `most` bytes from `from` through the empty pipe to `transport`, and keeps those that it does not
+  // accept. `io`: the result of `from`, as of Transport::read(). Asserts that no bytes wait.
+  Sent splice(net::Transport& from, net::Transport& transport, net::Pipe& pipe, std::size_t most, net::IoResult& io);
   // Returns the number of bytes accepted by the socket since the last clear(): 0 proves that nothing was sent.
   std::uint64_t bytes_written() const { return written_; }
   void clear();

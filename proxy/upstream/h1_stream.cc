@@ -1,5 +1,6 @@
 #include "proxy/upstream/h1_stream.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -117,19 +118,51 @@ AttemptState H1UpstreamStream::resume_reading() {
 
 // Reads within the byte budget of this turn. If the budget is exhausted, reading continues in another turn.
 template <class Wants, class Sink>
-net::ReadOutcome H1UpstreamStream::read(Wants wants, Sink sink) {
-  std::size_t budget = kTurnBytes;
+net::ReadOutcome H1UpstreamStream::read(std::size_t& budget, Wants wants, Sink sink) {
   const net::ReadOutcome outcome = net::read_with_budget(
       host_.loop(), transport(), budget, [&]() LOOP_ONLY { return wants() && user_.wants_response(); },
       [this]() LOOP_ONLY { return user_.writable_bytes(); },
       [&](std::string_view bytes) LOOP_ONLY { return sink(bytes) == AttemptState::alive; });
-  if (outcome.end == net::ReadEnd::exhausted && !exec::Deferred::linked()) host_.loop().defer(*this);
-  return outcome;
+  return outcome.end == net::ReadEnd::exhausted ? exhausted() : outcome;
 }
 
+net::ReadOutcome H1UpstreamStream::exhausted() {
+  if (!exec::Deferred::linked()) host_.loop().defer(*this);
+  return {net::ReadEnd::exhausted};
+}
+
+// Returns true if the body can go on from the origin's socket to the client's without being copied.
+bool H1UpstreamStream::splices() const {
+  return reader_.body_left() >= kSplicedBytes && transport().splices() && transport().maybe_readable() &&
+         user_.splices_body();
+}
+
+net::ReadOutcome H1UpstreamStream::splice(std::size_t& budget) {
+  while (splices() && user_.wants_response()) {
+    if (budget == 0) return exhausted();
+    net::IoResult io;
+    if (user_.splice_body(transport(), reader_.body_left(), io) == AttemptState::over) return {net::ReadEnd::stopped};
+    if (io.io == net::Io::would_block) return {};
+    if (io.io != net::Io::ok) return {net::ReadEnd::closed, io};
+    budget -= std::min(budget, io.bytes);
+    const bool ends = reader_.skip_body(io.bytes);
+    if ((ends ? user_.on_response_end() : user_.on_read_complete()) == AttemptState::over)
+      return {net::ReadEnd::stopped};
+  }
+  return {};
+}
+
+// Heads and bodies are read; what is left of a long body is spliced, or read if that is not possible after all.
 AttemptState H1UpstreamStream::read_response() {
-  const net::ReadOutcome outcome =
-      read([this] { return !attempt_.tunnel; }, [this](std::string_view bytes) LOOP_ONLY { return feed(bytes); });
+  std::size_t budget = kTurnBytes;
+  net::ReadOutcome outcome;
+  do {
+    outcome = read(
+        budget, [this]() LOOP_ONLY { return !attempt_.tunnel && !splices(); },
+        [this](std::string_view bytes) LOOP_ONLY { return feed(bytes); });
+    if (outcome.end == net::ReadEnd::drained && splices()) outcome = splice(budget);
+  } while (outcome.end == net::ReadEnd::drained && reader_.body_left() != 0 && transport().maybe_readable() &&
+           user_.wants_response());
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (outcome.end == net::ReadEnd::closed) return on_end(outcome.io);
   if (nothing_follows(outcome) && attempt_.head_done) return fail_unread();
@@ -247,11 +280,13 @@ void H1UpstreamStream::shut_write_when_sent() {
 }
 
 AttemptState H1UpstreamStream::read_tunnel() {
-  const net::ReadOutcome outcome = read([this] { return !attempt_.eof; },
-                                        [this](std::string_view bytes) LOOP_ONLY {
-                                          user_.on_body(bytes);
-                                          return user_.on_read_complete();
-                                        });
+  std::size_t budget = kTurnBytes;
+  const net::ReadOutcome outcome = read(
+      budget, [this] { return !attempt_.eof; },
+      [this](std::string_view bytes) LOOP_ONLY {
+        user_.on_body(bytes);
+        return user_.on_read_complete();
+      });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (nothing_follows(outcome)) return fail_unread();
   if (outcome.end != net::ReadEnd::closed) return AttemptState::alive;

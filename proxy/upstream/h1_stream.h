@@ -44,7 +44,10 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   void on_upstream_ready() override LOOP_ONLY;
   void run() override LOOP_ONLY;  // exec::Deferred: continues reading in the next turn
   template <class Wants, class Sink>
-  net::ReadOutcome read(Wants wants, Sink sink) LOOP_ONLY;
+  net::ReadOutcome read(std::size_t& budget, Wants wants, Sink sink) LOOP_ONLY;
+  bool splices() const LOOP_ONLY;
+  net::ReadOutcome splice(std::size_t& budget) LOOP_ONLY;
+  net::ReadOutcome exhausted() LOOP_ONLY;
   AttemptState read_response() LOOP_ONLY;
   AttemptState read_tunnel() LOOP_ONLY;
   AttemptState feed(std::string_view bytes) LOOP_ONLY;

@@ -9,6 +9,7 @@ LoopBuffers::LoopBuffers(exec::Loop& loop)
 
 void LoopBuffers::on_sweep_due() {
   layouts_.sweep();
+  pipes_.sweep();
   sweep_.arm(loop_.now() + kSweepInterval);
 }
 

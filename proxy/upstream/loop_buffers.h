@@ -1,5 +1,5 @@
-// LoopBuffers: memory of one loop that its connections share: write batches, header blocks to encode, and layouts of
-// field sections.
+// LoopBuffers: memory of one loop that its connections share: write batches, a pipe, header blocks to encode, and
+// layouts of field sections.
 #pragma once
 
 #include "exec/loop.h"
@@ -8,6 +8,7 @@
 #include "proxy/http/h2/fields.h"
 #include "proxy/net/batch_lease.h"
 #include "proxy/net/free_list.h"
+#include "proxy/net/pipe.h"
 
 namespace carpool::proxy {
 
@@ -18,6 +19,7 @@ class LoopBuffers {
   BatchLease lease_batch(WriteQueue& write_queue, net::Transport& transport) {
     return {batches_, write_queue, transport};
   }
+  net::PipeStore& pipes() { return pipes_; }
   FreeList<http::H2Fields>::Handle lend_fields() { return fields_.lend(); }
   http::FieldLayouts& layouts() { return layouts_; }
 
@@ -26,6 +28,7 @@ class LoopBuffers {
   void on_sweep_due();
 
   BatchStore batches_;
+  net::PipeStore pipes_;
   FreeList<http::H2Fields> fields_;
   http::FieldLayouts layouts_;
   exec::Loop& loop_;

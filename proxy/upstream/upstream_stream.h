@@ -18,6 +18,11 @@
 #include "proxy/http/message.h"
 #include "proxy/upstream/retry_policy.h"
 
+namespace carpool::proxy::net {
+class Transport;
+struct IoResult;
+}  // namespace carpool::proxy::net
+
 namespace carpool::proxy {
 
 // StreamFailure: why a response is missing or incomplete, and how far the request was sent.
@@ -57,6 +62,12 @@ class UpstreamStreamHandler : public http::BodySink {
  public:
   virtual bool wants_response() const LOOP_ONLY = 0;  // the client's buffer has room for more of the response
   virtual std::size_t writable_bytes() const LOOP_ONLY { return SIZE_MAX; }  // if wants_response(): the room, never 0
+  // Returns true if the next bytes of the body may go to the client without passing on_body().
+  virtual bool splices_body() const LOOP_ONLY { return false; }
+  // Moves at most `most` of them. `io`: the result of reading `from`, as of Transport::read().
+  virtual AttemptState splice_body(net::Transport& /*from*/, std::size_t /*most*/, net::IoResult& /*io*/) LOOP_ONLY {
+    CARPOOL_ASSERT(false);
+  }
   virtual bool may_buffer_more() const LOOP_ONLY { return true; }  // the stream's window may exceed its minimum
   virtual AttemptState on_response_head() LOOP_ONLY = 0;           // the head is parsed, also that of a 1xx
   virtual AttemptState on_read_complete() LOOP_ONLY = 0;  // all bytes of a read are parsed; the handler flushes

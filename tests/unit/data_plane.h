@@ -38,6 +38,7 @@
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/upstream_context.h"
+#include "tests/sim/copied_splice.h"
 #include "tests/sim/session_world.h"
 
 namespace carpool::test {
@@ -56,6 +57,8 @@ struct MemoryWire {
   bool partial = false;         // a part of a TLS record has arrived, of which no byte can be read
   bool ended = false;           // the other end sent FIN
   std::size_t unacked = 0;      // bytes of `outgoing` that have not reached the other end
+  std::size_t spliced = 0;      // bytes of `incoming` that went into a pipe
+  bool broken = false;          // the other end reset the connection: nothing can be written
   bool shut = false;            // this end sent FIN
   bool gone = false;            // this end was destroyed
   bool cut = false;             // by a reset
@@ -79,6 +82,7 @@ class MemoryTransport final : public proxy::net::Transport {
     return {proxy::net::Io::ok, size, 0, {}};
   }
   proxy::net::IoResult write(std::span<const iovec> from) override {
+    if (wire_.broken) return {proxy::net::Io::failed, 0, EPIPE, "broken"};
     std::size_t size = 0;
     for (const iovec& part : from) {
       const std::size_t taken = std::min(part.iov_len, wire_.room);
@@ -92,6 +96,13 @@ class MemoryTransport final : public proxy::net::Transport {
     return {proxy::net::Io::ok, size, 0, {}};
   }
 
+  bool splices() const override { return true; }
+  proxy::net::IoResult splice_to(proxy::net::Pipe& pipe, std::size_t most) override {
+    const proxy::net::IoResult io = copied_splice_to(*this, pipe, most);
+    wire_.spliced += io.bytes;
+    return io;
+  }
+  proxy::net::IoResult splice_from(proxy::net::Pipe& pipe) override { return copied_splice_from(*this, pipe); }
   void shut_write() override { wire_.shut = true; }
   bool no_data_pending() override { return wire_.incoming.empty() && !wire_.partial && !wire_.ended; }
   bool ended_in_order() override { return wire_.ended; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "proxy/http/h1/codec.h"
 
 namespace carpool::proxy::http {
@@ -72,6 +73,12 @@ std::size_t BodyReader::pass(std::string_view bytes, BodySink& sink) {
   left_ -= now;
   if (left_ == 0) state_ = state_ == State::length ? State::complete : State::data_cr;
   return now;
+}
+
+void BodyReader::skip(std::uint64_t bytes) {
+  CARPOOL_ASSERT(bytes <= length_left());
+  left_ -= bytes;
+  if (left_ == 0) state_ = State::complete;
 }
 
 // Consumes one byte of the lines between chunks.

@@ -15,6 +15,10 @@ class BodyReader {
   // Returns done after the last byte of the message, with Framing::none immediately. Trailers are parsed by `section`
   // into `scratch`.
   Step feed(std::string_view bytes, FieldSection& section, Fields& scratch, const Limits& limits, BodySink& sink);
+  // Returns the bytes left of a body whose head announced its length; 0 with another framing.
+  std::uint64_t length_left() const { return state_ == State::length ? left_ : 0; }
+  // Counts bytes of such a body that do not pass feed(): at most length_left().
+  void skip(std::uint64_t bytes);
   bool until_close() const { return state_ == State::until_close; }
   bool complete() const { return state_ == State::complete; }
 

@@ -102,6 +102,10 @@ class ResponseReader {
   // Called on the origin's FIN. Returns Progress::message if the message is delimited by close. Otherwise a Fault:
   // connection_terminated before any byte, response_incomplete inside a message.
   Result<Progress> finish();
+  // Returns the bytes left of a body whose head announced its length; 0 with another framing.
+  std::uint64_t body_left() const { return state_ == State::body ? body_.length_left() : 0; }
+  // Counts bytes of such a body that do not pass feed(): at most body_left(). Returns true after its last byte.
+  bool skip_body(std::uint64_t bytes);
   bool any_byte() const { return any_byte_; }  // of the final response or of a 1xx
 
  private:

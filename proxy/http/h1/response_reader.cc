@@ -102,6 +102,12 @@ Result<ParseResult> ResponseReader::fail(FaultKind kind, const char* what) {
   return Fault{kind, Side::upstream, what};
 }
 
+bool ResponseReader::skip_body(std::uint64_t bytes) {
+  body_.skip(bytes);
+  if (body_.complete()) state_ = State::done;
+  return body_.complete();
+}
+
 Result<Progress> ResponseReader::finish() {
   if (state_ == State::done || state_ == State::upgraded) return Progress::message;
   if (state_ == State::body && (body_.until_close() || body_.complete())) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/net/transport.h"
+#include "tests/sim/copied_splice.h"
 #include "tests/sim/data_plane/held_memory.h"
 
 namespace carpool::test {
@@ -154,6 +155,12 @@ class VirtualTransport final : public proxy::net::Transport {
     if (taken == 0) return {};
     return {proxy::net::Io::ok, taken, 0, {}};
   }
+  // Two of three wires are those of plain sockets, the others are like TLS.
+  bool splices() const override { return wire_.fd % 3 != 0; }
+  proxy::net::IoResult splice_to(proxy::net::Pipe& pipe, std::size_t most) override {
+    return copied_splice_to(*this, pipe, most);
+  }
+  proxy::net::IoResult splice_from(proxy::net::Pipe& pipe) override { return copied_splice_from(*this, pipe); }
   void shut_write() override { wire_.shut = true; }
   bool no_data_pending() override { return wire_.arrived.empty() && !wire_.end_told; }
   bool ended_in_order() override { return wire_.end_told && !wire_.broken && wire_.arrived.empty(); }
