@@ -22,13 +22,12 @@ void ConnectionOptions::parse(const Fields& fields) {
 void ConnectionOptions::note(std::string_view option) {
   if (iequals(option, "keep-alive")) {
     keep_alive = true;
-  } else if (iequals(option, "close")) {
-    close = true;
   } else if (iequals(option, "upgrade")) {
     upgrade = true;
   } else if (iequals(option, "te")) {
     te = true;
   } else if (count_ < kMax) {
+    close = close || iequals(option, "close");  // it names a field, like any other option (RFC 9110 §7.6.1)
     others_[count_++] = {option.data(), option.size()};
   } else {
     too_many_ = true;

@@ -30,7 +30,7 @@ class ConnectionOptions {
   // Returns true if there are more options, or more bytes of commas and white space, than any sender needs. Such a head
   // is rejected, so that no field name is searched for among thousands of options.
   bool too_many() const { return too_many_; }
-  // Returns true if Connection lists `name`, which is none of the known options.
+  // Returns true if Connection lists `name`, which is not one of the fields that never pass (Keep-Alive, TE, Upgrade).
   bool lists(std::string_view name) const { return count_ != 0 && find(name); }
   // Returns true if they name a field of this hop, TE included.
   bool name_fields() const { return count_ != 0 || te; }

@@ -26,6 +26,14 @@ TEST(ConnectionOptions, SkipEmptyMembersOfTheList) {
   EXPECT_FALSE(options(fields).too_many());
 }
 
+TEST(ConnectionOptions, NameAFieldWithClose) {
+  const Fields closes = connection("Close");
+  EXPECT_TRUE(options(closes).lists("close") && options(closes).name_fields());
+  EXPECT_FALSE(options(closes).lists("x-other"));
+  const Fields keeps = connection("keep-alive");
+  EXPECT_FALSE(options(keeps).lists("close") || options(keeps).name_fields());
+}
+
 TEST(ConnectionOptions, AreTooManyBeyondSixtyFour) {
   std::string names;
   for (int i = 0; i < 64; ++i) names.append("x-").append(std::to_string(i)).append(",");

@@ -148,6 +148,7 @@ TEST(WriteRequest, SendsThePathAsItIs) {
 
 TEST(WriteRequest, RemovesWhatEndsAtThisHop) {
   EXPECT_EQ(sent("Connection: X-Hop\r\nX-Hop: 1\r\nX-Keep: 1\r\n"), around("X-Keep: 1\r\n"));
+  EXPECT_EQ(sent("Connection: close\r\nClose: 1\r\nX-Keep: 1\r\n"), around("X-Keep: 1\r\n"));
   EXPECT_EQ(sent("Connection: keep-alive, x-one\r\nConnection: X-TWO\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n"),
             around("X-Three: 3\r\n"));
   EXPECT_EQ(sent("Proxy-Connection: keep-alive\r\nKeep-Alive: timeout=5\r\nTE: gzip;q=0.5\r\nUpgrade: foo/1\r\n"
@@ -225,7 +226,7 @@ TEST(WriteResponse, RemovesWhatEndsAtThisHop) {
   EXPECT_EQ(
       returned(
           "Connection: X-Up, close\r\nX-Up: 1\r\nKeep-Alive: timeout=5\r\nProxy-Connection: close\r\nUpgrade: foo\r\n"
-          "Proxy-Authenticate: Basic\r\nProxy-Authentication-Info: x\r\nContent-Length: 0\r\n"),
+          "Proxy-Authenticate: Basic\r\nProxy-Authentication-Info: x\r\nClose: 1\r\nContent-Length: 0\r\n"),
       reply("Content-Length: 0\r\n"));
 }
 
