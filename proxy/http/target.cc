@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/ascii.h"
 #include "proxy/http/char_class.h"
 #include "proxy/http/forward.h"
 
@@ -24,6 +25,14 @@ constexpr CharTable kHost = [] {
   for (const char c : {'-', '.', '_', '~', '%'}) table[static_cast<unsigned char>(c)] = true;
   return table;
 }();
+
+// Returns true if two hexadecimal digits follow each percent sign (RFC 3986 §2.1).
+bool well_encoded(std::string_view host) {
+  for (std::size_t at = host.find('%'); at != std::string_view::npos; at = host.find('%', at + 3)) {
+    if (at + 2 >= host.size() || hex_value(host[at + 1]) < 0 || hex_value(host[at + 2]) < 0) return false;
+  }
+  return true;
+}
 
 const char* check_port(std::string_view text) {
   unsigned value = 0;
@@ -61,6 +70,7 @@ const char* check_authority(std::string_view authority) {
     const std::string_view host = prefix_of(rest, kHost);
     if (rest.find('@') != std::string_view::npos) return "the authority contains userinfo";
     if (host.empty()) return "the host is empty";
+    if (!well_encoded(host)) return "the host has a broken percent-encoding";
     rest.remove_prefix(host.size());
   }
   if (rest.empty()) return nullptr;

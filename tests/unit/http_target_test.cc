@@ -110,13 +110,13 @@ TEST(ParseTarget, WantsExactlyOneHostThatIsAHost) {
   refused_target({"GET", "http://h/", {}});
   refused_target({"GET", "/", {"a", "a"}});
   for (const char* host : {"a b", "u@a", "127.0.0.1:80x", "[::1", "a/b", "a,b", "a:80:80", ":80", "a?b", "a#b",
-                           "[::1]80", "a\"b", "a:99999999999999999999"}) {
+                           "[::1]80", "a\"b", "a:99999999999999999999", "%", "a%4", "a%zz", "a%%41", "a%2:80"}) {
     refused_target({"GET", "/", {host}});
     refused_target({"GET", "http://h/", {host}});
   }
   using enum TargetForm;
-  for (const char* host :
-       {"a", "A.b-c_d.e.", "a:80", "a:", "127.0.0.1:8080", "[::1]", "[::ffff:1.2.3.4]:80", "%61", "\xC3\xA4"}) {
+  for (const char* host : {"a", "A.b-c_d.e.", "a:80", "a:", "127.0.0.1:8080", "[::1]", "[::ffff:1.2.3.4]:80", "%61",
+                           "%4a%4B:80", "\xC3\xA4"}) {
     leads({"GET", "/", {host}}, origin, pool::Scheme::http, host, "/");
   }
 }
