@@ -124,7 +124,7 @@ void Destination::Impl::audit_queue(AuditReport& report) const {
   queue.audit(report);
   tunnels.waiters.audit(report);
   const std::uint32_t seen = attention.load(std::memory_order_relaxed);
-  report.equal("attention", seen & ~(kStopped | kPaused | kReview | kCooling), waiters());
+  report.equal("attention", seen & ~kAllFlags, waiters());
   report.expect(cool_down.active() == ((seen & kCooling) != 0),
                 "the flag of a pause that the origin asked for is wrong");
   const bool needed = active_pause.drains || replacement.in_progress() || above_cap() != 0;
@@ -172,6 +172,7 @@ void Destination::Impl::audit_limits(AuditReport& report) const {
                     live.strategy() == limits.strategy && live.maximize() == limits.maximize,
                 "a limit that is read without the mutex is another one");
   report.expect(probing.load(std::memory_order_relaxed) == circuit.last_failed(), "probing and the circuit disagree");
+  report.expect(is_replaced() == limits.replaced, "the flag of a replaced pool is wrong");
   ClassQuota wanted;
   wanted.set(limits.classes, std::uint64_t{limits.size} * supply.streams_a_dial());
   for (unsigned level = 1; level < ClassQuota::kMaxClasses; ++level)

@@ -139,7 +139,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
 
 // Returns the reason why the borrower cannot wait, or nullopt.
 std::optional<Fault> Destination::Impl::may_not_wait(const Borrower& borrower) {
-  if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
+  if (std::optional<Fault> ended = why_ended()) return ended;
   if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
   const BorrowRequest& want = borrower.want_;
   const bool awaits_place = want.tunnel && tunnels.must_wait(limits.max_tunnels);

@@ -54,6 +54,8 @@ struct Pause {
 inline constexpr const char* kPausedByOperator = "paused by an operator";
 // Likewise, for a pause that the origin requested.
 inline constexpr const char* kCoolingDown = "the origin asked for a pause (Retry-After)";
+// Likewise, from a pool with Limits::replaced. The caller asks the pool that took the origin.
+inline constexpr const char* kReplacedPool = "another pool has taken the origin";
 
 // Why warm_up() starts no dial.
 enum class WarmUpEnd : std::uint8_t {
@@ -146,6 +148,8 @@ class Destination {
   // Applies new settings: a smaller size closes idle surplus (config_changed), the rest on release, and nothing is
   // dialed until use has fallen; a larger one serves waiters.
   void set_limits(const Limits& limits, Instant now);
+  // Ends Limits::replaced before the next set_limits(), because the origin has this pool again. Any thread.
+  void use_again();
   // Stops lending and dialing; borrowers wait, within max_waiting and their deadlines. Leases continue; released
   // connections stay idle. sweep() ends the pause at `until`.
   void pause(Instant now, Instant until = kNever);

@@ -17,6 +17,7 @@
 #include "pool/atomic.h"
 #include "pool/core/choice_of_two.h"
 #include "pool/core/pool.h"
+#include "pool/destination/attention_flags.h"
 #include "pool/destination/deferred_actions.h"
 #include "pool/destination/destination.h"
 #include "pool/destination/ledger.h"
@@ -45,7 +46,7 @@ struct IdleConnection {
   EntryWord word;
 };
 
-struct Destination::Impl final : BudgetWaiter {
+struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   Impl(Destination& self, Origin origin, const Limits& limits, Environment& environment, unsigned loops,
        ConnectionBudget* budget, std::optional<Instant> now);
   ~Impl();
@@ -112,6 +113,7 @@ struct Destination::Impl final : BudgetWaiter {
   void refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
   void deliver_rejection(Borrower& borrower, Fault no, Instant now) EXCLUDES(mutex);
   bool ready_to_wait() REQUIRES(mutex);
+  std::optional<Fault> why_ended() const;
 
   // ---- budget.cc: slots of the connection budget for other destinations ----
   void on_slot(Instant now) override EXCLUDES(mutex) { serve_own_waiters(now, OpenCause::all_busy); }
@@ -250,6 +252,8 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- operator_commands.cc: operator commands ----
   void set_limits(const Limits& settings, Instant now) EXCLUDES(mutex);
+  void mark_replaced() REQUIRES(mutex);  // after each change of limits.replaced
+  void leave_to_successor() EXCLUDES(mutex);
   void pause(Instant now, Instant until, bool and_drain) EXCLUDES(mutex);
   void begin_pause(const Pause& pause) REQUIRES(mutex);
   void end_pause() REQUIRES(mutex);
@@ -278,7 +282,7 @@ struct Destination::Impl final : BudgetWaiter {
   void trial_over(std::uint32_t trial) EXCLUDES(mutex);
   bool pass_trial(std::uint32_t trial, Instant now) EXCLUDES(mutex);
   std::optional<Duration> cooling(Instant now) const EXCLUDES(mutex);
-  bool lends() const REQUIRES(mutex) { return !paused() && cool_down.lends(); }
+  bool lends() const REQUIRES(mutex) { return !paused() && !is_replaced() && cool_down.lends(); }
 
   // ---- shared.cc: sessions ----
   void release_stream(SlotEntry& entry, bool used, Instant now) EXCLUDES(mutex);
@@ -331,15 +335,10 @@ struct Destination::Impl final : BudgetWaiter {
   bool is_cooling_down() const { return (attention.load(std::memory_order_seq_cst) & kCooling) != 0; }
   bool paused() const { return (attention.load(std::memory_order_seq_cst) & kPaused) != 0; }
   bool stopped() const { return (attention.load(std::memory_order_seq_cst) & kStopped) != 0; }
+  bool is_replaced() const { return (attention.load(std::memory_order_seq_cst) & kReplaced) != 0; }
   static SlotEntry& slot_entry(std::uint32_t index) {
     return static_cast<SlotEntry&>(*EntryIndex::process().find(index));
   }
-
-  // Flags in `attention`, above the number of waiters: while one is set, every borrow and release takes the mutex.
-  static constexpr std::uint32_t kStopped = 1u << 31;
-  static constexpr std::uint32_t kPaused = 1u << 30;
-  static constexpr std::uint32_t kReview = 1u << 29;  // release() checks forced_close_cause()
-  static constexpr std::uint32_t kCooling = 1u << 28;
 
   Destination& self;
   const Origin origin;

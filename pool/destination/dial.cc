@@ -41,6 +41,7 @@ void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCaus
   actions.why = why;
   actions.inspections_ended = pending.inspections_ended();  // before match_idle() searches
   if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
+  if (is_replaced()) return end_some_idle(CloseCause::config_changed, actions);
   cool_down.update(now);
   wake_for_trial(actions, now);
   if (active_pause.drains) return end_some_idle(CloseCause::drained, actions);

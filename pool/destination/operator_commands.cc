@@ -13,6 +13,7 @@ CloseCause cause_of_shrinking(const Limits& limits) {
 // Returns the cause for closing a connection that was released or opened although it is healthy.
 std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
   if (stopped()) return CloseCause::shutdown;
+  if (is_replaced()) return CloseCause::config_changed;
   if (active_pause.drains) return CloseCause::drained;
   if (entry.value.replace) return CloseCause::reconnect;
   if (above_cap() != 0) return cause_of_shrinking(limits);
@@ -47,9 +48,33 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     quarantine_wake = {};
     review();
     if (settings.max_cool_down <= Duration::zero()) end_cool_down();
+    mark_replaced();
   }
   shrink();
+  if (settings.replaced) leave_to_successor();
   serve_waiters(now);
+}
+
+// While kReplaced is set, every borrow and release takes the mutex.
+void Destination::Impl::mark_replaced() {
+  if (limits.replaced) {
+    attention.fetch_or(kReplaced, std::memory_order_seq_cst);
+  } else {
+    attention.fetch_and(~kReplaced, std::memory_order_seq_cst);
+  }
+}
+
+void Destination::use_again() {
+  const Held lock(impl_->mutex);
+  impl_->limits.replaced = false;
+  impl_->mark_replaced();
+}
+
+// The waiters ask the pool that took the origin, in their order. Lent connections close on release.
+void Destination::Impl::leave_to_successor() {
+  refuse_all(make_fault(FaultKind::draining, Side::self, kReplacedPool));
+  drain_sessions(CloseCause::config_changed);
+  end_all_idle(CloseCause::config_changed);
 }
 
 // Closes idle surplus at once, the longest idle first; if that is not enough, sessions drain. Other borrowed

@@ -14,7 +14,7 @@ bool Destination::reclaimed() const {
   return impl_->reclaimed.load(std::memory_order_acquire);
 }
 bool Destination::unused_for(Duration time, Instant now) const {
-  return now - last_use() >= time;
+  return impl_->is_replaced() || now - last_use() >= time;
 }
 Instant Destination::last_use() const {
   return std::max(last_borrow(), Instant(Duration(impl_->touched.load(std::memory_order_relaxed))));
@@ -29,8 +29,9 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
   bool gone = false;
   {
     const Held lock(mutex);
-    // A paused destination stays paused, and one with min_idle keeps its pool.
-    const bool held = (attention.load(std::memory_order_seq_cst) & ~kCooling) != 0 || cool_down.holds(now);
+    // A paused destination stays paused, and one with min_idle keeps its pool. A replaced one completes no reconnect().
+    const std::uint32_t passed_over = is_replaced() ? kCooling | kReplaced | kReview : kCooling;
+    const bool held = (attention.load(std::memory_order_seq_cst) & ~passed_over) != 0 || cool_down.holds(now);
     if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);

@@ -53,6 +53,13 @@ void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredA
   actions.rejections.push(rejection);
 }
 
+// Returns the reason why the destination lends nothing any more, or nullopt.
+std::optional<Fault> Destination::Impl::why_ended() const {
+  if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
+  if (is_replaced()) return make_fault(FaultKind::draining, Side::self, kReplacedPool);
+  return std::nullopt;
+}
+
 // Returns true if one more waiter can be enqueued and later refused without allocating.
 bool Destination::Impl::ready_to_wait() {
   return rejections.ready(waiters() + std::size_t{1});

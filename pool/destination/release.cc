@@ -281,7 +281,7 @@ void Destination::Impl::deliver_lease(Borrower& borrower, SlotEntry& entry, Entr
 // The granted connection was unusable; enqueues the borrower at its former position. Returns a Fault
 // if it cannot wait.
 std::optional<Fault> Destination::Impl::rejoin(Borrower& borrower) {
-  if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
+  if (std::optional<Fault> ended = why_ended()) return ended;
   if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
   queue.push(borrower);
   attention.fetch_add(1, std::memory_order_seq_cst);

@@ -34,6 +34,9 @@ struct Limits {
   Duration quarantine{};     // minimum idle time between a release and the next borrow
   Duration max_cool_down{};  // longest pause that the origin may request; zero: none is made
   Evict evict = Evict::last_use;
+  // Another pool has taken the origin: nothing is lent, waiters are refused, and connections close, the idle ones at
+  // once.
+  bool replaced = false;
   std::uint8_t classes = 0;  // priority classes, at most ClassQuota::kMaxClasses; fewer than 2: none
 
   bool auto_size() const { return max_size != 0; }

@@ -62,7 +62,7 @@ AttemptState Exchange::borrow(bool new_connection) {
   auto result = origin.destination->borrow(*this, borrow_request(new_connection), now);
   if (auto* lease = std::get_if<pool::Lease>(&result)) return begin_attempt(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&result)) {
-    if (origin.destination->reclaimed()) return borrow_from_new_destination(new_connection);
+    if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(new_connection);
     if (fault->kind == FaultKind::queue_full) add_retry_after(*fault);
     reply(*fault);
     return AttemptState::over;

@@ -31,6 +31,7 @@ void HedgedAttempt::release_buffers() {
 void HedgedAttempt::start(OriginRuntime& origin, const pool::BorrowRequest& want) {
   CARPOOL_ASSERT(idle());
   origin_ = &origin;
+  if (origin.is_replaced()) return owner_.on_hedge_failed();  // as on_lease()
   auto result = origin.destination->borrow(*this, want, loop_.now());
   if (auto* lease = std::get_if<pool::Lease>(&result)) return send(std::move(*lease));
   if (std::holds_alternative<Fault>(result)) return owner_.on_hedge_failed();

@@ -337,6 +337,21 @@ TEST_F(AHedgedRequestAtTheCap, SendsNoSecondAttemptOnceAReloadGaveTheOriginAnoth
   expect_nothing_left();
 }
 
+TEST_F(AHedgedRequest, TakesNoIdleConnectionOnceAReloadGaveTheOriginAnotherPool) {
+  OriginRuntime& runtime = **plane_.origins->at(*pool::parse_origin("http://a.test"));
+  asked();
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, kFirst);
+  origin(0).outgoing.clear();
+  runtime.replaced = true;
+  plane_.pass(3s);
+  EXPECT_EQ("", origin(0).outgoing);
+  EXPECT_EQ(0U, dials());
+  runtime.replaced = false;
+  plane_.from_origin(1, kFirst);
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
+}
+
 TEST_F(AHedgedRequestAtTheCap, LeavesTheQueueWhenItsClientLeaves) {
   test::MemoryWire& one = asked();
   plane_.pass(3s);

@@ -12,6 +12,7 @@ namespace carpool::proxy {
 namespace {
 
 using test::kGetRequest;
+using test::MemoryWire;
 
 config::Config with_protocols(std::vector<std::string> protocols) {
   config::Config settings;
@@ -41,7 +42,7 @@ class AReload : public test::ExchangeFixture {
 };
 
 TEST_F(AReload, SendsARequestThatWaitedOnAConnectionUnderTheNewSettings) {
-  test::MemoryWire& one = client();
+  MemoryWire& one = client();
   send(one, kGetRequest);
   ASSERT_EQ(1U, dials());
   reload(with_protocols({"h2"}));
@@ -51,7 +52,7 @@ TEST_F(AReload, SendsARequestThatWaitedOnAConnectionUnderTheNewSettings) {
 }
 
 TEST_F(AReload, AsksNoOriginForAnUpgradeThatItsProtocolDoesNotHave) {
-  test::MemoryWire& one = client();
+  MemoryWire& one = client();
   send(one, "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: marks\r\n\r\n");
   ASSERT_EQ(1U, dials());
   ASSERT_EQ(pool::ProtocolMask::h1_only, asked_for());
@@ -59,6 +60,42 @@ TEST_F(AReload, AsksNoOriginForAnUpgradeThatItsProtocolDoesNotHave) {
   connect();
   ASSERT_EQ(1U, dials());
   EXPECT_EQ(pool::ProtocolMask::any, asked_for()) << "a connection for HTTP/1.1 would fail";
+}
+
+TEST_F(AReload, SendsARequestThatWaitsForABusyConnectionToTheNewPoolAtOnce) {
+  const auto of_one = [](std::vector<std::string> protocols) {
+    config::Config settings = with_protocols(std::move(protocols));
+    settings.origins.front().pool.size = 1;
+    return settings;
+  };
+  reload(of_one({"h1"}));
+  asked();
+  send(client(), kGetRequest);
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ(1U, snapshot().waiting);
+  reload(of_one({"h2"}));
+  EXPECT_EQ(1U, dials()) << "the new pool's first";
+  EXPECT_EQ(1U, snapshot().waiting);
+}
+
+TEST_F(AReload, ClosesTheConnectionsOfTheEarlierPoolWhenTheyAreIdle) {
+  asked();
+  asked();
+  plane_.from_origin(0, test::kEmpty);
+  EXPECT_FALSE(origin(0).gone);
+  reload(with_protocols({"h2"}));
+  EXPECT_TRUE(origin(0).gone);
+  EXPECT_FALSE(origin(1).gone) << "its request is still in progress";
+  plane_.from_origin(1, test::kEmpty);
+  EXPECT_TRUE(origin(1).gone);
+}
+
+TEST_F(AReload, SendsARequestWhoseConnectionIsOnItsWayOnNoConnectionOfTheEarlierPool) {
+  send(client(), kGetRequest);
+  MemoryWire& earlier = plane_.environment.connect();  // its grant is in flight
+  reload(with_protocols({"h2"}));
+  EXPECT_TRUE(earlier.outgoing.empty());
+  EXPECT_EQ(1U, dials());
 }
 
 TEST_F(AReload, HoldsTheNewPoolIfTheOriginAsksForAPauseOnAnEarlierConnection) {

@@ -85,6 +85,88 @@ TEST_F(Commanded, OtherLimitsHoldForWhatIsThere) {
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
 }
 
+// ---- a pool that another one replaces ----
+
+TEST_F(Commanded, AReplacedPoolRefusesItsWaitersInOrderAndWhoeverAsks) {
+  limits.size = 1;
+  leased();
+  TestBorrower& first = waiting();
+  TestBorrower& second = waiting({}, 1);
+  limits.replaced = true;
+  size(1);
+  world.deliver_all();
+  for (const TestBorrower* one : {&first, &second}) {
+    ASSERT_EQ(one->state, State::refused);
+    EXPECT_EQ(one->fault->detail, kReplacedPool);
+  }
+  TestBorrower& late = borrower_on();
+  EXPECT_EQ(late.borrow(destination()), State::refused);
+  EXPECT_EQ(late.fault->kind, FaultKind::draining);
+  EXPECT_TRUE(world.dials.empty());
+}
+
+TEST_F(Commanded, AReplacedPoolClosesWhatIsIdleAtOnceAndTheRestWhenItComesBack) {
+  std::vector<TestBorrower*> all = leases(3);
+  TestBorrower& waiter = waiting();
+  all[0]->release();
+  world.deliver_all();
+  ASSERT_EQ(waiter.state, State::leased);
+  all[1]->release();
+  waiting({.max_idle = Duration(-1)});
+  ASSERT_EQ(world.dials.size(), 1U);
+  limits.replaced = true;
+  size(4);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::config_changed});
+  world.dialed();
+  all[2]->release();
+  waiter.return_unused();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>(4, CloseCause::config_changed)) << "the dial in progress is one";
+  EXPECT_TRUE(world.live.empty());
+}
+
+TEST_F(Commanded, TheSessionsOfAReplacedPoolDrain) {
+  world.next_streams = 2;
+  TestBorrower& one = leased();
+  limits.replaced = true;
+  size(1);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 1U);
+  one.release();
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::config_changed});
+}
+
+TEST_F(Commanded, AReplacedPoolEndsAtOnceUnlessItIsInUse) {
+  TestBorrower& one = leased();
+  limits.replaced = true;
+  size(1);
+  EXPECT_FALSE(destination().reclaim(world.now, seconds(600)));
+  one.release();
+  EXPECT_TRUE(destination().reclaim(world.now, seconds(600)));
+}
+
+TEST_F(Commanded, AReplacedPoolCompletesNoReconnect) {
+  idle_connection();
+  world.on(0);
+  destination().reconnect(world.now);
+  ASSERT_EQ(world.dials.size(), 1U) << "of the successor";
+  limits.replaced = true;
+  size(1);
+  world.dialed();
+  EXPECT_TRUE(world.live.empty());
+  EXPECT_TRUE(destination().reclaim(world.now, seconds(600)));
+}
+
+TEST_F(Commanded, APoolThatItsOriginHasAgainLendsAsBefore) {
+  limits.replaced = true;
+  size(1);
+  destination().use_again();
+  EXPECT_FALSE(destination().limits().replaced);
+  idle_connection();
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
+  EXPECT_FALSE(destination().reclaim(world.now, seconds(600)));
+  limits.replaced = false;
+}
+
 // ---- pause ----
 
 TEST_F(Commanded, APauseKeepsItsWaitersAndServesThemAfterwards) {

@@ -147,7 +147,8 @@ void OriginRegistry::apply_limits(Instant now) {
     pool::Destination& destination = *context->destination;
     if (destination.reclaimed()) continue;
     pool::Limits limits = limits_of(context->pool, destination.origin().scheme, context->protocols, *config);
-    if (context->is_replaced()) limits.min_idle = 0;  // it dials for its waiters only, and ends
+    limits.replaced = context->is_replaced();
+    if (limits.replaced) limits.min_idle = 0;
     destination.set_limits(limits, now);
   }
 }
@@ -223,6 +224,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   Result<pool::Destination*> destination = directory_->at(origin, limits, Clock::now(), listing);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
+  (*destination)->use_again();
   std::unique_ptr<net::AddressSet>& address_set = address_sets_[*destination];
   if (!address_set) address_set = std::make_unique<net::AddressSet>(&(*destination)->endpoints());
   address_set->follow(rules_of(context->pool.addresses));

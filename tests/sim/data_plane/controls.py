@@ -165,7 +165,7 @@ TABLE = [
     ("a retry goes to a replaced pool", "proxy/exchange/exchange_borrow.cc",
      "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
     ("a request whose pool has ended is refused", "proxy/exchange/exchange_borrow.cc",
-     "if (origin.destination->reclaimed()) return borrow_from_new_destination(new_connection);", ""),
+     "if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
     ("a pool ends while it dials", "pool/destination/reclaim.cc",
      """if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
