@@ -97,6 +97,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
     admin::PoolInfo info{destination->label(), destination->snapshot(now), std::nullopt, {}};
     info.learned_idle_timeout = info.snapshot.learned_idle;
     if (const OriginRuntime* context = parts_.origins.of(*destination)) {
+      info.replaced = context->is_replaced();
       if (info.snapshot.class_count != 0) info.classes = context->pool.classes;
       const net::AddressSet::Counts counts = context->address_set->count(now);
       info.addresses = {counts.usable, counts.ejected, counts.gone};
@@ -105,6 +106,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
     }
     all.push_back(std::move(info));
   }
+  std::stable_partition(all.begin(), all.end(), [](const admin::PoolInfo& info) { return !info.replaced; });
   return all;
 }
 

@@ -20,6 +20,10 @@ def replace_pool(c, o):
     assert c.admin("POST", "/reload").status == 200
 
 
+def path_of(o):
+    return "/pools/" + o.url.replace(":", "%3A").replace("/", "%2F")
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_its_idle_connections_close_at_once_and_it_ends(origin, carpool, workers):
     o, c = origin(), carpool(workers=workers, pool={"size": 1})
@@ -52,3 +56,18 @@ def test_the_requests_that_wait_for_it_go_to_the_new_pool_at_once(origin, carpoo
     until(lambda: o.open == 1, what="the end of the earlier pool's connection")
     for client in clients:
         client.close()
+
+
+def test_while_it_serves_its_last_request_the_pool_in_force_is_shown(origin, carpool, gate):
+    o, c = origin(held(gate)), carpool(pool={"size": 3})
+    with c.client() as slow, c.client() as client:
+        slow.ask("GET", o.url + "/held")
+        gate.wait_for(1)
+        replace_pool(c, o)
+        assert [client.get(o.url + "/").status for _ in range(2)] == [200, 200]
+        shown = c.get_json(path_of(o))
+        assert (shown["size"], shown["borrows"]) == (1, 2)
+        assert "2 borrows on 1 connection." in c.get_json(path_of(o) + "/explain")["explanation"]
+        assert c.get_json("/pool/metrics")[o.url]["borrows"] == 3, "the sum of both"
+        gate.open()
+        assert slow.response().status == 200

@@ -147,6 +147,18 @@ TEST(History, CountsForTheLastMinuteWhatItBrought) {
   EXPECT_EQ(kept.history().last(2min, kOrigin).requests, 105U);
 }
 
+TEST(History, HasOnePointPerIntervalOfAnOriginWhoseEarlierPoolStillServes) {
+  Kept kept;
+  PoolInfo earlier = kept.view().list.front();
+  earlier.replaced = true;
+  earlier.snapshot.waiting = 7;
+  kept.view().list.push_back(earlier);
+  kept.pass(3);
+  ASSERT_EQ(kept.points(kOrigin).size(), 3U);
+  EXPECT_EQ(kept.points(kOrigin).front().waiting, 2U) << "of the pool in force";
+  EXPECT_EQ(kept.points().front().waiting, 9U);
+}
+
 TEST(History, CountsTheFirstRequestsOfAnOriginThatIsNew) {
   Kept kept;
   PoolInfo fresh = kept.view().list.front();

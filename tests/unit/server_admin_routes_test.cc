@@ -87,6 +87,17 @@ TEST_F(Routes, KeepsTheGoldenFormOfPoolMetrics) {
       ParsedJson({{"active", 3}, {"borrows", 100}, {"restores", 99}, {"created", 4}, {"closed", 1}, {"failures", 1}}));
 }
 
+TEST_F(Routes, ShowsThePoolInForceAndSumsUpThoseThatReloadsReplaced) {
+  PoolInfo earlier = view.list.front();
+  earlier.replaced = true;
+  earlier.snapshot.size = 7;
+  view.list.push_back(earlier);
+  EXPECT_EQ(json("/pools/http%3A%2F%2Fa.example").at("size"), 64);
+  EXPECT_EQ(json("/pool/metrics").at("http://a.example").at("borrows"), 200);
+  view.list.erase(view.list.begin());
+  EXPECT_EQ(json("/pools/http%3A%2F%2Fa.example").at("size"), 7) << "it is the only one";
+}
+
 TEST_F(Routes, ExportsMetricsAsPrometheusText) {
   const Response response = ask("/metrics");
   EXPECT_EQ(response.status, 200);

@@ -91,6 +91,7 @@ void EventFeed::update(const AdminView& view) {
   std::vector<PoolInfo> pools = view.pools();
   find_failing(view, pools);
   for (const PoolInfo& pool : pools) {
+    if (pool.replaced && sent_now.contains(pool.origin)) continue;
     std::string& text = sent_now[pool.origin];
     text = json_text(description(view, pool, now));
     all.push_back(&text);

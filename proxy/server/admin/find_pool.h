@@ -8,7 +8,8 @@
 
 namespace carpool::proxy::admin {
 
-// Returns the pool with this label, or that of an [[origin]] that no request has used yet.
+// Returns the pool with this label, the one in force if a reload replaced others, or that of an [[origin]] that no
+// request has used yet.
 std::optional<PoolInfo> find_pool(const AdminView& view, const std::string& label);
 
 }  // namespace carpool::proxy::admin

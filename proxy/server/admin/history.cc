@@ -94,7 +94,7 @@ void History::sample(const AdminView& view, Instant now) {
     Entry& entry = entry_of(pool.origin);
     if (first || !entry.ring) {
       entry.before = view.traffic(pool.origin);
-    } else {
+    } else if (!entry.sampled) {  // else this is a pool that a reload replaced
       add(entry, pool.origin, &pool, view);
       entry.sampled = true;
     }

@@ -65,6 +65,7 @@ struct PoolInfo {
   std::optional<Failing> failing{};
   std::vector<AddressInfo> each_address{};        // empty unless there are several
   std::optional<CredentialsState> credentials{};  // absent: none
+  bool replaced = false;  // a reload gave the origin another pool, which precedes this one in each list
 };
 
 // TrafficInfo: counts of an origin's requests since the start. `times`: their number by duration, in the buckets of

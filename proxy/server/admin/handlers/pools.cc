@@ -214,18 +214,25 @@ Response connections_response(std::vector<ConnectionInfo> connections) {
   return list_response("connections", std::move(connections), [](const ConnectionInfo& one) { return json_of(one); });
 }
 
+namespace {
+void add_to(Json& sum, std::uint64_t count) {
+  sum = (sum.is_null() ? std::uint64_t{0} : sum.get<std::uint64_t>()) + count;
+}
+}  // namespace
+
 Response pool_metrics_response(const std::vector<PoolInfo>& pools) {
   Json json = Json::object();
   for (const PoolInfo& pool : pools) {
     const Snapshot& s = pool.snapshot;
     // Every created connection that is no longer open is closed; a failed dial was never created.
-    const std::uint64_t active = open(s);
-    json[pool.origin] = {{"active", active},
-                         {"borrows", s.borrows},
-                         {"restores", s.restores},
-                         {"created", s.created},
-                         {"closed", s.created - std::min(active, s.created)},
-                         {"failures", s.failed_total()}};
+    const std::uint64_t active = open(s), closed = s.created - std::min(active, s.created);
+    Json& sums = json[pool.origin];  // also of the pools that reloads replaced
+    add_to(sums["active"], active);
+    add_to(sums["borrows"], s.borrows);
+    add_to(sums["restores"], s.restores);
+    add_to(sums["created"], s.created);
+    add_to(sums["closed"], closed);
+    add_to(sums["failures"], s.failed_total());
   }
   return json_response(200, json);
 }
