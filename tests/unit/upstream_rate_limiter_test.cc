@@ -51,6 +51,21 @@ TEST(ARateLimit, ReturnsTheDelayOfAWaitingRequestAndKeepsItsPlace) {
       << "who was refused took nobody's place";
 }
 
+TEST(ARateLimit, ThatTakesThePlaceOfAnEqualOneGrantsNoSecondBurst) {
+  for (const bool outlives : {true, false}) {
+    RateLimiter before, after, faster;
+    before.open(10, 3);
+    after.open(10, 3);
+    faster.open(20, 3);
+    EXPECT_EQ(taken(before, kStart, 2), 2);
+    after.follow(before, outlives);
+    faster.follow(before, outlives);
+    EXPECT_EQ(taken(after, kStart, 100), 1);
+    EXPECT_EQ(taken(before, kStart, 100), outlives ? 0 : 1) << "a loop that still uses it counts with the others";
+    EXPECT_EQ(taken(faster, kStart, 100), 3) << "other limits begin anew";
+  }
+}
+
 TEST(ARateLimit, IsExactWhereManyThreadsAsk) {
   constexpr int kThreads = 4, kTries = 20'000;
   constexpr std::uint32_t kRate = 100'000, kBurst = 50;

@@ -236,6 +236,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
       return Fault{FaultKind::budget, Side::self, "too many different settings since the start; restart carpool"};
     }
     context->slot = metrics_.add_origin(origin.label());
+    if (const auto before = contexts_.find(key_of(origin)); before != contexts_.end()) context->follow(*before->second);
     known = versions.insert(versions.end(), std::move(context));
   }
   by_destination_[*destination] = known->get();

@@ -70,6 +70,14 @@ struct OriginRuntime {
   bool through_connect() const { return parent != nullptr && absolute.empty(); }
   bool is_replaced() const { return replaced.load(std::memory_order_relaxed); }
 
+  // Continues the limits of the runtime that this one takes the place of. Must be called before loops use this one.
+  void follow(OriginRuntime& before) {
+    const bool outlives = before.destination == destination;
+    retries.follow(before.retries, outlives);
+    requests.follow(before.requests, outlives);
+    connects.follow(before.connects, outlives);
+  }
+
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&

@@ -24,25 +24,34 @@ class RateLimiter {
     tolerance_ = interval_ * ((burst == 0 ? rate : burst) - 1);
   }
 
+  // Continues the count of `before` if the limits are the same: a reload that changes other settings permits no second
+  // burst. Must be called before loops use this one. `outlives`: `before` exists as long as this one, so that both
+  // count together while some loops still use it.
+  void follow(RateLimiter& before, bool outlives) {
+    if (interval_ != before.interval_ || tolerance_ != before.tolerance_) return;
+    if (outlives) arrival_ = before.arrival_;
+    if (!outlives) arrival_->store(before.arrival_->load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+
   // Reserves an admission and returns the delay until it is due, or nullopt if that exceeds `timeout`. The clocks of
   // loops may differ by a turn.
   std::optional<Duration> delay_until_allowed(Instant now, Duration timeout) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();
-    std::int64_t arrival = theoretical_arrival_.load(std::memory_order_relaxed);
+    std::int64_t arrival = arrival_->load(std::memory_order_relaxed);
     for (;;) {
       const std::int64_t from = std::max(arrival, at);
       const std::int64_t wait = std::max<std::int64_t>(0, from - at - tolerance_);
       if (wait > timeout.count()) return std::nullopt;
-      if (theoretical_arrival_.compare_exchange_weak(arrival, from + interval_, std::memory_order_relaxed))
-        return Duration(wait);
+      if (arrival_->compare_exchange_weak(arrival, from + interval_, std::memory_order_relaxed)) return Duration(wait);
     }
   }
   bool admit(Instant now) { return delay_until_allowed(now, Duration::zero()).has_value(); }
 
  private:
   std::int64_t interval_ = 0, tolerance_ = 0;  // nanoseconds; interval_ 0: no limit
-  std::atomic<std::int64_t> theoretical_arrival_{0};
+  std::atomic<std::int64_t> own_arrival_{0};
+  std::atomic<std::int64_t>* arrival_ = &own_arrival_;  // the theoretical arrival time
 };
 static_assert(std::is_same_v<Duration::period, std::nano>);
 

@@ -55,30 +55,38 @@ class RetryBudget {
   void open(std::uint32_t burst, std::uint32_t percent) {
     percent_ = percent;
     most_ = static_cast<std::int64_t>(std::max(burst, kMinBurst)) * kRetry;
-    left_.store(most_, std::memory_order_relaxed);
+    left_->store(most_, std::memory_order_relaxed);
+  }
+
+  // As RateLimiter::follow(): a reload that changes other settings does not fill the bucket.
+  void follow(RetryBudget& before, bool outlives) {
+    if (percent_ != before.percent_ || most_ != before.most_) return;
+    if (outlives) left_ = before.left_;
+    if (!outlives) left_->store(before.left_->load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 
   // A full bucket is only read, so that loops share its cache line while no request is retried.
   void deposit() {
-    if (left_.load(std::memory_order_relaxed) < most_) left_.fetch_add(percent_, std::memory_order_relaxed);
+    if (left_->load(std::memory_order_relaxed) < most_) left_->fetch_add(percent_, std::memory_order_relaxed);
   }
   bool withdraw() {
     if (percent_ >= kRetry) return true;
-    std::int64_t left = left_.load(std::memory_order_relaxed);
+    std::int64_t left = left_->load(std::memory_order_relaxed);
     do {
       if (left < kRetry) return false;
-    } while (!left_.compare_exchange_weak(left, left - kRetry, std::memory_order_relaxed));
+    } while (!left_->compare_exchange_weak(left, left - kRetry, std::memory_order_relaxed));
     return true;
   }
   // Refunds the retries of a request that succeeded. Deposits since the withdrawal may leave the bucket above its size.
-  void refund(std::uint32_t retries) { left_.fetch_add(retries * kRetry, std::memory_order_relaxed); }
+  void refund(std::uint32_t retries) { left_->fetch_add(retries * kRetry, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kMinBurst = 10;
   static constexpr std::int64_t kRetry = 100;  // one retry, in units of left_
   std::uint32_t percent_ = kRetry;
   std::int64_t most_ = 0;
-  std::atomic<std::int64_t> left_{0};
+  std::atomic<std::int64_t> own_{0};
+  std::atomic<std::int64_t>* left_ = &own_;
 };
 
 }  // namespace carpool::proxy
