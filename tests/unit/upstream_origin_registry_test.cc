@@ -130,6 +130,17 @@ TEST_F(AReplacedPool, PassesOnThePauseThatItsOriginAskedFor) {
   EXPECT_FALSE(first.cooling(environment.now)) << "an operator has ended it";
 }
 
+using AnAddedOrigin = AReplacedPool;
+
+TEST_F(AnAddedOrigin, HasItsReadyConnectionsBeforeItsFirstRequest) {
+  config::Config more = kept_ready({"h1"});
+  more.origins.push_back(more.origins.front());
+  more.origins.back().origin = *pool::parse_origin("http://b.test");
+  reload(std::move(more));
+  sweep();
+  EXPECT_EQ(environment.live.size(), 2 * kKeptReady);
+}
+
 class TheFilesOfAnOrigin : public ::testing::Test {
  protected:
   TheFilesOfAnOrigin() : environment(1), registry(1, 10), authority(std::in_place, tls::serve()->certificate_pem()) {

@@ -132,7 +132,22 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
       behind.push_back(label + ": " + made.fault().detail);
     }
   }
+  keep_ready(fresh, behind);
   return behind;
+}
+
+// Makes the pools of origins with min_idle, which open connections without a request: see Destination::sweep().
+void OriginRegistry::keep_ready(const config::Config& fresh, std::vector<std::string>& behind) {
+  for (const config::OriginSettings& settings : fresh.origins) {
+    const std::string key = key_of(settings.origin);
+    if (settings.pool.min_idle == 0 || contexts_.count(key) != 0) continue;
+    Result<OriginRuntime*> made = version_of(settings.origin);
+    if (made) {
+      contexts_.emplace(key, *made);
+    } else {
+      behind.push_back(key + ": " + made.fault().detail);
+    }
+  }
 }
 
 void OriginRegistry::apply_limits(Instant now) {

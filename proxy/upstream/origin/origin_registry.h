@@ -112,6 +112,7 @@ class OriginRegistry {
   bool is_place_of_rules(const pool::Origin& origin) const REQUIRES(mutex_);
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const REQUIRES(mutex_);
   Result<OriginRuntime*> version_of(pool::Origin origin) REQUIRES(mutex_);
+  void keep_ready(const config::Config& fresh, std::vector<std::string>& behind) REQUIRES(mutex_);
   const config::OriginSettings* settings_of(const pool::Origin& origin) const REQUIRES(mutex_);
   std::uint32_t identity_number(const pool::Origin& origin) const REQUIRES(mutex_);
   std::uint32_t tls_number(const pool::Origin& origin) const REQUIRES(mutex_);
