@@ -165,6 +165,8 @@ MUTANTS = [
     m("a request that is not repeated uses a connection of any age", X + "exchange_borrow.cc", "want.max_idle = max_idle_age(origin);", ";", PLANE),
     m("the guess of an idle time exceeds half of idle_timeout", X + "exchange_borrow.cc", "half > Duration::zero() ? std::min(half, kGuess) : kGuess", "kGuess", PLANE),
     m("a tunnel may use a session", X + "exchange_borrow.cc", "if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;", "if (h1_required) want.kind = pool::ProtocolMask::h1_only;", PLANE),
+    m("a retry goes to a replaced pool", X + "exchange_borrow.cc", "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", "", PLANE),
+    m("a hedged attempt takes an idle connection after a reload", X + "hedged_attempt.cc", "if (origin.is_replaced()) return owner_.on_hedge_failed();", "", PLANE),
     m("a request keeps waiting for the pool that a reload replaced", X + "exchange_borrow.cc", "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", "", PLANE),
     m("a wait is extended by a dial beside open connections", X + "exchange_timeout.cc", "info_.origin->destination->awaits_dial(*this)", "true", PLANE),
     m("a wait that a dial extends is not checked again", X + "exchange_deadlines.cc", "wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;", "wait_at_ = dial_at_ + kDialReports;", PLANE),

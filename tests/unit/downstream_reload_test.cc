@@ -27,13 +27,18 @@ class AReload : public test::ExchangeFixture {
   AReload() : ExchangeFixture(with_protocols({"h1"})) {}
   void reload(config::Config fresh) {
     exec::assume_on_loop();
+    put_in_force(std::move(fresh));
+    plane_.origins->apply_limits(plane_.now);
+    plane_.router.forget();
+    plane_.turn();
+  }
+  // The first step of a reload. The loops learn of it by the second one.
+  void put_in_force(config::Config fresh) {
+    exec::assume_on_loop();
     config::Config& next = configs_.emplace_back(std::move(fresh));
     auto prepared = plane_.origins->prepare(next);
     ASSERT_TRUE(prepared);
     EXPECT_TRUE(plane_.origins->apply(next, std::move(*prepared)).empty());
-    plane_.origins->apply_limits(plane_.now);
-    plane_.router.forget();
-    plane_.turn();
   }
   pool::ProtocolMask asked_for() { return plane_.environment.dials.front().reservation->kind(); }
 
@@ -96,6 +101,15 @@ TEST_F(AReload, SendsARequestWhoseConnectionIsOnItsWayOnNoConnectionOfTheEarlier
   reload(with_protocols({"h2"}));
   EXPECT_TRUE(earlier.outgoing.empty());
   EXPECT_EQ(1U, dials());
+}
+
+TEST_F(AReload, RepeatsARequestInTheNewPoolWhileTheEarlierOneStillLends) {
+  asked_again();
+  const pool::Destination* earlier = (*plane_.origins->at(*pool::parse_origin("http://a.test")))->destination;
+  put_in_force(with_protocols({"h2"}));
+  plane_.from_origin(0, "", true);
+  ASSERT_EQ(1U, dials());
+  EXPECT_NE(plane_.environment.dials.front().destination, earlier);
 }
 
 TEST_F(AReload, HoldsTheNewPoolIfTheOriginAsksForAPauseOnAnEarlierConnection) {

@@ -162,8 +162,6 @@ TABLE = [
     ("an origin keeps its settings after a reload", "proxy/upstream/origin/origin_registry.cc", "current = *made;", ""),
     ("a request that waits in a replaced pool takes a connection of that pool", "proxy/exchange/exchange_borrow.cc",
      "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", ""),
-    ("a retry goes to a replaced pool", "proxy/exchange/exchange_borrow.cc",
-     "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
     ("a request whose pool has ended is refused", "proxy/exchange/exchange_borrow.cc",
      "if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
     ("a pool ends while it dials", "pool/destination/reclaim.cc",
