@@ -290,6 +290,27 @@ def client_hello():
     return outgoing.read()
 
 
+LONG_HELLO = b"\x16\x03\x03\x00\x09" + b"\x01\x02\x01\x40" + b"begin"  # a few bytes of a message that announces 131,392
+
+
+@pytest.mark.parametrize("before", ["nothing", "a warning", "HelloRetryRequest"])
+def test_a_hello_that_announces_more_than_17_kib_is_refused(carpool, files, before):
+    """OpenSSL reserves memory for all that is announced, and keeps it until header_timeout."""
+    c = carpool(listen=files.settings(header_timeout="30s"))
+    with socket.create_connection(c.address, 10) as sock:
+        if before == "a warning":
+            sock.sendall(b"\x15\x03\x03\x00\x02\x01\x29")
+        if before == "HelloRetryRequest":  # carpool does not support the group of the client's key
+            own, other = bytes.fromhex("003300260024001d0020"), bytes.fromhex("003300260024001e0020")
+            assert own in client_hello()
+            sock.sendall(client_hello().replace(own, other))
+            assert sock.recv(4096)[5] == 2, "a ServerHello"
+            sock.sendall(b"\x14\x03\x03\x00\x01\x01")
+        sock.sendall(LONG_HELLO)
+        drained(sock)
+    until(lambda: c.metric(HANDSHAKES, result="failed") == 1, what="the count")
+
+
 def test_handshakes_beyond_inline_handshakes_run_as_tasks(origin, carpool, pki, files):
     o, c = origin(), carpool(listen=files.settings(), threads={"inline_handshakes": 1})
 

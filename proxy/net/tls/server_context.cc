@@ -31,6 +31,8 @@ constexpr unsigned char kSessionContext[] = "carpool";
 // Suites of TLS 1.2: forward secrecy and authenticated encryption (RFC 9325 §4.2). TLS 1.3 has no others.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr const char* kGroups = "X25519:P-256:P-384";
+// Bytes of a client's certificates. OpenSSL reserves memory for as many as their first bytes announce.
+constexpr long kMaxChain = 32'768;
 
 Fault cannot(const std::string& what) {
   return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
@@ -174,6 +176,7 @@ Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, c
   apply_tls_defaults(context);
   // Tickets resume sessions; a cache would hold one for each client.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_max_cert_list(context, kMaxChain);
   if (Status used = use_source(*impl, settings, source); !used) return used.take_fault();
   if (SSL_CTX_set_cipher_list(context, kCiphers) != 1 || SSL_CTX_set1_groups_list(context, kGroups) != 1 ||
       SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||

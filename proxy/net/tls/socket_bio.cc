@@ -33,6 +33,7 @@ int SocketBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_r
   stream.fresh_in_ = false;
   const ssize_t count = repeat_interrupted([&] { return ::recv(stream.fd(), into, size, 0); });
   if (count > 0) {
+    if (!stream.admits({into, static_cast<std::size_t>(count)})) return 0;
     *bytes_read = static_cast<std::size_t>(count);
     stream.readable_ = *bytes_read == size || stream.hangup_;
     return 1;

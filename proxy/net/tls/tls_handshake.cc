@@ -84,6 +84,9 @@ Fault TlsTransport::handshake_fault(int error) {
   if (handshake_ && !handshake_->refusal.empty()) {
     return {FaultKind::tls_certificate, Side::upstream, what + handshake_->refusal};
   }
+  if (handshake_ && handshake_->too_long) {
+    return {FaultKind::tls_protocol, Side::upstream, what + "the ClientHello announces more than 17 KiB"};
+  }
   if (fin_) return {FaultKind::tls_protocol, Side::upstream, what + "closed by peer"};
   if (error == SSL_ERROR_SYSCALL && wire_error_ != 0) {
     return {FaultKind::tls_protocol, Side::upstream, what + std::strerror(wire_error_)};
@@ -91,6 +94,13 @@ Fault TlsTransport::handshake_fault(int error) {
   const bool not_tls = reason == "wrong version number" || reason == "http request";
   return {FaultKind::tls_protocol, Side::upstream,
           what + std::string(reason) + (not_tls ? " (the peer does not seem to speak TLS)" : "")};
+}
+
+// Returns false if the input of a client exceeds the bound of its first message.
+bool TlsTransport::admits(std::span<const char> input) {
+  if (handshake_ == nullptr || SSL_is_server(ssl_.get()) == 0) return true;
+  handshake_->too_long = !handshake_->hello.accept(input, SSL_version(ssl_.get()) == TLS1_2_VERSION);
+  return !handshake_->too_long;
 }
 
 // In TLS 1.3 a client's certificate follows the server's Finished; a resumed client shows none.

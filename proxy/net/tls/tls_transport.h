@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "proxy/net/tls/hello_bound.h"
 #include "proxy/net/transport.h"
 
 struct ssl_st;
@@ -88,9 +89,12 @@ class TlsTransport final : public net::Transport {
     std::string name;     // the peer for messages, "host:port"
     std::string wanted;   // the name or address that its certificate must have
     std::string refusal;  // why its certificate was rejected
+    HelloBound hello{};   // of a server's peer
+    bool too_long = false;
   };
 
   bool attach(ssl_ctx_st* context);
+  bool admits(std::span<const char> input);
   void begin_call();
   Result<bool> step_handshake();
   Result<bool> do_handshake();
