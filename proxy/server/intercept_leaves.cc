@@ -28,14 +28,14 @@ Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& author
   ++(made ? minted_ : failed_);
   if (!made) return made.take_fault();
   const WallTime end = std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires());
-  return Leaf{ListenerIdentity(std::move(*made)), end};
+  return Leaf{ListenerIdentity(std::move(*made)), now - tls::Authority::kSkew, end};
 }
 
 metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
   const Held lock(mutex_);
   metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};
   for (const auto& [label, leaf] : in_force_.leaves) {
-    if (leaf.identity != nullptr && now < leaf.end) ++sample.leaves;
+    if (leaf.valid_at(now)) ++sample.leaves;
   }
   if (in_force_.authority != nullptr) {
     sample.authority_seconds = std::chrono::duration<double>(in_force_.authority->expires() - now).count();
@@ -64,6 +64,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
     return fault;
   }
   plan.authority = std::move(*authority);
+  const WallTime now = std::chrono::system_clock::now();
   const Held lock(mutex_);
   const tls::Authority* const before = in_force_.authority.get();
   const bool same = before != nullptr && before->fingerprint() == plan.authority->fingerprint();
@@ -72,11 +73,11 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
     if (!origin.intercept) continue;
     const std::string label = origin.origin.label();
     const auto known = in_force_.leaves.find(label);
-    if (same && known != in_force_.leaves.end() && known->second.identity != nullptr) {
+    if (same && known != in_force_.leaves.end() && known->second.valid_at(now)) {
       plan.leaves.insert(*known);
       continue;
     }
-    Result<Leaf> leaf = mint(*plan.authority, origin.origin.host, std::chrono::system_clock::now());
+    Result<Leaf> leaf = mint(*plan.authority, origin.origin.host, now);
     if (!leaf) {
       Fault fault = leaf.take_fault();
       fault.detail.insert(0, "the intercepted origin " + label + ": ");
@@ -114,20 +115,21 @@ void InterceptLeaves::renew(WallTime now) {
 // Returns true if the leaf was replaced or removed. A leaf that expires together with its authority cannot be renewed
 // earlier.
 bool InterceptLeaves::renew(const std::string& label, Leaf& leaf, WallTime now) const {
-  const bool over = now >= leaf.end;
+  const bool valid = leaf.valid_at(now);
+  const bool ended = now >= in_force_.authority->expires();
   const bool last = leaf.end >= in_force_.authority->expires();
-  if (leaf.identity == nullptr ? last : !over && (last || now < leaf.end - tls::Authority::kLeafLife / 3)) return false;
+  if (valid ? last || now < leaf.end - tls::Authority::kLeafLife / 3 : ended && leaf.identity == nullptr) return false;
   const Result<pool::Origin> origin = pool::parse_origin(label);
   CARPOOL_ASSERT(origin);  // `label` is the label of an origin
-  Result<Leaf> made = last ? Result<Leaf>(Fault{FaultKind::tls_certificate, Side::self, "the authority has expired"})
-                           : mint(*in_force_.authority, origin->host, now);
+  Result<Leaf> made = ended ? Result<Leaf>(Fault{FaultKind::tls_certificate, Side::self, "the authority has expired"})
+                            : mint(*in_force_.authority, origin->host, now);
   if (made) {
     leaf = std::move(*made);
     return true;
   }
   log::warn("intercept", "a certificate cannot be renewed", {{"origin", label}, {"error", made.fault().detail}});
-  if (over) leaf.identity = nullptr;
-  return over;
+  if (valid) return false;
+  return std::exchange(leaf.identity, nullptr) != nullptr;
 }
 
 }  // namespace carpool::proxy

@@ -24,8 +24,10 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
 
   using WallTime = tls::Authority::WallTime;
   struct Leaf {
-    ListenerIdentity identity;  // nullptr: the certificate has expired, and no other could be signed
-    WallTime end{};
+    ListenerIdentity identity;  // nullptr: the certificate is not valid, and no other could be signed
+    WallTime begin{}, end{};    // of its validity
+
+    bool valid_at(WallTime now) const { return identity != nullptr && begin <= now && now < end; }
   };
   // Plan: the result of all steps that can fail; nothing of it is in force yet.
   struct Plan {
@@ -45,8 +47,9 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
     if (renewal_ != nullptr) renewal_->stop();
   }
   void end() { renewal_.reset(); }  // call when no round can run any more
-  // Renews certificates with less than a third of their lifetime left at `now`, and drops expired ones. A certificate
-  // that cannot be signed is tried again at the next call. Blocks.
+  // Renews certificates with less than a third of their lifetime left at `now`, and those that are not valid, because
+  // the clock may have been set back; drops the latter if no other can be signed. A certificate that cannot be signed
+  // is tried again at the next call. Blocks.
   void renew(WallTime now);
   metrics::InterceptSample sample(WallTime now) const;
   std::vector<metrics::RefusalSample> refusals_at(const std::string& label) const;

@@ -54,6 +54,25 @@ TEST_F(TheLeaves, AreRenewedWhenAThirdOfTheirLifeIsLeft) {
   ASSERT_NE(shown(), nullptr);
 }
 
+TEST_F(TheLeaves, AreRenewedWhenTheClockWasSetBackToATimeBeforeThem) {
+  const ListenerIdentity first = shown();
+  leaves.renew(now - std::chrono::minutes(4));
+  EXPECT_EQ(shown(), first) << "clocks may differ by that";
+  leaves.renew(now - hours(1));
+  const ListenerIdentity second = shown();
+  EXPECT_NE(second, first);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(leaves.sample(now - hours(1)).leaves, 1u);
+  EXPECT_EQ(leaves.sample(now - hours(2)).leaves, 0u);
+}
+
+TEST_F(TheLeaves, ComeBackWithTheClockThatHadPassedTheEndOfTheirAuthority) {
+  leaves.renew(now + hours(24 * 31));
+  EXPECT_EQ(shown(), nullptr);
+  leaves.renew(now);
+  EXPECT_NE(shown(), nullptr);
+}
+
 TEST_F(TheLeaves, StayWithAReloadThatChangesNothingOfThem) {
   const ListenerIdentity first = shown();
   read();
@@ -67,7 +86,7 @@ TEST_F(TheLeaves, AreCountedWithTheLifeOfTheirAuthority) {
   leaves.renew(now + hours(17));
   const metrics::InterceptSample sample = leaves.sample(now);
   EXPECT_EQ(sample.minted, 2u);
-  EXPECT_EQ(sample.leaves, 1u);
+  EXPECT_EQ(leaves.sample(now + hours(17)).leaves, 1u);
   ASSERT_TRUE(sample.authority_seconds);
   EXPECT_NEAR(*sample.authority_seconds, 30 * 86'400, 600);
   EXPECT_EQ(leaves.sample(now + hours(60)).leaves, 0u) << "it has ended, and nobody renewed it";

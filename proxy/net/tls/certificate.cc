@@ -11,12 +11,10 @@
 
 #include "base/ascii.h"
 #include "proxy/net/address.h"
+#include "proxy/net/tls/authority.h"
 
 namespace carpool::proxy::tls {
 namespace {
-
-// Clocks of applications may be behind ours.
-constexpr std::chrono::minutes kSkew{-5};
 
 std::string contents(BIO* memory) {
   const char* text = nullptr;
@@ -72,7 +70,7 @@ Certified make_self_signed(const std::vector<std::string>& names, std::chrono::s
 Certified make_authority(const std::vector<std::string>& hosts, std::chrono::seconds until) {
   if (hosts.empty()) return {};
   return CertificateDraft()
-      .valid(kSkew, until)
+      .valid(-Authority::kSkew, until)
       .subject(name_of_authority())
       .issued_by(nullptr)
       .extend(NID_basic_constraints, "critical,CA:TRUE,pathlen:0")
@@ -87,7 +85,7 @@ Certified make_authority(const std::vector<std::string>& hosts, std::chrono::sec
 // a host name as such.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key) {
   return CertificateDraft()
-      .valid(kSkew, until)
+      .valid(-Authority::kSkew, until)
       .subject("carpool intercepted origin")
       .issued_by(issuer)
       .extend(NID_basic_constraints, "critical,CA:FALSE")
