@@ -77,7 +77,7 @@ def closing(c, context):
     sock.close()
 
 
-def leaving(c, context):
+def leaving(c, context, word=b""):
     """A client that disconnects in the middle of the handshake without an alert, as Java's HttpClient and Node's with TLS 1.3."""
     sock = connected(c)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -86,7 +86,13 @@ def leaving(c, context):
         tls.do_handshake()
     sock.sendall(outgoing.read())
     assert sock.recv(1), "the certificate"
+    sock.sendall(word)
     sock.close()
+
+
+def taking_leave(c, context):
+    """A client that closes the connection in order in the middle of the handshake: with a close_notify, which refuses nothing."""
+    leaving(c, context, b"\x15\x03\x03\x00\x02\x01\x00")
 
 
 def refusals(c, **labels):
@@ -111,7 +117,7 @@ def test_a_refusal_is_counted_by_origin_offer_and_alert(scene, pki, version, alp
     assert "1 refusal of the certificate by clients that offer %s, with the alert unknown_ca." % offer in explained
 
 
-@pytest.mark.parametrize("leave", [closing, leaving])
+@pytest.mark.parametrize("leave", [closing, leaving, taking_leave])
 def test_a_client_that_leaves_twice_without_a_word_gets_tunnels(scene, authority, pki, leave):
     o, c = scene()
     leave(c, trusting(authority.ca))

@@ -77,7 +77,8 @@ Result<bool> TlsTransport::do_handshake() {
 
 Fault TlsTransport::handshake_fault(int error) {
   refusal_alert_ = refusal_of(ERR_GET_REASON(ERR_peek_error()));
-  peer_left_ = fin_ || (error == SSL_ERROR_SYSCALL && wire_error_ != 0);
+  const bool closed = fin_ || error == SSL_ERROR_ZERO_RETURN;  // the latter: by a close_notify
+  peer_left_ = closed || (error == SSL_ERROR_SYSCALL && wire_error_ != 0);
   const std::string& peer = handshake_ ? handshake_->name : peer_;
   const std::string what = "TLS handshake" + (peer.empty() ? peer : " with " + peer) + ": ";
   const auto reason = take_reason();
@@ -87,7 +88,7 @@ Fault TlsTransport::handshake_fault(int error) {
   if (handshake_ && handshake_->too_long) {
     return {FaultKind::tls_protocol, Side::upstream, what + "the ClientHello announces more than 17 KiB"};
   }
-  if (fin_) return {FaultKind::tls_protocol, Side::upstream, what + "closed by peer"};
+  if (closed) return {FaultKind::tls_protocol, Side::upstream, what + "closed by peer"};
   if (error == SSL_ERROR_SYSCALL && wire_error_ != 0) {
     return {FaultKind::tls_protocol, Side::upstream, what + std::strerror(wire_error_)};
   }
