@@ -114,13 +114,15 @@ std::optional<Fault> Exchange::send_request_head(AttemptValues& attempt) {
   if (info_.origin->credentials != nullptr || client_stream_->carries_secret()) {
     if (std::optional<Fault> fault = set_fields(rules, attempt)) return fault;
   }
-  if (request_values_->span) {
+  const auto sets = [&rules](std::string_view name) { return rules.set != nullptr && rules.set->has(name); };
+  if (request_values_->span && !sets("traceparent")) {
     const ActiveSpan& trace = *request_values_->span;
     rules.traceparent = {trace.traceparent.data(), trace.traceparent.size()};
     rules.begins_trace = trace.begins_trace();
   }
   http::ClientFieldText client;
   set_client_field(rules, info_.origin->request.client_field, *client_stream_, client);
+  if (sets(rules.client_name)) rules.client_name = {};
   attempt.upstream_stream->send_head(request_, rules);
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 namespace carpool::proxy::http {
 
 namespace {
+constexpr std::string_view kProxy = "proxy-";
 constexpr std::string_view kHop = "belongs to one connection";
 constexpr std::string_view kFraming = "describes the framing, which carpool writes";
 constexpr std::string_view kRouting = "describes the route, which carpool writes";
@@ -38,7 +39,7 @@ std::string_view refused_name(std::string_view name) {
       return "belongs to responses";
     case FieldName::authorization:
     case FieldName::other:
-      return {};
+      return iequals(name.substr(0, kProxy.size()), kProxy) ? kHop : std::string_view();
   }
   return kHop;
 }

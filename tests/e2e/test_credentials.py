@@ -58,6 +58,17 @@ def test_the_field_is_added_and_replaces_the_clients_own(origin, carpool):
     assert fields_of(o, "x-api-key") == [["k"]] * 2
 
 
+def test_the_field_replaces_those_that_carpool_adds(origin, carpool):
+    o, collector = origin(), origin()
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    fields = {"Traceparent": parent, "X-Forwarded-For": "192.0.2.1"}
+    c = carpool(origin=[{"uri": o.url, "alias": ["api"], "request": {"headers": fields, "client_field": "x_forwarded_for"}}], otlp={"endpoint": collector.url})
+    with c.client() as client:
+        traced = ("traceparent", "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        assert client.get("http://api/a", traced, ("x-forwarded-for", "198.51.100.1"), host="api").status == 200
+    assert (fields_of(o, "traceparent"), fields_of(o, "x-forwarded-for")) == ([[parent]], [["192.0.2.1"]])
+
+
 TRICKS = {
     "named-in-connection": b"Connection: authorization, x-api-key\r\n\r\n",
     "trailers": b"Transfer-Encoding: chunked\r\nTrailer: X-Api-Key\r\n\r\n0\r\nAuthorization: mine\r\nX-Api-Key: mine\r\n\r\n",
@@ -202,7 +213,7 @@ def check(carpool, headers, uri="https://a.test", **more):
     return carpool(start=False, origin=[{"uri": uri, "request": {"headers": headers}, **more}]).check()
 
 
-@pytest.mark.parametrize("name", ["Host", "Content-Length", "Connection", "Transfer-Encoding", "Proxy-Authorization", "TE", "Upgrade", "Via", "Expect"])
+@pytest.mark.parametrize("name", ["Host", "Content-Length", "Connection", "Transfer-Encoding", "Proxy-Authorization", "Proxy-Status", "TE", "Upgrade", "Via", "Expect"])
 def test_a_field_that_carpool_writes_may_not_be_set(carpool, name):
     said = check(carpool, {name: "planted"})
     assert "origin.request.headers.%s: may not be set" % name in said and "planted" not in said, said

@@ -87,6 +87,8 @@ TEST(SetFields, MayHaveAnyNameThatCarpoolDoesNotWriteItself) {
                            "Upgrade",
                            "TE",
                            "Proxy-Authorization",
+                           "proxy-Status",
+                           "Proxy-Anything",
                            "Expect",
                            "Trailer",
                            "Max-Forwards",
