@@ -30,9 +30,14 @@ void check_authority(config::Reading& reading) {
                  authority.fault().detail + ", expected an authority as " + command_for(config, "") + " makes it");
   }
   for (const config::Intercepted& one : reading.intercepted) {
-    if ((*authority)->covers(one.host)) continue;
-    error(one.origin, '`' + one.label + "` is outside the name constraints of " + config.intercept.ca_dir +
-                          "/ca.pem, expected an authority as " + command_for(config, " --replace") + " makes it");
+    const Status covered = (*authority)->covers(one.host);
+    if (covered) continue;
+    const std::string file = config.intercept.ca_dir + "/ca.pem";
+    const bool outside = covered.fault().kind == FaultKind::tls_certificate;
+    error(one.origin, '`' + one.label + "` " +
+                          (outside ? "is outside the name constraints of " + file
+                                   : "gets no certificate of " + file + ": " + covered.fault().detail) +
+                          ", expected an authority as " + command_for(config, " --replace") + " makes it");
   }
 }
 

@@ -8,6 +8,8 @@ import threading
 import urllib.parse
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
@@ -249,6 +251,24 @@ def test_an_authority_that_cannot_sign_stops_the_start(carpool, tmp_path, pki):
         c = carpool(start=False, origin=[uri], intercept={"ca_dir": str(folder)})
         done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
         assert done.returncode == 1 and text in done.stdout + done.stderr, (folder, done)
+
+
+KEYS = {"RSA": lambda: rsa.generate_private_key(65537, 2048), "P-384": lambda: ec.generate_private_key(ec.SECP384R1()),
+        "Ed25519": ed25519.Ed25519PrivateKey.generate, "Ed448": ed448.Ed448PrivateKey.generate}
+
+
+@pytest.mark.parametrize("make", KEYS.values(), ids=KEYS)
+def test_the_key_of_an_authority_may_be_of_any_kind(scene, authority, make):
+    other = Authority(authority.folder, [NAME], key=make())
+    _, c = scene()
+    with inside(c, trusting(other.ca)) as client:
+        assert client.get("/", host=c.authority).status == 200
+
+
+def test_check_says_why_an_authority_gives_no_certificate(carpool, tmp_path):
+    clients_only = Authority(tmp_path / "clients", [NAME], more=[x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.CLIENT_AUTH])])
+    said = carpool(start=False, origin=[{"uri": "https://localhost", "intercept": True}], intercept={"ca_dir": str(clients_only.folder)}).check()
+    assert "gets no certificate of %s: " % clients_only.ca in said and "purpose" in said and "name constraints" not in said, said
 
 
 def test_a_changed_authority_is_used_without_a_restart(scene, authority):

@@ -57,7 +57,10 @@ Outcome why_unusable(const CaOptions& options, tls::Authority::WallTime& end) {
   const auto authority = tls::Authority::load(options.dir);
   if (!authority) return authority.fault().detail;
   for (const std::string& host : options.hosts) {
-    if (!(*authority)->covers(host)) return options.dir + "/ca.pem: does not cover " + host;
+    const Status covered = (*authority)->covers(host);
+    if (covered) continue;
+    const bool outside = covered.fault().kind == FaultKind::tls_certificate;
+    return options.dir + "/ca.pem: " + (outside ? "does not cover " + host : covered.fault().detail);
   }
   end = (*authority)->expires();
   return {};

@@ -87,8 +87,9 @@ Result<std::unique_ptr<Authority>> Authority::load(const std::string& dir) {
   return std::make_unique<Authority>(std::move(made));
 }
 
-bool Authority::covers(std::string_view host) const {
-  return static_cast<bool>(issue(impl_->issuer, std::string(host), life(impl_->expires)));
+Status Authority::covers(std::string_view host) const {
+  Result<Certified> leaf = issue(impl_->issuer, std::string(host), life(impl_->expires));
+  return leaf ? Status(Done{}) : Status(leaf.take_fault());
 }
 
 Result<std::unique_ptr<ServerContext>> Authority::mint(const std::string& host,

@@ -29,8 +29,9 @@ class Authority final {
   static Result<std::unique_ptr<Authority>> load(const std::string& dir);
   ~Authority();
 
-  // Returns true if mint() would succeed for this host: a DNS name in lower case, or an address without brackets.
-  bool covers(std::string_view host) const;
+  // Returns no Fault if mint() would succeed for this host: a DNS name in lower case, or an address without brackets.
+  // FaultKind::tls_certificate: the name constraints exclude the host.
+  Status covers(std::string_view host) const;
   // Creates a key and a certificate for exactly this host. Takes about a millisecond: for blocking tasks. May be called
   // from several threads at once.
   Result<std::unique_ptr<ServerContext>> mint(const std::string& host, const std::vector<std::string>& alpn) const;

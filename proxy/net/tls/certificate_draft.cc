@@ -78,10 +78,18 @@ CertificateDraft& CertificateDraft::extend(int nid, const std::string& value) {
   return *this;
 }
 
+namespace {
+// Returns nullptr for Ed25519 and Ed448, which hash by themselves.
+const EVP_MD* hash_for(EVP_PKEY* signer) {
+  const int kind = EVP_PKEY_get_id(signer);
+  return kind == EVP_PKEY_ED25519 || kind == EVP_PKEY_ED448 ? nullptr : EVP_sha256();
+}
+}  // namespace
+
 Certified CertificateDraft::sign(EVP_PKEY* key) {
   if (!good_) return {};
   EVP_PKEY* const signer = key != nullptr ? key : made_.key.get();
-  if (X509_sign(made_.certificate.get(), signer, EVP_sha256()) <= 0) return {};
+  if (X509_sign(made_.certificate.get(), signer, hash_for(signer)) <= 0) return {};
   made_.certificate = decoded(made_.certificate.get());
   if (!made_.certificate) return {};
   return std::move(made_);

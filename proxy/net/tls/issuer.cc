@@ -13,8 +13,11 @@ namespace {
 using X509StorePtr = std::unique_ptr<X509_STORE, FreeWith<X509_STORE_free>>;
 using VerifyPtr = std::unique_ptr<X509_STORE_CTX, FreeWith<X509_STORE_CTX_free>>;
 
+constexpr std::string_view kOutside = "outside the name constraints of the authority";
+
 Fault no_leaf(const std::string& host, std::string_view why) {
-  return {FaultKind::tls_protocol, Side::self, "a certificate for " + host + ": " + std::string(why)};
+  const FaultKind kind = why == kOutside ? FaultKind::tls_certificate : FaultKind::tls_protocol;
+  return {kind, Side::self, "a certificate for " + host + ": " + std::string(why)};
 }
 
 // The authority itself is trusted, even if it is not its own issuer.
@@ -36,7 +39,7 @@ const char* fault_of(const Issuer& issuer, X509* leaf, const std::string& host) 
   if (X509_verify_cert(verify.get()) == 1) return nullptr;
   const int error = X509_STORE_CTX_get_error(verify.get());
   const bool outside = error == X509_V_ERR_PERMITTED_VIOLATION || error == X509_V_ERR_EXCLUDED_VIOLATION;
-  return outside ? "outside the name constraints of the authority" : X509_verify_cert_error_string(error);
+  return outside ? kOutside.data() : X509_verify_cert_error_string(error);
 }
 
 }  // namespace
