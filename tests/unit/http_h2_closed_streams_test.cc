@@ -38,6 +38,23 @@ TEST(AStreamThatWeReset, ForgivesWhatWasOnItsWay) {
   EXPECT_EQ(server.streams.size(), 2U);
 }
 
+// A server may reset all streams of a client at once, and each of their requests may end with trailers.
+TEST(StreamsThatWeReset, ForgiveTrailersHoweverManyTheyAre) {
+  StreamServer server;
+  const unsigned most = 2 * H2Options().max_streams;
+  std::string late;
+  for (unsigned id = 1; id < most; id += 2) {
+    server.receive(headers(id, get(), false));
+    late += headers(id, {{"x-sum", "1"}});
+  }
+  ASSERT_EQ(server.streams.size(), H2Options().max_streams);
+  for (auto& [id, record] : server.streams) server.session.reset(*record.stream, H2Error::no_error);
+  server.pull();
+  EXPECT_EQ(error_of(server.response_to(late), 0), -1);
+  server.response_to(headers(most + 1, get()));
+  EXPECT_EQ(server.streams.size(), H2Options().max_streams + 1);
+}
+
 TEST(AStreamNumberThatWasPassedOver, IsNeverUsed) {
   StreamServer server;
   server.response_to(headers(5, get()));

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "proxy/http/h2/types.h"
 
@@ -26,17 +26,18 @@ class ClosedStreams {
   // The last kMax stream numbers; older ones are overwritten.
   template <std::size_t kMax>
   struct Ring {
-    void add(StreamId id) { ids[next++ % kMax] = id; }
-    // An unused place holds no number: 0 is the connection.
-    bool has(StreamId id) const {
-      const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(next, kMax));
-      return std::find(ids.begin(), end, id) != end;
+    void add(StreamId id) {
+      if (ids.size() < kMax) return ids.push_back(id);
+      ids[next++ % kMax] = id;
     }
-    std::array<StreamId, kMax> ids{};
+    bool has(StreamId id) const { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+    std::vector<StreamId> ids;
     std::size_t next = 0;
   };
   Ring<16> remote_;
-  Ring<64> local_;
+  // As many as a client may have open (H2Options::max_streams): it may have sent trailers on each of them before it
+  // reads the first reset.
+  Ring<256> local_;
   StreamId newest_ = 0;
 };
 
