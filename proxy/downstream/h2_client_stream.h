@@ -81,6 +81,7 @@ class H2ClientStream final : public ClientStream,
   void give_room() LOOP_ONLY;
   void empty_inbox() LOOP_ONLY;
   http::H2Error error_of_cut() const LOOP_ONLY;
+  std::uint16_t send_error(const Fault& fault, bool grpc, bool head) LOOP_ONLY;
   void send_own(const std::string& text, std::string_view method) LOOP_ONLY;
   void forget() LOOP_ONLY;
 

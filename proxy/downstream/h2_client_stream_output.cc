@@ -1,4 +1,5 @@
 // H2ClientStream, output: sends an origin's response, a local reply or tunnel data as frames of its stream.
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -82,28 +83,27 @@ void H2ClientStream::send_own(const std::string& text, std::string_view method) 
 }
 
 std::uint16_t H2ClientStream::send_fault(const Fault& fault, bool /*keep*/) {
+  const http::RequestHead& request = exchange_->request();
+  return send_error(fault, http::is_grpc(request), request.has_method("HEAD"));
+}
+
+std::uint16_t H2ClientStream::send_error(const Fault& fault, bool grpc, bool head) {
   std::string text;
-  if (http::is_grpc(exchange_->request())) {
-    const std::uint16_t meant = http::write_grpc_reply(text, fault, client_.context().pseudonym);
-    send_own(text, "HEAD");  // it has no body
-    return meant;
-  }
-  const std::string& method = exchange_->request().method;
+  const std::string_view pseudonym = client_.context().pseudonym;
   const std::uint16_t status =
-      http::write_error_reply(text, fault, http::Version::http11, false, method == "HEAD", client_.context().pseudonym);
-  send_own(text, method == "HEAD" ? "HEAD" : "GET");
+      grpc ? http::write_grpc_reply(text, fault, pseudonym)
+           : http::write_error_reply(text, fault, http::Version::http11, false, head, pseudonym);
+  send_own(text, grpc || head ? "HEAD" : "GET");  // in gRPC's form it has no body
   return status;
 }
 
 void H2ClientStream::refuse(http::H2Stream& stream, const Fault& fault) {
   stream_ = &stream;
   exchange_ = nullptr;
-  std::string text;
-  const bool head = stream.head_request();
-  const std::uint16_t status =
-      http::write_error_reply(text, fault, http::Version::http11, false, head, client_.context().pseudonym);
-  send_own(text, head ? "HEAD" : "GET");
-  client_.context().stats.record_refused(peer(), fault, status);
+  std::optional<std::uint16_t> code;
+  if (stream.grpc_request()) code = http::grpc_code(fault);
+  const std::uint16_t status = send_error(fault, code.has_value(), stream.head_request());
+  client_.context().stats.record_refused(peer(), fault, status, code);
   client_.session().leave(*std::exchange(stream_, nullptr));
   forget();
 }

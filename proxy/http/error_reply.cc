@@ -179,12 +179,14 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version cl
 }
 
 // RFC 9110 §8.3.1: the type is not case-sensitive. application/grpc-web is another protocol.
-bool is_grpc(const RequestHead& request) {
+bool is_grpc_type(std::string_view value) {
   constexpr std::string_view kType = "application/grpc";
-  if (request.version != Version::http2) return false;
-  const std::string_view value = request.fields.get("content-type");
   if (!iequals(value.substr(0, kType.size()), kType)) return false;
   return value.size() == kType.size() || std::string_view("+; \t").find(value[kType.size()]) != std::string_view::npos;
+}
+
+bool is_grpc(const RequestHead& request) {
+  return request.version == Version::http2 && is_grpc_type(request.fields.get("content-type"));
 }
 
 std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym) {

@@ -27,6 +27,7 @@ std::uint8_t grpc_code(const Fault& fault);
 
 // Returns true for a gRPC request: HTTP/2 with application/grpc, with or without a suffix.
 bool is_grpc(const RequestHead& request);
+bool is_grpc_type(std::string_view content_type);
 
 // Appends a complete local reply and returns its status. `close`: send Connection: close. `keep_alive`: see ReplyRules.
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,

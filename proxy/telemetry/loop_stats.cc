@@ -28,7 +28,8 @@ bool LoopStats::should_log(bool ordinary) {
   return true;
 }
 
-void LoopStats::record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) {
+void LoopStats::record_refused(std::string_view peer, const Fault& fault, std::uint16_t status,
+                               std::optional<std::uint16_t> grpc_status) {
   metrics::RequestInfo counted;
   counted.status = status;
   metrics_.record_request(loop_.id(), metrics::kNoOrigin, counted);
@@ -37,6 +38,7 @@ void LoopStats::record_refused(std::string_view peer, const Fault& fault, std::u
   entry.began = loop_.now();
   entry.client = peer;
   entry.status = status;
+  entry.grpc_status = grpc_status;
   entry.fault = fault.detail;
   write_line(entry);
 }

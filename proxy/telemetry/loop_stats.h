@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.h"
@@ -36,7 +37,9 @@ class LoopStats {
   void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // assigns the request's number
   bool wants_fields() const { return log_.wants_fields(); }  // true if the line contains request fields
   // Records a request that was rejected before its head was complete. It has no method and no origin.
-  void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
+  // `grpc_status`: of the reply to a gRPC client.
+  void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status,
+                      std::optional<std::uint16_t> grpc_status = std::nullopt) LOOP_ONLY;
 
   // ---- events that the registry counts; the type says which ----
   template <class Event>

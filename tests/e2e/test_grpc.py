@@ -161,6 +161,19 @@ def test_each_own_refusal_has_its_own_code(carpool):
     server.stop(None)
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["type-first", "type-behind"])
+def test_a_call_whose_head_is_too_large_is_told_so_in_grpcs_form(carpool, order):
+    c = carpool(listen={"max_header_bytes": "4KiB"})
+    fields = [(b"content-type", b"application/grpc"), (b"x-large", b"y" * 8000)]
+    with RawClient(c.address) as client:
+        client.send(headers(1, head_of(b"a.test", b"/t.Echo/Unary", method=b"POST", more=fields[::order])))
+        assert client.over(1) and not client.data[1]
+    told = dict(client.heads[1][0])
+    assert (told[":status"], told["grpc-status"]) == ("200", "8")
+    assert told["grpc-message"] == "carpool: http_request_error: the request head exceeds a limit"
+    until(lambda: [(r["status"], r["grpc_status"]) for r in c.access_log()] == [(431, 8)], what="both codes in the log")
+
+
 # After 14, UNAVAILABLE, the library may repeat a call; the origin has read these.
 @pytest.mark.parametrize("error,code", [(0, "13"), (2, "13"), (7, "14"), (8, "1"), (11, "8"), (12, "7")])
 def test_a_call_that_its_origin_resets_has_the_code_of_grpcs_own_mapping(carpool, error, code):

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "proxy/http/char_class.h"
+#include "proxy/http/error_reply.h"
 #include "proxy/http/framing.h"
 
 namespace carpool::proxy::http {
@@ -104,7 +105,7 @@ void H2HeadReader::begin(Kind kind, Fields& fields) {
   kind_ = kind;
   fields_ = &fields;
   error_ = nullptr;
-  refused_ = regular_seen_ = cookie_sensitive_ = false;
+  refused_ = regular_seen_ = unread_grpc_ = cookie_sensitive_ = false;
   seen_ = 0;
   count_ = 0;
   bytes_ = 0;
@@ -133,7 +134,8 @@ void H2HeadReader::begin_trailers(Fields& into) {
 
 void H2HeadReader::field(std::string_view name, std::string_view value, bool sensitive) {
   bytes_ += name.size() + value.size() + kEntryOverhead;
-  if (error_ != nullptr || refused_) return;
+  if (error_ != nullptr) return;
+  if (refused_) return note_unread(name, value);
   if (bytes_ > limits_.header_bytes) return refuse(FaultKind::head_too_large);
   if (name.starts_with(':')) return pseudo(name, value);
   regular_seen_ = true;
@@ -141,6 +143,15 @@ void H2HeadReader::field(std::string_view name, std::string_view value, bool sen
   const bool crumb = !cookie_.empty() && equals(name, "cookie");
   if (!crumb && ++count_ > limits_.headers) return refuse(FaultKind::head_too_large);
   regular(name, value, sensitive);
+}
+
+// Notes what decides the form of the reply to a head over a limit.
+void H2HeadReader::note_unread(std::string_view name, std::string_view value) {
+  unread_grpc_ = unread_grpc_ || (equals(name, "content-type") && is_grpc_type(value));
+}
+
+bool H2HeadReader::is_grpc() const {
+  return unread_grpc_ || http::is_grpc(*request_);
 }
 
 void H2HeadReader::pseudo(std::string_view name, std::string_view value) {

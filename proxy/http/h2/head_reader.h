@@ -36,6 +36,8 @@ class H2HeadReader {
 
   const char* error() const { return error_; }
   FaultKind too_large() const { return too_large_; }
+  // Returns true for a gRPC request, also if it is over a limit and the field that says so follows.
+  bool is_grpc() const;
   // Returns the decoded size so far, counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 §6.5.2).
   std::uint64_t bytes() const { return bytes_; }
 
@@ -47,6 +49,7 @@ class H2HeadReader {
   void regular(std::string_view name, std::string_view value, bool sensitive);
   void add(std::string_view name, std::string_view value, FieldName id);
   void append_lines();
+  void note_unread(std::string_view name, std::string_view value);
   void text_of(std::string& into, std::string_view value);
   void mark(std::uint8_t bit);
   void check_request(const RequestHead& head, bool extended_connect);
@@ -72,7 +75,8 @@ class H2HeadReader {
   FaultKind too_large_ = FaultKind::head_too_large;
   bool refused_ = false;
   bool regular_seen_ = false;
-  std::uint8_t seen_ = 0;  // bits of the pseudo-header fields seen
+  bool unread_grpc_ = false;  // a field after the limit has the content type of gRPC
+  std::uint8_t seen_ = 0;     // bits of the pseudo-header fields seen
   std::uint32_t count_ = 0;
   std::uint64_t bytes_ = 0;
   std::string cookie_;  // the cookie crumbs, joined (RFC 9113 §8.2.3)

@@ -137,6 +137,7 @@ void H2Impl::on_request_head(H2Stream& stream, bool end) {
     return sink.on_malformed_head(stream.violation_);
   }
   stream.head_request_ = request.has_method("HEAD");
+  stream.grpc_request_ = !fits && reader.is_grpc();
   if (!fits) return sink.on_refused_head(stream, reader.too_large());
   stream.connect_ = request.has_method("CONNECT");
   if (H2StreamUser* user = sink.on_request(stream, request)) stream.user_ = user;

@@ -53,6 +53,7 @@ struct H2StreamValues {
   const char* violation_ = nullptr;
   FaultKind violation_kind_ = FaultKind::malformed_response;
   bool head_request_ = false;
+  bool grpc_request_ = false;
   bool connect_ = false;     // servers: CONNECT, plain or extended
   bool peer_ended_ = false;  // END_STREAM was received
   bool ended_ = false;       // our end is queued
@@ -82,6 +83,7 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   FaultKind violation_kind() const { return violation_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
   bool head_request() const { return head_request_; }  // HEAD, also in a refused head
+  bool grpc_request() const { return grpc_request_; }  // servers: of a refused head
 
  private:
   friend class H2Session;
