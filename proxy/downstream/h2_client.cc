@@ -25,13 +25,18 @@ constexpr std::size_t kPull = std::size_t{128} * 1024;  // bytes of frames gener
 constexpr std::size_t kClientHighWatermark = std::size_t{512} * 1024;
 constexpr std::size_t kFewStreams = 16;    // up to this number the buffer stays below kClientHighWatermark
 constexpr std::uint32_t kMaxUnpumped = 8;  // each may hold a write batch of the loop
+// Receive windows of a stream and of the session. The session's never blocks a stream: an upload that waits for its
+// origin, or for a connection that another upload of this client has, stops only its own stream.
+constexpr std::uint32_t kStreamWindow = 65535;
+constexpr std::uint32_t kWindow = 512 * 1024;
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
   options.head = {static_cast<std::uint32_t>(listen.max_header_bytes), listen.max_headers,
                   static_cast<std::uint32_t>(listen.max_target)};
-  options.stream_window = 128 * 1024;
-  options.window = 512 * 1024;
+  options.stream_window = kStreamWindow;
+  options.window = kWindow;
+  options.shared_window_is_free = true;
   return options;
 }
 }  // namespace

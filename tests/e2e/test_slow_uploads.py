@@ -4,6 +4,8 @@ import threading
 
 import pytest
 from harness.h2_client import H2Client
+from harness.h2_origin import H2Origin
+from harness.h2_raw import RawOrigin
 from harness.wait import until
 
 MIB = 1 << 20
@@ -130,7 +132,6 @@ def test_a_body_that_turns_slow_gives_its_connection_back(origin, carpool):
 
 
 def test_a_body_of_an_origin_of_http_2_is_no_faster_for_it(carpool):
-    from harness.h2_origin import H2Origin
     o = H2Origin()
     c = carpool(listen={"body_min_rate": "1MiB", "body_grace": "300ms"}, origin=[{"uri": o.url, "upstream": {"protocols": ["h2"]}}])
     with c.client() as client:
@@ -166,3 +167,42 @@ def test_a_stream_may_be_as_slow_as_it_likes(origin, carpool):
             assert slow.response().status == 408
         client.send(b"0\r\n\r\n")
         assert client.response().body == b"1"
+
+
+def fill(client, stream):
+    """Sends as much of a body as the windows allow, now and after what carpool has read of it."""
+    client.until(lambda: client.settings)
+    sent = 0
+    while size := min(client.h2.local_flow_control_window(stream), 16384, MIB - sent):
+        client.h2.send_data(stream, bytes(size))
+        client.flush()
+        sent += size
+        if client.h2.local_flow_control_window(stream) == 0:
+            client.ping()
+    return sent
+
+
+def test_uploads_that_wait_for_a_connection_do_not_block_the_one_that_has_it(origin, carpool):
+    o, c = origin(length), carpool(workers=1, pool={"size": 1, "wait_timeout": "60s"})
+    with H2Client(c.address) as client:
+        first, *others = [client.ask("/%d" % n, "PUT", o.authority, end=False) for n in range(12)]
+        until(lambda: o.targets() == ["/0"], what="its head at the origin")
+        sent = [fill(client, stream) for stream in others]
+        client.send(first, bytes(MIB), end=True)
+        assert client.response(first).body == b"%d" % MIB
+        for stream, size in zip(others, sent):
+            client.send(stream, bytes(MIB - size), end=True)
+            assert client.response(stream).body == b"%d" % MIB
+
+
+def test_uploads_that_an_origin_does_not_read_do_not_block_those_to_others(origin, carpool):
+    shut = RawOrigin(lambda peer, stream: None, settings=b"\0\4\0\0\0\0", generous=False)  # a window of zero
+    o, c = origin(length), carpool(origin=[{"uri": shut.url, "upstream": {"protocols": ["h2"]}}])
+    with H2Client(c.address) as client:
+        for stream in [client.ask("/", "PUT", shut.authority, end=False) for _ in range(12)]:
+            fill(client, stream)
+        until(lambda: len(shut.asked) == 12, what="their heads at the origin")
+        up = client.ask("/up", "PUT", o.authority, end=False)
+        client.send(up, bytes(MIB), end=True)
+        assert client.response(up).body == b"%d" % MIB
+    shut.stop()

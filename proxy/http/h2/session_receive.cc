@@ -80,6 +80,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
   H2Stream* stream = begins ? nullptr : find(frame.hd.stream_id);
   if (begins) {
     stream = &open(frame.hd.stream_id);
+    stream->window_ = options.stream_window;
     require(nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream));
     // Streams are served round robin, whatever priorities the client sets.
     const nghttp2_extpri in_turn{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};

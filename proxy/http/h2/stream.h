@@ -43,7 +43,7 @@ struct H2StreamValues {
   std::size_t sent_ = 0;        // bytes of queue_
   std::size_t moved_ = 0;       // bytes sent in this pull and not yet reported
   std::size_t unconsumed_ = 0;  // bytes received and not yet returned to the window
-  std::uint32_t window_ = 0;    // clients: the receive window, as announced to the peer
+  std::uint32_t window_ = 0;    // the receive window, as announced to the peer
   std::uint32_t widen_to_ = 0;  // pending until the request's head is sent; the library has no window before
   std::uint32_t returned_ = 0;  // bytes returned to the window and not yet announced
   std::uint32_t heads_ = 0;     // servers: heads queued and not yet in frames

@@ -62,7 +62,7 @@ struct H2Options {
   std::size_t memory = std::size_t{4} << 20;
   bool extended_connect = true;  // server: offers RFC 8441
   // Returns bytes to the session's window as they arrive; consume() opens only the stream's window, so that a slow
-  // reader of one stream does not block the others.
+  // reader of one stream does not block the others. All streams together may then hold as many bytes as their windows.
   bool shared_window_is_free = false;
 };
 

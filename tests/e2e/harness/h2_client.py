@@ -41,6 +41,7 @@ class H2Client:
         self.h2.initiate_connection()
         self.responses = collections.defaultdict(Answer)
         self.goaways, self.closed, self.settings = [], False, {}
+        self.pongs = self.last_pong = 0
         self.flush()
 
     def __enter__(self):
@@ -105,6 +106,8 @@ class H2Client:
             response.reset = event.error_code
         elif isinstance(event, h2.events.ConnectionTerminated):
             self.goaways.append((event.last_stream_id, event.error_code))
+        elif isinstance(event, h2.events.PingAckReceived):
+            self.last_pong = int.from_bytes(event.ping_data, "big")
         elif isinstance(event, h2.events.RemoteSettingsChanged):
             self.settings.update({code: change.new_value for code, change in event.changed_settings.items()})
 
@@ -119,6 +122,13 @@ class H2Client:
         response = self.responses[stream]
         assert self.until(lambda: response.ended or response.reset is not None), "the connection ended first"
         return response
+
+    def ping(self):
+        """Reads until carpool has processed all that was sent, and its replies have arrived."""
+        self.pongs += 1
+        self.h2.ping(self.pongs.to_bytes(8, "big"))
+        self.flush()
+        assert self.until(lambda: self.last_pong == self.pongs), "the connection ended first"
 
     def get(self, *args, **more):
         return self.response(self.ask(*args, **more))

@@ -17,7 +17,7 @@ namespace carpool::test {
 struct Windows {
   std::int64_t stream, connection;
 };
-inline constexpr Windows kOfClient{128 * 1024, 512 * 1024}, kOfOrigin{256 * 1024, 4096 * 1024};
+inline constexpr Windows kOfClient{65535, 512 * 1024}, kOfOrigin{256 * 1024, 4096 * 1024};
 
 class FrameCheck final : public WireObserver {
  public:
