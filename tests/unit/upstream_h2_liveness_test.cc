@@ -53,19 +53,52 @@ TEST_F(ASilentSession, SendsOnlyAPingUntilItIsAnswered) {
   answer_newest();
 }
 
-TEST_F(ASilentSession, IsAskedAgainAfterItHasAnswered) {
+// A server of gRPC ends a session after the fourth PING without a frame of a response, unless five minutes are between
+// them.
+TEST_F(ASilentSession, IsAskedAgainAfterItHasAnsweredAsOftenAsAServerOfGrpcAccepts) {
   establish();
   near_.ask("GET");
   send();
-  for (std::size_t times = 1; times <= 3; ++times) {
-    rest(seconds(5));
-    ASSERT_EQ(near_.failures, 0U);
+  const auto seconds_of_pings = [this](int most) {
+    std::vector<int> all;
+    for (int passed = 5; passed <= most; passed += 5) {
+      const std::size_t before = pings();
+      rest(seconds(5));
+      EXPECT_EQ(near_.failures, 0U);
+      send();
+      if (pings() != before) all.push_back(passed);
+      answer();
+      turn(0);
+    }
+    return all;
+  };
+  EXPECT_EQ(seconds_of_pings(1000), (std::vector{5, 15, 375, 735}));
+  origin_->respond("200", false);
+  answer();
+  turn(0);
+  EXPECT_EQ(seconds_of_pings(100), (std::vector{5, 15}));
+  origin_->session().end(*origin_->newest().stream);
+  travel();
+  EXPECT_EQ(near_.ends, 1U);
+}
+
+TEST_F(ASilentSession, ThatIsSuspectAgainAndAgainSendsNoMorePingsWhileAStreamIsOpen) {
+  establish();
+  other_.ask("GET");
+  send();
+  for (int times = 0; times < 8; ++times) {
+    near_.ask("GET");
     send();
-    EXPECT_EQ(pings(), times);
     answer();
     turn(0);
+    send();
+    world_.now += seconds(1);
+    near_.leave();
+    send();
   }
-  answer_newest();
+  EXPECT_EQ(heads(), 9U);
+  EXPECT_EQ(pings(), 1U);
+  EXPECT_EQ(other_.failures, 0U);
 }
 
 TEST_F(ASilentSession, SendsARequestAtOnceBeforeItIsSilentForLong) {

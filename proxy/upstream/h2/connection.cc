@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "proxy/net/read_with_budget.h"
@@ -21,6 +22,10 @@ constexpr std::uint32_t kMaxDelivering = 8;            // each may hold a write 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kPingAfter = std::chrono::seconds(5);
 constexpr Duration kPingTimeout = std::chrono::seconds(3);  // timeout of the acknowledgement
+// The time from one PING to the next with no frame of a response between them, beside open streams. A server of gRPC
+// ends a session after the fourth PING without such a frame, unless five minutes are between them
+// (grpc/proposal/A8-client-side-keepalive.md); one may precede these, while no stream is open.
+constexpr std::array<Duration, 3> kPingIntervals{Duration::zero(), std::chrono::seconds(10), std::chrono::minutes(6)};
 // A stream that is abandoned after this time without a byte makes the connection suspect. The acknowledgement of a PING
 // then has this timeout, too.
 constexpr Duration kSuspectAfter = std::chrono::seconds(1);
@@ -142,6 +147,7 @@ std::string H2Connection::end_reason(std::string_view otherwise) const {
 }
 
 void H2Connection::begin_delivery(H2UpstreamStream& upstream_stream) {
+  pings_ = 0;
   if (upstream_stream.ListHook<H2DeliveringTag>::linked()) return;
   if (delivering_count_ == kMaxDelivering) flush_to_handler();
   delivering_.push_back(upstream_stream);
@@ -199,7 +205,7 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
   // A PING is useless if the socket blocks: it would wait behind the same bytes as the request. It is sent at once,
   // which the session does not allow while it receives; but then the origin is alive. `fields` refers to texts of the
   // request and of the loop's credentials, so nothing that sending calls may begin another request.
-  const bool doubtful = !session_.receiving() && (silent || suspect_);
+  const bool doubtful = !session_.receiving() && (silent || suspect_) && may_ping();
   if (doubtful && !awaiting_ping_ack_ && write_queue_.empty()) send_liveness_ping(true);
   if (!works()) return nullptr;  // the PING could not be sent
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
@@ -294,13 +300,20 @@ void H2Connection::on_stream_abandoned(Instant asked) {
   suspect_ = suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kSuspectAfter;
 }
 
+// Returns true if one is in progress, or if the origin accepts another one. It may end a session without streams.
+bool H2Connection::may_ping() const {
+  if (ping_sent_at_ != Instant{} || open_.empty()) return true;
+  return host_.loop().now() - last_ping_ >= kPingIntervals[std::min(std::size_t{pings_}, kPingIntervals.size() - 1)];
+}
+
 // Sends a PING, or joins the one in progress. With `hold`, requests that are not sent yet wait for its acknowledgement.
 void H2Connection::send_liveness_ping(bool hold) {
   if (ping_sent_at_ != Instant{}) {
     awaiting_ping_ack_ = hold;
     return;
   }
-  ping_sent_at_ = host_.loop().now();
+  ping_sent_at_ = last_ping_ = host_.loop().now();
+  ++pings_;
   session_.ping(static_cast<std::uint64_t>(ping_sent_at_.time_since_epoch().count()));
   send_pulled();
   awaiting_ping_ack_ = hold;
@@ -322,7 +335,7 @@ void H2Connection::on_timer() {
     return;
   }
   if (open_.empty()) return session_.rest();  // releases memory while idle
-  if (ping_sent_at_ == Instant{} && now - last_read_ >= kPingAfter) send_liveness_ping(false);
+  if (ping_sent_at_ == Instant{} && now - last_read_ >= kPingAfter && may_ping()) send_liveness_ping(false);
   arm_timer();
 }
 
