@@ -188,7 +188,7 @@ SESSIONS = [
       "end_response() has refused it"),
     m("a stream's interim responses have no bound", H2 + "session_receive.cc", "if (error != nullptr) return malformed(stream, error, FaultKind::informational_limit);", "", HTTP),
     m("padding keeps its window", H2 + "session_receive.cc", "stream != nullptr && options.shared_window_is_free", "false", HTTP),
-    m("a client may reset any number of streams", H2 + "session_receive.cc", "role == H2Role::server && !guard.reset_by_peer(now)", "false", HTTP),
+    m("a client may reset any number of streams", H2 + "session_receive.cc", "!guard.reset_by_peer(open, now)", "false", HTTP),
     m("a stream's priority takes others' turns", H2 + "session_receive.cc", "require(nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1));", "", HTTP),
     m("a client may cause any number of resets", H2 + "session_send.cc", "role == H2Role::server && !guard.reset_made(now)", "false", HTTP),
     m("DATA of a stream that was reset is sent", H2 + "session_send.cc", "if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;", "", HTTP),

@@ -213,6 +213,21 @@ TEST(ClientsThatCancelNowAndThen, AreNoAttack) {
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
 }
 
+// An origin that does not respond makes its clients give up all their requests, each at its own deadline.
+TEST(ClientsThatGiveUpAtTheirDeadline, AreNoAttackHoweverManyRequestsTheyHave) {
+  const auto resets_after = [](std::chrono::milliseconds deadline) {
+    Server server;
+    for (unsigned id = 1; id < 10'000; id += 2) {  // 200 a second
+      server.now += std::chrono::milliseconds(5);
+      const unsigned late = id - 2 * static_cast<unsigned>(deadline.count() / 5);
+      server.response_to(headers(id, get()) + (late < id ? frame(3, 0, late, number(8)) : ""));
+    }
+    return server.session.abuse();
+  };
+  EXPECT_EQ(resets_after(std::chrono::milliseconds(1000)), H2Abuse::none);
+  EXPECT_EQ(resets_after(std::chrono::milliseconds(990)), H2Abuse::resets);
+}
+
 // Client actions that force us to reset a stream: a window overflow, a zero increment, data after the end.
 TEST(MadeYouReset, EndsTheSession) {
   const auto provoke = [](unsigned id, int kind) {

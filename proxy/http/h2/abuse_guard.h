@@ -46,7 +46,10 @@ class H2Guard {
     constexpr std::int32_t kCosts[] = {20, 4, 1, 1, 4};
     return control_.withdraw(kCosts[static_cast<std::size_t>(frame)], now);
   }
-  bool reset_by_peer(Instant now) { return resets_.withdraw(1, now); }
+  // A client that gives up after its own deadline is no attacker: its streams were open for long, so it resets no more
+  // of them per second than it may have open.
+  static constexpr Duration kLongOpen = std::chrono::seconds(1);
+  bool reset_by_peer(Duration open, Instant now) { return open >= kLongOpen || resets_.withdraw(1, now); }
   // Counts a stream that this side resets because of an error of the peer. It costs more: no correct client causes it.
   bool reset_made(Instant now) { return resets_.withdraw(5, now); }
 

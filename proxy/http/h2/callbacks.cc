@@ -88,7 +88,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
       self.sink.on_goaway(frame->goaway.last_stream_id, h2_error(frame->goaway.error_code));
       break;
     case NGHTTP2_RST_STREAM:
-      self.on_reset_frame();
+      self.on_reset_frame(frame->hd.stream_id);
       break;
     default:
       break;

@@ -65,7 +65,7 @@ struct H2Impl {
   void on_field(std::string_view name, std::string_view value, bool sensitive);
   void on_peer_settings();
   void on_ping_ack(const std::uint8_t* payload);
-  void on_reset_frame();
+  void on_reset_frame(StreamId id);
   H2PeerSettings peer() const;
   void malformed(H2Stream& stream, const char* why, FaultKind kind = FaultKind::malformed_response);
   void out_of_order(H2Stream& stream);

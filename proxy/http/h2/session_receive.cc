@@ -80,6 +80,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
   H2Stream* stream = begins ? nullptr : find(frame.hd.stream_id);
   if (begins) {
     stream = &open(frame.hd.stream_id);
+    stream->opened_ = now;
     stream->window_ = options.stream_window;
     require(nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream));
     // Streams are served round robin, whatever priorities the client sets.
@@ -211,8 +212,11 @@ void H2Impl::on_field(std::string_view name, std::string_view value, bool sensit
   }
 }
 
-void H2Impl::on_reset_frame() {
-  if (role == H2Role::server && !guard.reset_by_peer(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
+void H2Impl::on_reset_frame(StreamId id) {
+  if (role != H2Role::server) return;
+  const H2Stream* const stream = find(id);
+  const Duration open = stream == nullptr ? Duration::zero() : now - stream->opened_;
+  if (!guard.reset_by_peer(open, now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
 }
 
 H2PeerSettings H2Impl::peer() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/intrusive.h"
 #include "proxy/http/h2/types.h"
@@ -40,6 +41,7 @@ class H2Fields;
 struct H2StreamValues {
   H2StreamUser* user_ = nullptr;
   StreamId id_ = 0;
+  Instant opened_{};            // servers
   std::size_t sent_ = 0;        // bytes of queue_
   std::size_t moved_ = 0;       // bytes sent in this pull and not yet reported
   std::size_t unconsumed_ = 0;  // bytes received and not yet returned to the window
