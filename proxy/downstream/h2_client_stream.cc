@@ -8,6 +8,7 @@
 #include "proxy/downstream/h2_websocket.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
+#include "proxy/http/error_reply.h"
 #include "proxy/net/io_limits.h"
 
 namespace carpool::proxy {
@@ -233,8 +234,10 @@ void H2ClientStream::note_read_by_client(std::uint64_t pull) {
 }
 
 // Returns the error for a response that breaks off. The tunnel of CONNECT has one of its own (RFC 9113 §8.5), and so
-// has that of an extended CONNECT (RFC 8441 §5).
+// has that of an extended CONNECT (RFC 8441 §5). A gRPC call that its origin reset has the status of that reset.
 http::H2Error H2ClientStream::error_of_cut() const {
+  const std::optional<Fault>& fault = exchange_->info().fault;
+  if (!tunnel_ && fault && http::is_grpc(exchange_->request())) return http::reset_of_grpc_code(fault->grpc);
   if (!tunnel_) return http::H2Error::internal_error;
   return exchange_->request().protocol.empty() ? http::H2Error::connect_error : http::H2Error::cancel;
 }

@@ -4,7 +4,7 @@ import pathlib
 import threading
 
 import pytest
-from harness.h2_client import RST, H2Client, frame, headers
+from harness.h2_client import RST, H2Client, block, frame, headers
 from harness.h2_client import request as head_of
 from harness.h2_raw import RawClient, RawOrigin
 from harness.ports import free_port
@@ -186,4 +186,19 @@ def test_a_call_that_its_origin_resets_has_the_code_of_grpcs_own_mapping(carpool
     told = dict(client.heads[1][0])
     assert (told[":status"], told["grpc-status"]) == ("200", code)
     until(lambda: [r["grpc_status"] for r in c.access_log()] == [int(code)], what="the code in the log")
+    o.stop()
+
+
+# The same after the head of the response, when only a reset is left; none that lets the library repeat the call.
+@pytest.mark.parametrize("error,passed", [(0, 2), (2, 2), (7, 2), (8, 8), (11, 11), (12, 12)])
+def test_a_call_that_its_origin_resets_inside_the_response_is_reset_for_the_same_reason(carpool, error, passed):
+    def reset(peer, stream):
+        peer.send(headers(stream, block([(b":status", b"200"), (b"content-type", b"application/grpc")]), end=False),
+                  frame(RST, 0, stream, error.to_bytes(4, "big")))
+    o = RawOrigin(reset)
+    c = carpool(upstream={"protocols": ["h2"]})
+    with RawClient(c.address) as client:
+        kind = [(b"content-type", b"application/grpc")]
+        client.send(headers(1, head_of(o.authority.encode(), b"/t.Echo/Unary", method=b"POST", more=kind)))
+        assert not client.over(1) and client.resets[1] == passed
     o.stop()

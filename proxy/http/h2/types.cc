@@ -23,9 +23,11 @@ std::string_view h2_error_name(H2Error error) {
   return at < kNames.size() ? kNames[at] : "an unknown error";
 }
 
+namespace {
+constexpr std::uint8_t kCancelled = 1, kPermissionDenied = 7, kResourceExhausted = 8, kInternal = 13, kUnavailable = 14;
+}  // namespace
+
 std::uint8_t grpc_code_of_reset(H2Error error) {
-  constexpr std::uint8_t kCancelled = 1, kPermissionDenied = 7, kResourceExhausted = 8, kInternal = 13,
-                         kUnavailable = 14;
   switch (error) {
     case H2Error::cancel:
       return kCancelled;
@@ -37,6 +39,19 @@ std::uint8_t grpc_code_of_reset(H2Error error) {
       return kUnavailable;
     default:
       return kInternal;
+  }
+}
+
+H2Error reset_of_grpc_code(std::uint8_t code) {
+  switch (code) {
+    case kCancelled:
+      return H2Error::cancel;
+    case kPermissionDenied:
+      return H2Error::inadequate_security;
+    case kResourceExhausted:
+      return H2Error::enhance_your_calm;
+    default:
+      return H2Error::internal_error;
   }
 }
 

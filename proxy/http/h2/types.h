@@ -34,6 +34,9 @@ enum class H2Error : std::uint32_t {
 std::string_view h2_error_name(H2Error error);
 // Returns the grpc-status of a call whose stream was reset with this error (grpc/doc/PROTOCOL-HTTP2.md, "Errors").
 std::uint8_t grpc_code_of_reset(H2Error error);
+// Returns an error that gives this grpc-status to a call whose response has begun; internal_error if none does. Never
+// refused_stream, after which a client may repeat the call.
+H2Error reset_of_grpc_code(std::uint8_t code);
 
 // Returns the text of the response to a head that H2Sink::on_refused_head() reports.
 std::string_view h2_refused_head_reason(FaultKind kind);
