@@ -117,7 +117,8 @@ void H2Client::arm_timer() {
   timer_.arm(deadline);
 }
 
-// A running request has its own deadlines. Data that outlives it (END_STREAM) may wait for a window that never opens.
+// A running request has its own deadlines. Data that outlives its request may wait for a window that never opens; then
+// its stream ends, or the connection if no request runs or the socket does not take what was framed.
 Instant H2Client::idle_deadline() const {
   if (running_ != 0 && session_.detached_backlog() == 0 && write_queue_.empty()) return kNever;
   return deadline_after(since_, listen_.idle_timeout);
@@ -146,6 +147,10 @@ void H2Client::on_timer() {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {
     last_goaway();
+  } else if (now >= idle_deadline() && running_ != 0 && write_queue_.empty()) {
+    // The client reads, but it opens no window for responses that are complete here.
+    session_.reset_detached(http::H2Error::cancel);
+    note_progress();
   } else if (now >= idle_deadline()) {
     // The client is idle or does not read its responses.
     const bool unread = session_.streams() != 0 || (message_waits_ && !write_queue_.empty());

@@ -2,7 +2,8 @@
 import contextlib
 import socket
 
-from harness.h2_client import H2Client
+from harness.h2_client import H2Client, headers, request
+from harness.h2_raw import RawClient
 from harness.slow import Narrow, dripping
 from harness.wait import until
 
@@ -104,3 +105,17 @@ def test_a_client_that_is_faster_than_the_rate_goes_on_though_others_wait(origin
             client.sock.recv(1 << 16)  # far more than 500 bytes a second
         assert other.response().status == 503
     assert slow_readers(c) == 0
+
+
+def test_a_response_for_which_a_client_opens_no_window_ends_no_other_request_of_its_connection(origin, carpool, gate):
+    def handler(exchange):
+        if exchange.request.target == "/silent":
+            gate.enter()
+        exchange.reply(body=b"x" * 1000 if exchange.request.target == "/large" else b"ok")
+    o, c = origin(handler), carpool(listen={"idle_timeout": "500ms"})
+    with RawClient(c.address, settings=b"\0\4\0\0\0\x0a", generous=False) as client:  # a window of ten bytes
+        place = o.authority.encode()
+        client.send(headers(1, request(place, b"/large")), headers(3, request(place, b"/silent")))
+        assert not client.over(1) and len(client.data[1]) == 10
+        gate.open()
+        assert client.over(3) and client.data[3] == b"ok" and not client.goaways

@@ -125,6 +125,20 @@ TEST_F(AReaderOfHttp2, LosesNoOtherStreamToTheIdleTimeoutOfItsConnection) {
   EXPECT_EQ(1U, received_whole(one, 3));
 }
 
+// The response is complete here, so no exchange and no deadline of one waits for its window.
+TEST_F(AReaderOfHttp2, LosesNoOtherStreamToAWholeResponseForWhichItOpensNoWindow) {
+  test::MemoryWire& one = connected(10, http::headers(1, http::get("/1")) + http::headers(3, http::get("/2")));
+  ASSERT_EQ(2U, plane_.environment.connections.size());
+  plane_.from_origin(0, response(1000));
+  plane_.pass(15s);
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 1));
+  plane_.pass(10s);
+  EXPECT_NE(-1, http::error_of(one.outgoing, 1));
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 0)) << "GOAWAY";
+  plane_.from_origin(1, response(1));
+  EXPECT_EQ(1U, received_whole(one, 3));
+}
+
 // AReaderThatOthersWaitFor: each origin has one connection.
 class AReaderThatOthersWaitFor : public AReaderOfHttp2 {
  protected:

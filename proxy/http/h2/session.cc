@@ -248,6 +248,13 @@ void H2Session::cut(H2Stream& stream, H2Error error) {
   self.cut_if_drained(stream);
 }
 
+void H2Session::reset_detached(H2Error error) {
+  H2Impl& self = change();
+  for (H2Stream& stream : self.streams) {
+    if (stream.detached_ && stream.backlog() != 0) self.submit_reset(stream, error);
+  }
+}
+
 void H2Session::widen(H2Stream& stream, std::uint32_t window) {
   if (stream.dead_ || stream.peer_ended_) return;
   stream.widen_to_ = window;
