@@ -34,7 +34,7 @@ struct StreamFailure {
   std::optional<RetryReason> unprocessed;  // declared by the origin: not_sent, goaway, refused_stream
   bool never_answered = false;             // HTTP/2: the session has received no response yet
   bool stream_reset = false;               // the origin reset the stream of a sound connection
-  bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED): retried as refused_stream
+  bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), for an unprocessed request
 
   // Returns how the attempt ended. `reused`: the connection had another borrower before, which was served if it was
   // not a session.

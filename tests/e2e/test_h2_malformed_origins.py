@@ -406,9 +406,10 @@ def test_informational_heads_put_the_header_timeout_off_to_twice_of_it_at_most(c
 
 @pytest.mark.parametrize("response,told", [
     (lambda s: frame(RST, 0, s, number(13)), "HTTP_1_1_REQUIRED"),
+    (lambda s: goaway(0, 13), "HTTP_1_1_REQUIRED"),
     (lambda s: frame(RST, 0, s, number(REFUSED)), "REFUSED_STREAM"),
     (lambda s: goaway(0), "GOAWAY excluded the request"),
-], ids=["http-1-1-required", "refused", "goaway"])
+], ids=["http-1-1-required", "goaway-http-1-1-required", "refused", "goaway"])
 def test_one_request_makes_no_more_connections_than_max_retries_and_eight(carpool, response, told):
     o, c = RawOrigin(lambda peer, stream: peer.send(response(stream))), carpool(upstream=PRIOR, workers=1)
     try:

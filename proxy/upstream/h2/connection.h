@@ -66,6 +66,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Returns true if the peer's GOAWAY excluded this stream from processing.
   bool excluded_by_goaway(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
+  // Returns true if the peer's GOAWAY requires HTTP/1.1.
+  bool requires_h1() const LOOP_ONLY { return goaway_error_ == http::H2Error::http_1_1_required; }
 
  private:
   bool works() const LOOP_ONLY { return !dead_ && !write_failed_; }

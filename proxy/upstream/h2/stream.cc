@@ -167,6 +167,7 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
   const bool excluded = failure.unprocessed && connection_->excluded_by_goaway(stream_->id());
   if (excluded) {
     failure.unprocessed = RetryReason::goaway;
+    failure.ask_h1 = failure.ask_h1 || connection_->requires_h1();
     failure.fault.detail = "the origin's GOAWAY excluded the request";
   } else if (failure.unprocessed != RetryReason::not_sent) {
     connection_->note_reset(error);
@@ -192,6 +193,7 @@ void H2UpstreamStream::give_up_unsent() {
   failure.fault.detail = "the HTTP/2 session ended before the request was sent";
   failure.any_byte_sent = false;
   failure.unprocessed = connection_->excluded_by_goaway(stream_->id()) ? RetryReason::goaway : RetryReason::not_sent;
+  failure.ask_h1 = connection_->requires_h1();
   connection_->session().reset(*stream_, http::H2Error::cancel);
   fail(std::move(failure));
 }
