@@ -157,7 +157,7 @@ AttemptState Exchange::splice_body(net::Transport& from, std::size_t most, net::
 
 void Exchange::on_trailer(std::string_view name, std::string_view value) {
   exec::assume_on_loop();
-  if (!http::trailer_allowed(name)) return;
+  if (!http::trailer_allowed(name, http::is_grpc(request_))) return;
   if (attempt_->trailers.empty()) {
     attempt_->trailers = std::move(trailers_buffer_);
     attempt_->trailers.clear();

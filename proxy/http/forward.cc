@@ -191,8 +191,9 @@ void write_informational(std::string& to, const ResponseHead& head, std::string_
   out.add("\r\n");
 }
 
-bool trailer_allowed(std::string_view name) {
+bool trailer_allowed(std::string_view name, bool grpc) {
   if (field_name(name) != FieldName::other) return false;
+  if (grpc) return true;
   constexpr std::array kNever = {
       std::string_view("age"),
       std::string_view("authorization"),

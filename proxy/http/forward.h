@@ -80,6 +80,7 @@ void write_response(std::string& out, const ResponseHead& head, const ReplyRules
 void write_informational(std::string& out, const ResponseHead& head, std::string_view via_pseudonym);  // 100, 103
 
 // Returns true if this trailer field may be forwarded (RFC 9110 §6.5.1: never framing, routing, authentication).
-bool trailer_allowed(std::string_view name);
+// `grpc`: of a call, whose trailers are metadata of the application, and of which nothing is merged into the head.
+bool trailer_allowed(std::string_view name, bool grpc = false);
 
 }  // namespace carpool::proxy::http

@@ -29,12 +29,17 @@ class Echo(grpc.GenericRpcHandler):
             "Sum": grpc.stream_unary_rpc_method_handler(lambda rs, _: b"%d" % sum(int(r) for r in rs)),
             "Talk": grpc.stream_stream_rpc_method_handler(lambda rs, _: (r.upper() for r in rs)),
             "Fail": grpc.unary_unary_rpc_method_handler(self.fail),
+            "Part": grpc.unary_stream_rpc_method_handler(self.part),
             "Wait": grpc.unary_unary_rpc_method_handler(self.wait),
         }.get(name)
 
     def fail(self, _, context):
         context.set_trailing_metadata((("why", "because"),))
         context.abort(grpc.StatusCode.FAILED_PRECONDITION, "not now")
+
+    def part(self, _, context):
+        yield b"1"
+        context.set_trailing_metadata((("retry-after", "7"),))
 
     def wait(self, request, _):
         self.arrived.release()
@@ -102,6 +107,11 @@ def test_errors_trailers_and_deadlines_arrive(service):
         channel.unary_unary("/t.Echo/Wait")(b"", timeout=0.5)
     assert raised.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     handler.release.set()
+
+
+def test_metadata_behind_a_message_arrives_also_under_a_name_that_http_permits_in_no_trailer(service):
+    call = service[0].unary_stream("/t.Echo/Part")(b"", timeout=20)
+    assert list(call) == [b"1"] and dict(call.trailing_metadata())["retry-after"] == "7"
 
 
 def test_a_thousand_streams_share_few_connections(carpool):

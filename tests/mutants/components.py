@@ -168,7 +168,7 @@ FLOW = [
     m("a trailer is dropped", X + "exchange_response.cc", "attempt_->trailers.add(name, value);", "", PLANE),
     m("trailers of the last response stay", X + "exchange_response.cc", "attempt_->trailers = std::move(trailers_buffer_);\n    attempt_->trailers.clear();",
       "attempt_->trailers = std::move(trailers_buffer_);", WHOLE),
-    m("a forbidden trailer passes", X + "exchange_response.cc", "if (!http::trailer_allowed(name)) return;", "", PLANE),
+    m("a forbidden trailer passes", X + "exchange_response.cc", "if (!http::trailer_allowed(name, http::is_grpc(request_))) return;", "", PLANE),
     m("421 is not asked again", X + "exchange_response.cc", "response_->status == 421 && retry_misdirected()", "false", PLANE),
     m("an authenticated connection is shared", X + "exchange_response.cc", "attempt_->authenticated && !unclean", "false", PLANE),
     m("a connection that the origin closes is kept", X + "exchange_response.cc", "unclean ? lease.discard(*unclean, now) : lease.release(now);", "lease.release(now);", PLANE),

@@ -347,6 +347,13 @@ TEST(TrailerAllowed, NeverTakesFramingRoutingOrAuthentication) {
   }
 }
 
+TEST(TrailerAllowed, TakesTheMetadataOfAGrpcCallButNoFraming) {
+  for (const char* name : {"content-length", "transfer-encoding", "connection", "host", "te", "trailer", "upgrade"})
+    EXPECT_FALSE(trailer_allowed(name, true)) << name;
+  for (const char* name : {"grpc-status", "retry-after", "location", "date"})
+    EXPECT_TRUE(trailer_allowed(name, true)) << name;
+}
+
 TEST(Fields, CompareNamesWithoutCaseAndKeepTheSpelling) {
   Fields fields;
   fields.add("X-Ab", "1");
