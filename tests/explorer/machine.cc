@@ -65,8 +65,10 @@ void Machine::run_once() {
   memory_.begin_run(scenario_->threads());
   races_.begin_run();
   running_ = true;
+  exploring_ = this;
   current_ = choose(static_cast<unsigned>(threads_.size()));
   swapcontext(&outside_, &threads_[current_].context);
+  exploring_ = nullptr;
   running_ = false;
 }
 

@@ -41,6 +41,8 @@ class Scenario {
 class Machine final : private Choices {
  public:
   static Machine& the();
+  // The machine while a run explores; null outside of runs, where plain memory is not checked.
+  static Machine* exploring() { return exploring_; }
   bool running() const { return running_; }
   unsigned thread() const { return current_; }
 
@@ -112,6 +114,7 @@ class Machine final : private Choices {
   unsigned current_ = 0, preemptions_ = 0, old_ = 0;
   std::uint64_t steps_ = 0;
   bool running_ = false;
+  static inline Machine* exploring_ = nullptr;
   ucontext_t outside_{};
   Scenario* scenario_ = nullptr;
   Memory memory_{*this};

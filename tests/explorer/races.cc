@@ -29,11 +29,15 @@ Races::Place* Races::find(std::uintptr_t at) {
 }
 
 const void* Races::one(Place& place, bool write, unsigned thread, const Clock& clock, const void* code) {
+  // A thread's own accesses are never later than its clock. Without a branch for each thread the compiler compares all
+  // at once.
+  bool after_write = false, after_read = false;
   for (unsigned n = 0; n < kMaxThreads; ++n) {
-    if (n == thread) continue;
-    if (place.written[n] > clock[n]) return place.writer;
-    if (write && place.read[n] > clock[n]) return place.reader;
+    after_write |= place.written[n] > clock[n];
+    after_read |= place.read[n] > clock[n];
   }
+  if (after_write) return place.writer;
+  if (write && after_read) return place.reader;
   (write ? place.written : place.read)[thread] = clock[thread];
   (write ? place.writer : place.reader) = code;
   return nullptr;

@@ -54,6 +54,11 @@ Sites::Site Sites::describe(const Place& place, std::memory_order order) {
   return site;
 }
 
+std::memory_order Sites::order(std::memory_order order, Part part, const At& at) {
+  if (!noting_ && !no_seq_cst_ && weakened_.empty()) return order;
+  return changed(order, part, at);
+}
+
 std::memory_order Sites::changed(std::memory_order order, Part part, const At& at) {
   if (no_seq_cst_ && order == std::memory_order_seq_cst) {
     if (part == Part::load || part == Part::failure) return std::memory_order_acquire;

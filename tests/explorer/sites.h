@@ -37,10 +37,8 @@ class Sites {
   // Every seq_cst is only acquire and release.
   void weaken_seq_cst() { no_seq_cst_ = true; }
 
-  std::memory_order order(std::memory_order order, Part part, const At& at) {
-    if (!noting_ && !no_seq_cst_ && weakened_.empty()) return order;
-    return changed(order, part, at);
-  }
+  // Not inline: each read of a member would be one of the explored code, which it reports.
+  std::memory_order order(std::memory_order order, Part part, const At& at);
   // The scenario that begins has not reached the weakened site so far.
   bool nothing_weakened() const { return !weakened_.empty() && !met_; }
   void begin_scenario() { met_ = false; }

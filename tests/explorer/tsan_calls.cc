@@ -9,7 +9,7 @@
 namespace {
 
 [[gnu::always_inline]] inline void plain(const void* at, std::size_t size, bool write, const void* code) {
-  carpool::explore::Machine::the().plain(at, size, write, code);
+  if (auto* machine = carpool::explore::Machine::exploring()) machine->plain(at, size, write, code);
 }
 
 }  // namespace
