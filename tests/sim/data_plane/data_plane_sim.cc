@@ -4,6 +4,8 @@
 // repeated only where that is proven harmless; nothing is lent, waits or lives longer than it may.
 //
 //   data_plane_sim [--seconds N] [--seed S] [--histories N] [--shrink no] [--plan FILE] | --print SEED
+#include <malloc.h>
+
 #include <cstdio>
 #include <fstream>
 
@@ -83,11 +85,19 @@ void on_assert(int) {
   std::_Exit(1);
 }
 
+// A history frees what it has; the kernel would clear each page again for the next one.
+void keep_memory() {
+  constexpr int kMost = 32 << 20;  // of M_MMAP_THRESHOLD
+  mallopt(M_MMAP_THRESHOLD, kMost);
+  mallopt(M_TRIM_THRESHOLD, 8 * kMost);
+}
+
 }  // namespace
 }  // namespace carpool::test
 
 int main(int argc, char** argv) {
   using namespace carpool::test;
+  keep_memory();
   carpool::proxy::log::set_access(getenv("DBG") != nullptr, 1);
   carpool::proxy::log::set_level(carpool::proxy::log::Level::off);
   for (int i = 1; i + 1 < argc; i += 2) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -40,18 +41,27 @@ inline char mark_at(const std::string& token, std::uint64_t position) {
 class MarkRow {
  public:
   static constexpr std::size_t kSize = 8;
-  MarkRow(const std::string& token, std::uint64_t row) {
-    for (std::size_t n = 0; n < kSize; ++n) bytes_[n] = mark_at(token, row * kSize + n);
+  MarkRow(const std::string& token, std::uint64_t row) : column_(row % 26), turn_(row / 26 % 26) {
+    std::array<char, kSize> bytes{};
+    for (std::size_t n = 0; n < kSize; ++n) bytes[n] = mark_at(token, row * kSize + n);
+    row_ = std::bit_cast<std::uint64_t>(bytes);
   }
+  // Changes the eight bytes as one number: the processor would wait before it reads together what was written apart.
   void next() {
-    if (bytes_[6]++ != 'Z') return;
-    bytes_[6] = 'A';
-    if (bytes_[7]++ == 'z') bytes_[7] = 'a';
+    row_ += kColumn;
+    if (++column_ != 26) return;
+    column_ = 0;
+    row_ += kTurn - 26 * kColumn;
+    if (++turn_ != 26) return;
+    turn_ = 0;
+    row_ -= 26 * kTurn;
   }
-  const char* bytes() const { return bytes_.data(); }
+  const void* bytes() const { return &row_; }
 
  private:
-  std::array<char, kSize> bytes_{};
+  static constexpr auto kColumn = std::bit_cast<std::uint64_t>(std::array<char, kSize>{0, 0, 0, 0, 0, 0, 1, 0});
+  static constexpr auto kTurn = std::bit_cast<std::uint64_t>(std::array<char, kSize>{0, 0, 0, 0, 0, 0, 0, 1});
+  std::uint64_t row_ = 0, column_, turn_;
 };
 inline std::string marked(const std::string& token, std::uint64_t size) {
   std::string bytes(size, '\0');
