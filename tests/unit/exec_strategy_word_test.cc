@@ -4,8 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <set>
-#include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "exec/strategy_word.h"
@@ -42,8 +41,13 @@ struct World {
   std::uint8_t free = 0;                // hand-overs for which a thread is free
   std::uint8_t makes = 0;               // tasks that make one more while they run
   bool direct = false, queued = false;  // a helper is pending
-  auto key() const { return std::tie(word, at, tasks, free, makes, direct, queued); }
-  bool operator<(const World& other) const { return key() < other.key(); }
+  // All of it in one number: each field has bits of its own.
+  std::uint64_t key() const {
+    std::uint64_t bits = word;
+    for (const At one : at) bits = bits << 4 | static_cast<std::uint64_t>(one);
+    for (const std::uint8_t count : {tasks, free, makes}) bits = bits << 4 | count;
+    return bits << 2 | static_cast<std::uint64_t>(direct) << 1 | static_cast<std::uint64_t>(queued);
+  }
 };
 
 // The rules that a mutant of the word omits.
@@ -67,7 +71,7 @@ class Search {
     while (!todo_.empty()) {
       const World world = todo_.back();
       todo_.pop_back();
-      if (!seen_.insert(world).second) continue;
+      if (!seen_.insert(world.key()).second) continue;
       visit(world);
     }
     found_.worlds = seen_.size();
@@ -171,7 +175,7 @@ class Search {
   Rules rules_;
   Found found_;
   std::vector<World> todo_;
-  std::set<World> seen_;
+  std::unordered_set<std::uint64_t> seen_;
 };
 
 Found search(std::array<At, kThreads> actors, std::uint8_t free, Rules rules = {}, std::uint8_t makes = 0) {
