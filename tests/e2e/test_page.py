@@ -13,7 +13,7 @@ import time
 import pytest
 from harness.carpool import ROOT
 from harness.origin import Gate
-from harness.page import browser, open_page, served  # noqa: F401 (browser is a fixture)
+from harness.page import browser, chromium, open_page, served  # noqa: F401 (browser and chromium are fixtures)
 from harness.ports import free_port
 from harness.wait import until
 

@@ -3,7 +3,7 @@ import contextlib
 import signal
 import socket
 
-from harness.page import browser, open_page, served  # noqa: F401 (browser is a fixture)
+from harness.page import browser, chromium, open_page, served  # noqa: F401 (browser and chromium are fixtures)
 
 
 def test_it_says_when_the_program_is_gone_and_comes_back(browser, carpool):

@@ -5,7 +5,6 @@ import json
 import pathlib
 import shutil
 import subprocess
-import urllib.request
 
 from websockets.sync.client import connect
 
@@ -18,24 +17,13 @@ def program():
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-class Browser:
-    def __init__(self, folder, width=1280, height=800):
-        folder = pathlib.Path(folder)
-        self._process = subprocess.Popen(
-            [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
-             "--hide-scrollbars", "--user-data-dir=%s" % folder, "--window-size=%d,%d" % (width, height), "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        port_file = folder / "DevToolsActivePort"
-        until(lambda: port_file.exists() and port_file.read_text().count("\n"), 60, "the browser")
-        port = port_file.read_text().split()[0]
-        with urllib.request.urlopen("http://127.0.0.1:%s/json" % port, timeout=20) as response:
-            target = next(t for t in json.load(response) if t["type"] == "page")
-        self._socket = connect(target["webSocketDebuggerUrl"], max_size=None, open_timeout=20)
+class Session:
+    """A connection to the browser or to one of its pages; what the page complains about is in `problems`."""
+
+    def __init__(self, url):
+        self._socket = connect(url, max_size=None, open_timeout=20)
         self._numbers = itertools.count(1)
         self.problems = []  # console errors, exceptions, what the page's policy refused
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(domain + ".enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def call(self, method, **parameters):
         number = next(self._numbers)
@@ -55,6 +43,42 @@ class Browser:
             self.problems.append(what["entry"]["text"] + " " + what["entry"].get("url", ""))
         if kind == "Runtime.consoleAPICalled" and what["type"] in ("error", "assert"):
             self.problems.append(json.dumps(what["args"])[:500])
+
+    def close(self):
+        self._socket.close()
+
+
+class Chromium:
+    """The browser's process. A start takes more processor time than most tests, so that the tests of a file share one."""
+
+    def __init__(self, folder):
+        folder = pathlib.Path(folder)
+        self._process = subprocess.Popen(
+            [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
+             "--hide-scrollbars", "--user-data-dir=%s" % folder, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        port_file = folder / "DevToolsActivePort"
+        until(lambda: port_file.exists() and port_file.read_text().count("\n"), 60, "the browser")
+        port, path = port_file.read_text().split()
+        self.base = "ws://127.0.0.1:" + port
+        self.session = Session(self.base + path)
+
+    def stop(self):
+        self.session.close()
+        self._process.terminate()
+        self._process.wait(20)
+
+
+class Browser(Session):
+    """A window with a context of its own: it shares no cache, no storage and no connection with another one."""
+
+    def __init__(self, chromium, width=1280, height=800):
+        self._chromium = chromium.session
+        self._context = self._chromium.call("Target.createBrowserContext")["browserContextId"]
+        target = self._chromium.call("Target.createTarget", url="about:blank", browserContextId=self._context, width=width, height=height)["targetId"]
+        super().__init__("%s/devtools/page/%s" % (chromium.base, target))
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(domain + ".enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def go(self, url):
         self.call("Page.navigate", url=url)
@@ -89,6 +113,5 @@ class Browser:
         pathlib.Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def stop(self):
-        self._socket.close()
-        self._process.terminate()
-        self._process.wait(20)
+        self.close()
+        self._chromium.call("Target.disposeBrowserContext", browserContextId=self._context)

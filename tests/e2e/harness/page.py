@@ -4,11 +4,18 @@ import pytest
 from harness import browser as browser_module
 
 
-@pytest.fixture
-def browser(tmp_path_factory):
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
     if browser_module.program() is None:
         pytest.skip("no Chromium is installed")
-    one = browser_module.Browser(tmp_path_factory.mktemp("browser"))
+    one = browser_module.Chromium(tmp_path_factory.mktemp("browser"))
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def browser(chromium):
+    one = browser_module.Browser(chromium)
     yield one
     one.stop()
 
