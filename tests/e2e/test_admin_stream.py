@@ -3,16 +3,17 @@ import contextlib
 import gzip
 import json
 import re
+import select
+import socket
 import subprocess
+import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness.carpool import PROGRAM, SANITIZED, Carpool
-from harness.origin import Origin
-from harness.ports import free_port
 from harness.wait import until
-from harness.wire import Client, Gone
+from harness.wire import Client, Gone, received
 from prometheus_client.parser import text_string_to_metric_families
 
 COUNT = 1000
@@ -21,13 +22,43 @@ STEP = 64 * 1024
 PACKED = [("Accept-Encoding", "gzip")]
 
 
-def once(exchange):
-    exchange.read_body()
-    exchange.reply(headers=[("Connection", "close")])
-    return False
+class Once:
+    """An origin that responds once to each connection. It is asked ten thousand times for each carpool, and a thread for each request would
+    take most of the time."""
+
+    def __init__(self):
+        self._server, self._poll, self._open = socket.create_server(("127.0.0.1", 0), backlog=512), select.epoll(), {}
+        self.authority = "127.0.0.1:%d" % self._server.getsockname()[1]
+        self._poll.register(self._server, select.EPOLLIN)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            for descriptor, _ in self._poll.poll():
+                if descriptor in self._open:
+                    with self._open.pop(descriptor) as sock:  # closed, it is polled no more
+                        if received(sock).endswith(b"\r\n\r\n"):
+                            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+                else:
+                    try:
+                        sock = self._server.accept()[0]
+                    except OSError:
+                        return
+                    self._open[sock.fileno()] = sock
+                    self._poll.register(sock, select.EPOLLIN)
+
+    def stop(self):
+        self._server.shutdown(socket.SHUT_RDWR)
 
 
-def thousand(folder, o, **settings):
+@pytest.fixture(scope="module")
+def brief():
+    o = Once()
+    yield o
+    o.stop()
+
+
+def thousand(folder, o, uses=USES, **settings):
     """carpool with a thousand pools, each used until its histograms have their buckets. The admin address is a Unix socket with a small
     buffer: unread data stays in carpool."""
     names = ["origin-%d.test" % i for i in range(COUNT)]
@@ -35,18 +66,16 @@ def thousand(folder, o, **settings):
                 metrics={"max_origins": COUNT}, admin={"address": "unix:%s" % (folder / "admin.sock")}, **settings)
     c.admin_address = str(folder / "admin.sock")
     with c.client() as client:
-        for name in names * USES:
+        for name in names * uses:
             assert client.get("http://%s/" % name).status == 200
     return c
 
 
 @pytest.fixture(scope="module")
-def big(tmp_path_factory):
-    o = Origin(once)
-    c = thousand(tmp_path_factory.mktemp("carpool"), o)
+def big(tmp_path_factory, brief):
+    c = thousand(tmp_path_factory.mktemp("carpool"), brief)
     yield c
     c.stop()
-    o.stop()
 
 
 def ask(c, path, headers=(), method="GET"):
@@ -113,27 +142,23 @@ def test_packed_it_is_one_gzip_that_can_be_read_as_it_comes(big, path):
         assert gzip.decompress(again.body).splitlines()[:9] == text.splitlines()[:9]
 
 
-def test_those_who_read_when_the_program_ends_get_a_part_and_the_program_its_end(tmp_path):
-    o = Origin(once)
-    try:
-        for nth in range(3):
-            folder = tmp_path / str(nth)
-            folder.mkdir()
-            c = thousand(folder, o)
+def test_those_who_read_when_the_program_ends_get_a_part_and_the_program_its_end(tmp_path, brief):
+    for nth in range(3):
+        folder = tmp_path / str(nth)
+        folder.mkdir()
+        c = thousand(folder, brief, uses=1)  # /pools has as many steps
 
-            def read_on():
-                with contextlib.suppress(OSError, Gone, ValueError):
-                    while ask(c, "/pools").status == 200:
-                        pass
-            with ThreadPoolExecutor(8) as readers:
-                reading = [readers.submit(read_on) for _ in range(8)]
-                ask(c, "/metrics")
-                c.signal(15)
-                assert c.wait() == 0
-                for one in reading:
-                    one.result()
-    finally:
-        o.stop()
+        def read_on():
+            with contextlib.suppress(OSError, Gone, ValueError):
+                while ask(c, "/pools").status == 200:
+                    pass
+        with ThreadPoolExecutor(8) as readers:
+            reading = [readers.submit(read_on) for _ in range(8)]
+            ask(c, "/metrics")
+            c.signal(15)
+            assert c.wait() == 0
+            for one in reading:
+                one.result()
 
 
 def test_a_client_of_http_1_0_reads_until_the_end(big):
@@ -197,8 +222,8 @@ def unread(c, path, count, headers=()):
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed, and shadows of it")
 # Measured: 16.7 to 18.2 MB of /pools, whose facts are 2 MB for each reader, and 8.8 MB of /metrics.
 @pytest.mark.parametrize("path, most", [("/pools", 20 << 20), ("/metrics", 16 << 20)])
-def test_eight_readers_who_do_not_read_cost_their_facts_and_a_step_each(tmp_path, origin, path, most):
-    c = thousand(tmp_path, origin(once))
+def test_eight_readers_who_do_not_read_cost_their_facts_and_a_step_each(tmp_path, brief, path, most):
+    c = thousand(tmp_path, brief)
     try:
         ask(c, path)
         before = c.rss()
@@ -240,8 +265,8 @@ def test_clients_that_leave_at_any_moment_leave_nothing(big):
     check_pools(gzip.decompress(ask(big, "/pools", PACKED).body))
 
 
-def test_steps_that_are_refused_are_made_later(tmp_path, origin):
-    c = thousand(tmp_path, origin(once), threads={"max_tasks": 1, "max": 1, "min": 1, "reserved": 0})
+def test_steps_that_are_refused_are_made_later(tmp_path, brief):
+    c = thousand(tmp_path, brief, threads={"max_tasks": 1, "max": 1, "min": 1, "reserved": 0})
     try:
         with ThreadPoolExecutor(6) as clients:
             responses = list(clients.map(lambda _: ask(c, "/pools"), range(24)))
