@@ -13,6 +13,8 @@ import h2.events
 import h2.settings
 
 SETTINGS = h2.settings.SettingCodes
+# Events after which a stream that waits for room may send, or learns that it has ended.
+MAKES_ROOM = (h2.events.WindowUpdated, h2.events.RemoteSettingsChanged, h2.events.StreamReset, h2.events.ConnectionTerminated)
 
 
 class Stream:
@@ -33,6 +35,7 @@ class Stream:
 
     def data(self, body, end=False):
         """Sends all of it, as far as the windows allow."""
+        body = memoryview(body)  # its rest is no copy
         while True:
             with self.connection.room:
                 if self.connection.gone:
@@ -40,7 +43,7 @@ class Stream:
                 with self.connection.talk() as c:
                     size = min(c.local_flow_control_window(self.id), c.max_outbound_frame_size, len(body))
                     if size or not body:
-                        c.send_data(self.id, body[:size], end_stream=end and size == len(body))
+                        c.send_data(self.id, bytes(body[:size]), end_stream=end and size == len(body))
                         body = body[size:]
                         if not body:
                             return
@@ -85,7 +88,8 @@ class Connection:
                     events = c.receive_data(data)
                 for event in events:
                     self.on(event)
-                self.room.notify_all()
+                if any(isinstance(event, MAKES_ROOM) for event in events):  # not each event: hundreds of streams may wait
+                    self.room.notify_all()
 
     def on(self, event):
         if isinstance(event, h2.events.RequestReceived):
