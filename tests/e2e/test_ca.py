@@ -16,7 +16,7 @@ import threading
 
 import pytest
 from harness.carpool import PROGRAM
-from harness.java import QUICK_JAVA
+from harness.java import compiled
 from harness.terminal import Terminal
 from harness.wait import HANGS, until
 
@@ -254,7 +254,7 @@ def clients(python):
     return {
         "curl": ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}"],
         "python ssl": [python, "-c", SSL], "requests": [python, "-c", REQUESTS], "httpx": [python, "-c", HTTPX],
-        "node": ["node", "-e", NODE], "go": ["./ask"], "java": [*QUICK_JAVA, "Ask.java"],
+        "node": ["node", "-e", NODE], "go": ["./ask"], "java": ["javac"],
     }
 
 
@@ -271,6 +271,8 @@ def test_clients_trust_the_authority_by_the_environment_alone(folder, tmp_path, 
     bare = {**os.environ, "NO_PROXY": "*"}
     if client == "go":
         subprocess.run(["go", "build", "-o", "ask", "ask.go"], check=True, timeout=HANGS, env={**bare, "GO111MODULE": "off"}, cwd=tmp_path)
+    if client == "java":
+        command = compiled("javac", tmp_path / "Ask.java", tmp_path)
 
     def ask(url, env):
         return subprocess.run([*command, url], capture_output=True, text=True, timeout=HANGS, env=env, cwd=tmp_path)

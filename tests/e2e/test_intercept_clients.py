@@ -10,7 +10,7 @@ import sys
 import pytest
 from harness.authority import Authority
 from harness.carpool import PROGRAM
-from harness.java import QUICK_JAVA
+from harness.java import compiled
 from harness.wait import HANGS, until
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "foreign"))
@@ -97,11 +97,21 @@ def test_python(scene, client, version):
     scene.check([scene.run(sys.executable, CLIENTS / "intercepted.py", scene.url, client) for _ in range(RUNS)], version)
 
 
+@pytest.fixture(scope="module")
+def go_client(tmp_path_factory):
+    program = tmp_path_factory.mktemp("go") / "client"
+    subprocess.run([need("go"), "build", "-o", program, CLIENTS / "intercepted.go"], check=True, timeout=HANGS, env={**os.environ, "GO111MODULE": "off"})
+    return program
+
+
+@pytest.fixture(scope="module")
+def java_client(tmp_path_factory):
+    return compiled(need("javac"), CLIENTS / "Intercepted.java", tmp_path_factory.mktemp("java"))
+
+
 @pytest.mark.parametrize("version", [1, 2])
-def test_go_net_http(scene, version, tmp_path):
-    program = tmp_path / "client"
-    scene.run(need("go"), "build", "-o", program, CLIENTS / "intercepted.go", GO111MODULE="off", HTTPS_PROXY="", https_proxy="")
-    scene.check([scene.run(program, scene.url, "h%d" % version) for _ in range(RUNS)], version)
+def test_go_net_http(go_client, scene, version):
+    scene.check([scene.run(go_client, scene.url, "h%d" % version) for _ in range(RUNS)], version)
 
 
 @pytest.mark.parametrize("how, version", [("h1", 1), ("h2", 2), ("fetch", 1)])
@@ -112,9 +122,8 @@ def test_node(scene, how, version):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_java_httpclient(scene, version):
-    need("javac")
-    scene.check([scene.run(*QUICK_JAVA, CLIENTS / "Intercepted.java", scene.url, "h%d" % version, scene.proxy) for _ in range(RUNS)], version)
+def test_java_httpclient(java_client, scene, version):
+    scene.check([scene.run(*java_client, scene.url, "h%d" % version, scene.proxy) for _ in range(RUNS)], version)
 
 
 RUBY = ["ruby3.1", "libruby3.1", "libyaml-0-2", "libgmp10"]
