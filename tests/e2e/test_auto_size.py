@@ -38,6 +38,7 @@ class Load:
         self._all = [threading.Thread(target=self._run, args=(c, url), daemon=True) for _ in range(count)]
         for one in self._all:
             one.start()
+        until(lambda: self.statuses, 60, "a first response, so that there is a pool")
 
     def _run(self, c, url):
         with c.client() as client:
