@@ -32,21 +32,33 @@ def formatted(log, full):
     return verdict(status, ", ".join(bad[:5]) + (" and %d more" % (len(bad) - 5) if len(bad) > 5 else ""))
 
 
-def closure(path, seen):
-    """Returns the file and every file of this tree that it includes."""
-    if path in seen or not (ROOT / path).is_file():
+class Files:
+    """The files of this tree, each read once: a header belongs to hundreds of closures."""
+
+    def __init__(self):
+        self._read = {}  # path -> (content, the paths that it includes); () without such a file
+
+    def _look(self, path):
+        if path not in self._read:
+            whole = (ROOT / path).read_bytes() if (ROOT / path).is_file() else None
+            self._read[path] = () if whole is None else (whole, INCLUDE.findall(whole.decode(errors="replace")))
+        return self._read[path]
+
+    def closure(self, path):
+        """Returns the file and every file of this tree that it includes."""
+        seen, todo = set(), [path]
+        while todo:
+            one = todo.pop()
+            if one not in seen and self._look(one):
+                seen.add(one)
+                todo.extend(self._look(one)[1])
         return seen
-    seen.add(path)
-    for name in INCLUDE.findall((ROOT / path).read_text(errors="replace")):
-        closure(name, seen)
-    return seen
 
-
-def key(path, command):
-    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + command.encode())
-    for name in sorted(closure(path, set())):
-        digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
-    return digest.hexdigest()
+    def key(self, path, command):
+        digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + command.encode())
+        for name in sorted(self.closure(path)):
+            digest.update(name.encode() + b"\0" + self._look(name)[0])
+        return digest.hexdigest()
 
 
 def recent():
@@ -95,10 +107,11 @@ def check(argv, deadline):
 
 def look(log, name, calls, seconds, clean=()):
     """Runs calls (path -> argv), one test per file; those known to be clean are skipped."""
-    keys = {path: CACHE / name / key(path, " ".join(argv)) for path, argv in calls.items()}
+    files = Files()
+    keys = {path: CACHE / name / files.key(path, " ".join(argv)) for path, argv in calls.items() if path not in clean}
     (CACHE / name).mkdir(parents=True, exist_ok=True)
     first = recent()
-    todo = sorted((p for p in calls if p not in clean and not keys[p].exists()), key=lambda p: (p not in first, p))
+    todo = sorted((p for p in keys if not keys[p].exists()), key=lambda p: (p not in first, p))
     deadline, failed, late = time.monotonic() + seconds, [], 0
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
         for path, said in zip(todo, pool.map(lambda p: check(calls[p], deadline), todo)):
@@ -125,21 +138,21 @@ def parts(source):
     return [path.removeprefix("%s/" % ROOT) for path in included]
 
 
-def current(made, paths):
+def current(made, paths, tree):
     """Returns True if an object is newer than the files that it is compiled from."""
-    return made.exists() and made.stat().st_mtime >= max((ROOT / name).stat().st_mtime for path in paths for name in closure(path, set()))
+    return made.exists() and made.stat().st_mtime >= max((ROOT / name).stat().st_mtime for path in paths for name in tree.closure(path))
 
 
 def asan_units():
     """Returns (files with current objects in the ASan build, the units of several files without): that build is clang's, too,
     and treats the same warnings as errors."""
-    folder, compiled, units = ROOT / "build/asan", set(), {}
+    folder, compiled, units, tree = ROOT / "build/asan", set(), {}, Files()
     calls = calls_of(folder) if (folder / "compile_commands.json").exists() else {}
     for source, argv in calls.items():
         files = parts(source)
         if not files:  # a build's own file for precompiled headers
             continue
-        if current(folder / argv[argv.index("-o") + 1], files):
+        if current(folder / argv[argv.index("-o") + 1], files, tree):
             compiled.update(files)
         elif source.endswith(".cxx") and all(pathlib.Path(a).exists() for a in argv if a.endswith(".pch")):
             units[source] = argv
