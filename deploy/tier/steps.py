@@ -89,7 +89,7 @@ def e2e(program, long_form=True):
     def run(log, full):
         # One process compiles the tests, with the values that a failed assert shows; otherwise each of those below would.
         log.run(PYTHON, *PYTEST, "--collect-only", "tests/e2e", env={"CARPOOL": str(program), **COMPILED})
-        counts = play(log, full, ["tests/e2e"], "-n", 2 * CORES, "--dist", "loadfile")
+        counts = play(log, full, ["tests/e2e"], "-n", 2 * CORES, "--dist", "loadfile", "--no-loadscope-reorder")
         names, unsteady = counts["names"], ""
         # Tests that failed beside others run once more, alone; more than a few have one cause.
         if 0 < counts["failed"] == len(names) <= FEW and all("::" in name for name in names):
@@ -134,9 +134,9 @@ ALL = [
     Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
          group="waiting", again=True),
     Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets, beside=True), group="waiting"),
-    Step("cost", "instructions, allocations and system calls of a request", cost.cost, PROGRAM_PATH, again=True),
+    Step("cost", "instructions, allocations and system calls of a request", cost.cost, PROGRAM_PATH, group="e2e", again=True),
     Step("system-faults", "calls of the system fail at the n-th time, clocks jump, the disk is full, a name server sends wrong answers",
-         suites.system_faults, PROGRAM_PATH, again=True),
+         suites.system_faults, PROGRAM_PATH, group="e2e", again=True),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH, group="e2e"),
     Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized, beside=True, options=checks),
          group="e2e"),
@@ -147,9 +147,9 @@ ALL = [
          full_only=True),
     Step("foreign-varnish", "cases for varnishtest, a client and an origin of their own", foreign.suite("varnish", "varnish_cases.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-tls", "sslyze at a TLS listener: versions, suites, groups, known weaknesses", foreign.suite("tls", "tls_scan.py"), PROGRAM_PATH, full_only=True),
-    Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan"), ASAN_BUILD),
+    Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan"), ASAN_BUILD, group="sanitized"),
+    Step("unit-tsan", "threads under TSan", units.run("tsan"), TSAN_BUILD, group="sanitized"),
     Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run, ASAN_BUILD),
-    Step("unit-tsan", "threads under TSan", units.run("tsan"), TSAN_BUILD),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ASAN, False), "build/asan/carpool", full_only=True),
     Step("attacks-asan", "attack scripts under ASan and UBSan", attacks.scripts(ASAN), "build/asan/carpool", full_only=True),
     Step("attacks-fuzz-asan", "mutated HTTP on both sides under ASan and UBSan, ten minutes of ten seeds", attacks.fuzz(ASAN, attacks.LONG_FUZZ),
