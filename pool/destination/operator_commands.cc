@@ -70,11 +70,11 @@ void Destination::use_again() {
   impl_->mark_replaced();
 }
 
-// The waiters ask the pool that took the origin, in their order. Lent connections close on release.
+// The waiters ask the pool that took the origin, in their order. The caller's serve_waiters() closes what is idle; lent
+// connections close on release.
 void Destination::Impl::leave_to_successor() {
   refuse_all(make_fault(FaultKind::draining, Side::self, kReplacedPool));
   drain_sessions(CloseCause::config_changed);
-  end_all_idle(CloseCause::config_changed);
 }
 
 // Closes idle surplus at once, the longest idle first; if that is not enough, sessions drain. Other borrowed

@@ -238,7 +238,7 @@ MUTANTS = [
     m("a replaced pool lends", D + "operator_commands.cc", "attention.fetch_or(kReplaced, std::memory_order_seq_cst);", "", "unit"),
     m("a pool that is used again lends nothing", D + "operator_commands.cc", "attention.fetch_and(~kReplaced, std::memory_order_seq_cst);", "", "unit"),
     m("the waiters of a replaced pool stay", D + "operator_commands.cc", "refuse_all(make_fault(FaultKind::draining, Side::self, kReplacedPool));", "", "unit"),
-    m("idle connections of a replaced pool stay open", D + "operator_commands.cc", "end_all_idle(CloseCause::config_changed);", "", "unit"),
+    m("idle connections of a replaced pool stay open", D + "dial.cc", "if (is_replaced()) return end_some_idle(CloseCause::config_changed, actions);", "", "unit"),
     m("sessions of a replaced pool stay open", D + "operator_commands.cc", "drain_sessions(CloseCause::config_changed);", "", "unit"),
     m("connections return to a replaced pool", D + "operator_commands.cc", "if (is_replaced()) return CloseCause::config_changed;", "", "unit"),
     m("a replaced pool stays as long as an unused one", D + "reclaim.cc", "impl_->is_replaced() || now - last_use() >= time", "now - last_use() >= time", "unit"),
