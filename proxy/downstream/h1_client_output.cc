@@ -1,8 +1,5 @@
 // H1Client, output: collects the parts of a response in this connection's batch and sends them in flush().
-#include <algorithm>
-
 #include "proxy/downstream/h1_client.h"
-#include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/max_forwards_reply.h"
 #include "proxy/http/error_reply.h"
@@ -56,25 +53,6 @@ void H1Client::send_end(const http::Fields& trailers) {
   if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
 }
 
-// Bytes that wait, or that the next flush() sends, come first.
-bool H1Client::splices_body() const {
-  return transport_->splices() && transport_->maybe_writable() && out_.empty() && write_queue_.empty() &&
-         context_.buffers.pipes().available();
-}
-
-bool H1Client::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
-  CARPOOL_ASSERT(reply_framing_ == http::Framing::length);
-  net::PipeStore& pipes = context_.buffers.pipes();
-  net::PipeLease pipe(pipes);
-  if (!pipe) return true;  // available() is false now
-  const WriteQueue::Sent sent = write_queue_.splice(from, *transport_, *pipe, std::min(most, net::Pipe::kCapacity), io);
-  if (io.io == net::Io::failed && net::cannot_splice(io.error)) {
-    io = {};
-    pipes.refuse();
-  }
-  return sent != WriteQueue::Sent::failed;
-}
-
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
   if (connect_answered_) {  // the client already uses the tunnelled protocol
@@ -98,17 +76,6 @@ void H1Client::send_local_reply(bool keep) {
                            http::announced_keep_alive(listen_.idle_timeout));
 }
 
-void H1Client::send_tunnel(const http::ResponseHead* switched) {
-  std::string& out = this->out().text();
-  reply_framing_ = http::Framing::none;
-  close_is_end_ = true;
-  if (connect_answered_) return;
-  if (switched == nullptr) return write_tunnel_response(out, exchange_->request().version, context_.pseudonym);
-  http::ReplyRules rules = reply_rules(false);
-  rules.upgrade = true;
-  http::write_response(out, *switched, rules);
-}
-
 bool H1Client::flush() {
   if (!out_.empty()) return out_.send() != WriteQueue::Sent::failed;
   out_.discard();
@@ -120,19 +87,6 @@ AfterExchange H1Client::end_batch(AfterExchange next) {
   if (next != AfterExchange::gone) return flush() ? next : AfterExchange::gone;
   out_.discard();
   return next;
-}
-
-void H1Client::on_tunnel() {
-  reader_.reset();
-  run_soon();
-}
-
-void H1Client::shut_write_when_sent() {
-  if (write_queue_.empty()) {
-    transport_->shut_write();
-  } else {
-    shut_after_flush_ = true;
-  }
 }
 
 }  // namespace carpool::proxy

@@ -1,15 +1,22 @@
 #include "proxy/upstream/loop_buffers.h"
 
+#include "proxy/net/pipe.h"
+
 namespace carpool::proxy {
 
 LoopBuffers::LoopBuffers(exec::Loop& loop)
-    : batches_(loop.leases()), loop_(loop), sweep_(exec::Timer::bind<&LoopBuffers::on_sweep_due>(loop, *this)) {
+    : batches_(loop.leases()),
+      pipes_(std::make_unique<net::PipeStore>()),
+      loop_(loop),
+      sweep_(exec::Timer::bind<&LoopBuffers::on_sweep_due>(loop, *this)) {
   sweep_.arm(loop.now() + kSweepInterval);
 }
 
+LoopBuffers::~LoopBuffers() = default;
+
 void LoopBuffers::on_sweep_due() {
   layouts_.sweep();
-  pipes_.sweep();
+  pipes_->sweep();
   sweep_.arm(loop_.now() + kSweepInterval);
 }
 

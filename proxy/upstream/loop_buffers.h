@@ -2,24 +2,30 @@
 // layouts of field sections.
 #pragma once
 
+#include <memory>
+
 #include "exec/loop.h"
 #include "exec/timer.h"
 #include "proxy/http/h1/field_layouts.h"
 #include "proxy/http/h2/fields.h"
 #include "proxy/net/batch_lease.h"
 #include "proxy/net/free_list.h"
-#include "proxy/net/pipe.h"
+
+namespace carpool::proxy::net {
+class PipeStore;
+}  // namespace carpool::proxy::net
 
 namespace carpool::proxy {
 
 class LoopBuffers {
  public:
   explicit LoopBuffers(exec::Loop& loop);
+  ~LoopBuffers();
 
   BatchLease lease_batch(WriteQueue& write_queue, net::Transport& transport) {
     return {batches_, write_queue, transport};
   }
-  net::PipeStore& pipes() { return pipes_; }
+  net::PipeStore& pipes() { return *pipes_; }
   FreeList<http::H2Fields>::Handle lend_fields() { return fields_.lend(); }
   http::FieldLayouts& layouts() { return layouts_; }
 
@@ -28,7 +34,7 @@ class LoopBuffers {
   void on_sweep_due();
 
   BatchStore batches_;
-  net::PipeStore pipes_;
+  const std::unique_ptr<net::PipeStore> pipes_;
   FreeList<http::H2Fields> fields_;
   http::FieldLayouts layouts_;
   exec::Loop& loop_;

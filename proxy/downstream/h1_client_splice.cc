@@ -1,0 +1,30 @@
+// H1Client, splicing: moves the bytes of a response from the origin's socket to the client's without copying them.
+#include <algorithm>
+
+#include "proxy/downstream/h1_client.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/net/pipe.h"
+#include "proxy/upstream/loop_buffers.h"
+
+namespace carpool::proxy {
+
+// Bytes that wait, or that the next flush() sends, come first.
+bool H1Client::splices_body() const {
+  return transport_->splices() && transport_->maybe_writable() && out_.empty() && write_queue_.empty() &&
+         context_.buffers.pipes().available();
+}
+
+bool H1Client::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
+  CARPOOL_ASSERT(reply_framing_ == http::Framing::length);
+  net::PipeStore& pipes = context_.buffers.pipes();
+  net::PipeLease pipe(pipes);
+  if (!pipe) return true;  // available() is false now
+  const WriteQueue::Sent sent = write_queue_.splice(from, *transport_, *pipe, std::min(most, net::Pipe::kCapacity), io);
+  if (io.io == net::Io::failed && net::cannot_splice(io.error)) {
+    io = {};
+    pipes.refuse();
+  }
+  return sent != WriteQueue::Sent::failed;
+}
+
+}  // namespace carpool::proxy
