@@ -15,7 +15,6 @@
 #include "proxy/net/plain_transport.h"
 #include "proxy/net/tls/client_hello.h"
 #include "proxy/net/tls/handshake_task.h"
-#include "proxy/net/tls/hello_bound.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -25,8 +24,8 @@ namespace carpool::proxy {
 namespace {
 
 constexpr std::size_t kRecordHeader = 5;
-constexpr std::size_t kMaxRecord = 16'384;  // RFC 8446 §5.1: maximum size after the header
-constexpr std::size_t kMaxHello = tls::HelloBound::kMaxHello;
+constexpr std::size_t kMaxRecord = 16'384;      // RFC 8446 §5.1: maximum size after the header
+constexpr std::size_t kMaxHello = 17'408;       // a record of maximum size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
 constexpr std::uint8_t kMaxHelloReads = 16;     // each of them reads all bytes that have arrived
 

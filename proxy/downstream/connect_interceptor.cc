@@ -1,6 +1,5 @@
 #include "proxy/downstream/connect_interceptor.h"
 
-#include <chrono>
 #include <new>
 #include <utility>
 
@@ -15,7 +14,6 @@
 #include "proxy/http/forward.h"
 #include "proxy/net/address.h"
 #include "proxy/net/tls/client_hello.h"
-#include "proxy/net/tls/server_context.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -73,12 +71,6 @@ metrics::CertificateAlert kind_of(std::uint8_t alert) {
   }
 }
 
-// Returns false also for a certificate that has expired before its renewal, because the clock was set or the machine
-// was suspended: a client that refuses it would get tunnels for a while.
-bool in_time(const ListenerIdentity& leaf) {
-  return leaf != nullptr && std::chrono::system_clock::now() < leaf->expires();
-}
-
 std::string head_again(const http::RequestHead& request) {
   std::string head("CONNECT ");
   head.append(request.target).append(" HTTP/1.1\r\nHost: ").append(request.target).append("\r\n");
@@ -105,7 +97,7 @@ ConnectInterceptor::Decision ConnectInterceptor::accept(const ClientStream& clie
 
   const metrics::OriginSlot slot = (*runtime)->slot;
   context_.stats.open_counters(slot);
-  if (!obstacle && !in_time(leaf->identity)) obstacle = What::no_leaf;
+  if (!obstacle && !is_in_time(leaf->identity)) obstacle = What::no_leaf;
   if (obstacle) {
     context_.stats.count(slot, *obstacle);
     return {nullptr, obstacle};

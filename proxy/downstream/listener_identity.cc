@@ -1,5 +1,6 @@
 #include "proxy/downstream/listener_identity.h"
 
+#include <chrono>
 #include <utility>
 
 #include "proxy/net/tls/server_context.h"
@@ -33,6 +34,10 @@ Result<ListenerIdentity> read_identity(const config::Listen& listen, const Liste
 
 Result<ListenerIdentity> read_identity(const config::Admin& admin, const ListenerIdentity& before) {
   return admin.enabled ? identity_of(admin, "[admin]", before) : Result<ListenerIdentity>(ListenerIdentity());
+}
+
+bool is_in_time(const ListenerIdentity& issued) {
+  return issued != nullptr && std::chrono::system_clock::now() < issued->expires();
 }
 
 }  // namespace carpool::proxy

@@ -21,4 +21,8 @@ using ListenerIdentity = std::shared_ptr<tls::ServerContext>;
 Result<ListenerIdentity> read_identity(const config::Listen& listen, const ListenerIdentity& before);
 Result<ListenerIdentity> read_identity(const config::Admin& admin, const ListenerIdentity& before);
 
+// Returns false if there is no certificate, or one that was issued and has expired before its renewal, because the
+// clock was set or the machine was suspended: a client that refuses it would get tunnels for a while.
+bool is_in_time(const ListenerIdentity& issued);
+
 }  // namespace carpool::proxy

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "proxy/net/tls/clock_skew.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/telemetry/log.h"
 
@@ -28,7 +29,7 @@ Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& author
   ++(made ? minted_ : failed_);
   if (!made) return made.take_fault();
   const WallTime end = std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires());
-  return Leaf{ListenerIdentity(std::move(*made)), now - tls::Authority::kSkew, end};
+  return Leaf{ListenerIdentity(std::move(*made)), now - tls::kClockSkew, end};
 }
 
 metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {

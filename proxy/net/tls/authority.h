@@ -20,8 +20,6 @@ class Authority final {
   using WallTime = std::chrono::system_clock::time_point;
   // The validity of a minted certificate, unless the authority expires earlier.
   static constexpr std::chrono::hours kLeafLife{24};
-  // A certificate is valid from this time before its creation on, because clocks of applications may be behind ours.
-  static constexpr std::chrono::minutes kSkew{5};
 
   // Reads `ca.pem` (the authority's certificate, then those that lead to its root, if it is none) and `ca.key` in
   // `dir`. Faults contain the file and the reason: a file that is unreadable, a key that others may read or that is not

@@ -11,7 +11,7 @@
 
 #include "base/ascii.h"
 #include "proxy/net/address.h"
-#include "proxy/net/tls/authority.h"
+#include "proxy/net/tls/clock_skew.h"
 
 namespace carpool::proxy::tls {
 namespace {
@@ -70,7 +70,7 @@ Certified make_self_signed(const std::vector<std::string>& names, std::chrono::s
 Certified make_authority(const std::vector<std::string>& hosts, std::chrono::seconds until) {
   if (hosts.empty()) return {};
   return CertificateDraft()
-      .valid(-Authority::kSkew, until)
+      .valid(-kClockSkew, until)
       .subject(name_of_authority())
       .issued_by(nullptr)
       .extend(NID_basic_constraints, "critical,CA:TRUE,pathlen:0")
@@ -85,7 +85,7 @@ Certified make_authority(const std::vector<std::string>& hosts, std::chrono::sec
 // a host name as such.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key) {
   return CertificateDraft()
-      .valid(-Authority::kSkew, until)
+      .valid(-kClockSkew, until)
       .subject("carpool intercepted origin")
       .issued_by(issuer)
       .extend(NID_basic_constraints, "critical,CA:FALSE")

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "proxy/net/tls/handshake_state.h"
 #include "proxy/net/tls/openssl.h"
 #include "proxy/net/tls/tls_transport.h"
 

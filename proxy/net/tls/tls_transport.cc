@@ -14,6 +14,7 @@
 #include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/client_context_impl.h"
 #include "proxy/net/tls/control_messages.h"
+#include "proxy/net/tls/handshake_state.h"
 #include "proxy/net/tls/record_coalescer.h"
 #include "proxy/net/tls/socket_bio.h"
 #include "proxy/net/tls/trust_end.h"

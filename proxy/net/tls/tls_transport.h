@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "proxy/net/tls/hello_bound.h"
 #include "proxy/net/transport.h"
 
 struct ssl_st;
@@ -24,6 +23,7 @@ namespace carpool::proxy::tls {
 
 class ClientContext;
 class SessionStore;
+struct HandshakeState;
 struct SocketBio;
 
 // Returns the result of a handshake step for which no thread is free. Throws nothing.
@@ -83,14 +83,6 @@ class TlsTransport final : public net::Transport {
   friend struct SocketBio;
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
-  };
-  // State that only a handshake needs.
-  struct HandshakeState {
-    std::string name;     // the peer for messages, "host:port"
-    std::string wanted;   // the name or address that its certificate must have
-    std::string refusal;  // why its certificate was rejected
-    HelloBound hello{};   // of a server's peer
-    bool too_long = false;
   };
 
   bool attach(ssl_ctx_st* context);
