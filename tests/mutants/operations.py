@@ -91,7 +91,7 @@ MUTANTS = [
       "WallTime(now + tls::Authority::kLeafLife)", SERVER),
     m("a certificate that was signed is not counted", S + "intercept_leaves.cc", "++(made ? minted_ : failed_);", "++failed_;", SERVER),
     m("a certificate that was not signed is not counted", S + "intercept_leaves.cc", "++(made ? minted_ : failed_);", "++minted_;", SERVER),
-    m("certificates that have ended are in force", S + "intercept_leaves.cc", "if (leaf.valid_at(now)) ++sample", "if (leaf.identity != nullptr) ++sample", SERVER),
+    m("certificates that have ended are in force", S + "intercept_leaves.cc", "if (leaf.valid_at(now)) ++sample.leaves;", "if (leaf.identity != nullptr) ++sample.leaves;", SERVER),
     m("an origin shows the refusals of all", S + "intercept_leaves.cc", "one.origin != label", "false", SERVER),
     m("a reload signs every certificate anew", S + "intercept_leaves.cc", "same && known != in_force_.leaves.end() && known->second.valid_at(now)", "false", SERVER),
     m("certificates of a replaced authority stay", S + "intercept_leaves.cc", "same && known != in_force_.leaves.end() && known->second.valid_at(now)",
