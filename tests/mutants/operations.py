@@ -105,7 +105,6 @@ MUTANTS = [
     m("a certificate is renewed at its end", S + "intercept_leaves.cc", "now < leaf.end - tls::Authority::kLeafLife / 3", "now < leaf.end", SERVER),
     m("the last certificate of an authority is signed again and again", S + "intercept_leaves.cc", "leaf.end >= in_force_.authority->expires()", "false", SERVER),
     m("a certificate that has ended is shown", S + "intercept_leaves.cc", "return std::exchange(leaf.identity, nullptr) != nullptr;", "return false;", SERVER),
-    m("a certificate that is not valid yet is shown", S + "intercept_leaves.h", "begin <= now && now < end", "now < end", SERVER),
     m("the time of an idle client ends a truncated response in order", "proxy/downstream/h1_client_close.cc", "if (exec::Deferred::linked()) return;", "", PLANE),
     # ---- conditions of a retry ----
     m("the end of a dropped response goes to its client", X + "exchange_retry.cc", "if (attempt_->dropped) {\n    retry_after_end();\n    return AttemptState::over;\n  }", "", PLANE),

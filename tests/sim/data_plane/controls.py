@@ -56,7 +56,7 @@ TABLE = [
      "attempt_->upstream_stream->shut_write_when_sent();", ""),
     ("FIN overtakes the bytes of a tunnel's client", "proxy/upstream/h1_stream.cc", "attempt_.shut_when_sent = true;",
      "transport().shut_write();"),
-    ("FIN overtakes the bytes of a tunnel's origin", "proxy/downstream/h1_client_output.cc", "shut_after_flush_ = true;",
+    ("FIN overtakes the bytes of a tunnel's origin", "proxy/downstream/h1_client_tunnel.cc", "shut_after_flush_ = true;",
      "transport_->shut_write();"),
     ("early bytes of an HTTP/2 tunnel are sent from freed memory", "proxy/downstream/h2_client_stream.cc",
      "if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);\n  pump();", "if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);\n  client_.pump_soon(*this);"),
