@@ -212,6 +212,10 @@ void Machine::plain(const void* at, std::size_t size, bool write, const void* co
   }
 }
 
+void Machine::forget(const void* at, std::size_t size) {
+  if (running_) races_.forget(at, size);
+}
+
 std::string Machine::schedule() const {
   std::string text;
   for (std::size_t n = 0; n < at_; ++n) text += (n == 0 ? "" : ",") + std::to_string(choices_[n].taken);

@@ -78,6 +78,7 @@ class Machine final : private Choices {
   void acquire(Sync& sync);
   // An access to plain memory: a race fails the run.
   void plain(const void* at, std::size_t size, bool write, const void* code);
+  void forget(const void* at, std::size_t size);  // the memory is freed
 
  private:
   struct Thread {

@@ -16,7 +16,7 @@ void Races::begin_run() {
 
 Races::Place* Races::find(std::uintptr_t at) {
   if (used_ > kPlaces / 2) return nullptr;  // not checked
-  for (std::size_t n = (at * 0x9E3779B97F4A7C15U) >> (64 - kPlaceBits);; n = (n + 1) % kPlaces) {
+  for (std::size_t n = first_place(at);; n = (n + 1) % kPlaces) {
     Place& place = places_[n % kPlaces];
     if (place.run != run_) {
       place = {};
@@ -25,6 +25,23 @@ Races::Place* Races::find(std::uintptr_t at) {
       ++used_;
     }
     if (place.at == at) return &place;
+  }
+}
+
+// Returns nullptr if this run has not accessed the place.
+Races::Place* Races::known(std::uintptr_t at) {
+  for (std::size_t n = first_place(at);; n = (n + 1) % kPlaces) {
+    Place& place = places_[n % kPlaces];
+    if (place.run != run_) return nullptr;
+    if (place.at == at) return &place;
+  }
+}
+
+void Races::forget(const void* at, std::size_t size) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  for (std::uintptr_t byte = begin; byte < begin + size; ++byte) {
+    Place* const place = known(byte);
+    if (place != nullptr) place->read = place->written = {};
   }
 }
 

@@ -22,6 +22,8 @@ class Races {
   // Returns the code of the other access if the two race, otherwise null.
   const void* access(const void* at, std::size_t size, bool write, unsigned thread, const Clock& clock,
                      const void* code);
+  // Must be called when memory is freed: its next owner's accesses race with none of before.
+  void forget(const void* at, std::size_t size);
   // Offsets in the program, as addr2line takes them.
   static std::string describe(const void* code, const void* other);
 
@@ -35,7 +37,9 @@ class Races {
     const void* reader = nullptr;  // the last ones
     const void* writer = nullptr;
   };
+  static std::size_t first_place(std::uintptr_t at) { return (at * 0x9E3779B97F4A7C15U) >> (64 - kPlaceBits); }
   Place* find(std::uintptr_t at);
+  Place* known(std::uintptr_t at);
   const void* one(Place& place, bool write, unsigned thread, const Clock& clock, const void* code);
 
   std::vector<Place> places_;
