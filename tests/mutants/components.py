@@ -208,6 +208,7 @@ FLOW = [
     m("a request that was not sent whole leaves the connection reusable", U + "h1_stream.cc", "if (!whole) return pool::CloseCause::error;", "", PLANE),
     m("a response until the end leaves the connection reusable", U + "h1_stream.cc", "!response_.keep_alive || response_.framing == http::Framing::until_close", "false", PLANE),
     m("a truncated response is whole", U + "h1_stream.cc", "if (end) return user_.on_response_end();\n    return fail(end.take_fault(), true);", "return user_.on_response_end();", PLANE),
+    m("early data ends the bound of a ClientHello", "proxy/net/tls/hello_bound.cc", "record_[0] == kChangeRecord || record_[0] == kDataRecord", "record_[0] == kChangeRecord", "net_tests"),
     m("a spliced body does not end", U + "h1_stream.cc", "(ends ? user_.on_response_end() : user_.on_read_complete())", "user_.on_read_complete()", PLANE),
     m("a spliced body is longer than announced", U + "h1_stream.cc", "user_.splice_body(transport(), reader_.body_left(), io)", "user_.splice_body(transport(), SIZE_MAX, io)", PLANE),
     m("a body that cannot be spliced any more stops", U + "h1_stream.cc", "outcome.end == net::ReadEnd::drained && reader_.body_left() != 0", "false", PLANE),

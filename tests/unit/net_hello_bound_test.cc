@@ -65,7 +65,14 @@ TEST(HelloBound, Sees_a_second_hello_behind_a_change_of_ciphers_that_means_nothi
 TEST(HelloBound, Ends_with_the_first_other_message_or_encrypted_record) {
   EXPECT_TRUE(accepts(record_of(kMessages, kHello + announcing(kMost + 1, 11))));
   EXPECT_TRUE(accepts(record_of(kMessages, kHello + announcing(0, 16)) + record_of(kMessages, kLongHello)));
-  EXPECT_TRUE(accepts(record_of(kMessages, kHello) + record_of(kData, "x") + record_of(kMessages, kLongHello)));
+  const std::string data = record_of(kMessages, kHello) + record_of(kData, "x");
+  EXPECT_TRUE(accepts(data + record_of(kMessages, kLongHello), true));
+}
+
+TEST(HelloBound, Sees_a_second_hello_behind_early_data) {
+  const std::string early = record_of(kMessages, kHello) + record_of(kData, "x");
+  EXPECT_FALSE(accepts(early + record_of(kMessages, kLongHello)));
+  EXPECT_FALSE(accepts(early + record_of(kData, "more") + record_of(kMessages, kLongHello)));
 }
 
 TEST(HelloBound, Fails_the_handshake_of_a_server_with_the_reason) {

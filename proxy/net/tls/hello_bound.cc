@@ -6,7 +6,7 @@ namespace carpool::proxy::tls {
 namespace {
 
 // RFC 8446 §5.1 and §4.
-constexpr unsigned char kChangeRecord = 20, kAlertRecord = 21, kMessageRecord = 22, kHelloMessage = 1;
+constexpr unsigned char kChangeRecord = 20, kAlertRecord = 21, kMessageRecord = 22, kDataRecord = 23, kHelloMessage = 1;
 
 // Moves bytes from the front of `bytes` to the header. Returns true once the header is complete.
 template <std::size_t Size>
@@ -41,11 +41,12 @@ bool HelloBound::accept(std::span<const char> bytes, bool tls12) {
   return true;
 }
 
-// In TLS 1.3 a ChangeCipherSpec means nothing: another ClientHello may follow it after HelloRetryRequest. In TLS 1.2
-// the records that follow it are encrypted. A warning may precede a ClientHello.
+// In TLS 1.3 a ChangeCipherSpec means nothing, and early data is skipped: another ClientHello may follow them after
+// HelloRetryRequest. In TLS 1.2 the records that follow them are encrypted. A warning may precede a ClientHello.
 void HelloBound::begin_record(bool tls12) {
   record_left_ = number_from(record_, 3);
-  skips_ = record_[0] == kAlertRecord || (record_[0] == kChangeRecord && !tls12);
+  const bool means_nothing = record_[0] == kChangeRecord || record_[0] == kDataRecord;
+  skips_ = record_[0] == kAlertRecord || (means_nothing && !tls12);
   over_ = !skips_ && record_[0] != kMessageRecord;
 }
 
