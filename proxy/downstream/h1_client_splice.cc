@@ -16,13 +16,12 @@ bool H1Client::splices_body() const {
 
 bool H1Client::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
   CARPOOL_ASSERT(reply_framing_ == http::Framing::length);
-  net::PipeStore& pipes = context_.buffers.pipes();
-  net::PipeLease pipe(pipes);
+  net::PipeLease pipe = context_.buffers.lease_pipe();
   if (!pipe) return true;  // available() is false now
   const WriteQueue::Sent sent = write_queue_.splice(from, *transport_, *pipe, std::min(most, net::Pipe::kCapacity), io);
   if (io.io == net::Io::failed && net::cannot_splice(io.error)) {
     io = {};
-    pipes.refuse();
+    context_.buffers.pipes().refuse();
   }
   return sent != WriteQueue::Sent::failed;
 }

@@ -51,10 +51,11 @@ class PipeStore {
   // Returns false while the system gives no pipe or cannot splice; the next sweep allows another try.
   bool available() const { return !refused_; }
   void refuse() { refused_ = true; }
-  // Closes the pipe if it was not used since the last sweep.
-  void sweep() {
+  // Closes the pipe if it was not used since the last sweep. Returns true if it is open still.
+  bool sweep() {
     if (!used_) pipe_.reset();
     used_ = refused_ = false;
+    return pipe_.has_value();
   }
 
  private:
