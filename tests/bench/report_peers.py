@@ -20,11 +20,16 @@ SHORT = {"S1": "plain HTTP, kept alive", "S2": "TLS to the origin", "S3": "HTTP/
 
 
 class Peers:
-    """The stored results, and those of tunnels; a figure is the median over the rounds, None where there is none."""
+    """The stored results, and those of scenarios with a run of their own, which replace the others'; a figure is the median over the
+    rounds, None where there is none."""
 
-    def __init__(self, stored, tunnels):
-        self.about, self.rates = stored["conditions"], {**stored["rates"], **tunnels["rates"]}
-        self.cells = {(r["scenario"], r["proxy"], r["workers"]): r["rounds"] for r in stored["rows"] + tunnels["rows"]}
+    def __init__(self, stored, *own):
+        self.about, self.rates, self.cells = stored["conditions"], {}, {}
+        for results in (stored, *own):
+            again = {r["scenario"] for r in results["rows"]}
+            self.cells = {key: rounds for key, rounds in self.cells.items() if key[0] not in again}
+            self.rates.update(results["rates"])
+            self.cells.update({(r["scenario"], r["proxy"], r["workers"]): r["rounds"] for r in results["rows"]})
 
     def values(self, scenario, proxy, workers, key):
         return [r.get(key) for r in self.cells.get((scenario, proxy, workers), ())]
