@@ -57,7 +57,7 @@ CAUGHT = {
 
 # name: (the controls, the scenario that notices all of them together)
 GROUPS = {
-    "attention": (r"pool/destination/\w+\.cc (push_waiter|remove_waiter|stop|grant|rejoin|review|begin_pause|end_pause) rmw|destination_impl\.h (waiting|paused|stopped) ",
+    "attention": (r"pool/destination/\w+\.cc (push_waiter|remove_waiter|stop|grant|rejoin|review|begin_pause|end_pause|mark_replaced) rmw|destination_impl\.h (waiting|paused|stopped) ",
                   "a release meets a borrower"),
     "word": (r"entry_state\.h \w+ \w+ (acq_rel|acquire)$", "a borrower meets a block that empties"),
     "capacity": (r"capacity\.h ", "a borrower meets a place that is freed"),
@@ -71,7 +71,7 @@ GROUPS = {
 
 # (the controls, the reason)
 NEEDLESS = [
-    (GROUPS["attention"][0], "group attention: stopped() and paused() read it again before the search"),
+    (GROUPS["attention"][0], "group attention: stopped(), paused() and is_replaced() read it again before the search"),
     (r"entry_state\.h try_(close|close_idle|hand|inspect) ",
      "the mutex of the destination and the mail order the data of these changes, and an old value loses the compare-and-swap; "
      "a Pool<T> without a destination has no such mutex"),
@@ -83,7 +83,7 @@ NEEDLESS = [
     (r"entry_index\.cc withdraw ", "the index forgets a block when its pool is destroyed: no event names it then"),
     (r"pending_places\.h ", "group places: the count is raised under the mutex"),
     (r"connection_budget\.(h|cc) ", "group budget: the starved destinations, the offers and the slots are changed under the mutex of the budget"),
-    (r"destination_impl\.h is_cooling_down ", "the bit changes under the mutex, which its readers held before or take before they act on it"),
+    (r"destination_impl\.h (is_cooling_down|is_replaced) ", "the bit changes under the mutex, which its readers held before or take before they act on it"),
     (r"class_quota\.h held_back ", "an old count costs one dial more or less: the shares themselves are taken by read-modify-writes"),
     (r"core/pool\.h has_idle ", "only audits and tests call it, when all threads have ended or hold the mutex"),
     (r"delivery_queue\.h empty ", "only tests call it, when all threads have ended"),

@@ -11,37 +11,29 @@ namespace carpool::explore {
 
 void Races::begin_run() {
   ++run_;
-  used_ = 0;
+  used_.clear();
 }
 
 Races::Place* Races::find(std::uintptr_t at) {
-  if (used_ > kPlaces / 2) return nullptr;  // not checked
-  for (std::size_t n = first_place(at);; n = (n + 1) % kPlaces) {
+  for (std::size_t n = (at * 0x9E3779B97F4A7C15U) >> (64 - kPlaceBits);; n = (n + 1) % kPlaces) {
     Place& place = places_[n % kPlaces];
     if (place.run != run_) {
+      if (used_.size() > kPlaces / 2) return nullptr;  // not checked
       place = {};
       place.run = run_;
       place.at = at;
-      ++used_;
+      used_.push_back(at);
     }
-    if (place.at == at) return &place;
-  }
-}
-
-// Returns nullptr if this run has not accessed the place.
-Races::Place* Races::known(std::uintptr_t at) {
-  for (std::size_t n = first_place(at);; n = (n + 1) % kPlaces) {
-    Place& place = places_[n % kPlaces];
-    if (place.run != run_) return nullptr;
     if (place.at == at) return &place;
   }
 }
 
 void Races::forget(const void* at, std::size_t size) {
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
-  for (std::uintptr_t byte = begin; byte < begin + size; ++byte) {
-    Place* const place = known(byte);
-    if (place != nullptr) place->read = place->written = {};
+  for (const std::uintptr_t one : used_) {
+    if (one - begin >= size) continue;
+    Place& place = *find(one);
+    place.read = place.written = {};
   }
 }
 

@@ -17,7 +17,7 @@ class Races {
  public:
   using Clock = std::array<std::uint32_t, kMaxThreads>;
 
-  Races() : places_(kPlaces) {}
+  Races() : places_(kPlaces) { used_.reserve(kPlaces); }
   void begin_run();
   // Returns the code of the other access if the two race, otherwise null.
   const void* access(const void* at, std::size_t size, bool write, unsigned thread, const Clock& clock,
@@ -37,14 +37,12 @@ class Races {
     const void* reader = nullptr;  // the last ones
     const void* writer = nullptr;
   };
-  static std::size_t first_place(std::uintptr_t at) { return (at * 0x9E3779B97F4A7C15U) >> (64 - kPlaceBits); }
   Place* find(std::uintptr_t at);
-  Place* known(std::uintptr_t at);
   const void* one(Place& place, bool write, unsigned thread, const Clock& clock, const void* code);
 
   std::vector<Place> places_;
   std::uint64_t run_ = 0;
-  std::size_t used_ = 0;
+  std::vector<std::uintptr_t> used_;  // the places of this run
 };
 
 }  // namespace carpool::explore
