@@ -57,8 +57,7 @@ the origin from start to end; "opened per 100,000" counts those per 100,000 requ
 Each client has sent one request in S9. A proxy that is "unable" has no setting for the scenario. The byte relay is no peer: it is 100 lines of C that read and write
 bytes, with a connection to the origin for each client connection. Squid is measured in S11 alone, where the others have no setting.
 
-The range in parentheses says how much of a ratio is this machine's: with seven rounds of S6 and S1 by one worker, taken a few minutes after the run of the tables,
-carpool's ratios to nginx were 0.90 and 0.77 at saturation and 0.82 and 0.99 at the fixed rate, where the tables' three rounds have other figures. The best peer
+The range in parentheses says how much of a ratio is this machine's. The best peer
 of a tail is the lowest of four medians, each of which moves as much.
 
 ### What a request costs at the fixed rate
