@@ -4,12 +4,12 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
 
 #include "base/clock.h"
+#include "proxy/upstream/origin/continued_count.h"
 
 namespace carpool::proxy {
 
@@ -25,12 +25,10 @@ class RateLimiter {
   }
 
   // Continues the count of `before` if the limits are the same: a reload that changes other settings permits no second
-  // burst. Must be called before loops use this one. `outlives`: `before` exists as long as this one, so that both
-  // count together while some loops still use it.
+  // burst. `outlives`: see ContinuedCount::follow().
   void follow(RateLimiter& before, bool outlives) {
     if (interval_ != before.interval_ || tolerance_ != before.tolerance_) return;
-    if (outlives) arrival_ = before.arrival_;
-    if (!outlives) arrival_->store(before.arrival_->load(std::memory_order_relaxed), std::memory_order_relaxed);
+    arrival_.follow(before.arrival_, outlives);
   }
 
   // Reserves an admission and returns the delay until it is due, or nullopt if that exceeds `timeout`. The clocks of
@@ -50,8 +48,7 @@ class RateLimiter {
 
  private:
   std::int64_t interval_ = 0, tolerance_ = 0;  // nanoseconds; interval_ 0: no limit
-  std::atomic<std::int64_t> own_arrival_{0};
-  std::atomic<std::int64_t>* arrival_ = &own_arrival_;  // the theoretical arrival time
+  ContinuedCount arrival_;                     // the theoretical arrival time
 };
 static_assert(std::is_same_v<Duration::period, std::nano>);
 

@@ -11,12 +11,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "proxy/upstream/origin/continued_count.h"
 
 namespace carpool::proxy {
 
@@ -61,8 +62,7 @@ class RetryBudget {
   // As RateLimiter::follow(): a reload that changes other settings does not fill the bucket.
   void follow(RetryBudget& before, bool outlives) {
     if (percent_ != before.percent_ || most_ != before.most_) return;
-    if (outlives) left_ = before.left_;
-    if (!outlives) left_->store(before.left_->load(std::memory_order_relaxed), std::memory_order_relaxed);
+    left_.follow(before.left_, outlives);
   }
 
   // A full bucket is only read, so that loops share its cache line while no request is retried.
@@ -85,8 +85,7 @@ class RetryBudget {
   static constexpr std::int64_t kRetry = 100;  // one retry, in units of left_
   std::uint32_t percent_ = kRetry;
   std::int64_t most_ = 0;
-  std::atomic<std::int64_t> own_{0};
-  std::atomic<std::int64_t>* left_ = &own_;
+  ContinuedCount left_;
 };
 
 }  // namespace carpool::proxy
