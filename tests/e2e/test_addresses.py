@@ -6,8 +6,7 @@ from harness.wait import until
 
 
 def addresses(c, label):
-    path = "/pools/" + label.replace(":", "%3A").replace("/", "%2F")
-    return {one["address"]: one for one in c.get_json(path)["addresses"]}
+    return {one["address"]: one for one in c.get_json(c.pool_path(label))["addresses"]}
 
 
 def broken(exchange):

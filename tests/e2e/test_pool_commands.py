@@ -1,11 +1,11 @@
 """Operator commands to a pool, by the program's own subcommands: pause, resume, drain, reconnect, warm-up."""
 import signal
 import subprocess
-import urllib.parse
 
 import pytest
 
 from harness.carpool import PROGRAM
+from harness.origin import held
 from harness.wait import until
 
 
@@ -16,18 +16,6 @@ def order():
         assert done.returncode == 0, done
         return (done.stdout, done.stderr) if stderr else done.stdout
     return say
-
-
-def held(gate):
-    def respond(exchange):
-        if exchange.request.target.endswith("/held"):
-            gate.enter()
-        exchange.reply()
-    return respond
-
-
-def path_of(o):
-    return "/pools/" + urllib.parse.quote(o.url, safe="")
 
 
 def count(c, o, what, cause):
@@ -62,7 +50,7 @@ def test_a_pause_is_seen_everywhere_and_its_clients_are_told(origin, carpool, or
         assert (pool["paused"], pool["draining"], pool["resumes_in_seconds"]) == (True, False, None)
         assert c.metric("carpool_pool_paused", origin=o.url) == 1
         assert c.get_json("/readyz")["paused"] == [o.url]
-        assert "An operator paused the origin" in c.get_json(path_of(o) + "/explain")["explanation"][0]
+        assert "An operator paused the origin" in c.get_json(c.pool_path(o.url) + "/explain")["explanation"][0]
         assert all(" paused\n" in order(c, *words) for words in (("top", "--once"), ("pools",)))
         until(lambda: any(row.get("fault") == "paused by an operator" for row in c.access_log()), what="its line in the log")
         order(c, "resume", o.url)
@@ -81,7 +69,7 @@ def test_commands_are_answered_while_carpool_drains(origin, carpool, order):
         until(lambda: c.pool(o.url)["waiting"] == 1, what="a request that waits")
         c.signal(signal.SIGTERM)
         until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
-        refused = c.admin("POST", path_of(o) + "/warm-up")
+        refused = c.admin("POST", c.pool_path(o.url) + "/warm-up")
         assert refused.status == 503 and b"carpool is draining" in refused.body
         assert "paused" in order(c, "pause", o.url, "--for", "20s")
         assert "resumed" in order(c, "resume", o.url)
@@ -123,7 +111,7 @@ def test_a_pause_outlives_a_reload_that_gives_the_origin_a_new_pool(origin, carp
 def test_a_declared_origin_without_a_request_is_shown_and_can_be_paused(origin, carpool, order):
     o = origin()
     c = carpool(origin=[{"uri": o.url, "pool": {"size": 3}}], pool={"wait_timeout": "30s"})
-    pool = c.get_json(path_of(o))
+    pool = c.get_json(c.pool_path(o.url))
     assert (pool["size"], pool["active"], pool["paused"]) == (3, 0, False)
     order(c, "pause", o.url)
     assert c.pool(o.url)["paused"] is True

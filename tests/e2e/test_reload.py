@@ -25,16 +25,9 @@ def post(c, path="/reload"):
 
 
 def rewrite(c, old, new):
-    """As an editor does: renames a new file over the old one."""
     text = c.config.read_text()
     assert old in text, text
-    replace(c, text.replace(old, new))
-
-
-def replace(c, text):
-    fresh = c.config.with_suffix(".new")
-    fresh.write_text(text)
-    fresh.rename(c.config)
+    c.replace_config(text.replace(old, new))
 
 
 def fds(c):
@@ -72,7 +65,7 @@ def test_listeners_on_any_port_keep_their_own_settings(origin, carpool, tmp_path
     assert list(map(status, ports)) == [407, 421, 200]
     assert post(c)[1]["changes"] == []
     listeners = [{"address": "127.0.0.1:0", "credentials_file": str(users)}, {"address": "127.0.0.1:0", "origin": other.url}]
-    replace(c, re.sub(r"\[\[listen\]\].*?(?=\n\[(?!\[listen))", toml.dumps({"listen": listeners}), c.config.read_text(), flags=re.S))
+    c.replace_config(re.sub(r"\[\[listen\]\].*?(?=\n\[(?!\[listen))", toml.dumps({"listen": listeners}), c.config.read_text(), flags=re.S))
     post(c)
     with pytest.raises(ConnectionRefusedError):
         Client(("127.0.0.1", ports[2])).close()
@@ -356,7 +349,7 @@ def test_an_admin_address_that_needs_a_restart_keeps_its_token(carpool, tmp_path
     c.admin_address = ("127.0.0.1", port)
     bearer = [("Authorization", "Bearer secret")]
     text = re.sub(r"(?m)^token_file = .*$", "", c.config.read_text())
-    replace(c, text.replace("0.0.0.0:%d" % port, "127.0.0.1:%d" % port))
+    c.replace_config(text.replace("0.0.0.0:%d" % port, "127.0.0.1:%d" % port))
     said = c.admin("POST", "/reload", bearer)
     assert said.status == 200, said
     assert {x["key"]: x["applies"] for x in json.loads(said.body)["changes"]} == {
@@ -396,7 +389,7 @@ def test_reloads_under_load_lose_no_request_and_no_descriptor(origin, carpool, f
     variants = [text, text.replace('"3s"', '"4s"'), text.replace("size = 8", "size = 9"), text.replace("max_waiting = 64", "max_waiting = 32")]
     before, rss = None, None
     for i in range(reloads):
-        replace(c, variants[i % len(variants)])
+        c.replace_config(variants[i % len(variants)])
         status, said = post(c)
         assert status == 200, said
         if i == 20:
@@ -434,7 +427,7 @@ def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, car
 def test_a_stop_while_a_reload_reads_ends_in_order(carpool, pki, tmp_path):
     socket_file = tmp_path / "admin.sock"
     c, slow = carpool(admin={"address": "unix:%s" % socket_file}), HangingFile()
-    replace(c, c.config.read_text() + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow.path)
+    c.replace_config(c.config.read_text() + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow.path)
     slow.wait_for_reader()
     c.signal(signal.SIGTERM)
     until(lambda: any("drained" in line for line in c.output), what="the end of the loops")
@@ -475,6 +468,6 @@ def test_a_configuration_over_a_limit_is_refused_and_counted(carpool):
             "mistakes": "".join("wrong%d = 1\n" % i for i in range(101))}
     for limit, text in over.items():
         assert c.metric("carpool_reload_limits_total", limit=limit) == 0
-        replace(c, text)
+        c.replace_config(text)
         assert post(c)[0] == 400
         assert c.metric("carpool_reload_limits_total", limit=limit) >= 1  # the file's own change may be one more

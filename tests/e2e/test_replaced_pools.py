@@ -1,27 +1,14 @@
 """A pool that a reload replaces: its connections, the requests that wait for one, and what the admin endpoint shows meanwhile."""
 import pytest
+from harness.origin import held
 from harness.wait import until
 
 OTHER = '\n[[origin]]\nuri = "%s"\n[origin.pool]\nsize = 1\n[origin.upstream]\nlenient = ["bare_lf"]\n'  # another pool
 
 
-def held(gate):
-    def respond(exchange):
-        if exchange.request.target.endswith("/held"):
-            gate.enter()
-        exchange.reply()
-    return respond
-
-
 def replace_pool(c, o):
-    fresh = c.config.with_suffix(".new")
-    fresh.write_text(c.config.read_text() + OTHER % o.url)
-    fresh.rename(c.config)
+    c.replace_config(c.config.read_text() + OTHER % o.url)
     assert c.admin("POST", "/reload").status == 200
-
-
-def path_of(o):
-    return "/pools/" + o.url.replace(":", "%3A").replace("/", "%2F")
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -65,9 +52,9 @@ def test_while_it_serves_its_last_request_the_pool_in_force_is_shown(origin, car
         gate.wait_for(1)
         replace_pool(c, o)
         assert [client.get(o.url + "/").status for _ in range(2)] == [200, 200]
-        shown = c.get_json(path_of(o))
+        shown = c.get_json(c.pool_path(o.url))
         assert (shown["size"], shown["borrows"]) == (1, 2)
-        assert "2 borrows on 1 connection." in c.get_json(path_of(o) + "/explain")["explanation"]
+        assert "2 borrows on 1 connection." in c.get_json(c.pool_path(o.url) + "/explain")["explanation"]
         assert c.get_json("/pool/metrics")[o.url]["borrows"] == 3, "the sum of both"
         gate.open()
         assert slow.response().status == 200

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import threading
+import urllib.parse
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -147,6 +148,17 @@ class Carpool:
         """Returns the sum of the samples that have these labels."""
         want = set(labels.items())
         return sum(v for (n, ls), v in self.metrics(name).items() if n == name and want <= ls)
+
+    def replace_config(self, text):
+        """As an editor does: renames a new file over the old one."""
+        fresh = self.config.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.rename(self.config)
+
+    @staticmethod
+    def pool_path(label):
+        """Returns the path of one origin's pool at the admin endpoint."""
+        return "/pools/" + urllib.parse.quote(label, safe="")
 
     def pool(self, label):
         """Returns the entry of one origin in /pools."""

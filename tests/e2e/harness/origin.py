@@ -11,6 +11,15 @@ import time
 from .wire import Gone, Stream
 
 
+def held(gate):
+    """Returns a respond() that holds the requests for /held until the gate releases them."""
+    def respond(exchange):
+        if exchange.request.target.endswith("/held"):
+            gate.enter()
+        exchange.reply()
+    return respond
+
+
 class Gate:
     """Holds exchanges until the test releases them, and counts those held."""
 
