@@ -1,10 +1,12 @@
 // BorrowHistory: arrival, wait and hold times of the last few thousand borrows of one loop at one destination. One
-// writer, any number of readers at any time. Memory is bounded and grows only where the current chunks hold less than
-// the last kSpan of borrows: each of a thousand rarely used origins keeps one chunk.
+// writer, any number of readers at any time. Memory is bounded: the ring grows only where it holds less than the last
+// kSpan of borrows, and its parts are allocated when borrows reach them. An origin that was used a few times keeps 256
+// bytes.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,15 +27,15 @@ struct BorrowRecord {
 
 class BorrowHistory {
  public:
-  static constexpr std::size_t kChunk = 256, kChunks = 16;
-  static constexpr std::size_t kMax = kChunk * kChunks;
+  static constexpr std::size_t kStep = 256, kMax = 16 * kStep;  // the ring grows by kStep
+  static constexpr std::size_t kPart = 16;                      // the first two parts; each later one has twice as many
   static constexpr Duration kSpan = std::chrono::seconds(10);
 
   BorrowHistory() = default;
   BorrowHistory(const BorrowHistory&) = delete;
   BorrowHistory& operator=(const BorrowHistory&) = delete;
   ~BorrowHistory() {
-    for (auto& chunk : chunks_) const std::unique_ptr<Slot[]> dies(chunk.load(std::memory_order_relaxed));
+    for (auto& part : parts_) const std::unique_ptr<Slot[]> dies(part.load(std::memory_order_relaxed));
   }
 
   // Must be called on the loop's thread.
@@ -51,10 +53,10 @@ class BorrowHistory {
 
   // Appends the recorded borrows, unordered. May be called on any thread. Skips a slot that is being written.
   void read(std::vector<BorrowRecord>& into) const {
-    for (const auto& chunk : chunks_) {
-      const Slot* slots = chunk.load(std::memory_order_acquire);  // pairs with at()
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const Slot* slots = parts_[part].load(std::memory_order_acquire);  // pairs with at()
       if (slots == nullptr) return;
-      for (std::size_t i = 0; i < kChunk; ++i) {
+      for (std::size_t i = 0; i < length_of(part); ++i) {
         const std::uint64_t when = slots[i].when.load(std::memory_order_acquire);
         const std::uint64_t how = slots[i].how.load(std::memory_order_acquire);
         if (when == 0 || slots[i].when.load(std::memory_order_acquire) != when) continue;
@@ -76,28 +78,30 @@ class BorrowHistory {
   static Instant arrival(std::uint64_t when) {
     return Instant(std::chrono::microseconds(static_cast<std::int64_t>(when >> 16)));
   }
-  // Called at the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
+  // Called at the end of the ring: wraps around, or lets the ring grow if the first slot is younger than kSpan.
   void turn_over(Instant now) {
     const Instant first = arrival(at(0)->when.load(std::memory_order_relaxed));  // this thread's
     if (size_ < kMax && now - first < kSpan) {
-      size_ += kChunk;
+      size_ += kStep;
     } else {
       next_ = 0;
     }
   }
   // Returns null if memory is exhausted.
   Slot* at(std::size_t number) {
-    auto& chunk = chunks_[number / kChunk];
-    Slot* slots = chunk.load(std::memory_order_relaxed);  // this thread wrote it
+    const auto part = static_cast<std::size_t>(std::bit_width(number / kPart));
+    Slot* slots = parts_[part].load(std::memory_order_relaxed);  // this thread wrote it
     if (slots == nullptr) {
-      slots = new_chunk().release();                  // owned by chunks_ until ~BorrowHistory
-      chunk.store(slots, std::memory_order_release);  // pairs with read()
+      slots = new_part(length_of(part)).release();           // owned by parts_ until ~BorrowHistory
+      parts_[part].store(slots, std::memory_order_release);  // pairs with read()
     }
-    return slots == nullptr ? nullptr : &slots[number % kChunk];
+    return slots == nullptr ? nullptr : &slots[part == 0 ? number : number - length_of(part)];
   }
-  static std::unique_ptr<Slot[]> new_chunk() {
+  // Part n > 0 begins at the number of slots that it has.
+  static constexpr std::size_t length_of(std::size_t part) { return part == 0 ? kPart : kPart << (part - 1); }
+  static std::unique_ptr<Slot[]> new_part(std::size_t length) {
     try {
-      return std::make_unique<Slot[]>(kChunk);
+      return std::make_unique<Slot[]>(length);
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
@@ -108,8 +112,9 @@ class BorrowHistory {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, 0xFFFFFFFF));
   }
 
-  std::array<Atomic<Slot*>, kChunks> chunks_{};
-  std::size_t next_ = 0, size_ = kChunk;  // the current size of the ring
+  static constexpr std::size_t kParts = std::bit_width(kMax / kPart);
+  std::array<Atomic<Slot*>, kParts> parts_{};
+  std::size_t next_ = 0, size_ = kStep;  // the current size of the ring
 };
 
 }  // namespace carpool::pool

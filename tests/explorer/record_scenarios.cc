@@ -37,11 +37,11 @@ class ScrapeAgainstLeases final : public DestinationScenario {
 class HistoryIsRead final : public Scenario {
  public:
   HistoryIsRead() {
-    for (std::size_t n = 0; n + 1 < 2 * pool::BorrowHistory::kChunk; ++n) note(n);
+    for (std::size_t n = 0; n + 1 < 2 * pool::BorrowHistory::kStep; ++n) note(n);
   }
   unsigned threads() const override { return 2; }
   void run(unsigned thread) override {
-    if (thread == 0) return note(2 * pool::BorrowHistory::kChunk);
+    if (thread == 0) return note(2 * pool::BorrowHistory::kStep);
     std::vector<pool::BorrowRecord> records;
     history_.read(records);
     for (const pool::BorrowRecord& one : records) {
@@ -61,7 +61,7 @@ class HistoryIsRead final : public Scenario {
   std::string wrong_;
 };
 
-// A history's first chunk is complete when a reader finds it.
+// A history's first part is complete when a reader finds it.
 class HistoryBegins final : public Scenario {
  public:
   unsigned threads() const override { return 2; }

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <thread>
 
 #include "pool/directory/size_advice.h"
 #include "pool/directory/what_if.h"
+#include "tests/unit/heap_in_use.h"
 #include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
@@ -47,11 +49,19 @@ TEST(AHistory, StaysSmallWhereBorrowsAreFewAndGrowsWhenTheyComeFast) {
   for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(i), {}, {});
   std::vector<BorrowRecord> all;
   history.read(all);
-  EXPECT_EQ(all.size(), BorrowHistory::kChunk) << "one a second: a chunk is minutes";
+  EXPECT_EQ(all.size(), BorrowHistory::kStep) << "one a second: a step is minutes";
   for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(5000) + milliseconds(10 * i), {}, {});
   all.clear();
   history.read(all);
-  EXPECT_EQ(all.size(), 4 * BorrowHistory::kChunk) << "a hundred a second: ten seconds of them";
+  EXPECT_EQ(all.size(), 4 * BorrowHistory::kStep) << "a hundred a second: ten seconds of them";
+}
+
+TEST(AHistory, OfAnOriginThatIsUsedOnceTakesLittleMemory) {
+  constexpr std::size_t kOrigins = 100;
+  const auto histories = std::make_unique<BorrowHistory[]>(kOrigins);
+  const std::int64_t before = test::heap_in_use();
+  for (std::size_t n = 0; n < kOrigins; ++n) histories[n].note(kStart, {}, {});
+  EXPECT_LE(test::heap_in_use() - before, static_cast<std::int64_t>(kOrigins) * 320);
 }
 
 TEST(AHistory, KnowsTheCaller) {
