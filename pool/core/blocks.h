@@ -1,5 +1,6 @@
 // Blocks: the storage of a pool's entries. Blocks of 64 are appended on demand and are neither freed nor moved before
-// the pool is destroyed, so a pointer to an entry stays valid. The n-th block is found in two steps, whatever n is.
+// the pool is destroyed, so a pointer to an entry stays valid. The n-th block is found in two steps, whatever n is. The
+// first block makes its entries as they are needed, because most pools use few; the others are made whole.
 #pragma once
 
 #include <array>
@@ -60,19 +61,23 @@ class Blocks {
     note_open(entry.block->first_place() / kBlockEntries);
   }
 
-  // Appends a block unless another thread did. Throws std::bad_alloc; nothing changes then.
+  // Adds entries to the first block, or appends a block, unless another thread did. Throws std::bad_alloc; nothing
+  // changes then.
   void grow() EXCLUDES(growing_) {
     const Held lock(growing_);
     const std::uint32_t known = count_.load(std::memory_order_relaxed);  // written under the lock
     for (std::uint32_t n = 0; n < known; ++n) {
       if (at(n).vacant().read() != 0) return;  // another thread appended one
     }
+    if (known == 1 && first_->extend()) return note_open(0);
     const unsigned segment = static_cast<unsigned>(std::bit_width(known + 1)) - 1;
     const std::uint32_t size = std::uint32_t{1} << segment;
     if (segments_[segment] == nullptr) segments_[segment] = std::make_unique<std::unique_ptr<Block<T>>[]>(size);
     auto block = std::make_unique<Block<T>>(loops_, known != 0 && known % kBlocksOfAWord == 0);
     const EntryIndex::Place place = index_ != nullptr ? index_->reserve() : EntryIndex::Place{known * kBlockEntries, 1};
     block->number(place.first_index, known * kBlockEntries, place.generation);
+    while (known != 0 && block->extend()) {
+    }
     if (index_ != nullptr) index_->publish(place, *block);
     if (known == 0) first_ = block.get();
     segments_[segment][known + 1 - size] = std::move(block);
@@ -86,7 +91,7 @@ class Blocks {
     for (std::uint32_t number = 0; number < count(); ++number) {
       Block<T>& block = at(number);
       const std::uint64_t vacant = block.vacant().read();
-      used += static_cast<std::uint32_t>(std::popcount(~vacant));
+      used += static_cast<std::uint32_t>(std::popcount(block.taken()));
       report.expect(vacant == 0 || (open(number).read() & bit(number)) != 0, "a block with vacant entries is not open");
       report.equal("the first place of a block", block.first_place(), number * kBlockEntries);
       for (std::uint64_t bits = vacant; bits != 0; bits &= bits - 1) {

@@ -1,5 +1,6 @@
 // Entry, Block: the elements of a pool, stored in blocks of 64 (pool/core/blocks.h). Each block keeps bitmaps of its
 // vacant entries and, per home loop, of its available ones, so that a search reads only those, its own loop's first.
+// A block allocates its entries in parts of four: an entry of a destination takes 256 bytes, most origins use few.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 namespace carpool::pool {
 
 inline constexpr unsigned kBlockEntries = 64;
+inline constexpr unsigned kPartEntries = 4;
 inline constexpr unsigned kBlocksOfAWord = 64;
 
 // The number of concurrent borrowers of an entry, and whether borrowing it moves it to the borrower's loop.
@@ -40,7 +42,8 @@ struct EntryBase {
 // The part of a block that does not depend on the type of its objects.
 class BlockBase {
  public:
-  virtual EntryBase& at(unsigned place) = 0;
+  // Returns null if the entry does not exist yet.
+  virtual EntryBase* find(unsigned place) = 0;
 
  protected:
   BlockBase() = default;
@@ -80,28 +83,51 @@ class Block final : public BlockBase {
   explicit Block(unsigned loops, bool leads = false)
       : idle_(std::make_unique<Bitmap[]>(loops)),
         loops_(loops),
-        led_(leads ? std::make_unique<Bitmap[]>(loops + 1) : nullptr) {}
-
-  // Must be called before the block is published.
-  void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
-    first_place_ = first_place;
-    for (unsigned place = 0; place < kBlockEntries; ++place) {
-      Entry<T>& entry = entries_[place];
-      entry.index = first_index + place;
-      entry.block = this;
-      entry.word.store(EntryWord::vacant(generation).bits(), std::memory_order_relaxed);
-    }
-    vacant_.bits.store(~std::uint64_t{0}, std::memory_order_relaxed);
+        led_(leads ? std::make_unique<Bitmap[]>(loops + 1) : nullptr) {
+    parts_[0].store(std::make_unique<Part>().release(), std::memory_order_relaxed);  // so that number() cannot fail
   }
 
-  EntryBase& at(unsigned place) override { return entries_[place]; }
-  Entry<T>& entry(unsigned place) { return entries_[place]; }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() {
+    for (auto& part : parts_) const std::unique_ptr<Part> dies(part.load(std::memory_order_relaxed));
+  }
+
+  // Must be called once, before the block is published: its first entries are vacant then.
+  void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
+    first_index_ = first_index;
+    first_place_ = first_place;
+    generation_ = generation;
+    list(parts_[0].load(std::memory_order_relaxed));
+  }
+  // Adds vacant entries. Returns false if the block has all of its entries. One thread at a time. Throws
+  // std::bad_alloc; nothing changes then.
+  bool extend() {
+    if (parts_made_ == kParts) return false;
+    list(std::make_unique<Part>().release());  // owned by parts_ until ~Block
+    return true;
+  }
+
+  // acquire: pairs with extend(); the entry is complete.
+  Entry<T>* find(unsigned place) override {
+    Part* part = parts_[place / kPartEntries].load(std::memory_order_acquire);
+    return part == nullptr ? nullptr : &part->entries[place % kPartEntries];
+  }
+  // Returns an entry that exists: the caller read its bit or its word. relaxed: what it read orders it.
+  Entry<T>& entry(unsigned place) {
+    return parts_[place / kPartEntries].load(std::memory_order_relaxed)->entries[place % kPartEntries];
+  }
   Bitmap& idle(LoopId loop) { return idle_[loop]; }
   Bitmap& vacant() { return vacant_; }
   // In a leading block: its blocks with available entries on a loop (pool/core/filled_blocks.h), or with vacant ones.
   Bitmap& filled(LoopId loop) { return led_[loop]; }
   Bitmap& open() { return led_[loops_]; }
   std::uint32_t first_place() const { return first_place_; }
+  // Returns the entries that are not marked vacant. For audits: no thread may extend the block meanwhile.
+  std::uint64_t taken() const {
+    const unsigned made = parts_made_ * kPartEntries;
+    return ~vacant_.read() & (made == kBlockEntries ? ~std::uint64_t{0} : (std::uint64_t{1} << made) - 1);
+  }
   // Returns the entries that any loop's map lists as available.
   std::uint64_t idle_anywhere() const {
     std::uint64_t bits = 0;
@@ -110,13 +136,32 @@ class Block final : public BlockBase {
   }
 
  private:
+  struct Part {
+    std::array<Entry<T>, kPartEntries> entries;
+  };
+  static constexpr unsigned kParts = kBlockEntries / kPartEntries;
+
+  void list(Part* part) {
+    const unsigned first = parts_made_ * kPartEntries;
+    for (unsigned n = 0; n < kPartEntries; ++n) {
+      Entry<T>& entry = part->entries[n];
+      entry.index = first_index_ + first + n;
+      entry.block = this;
+      entry.word.store(EntryWord::vacant(generation_).bits(), std::memory_order_relaxed);
+    }
+    parts_[parts_made_++].store(part, std::memory_order_release);  // pairs with find()
+    vacant_.set(((std::uint64_t{1} << kPartEntries) - 1) << first);
+  }
+
   // First, next to each other: every borrow reads them.
   std::unique_ptr<Bitmap[]> idle_;
   const unsigned loops_;
   std::uint32_t first_place_ = 0;
   Bitmap vacant_;
   std::unique_ptr<Bitmap[]> led_;
-  std::array<Entry<T>, kBlockEntries> entries_;
+  std::uint32_t first_index_ = 0, generation_ = 0;
+  unsigned parts_made_ = 0;
+  std::array<Atomic<Part*>, kParts> parts_{};
 };
 
 template <class T>

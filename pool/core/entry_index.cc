@@ -39,7 +39,9 @@ void EntryIndex::withdraw(std::uint32_t first_index) {
   BlockBase& block = *slot.load(std::memory_order_relaxed);
   std::uint32_t highest = 0;
   for (unsigned place = 0; place < kBlockEntries; ++place) {
-    highest = std::max(highest, EntryWord(block.at(place).word.load(std::memory_order_relaxed)).generation());
+    const EntryBase* const entry = block.find(place);
+    if (entry == nullptr) break;
+    highest = std::max(highest, EntryWord(entry->word.load(std::memory_order_relaxed)).generation());
   }
   slot.store(nullptr, std::memory_order_release);
   free_.push_back({first_index, highest == EntryWord::kMaxGeneration ? 1 : highest + 1});

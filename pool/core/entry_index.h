@@ -18,13 +18,14 @@ class EntryIndex {
 
   static EntryIndex& process();
 
-  // Returns the entry, or null if its pool is gone. The pointer is valid as long as its destination lives.
+  // Returns the entry, or null if its pool is gone or has not made it yet. The pointer is valid as long as its
+  // destination lives.
   EntryBase* find(std::uint32_t index) const {
     const std::uint32_t number = index / kBlockEntries;
     if (number >= kBlocks) return nullptr;
     // acquire: pairs with publish(); the block is complete.
     BlockBase* block = blocks_[number].load(std::memory_order_acquire);
-    return block == nullptr ? nullptr : &block->at(index % kBlockEntries);
+    return block == nullptr ? nullptr : block->find(index % kBlockEntries);
   }
 
   struct Place {

@@ -139,7 +139,7 @@ class Finder {
     filled_.audit(loops_, report);
     for (std::uint32_t number = 0; number < blocks_.count(); ++number) {
       Block<T>& block = blocks_.at(number);
-      for (std::uint64_t bits = ~block.vacant().read(); bits != 0; bits &= bits - 1) {
+      for (std::uint64_t bits = block.taken(); bits != 0; bits &= bits - 1) {
         const Entry<T>& entry = block.entry(SearchOrder::pick(bits));
         const EntryWord word(entry.word.load(std::memory_order_relaxed));
         report.expect(word.home() < loops_, "the home loop of an entry does not exist");
@@ -260,7 +260,8 @@ class Finder {
     // As in by_round_robin(): the drawn entry is tried before the maps.
     const std::uint32_t place = scaled_to(drawn, places), first = place / kBlockEntries, within = place % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
-    return attempt(begin.entry(within), where, matcher, found) ||
+    Entry<T>* const entry = begin.find(within);
+    return (entry != nullptr && attempt(*entry, where, matcher, found)) ||
            full_cycle(where, first, within, begin.idle_anywhere(), matcher, found);
   }
 
@@ -274,7 +275,8 @@ class Finder {
     const std::uint32_t next = number.load(std::memory_order_relaxed) + 1;
     std::uint32_t first = next / kBlockEntries;
     if (first >= known) first = 0;
-    if (!attempt(blocks_.at(first).entry(next % kBlockEntries), where, matcher, found) &&
+    Entry<T>* const entry = blocks_.at(first).find(next % kBlockEntries);  // null: beyond the last one
+    if ((entry == nullptr || !attempt(*entry, where, matcher, found)) &&
         !full_cycle(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), matcher, found)) {
       return false;
     }

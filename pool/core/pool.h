@@ -154,21 +154,23 @@ class Pool {
   // Visits every entry, vacant ones included, in order of position.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    const std::uint32_t known = blocks_.count();
-    for (std::uint32_t number = 0; number < known; ++number) {
-      for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
-    }
+    for_each(0, blocks_.count(), visit);
   }
   // Visits the entries of `count` blocks from block `first` on.
   template <class Visit>
   void for_each(std::uint32_t first, std::uint32_t count, Visit&& visit) const {
     const std::uint32_t end = std::min(blocks_.count(), first + count);
     for (std::uint32_t number = first; number < end; ++number) {
-      for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
+      for (unsigned place = 0; place < kBlockEntries; ++place) {
+        Entry<T>* const entry = blocks_.at(number).find(place);
+        if (entry == nullptr) break;
+        visit(*entry);
+      }
     }
   }
   std::uint32_t blocks() const { return blocks_.count(); }
-  Entry<T>& entry(std::uint32_t place) const { return blocks_.at(place / kBlockEntries).entry(place % kBlockEntries); }
+  // Returns the entry at this position of a block that exists; null if it does not exist yet.
+  Entry<T>* find(std::uint32_t place) const { return blocks_.at(place / kBlockEntries).find(place % kBlockEntries); }
   // Visits entries that a map lists as available (they may no longer be), from block `first` on and around, until
   // visit(entry) returns true. Returns that entry, or null.
   template <class Visit>

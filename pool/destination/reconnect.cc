@@ -108,8 +108,9 @@ SlotEntry* Destination::Impl::idle_to_replace(DeferredActions& actions) {
     SlotEntry* found = nullptr;
     const std::uint32_t first = replacement.block % known * kBlockEntries;
     for (std::uint32_t n = 0; n < kBlockEntries && found == nullptr; ++n) {
-      SlotEntry& entry = pool.entry(first + n);
-      if (entry.value.replace && EntryWord(entry.word.load(std::memory_order_acquire)).idle()) found = &entry;
+      SlotEntry* const entry = pool.find(first + n);
+      if (entry == nullptr) break;
+      if (entry->value.replace && EntryWord(entry->word.load(std::memory_order_acquire)).idle()) found = entry;
     }
     if (found != nullptr) {
       replacement.searched = 0;

@@ -25,6 +25,8 @@ CAUGHT = {
     "pool/core/capacity.h now load acquire": "a borrower meets a place that is freed",
     "pool/core/capacity.h release rmw acq_rel": "a borrower meets a place that is freed",
     "pool/core/entry.h clear rmw acq_rel": "three takers in turn over all entries",
+    "pool/core/entry.h find load relaxed": "a visit meets a block that is extended",
+    "pool/core/entry.h list store relaxed": "a visit meets a block that is extended",
     "pool/core/entry.h read load acquire": "three takers in turn over all entries",
     "pool/core/entry.h set rmw acq_rel": "a borrower meets a block that empties",
     "pool/core/entry_index.cc publish store relaxed": "the index finds a block that is published",

@@ -107,7 +107,7 @@ class BorrowerMeetsAnEmptiedBlock : public Bench {
   }
   void run(unsigned thread) override {
     if (thread == 0) {
-      pool_.release(pool_.entry(pool::kBlockEntries));
+      pool_.release(*pool_.find(pool::kBlockEntries));
       search_if_wanted();
     } else if (thread == 1) {
       wanted_.store(1, std::memory_order_seq_cst);
@@ -228,11 +228,12 @@ class CapFalls : public Bench {
   std::uint32_t seen_ = 0;
 };
 
-// Two threads find every slot taken and append a block: one block is enough.
+// Two threads find every entry taken and append a block, or a part of one: once is enough.
+template <unsigned kTaken>
 class TwoGrow : public Bench {
  public:
-  TwoGrow() : Bench(2, 66) {
-    for (int n = 0; n < 64; ++n) enabled(0);
+  TwoGrow() : Bench(2, kTaken + 2) {
+    for (unsigned n = 0; n < kTaken; ++n) enabled(0);
   }
   void run(unsigned thread) override { reserved_[thread] = pool_.reserve(); }
   std::string verdict() override {
@@ -240,11 +241,27 @@ class TwoGrow : public Bench {
     pool_.for_each([&](IntEntry&) { ++places; });
     if (reserved_[0] == nullptr || reserved_[1] == nullptr || reserved_[0] == reserved_[1])
       return "not two places for two";
-    return places == 128 ? wrong_ : "blocks: " + std::to_string(places / 64);
+    return places == kTaken + kGrowth ? wrong_ : "places: " + std::to_string(places);
   }
 
  private:
+  static constexpr unsigned kGrowth = kTaken < pool::kBlockEntries ? pool::kPartEntries : pool::kBlockEntries;
   IntEntry* reserved_[2] = {};
+};
+
+// A thread visits the entries of a block while another adds some: those that it visits are complete.
+class VisitMeetsAnExtendedBlock : public Bench {
+ public:
+  VisitMeetsAnExtendedBlock() : Bench(2, pool::kPartEntries + 1) {
+    for (unsigned n = 0; n < pool::kPartEntries; ++n) enabled(0);
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) return static_cast<void>(pool_.reserve());
+    pool_.for_each([&](const IntEntry& entry) {
+      if (EntryWord(entry.word.load(std::memory_order_relaxed)).generation() == 0) wrong_ = "an entry that is not made";
+    });
+  }
+  std::string verdict() override { return wrong_; }
 };
 
 // Under a cap of one block a place is freed while another thread reserves: the block is enough.
@@ -344,7 +361,9 @@ std::vector<Named> pool_scenarios() {
           named<Terminate>("terminate against enable and reserve"),
           named<PlaceIsReused>("a place closed while two reserve"),
           named<CapFalls>("the cap falls while two reserve"),
-          named<TwoGrow>("two append a block"),
+          named<TwoGrow<pool::kBlockEntries>>("two append a block"),
+          named<TwoGrow<pool::kPartEntries>>("two extend a block"),
+          named<VisitMeetsAnExtendedBlock>("a visit meets a block that is extended"),
           named<FullBlockIsReused>("a place of a full block is freed while another reserves"),
           named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
           named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
