@@ -25,7 +25,7 @@ void ClientList::for_each(Visit visit) {
 void ClientList::accept(Listener& listener, Fd socket, std::string peer) {
   std::unique_ptr<ClientConnection> client;
   if (!over_) client = begin(listener, std::move(socket), std::move(peer));
-  if (client == nullptr) return listener.on_client_closed();
+  if (client == nullptr) return leave(listener);
   ++count_;
   if (context_.draining) empty_.store(false, std::memory_order_relaxed);
   context_.stats.client_came();
@@ -151,11 +151,16 @@ void ClientList::run() {
   while (!closed_.empty()) {
     const std::unique_ptr<ClientConnection> client(&closed_.pop_front());
     if (client->listener() == nullptr) continue;
-    client->listener()->on_client_closed();
+    leave(*client->listener());
     --count_;
     context_.stats.client_left();
   }
   note_if_empty();
+}
+
+void ClientList::leave(Listener& listener) {
+  note_client_closed();
+  listener.on_client_closed();
 }
 
 void ClientList::drain() {

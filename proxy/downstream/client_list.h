@@ -100,6 +100,7 @@ class ClientList final : public ClientAcceptor,
   ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;
+  void leave(Listener& listener) LOOP_ONLY;  // a client of the listener has closed or was refused
   // Calls `visit` for each client, which it may close.
   template <class Visit>
   void for_each(Visit visit) LOOP_ONLY;

@@ -32,6 +32,11 @@ exec::Loop& Listener::loop() const {
   return parts_.acceptors.front()->loop();
 }
 
+ClientAcceptor& Listener::least_busy() const {
+  return **std::min_element(parts_.acceptors.begin(), parts_.acceptors.end(),
+                            [](const auto* a, const auto* b) { return a->clients() < b->clients(); });
+}
+
 bool Listener::change(const config::Listen& settings) {
   auto known = std::find_if(versions_.begin(), versions_.end(), [&](const auto& v) { return *v == settings; });
   if (known == versions_.end()) {
@@ -103,8 +108,8 @@ void Listener::on_accept_failed(int error) {
 void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
   std::string name = parts_.stats->wants_peers() ? peer.text() : std::string();
   clients_.fetch_add(1, std::memory_order_relaxed);
-  ClientAcceptor& to = *parts_.acceptors[next_];
-  next_ = (next_ + 1) % parts_.acceptors.size();
+  ClientAcceptor& to = least_busy();
+  to.expect_client();
   if (&to == parts_.acceptors.front()) return to.accept(*this, std::move(client), std::move(name));
   exec::send(to.loop(), [this, &to, fd = std::move(client), peer_name = std::move(name)]()
                             LOOP_ONLY mutable { to.accept(*this, std::move(fd), std::move(peer_name)); });

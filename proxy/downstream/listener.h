@@ -1,5 +1,6 @@
-// Listener: one listening socket. One loop accepts and dispatches clients to the loops round robin, because the
-// kernel's own distribution (SO_REUSEPORT) is uneven with few connections and raises tail latency.
+// Listener: one listening socket. One loop accepts and dispatches each client to the loop with the fewest clients,
+// because the kernel's own distribution (SO_REUSEPORT) is uneven with few connections and raises tail latency. Of equal
+// loops, the accepting one is preferred: a client that comes alone then needs no message to another thread.
 #pragma once
 
 #include <atomic>
@@ -80,12 +81,12 @@ class Listener final : private net::Acceptor::Owner {
   void on_accept_failed(int error) override LOOP_ONLY;
   void resume_accept();
   exec::Loop& loop() const;
+  ClientAcceptor& least_busy() const;
 
   std::vector<std::unique_ptr<const config::Listen>> versions_;
   ListenerCredentials credentials_;
   ListenPoint point_;
   const Parts parts_;
-  std::size_t next_ = 0;
   mutable Mutex identity_mutex_;
   ListenerIdentity identity_ GUARDED_BY(identity_mutex_);
   std::atomic<std::uint32_t> clients_{0};

@@ -1,4 +1,5 @@
 """HTTP/2 clients that attack: their connection ends and is counted, other clients are served as before, and memory is bounded."""
+import contextlib
 import pathlib
 import signal
 import statistics
@@ -153,8 +154,9 @@ def test_readers_that_never_read_hold_a_narrow_window_where_the_origin_speaks_ht
     o = H2Origin(lambda stream: stream.reply(body=b"x" * 3_000_000), settings={SettingCodes.MAX_CONCURRENT_STREAMS: 300})
     try:
         c = carpool(workers=workers, upstream={"protocols": ["h2"]}, pool={"size": size, "max_streams": 300}, log={"access": False})
-        for _ in range(2 * workers):  # by each loop
-            with Client(c.address) as client:
+        with contextlib.ExitStack() as clients:
+            for _ in range(2 * workers):  # by each loop: a client that stays makes the next one come to another
+                client = clients.enter_context(Client(c.address))
                 assert len(client.get("/", host=o.authority).body) == 3_000_000
         before = c.rss()
         for _ in range(2 * workers):

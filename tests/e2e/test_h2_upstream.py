@@ -247,8 +247,8 @@ def test_trailers_pass_both_ways(h2_origin, carpool):
 def test_a_request_without_content_has_its_trailers(h2_origin, carpool):
     o = h2_origin(lambda stream: stream.reply())
     c = carpool(upstream=PRIOR, pool={"size": 1})
-    for _ in range(2):  # the second client is of the other loop than the session
-        with H2Client(c.address) as client:
+    with H2Client(c.address) as first, H2Client(c.address) as second:  # of the other loop than the session
+        for client in first, second:
             stream = client.ask(method="POST", authority=o.authority, headers=[("content-length", "0")], end=False)
             client.h2.send_headers(stream, [("x-in", "5")], end_stream=True)
             client.flush()

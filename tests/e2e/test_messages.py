@@ -1,4 +1,6 @@
 """One HTTP/1.1 message after it was forwarded: order, interim responses, trailers, versions, fields."""
+import contextlib
+
 import pytest
 from harness.h2_client import H2Client
 from harness.h2_origin import H2Origin
@@ -23,8 +25,9 @@ def test_a_request_arrives_in_origin_form_with_via_and_comes_back_with_via(origi
 
 def test_clients_in_turn_share_one_connection(origin, carpool):
     o, c = origin(), carpool()
-    for _ in range(6):  # round robin gives them to both loops
-        with c.client() as client:
+    with contextlib.ExitStack() as clients:
+        for _ in range(6):  # a client that stays makes the next one come to the other loop
+            client = clients.enter_context(c.client())
             for _ in range(20):
                 assert client.get(o.url + "/").status == 200
     assert o.opened == 1 and len(o.seen) == 120

@@ -36,7 +36,7 @@ def test_nothing_is_retried_by_a_status_unless_it_is_listed(origin, carpool):
     o, c = origin(responses(503, 409)), carpool(request={"retry_on": ["502", "retriable-4xx"]})
     assert [asked(c, o.url + "/").status for _ in range(2)] == [503, 200], "409 is retriable-4xx"
     assert len(o.seen) == 3 and retries(c, "status") == 1
-    # Each client is served by another loop, so the lines of the log come in any order.
+    # The clients may be served by different loops, so the lines of the log come in any order.
     until(lambda: {row["status"]: row.get("retried") for row in c.access_log()} == {503: None, 200: "status"}, what="the reason in the log")
 
 
