@@ -1,6 +1,7 @@
 // Unit tests of FieldLayouts: which sections are known, and for how long.
 #include <unordered_map>
 
+#include "tests/unit/heap_in_use.h"
 #include "tests/unit/http_support.h"
 
 namespace carpool::proxy::http {
@@ -160,6 +161,12 @@ TEST(FieldLayouts, AreDroppedAfterASweepIntervalWithoutUse) {
   EXPECT_TRUE(layouts.empty());
 }
 
+std::size_t known_of(FieldLayouts& layouts, std::size_t numbers) {
+  std::size_t known = 0;
+  for (std::size_t number = 0; number < numbers; ++number) known += knows(layouts, of_number(number)) ? 1 : 0;
+  return known;
+}
+
 TEST(FieldLayouts, StayBoundedAndKeepWhatIsUsed) {
   FieldLayouts layouts;
   receive(layouts, kSection, 2);
@@ -167,10 +174,35 @@ TEST(FieldLayouts, StayBoundedAndKeepWhatIsUsed) {
     receive(layouts, of_number(number), 2);
     EXPECT_TRUE(knows(layouts, kSection)) << number;
   }
-  std::size_t known = 0;
-  for (std::size_t number = 0; number < 20 * FieldLayouts::kMax; ++number) known += knows(layouts, of_number(number));
+  const std::size_t known = known_of(layouts, 20 * FieldLayouts::kMax);
   EXPECT_LE(known, FieldLayouts::kMax);
   EXPECT_GT(known, 0U);
+}
+
+// The requests to so many origins differ in Host alone.
+TEST(FieldLayouts, KnowAThousandSectionsThatComeInTurn) {
+  constexpr std::size_t kSections = 1000;
+  FieldLayouts layouts;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (std::size_t number = 0; number < kSections; ++number) receive(layouts, of_number(number));
+  }
+  EXPECT_GE(known_of(layouts, kSections), kSections * 9 / 10);
+}
+
+TEST(FieldLayouts, GiveTheirMemoryBackWhenFewAreLeft) {
+  FieldLayouts layouts;
+  receive(layouts, kSection, 2);
+  const std::int64_t few = test::heap_in_use();
+  for (std::size_t number = 0; number < FieldLayouts::kMax; ++number) {
+    receive(layouts, of_number(number), 2);
+    ASSERT_TRUE(knows(layouts, kSection));
+  }
+  const std::int64_t many = test::heap_in_use();
+  for (int turn = 0; turn < 2; ++turn) {
+    layouts.sweep();
+    EXPECT_TRUE(knows(layouts, kSection));
+  }
+  EXPECT_LE(test::heap_in_use() - few, (many - few) / 10);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "proxy/http/byte_block.h"
 
@@ -71,14 +72,13 @@ FieldLayouts::Found FieldLayouts::find(std::string_view bytes) {
 void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fields& fields) {
   const std::string_view text = section.substr(0, section.size() - kEmptyLine);
   if (fields.empty() || fields.lines(0, fields.size()) != text) return;  // white space was stripped
-  auto& seen = seen_[hash % kSeen];
+  auto& seen = seen_[place_of(hash) % kSeen];
   if (std::find(seen.begin(), seen.end(), hash) == seen.end()) {
     std::shift_right(seen.begin(), seen.end(), 1);
     seen.front() = hash;
     return;
   }
-  if (sets_.empty()) sets_.resize(kSets);
-  Entry& entry = replaceable(set_of(hash));
+  Entry& entry = entry_for(hash);
   if (entry.text.empty()) ++kept_;
   entry.text.assign(section);
   entry.layout = fields.layout();
@@ -86,12 +86,37 @@ void FieldLayouts::learn(std::string_view section, std::uint32_t hash, const Fie
   entry.used = false;  // a layout that is in use is kept in preference to a new one
 }
 
-// Returns a free entry, else the first that was not used lately. A new entry has had no chance to be used, so it gives
-// way to no other one while an entry is free.
-FieldLayouts::Entry& FieldLayouts::replaceable(Set& set) {
-  for (Entry& entry : set) {
-    if (entry.text.empty()) return entry;
+FieldLayouts::Entry& FieldLayouts::entry_for(std::uint32_t hash) {
+  if (sets_.empty()) sets_.resize(kFewestSets);
+  for (;;) {
+    if (Entry* const entry = free_one(set_of(hash))) return *entry;
+    if (sets_.size() == kMostSets) return replaceable(set_of(hash));
+    resize(2 * sets_.size());
   }
+}
+
+void FieldLayouts::resize(std::size_t sets) {
+  std::vector<Set> old = std::exchange(sets_, std::vector<Set>(sets));
+  for (Set& set : old) {
+    for (Entry& entry : set) {
+      if (entry.text.empty()) continue;
+      if (Entry* const place = free_one(set_of(entry.hash))) {
+        *place = std::move(entry);
+      } else {
+        --kept_;
+      }
+    }
+  }
+}
+
+FieldLayouts::Entry* FieldLayouts::free_one(Set& set) {
+  const auto found = std::find_if(set.begin(), set.end(), [](const Entry& entry) { return entry.text.empty(); });
+  return found == set.end() ? nullptr : &*found;
+}
+
+// Returns the first entry that was not used lately. A new entry has had no chance to be used, so it is the next one
+// that gives way.
+FieldLayouts::Entry& FieldLayouts::replaceable(Set& set) {
   for (Entry& entry : set) {
     if (!entry.used) return entry;
     entry.used = false;
@@ -109,7 +134,11 @@ void FieldLayouts::sweep() {
       entry.used = false;
     }
   }
-  if (kept_ == 0) sets_ = {};
+  if (kept_ == 0) {
+    sets_ = {};
+  } else if (sets_.size() > kFewestSets && kept_ <= kFewestSets) {
+    resize(kFewestSets);
+  }
   seen_ = {};
 }
 

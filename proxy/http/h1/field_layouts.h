@@ -18,7 +18,7 @@ class FieldLayouts {
  public:
   static constexpr std::size_t kShortest = 34;  // bytes of a section that is kept
   static constexpr std::size_t kLongest = 1024;
-  static constexpr std::size_t kMax = 128;      // kept sections
+  static constexpr std::size_t kMax = 2048;     // kept sections
   static constexpr std::size_t kEmptyLine = 2;  // bytes of CR LF at the end of a section
 
   // The result of find(). `size` includes the empty line at the end of the section; 0 if the section is not to be kept.
@@ -41,9 +41,10 @@ class FieldLayouts {
 
  private:
   static constexpr std::size_t kWays = 4;  // layouts whose hash selects the same set
-  static constexpr std::size_t kSets = kMax / kWays;
-  static constexpr std::size_t kSeen = 128;
-  static constexpr std::size_t kSeenWays = 2;  // one alone would never learn two sections that alternate in its place
+  static constexpr std::size_t kFewestSets = 32, kMostSets = kMax / kWays;
+  static constexpr std::size_t kSeen = 1024;
+  static constexpr std::size_t kSeenWays =
+      4;  // more sections than that, coming in turn to one place, are never learned
   struct Entry {
     std::string text;  // empty: the entry is free
     Fields::Layout layout;
@@ -51,10 +52,15 @@ class FieldLayouts {
     bool used = false;  // found since the last sweep or the last search for a replaceable entry
   };
   using Set = std::array<Entry, kWays>;
-  Set& set_of(std::uint32_t hash) { return sets_[hash % kSets]; }
+  Set& set_of(std::uint32_t hash) { return sets_[place_of(hash) % sets_.size()]; }
+  // The lowest bit of a hash is always set.
+  static constexpr std::size_t place_of(std::uint32_t hash) { return hash >> 1; }
+  Entry& entry_for(std::uint32_t hash);
+  void resize(std::size_t sets);  // drops layouts that find no place; there is none if the number doubles
+  static Entry* free_one(Set& set);
   static Entry& replaceable(Set& set);
 
-  std::vector<Set> sets_;  // allocated by the first learn() that keeps a layout
+  std::vector<Set> sets_;  // none before a layout is kept; doubled when a set is full, up to kMostSets
   // Hashes of sections that occurred once; in each place the latest first.
   std::array<std::array<std::uint32_t, kSeenWays>, kSeen> seen_{};
   std::size_t kept_ = 0;
