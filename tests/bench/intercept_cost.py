@@ -20,6 +20,7 @@ import conditions
 import report_intercept
 from intercept_clients import Clients, alternate, leave
 from p99_scene import end_with, free_port, until_open
+from process_use import Process
 
 sys.path.insert(0, str(conditions.ROOT / "tests/e2e"))
 from harness.pki import Pki  # noqa: E402
@@ -52,19 +53,6 @@ intercept = true
 [log]
 access = false
 """
-
-
-class Process:
-    def __init__(self, pid):
-        self.pid = pid
-
-    def cpu(self):
-        """Seconds of all its threads, to the nanosecond."""
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path("/proc/%d/task" % self.pid).iterdir()) / 1e9
-
-    def kib(self):
-        status = pathlib.Path("/proc/%d/status" % self.pid).read_text()
-        return int(status.split("VmRSS:")[1].split()[0])
 
 
 @contextlib.contextmanager

@@ -12,9 +12,12 @@ import sys
 import conditions
 import report_apps
 import report_intercept
+import report_memory
 import report_peers
 import report_pool
+import report_scale
 import report_targets
+import report_unix
 import tables
 
 ROOT = conditions.ROOT
@@ -25,8 +28,8 @@ PAGE = """# Benchmarks
 
 <!-- tests/bench/report.py makes this page from tests/bench/results. -->
 
-On this page: [What is measured](#what-is-measured) · [Targets](#targets) · [Scenarios](#scenarios) ·
-[The pool beside the Java originals](#the-pool-beside-the-java-originals) · [The pool's operations by size](#the-pools-operations-by-size) ·
+On this page: [What is measured](#what-is-measured) · [Targets](#targets) · [Scenarios](#scenarios) · [Unix sockets](#unix-sockets) ·
+[Scale](#scale) · [The pool beside the Java originals](#the-pool-beside-the-java-originals) · [The pool's operations by size](#the-pools-operations-by-size) ·
 [Execution](#execution) · [Applications whose https calls go through the proxy](#applications-whose-https-calls-go-through-the-proxy) ·
 [What interception costs](#what-interception-costs) · [How to repeat](#how-to-repeat)
 
@@ -118,6 +121,18 @@ another loop were 25, all in the two milliseconds in which clients connected, an
 A second loop costs what smaller batches cost, 0.1 calls per request at saturation. At usual priority, beside other programs, the loops run late, requests gather,
 and one loop gathers twice as many: 0.39 waits per request with one worker, 0.86 with two (one round). The latencies are then those of the machine: in four rounds
 with two workers p99 was 2.6 to 52 ms with carpool and 2.3 to 51 ms with HAProxy.
+
+## Unix sockets
+
+{unix}
+
+## Scale
+
+{scale}
+
+### Memory
+
+{memory}
 
 ## The pool beside the Java originals
 
@@ -212,6 +227,9 @@ tests/bench/compare.py --json tests/bench/results/pool.json            # needs j
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
 tests/bench/apps/scene_apps.py --json tests/bench/results/apps.json
 tests/bench/intercept_cost.py --json tests/bench/results/intercept.json
+tests/bench/unix_cost.py --json tests/bench/results/unix.json
+build/venv/bin/python tests/bench/scale_cost.py --json tests/bench/results/scale.json       # other load has no influence on these two
+build/venv/bin/python tests/bench/scale_memory.py --json tests/bench/results/memory.json
 tests/bench/report.py                                                  # this page, and the tables of README.md and execution.md
 ```
 
@@ -220,18 +238,36 @@ in a network namespace of its own, it does not wait. After `chrt -r 1` a command
 """
 
 
-def page(peers, tunnels, bodies, pool, curve, execution, apps, intercept):
-    about = [("scenarios", peers.about), ("S5", bodies), ("tunnels", tunnels), ("pool", pool.about), ("pool by size", curve["conditions"]), ("execution", execution["conditions"]),
-             ("applications", apps.about), ("interception", intercept.about)]
+class Stored:
+    """What tests/bench/results has."""
+
+    def __init__(self, root):
+        self.tunnels, self.bodies, self.curve, self.execution = (conditions.read(root, name) for name in ("tunnels", "bodies", "curve", "execution"))
+        self.peers, self.pool = report_peers.Peers(conditions.read(root, "peers"), self.tunnels, self.bodies), report_pool.Pool(conditions.read(root, "pool"))
+        self.apps = report_apps.Applications(conditions.read(root, "apps"))
+        self.intercept = report_intercept.Intercept(conditions.read(root, "intercept"))
+        self.unix, self.scale = report_unix.Unix(conditions.read(root, "unix")), report_scale.Scale(conditions.read(root, "scale"))
+        self.memory = report_memory.Memory(conditions.read(root, "memory"))
+
+    def conditions(self):
+        about = [("scenarios", self.peers.about), ("S5", self.bodies["conditions"]), ("tunnels", self.tunnels["conditions"]), ("Unix sockets", self.unix.about), ("scale", self.scale.about),
+                 ("memory", self.memory.about), ("pool", self.pool.about), ("pool by size", self.curve["conditions"]),
+                 ("execution", self.execution["conditions"]), ("applications", self.apps.about), ("interception", self.intercept.about)]
+        return tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS))
+
+
+def page(of):
+    peers, pool, apps = of.peers, of.pool, of.apps
     failed = peers.failed()
-    return PAGE.format(conditions=tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS)),
+    return PAGE.format(conditions=of.conditions(),
                        failed="%d requests failed." % failed if failed else "No request failed.", targets=report_targets.targets(peers),
                        extremes=report_peers.extremes(peers), scenarios="\n\n".join(report_peers.sections(peers)),
+                       unix=report_unix.section(of.unix), scale=report_scale.section(of.scale), memory=report_memory.section(of.memory),
                        pool_targets=report_pool.targets(pool), pool=report_pool.beside_java(pool), position=report_pool.position(pool),
-                       experiment=report_pool.experiment(pool), curves=report_pool.curves(curve), calls=apps.calls(), trip=report_apps.README_TRIP,
+                       experiment=report_pool.experiment(pool), curves=report_pool.curves(of.curve), calls=apps.calls(), trip=report_apps.README_TRIP,
                        apps_failed="%d calls failed." % apps.failed() if apps.failed() else "No call failed.", apps_target=report_apps.target(apps),
-                       apps="\n\n".join(report_apps.sections(apps)), intercept=report_intercept.targets(intercept),
-                       intercept_forms=report_intercept.forms(intercept))
+                       apps="\n\n".join(report_apps.sections(apps)), intercept=report_intercept.targets(of.intercept),
+                       intercept_forms=report_intercept.forms(of.intercept))
 
 
 def between(text, made, markers=BETWEEN):
@@ -241,15 +277,10 @@ def between(text, made, markers=BETWEEN):
 
 def documents(root):
     """path -> the text that it is to have."""
-    tunnels, bodies = conditions.read(root, "tunnels"), conditions.read(root, "bodies")
-    peers, pool = report_peers.Peers(conditions.read(root, "peers"), tunnels, bodies), report_pool.Pool(conditions.read(root, "pool"))
-    curve, execution = conditions.read(root, "curve"), conditions.read(root, "execution")
-    apps = report_apps.Applications(conditions.read(root, "apps"))
-    intercept = report_intercept.Intercept(conditions.read(root, "intercept"))
-    readme = between((root / "README.md").read_text(), report_peers.summary(peers))
-    return {"docs/benchmarks.md": page(peers, tunnels["conditions"], bodies["conditions"], pool, curve, execution, apps, intercept),
-            "README.md": between(readme, report_apps.summary(apps), CALLS),
-            "docs/execution.md": between((root / "docs/execution.md").read_text(), report_pool.execution(execution))}
+    of = Stored(root)
+    readme = between((root / "README.md").read_text(), report_peers.summary(of.peers))
+    return {"docs/benchmarks.md": page(of), "README.md": between(readme, report_apps.summary(of.apps), CALLS),
+            "docs/execution.md": between((root / "docs/execution.md").read_text(), report_pool.execution(of.execution))}
 
 
 def differing(root):

@@ -79,19 +79,30 @@ def tell(folder, program, *words):
     assert done.returncode == 0, "vgdb: " + done.stderr
 
 
+class Counter:
+    """callgrind around a program. Periodic work only adds, so the least of several parts is the one without any."""
+
+    def __init__(self, folder, program):
+        self.folder, self.program, self.dumps = folder, program, itertools.count(1)
+
+    def count(self, name, play, requests):
+        """Returns the Profile of play(requests)."""
+        parts = []
+        for _ in range(PARTS):
+            tell(self.folder, self.program, "zero")
+            play(requests)
+            tell(self.folder, self.program, "dump", name)
+            path = self.folder / ("calls.%d" % next(self.dumps))
+            parts.append(Profile(path))
+            os.unlink(path)
+        return min(parts, key=Profile.total)
+
+
 def measure(folder, names=tuple(SCENARIOS)):
-    """Returns {scenario: (Profile, requests)}. Periodic work only adds, so the least of several parts is the one without any."""
+    """Returns {scenario: (Profile, requests)}."""
     folder, found = pathlib.Path(folder), {}
     with Scene(folder, command(folder)) as scene:
-        dumps = itertools.count(1)
+        counter = Counter(folder, scene.program)
         for name in names:
-            play, parts = scene.warmed(name), []
-            for _ in range(PARTS):
-                tell(folder, scene.program, "zero")
-                play(REQUESTS)
-                tell(folder, scene.program, "dump", name)
-                path = folder / ("calls.%d" % next(dumps))
-                parts.append(Profile(path))
-                os.unlink(path)
-            found[name] = min(parts, key=Profile.total), REQUESTS
+            found[name] = counter.count(name, scene.warmed(name), REQUESTS), REQUESTS
     return found

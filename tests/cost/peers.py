@@ -30,8 +30,8 @@ def without_delay(sock):
 
 
 class Listening:
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, host="127.0.0.1"):
+        self.listener = socket.create_server((host, 0))
         self.listener.settimeout(LIMIT)
         self.port = self.listener.getsockname()[1]
         self.sock = None

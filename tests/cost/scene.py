@@ -30,17 +30,8 @@ SCENARIOS = {
 }
 
 
-class Program(Carpool):
+class Measured(Carpool):
     """carpool within a command that measures it."""
-
-    def __init__(self, folder, inside, pki, plain, secure, narrow, secure_h1):
-        self.listeners = [("127.0.0.1", free_port()) for _ in range(4)]
-        origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure, "http://127.0.0.1:%d" % narrow,
-                   "https://127.0.0.1:%d" % secure_h1]
-        listeners = [{"address": "%s:%d" % door, "origin": origin} for door, origin in zip(self.listeners, origins)]
-        super().__init__(folder, start=False, inside=inside, workers=1, listeners=listeners, log={"level": "warn", "access": False},
-                         origin=[{"uri": origins[2], "pool": {"size": 1}}],
-                         upstream={"tls": {"ca_file": pki.ca, "server_name": "origin.test"}})
 
     def _is_ready(self):
         """Asks its endpoint, because the log has no such line at this level."""
@@ -70,6 +61,19 @@ class Program(Carpool):
             yield
         finally:
             self.signal(signal.SIGCONT)
+
+
+class Program(Measured):
+    """carpool with one worker and a listener for each origin."""
+
+    def __init__(self, folder, inside, pki, plain, secure, narrow, secure_h1):
+        self.listeners = [("127.0.0.1", free_port()) for _ in range(4)]
+        origins = ["http://127.0.0.1:%d" % plain, "https://127.0.0.1:%d" % secure, "http://127.0.0.1:%d" % narrow,
+                   "https://127.0.0.1:%d" % secure_h1]
+        listeners = [{"address": "%s:%d" % door, "origin": origin} for door, origin in zip(self.listeners, origins)]
+        super().__init__(folder, start=False, inside=inside, workers=1, listeners=listeners, log={"level": "warn", "access": False},
+                         origin=[{"uri": origins[2], "pool": {"size": 1}}],
+                         upstream={"tls": {"ca_file": pki.ca, "server_name": "origin.test"}})
 
 
 class Scene:
