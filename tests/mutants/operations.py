@@ -26,6 +26,10 @@ MUTANTS = [
     m("the last export outlives the grace", S + "drain.cc", "std::min(timer_.deadline(), loop_.now() + kLastExport)", "loop_.now() + kLastExport", SERVER),
     m("the last export takes the whole grace", S + "drain.cc", "std::min(timer_.deadline(), loop_.now() + kLastExport)", "timer_.deadline()", SERVER),
     m("any export ends a stop", S + "drain.cc", "stage() == Stage::draining && exporting_", "stage() == Stage::draining", SERVER),
+    # ---- the loop of a client ----
+    m("a client goes to the loop with the most clients", "proxy/downstream/listener.cc", "a->clients() < b->clients()", "a->clients() > b->clients()", SERVER),
+    m("a client on its way to its loop counts for none", "proxy/downstream/listener.cc", "  to.expect_client();\n", "", SERVER),
+    m("a client that has left counts for its loop", "proxy/downstream/client_list.cc", "  note_client_closed();\n", "", PLANE),
     # ---- pages that only the start uses ----
     m("a page that the process has written is unmapped", S + "start_pages.cc", "candidate && has_own_pages(line)", "false", SERVER),
     m("pages of the start stay mapped", S + "start_pages.cc", "if (candidate) found.push_back(*mapping);", "", SERVER),

@@ -67,6 +67,18 @@ class AClosedListener : public ::testing::Test {
   test::DataPlane plane_;
 };
 
+TEST_F(AClosedListener, LeavesNoClientInTheCountOfItsLoop) {
+  open();
+  std::vector<Fd> peers;
+  while (peers.size() < 3) peers.push_back(connect());
+  close();
+  EXPECT_EQ(3U, plane_.clients.clients());
+  peers.clear();
+  receive();
+  wait();
+  EXPECT_EQ(0U, plane_.clients.clients());
+}
+
 TEST_F(AClosedListener, HasAcceptedEveryClientThatConnectedBefore) {
   open();
   std::vector<Fd> peers;

@@ -205,5 +205,22 @@ TEST(FieldLayouts, GiveTheirMemoryBackWhenFewAreLeft) {
   EXPECT_LE(test::heap_in_use() - few, (many - few) / 10);
 }
 
+TEST(FieldLayouts, AreEmptyAfterSomeFoundNoPlaceInFewerSets) {
+  constexpr std::size_t kSections = 500, kColliding = 6, kFewestSets = 32;  // four of six find a place
+  const auto place = [](FieldLayouts& layouts, std::size_t number) {
+    return (layouts.find(of_number(number)).hash >> 1) % kFewestSets;
+  };
+  FieldLayouts layouts;
+  for (std::size_t number = 0; number < kSections; ++number) receive(layouts, of_number(number), 2);
+  std::size_t used = 0;
+  FieldLayouts others;
+  for (std::size_t number = 0; number < kSections && used < kColliding; ++number) {
+    if (place(others, number) == place(others, 0) && knows(layouts, of_number(number))) ++used;
+  }
+  ASSERT_EQ(used, kColliding);
+  for (int turn = 0; turn < 2; ++turn) layouts.sweep();
+  EXPECT_TRUE(layouts.empty());
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

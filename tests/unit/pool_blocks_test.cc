@@ -37,5 +37,11 @@ TEST(Pool, TakesMemoryForTheEntriesThatItUses) {
   EXPECT_EQ(pool.blocks(), 1U);
 }
 
+TEST(Pool, MakesItsLaterBlocksWhole) {
+  Pool<int> pool(4 * kBlockEntries, 1);
+  for (unsigned n = 0; n < 4 * kBlockEntries; ++n) ASSERT_NE(pool.reserve(), nullptr);
+  EXPECT_EQ(pool.blocks(), 4U);
+}
+
 }  // namespace
 }  // namespace carpool::pool

@@ -70,7 +70,7 @@ class AListener : public testing::Test {
 TEST_F(AListener, GivesClientsToTheLoopWithTheFewest) {
   std::string order;
   for (int n = 0; n < 6; ++n) order += receiver();
-  EXPECT_EQ(order, "ababab");
+  ASSERT_EQ(order, "ababab");
   for (int n = 0; n < 2; ++n) second_.close_one();
   order.clear();
   for (int n = 0; n < 4; ++n) order += receiver();
@@ -79,7 +79,7 @@ TEST_F(AListener, GivesClientsToTheLoopWithTheFewest) {
 
 TEST_F(AListener, KeepsAClientThatComesAloneOnTheAcceptingLoop) {
   for (int n = 0; n < 3; ++n) {
-    EXPECT_EQ(receiver(), 'a');
+    ASSERT_EQ(receiver(), 'a');
     first_.close_one();
   }
   EXPECT_EQ(listener_->clients(), 0U);
