@@ -44,6 +44,7 @@ CASES = (
     Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
                                                     "carpool.daemonset.hostPort=0")),
     Case("daemonset-grace", "examples/daemonset", ("carpool.config.shutdown_grace=2m", "carpool.config.drain_delay=1500ms")),
+    Case("daemonset-corners", "examples/daemonset", files=("../tests/helm/corners.yaml",)),
     Case("daemonset-credentials", "examples/daemonset", files=("examples/daemonset/credentials.yaml",)),
     Case("inject", "carpool", ("webhook.certificate.secret=made-elsewhere", "webhook.certificate.caBundle=Q0E="),
          files=("examples/inject/injector.yaml",)),
@@ -69,6 +70,11 @@ REFUSED = (
     ("replicas=1", "1.28.0", "native"),
     ("carpool.mode=inject,carpool.webhook.certificate.secret=mine", "1.34.0", "caBundle"),
     ("carpool.mode=inject,carpool.webhook.failurePolicy=Maybe", "1.34.0", "failurePolicy"),
+    # The port is a part of the pod, so it has to be a number.
+    ("carpool.config.metrics.address=0.0.0.0:${PORT:-9902}", "1.34.0", "config.metrics.address"),
+    ("carpool.config.metrics.address=127.0.0.1:9902", "1.34.0", "config.metrics.address"),
+    ("carpool.config.listen[0].address=127.0.0.1:${PORT:-3128}", "1.34.0", "config.listen"),
+    ("carpool.config.origin[0].uri=https://${HOST:-a.test},carpool.config.origin[0].intercept=true", "1.34.0", "has to know its host"),
 )
 
 

@@ -56,12 +56,15 @@
 {{- define "carpool.proxyPort" -}}
 {{- $port := "" -}}
 {{- range .Values.config.listen -}}
-{{- if and (eq $port "") (not (hasPrefix "unix:" .address)) -}}{{- $port = include "carpool.port" .address -}}{{- end -}}
+{{- $address := default "127.0.0.1:3128" .address -}}
+{{- if and (eq $port "") (not (hasPrefix "unix:" $address)) -}}{{- $port = include "carpool.port" $address | required (printf "carpool: config.listen: %s has to end with a port, which the applications are given" $address) -}}{{- end -}}
 {{- end -}}
 {{- $port -}}
 {{- end -}}
 
 {{- define "carpool.metricsPort" -}}
 {{- $address := dig "metrics" "address" "" .Values.config -}}
-{{- include "carpool.port" (required "carpool: config.metrics.address is where the kubelet and Prometheus ask; set it" $address) -}}
+{{- $why := "carpool: config.metrics.address is where the kubelet and Prometheus ask: it needs a port, not on loopback" -}}
+{{- if regexMatch "^(127\\.|\\[::1\\])" $address -}}{{- fail $why -}}{{- end -}}
+{{- include "carpool.port" (required $why $address) | required $why -}}
 {{- end -}}

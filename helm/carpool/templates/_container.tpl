@@ -47,7 +47,7 @@ env:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 ports:
-  {{- if eq .Values.mode "daemonset" }}
+  {{- if and (eq .Values.mode "daemonset") (include "carpool.proxyPort" .) }}
   - name: carpool-proxy
     containerPort: {{ include "carpool.proxyPort" . | int }}
     {{- with .Values.daemonset.hostPort }}

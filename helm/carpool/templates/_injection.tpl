@@ -19,10 +19,10 @@
 {{- end -}}
 
 {{- define "carpool.webhookSecret" -}}
-{{- .Values.webhook.certificate.secret | default (printf "%s-webhook" (include "carpool.fullname" .)) -}}
+{{- .Values.webhook.certificate.secret | default (include "carpool.webhookName" .) -}}
 {{- end -}}
 
 {{/* The name by which the API server asks, and which the certificate has to carry. */}}
 {{- define "carpool.webhookHost" -}}
-{{ include "carpool.fullname" . }}-webhook.{{ .Release.Namespace }}.svc
+{{ include "carpool.webhookName" . }}.{{ .Release.Namespace }}.svc
 {{- end -}}

@@ -48,7 +48,10 @@ args:
   {{- if eq .Values.mode "sidecar" }}
   {{- range .Values.config.origin }}
   {{- if .intercept }}
-  - {{ regexReplaceAll ":[0-9]+/?$|/$" (trimPrefix "https://" .uri) "" | quote }}
+  {{- if contains "${" .uri }}
+  {{- fail (printf "carpool: config.origin: %s is intercepted, so the chart has to know its host" .uri) }}
+  {{- end }}
+  - {{ regexReplaceAll "^(?i:https)://|:[0-9]+/?$|/$" .uri "" | quote }}
   {{- end }}
   {{- end }}
   {{- end }}

@@ -10,6 +10,16 @@
 {{- end -}}
 {{- end -}}
 
+{{/* {context, ending}: the name of a Service, which is one label of DNS. */}}
+{{- define "carpool.serviceName" -}}
+{{- $name := include "carpool.fullname" .context | replace "." "-" -}}
+{{- printf "%s%s" ($name | trunc (sub 63 (len .ending) | int) | trimSuffix "-") .ending -}}
+{{- end -}}
+
+{{- define "carpool.webhookName" -}}
+{{- include "carpool.serviceName" (dict "context" . "ending" "-webhook") -}}
+{{- end -}}
+
 {{- define "carpool.selector" -}}
 app.kubernetes.io/name: carpool
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -17,16 +17,22 @@ A table's plain keys come first, then its tables, then its arrays of tables, eac
 {{- if and (kindIs "slice" .) . -}}{{- if kindIs "map" (first .) -}}yes{{- end -}}{{- end -}}
 {{- end -}}
 
+{{/* A key, quoted where it is no bare one: the name of a header field may have a point. */}}
+{{- define "carpool.toml.key" -}}
+{{- if regexMatch "^[A-Za-z0-9_-]+$" . -}}{{ . }}{{- else -}}{{ toJson . }}{{- end -}}
+{{- end -}}
+
 {{/* {path, table}: what stands under the header of the path. */}}
 {{- define "carpool.toml.table" -}}
 {{- $path := .path -}}
 {{- range $key, $value := .table }}
 {{- if not (or (kindIs "map" $value) (kindIs "invalid" $value) (include "carpool.toml.isTables" $value)) }}
-{{ $key }} = {{ include "carpool.toml.value" $value }}
+{{ include "carpool.toml.key" $key }} = {{ include "carpool.toml.value" $value }}
 {{- end }}
 {{- end }}
 {{- range $key, $value := .table }}
-{{- $full := ternary $key (printf "%s.%s" $path $key) (eq $path "") }}
+{{- $name := include "carpool.toml.key" $key }}
+{{- $full := ternary $name (printf "%s.%s" $path $name) (eq $path "") }}
 {{- if kindIs "map" $value }}
 
 [{{ $full }}]
