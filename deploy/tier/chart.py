@@ -2,13 +2,14 @@
 and every rendered config.toml through `carpool --check`. CARPOOL_UPDATE_GOLDEN=1 renews those files."""
 import dataclasses
 import difflib
-import importlib.util
+import importlib
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import textwrap
 
@@ -70,6 +71,16 @@ REFUSED = (
     ("replicas=1", "1.28.0", "native"),
     ("carpool.mode=inject,carpool.webhook.certificate.secret=mine", "1.34.0", "caBundle"),
     ("carpool.mode=inject,carpool.webhook.failurePolicy=Maybe", "1.34.0", "failurePolicy"),
+    # A value of null, as of a key without a value, removes a default that the templates use.
+    ("carpool.podMonitor=null", "1.34.0", "podMonitor"),
+    ("carpool.probes.liveness=null", "1.34.0", "liveness"),
+    ("carpool.config=null", "1.34.0", "config"),
+    ("carpool.config.listen=null", "1.34.0", "listen"),
+    # A webhook would add these to every pod, which the API server then refuses.
+    ("carpool.resources.limits.memory=lots", "1.34.0", "memory"),
+    ("carpool.extraEnv[0].name=A,carpool.extraEnv[0].value=1", "1.34.0", "extraEnv"),
+    ("carpool.fullnameOverride=Shop_1", "1.34.0", "fullnameOverride"),
+    ("carpool.podDisruptionBudget.maxUnavailable=some", "1.34.0", "maxUnavailable"),
     # The port is a part of the pod, so it has to be a number.
     ("carpool.config.metrics.address=0.0.0.0:${PORT:-9902}", "1.34.0", "config.metrics.address"),
     ("carpool.config.metrics.address=127.0.0.1:9902", "1.34.0", "config.metrics.address"),
@@ -119,10 +130,9 @@ def same_as_kept(name, text, log):
 
 def generator(name):
     """Imports helm/NAME.py as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "helm" / (name + ".py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if str(CHART.parent) not in sys.path:
+        sys.path.append(str(CHART.parent))
+    return importlib.import_module(name)
 
 
 def are_fresh(judge):
