@@ -120,9 +120,13 @@ def ending_webhook_still_answers(scene):
     ready = "https://%s:8443/readyz" % old["status"]["podIP"]
     scene.cluster.kubectl("delete", "pod", "-n", HOME, name_of(old), "--wait=false")
     scene.cluster.until("the beginning of its end", lambda: "draining" in scene.cluster.try_out("run", "curl", "-skm", "2", ready)[1])
-    codes = [tried(scene, pod_of("late", {}))[0] for _ in range(5)]
-    ending = "draining" in scene.cluster.try_out("run", "curl", "-skm", "2", ready)[1]
-    scene.judge.take(ending and not any(codes), "a webhook that ends answers while the Service leads to it", "%s %s" % (ending, codes))
+    codes = []  # of the pods that were created before its end: on a busy machine fewer fit into webhook.drainDelay
+    while len(codes) < 5:
+        code = tried(scene, pod_of("late", {}))[0]
+        if "draining" not in scene.cluster.try_out("run", "curl", "-skm", "2", ready)[1]:
+            break
+        codes.append(code)
+    scene.judge.take(codes and not any(codes), "a webhook that ends answers while the Service leads to it", str(codes))
     scene.cluster.until("the next webhook", lambda: any(status(pod, "webhook")["ready"] for pod in scene.pods("carpool", HOME)))
     service_leads_to(scene, webhook_pod(scene))
     code, _, complaint = tried(scene, pod_of("later", {}))
