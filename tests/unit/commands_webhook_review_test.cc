@@ -34,6 +34,13 @@ Json pod() {
     "spec": {"containers": [{"name": "app", "image": "app:1"}]}})");
 }
 
+Json pod_that_intercepts(const std::string& hosts) {
+  Json asking = pod();
+  asking["metadata"].erase("labels");
+  asking["metadata"]["annotations"] = {{"carpool.io/intercept", hosts}};
+  return asking;
+}
+
 std::string review_of(const Json& pod) {
   return Json{{"apiVersion", "admission.k8s.io/v1"},
               {"kind", "AdmissionReview"},
@@ -139,6 +146,44 @@ TEST(AReview, KeepsTheVariablesThatAContainerSets) {
   EXPECT_EQ(after.at("metadata").at("annotations").at("a/b~c"), "kept");
 }
 
+TEST(AReview, KeepsAProxyVariableInEitherSpelling) {
+  for (const char* const name : {"http_proxy", "HTTP_PROXY", "Http_Proxy"}) {
+    Json own = pod();
+    own["spec"]["containers"][0]["env"] = Json::array({{{"name", name}, {"valueFrom", Json::object()}}});
+    own["spec"]["containers"].push_back({{"name", "second"}});
+    const Json after = ask(own).after;
+    const Json& env = container(after, 0).at("env");
+    ASSERT_EQ(env.size(), 2u) << env;
+    EXPECT_EQ(env.at(0).at("name"), name);
+    EXPECT_EQ(env.at(1).at("name"), "NO_PROXY");
+    EXPECT_EQ(container(after, 1).at("env").size(), 2u);
+  }
+  Json own = pod_that_intercepts("a.test");
+  own["spec"]["containers"][0]["env"] = Json::array({{{"name", "ssl_cert_file"}}});
+  EXPECT_EQ(container(ask(own).after, 0).at("env").size(), 3u);  // another variable
+}
+
+TEST(AReview, RefusesAPodThatHasAnotherVolumeOrContainerOfTheSameName) {
+  const auto why = [](Json pod, const char* list, const Json& item) {
+    pod["spec"][list].push_back(item);
+    const Answered answered = ask(pod);
+    return answered.verdict.outcome == Outcome::injected ? "injected" : answered.verdict.why;
+  };
+  const Json intercepts = pod_that_intercepts("a.test");
+  const Json config{{"name", "carpool-config"}, {"emptyDir", Json::object()}};
+  EXPECT_EQ(why(pod(), "volumes", config), "the pod has another volume named `carpool-config`");
+  EXPECT_EQ(why(pod(), "volumes", {{"name", "ca"}, {"emptyDir", Json::object()}}), "injected");
+  EXPECT_EQ(why(intercepts, "volumes", {{"name", "ca"}, {"emptyDir", Json::object()}}),
+            "the pod has another volume named `ca`");
+  EXPECT_EQ(why(intercepts, "volumes", {{"name", "ca"}}), "injected");  // the same volume
+  EXPECT_EQ(why(intercepts, "volumes", {{"name", "trust"}, {"emptyDir", Json::object()}}), "injected");
+  EXPECT_EQ(why(intercepts, "initContainers", {{"name", "carpool-ca"}}),
+            "the pod has another container named `carpool-ca`");
+  EXPECT_EQ(why(intercepts, "containers", {{"name", "carpool-ca"}}),
+            "the pod has another container named `carpool-ca`");
+  EXPECT_EQ(why(pod(), "containers", {{"name", "carpool-ca"}}), "injected");
+}
+
 TEST(AReview, GivesEveryContainerTheVariables) {
   Json two = pod();
   two["spec"]["containers"].push_back({{"name", "second"}});
@@ -233,13 +278,6 @@ TEST(AReview, SurvivesFieldsOfOtherTypes) {
     const Json pod = Json::parse(object);
     EXPECT_NE((*reviewer)->review(review_of(pod)).outcome, Outcome::malformed) << object;
   }
-}
-
-Json pod_that_intercepts(const std::string& hosts) {
-  Json asking = pod();
-  asking["metadata"].erase("labels");
-  asking["metadata"]["annotations"] = {{"carpool.io/intercept", hosts}};
-  return asking;
 }
 
 std::string config_of(const Json& pod) {

@@ -1,6 +1,7 @@
 #include "proxy/commands/webhook/patch.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 namespace carpool::proxy::webhook {
@@ -22,10 +23,41 @@ const Json* list_of(const Json& owner, const char* key) {
   return found != owner.end() && found->is_array() ? &*found : nullptr;
 }
 
+const Json* item_with(const Json* list, const char* key, const Json& value) {
+  if (list == nullptr) return nullptr;
+  const auto found = std::find_if(list->begin(), list->end(), [&](const Json& item) {
+    return item.is_object() && item.contains(key) && item.at(key) == value;
+  });
+  return found == list->end() ? nullptr : &*found;
+}
+
 bool has(const Json* list, const char* key, const Json& value) {
-  return list != nullptr && std::any_of(list->begin(), list->end(), [&](const Json& item) {
-           return item.is_object() && item.contains(key) && item.at(key) == value;
+  return item_with(list, key, value) != nullptr;
+}
+
+// The names of proxy variables have two spellings. Programs differ in the one that they prefer, so a value in the other
+// spelling would replace the container's own.
+std::string spelling(const std::string& name) {
+  std::string upper = name;
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return upper.ends_with("_PROXY") ? upper : name;
+}
+
+bool sets_variable(const Json* env, const Json& name) {
+  const std::string wanted = spelling(name.get<std::string>());
+  return env != nullptr && std::any_of(env->begin(), env->end(), [&](const Json& item) {
+           return item.is_object() && item.contains("name") && item.at("name").is_string() &&
+                  spelling(item.at("name").get<std::string>()) == wanted;
          });
+}
+
+// Returns true if the pod's own volume can stand for carpool's: the application's containers mount it too, and it is of
+// the same kind.
+bool stands_for(const Json& own, const Json& volume, const Parts& parts) {
+  if (own == volume) return true;
+  if (!has(&parts.volume_mounts, "name", volume.at("name"))) return false;
+  return std::all_of(volume.items().begin(), volume.items().end(),
+                     [&](const auto& member) { return own.contains(member.key()); });
 }
 
 enum class At : unsigned char { front, back };
@@ -35,10 +67,11 @@ void add_missing(Json& patch, const Json& owner, const std::string& path, const 
                  const Json& items, At at) {
   const Json* const there = list_of(owner, list_name);
   const std::string list = path + "/" + list_name;
+  const bool variables = std::string_view(list_name) == "env";
   bool exists = there != nullptr;
   std::size_t next = 0;
   for (const Json& item : items) {
-    if (has(there, key, item.at(key))) continue;
+    if (variables ? sets_variable(there, item.at(key)) : has(there, key, item.at(key))) continue;
     if (exists) {
       add(patch, list + "/" + (at == At::front ? std::to_string(next) : "-"), item);
     } else {
@@ -68,6 +101,23 @@ void annotate(Json& patch, const Json& pod, const std::string& config, const std
 bool has_sidecar(const Json& pod, const std::string& name) {
   const Json& spec = pod.at("spec");
   return has(list_of(spec, "initContainers"), "name", name) || has(list_of(spec, "containers"), "name", name);
+}
+
+std::string conflict_of(const Json& pod, const Parts& parts) {
+  const Json& spec = pod.at("spec");
+  for (const Json* const list : {&parts.init_containers, &parts.containers}) {
+    for (const Json& container : *list) {
+      const std::string name = container.at("name").get<std::string>();
+      if (has_sidecar(pod, name)) return "the pod has another container named `" + name + "`";
+    }
+  }
+  for (const Json& volume : parts.volumes) {
+    const Json* const own = item_with(list_of(spec, "volumes"), "name", volume.at("name"));
+    if (own != nullptr && !stands_for(*own, volume, parts)) {
+      return "the pod has another volume named `" + volume.at("name").get<std::string>() + "`";
+    }
+  }
+  return {};
 }
 
 Json patch_of(const Json& pod, const Parts& parts, const std::string& config, const std::string& version) {

@@ -19,9 +19,13 @@ inline constexpr const char* kLabel = "carpool.io/inject";
 // Returns true if the pod has a container of that name, of either kind: injected earlier, or part of its own chart.
 bool has_sidecar(const Json& pod, const std::string& name);
 
+// Returns why these parts cannot be added: the pod has a container or a volume of its own with the name of one of them.
+// Empty: they can. A volume of the same kind, which the application's containers mount too, is no conflict.
+std::string conflict_of(const Json& pod, const Parts& parts);
+
 // `pod` must have a spec with containers. The sidecar is placed before the pod's own init containers, so that they can
-// use it. Every application container gets those variables and mounts that it does not define itself; every init
-// container of the pod gets only mounts.
+// use it. Every application container gets those variables and mounts that it does not define itself, in either
+// spelling of a proxy variable; every init container of the pod gets only mounts.
 Json patch_of(const Json& pod, const Parts& parts, const std::string& config, const std::string& version);
 
 }  // namespace carpool::proxy::webhook

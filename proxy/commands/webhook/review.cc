@@ -161,6 +161,7 @@ ReviewResult Reviewer::Impl::review_pod(const Json& request) const {
                   "cannot intercept in a pod with shareProcessNamespace, where others may reach the authority's key");
   }
   const Parts parts = config->hosts.empty() ? injection.parts : parts_for(*injection.intercept, config->hosts);
+  if (std::string why = conflict_of(pod, parts); !why.empty()) return refuse(request, std::move(why));
   Json review = review_response(request, true);
   review["response"]["patchType"] = "JSONPatch";
   review["response"]["patch"] =
