@@ -5,7 +5,7 @@ import struct
 import threading
 
 import pytest
-from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, RST, SETTINGS, WINDOW,
+from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, RST, SETTINGS, WINDOW,
                                block, frame, headers, request)
 from harness.h2_raw import PADDED, RawClient
 from harness.origin import Gate, hello
@@ -100,6 +100,19 @@ def test_priorities_unknown_frames_and_pieces_of_a_head_change_nothing(client, o
                 frame(PRIORITY, 0, 1, number(5) + b"\x01"), frame(DATA, 0, 1), frame(DATA, END_STREAM, 1, b"c"))
     assert client.over(1) and client.data[1] == b"abc"
     assert o.seen[-1].message.get("x-long") == "v" * 20_000
+
+
+@pytest.mark.parametrize("lasts", [[0], [1], [2], [0x7fffffff], [0x7fffffff, 0], [0, 0x7fffffff]])
+def test_a_client_that_announces_its_end_gets_the_response_that_it_waits_for(client, origin, gate, lasts):
+    def held(exchange):
+        gate.enter()
+        exchange.reply(body=b"late")
+    o = origin(held)
+    client.send(headers(1, request(place(o))), *[frame(GOAWAY, 0, 0, number(last) + number(0)) for last in lasts], frame(PING, 0, 0, b"12345678"))
+    assert client.until(lambda: (PING, 1, 0) in client.frames)
+    gate.open()
+    assert client.over(1) and client.data[1] == b"late" and not client.goaways
+    assert not client.until(lambda: client.goaways) and client.closed, "nothing more is to come"
 
 
 def test_the_table_of_compression_may_become_nothing_between_two_requests(client, origin):

@@ -243,6 +243,16 @@ def test_a_goaway_below_a_request_sends_it_elsewhere_whatever_its_reason(odd, co
     assert paths(o) == ["/odd", "/odd"]
 
 
+@pytest.mark.parametrize("last", [2, 4])
+def test_a_goaway_with_an_even_last_stream_excludes_those_above_it(odd, last):
+    def what(peer, stream, path):
+        return goaway(last) + (b"" if stream > last else reply(stream)) if path == "/odd" and peer is o.peers[0] else None
+    c, o = odd(what)
+    with c.client() as client:
+        assert whole(client, o, "/plain").status == whole(client, o).status == 200
+    assert paths(o) == ["/plain", "/odd"] + ["/odd"] * (last == 2)
+
+
 def test_the_reason_that_an_origin_gives_for_its_end_is_passed_on(odd):
     def leave(peer, stream, path):
         peer.send(goaway(stream, CALM))

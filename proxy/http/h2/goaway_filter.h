@@ -1,7 +1,12 @@
-// Removes GOAWAY frames that raise the last stream identifier from an origin's bytes. RFC 9113 §6.8 forbids raising it
-// and the library ends the session over it. Origins that process many requests at once do so nevertheless, and their
-// first GOAWAY remains valid: streams up to it are answered, later ones are retried elsewhere. Therefore the lower
-// identifier stays in effect.
+// Makes the GOAWAY frames of a peer acceptable to the library, which ends the session over a last stream identifier
+// that rises (RFC 9113 §6.8 forbids raising it) or that cannot be one of ours.
+//
+// Origins that process many requests at once do raise it, and their first GOAWAY remains valid: streams up to it are
+// answered, later ones are retried elsewhere. Therefore a frame that raises it is removed, and the lower identifier
+// stays in effect. An even identifier stands for the stream below it.
+//
+// A server has no streams of its own, so the identifier of a client means nothing to it. Some clients announce their
+// end with the highest one, as servers do, and wait for the responses to come. It becomes 0.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +17,15 @@
 #include <utility>
 
 #include "proxy/http/h2/frame_header.h"
+#include "proxy/http/h2/types.h"
 
 namespace carpool::proxy::http {
 
 class GoawayFilter {
  public:
+  // The preface of a client is no frame.
+  explicit GoawayFilter(H2Role ours)
+      : of_client_(ours == H2Role::server), body_left_(of_client_ ? kH2Preface.size() : 0) {}
   // Calls pass(bytes) for the bytes that are kept, in order; runs without a GOAWAY are passed as a whole.
   template <class Pass>
   void filter(std::string_view bytes, Pass pass) {
@@ -51,9 +60,19 @@ class GoawayFilter {
   }
 
  private:
+  static constexpr std::size_t kLast = 4;  // the size of the identifier
   static constexpr std::size_t kGoaway = FrameHead::kSize + 8;
   static bool is_goaway(const FrameHead& frame) {
     return frame.type == FrameHead::goaway && frame.length >= kGoaway - FrameHead::kSize;
+  }
+  // Returns the last stream of ours that `last` includes.
+  std::uint32_t last_of_ours(std::uint32_t last) const {
+    if (of_client_) return 0;
+    return last - (last != 0 && last % 2 == 0 ? 1 : 0);
+  }
+  void write_last(std::uint32_t last) {
+    for (std::size_t i = 0; i < kLast; ++i)
+      held_[FrameHead::kSize + i] = static_cast<char>(last >> (8 * (kLast - 1 - i)));
   }
   // Judges the buffered frame header, as far as it arrived. Returns true if the frame is kept.
   bool keep_frame() {
@@ -64,16 +83,18 @@ class GoawayFilter {
     if (goaway && held.size() < kGoaway) return false;
     body_left_ = frame.length - (held.size() - FrameHead::kSize);
     if (!goaway) return true;
-    const std::uint32_t last = read_stream_id(held.substr(FrameHead::kSize));
+    const std::uint32_t last = last_of_ours(read_stream_id(held.substr(FrameHead::kSize)));
+    write_last(last);
     dropping_ = last > lowest_;
     if (dropping_) held_size_ = 0;
     lowest_ = std::min(lowest_, last);
     return !dropping_;
   }
 
+  bool of_client_;
+  std::size_t body_left_;
   std::array<char, kGoaway> held_{};
   std::size_t held_size_ = 0;
-  std::size_t body_left_ = 0;
   std::uint32_t lowest_ = 0x7FFFFFFFU;
   bool dropping_ = false;
 };

@@ -19,7 +19,13 @@ namespace carpool::proxy::http {
 
 struct H2Impl {
   H2Impl(H2Role role_, const H2Options& options_, H2Sink& sink_)
-      : role(role_), options(options_), sink(sink_), memory(options_.memory), guard(options_), reader(options_.head) {}
+      : role(role_),
+        options(options_),
+        sink(sink_),
+        memory(options_.memory),
+        guard(options_),
+        goaways(role_),
+        reader(options_.head) {}
   ~H2Impl();
 
   // ---- streams (session_streams.cc) ----

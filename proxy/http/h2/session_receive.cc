@@ -54,7 +54,8 @@ ssize_t H2Impl::feed(std::string_view bytes) {
     if (consumed < 0) return;
     consumed = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
   };
-  role == H2Role::client ? goaways.filter(bytes, pass) : pass_whole_heads(bytes, pass);
+  const auto filter = [&](std::string_view run) { goaways.filter(run, pass); };
+  role == H2Role::client ? filter(bytes) : pass_whole_heads(bytes, filter);
   return consumed;
 }
 
