@@ -330,6 +330,23 @@ TEST_F(AWatch, SaysEachTimeThatADirectoryCannotBeWatchedAndWatchesTheOthers) {
   expect_changes(3, "it may be watched now");
 }
 
+TEST_F(AWatch, ReportsAFileThatMayBeReadAgain) {
+  const auto permit = [&](std::filesystem::perms permissions) {
+    ::setfsuid(::geteuid());
+    std::filesystem::permissions(file_, permissions);
+    ::setfsuid(65534);  // for root, who may read every file
+  };
+  pass(10s);
+  write("second");
+  permit(std::filesystem::perms::none);
+  expect_changes(1, "it cannot be read");
+  permit(std::filesystem::perms::all);
+  expect_changes(2, "its text is another one");
+  permit(std::filesystem::perms{0444});
+  expect_changes(2, "the same text");
+  ::setfsuid(::geteuid());
+}
+
 class ADeferredChange : public AWatch {
  protected:
   ADeferredChange() {

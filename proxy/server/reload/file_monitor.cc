@@ -18,7 +18,8 @@ constexpr Duration kDebounce = std::chrono::milliseconds(200);  // editors and k
 constexpr Duration kAtMost = std::chrono::seconds(2);           // limit for a directory that keeps changing
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kMaxPause = std::chrono::minutes(1);
-constexpr std::uint32_t kEntryEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
+// IN_ATTRIB: a file that could not be read may be readable now.
+constexpr std::uint32_t kEntryEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ATTRIB;
 constexpr std::uint32_t kDirectoryEvents = IN_MOVE_SELF | IN_DELETE_SELF;
 // After these, which are reported unasked, a watch may be gone, or the event that says so was lost.
 constexpr std::uint32_t kWatchesLost = IN_Q_OVERFLOW | IN_UNMOUNT | IN_IGNORED;
