@@ -43,6 +43,8 @@ inline constexpr std::string_view kSlowReader =
     "the client accepted the response more slowly than listen.body_min_rate while a request waited for its connection";
 inline constexpr std::string_view kNoToken = "oauth2.timeout passed while waiting for a token";
 inline constexpr std::string_view kSilent = "request.idle_timeout passed while reading the request body";
+inline constexpr std::string_view kNoContinue =
+    "request.idle_timeout passed while waiting for 100 (Continue) or the response head";
 inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
 inline constexpr std::string_view kNoHead =
     "request.response_header_timeout passed while waiting for the response head";
@@ -76,6 +78,7 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{forwarding, body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
       DeadlineRow{forwarding, streamed_rate, yield,        head_timeout,        Side::client,   kInTheWay},
       DeadlineRow{forwarding, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
+      DeadlineRow{forwarding, continue_head, fail,         response_timeout,    Side::upstream, kNoContinue},
       DeadlineRow{forwarding, origin_reads,  fail,         response_timeout,    Side::upstream, kUnread},
       DeadlineRow{forwarding, response_head, fail,         response_timeout,    Side::upstream, kNoHead},
       DeadlineRow{forwarding, attempt,       try_again,    response_timeout,    Side::upstream, kLate},

@@ -230,6 +230,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void arm_deadline() LOOP_ONLY;  // must be called when a byte moved or the phase changed
   void on_deadline();
   bool connection_wanted() const LOOP_ONLY;
+  bool awaits_continue() const LOOP_ONLY;
   Awaited awaited() const LOOP_ONLY;
   Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
 

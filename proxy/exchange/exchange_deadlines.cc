@@ -28,7 +28,8 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
       if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;
       if (silent_ && !awaited.origin_queued) return Deadline::stream_idle;
       if (awaited.body_ended && !silent_) return Deadline::response_head;
-      return awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends;
+      if (awaited.origin_queued) return Deadline::origin_reads;
+      return awaited.continues ? Deadline::continue_head : Deadline::client_sends;
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
       if (awaited.client_queued) return Deadline::client_reads;

@@ -24,6 +24,7 @@ enum class Deadline : std::uint8_t {
   pool_wait,      // pool.wait_timeout
   dial_wait,      // pool.wait_timeout, while only a dial, which has its own deadline, can serve the request
   client_sends,   // request.idle_timeout: no byte of the request's body arrives
+  continue_head,  // request.idle_timeout: neither 100 (Continue), for which the client waits, nor a final head
   origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body or of the tunnel
   response_head,  // request.response_header_timeout
   attempt,        // request.per_try_timeout: no response head of this attempt
@@ -46,6 +47,7 @@ struct Awaited {
   bool origin_queued = false;  // bytes wait to be written to the origin
   bool client_queued = false;  // bytes wait to be written to the client
   bool dialing = false;        // only a dial in progress can serve the request, or its result is on the way
+  bool continues = false;      // the client waits for the origin's 100 (Continue) before it sends the body
 };
 
 class ExchangeDeadlines final {

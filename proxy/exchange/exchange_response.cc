@@ -101,8 +101,8 @@ void Exchange::note_interim_head() {
   attempt_->informed = true;
   request_values_->deadlines.inform(context_.loop.now());
   // A client that expects 100 must send from now on, otherwise it occupies the connection without using it.
-  if (response_->status == 100 && request_.expect_continue && request_body_.received() == 0)
-    measure_body(RateRule::if_wanted);
+  if (response_->status == 100 && awaits_continue()) measure_body(RateRule::if_wanted);
+  request_values_->continued |= response_->status == 100;
 }
 
 void Exchange::note_authentication() {

@@ -84,8 +84,14 @@ bool Exchange::connection_wanted() const {
   return !attempt_->lease.shared() || info_.origin->yields.admit(now);
 }
 
+// Returns true while the client may wait for 100 (Continue) before it sends its body.
+bool Exchange::awaits_continue() const {
+  return request_.expect_continue && !request_values_->continued && request_body_.received() == 0;
+}
+
 Awaited Exchange::awaited() const {
   Awaited awaited;
+  awaited.continues = awaits_continue();
   awaited.body_ended = all_received();
   awaited.origin_queued = attempt_ && attempt_->upstream_stream->backlog() != 0;
   awaited.client_queued = client_stream_->backlog() != 0;
@@ -120,7 +126,8 @@ std::string_view Exchange::phase() const {
       return info_.origin->dialing() ? "connecting" : "waiting for a connection";
     }
     case ExchangeState::forwarding:
-      return all_received() ? "waiting for the response head" : "sending the request body";
+      if (all_received()) return "waiting for the response head";
+      return awaits_continue() ? "waiting for 100 (Continue)" : "sending the request body";
     case ExchangeState::relaying:
       return "receiving the response body";
     case ExchangeState::tunnel:

@@ -32,6 +32,7 @@ struct RequestValues {
   std::string_view path;  // part of the request's target
   Tunnel tunnel;
   bool close_client = false;  // the response carries Connection: close
+  bool continued = false;     // the origin has sent 100 (Continue)
   int max_forwards = -1;
   std::uint64_t refused_token = 0;  // token that the origin did not accept; 0 if none
   RetryState retries;

@@ -168,6 +168,7 @@ MUTANTS = [
     m("a retry goes to a replaced pool", X + "exchange_borrow.cc", "if (origin.is_replaced()) return borrow_from_new_destination(new_connection);", "", PLANE),
     m("a hedged attempt takes an idle connection after a reload", X + "hedged_attempt.cc", "if (origin.is_replaced()) return owner_.on_hedge_failed();", "", PLANE),
     m("a request keeps waiting for the pool that a reload replaced", X + "exchange_borrow.cc", "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", "", PLANE),
+    m("an origin that has sent 100 is awaited still", X + "exchange_response.cc", "request_values_->continued |= response_->status == 100;", "", PLANE),
     m("a wait is extended by a dial beside open connections", X + "exchange_timeout.cc", "info_.origin->destination->awaits_dial(*this)", "true", PLANE),
     m("a wait that a dial extends is not checked again", X + "exchange_deadlines.cc", "wait_at_ = check < dial_at_ ? check : dial_at_ + kDialReports;", "wait_at_ = dial_at_ + kDialReports;", PLANE),
 ]

@@ -145,6 +145,20 @@ TEST_F(AStreamedBody, OfAClientThatExpects100HasItsGraceFromThe100On) {
   EXPECT_TRUE(has(one.outgoing, " 408 ")) << one.outgoing;
 }
 
+TEST_F(AStreamedBody, IsAwaitedFromItsClientOnlyOnceTheOriginHasAskedForIt) {
+  std::size_t attempts = 0;
+  for (const std::string_view interim : {"", "HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"}) {
+    test::MemoryWire& one =
+        asked("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nExpect: 100-continue\r\nContent-Length: 60\r\n\r\n");
+    plane_.from_origin(attempts++, interim);
+    plane_.pass(61s);
+    plane_.pass(500ms);
+    const bool of_client = interim.find(" 100 ") != std::string_view::npos;
+    EXPECT_TRUE(has(one.outgoing, of_client ? " 408 " : " 504 ")) << one.outgoing;
+    EXPECT_EQ(!of_client, has(one.outgoing, "waiting for 100 (Continue)")) << one.outgoing;
+  }
+}
+
 config::Config three_connections() {
   config::Config settings;
   settings.pool.size = 3;

@@ -67,7 +67,8 @@ TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
       {tunnel, Deadline::origin_reads},      {tunnel, Deadline::client_reads},
       {forwarding, Deadline::stream_idle},   {relaying, Deadline::stream_idle},
       {tunnel, Deadline::stream_idle},       {forwarding, Deadline::attempt},
-      {forwarding, Deadline::streamed_rate}, {relaying, Deadline::reader_rate}};
+      {forwarding, Deadline::streamed_rate}, {relaying, Deadline::reader_rate},
+      {forwarding, Deadline::continue_head}};
   std::set<std::pair<ExchangeState, Deadline>> rows;
   for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
   EXPECT_EQ(rows, expected);
@@ -81,7 +82,8 @@ TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
                            row.deadline == Deadline::client_reads || row.deadline == Deadline::streamed_rate ||
                            row.deadline == Deadline::reader_rate;
     const bool of_origin = row.deadline == Deadline::origin_reads || row.deadline == Deadline::response_head ||
-                           row.deadline == Deadline::origin_sends || row.deadline == Deadline::attempt;
+                           row.deadline == Deadline::origin_sends || row.deadline == Deadline::attempt ||
+                           row.deadline == Deadline::continue_head;
     EXPECT_EQ(row.side, of_client ? Side::client : of_origin ? Side::upstream : Side::self) << row.detail;
     EXPECT_FALSE(row.detail.empty());
   }
@@ -89,8 +91,8 @@ TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
 
 TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
   for (const ExchangeState state : {collecting, authorizing, borrowing, forwarding, relaying, tunnel}) {
-    for (unsigned bits = 0; bits < 16; ++bits) {
-      const Awaited awaited{(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0};
+    for (unsigned bits = 0; bits < 32; ++bits) {
+      const Awaited awaited{(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0, (bits & 16U) != 0};
       ExchangeDeadlines deadlines;
       deadlines.begin(now_, request_);
       deadlines.wait(now_, pool_);
@@ -286,6 +288,15 @@ TEST_F(TheDeadlines, DistinguishASilentClientFromAnOriginThatReadsNoBody) {
   pass(seconds(20));
   EXPECT_EQ(passed(forwarding), Deadline::client_sends);
   EXPECT_EQ(passed(forwarding, {.origin_queued = true}), Deadline::origin_reads);
+}
+
+TEST_F(TheDeadlines, BlameTheOriginWhileTheClientWaitsForItsContinue) {
+  deadlines_.lease(now_);
+  EXPECT_EQ(next(forwarding, false), now_ + seconds(20));
+  pass(seconds(20));
+  EXPECT_EQ(passed(forwarding, {.continues = true}), Deadline::continue_head);
+  EXPECT_EQ(passed(forwarding, {.origin_queued = true, .continues = true}), Deadline::origin_reads);
+  EXPECT_EQ(passed(forwarding, {.body_ended = true, .continues = true}), Deadline::response_head) << "no body follows";
 }
 
 TEST_F(TheDeadlines, DistinguishASilentOriginFromAClientThatReadsNoResponse) {
