@@ -298,7 +298,8 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
       REQUIRES(mutex);
   void lent_stream(EntryWord word, std::uint32_t most, LoopId here, Instant now) EXCLUDES(mutex);
   void dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) REQUIRES(mutex);
-  static bool fresh_enough(const SlotEntry& entry, EntryWord word, Instant since);
+  static bool fresh_enough(const SlotEntry& entry, EntryWord word, const Borrower& retry);
+  void match_retries(DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool lacks_streams() const REQUIRES(mutex);
   void drain_for_h1(DeferredActions& actions) REQUIRES(mutex);
   bool enable_session(SlotEntry& entry, Multiplexing multiplexing, bool clean, DeferredActions& actions, Instant now)

@@ -275,6 +275,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
     supply.dial_failed(dial_ended(entry));
     note_dial_failure(fault, now);
     end(entry, CloseCause::error, actions);
+    match_retries(actions, now);
     refuse_after_failure(entry.value.asked, fault, actions);
   }
   run_actions_and_serve(actions, now, OpenCause::all_busy);

@@ -143,11 +143,7 @@ constexpr unsigned kMaxFailedSearches = 32;
 // leaves it to the next one; a connection that every waiter rejects stays idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  // If no session serves a retry, none serves the older retries after it.
-  while (lends() && supply.held(Protocol::h2) != 0) {
-    Borrower* replay = queue.first_retry(Protocol::h2);
-    if (replay == nullptr || !give_idle(*replay, now, actions)) break;
-  }
+  match_retries(actions, now);
   // Indexed by ProtocolMask. The initial value is shorter than any idle time.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
   unsigned classes = ClassQuota::kMaxClasses, failed_searches = 0;
@@ -206,7 +202,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
   const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     actions.saw_idle = true;
     found_fitness = reusability_for(entry, word, want, now);
-    if (found_fitness == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower.asked_)) {
+    if (found_fitness == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower)) {
       found_fitness = Reusability::unwanted;
     }
     if (found_fitness == Reusability::fit) return Match::take;

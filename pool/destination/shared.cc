@@ -1,6 +1,7 @@
 // Multiplexed connections (HTTP/2): borrowers may be on any loop; the connection never moves; it may refuse new streams
 // while it finishes open ones; it is destroyed on its home loop by a message, because that loop may be using it.
 #include <algorithm>
+#include <utility>
 
 #include "pool/destination/destination_impl.h"
 
@@ -201,9 +202,26 @@ bool Destination::Impl::lacks_streams() const {
   return !spare;
 }
 
-// A retry accepts a session that cannot have gone stale while idle: newer than its request, or in use.
-bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, Instant since) {
-  return protocol_of(entry) == Protocol::h2 && (word.borrowed() || entry.value.established_at >= since);
+// A retry accepts a session that cannot have gone stale while idle: newer than its request, or in use. That of its last
+// attempt may refuse it again, and would use up all attempts at once.
+bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, const Borrower& retry) {
+  if (protocol_of(entry) != Protocol::h2) return false;
+  return entry.value.established_at >= retry.asked_ || (word.borrowed() && entry.index != retry.want_.tried);
+}
+
+// Grants sessions to the retries in order. If no session serves one, none serves the older retries after it.
+void Destination::Impl::match_retries(DeferredActions& actions, Instant now) {
+  while (lends() && supply.held(Protocol::h2) != 0) {
+    Borrower* retry = queue.first_retry(Protocol::h2);
+    if (retry == nullptr) return;
+    if (give_idle(*retry, now, actions)) continue;
+    const bool no_dial = backoff.blocks(now) || allowed_dials(now) == 0;
+    const bool no_room = pool.full() || (budget != nullptr && budget->full());
+    const std::uint32_t coming = no_dial ? supply.streams_coming() : streams_coming();  // also from places being freed
+    if ((!no_dial && !no_room) || queue.retries() <= coming) return;
+    // No other session can be dialed: that of its last attempt serves it after all.
+    if (std::exchange(retry->want_.tried, BorrowRequest::kNoEntry) == BorrowRequest::kNoEntry) return;
+  }
 }
 
 // A waiter needs HTTP/1.1, and sessions hold every place of the pool, or the total is used up; none of them is idle.

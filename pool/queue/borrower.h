@@ -23,6 +23,10 @@ struct BorrowRequest {
   // A retry: accepts only a connection that has never served, or a session newer than this request or in use (one that
   // was idle may have gone stale). Served before all others.
   bool new_connection_only = false;
+  // A retry: the entry of its last attempt (Lease::index()). A session of this entry may refuse the request again, so
+  // it serves it only if no other one can be dialed.
+  static constexpr std::uint32_t kNoEntry = UINT32_MAX;
+  std::uint32_t tried = kNoEntry;
   bool tunnel = false;  // keeps its slot until it ends (Upgrade, CONNECT)
   ProtocolMask kind = ProtocolMask::any;
   // The priority class: a class waits four times as long for its turn as the next higher one (0: the highest); within a

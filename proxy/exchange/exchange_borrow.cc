@@ -78,6 +78,7 @@ pool::BorrowRequest Exchange::borrow_request(bool new_connection) {
   const OriginRuntime& origin = *info_.origin;
   pool::BorrowRequest want;
   want.new_connection_only = new_connection;
+  want.tried = request_values_->tried;
   want.tunnel = request_values_->tunnel.requested();
   const bool h1_required = request_values_->retries.h1_required() && origin.protocols.h1;
   if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;

@@ -88,6 +88,7 @@ void Exchange::note_lease(Instant leased) {
   const auto& connection = static_cast<const Connection&>(*lease);
   info_.leased = leased;
   request_values_->deadlines.lease(leased);
+  request_values_->tried = lease.index();
   info_.asked_pool = true;
   info_.connection = connection.id();
   info_.upstream_h2 = lease.shared();

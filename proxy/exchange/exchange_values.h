@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "exec/role.h"
 #include "pool/destination/lease.h"
+#include "pool/queue/borrower.h"
 #include "proxy/exchange/exchange_deadlines.h"
 #include "proxy/exchange/retry_state.h"
 #include "proxy/exchange/tunnel.h"
@@ -34,7 +35,8 @@ struct RequestValues {
   bool close_client = false;  // the response carries Connection: close
   bool continued = false;     // the origin has sent 100 (Continue)
   int max_forwards = -1;
-  std::uint64_t refused_token = 0;  // token that the origin did not accept; 0 if none
+  std::uint64_t refused_token = 0;                      // token that the origin did not accept; 0 if none
+  std::uint32_t tried = pool::BorrowRequest::kNoEntry;  // entry of the last attempt
   RetryState retries;
   ExchangeDeadlines deadlines;
   std::optional<ActiveSpan> span;  // empty if the request is not sampled

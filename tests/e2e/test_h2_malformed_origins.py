@@ -243,6 +243,27 @@ def test_a_goaway_below_a_request_sends_it_elsewhere_whatever_its_reason(odd, co
     assert paths(o) == ["/odd", "/odd"]
 
 
+@pytest.mark.parametrize("refusal", [lambda stream: frame(RST, 0, stream, number(REFUSED)), lambda stream: headers(stream, status(b"421"))],
+                         ids=["refused_stream", "misdirected"])
+def test_a_session_that_refuses_a_request_does_not_get_it_again_while_others_use_it(carpool, refusal):
+    def script(peer, stream):
+        path = dict(peer.heads[stream][0])[":path"]
+        if path == "/long":
+            return peer.send(headers(stream, status(b"200"), end=False))
+        return peer.send(refusal(stream) if peer is o.peers[0] else reply(stream))
+    o, c = RawOrigin(script), carpool(upstream=PRIOR, workers=1)
+    with RawClient(c.address) as client:
+        client.send(headers(1, head_of(o.authority.encode(), b"/long")))
+        assert client.until(lambda: client.heads[1])
+        client.send(*[headers(stream, head_of(o.authority.encode(), b"/%d" % stream, b"POST"), end=False) + frame(DATA, END_STREAM, stream, b"x")
+                      for stream in range(3, 23, 2)])
+        assert all(client.over(stream) and client.status(stream) == 200 for stream in range(3, 23, 2))
+    o.stop()
+    asked = paths(o)
+    assert all(asked.count("/%d" % stream) == 2 for stream in range(3, 23, 2)), asked
+    assert c.metric("carpool_pool_opened_total", cause="replay") >= 1
+
+
 @pytest.mark.parametrize("last", [2, 4])
 def test_a_goaway_with_an_even_last_stream_excludes_those_above_it(odd, last):
     def what(peer, stream, path):

@@ -70,7 +70,11 @@ MUTANTS = [
     m("a dial is awaited in a pause", D + "destination.cc", "waiter.awaits_place_ || !impl_->lends() || impl_->supply.dials() == 0", "waiter.awaits_place_ || impl_->supply.dials() == 0", "unit"),
     # ---- sessions ----
     m("a session with one user may be nearly full", D + "shared.cc", "most < 4 ? most : most - most / 8 - (most < 8 ? 1 : 0)", "1", "unit"),
-    m("a retry takes a session that was idle before it", D + "shared.cc", "word.borrowed() || entry.value.established_at >= since", "true", "unit"),
+    m("a retry takes a session that was idle before it", D + "shared.cc", "word.borrowed() && entry.index != retry.want_.tried", "entry.index != retry.want_.tried", "unit"),
+    m("a retry takes the session that refused it", D + "shared.cc", "word.borrowed() && entry.index != retry.want_.tried", "word.borrowed()", "unit"),
+    m("a retry never takes the session that refused it", D + "shared.cc", "std::exchange(retry->want_.tried, BorrowRequest::kNoEntry) == BorrowRequest::kNoEntry", "true", "unit"),
+    m("a retry takes the session that refused it beside a dial", D + "shared.cc", "if ((!no_dial && !no_room) || queue.retries() <= coming) return;", "if (!no_dial && !no_room) return;", "unit"),
+    m("a retry fails with its dial although its former session is in use", D + "dial.cc", "match_retries(actions, now);", "", "unit"),
     m("a grant of a broken session is delivered", D + "shared.cc", "broken = entry.value.broken;", "", "unit"),
     m("a session that broke before its use is no failed dial", D + "shared.cc", "note_dial_failure(fault, now);\n    refuse_after_failure(entry.value.asked, fault, actions);", "", "unit"),
     m("a busy session drains for HTTP/1.1 although one does", D + "shared.cc", "supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone", "supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone", "unit"),
