@@ -119,6 +119,8 @@ int main(int argc, char** argv) {
   carpool::exec::use_c_allocator_in_libuv();
   carpool::proxy::tls::use_c_allocator_in_openssl();
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value instead of a signal
+  // As the first process of a container it gets the orphans there, and has no children of its own.
+  if (::getpid() == 1) std::signal(SIGCHLD, SIG_IGN);
   if (const std::optional<int> code = run_programs(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return written(*code);
   const auto options = carpool::proxy::config::parse_options(argc, argv);

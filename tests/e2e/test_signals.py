@@ -1,9 +1,12 @@
 """Signals before the program can handle them and until its very end: their default action, which would end it, never applies."""
+import os
+import pathlib
 import signal
 import subprocess
 
 import pytest
 from harness.carpool import PROGRAM
+from harness.wait import until
 
 NUMBERS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1]
 
@@ -43,3 +46,16 @@ def test_signals_during_the_whole_end_do_not_change_the_exit_status_of_the_webho
     while webhook.process.poll() is None:
         webhook.process.send_signal(signal.SIGTERM)
     assert webhook.process.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a PID namespace")
+def test_orphans_in_its_container_leave_no_zombies(carpool):
+    c = carpool(inside=["unshare", "--pid", "--fork", "--kill-child=TERM"])
+    children = pathlib.Path("/proc/%d/task/%d/children" % (c.process.pid, c.process.pid))
+    first = int(children.read_text())
+    subprocess.run(["nsenter", "--target", str(first), "--pid", "sh", "-c", "sleep 0.1 & sleep 0.2 &"], check=True)
+    orphans = pathlib.Path("/proc/%d/task/%d/children" % (first, first))
+    assert len(orphans.read_text().split()) == 2
+    until(lambda: orphans.read_text() == "", what="the end of both")
+    os.kill(first, signal.SIGTERM)
+    assert c.wait() == 0
