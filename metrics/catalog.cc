@@ -73,8 +73,8 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_pool_origins_max", gauge, "", "Maximum number of pools (pool.total.max_origins)."},
      total<&Sample::pools_max>},
     {{"carpool_pool_reclaimed_total", counter, "",
-      "Pools that were removed after pool.total.origin_idle_timeout without use; their "
-      "counts continue in origin=\"other\"."},
+      "Pools that were removed after pool.total.origin_idle_timeout without use, or replaced by a reload; the counts "
+      "of the former continue in origin=\"other\"."},
      total<&Sample::pools_reclaimed>},
     {{"carpool_pool_evicted_total", counter, "",
       "Removed pools that ended because another origin needed their place (pool.total.max_origins)."},

@@ -102,28 +102,44 @@ template <class Counts>
 void add_up(Counts& to, const Counts& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
+
+void add_totals(Destination::Snapshot& to, const Destination::Snapshot& last) {
+  add_up(to.opened, last.opened);
+  add_up(to.closed, last.closed);
+  add_up(to.failures, last.failures);
+  to.borrows += last.borrows;
+  to.restores += last.restores;
+  to.leaks += last.leaks;
+  to.created += last.created;
+  to.undialed += last.undialed;
+  to.cool_downs += last.cool_downs;
+  if (!last.auto_size) return;
+  if (!to.auto_size) to.auto_size.emplace();
+  to.auto_size->history.add_counts(last.auto_size->history);
+}
 }  // namespace
+
+// The counters of an origin whose destination was replaced must not fall while its successor counts.
+Destination::Snapshot& Directory::totals_for(const Destination& destination, bool replaced) {
+  const auto found = replaced_.find(destination.label());
+  if (found != replaced_.end()) return found->second;
+  if (!replaced || replaced_.size() >= max_origins_) return reclaimed_;
+  try {
+    return replaced_[destination.label()];
+  } catch (const std::bad_alloc&) {
+    return reclaimed_;
+  }
+}
 
 void Directory::unlink(Destination& destination, Instant now) {
   destination.leave_budget();
   const Destination::Snapshot last = destination.snapshot(now);
+  const bool replaced = destination.limits().replaced;
   const Held lock(mutex_);
   const auto found = by_origin_.find(destination.origin());
   if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
   retired_.push_back(table_.take(destination));
-  add_up(reclaimed_.opened, last.opened);
-  add_up(reclaimed_.closed, last.closed);
-  add_up(reclaimed_.failures, last.failures);
-  reclaimed_.borrows += last.borrows;
-  reclaimed_.restores += last.restores;
-  reclaimed_.leaks += last.leaks;
-  reclaimed_.created += last.created;
-  reclaimed_.undialed += last.undialed;
-  reclaimed_.cool_downs += last.cool_downs;
-  if (last.auto_size) {
-    if (!reclaimed_.auto_size) reclaimed_.auto_size.emplace();
-    reclaimed_.auto_size->history.add_counts(last.auto_size->history);
-  }
+  add_totals(totals_for(destination, replaced), last);
   ++reclaimed_count_;
 }
 
@@ -164,6 +180,10 @@ bool Directory::destroy(std::vector<Destination*> retired) {
   return true;
 }
 
+std::map<std::string, Destination::Snapshot> Directory::replaced() const {
+  const Held lock(mutex_);
+  return replaced_;
+}
 Destination::Snapshot Directory::reclaimed() const {
   const Held lock(mutex_);
   return reclaimed_;

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -48,7 +50,8 @@ class Directory final {
   Destination* find(const Origin& origin) const EXCLUDES(mutex_);  // null: none yet
 
   // Removes the destinations for which `wanted` returns false and reclaim(now, unused) succeeds; they stay in memory.
-  // Removes none during an iteration over the pools. The removed destinations' totals move to reclaimed().
+  // Removes none during an iteration over the pools. The removed destinations' totals move to replaced() or
+  // reclaimed().
   template <class Wanted>
   std::vector<Destination*> unlink_idle(Instant now, Duration unused, Wanted wanted) {
     std::vector<Destination*> retired;
@@ -68,7 +71,9 @@ class Directory final {
   bool destroy(std::vector<Destination*> retired) EXCLUDES(mutex_);
   // Returns a lock that a thread other than a loop holds during an iteration over the pools.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(visiting_mutex_); }
-  // Returns the totals of all retired destinations, so that sums never decrease.
+  // Return the totals of the retired destinations, so that sums never decrease: `replaced` those of origins that have
+  // another destination instead (Limits::replaced), by label, `reclaimed` those of all others.
+  std::map<std::string, Destination::Snapshot> replaced() const EXCLUDES(mutex_);
   Destination::Snapshot reclaimed() const EXCLUDES(mutex_);
   std::uint64_t reclaimed_count() const EXCLUDES(mutex_);
   std::uint64_t evicted_count() const EXCLUDES(mutex_);  // those retired by make_room()
@@ -94,6 +99,7 @@ class Directory final {
   Destination* next(std::uint64_t& number) const EXCLUDES(mutex_);
   std::vector<Destination*> room_for_all(std::vector<Destination*>& retired) EXCLUDES(mutex_);
   void unlink(Destination& destination, Instant now) EXCLUDES(mutex_);
+  Destination::Snapshot& totals_for(const Destination& destination, bool replaced) REQUIRES(mutex_);
 
   Environment& environment_;
   const unsigned loops_;
@@ -106,6 +112,7 @@ class Directory final {
   std::uint64_t evicted_count_ GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<Destination>> retired_ GUARDED_BY(mutex_);
   Destination::Snapshot reclaimed_ GUARDED_BY(mutex_);
+  std::map<std::string, Destination::Snapshot> replaced_ GUARDED_BY(mutex_);
   std::uint64_t reclaimed_count_ GUARDED_BY(mutex_) = 0;
   mutable std::shared_mutex visiting_mutex_;  // keeps the destinations that an iteration visits; guards no member
 };

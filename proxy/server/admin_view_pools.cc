@@ -72,9 +72,13 @@ std::vector<admin::AddressInfo> addresses_of(const OriginRuntime& origin, Instan
 admin::CountedPools ServerAdminView::counted() const {
   const pool::Directory& directory = parts_.origins.directory();
   const auto held = directory.hold();
-  return {snapshots(),
-          {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins(),
-           directory.starved(), parts_.untracked ? parts_.untracked->count() : 0}};
+  admin::CountedPools counted{
+      snapshots(),
+      {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins(),
+       directory.starved(), parts_.untracked ? parts_.untracked->count() : 0},
+      {}};
+  for (const auto& [label, totals] : directory.replaced()) counted.ended.push_back({label, totals, std::nullopt, {}});
+  return counted;
 }
 
 std::vector<admin::PoolInfo> ServerAdminView::pools() const {

@@ -58,3 +58,33 @@ def test_while_it_serves_its_last_request_the_pool_in_force_is_shown(origin, car
         assert c.get_json("/pool/metrics")[o.url]["borrows"] == 3, "the sum of both"
         gate.open()
         assert slow.response().status == 200
+        until(lambda: c.metric("carpool_pool_reclaimed_total") == 1, what="the end of the earlier pool")
+        for cause in ("opened", "closed"):
+            assert c.metric("carpool_pool_%s_total" % cause, origin="other") == 0
+        assert c.metric("carpool_pool_borrows_total", origin=o.url) == 3, "a counter does not fall"
+        assert c.metric("carpool_pool_opened_total", origin=o.url) == 2
+        assert c.get_json("/pool/metrics")[o.url]["borrows"] == 3
+
+
+def test_its_states_and_addresses_are_not_added_to_those_of_the_pool_in_force(origin, carpool, gate):
+    one = origin(held(gate), host="127.0.1.1")
+    two = origin(held(gate), host="127.0.1.2", port=one.port)
+    c = carpool(origin=[{"uri": "http://pair", "addresses": [one.authority, two.authority]}])
+    with c.client() as slow, c.client() as client:
+        assert [client.get("http://pair/").status for _ in range(4)] == [200] * 4
+        slow.ask("GET", "http://pair/held")
+        gate.wait_for(1)
+        assert c.admin("POST", c.pool_path("http://pair") + "/pause").status == 200
+        c.replace_config(c.config.read_text().replace('uri = "http://pair"', 'uri = "http://pair"\nupstream.lenient = ["bare_lf"]'))
+        assert c.admin("POST", "/reload").status == 200
+        assert c.metric("carpool_pool_paused", origin="http://pair") == 1
+        assert c.admin("POST", c.pool_path("http://pair") + "/resume").status == 200
+        assert [client.get("http://pair/").status for _ in range(4)] == [200] * 4
+        assert c.metric("carpool_origin_addresses", origin="http://pair") == 2
+        assert c.metric("carpool_address_leases", origin="http://pair") == 1, "the request of the earlier pool"
+        assert c.metric("carpool_address_requests_total", origin="http://pair") == 4
+        for address in c.get_json(c.pool_path("http://pair"))["addresses"]:
+            shown = c.metric("carpool_address_response_seconds", origin="http://pair", address=address["address"])
+            assert shown == pytest.approx(address["response_seconds"] or 0, rel=0.01)
+        gate.open()
+        assert slow.response().status == 200

@@ -378,6 +378,25 @@ TEST_F(AnIdlePool, SendsALateBorrowerToItsSuccessor) {
   EXPECT_TRUE(directory().destroy({&old}));
 }
 
+TEST_F(AnIdlePool, LeavesItsCountsToItsOriginIfItIsReplaced) {
+  Destination& old = made("a.test");
+  leased(old).release();
+  Limits now = old.limits();
+  now.replaced = true;
+  old.set_limits(now, world.now);
+  ASSERT_EQ(unlink_idle(), std::vector<Destination*>{&old});
+  EXPECT_EQ(directory().replaced().at("http://a.test").borrows, 1U);
+  EXPECT_EQ(directory().reclaimed().borrows, 0U);
+  Destination& successor = made("a.test");
+  leased(successor).release();
+  leased(made("b.test")).release();
+  world.now += seconds(10);
+  ASSERT_EQ(unlink_idle().size(), 2U);
+  EXPECT_EQ(directory().replaced().at("http://a.test").borrows, 2U) << "the sum does not fall when the successor ends";
+  EXPECT_EQ(directory().replaced().size(), 1U);
+  EXPECT_EQ(directory().reclaimed().borrows, 1U);
+}
+
 TEST_F(AnIdlePool, IsNotFoundAgainOnceItEnded) {
   Destination& old = made("a.test");
   world.now += seconds(10);

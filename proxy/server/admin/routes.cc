@@ -32,7 +32,7 @@ Response scrape(const Call& call) {
 
 Response pool_metrics(const Call& call) {
   if (call.view.registry() == nullptr) return text_response(503, "text/plain; charset=utf-8", "Metrics not enabled");
-  return pool_metrics_response(call.view.pools());
+  return pool_metrics_response(call.view.counted());
 }
 
 Response index(const Call&) {

@@ -91,6 +91,7 @@ struct ReclaimedInfo {
 struct CountedPools {
   std::vector<PoolInfo> pools;
   ReclaimedInfo reclaimed;
+  std::vector<PoolInfo> ended;  // counters of pools that a reload replaced, by origin
 };
 
 struct ConnectionInfo {
@@ -166,7 +167,7 @@ class AdminView {
  public:
   virtual std::vector<PoolInfo> pools() const = 0;
   // Returns a consistent snapshot of all pools, with the counters of reclaimed ones.
-  virtual CountedPools counted() const { return {pools(), {}}; }
+  virtual CountedPools counted() const { return {pools(), {}, {}}; }
   // Returns an [[origin]] of the configuration that no request has used yet, as an empty pool.
   virtual std::optional<PoolInfo> declared(const std::string& origin) const {
     static_cast<void>(origin);

@@ -46,6 +46,7 @@ class Scrape final : public Pieces {
 
 }  // namespace
 
+// A pool that a reload replaced adds only its counters, connections and requests to those of its successor.
 metrics::OriginSample sample_of(const PoolInfo& info) {
   const pool::Destination::Snapshot& s = info.snapshot;
   metrics::OriginSample sample;
@@ -64,20 +65,24 @@ metrics::OriginSample sample_of(const PoolInfo& info) {
   sample.idle_times = times_of(s.idle_times);
   sample.waiting = s.waiting;
   sample.longest_wait_nanoseconds = static_cast<std::uint64_t>(s.max_wait.count());
-  sample.probing = s.probing ? 1 : 0;
-  sample.paused = s.paused ? 1 : 0;
-  sample.cooling_down = s.cooling_down ? 1 : 0;
+  sample.probing = s.probing && !info.replaced ? 1 : 0;
+  sample.paused = s.paused && !info.replaced ? 1 : 0;
+  sample.cooling_down = s.cooling_down && !info.replaced ? 1 : 0;
   sample.cool_downs = s.cool_downs;
   sample.undialed = s.undialed;
   for (std::size_t i = 0; i < s.class_count; ++i) {
     sample.classes.push_back({class_name(info, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
   }
-  sample.addresses = {
-      {"usable", info.addresses.usable}, {"ejected", info.addresses.ejected}, {"gone", info.addresses.gone}};
+  if (!info.replaced) {
+    sample.addresses = {
+        {"usable", info.addresses.usable}, {"ejected", info.addresses.ejected}, {"gone", info.addresses.gone}};
+  }
   for (const AddressInfo& one : info.each_address) {
     if (sample.each_address.size() == metrics::OriginSample::kMaxShownAddresses) break;
-    const auto nanoseconds = static_cast<std::uint64_t>(one.response.count());
-    sample.each_address.push_back({one.address, one.open, one.busy, one.requests, nanoseconds});
+    sample.each_address.push_back({one.address, one.open, one.busy, 0, 0});
+    if (info.replaced) continue;
+    sample.each_address.back().requests = one.requests;
+    sample.each_address.back().response_nanoseconds = static_cast<std::uint64_t>(one.response.count());
   }
   return sample;
 }
@@ -86,9 +91,10 @@ metrics::Sample take_sample(const AdminView& view) {
   metrics::Sample sample;
   const CountedPools counted = view.counted();
   const ReclaimedInfo& reclaimed = counted.reclaimed;
-  sample.origins.reserve(counted.pools.size() + 1);
+  sample.origins.reserve(counted.pools.size() + counted.ended.size() + 1);
   for (const PoolInfo& pool : counted.pools) sample.origins.push_back(sample_of(pool));
   sample.pools = sample.origins.size();
+  for (const PoolInfo& ended : counted.ended) sample.origins.push_back(sample_of(ended));
   sample.pools_max = reclaimed.max_origins;
   sample.pools_reclaimed = reclaimed.pools;
   sample.pools_evicted = reclaimed.evicted;

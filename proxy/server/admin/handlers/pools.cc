@@ -218,22 +218,23 @@ namespace {
 void add_to(Json& sum, std::uint64_t count) {
   sum = (sum.is_null() ? std::uint64_t{0} : sum.get<std::uint64_t>()) + count;
 }
+
+void add_to(Json& sums, const Snapshot& s) {
+  // Every created connection that is no longer open is closed; a failed dial was never created.
+  const std::uint64_t active = open(s), closed = s.created - std::min(active, s.created);
+  add_to(sums["active"], active);
+  add_to(sums["borrows"], s.borrows);
+  add_to(sums["restores"], s.restores);
+  add_to(sums["created"], s.created);
+  add_to(sums["closed"], closed);
+  add_to(sums["failures"], s.failed_total());
+}
 }  // namespace
 
-Response pool_metrics_response(const std::vector<PoolInfo>& pools) {
+Response pool_metrics_response(const CountedPools& counted) {
   Json json = Json::object();
-  for (const PoolInfo& pool : pools) {
-    const Snapshot& s = pool.snapshot;
-    // Every created connection that is no longer open is closed; a failed dial was never created.
-    const std::uint64_t active = open(s), closed = s.created - std::min(active, s.created);
-    Json& sums = json[pool.origin];  // also of the pools that reloads replaced
-    add_to(sums["active"], active);
-    add_to(sums["borrows"], s.borrows);
-    add_to(sums["restores"], s.restores);
-    add_to(sums["created"], s.created);
-    add_to(sums["closed"], closed);
-    add_to(sums["failures"], s.failed_total());
-  }
+  for (const PoolInfo& pool : counted.pools) add_to(json[pool.origin], pool.snapshot);
+  for (const PoolInfo& pool : counted.ended) add_to(json[pool.origin], pool.snapshot);
   return json_response(200, json);
 }
 

@@ -16,7 +16,7 @@ Response pool_response(const PoolInfo& pool, const std::vector<ConnectionInfo>& 
                        const std::vector<AddressInfo>& addresses);
 Response connections_response(std::vector<ConnectionInfo> connections);
 // SimplePool's counters per URI; the format is fixed by a golden file.
-Response pool_metrics_response(const std::vector<PoolInfo>& pools);
+Response pool_metrics_response(const CountedPools& counted);
 
 // Returns the name of the i-th priority class.
 std::string class_name(const PoolInfo& pool, std::size_t i);
