@@ -219,6 +219,16 @@ TEST_F(AuthorityFiles, The_same_files_have_the_same_fingerprint) {
   EXPECT_NE(load()->fingerprint(), first);
 }
 
+TEST(Authority, Signs_with_a_key_that_hashes_by_itself) {
+  const Certified issuer = make_authority({"example.com"}, hours(24));
+  for (const char* const kind : {"ED25519", "ED448"}) {
+    const KeyPtr key(EVP_PKEY_Q_keygen(nullptr, nullptr, kind));
+    const Certified leaf = make_leaf("api.example.com", hours(1), issuer.certificate.get(), key.get());
+    ASSERT_TRUE(leaf.certificate) << kind;
+    EXPECT_EQ(X509_verify(leaf.certificate.get(), key.get()), 1) << kind;
+  }
+}
+
 TEST(Authority, A_folder_that_does_not_exist_is_named) {
   const Status made = create_authority("/nonexistent/ca", {"api.example.com"}, hours(1));
   ASSERT_FALSE(made);

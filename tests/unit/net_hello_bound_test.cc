@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include "proxy/net/tls/openssl.h"
 #include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy::tls {
@@ -45,11 +46,15 @@ bool accepts(const std::string& bytes, bool tls12 = false) {
 TEST(HelloBound, Accepts_messages_up_to_its_limit) {
   EXPECT_TRUE(accepts(record_of(kMessages, announcing(kMost))));
   EXPECT_FALSE(accepts(record_of(kMessages, announcing(kMost + 1))));
-  EXPECT_FALSE(accepts(record_of(kMessages, announcing(0xFF'FFFF))));
+  for (const std::size_t size : {0x1'0000U, 0x1'0064U, 0xFF'0000U, 0xFF'FFFFU}) {
+    EXPECT_FALSE(accepts(record_of(kMessages, announcing(size)))) << size;
+  }
   EXPECT_TRUE(accepts(record_of(kMessages, kHello)));
 }
 
 TEST(HelloBound, Sees_the_length_in_any_record) {
+  const std::string hello = announcing(1000) + std::string(1000, 'h');
+  EXPECT_FALSE(accepts(record_of(kMessages, hello) + record_of(kMessages, kLongHello)));
   EXPECT_FALSE(accepts(record_of(kMessages, kHello) + record_of(kMessages, kLongHello)));
   EXPECT_FALSE(accepts(record_of(kMessages, kHello + kLongHello)));
   EXPECT_FALSE(accepts(record_of(kMessages, kLongHello.substr(0, 1)) + record_of(kMessages, kLongHello.substr(1))));
@@ -87,6 +92,86 @@ TEST(HelloBound, Fails_the_handshake_of_a_server_with_the_reason) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.fault().detail, "TLS handshake: the ClientHello announces more than 17 KiB");
   EXPECT_FALSE(ours->peer_left());
+}
+
+// A client of OpenSSL that has sent its first flight of a handshake; the test decides what follows.
+struct BegunClient {
+  BegunClient(ServerContext& server, SSL_CTX* context) : ssl(SSL_new(context)) {
+    auto [here, there] = net::tcp_pair();
+    net::prepare_socket(here.get());
+    net::prepare_socket(there.get());
+    ours = server.accept(std::move(here));
+    socket = std::move(there);
+    EXPECT_EQ(SSL_set_fd(ssl.get(), socket.get()), 1);
+    go_on();
+  }
+  void go_on() const {
+    SSL_connect(ssl.get());
+    ERR_clear_error();
+  }
+  // The server's next step, behind what the client sent.
+  Result<bool> step() const {
+    net::wait_readable(ours->fd());
+    ours->on_readiness({.readable = true});
+    return ours->handshake();
+  }
+  Result<bool> step_after(const std::string& bytes) const {
+    EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    return step();
+  }
+  std::unique_ptr<SSL, FreeWith<SSL_free>> ssl;
+  std::unique_ptr<TlsTransport> ours;
+  Fd socket;
+};
+
+// The client's only key share is of a group that the server does not take.
+TEST(HelloBound, Fails_the_handshake_of_a_server_for_its_second_hello) {
+  const auto server = serve();
+  const SslCtxPtr context(SSL_CTX_new(TLS_client_method()));
+  ASSERT_EQ(SSL_CTX_set1_groups_list(context.get(), "P-521:P-256"), 1);
+  const BegunClient client(*server, context.get());
+  const Result<bool> first = client.step();
+  ASSERT_TRUE(first && !*first) << "HelloRetryRequest";
+  const Result<bool> second = client.step_after(record_of(kChange, "\x01") + record_of(kMessages, kLongHello));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.fault().detail, "TLS handshake: the ClientHello announces more than 17 KiB");
+}
+
+TEST(AHandshake, That_ends_with_a_close_notify_is_of_a_client_that_left) {
+  const auto server = serve();
+  const SslCtxPtr context(SSL_CTX_new(TLS_client_method()));
+  const BegunClient client(*server, context.get());
+  const Result<bool> first = client.step();
+  ASSERT_TRUE(first && !*first);
+  const Result<bool> second = client.step_after(record_of(kWarning, std::string("\x01\x00", 2)));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.fault().detail, "TLS handshake: closed by peer");
+  EXPECT_TRUE(client.ours->peer_left());
+  EXPECT_EQ(client.ours->refusal_alert(), 0);
+}
+
+TEST(AHandshake, With_certificates_beyond_their_bound_fails_at_their_announcement) {
+  const Identity known;
+  std::vector<std::string> names(50, std::string(60, 'n') + "." + std::string(60, 'n') + ".test");
+  names.front() = "a.test";
+  const Certified more = make_self_signed(names, ServerSettings().valid_from, ServerSettings().valid_until);
+  ServerSettings strict = known.served();
+  strict.client_ca_file = known.certificate.path();
+  const auto server = serve(strict);
+  for (const int count : {2, 6}) {  // of 6 KiB each
+    const SslCtxPtr context(SSL_CTX_new(TLS_client_method()));
+    ASSERT_EQ(SSL_CTX_use_certificate(context.get(), known.made.certificate.get()), 1);
+    ASSERT_EQ(SSL_CTX_use_PrivateKey(context.get(), known.made.key.get()), 1);
+    for (int n = 0; n < count; ++n) ASSERT_EQ(SSL_CTX_add1_chain_cert(context.get(), more.certificate.get()), 1);
+    const BegunClient client(*server, context.get());
+    const Result<bool> first = client.step();
+    ASSERT_TRUE(first && !*first);
+    net::wait_readable(client.socket.get());
+    client.go_on();
+    Result<bool> second = client.step();
+    for (int n = 0; n < 100 && second && !*second; ++n) second = client.step();
+    EXPECT_EQ(second ? "" : second.fault().detail, count == 2 ? "" : "TLS handshake: excessive message size");
+  }
 }
 
 }  // namespace

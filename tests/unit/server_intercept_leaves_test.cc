@@ -190,5 +190,15 @@ TEST_F(TheLeavesOfAShortLife, EndWithTheirAuthorityAndNotBefore) {
   EXPECT_EQ(leaves.sample(now + hours(7)).leaves, 0u);
 }
 
+TEST_F(TheLeavesOfAShortLife, HaveOneLineOfTheLogAboutTheirEnd) {
+  const auto said_at = [this](hours time) {
+    testing::internal::CaptureStderr();
+    leaves.renew(now + time);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(said_at(hours(7)).find("the authority has expired"), std::string::npos);
+  EXPECT_EQ(said_at(hours(8)), "");
+}
+
 }  // namespace
 }  // namespace carpool::proxy
