@@ -72,19 +72,41 @@ TEST(ASessionThatItsOwnerEnds, HasNoComplaintAboutItsPeer) {
   EXPECT_NE(wrong.session.complaint(), "");
 }
 
+// One head in as many frames as it needs.
+std::string long_headers(unsigned stream, const List_& fields) {
+  const std::string bytes = block(fields);
+  std::string sent = frame(1, kEndStream, stream, bytes.substr(0, 16000));
+  for (std::size_t at = 16000; at < bytes.size(); at += 16000) {
+    sent += frame(9, at + 16000 < bytes.size() ? 0 : kEndHeaders, stream, bytes.substr(at, 16000));
+  }
+  return sent;
+}
+
 TEST(AHeadOverALimit, IsReportedSoThatItCanBeAnswered) {
   Server server;
   List_ fields = get();
   const std::string value(10000, 'v');
   for (int i = 0; i < 7; ++i) fields.emplace_back("x", value);
-  std::string bytes = block(fields);
-  std::string sent = frame(1, kEndStream, 1, bytes.substr(0, 16000));
-  for (std::size_t at = 16000; at < bytes.size(); at += 16000) {
-    sent += frame(9, at + 16000 < bytes.size() ? 0 : kEndHeaders, 1, bytes.substr(at, 16000));
-  }
-  server.response_to(sent);
+  server.response_to(long_headers(1, fields));
   EXPECT_EQ(server.refused, FaultKind::head_too_large);
+  EXPECT_FALSE(server.refused_grpc);
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
+}
+
+TEST(AHeadOverALimit, TellsAGrpcCallWhereverItsTypeStands) {
+  const std::string value(10000, 'v');
+  for (const std::size_t before : {0U, 7U}) {
+    for (const bool grpc : {true, false}) {
+      Server server;
+      List_ fields = get();
+      for (std::size_t i = 0; i < before; ++i) fields.emplace_back("x", value);
+      fields.emplace_back("content-type", grpc ? "application/grpc" : "application/json");
+      for (std::size_t i = before; i < 7; ++i) fields.emplace_back("x", value);
+      server.response_to(long_headers(1, fields));
+      EXPECT_EQ(server.refused, FaultKind::head_too_large);
+      EXPECT_EQ(server.refused_grpc, grpc) << before;
+    }
+  }
 }
 
 // RFC 7541: one entry of 4,000 bytes, then one byte per repetition.
@@ -202,6 +224,16 @@ TEST(RapidReset, EndsTheSession) {
   }
   EXPECT_EQ(server.session.abuse(), H2Abuse::resets);
   EXPECT_LT(id, 1200U);
+}
+
+TEST(RapidReset, OfAStreamThatIsClosedAlreadyEndsTheSession) {
+  Server server;
+  server.response_to(headers(1, get()) + frame(3, 0, 1, number(8)));
+  server.now += std::chrono::seconds(2);
+  int resets = 0;
+  for (; resets < 4000 && !server.session.over(); ++resets) server.response_to(frame(3, 0, 1, number(8)));
+  EXPECT_EQ(server.session.abuse(), H2Abuse::resets);
+  EXPECT_LT(resets, 1200);
 }
 
 TEST(ClientsThatCancelNowAndThen, AreNoAttack) {

@@ -451,5 +451,47 @@ TEST(AStreamsWindow, IsGivenBackInFewFramesAndWithItsPadding) {
   EXPECT_LT(times, 30U);
 }
 
+TEST(AStreamsWindow, OfAnUploadIsGivenBackInFewFrames) {
+  H2Options options;
+  options.shared_window_is_free = true;
+  End server(H2Role::server, options);
+  server.receive(preface() + headers(1, get(), false));
+  server.pull();
+  StreamRecord& upload = server.streams.at(1);
+  const std::string piece(1000, 'x');
+  unsigned given = 0, times = 0;
+  for (int n = 0; n < 500; ++n) {
+    ASSERT_TRUE(server.receive(data(1, piece, false)));
+    ASSERT_FALSE(upload.closed) << "the window is used up";
+    server.session.consume(*upload.stream, piece.size());
+    const auto [bytes, count] = updates(server.pull(), 1);
+    given += bytes;
+    times += count;
+  }
+  EXPECT_EQ(upload.body.size(), 500'000U);
+  EXPECT_GT(given, 500'000U - 65'535) << "else the peer runs out of window";
+  EXPECT_LT(times, 30U);
+}
+
+TEST(ResponsesWithoutAnOwner, AreResetAloneIfTheyWaitForAWindow) {
+  End server(H2Role::server);
+  server.receive(std::string(kH2Preface) + frame(4, 0, 0, std::string("\0\x04", 2) + number(0)) + headers(1, get()) +
+                 headers(3, get()) + headers(5, get()));
+  server.pull();
+  const H2Fields fields = fields_of({{":status", "200"}});
+  for (const StreamId id : {1, 3, 5}) {
+    H2Stream& stream = *server.streams.at(id).stream;
+    server.session.respond(stream, fields, false);
+    if (id != 5) server.session.body(stream, "waits");
+    server.session.end(stream);
+    if (id != 3) server.session.leave(stream);
+  }
+  server.session.reset_detached(H2Error::cancel);
+  const std::string said = server.pull();
+  EXPECT_EQ(error_of(said, 1), static_cast<int>(H2Error::cancel));
+  EXPECT_EQ(error_of(said, 3), -1) << "it has an owner";
+  EXPECT_EQ(error_of(said, 5), -1) << "nothing of it waits";
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

@@ -56,6 +56,7 @@ class End : public H2Sink {
   }
   void on_refused_head(H2Stream& stream, FaultKind kind) override {
     refused = kind;
+    refused_grpc = stream.grpc_request();
     session.reset(stream, H2Error::cancel);
   }
   void on_settings(const H2PeerSettings& settings) override { peer = settings; }
@@ -74,6 +75,7 @@ class End : public H2Sink {
   H2Session session;
   std::map<StreamId, StreamRecord> streams;
   FaultKind refused = FaultKind::internal;
+  bool refused_grpc = false;
   H2PeerSettings peer;
   std::pair<StreamId, H2Error> goaway{-1, H2Error::no_error};
   std::uint64_t pong = 0;
