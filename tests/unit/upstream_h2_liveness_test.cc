@@ -235,6 +235,42 @@ TEST_F(ASilentSession, HoldsARequestUntilAPingThatIsOnItsWayIsAnswered) {
   EXPECT_EQ(other_.ends, 1U);
 }
 
+TEST_F(ASilentSession, HoldsARequestAlsoBesideAnOpenStreamUntilThePingOnItsWayIsAnswered) {
+  establish();
+  near_.ask("GET");
+  third_.ask("GET");
+  send();
+  rest(seconds(5));
+  send();
+  ASSERT_EQ(pings(), 1U);
+  third_.leave();
+  send();
+  other_.ask("GET");
+  send();
+  EXPECT_EQ(pings(), 1U);
+  EXPECT_EQ(heads(), 2U) << "those of the first requests";
+  answer();
+  send();
+  EXPECT_EQ(heads(), 3U);
+}
+
+TEST_F(ASilentSession, WithoutStreamsIsAskedBeforeEachRequest) {
+  establish();
+  for (int n = 0; n < 3; ++n) {
+    rest(seconds(5));
+    near_.ask("GET");
+    send();
+    EXPECT_EQ(pings(), 1U) << n;
+    EXPECT_EQ(heads(), 0U) << n;
+    answer();
+    send();
+    EXPECT_EQ(heads(), 1U) << n;
+    near_.leave();
+    send();
+    origin_->frames.clear();
+  }
+}
+
 // A PING would wait behind the bytes that the socket does not take.
 TEST_F(ASilentSession, SendsNoPingBehindUnsentBytes) {
   establish();
@@ -358,6 +394,38 @@ TEST_F(ABusySession, ThatCannotWriteReadsForSeveralTurns) {
     EXPECT_EQ(reader->ends, 1U);
   }
   EXPECT_EQ(late.failures, 1U);
+}
+
+class AGoawayForHttp11 : public ASilentSession {
+ protected:
+  void go_away() {
+    exec::assume_on_loop();
+    origin_->session().goaway(proxy::http::H2Error::http_1_1_required);
+    answer();
+    turn(0);
+  }
+};
+
+TEST_F(AGoawayForHttp11, MovesARequestToItThatItExcludes) {
+  establish();
+  near_.ask("GET");
+  turn(0);  // the origin does not receive it before
+  go_away();
+  EXPECT_EQ(near_.failures, 1U);
+  EXPECT_EQ(near_.unprocessed, proxy::RetryReason::goaway);
+  EXPECT_TRUE(near_.asks_h1);
+}
+
+TEST_F(AGoawayForHttp11, MovesARequestToItThatWaitsToBeSent) {
+  establish();
+  rest(seconds(5));
+  near_.ask("GET");
+  send();
+  ASSERT_EQ(heads(), 0U) << "it waits for a PING";
+  go_away();
+  EXPECT_EQ(near_.failures, 1U);
+  EXPECT_EQ(near_.unprocessed, proxy::RetryReason::goaway);
+  EXPECT_TRUE(near_.asks_h1);
 }
 
 }  // namespace

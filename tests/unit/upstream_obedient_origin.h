@@ -132,6 +132,8 @@ class Asker final : public pool::Borrower, private proxy::UpstreamStreamHandler 
   std::size_t received = 0, heads = 0, trailers = 0, ends = 0, failures = 0, writable = 0;
   proxy::http::ResponseHead response;
   std::string why;  // it failed
+  std::optional<proxy::RetryReason> unprocessed;
+  bool asks_h1 = false;  // the origin did, by its failure
 
  private:
   void on_lease(pool::Lease lease) override {
@@ -175,6 +177,8 @@ class Asker final : public pool::Borrower, private proxy::UpstreamStreamHandler 
   proxy::AttemptState on_failure(proxy::StreamFailure failure) override {
     ++failures;
     why = failure.fault.detail;
+    unprocessed = failure.unprocessed;
+    asks_h1 = failure.ask_h1;
     leave();
     return proxy::AttemptState::over;
   }

@@ -112,6 +112,41 @@ TEST_F(AReplacedPool, IsUsedAgainWhenItsSettingsReturn) {
   EXPECT_FALSE(origins->directory().make_room(Clock::now())) << "the place of a configured origin is reserved";
 }
 
+// A request may ask for the pool before apply_limits(), on another loop.
+TEST_F(AReplacedPool, LendsAgainAsSoonAsItsSettingsReturn) {
+  pool::Destination& first = current();
+  reload(kept_ready({"h2"}));
+  ASSERT_TRUE(first.limits().replaced);
+  config::Config& back = configs.emplace_back(kept_ready({"h1"}));
+  auto prepared = origins->prepare(back);
+  ASSERT_TRUE(prepared);
+  exec::assume_on_loop();
+  EXPECT_TRUE(origins->apply(back, std::move(*prepared)).empty());
+  EXPECT_FALSE(first.limits().replaced);
+}
+
+TEST_F(AReplacedPool, PermitsNoOtherBurstNorDoesAnotherPoolOfItsOrigin) {
+  const auto limited = [](std::vector<std::string> protocols, std::uint32_t rate, std::uint32_t retries) {
+    config::Config settings = kept_ready(std::move(protocols));
+    settings.origins.front().request.rate = rate;
+    settings.origins.front().request.rate_burst = 1;
+    settings.origins.front().request.max_retries = retries;
+    return settings;
+  };
+  const auto admits = [this] {
+    return (*origins->at(*pool::parse_origin("http://a.test")))->requests.admit(environment.now);
+  };
+  reload(limited({"h1"}, 1, 1));
+  EXPECT_TRUE(admits());
+  EXPECT_FALSE(admits());
+  reload(limited({"h1"}, 1, 2));
+  EXPECT_FALSE(admits());
+  reload(limited({"h2"}, 1, 2));
+  EXPECT_FALSE(admits());
+  reload(limited({"h2"}, 2, 2));
+  EXPECT_TRUE(admits()) << "the rate is another one";
+}
+
 TEST_F(AReplacedPool, PassesOnThePauseThatItsOriginAskedFor) {
   const auto cooling = [](std::vector<std::string> protocols) {
     config::Config settings = kept_ready(std::move(protocols));
