@@ -58,6 +58,8 @@ struct MemoryWire {
   bool ended = false;           // the other end sent FIN
   std::size_t unacked = 0;      // bytes of `outgoing` that have not reached the other end
   std::size_t spliced = 0;      // bytes of `incoming` that went into a pipe
+  int splice_error = 0;         // of each splice() from this end; 0: none
+  std::size_t refusals = 0;     // by `splice_error`
   bool broken = false;          // the other end reset the connection: nothing can be written
   bool shut = false;            // this end sent FIN
   bool gone = false;            // this end was destroyed
@@ -98,6 +100,10 @@ class MemoryTransport final : public proxy::net::Transport {
 
   bool splices() const override { return true; }
   proxy::net::IoResult splice_to(proxy::net::Pipe& pipe, std::size_t most) override {
+    if (wire_.splice_error != 0) {
+      ++wire_.refusals;
+      return {proxy::net::Io::failed, 0, wire_.splice_error, "read failed"};
+    }
     const proxy::net::IoResult io = copied_splice_to(*this, pipe, most);
     wire_.spliced += io.bytes;
     return io;

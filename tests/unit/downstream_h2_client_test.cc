@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "tests/unit/exchange_fixture.h"
 #include "tests/unit/http_h2_support.h"
@@ -102,6 +103,25 @@ TEST_F(AClientOfHttp2, GetsTheRoomOfABodyBackThatFollowsItsHead) {
   for (; sent < 40 && http::error_of(one.outgoing, 1) == -1; ++sent) send(one, http::data(1, piece, false));
   EXPECT_EQ(-1, http::error_of(one.outgoing, 0));
   EXPECT_EQ(40U, sent);
+}
+
+// Each upload has a window of its own: those that wait for a connection leave room for another one.
+TEST_F(AClientOfHttp2, MaySendInOneStreamWhileManyOthersWaitForTheirOrigin) {
+  test::MemoryWire& one = ready();
+  const std::string piece(13'107, 'x');
+  std::size_t sent = 0;
+  for (unsigned stream = 1; stream < 81; stream += 2) {  // as much as its window allows
+    one.outgoing.clear();
+    send(one, http::headers(stream, post(), false));
+    for (std::size_t window = 65'535; window >= piece.size(); window -= piece.size(), sent += piece.size()) {
+      send(one, http::data(stream, piece, false));
+      for (const http::Frame& frame : http::frames(std::exchange(one.outgoing, {}))) {
+        ASSERT_NE(frame.type, 7U) << "GOAWAY";
+        if (frame.type == 8 && frame.stream == stream) window += http::code(frame);
+      }
+    }
+  }
+  EXPECT_GT(sent, 4'000'000U) << "eight times the window of the session";
 }
 
 // The peer must not take an error of the client for the end of its bytes.

@@ -191,6 +191,15 @@ TEST_F(AReaderOfHttp2, IsCountedWhenItsSocketStaysFull) {
   EXPECT_EQ(1U, plane_.registry.abuse_count(metrics::kAbuses.size() - 1)) << "unread";
 }
 
+// Another request runs, and nothing can be sent for it.
+TEST_F(AReaderOfHttp2, IsCountedWhenItsSocketStaysFullBesideARunningRequest) {
+  test::MemoryWire& one = connected(kOpen, http::headers(1, http::get("/1")) + http::headers(3, http::get("/2")));
+  one.room = 0;
+  plane_.from_origin(0, response(1000));
+  plane_.pass(25s);
+  EXPECT_EQ(1U, plane_.registry.abuse_count(metrics::kAbuses.size() - 1)) << "unread";
+}
+
 // A client whose socket and windows are open, and an origin whose whole response has arrived.
 TEST_F(AReaderOfHttp2, ReceivesAShareOfALongResponseInOneTurnAndTheRestInOthers) {
   exec::assume_on_loop();

@@ -1,10 +1,18 @@
 // Unit tests of response bodies that are spliced from the origin's socket to the client's: the client gets the same
 // bytes as from a copied body, in every order of events.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "proxy/net/io_limits.h"
+#include "proxy/telemetry/log.h"
 #include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
@@ -80,6 +88,78 @@ TEST_F(ASplicedBody, IsCopiedIfItHasNoLength) {
   EXPECT_TRUE(has(one.outgoing, "\r\n0\r\n\r\n"));
 }
 
+TEST_F(ASplicedBody, IsCopiedWhereTheSystemCannotSpliceAndItIsAskedOnceASecond) {
+  test::MemoryWire& one = asked();
+  origin(0).splice_error = EINVAL;
+  answer(0, head(kBodySize), body_);
+  EXPECT_EQ(body_of(one), body_);
+  EXPECT_EQ(origin(0).spliced, 0U);
+  EXPECT_EQ(origin(0).refusals, 1U);
+  origin(0).splice_error = 0;
+  plane_.pass(2s);
+  one.outgoing.clear();
+  send(one, kGetRequest);
+  answer(0, head(kBodySize), body_);
+  EXPECT_EQ(body_of(one), body_);
+  EXPECT_GT(origin(0).spliced, 0U);
+}
+
+TEST_F(ASplicedBody, IsCopiedWhereTheSystemGivesNoPipe) {
+  test::MemoryWire& one = asked();
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  plane_.from_origin(0, head(kBodySize) + body_);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(body_of(one), body_);
+  EXPECT_EQ(origin(0).spliced, 0U);
+  EXPECT_EQ(idle(), 1U);
+}
+
+TEST_F(ASplicedBody, LeavesNoPipeOpenForLongerThanASecondAfterItsUse) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  asked();
+  const auto before = descriptors();
+  answer(0, head(kBodySize), body_);
+  EXPECT_EQ(descriptors(), before + 2);
+  plane_.pass(1s);
+  plane_.pass(1s);
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST_F(ASplicedBody, CountsInTheAccessLog) {
+  const Fd file(memfd_create("log", 0));
+  ASSERT_TRUE(log::start({.fd = file.get()}));
+  log::set_access(true, 1);
+  asked();
+  answer(0, head(kBodySize), body_);
+  plane_.pass(1s);  // lines are collected for less than that
+  log::stop();
+  log::set_access(false, 1);
+  std::string said(4096, '\0');
+  said.resize(static_cast<std::size_t>(pread(file.get(), said.data(), said.size(), 0)));
+  EXPECT_TRUE(has(said, "\"bytes_out\":1000000,")) << said;
+}
+
+TEST_F(ASplicedBody, IsSplicedInPartInOneTurnAndTheRestInOthers) {
+  const std::string body = numbered(std::size_t{4} << 20);
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, head(body.size()));
+  exec::assume_on_loop();
+  Connection& connection = *plane_.environment.connections.at(0);
+  origin(0).incoming.append(body);
+  connection.transport().on_readiness({.readable = true});
+  connection.user->on_upstream_ready();
+  EXPECT_GE(one.outgoing.size(), kTurnBytes);
+  EXPECT_LT(one.outgoing.size(), 2 * kTurnBytes);
+  plane_.turn();
+  EXPECT_EQ(body_of(one), body);
+}
+
 TEST_F(ASplicedBody, WaitsForAClientThatDoesNotReadAndHoldsLittleOfIt) {
   test::MemoryWire& one = asked();
   one.room = 1000;
@@ -128,6 +208,17 @@ TEST_F(ASplicedBody, ThatEndsTooEarlyEndsTheClientsConnectionVisibly) {
   test::MemoryWire& one = asked();
   plane_.from_origin(0, head(kBodySize));
   plane_.from_origin(0, body_.substr(0, kOriginPart), true);
+  EXPECT_EQ(body_of(one), body_.substr(0, kOriginPart));
+  EXPECT_TRUE(one.shut || one.gone);
+  EXPECT_TRUE(origin(0).gone);
+}
+
+TEST_F(ASplicedBody, OfAnOriginThatResetsItsConnectionEndsTheClientsVisibly) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, head(kBodySize));
+  plane_.from_origin(0, body_.substr(0, kOriginPart));
+  origin(0).splice_error = ECONNRESET;
+  plane_.from_origin(0, body_.substr(kOriginPart));
   EXPECT_EQ(body_of(one), body_.substr(0, kOriginPart));
   EXPECT_TRUE(one.shut || one.gone);
   EXPECT_TRUE(origin(0).gone);

@@ -108,6 +108,20 @@ TEST_F(Splice, KeepsInOrderWhatTheClientDoesNotAccept) {
   EXPECT_EQ(queue_.bytes_written(), all.size());
 }
 
+TEST_F(Splice, LeavesBytesInThePipeWhenTheSocketIsFull) {
+  Wire client(4096);
+  PipeLease pipe(store_);
+  (*pipe).put(numbers(1));
+  for (int n = 0; n < 10'000; ++n) {
+    if (client.transport->splice_from(*pipe).io == Io::would_block) break;
+    if ((*pipe).empty()) (*pipe).put(numbers(10'000));
+  }
+  EXPECT_FALSE(client.transport->maybe_writable());
+  const std::size_t held = (*pipe).held();
+  EXPECT_GT(held, 0U);
+  EXPECT_EQ((*pipe).take().size(), held);
+}
+
 TEST_F(Splice, ReportsTheEndOfTheOriginsBytes) {
   origin_.peer.reset();
   wait_readable(origin_.transport->fd());
@@ -186,8 +200,8 @@ TEST(Pipe, TellsAnErrorOfTheSystemFromOneOfThePeer) {
   const Fd no_stream(::epoll_create1(EPOLL_CLOEXEC));
   EXPECT_LT(pipe->fill(no_stream.get(), 100), 0);
   EXPECT_TRUE(cannot_splice(errno));
-  EXPECT_FALSE(cannot_splice(EPIPE));
-  EXPECT_FALSE(cannot_splice(EAGAIN));
+  for (const int error : {EINVAL, ENOSYS, EPERM, EOPNOTSUPP, ENOMEM}) EXPECT_TRUE(cannot_splice(error)) << error;
+  for (const int error : {EPIPE, EAGAIN, ECONNRESET, ETIMEDOUT}) EXPECT_FALSE(cannot_splice(error)) << error;
 }
 
 }  // namespace
