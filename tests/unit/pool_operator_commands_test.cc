@@ -145,12 +145,13 @@ TEST_F(Commanded, AReplacedPoolEndsAtOnceUnlessItIsInUse) {
 }
 
 TEST_F(Commanded, AReplacedPoolCompletesNoReconnect) {
-  idle_connection();
+  for (TestBorrower* one : leases(3)) one->release();
+  size(3);
   world.on(0);
   destination().reconnect(world.now);
-  ASSERT_EQ(world.dials.size(), 1U) << "of the successor";
+  ASSERT_EQ(world.dials.size(), 1U) << "one at a time, at the cap";
   limits.replaced = true;
-  size(1);
+  size(3);
   world.dialed();
   EXPECT_TRUE(world.live.empty());
   EXPECT_TRUE(destination().reclaim(world.now, seconds(600)));
