@@ -30,6 +30,7 @@ import operations  # noqa: E402
 import peers  # noqa: E402
 import pool  # noqa: E402
 import pool_build  # noqa: E402
+import splices  # noqa: E402
 import components  # noqa: E402
 import edges  # noqa: E402
 import learned  # noqa: E402
@@ -39,7 +40,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 120  # seconds of CPU; a program that exceeds them counts as hung
 WAITS = 5  # times the wall time that a program takes without a mutant; one that takes longer waits for what never comes
 MUTANTS = (pool.MUTANTS + books.MUTANTS + components.MUTANTS + trust.MUTANTS + peers.MUTANTS +
-           messages.MUTANTS + operations.MUTANTS + edges.MUTANTS + learned.MUTANTS)  # the number of a mutant is its place here
+           messages.MUTANTS + operations.MUTANTS + edges.MUTANTS + learned.MUTANTS + splices.MUTANTS)  # the number of a mutant is its place here
 
 
 def numbered(paths):
