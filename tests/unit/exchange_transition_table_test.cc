@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 11> kEventNames{"collect", "authorize", "
                                                        "lease",   "retry",     "response_head", "switched",
                                                        "ended",   "broken",    "client_gone"};
 
-constexpr std::array<std::string_view, 16> kDeadlineNames{"request.timeout",
+constexpr std::array<std::string_view, 17> kDeadlineNames{"request.timeout",
                                                           "a body too large to be collected may have begun to stream",
                                                           "listen.body_min_rate",
                                                           "listen.body_min_rate of a streamed body",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 16> kDeadlineNames{"request.timeout",
                                                           "pool.wait_timeout",
                                                           "pool.wait_timeout while a dial is in progress",
                                                           "request.idle_timeout, the client is silent",
+                                                          "request.idle_timeout, the client waits for 100 (Continue)",
                                                           "request.idle_timeout, the origin reads nothing",
                                                           "request.response_header_timeout",
                                                           "request.per_try_timeout",
