@@ -152,11 +152,11 @@ void OriginRegistry::keep_ready(const config::Config& fresh, std::vector<std::st
 
 void OriginRegistry::apply_limits(Instant now) {
   const config::Config* config = nullptr;
-  std::vector<const OriginRuntime*> known;
+  std::vector<OriginRuntime*> known;
   {
     const Held lock(mutex_);
     config = config_;
-    for (const auto& [destination, context] : by_destination_) known.push_back(context);
+    known = contexts_of_pools();
   }
   for (const OriginRuntime* context : known) {
     pool::Destination& destination = *context->destination;
@@ -331,6 +331,18 @@ std::vector<OriginRuntime*> OriginRegistry::all() const {
   return all;
 }
 
+// The order does not depend on the addresses of the pools.
+std::vector<OriginRuntime*> OriginRegistry::contexts_of_pools() const {
+  std::vector<OriginRuntime*> found;
+  for (const auto& [label, versions] : versions_) {
+    for (const Context& one : versions) {
+      const auto current = by_destination_.find(one->destination);
+      if (current != by_destination_.end() && current->second == one.get()) found.push_back(one.get());
+    }
+  }
+  return found;
+}
+
 bool OriginRegistry::apply_policy(const net::AddressPolicy& policy) {
   const Held lock(mutex_);
   bool found = false;
@@ -343,7 +355,8 @@ bool OriginRegistry::apply_policy(const net::AddressPolicy& policy) {
 std::vector<OriginRuntime*> OriginRegistry::outdated(const std::vector<const TlsIdentity*>& renewed) const {
   const Held lock(mutex_);
   std::vector<OriginRuntime*> found;
-  for (const auto& [destination, context] : by_destination_) {
+  for (OriginRuntime* context : contexts_of_pools()) {
+    const pool::Destination* const destination = context->destination;
     const bool listed =
         context->tls != nullptr && std::find(renewed.begin(), renewed.end(), context->tls) != renewed.end();
     // A reclaimed destination may be destroyed before this loop has finished with it; the others wait for this loop.

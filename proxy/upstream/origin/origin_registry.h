@@ -116,6 +116,7 @@ class OriginRegistry {
   const config::OriginSettings* settings_of(const pool::Origin& origin) const REQUIRES(mutex_);
   std::uint32_t identity_number(const pool::Origin& origin) const REQUIRES(mutex_);
   std::uint32_t tls_number(const pool::Origin& origin) const REQUIRES(mutex_);
+  std::vector<OriginRuntime*> contexts_of_pools() const REQUIRES(mutex_);  // the latest one of each pool
 
   metrics::Registry& metrics_;
   const unsigned loops_;

@@ -93,8 +93,8 @@ class TurnCheck {
       const bool overtakes = entry.rank > other.rank;
       const bool later =
           overtakes || entry.left == 0 || entry.left > other.rank;  // it is granted after the other one arrived
-      // A request that may not be repeated takes no connection that was idle for long.
-      const bool choosy = other.request->method() == "POST";
+      // A request that is not repeated takes no connection that was idle for long. A PUT may have a body.
+      const bool choosy = other.request->method() == "POST" || other.request->method() == "PUT";
       if (&other == &entry || !other.seen || !other.waits || other.leaves || other.origin != entry.origin || !later ||
           choosy)
         continue;
