@@ -74,10 +74,9 @@ class Blocks {
     const std::uint32_t size = std::uint32_t{1} << segment;
     if (segments_[segment] == nullptr) segments_[segment] = std::make_unique<std::unique_ptr<Block<T>>[]>(size);
     auto block = std::make_unique<Block<T>>(loops_, known != 0 && known % kBlocksOfAWord == 0);
+    if (known != 0) block->make_whole();  // before reserve(), whose numbers would be lost if memory is exhausted
     const EntryIndex::Place place = index_ != nullptr ? index_->reserve() : EntryIndex::Place{known * kBlockEntries, 1};
     block->number(place.first_index, known * kBlockEntries, place.generation);
-    while (known != 0 && block->extend()) {
-    }
     if (index_ != nullptr) index_->publish(place, *block);
     if (known == 0) first_ = block.get();
     segments_[segment][known + 1 - size] = std::move(block);

@@ -93,12 +93,21 @@ class Block final : public BlockBase {
     for (auto& part : parts_) const std::unique_ptr<Part> dies(part.load(std::memory_order_relaxed));
   }
 
-  // Must be called once, before the block is published: its first entries are vacant then.
+  // Allocates all entries. May be called before number(). Throws std::bad_alloc; the block has fewer entries then.
+  void make_whole() {
+    for (auto& part : parts_) {
+      if (part.load(std::memory_order_relaxed) != nullptr) continue;
+      part.store(std::make_unique<Part>().release(), std::memory_order_relaxed);  // owned by parts_ until ~Block
+    }
+  }
+  // Must be called once, before the block is published: the entries that it has are vacant then.
   void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
     first_index_ = first_index;
     first_place_ = first_place;
     generation_ = generation;
-    list(parts_[0].load(std::memory_order_relaxed));
+    for (const auto& part : parts_) {
+      if (Part* made = part.load(std::memory_order_relaxed)) list(made);
+    }
   }
   // Adds vacant entries. Returns false if the block has all of its entries. One thread at a time. Throws
   // std::bad_alloc; nothing changes then.

@@ -34,7 +34,7 @@ MUTANTS = [
     m("the bit of a borrowed entry is never cleared", "pool/core/finder.h", "if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());", "",
       "unit"),
     m("the first block has four entries for ever", "pool/core/blocks.h", "known == 1 && first_->extend()", "false", "unit"),
-    m("a later block has four entries", "pool/core/blocks.h", "known != 0 && block->extend()", "false", "unit"),
+    m("a later block has four entries", "pool/core/blocks.h", "if (known != 0) block->make_whole();", "", "unit"),
     m("two append a block each", "pool/core/blocks.h", "if (at(n).vacant().read() != 0) return;  // another thread appended one", "", "explorer"),
     # ---- borrowing and the wait queue ----
     m("a borrower overtakes the waiters", "pool/destination/borrow.cc", "!want.new_connection_only && !want.tunnel && !waiting()", "!want.new_connection_only && !want.tunnel",

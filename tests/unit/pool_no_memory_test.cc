@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "pool/core/pool.h"
 #include "pool/directory/directory.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/pool_fixture.h"
@@ -182,6 +184,26 @@ TEST_P(ADestinationWithoutMemory, TellsItsBorrowersAndGoesOnWhicheverAllocationF
 
 INSTANTIATE_TEST_SUITE_P(, ADestinationWithoutMemory, testing::Bool(),
                          [](const auto& sessions) { return sessions.param ? "OfSessions" : "OfConnections"; });
+
+TEST(NoMemoryForAnotherBlock, TakesNoNumbers) {
+  if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
+  const auto index = std::make_unique<EntryIndex>();
+  Pool<int> pool(2 * kBlockEntries, 1, 1, index.get());
+  for (unsigned n = 0; n < kBlockEntries; ++n) ASSERT_NE(pool.reserve(), nullptr);
+  unsigned failed = 0;
+  for (const Entry<int>* made = nullptr; made == nullptr && failed < 100;) {
+    memory().fails_at = memory().asked + failed + 1;
+    try {
+      made = pool.reserve();
+    } catch (const std::bad_alloc&) {
+      ++failed;
+    }
+    memory().fails_at = 0;
+  }
+  EXPECT_GT(failed, kBlockEntries / kPartEntries);
+  EXPECT_EQ(index->reserve().first_index, 2 * kBlockEntries);
+  EXPECT_EQ(pool.in_use(), kBlockEntries + 1);
+}
 
 TEST(NoMemoryForAConnection, IsAFaultThatSaysSo) {
   if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
