@@ -138,6 +138,7 @@ bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexi
     if (ends) return false;
     const Fault fault = make_fault(FaultKind::connection_terminated, Side::upstream, "closed before its first request");
     note_dial_failure(fault, now);
+    match_retries(actions, now);
     refuse_after_failure(entry.value.asked, fault, actions);
     return false;
   }

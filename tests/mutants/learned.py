@@ -76,7 +76,7 @@ MUTANTS = [
     m("a retry takes the session that refused it beside a dial", D + "shared.cc", "if ((!no_dial && !no_room) || queue.retries() <= coming) return;", "if (!no_dial && !no_room) return;", "unit"),
     m("a retry fails with its dial although its former session is in use", D + "dial.cc", "match_retries(actions, now);", "", "unit"),
     m("a grant of a broken session is delivered", D + "shared.cc", "broken = entry.value.broken;", "", "unit"),
-    m("a session that broke before its use is no failed dial", D + "shared.cc", "note_dial_failure(fault, now);\n    refuse_after_failure(entry.value.asked, fault, actions);", "", "unit"),
+    m("a session that broke before its use is no failed dial", D + "shared.cc", "note_dial_failure(fault, now);\n    match_retries(actions, now);\n    refuse_after_failure(entry.value.asked, fault, actions);", "", "unit"),
     m("a busy session drains for HTTP/1.1 although one does", D + "shared.cc", "supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone", "supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone", "unit"),
     m("a waiter for HTTP/2 of an origin without it waits on", D + "shared.cc", "refuse(*queue.first_wanting(ProtocolMask::h2_only), fault, actions);", "break;", "unit"),
     # ---- reports ----

@@ -62,6 +62,18 @@ TEST_F(ARefusedStream, GoesToTheSameSessionIfTheDialOfAnotherOneFails) {
   EXPECT_EQ(retry.lease.index(), holder.lease.index());
 }
 
+TEST_F(ARefusedStream, GoesToTheSameSessionIfTheOtherOneEndsBeforeItsFirstRequest) {
+  limits.size = 2;
+  TestBorrower& holder = leased();
+  rest(milliseconds(1));
+  TestBorrower& retry = waiting(again_after(holder));
+  world.next_is_dirty = true;
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(retry.state, State::leased);
+  EXPECT_EQ(retry.lease.index(), holder.lease.index());
+}
+
 TEST_F(ARefusedStream, GoesToTheSameSessionAtTheLimit) {
   TestBorrower& holder = leased();
   rest(milliseconds(1));
