@@ -146,7 +146,7 @@ void Directory::unlink(Destination& destination, Instant now) {
 // A retired destination stays in the totals until unlink_idle(). Bounded number of attempts.
 bool Directory::make_room(Instant now) {
   constexpr int kTries = 16;
-  constexpr std::uint32_t kMinLeaving = 128;  // some 3 MiB
+  constexpr std::uint32_t kMinLeaving = 128;  // some 1.3 MiB
   for (int n = 0; n < kTries; ++n) {
     Destination* candidate = nullptr;
     {
