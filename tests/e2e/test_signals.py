@@ -53,9 +53,12 @@ def test_orphans_in_its_container_leave_no_zombies(carpool):
     c = carpool(inside=["unshare", "--pid", "--fork", "--kill-child=TERM"])
     children = pathlib.Path("/proc/%d/task/%d/children" % (c.process.pid, c.process.pid))
     first = int(children.read_text())
-    subprocess.run(["nsenter", "--target", str(first), "--pid", "sh", "-c", "sleep 0.1 & sleep 0.2 &"], check=True)
+    subprocess.run(["nsenter", "--target", str(first), "--pid", "sh", "-c", "sleep 60 & sleep 60 &"], check=True)
     orphans = pathlib.Path("/proc/%d/task/%d/children" % (first, first))
-    assert len(orphans.read_text().split()) == 2
+    found = orphans.read_text().split()
+    assert len(found) == 2
+    for orphan in found:
+        os.kill(int(orphan), signal.SIGKILL)
     until(lambda: orphans.read_text() == "", what="the end of both")
     os.kill(first, signal.SIGTERM)
     assert c.wait() == 0
