@@ -37,6 +37,7 @@ MUTANTS = [
     m("input is lost with the output", T + "socket_bio.cc", "stream.established_", "false", NET),
     m("a failure behind data loses its reason", T + "tls_transport.cc", "  failure_ = failure(error);\n  return failure_;", "  return failure(error);", NET),
     m("data does not begin the count of control messages anew", T + "tls_transport.cc", "control_ = 0;\n", "", NET),
+    m("a leaf outlives its authority", T + "certificate_draft.cc", "must(X509_set1_notAfter(made, end) == 1)", "must(end != nullptr)", NET),
     m("an authority's chain may break off", T + "authority.cc", "!found.whole", "false", NET),
     m("control messages have no bound", T + "tls_transport.cc", "established_ && ++control_ > kMaxControl", "false", NET),
     # ---- the PROXY header ----

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "proxy/net/tls/authority_files.h"
+#include "proxy/net/tls/certificate.h"
 #include "proxy/net/tls/certificate_end.h"
 #include "proxy/net/tls/trust_bundle.h"
 #include "tests/unit/net_tls_support.h"
@@ -135,6 +136,16 @@ TEST_F(AuthorityFiles, A_certificate_lives_a_day_and_never_longer_than_the_autho
   create({"api.example.com"}, hours(2));
   const auto authority = load();
   EXPECT_LE(mint(*authority, "api.example.com")->expires(), authority->expires());
+}
+
+TEST_F(AuthorityFiles, A_certificate_that_is_asked_for_longer_ends_with_the_authority) {
+  using std::chrono::seconds;
+  const Certified authority = make_authority({"api.example.com"}, seconds(60));
+  for (const seconds asked : {seconds(61), seconds(3600)}) {
+    const Certified leaf = make_leaf("api.example.com", asked, authority.certificate.get(), authority.key.get());
+    ASSERT_TRUE(leaf.certificate);
+    EXPECT_EQ(end_of(leaf.certificate.get()), end_of(authority.certificate.get()));
+  }
 }
 
 TEST_F(AuthorityFiles, The_key_belongs_to_its_owner_alone) {

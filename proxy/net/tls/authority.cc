@@ -28,13 +28,6 @@ Fault refused(const std::string& path, const std::string& why) {
   return {FaultKind::tls_protocol, Side::self, path + ": " + why};
 }
 
-// Returns the time, or the last one that the clock has.
-Authority::WallTime time_of(const ASN1_TIME* time) {
-  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(Authority::WallTime::max());
-  const auto second = second_of(time);
-  return second ? Authority::WallTime(std::min(*second, kLast)) : Authority::WallTime();
-}
-
 // Returns the reason why this certificate must not sign leaves; nullptr if it may.
 const char* why_unusable(X509* certificate) {
   if (X509_check_ca(certificate) != 1) return "not the certificate of an authority (basicConstraints CA:TRUE)";
@@ -82,7 +75,7 @@ Result<std::unique_ptr<Authority>> Authority::load(const std::string& dir) {
     ERR_clear_error();
     return refused(key, "is not the key of " + certificate);
   }
-  made->expires = time_of(X509_get0_notAfter(made->issuer.certificate()));
+  made->expires = end_of(made->issuer.certificate());
   made->fingerprint = digest_of(made->pem) | 1U;
   return std::make_unique<Authority>(std::move(made));
 }

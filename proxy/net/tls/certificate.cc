@@ -97,6 +97,13 @@ Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* i
       .sign(issuers_key);
 }
 
+std::chrono::system_clock::time_point end_of(const X509* certificate) {
+  using WallTime = std::chrono::system_clock::time_point;
+  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(WallTime::max());
+  const auto second = second_of(X509_get0_notAfter(certificate));
+  return second ? WallTime(std::min(*second, kLast)) : WallTime();
+}
+
 std::string pem_of(X509* certificate) {
   const BioPtr memory(BIO_new(BIO_s_mem()));
   if (!memory || PEM_write_bio_X509(memory.get(), certificate) != 1) return {};

@@ -21,9 +21,11 @@ Certified make_self_signed(const std::vector<std::string>& names, std::chrono::s
                            std::chrono::seconds until);
 // Creates an authority that signs leaves for `hosts` and names below them, and for no other name or address.
 Certified make_authority(const std::vector<std::string>& hosts, std::chrono::seconds until);
-// Creates a leaf for exactly `host`, a name or an address.
+// Creates a leaf for exactly `host`, a name or an address. Its validity ends with that of the issuer at the latest.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key);
 
+// Returns the end of the validity, or the last time that the clock has.
+std::chrono::system_clock::time_point end_of(const X509* certificate);
 std::string pem_of(X509* certificate);
 std::string pem_of(EVP_PKEY* key);
 CertPtr certificate_of(const std::string& pem);

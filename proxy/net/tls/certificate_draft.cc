@@ -61,7 +61,10 @@ CertificateDraft& CertificateDraft::subject(const std::string& common_name) {
 CertificateDraft& CertificateDraft::issued_by(X509* issuer) {
   if (!good_) return *this;
   issuer_ = issuer != nullptr ? issuer : made_.certificate.get();
-  must(X509_set_issuer_name(made_.certificate.get(), X509_get_subject_name(issuer_)) == 1);
+  X509* const made = made_.certificate.get();
+  must(X509_set_issuer_name(made, X509_get_subject_name(issuer_)) == 1);
+  const ASN1_TIME* const end = X509_get0_notAfter(issuer_);
+  if (ASN1_TIME_compare(X509_get0_notAfter(made), end) > 0) must(X509_set1_notAfter(made, end) == 1);
   return *this;
 }
 

@@ -22,7 +22,8 @@ class CertificateDraft final {
   // Sets the validity, in seconds from now.
   CertificateDraft& valid(std::chrono::seconds from, std::chrono::seconds until);
   CertificateDraft& subject(const std::string& common_name);
-  // `issuer`: nullptr if the certificate signs itself. Extensions that name the issuer's key come after it.
+  // `issuer`: nullptr if the certificate signs itself; else the validity ends with that of the issuer at the latest, so
+  // valid() comes before. Extensions that name the issuer's key come after it.
   CertificateDraft& issued_by(X509* issuer);
   // `value` in the notation of OpenSSL's configuration files.
   CertificateDraft& extend(int nid, const std::string& value);

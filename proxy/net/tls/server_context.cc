@@ -113,7 +113,7 @@ Status use_issued(ServerContext::Impl& impl, const ServerSettings& settings, con
   if (!use_certified(impl.context.get(), *own) || !use_chain_of(impl.context.get(), issuer)) {
     return cannot("a certificate for " + settings.names.front());
   }
-  impl.expires = std::chrono::system_clock::now() + settings.valid_until;
+  impl.expires = end_of(own->certificate.get());
   return Done{};
 }
 
