@@ -48,11 +48,13 @@ BatchLease& H1UpstreamStream::out() {
 
 void H1UpstreamStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
   attempt_.framing = head.framing;
+  attempt_.body_left = head.length;
   http::write_request(out().text(), head, rules);
 }
 
 void H1UpstreamStream::send_body(std::string_view bytes) {
   if (bytes.empty()) return;
+  attempt_.body_left -= std::min<std::uint64_t>(attempt_.body_left, bytes.size());
   BatchLease& out = this->out();
   if (attempt_.tunnel || attempt_.framing != http::Framing::chunked) return out.add(bytes);
   http::write_chunk_head(out.text(), bytes.size());
@@ -244,8 +246,10 @@ void H1UpstreamStream::leave() {
 // Returns the connection to the pool only if it is clean: both bodies are complete, no bytes follow them, and both
 // sides keep it alive.
 std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
-  const bool whole =
-      attempt_.end_sent && write_queue_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
+  // A client of HTTP/2 may end its stream after the last byte of its Content-Length, when the origin has responded.
+  const bool length_sent = attempt_.framing == http::Framing::length && attempt_.body_left == 0;
+  const bool whole = (attempt_.end_sent || length_sent) && write_queue_.empty() && out_.empty() &&
+                     !attempt_.write_failed && !attempt_.leftover;
   leave();
   write_queue_.clear();
   if (!whole) return pool::CloseCause::error;

@@ -71,10 +71,11 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   // Attempt: reconstructed by begin(), so that no state of one attempt leaks into the next.
   struct Attempt {
     http::Framing framing = http::Framing::none;
-    bool end_sent = false;      // send_end() was called
-    bool head_done = false;     // the final response head was received
-    bool leftover = false;      // bytes after the response: the connection is not clean
-    bool write_failed = false;  // the origin stopped reading
+    std::uint64_t body_left = 0;  // with Framing::length: bytes of the body that send_body() has not got yet
+    bool end_sent = false;        // send_end() was called
+    bool head_done = false;       // the final response head was received
+    bool leftover = false;        // bytes after the response: the connection is not clean
+    bool write_failed = false;    // the origin stopped reading
     bool tunnel = false;
     bool eof = false;  // tunnel: the origin sent FIN
     bool shut_when_sent = false;

@@ -206,6 +206,9 @@ FLOW = [
     # ---- HTTP/1.1 to the origin ----
     m("a chunk has no head", U + "h1_stream.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("the last chunk is not sent", U + "h1_stream.cc", "if (attempt_.framing == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
+    m("a connection with the whole body waits for the end of the client's stream", U + "h1_stream.cc", "(attempt_.end_sent || length_sent)", "attempt_.end_sent", PLANE),
+    m("a body of known length is whole at any byte", U + "h1_stream.cc", "attempt_.framing == http::Framing::length && attempt_.body_left == 0",
+      "attempt_.framing == http::Framing::length", PLANE),
     m("bytes after a response do not count", U + "h1_stream.cc", "attempt_.leftover = used < bytes.size();", "", PLANE),
     m("a request that was not sent whole leaves the connection reusable", U + "h1_stream.cc", "if (!whole) return pool::CloseCause::error;", "", PLANE),
     m("a response until the end leaves the connection reusable", U + "h1_stream.cc", "!response_.keep_alive || response_.framing == http::Framing::until_close", "false", PLANE),

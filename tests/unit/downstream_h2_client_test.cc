@@ -89,6 +89,22 @@ TEST_F(AClientOfHttp2, WaitsForItsResponseFromAnEndOfItsBodyInAFrameOfItsOwn) {
   EXPECT_TRUE(has(one.outgoing, "http_response_timeout")) << one.outgoing;
 }
 
+// An origin that has read the whole body responds, possibly before the end of the client's stream arrives.
+TEST_F(AClientOfHttp2, LeavesAConnectionThatHasTheWholeBodyToTheNextRequest) {
+  for (const std::string& body : {std::string("hello"), std::string("hell")}) {
+    SCOPED_TRACE(body);
+    test::MemoryWire& one = ready();
+    http::List_ head = post();
+    head.emplace_back("content-length", "5");
+    send(one, http::headers(1, head, false));
+    if (dials() == 1) connect();
+    send(one, http::data(1, body, false));
+    plane_.from_origin(0, test::kEmpty);
+    EXPECT_EQ(body == "hello" ? 1U : 0U, idle());
+    send(one, http::data(1, ""));
+  }
+}
+
 // The windows of a body that arrived early are given back.
 TEST_F(AClientOfHttp2, GetsTheRoomOfABodyBackThatFollowsItsHead) {
   test::MemoryWire& one = ready();

@@ -34,7 +34,7 @@ TABLE = [
     ("surplus bytes leave a connection clean", "proxy/upstream/h1_stream.cc", "attempt_.leftover = used < bytes.size();",
      "attempt_.leftover = false;"),
     ("a connection is reused in the middle of a request", "proxy/upstream/h1_stream.cc",
-     "attempt_.end_sent && write_queue_.empty() && out_.empty()", "write_queue_.empty() && out_.empty()"),
+     "(attempt_.end_sent || length_sent) && write_queue_.empty()", "write_queue_.empty()"),
     ("a truncated response looks complete", "proxy/upstream/h1_stream.cc", "if (end) return user_.on_response_end();",
      "return user_.on_response_end();"),
     ("DATA before the final head is a body", "proxy/http/h2/session_receive.cc",
