@@ -17,15 +17,15 @@ import tempfile
 import threading
 
 import conditions
+import nginx_scene
 import report_intercept
 from intercept_clients import Clients, alternate, leave
-from p99_scene import end_with, free_port, until_open
-from process_use import Process
+from p99_scene import free_port
 
 sys.path.insert(0, str(conditions.ROOT / "tests/e2e"))
 from harness.pki import Pki  # noqa: E402
 
-SIZE, TARGET, RATE = 1024, b"/kib", 2000  # as in scenario S2
+SIZE, TARGET, RATE = nginx_scene.SIZE, b"/kib", 2000  # as in scenario S2
 NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/error;
 events { worker_connections 4096; }
 http { access_log off; keepalive_requests 100000000; keepalive_timeout 300s; client_body_temp_path %(dir)s/body;
@@ -60,23 +60,13 @@ def scene(program):
     """Yields carpool's process, the clients of its intercepting listener, and those of the one in plain text."""
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
         folder = pathlib.Path(name)
-        (folder / "www").mkdir()
-        (folder / "www/kib").write_bytes(b"x" * SIZE)
-        folder.chmod(0o755)
         pki = Pki(folder)
         values = {"dir": folder, "cert": pki.server, "key": pki.server_key, "ca": pki.ca,
                   **{what: free_port() for what in ("origin", "proxy", "plain", "admin")}}
         subprocess.run([program, "ca", "init", folder / "ca", "--host", "localhost"], check=True, stdout=subprocess.DEVNULL)
-        (folder / "nginx.conf").write_text(NGINX % values)
-        (folder / "carpool.toml").write_text(CONFIG % values)
-        end_with(ends, subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-p", folder], stderr=subprocess.DEVNULL))
-        until_open(values["origin"])
-        process = subprocess.Popen([program, "--config", folder / "carpool.toml"], stderr=subprocess.PIPE, text=True)
-        end_with(ends, process)
-        assert any("carpool ready" in line for line in process.stderr)
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        process = nginx_scene.start(ends, folder, program, NGINX, CONFIG, values)
         authority = "localhost:%d" % values["origin"]
-        yield (Process(process.pid), Clients(("127.0.0.1", values["proxy"]), authority, folder / "ca/ca.pem"),
+        yield (process, Clients(("127.0.0.1", values["proxy"]), authority, folder / "ca/ca.pem"),
                Clients(("127.0.0.1", values["plain"]), authority, folder / "ca/ca.pem"))
 
 

@@ -11,14 +11,13 @@ import pathlib
 import re
 import subprocess
 import tempfile
-import threading
 
 import conditions
+import nginx_scene
 import report_unix
-from p99_scene import end_with, free_port, until_open
-from process_use import Process
+from p99_scene import free_port
 
-CLIENTS, SIZE, WORKERS = 64, 1024, (1, 2)
+CLIENTS, WORKERS = 64, (1, 2)
 WARM = 10  # a warm-up has a tenth of a round's requests
 NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/error;
 events { worker_connections 4096; }
@@ -77,19 +76,9 @@ def scene(program, workers):
     """Yields carpool's process and {form: Form}."""
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
         folder = pathlib.Path(name)
-        folder.chmod(0o755)
-        (folder / "www").mkdir()
-        (folder / "www/kib").write_bytes(b"x" * SIZE)
         values = {"dir": folder, "workers": workers, **{what: free_port() for what in ("origin", "tcp", "to_unix")}}
-        (folder / "nginx.conf").write_text(NGINX % values)
-        (folder / "carpool.toml").write_text(CONFIG % values)
-        end_with(ends, subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-p", folder], stderr=subprocess.DEVNULL))
-        until_open(values["origin"])
-        process = subprocess.Popen([program, "--config", folder / "carpool.toml"], stderr=subprocess.PIPE, text=True)
-        end_with(ends, process)
-        assert any("carpool ready" in line for line in process.stderr)
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield Process(process.pid), {"tcp": Form(values["tcp"]), "client": Form(folder / "client.sock"), "origin": Form(values["to_unix"]),
+        process = nginx_scene.start(ends, folder, program, NGINX, CONFIG, values)
+        yield process, {"tcp": Form(values["tcp"]), "client": Form(folder / "client.sock"), "origin": Form(values["to_unix"]),
                                      "both": Form(folder / "both.sock")}
 
 

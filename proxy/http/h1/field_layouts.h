@@ -43,8 +43,7 @@ class FieldLayouts {
   static constexpr std::size_t kWays = 4;  // layouts whose hash selects the same set
   static constexpr std::size_t kFewestSets = 32, kMostSets = kMax / kWays;
   static constexpr std::size_t kSeen = 1024;
-  static constexpr std::size_t kSeenWays =
-      4;  // more sections than that, coming in turn to one place, are never learned
+  static constexpr std::size_t kSeenWays = 4;  // more sections that come in turn to one place are never learned
   struct Entry {
     std::string text;  // empty: the entry is free
     Fields::Layout layout;
