@@ -21,11 +21,11 @@ inline constexpr unsigned kBlocksOfAWord = 64;
 
 // The number of concurrent borrowers of an entry, and whether borrowing it moves it to the borrower's loop.
 struct Multiplexing {
-  std::uint32_t most = 1;
+  std::uint32_t max_users = 1;
   bool pinned = false;  // the entry stays on its home loop
 
   static constexpr std::uint32_t kPinned = std::uint32_t{1} << 31;
-  constexpr std::uint32_t bits() const { return most | (pinned ? kPinned : 0); }
+  constexpr std::uint32_t bits() const { return max_users | (pinned ? kPinned : 0); }
   static constexpr Multiplexing of(std::uint32_t bits) { return {bits & ~kPinned, (bits & kPinned) != 0}; }
 };
 
@@ -35,7 +35,7 @@ struct EntryBase {
   std::uint32_t index = 0;  // process-wide, or within the pool when the entry is in no EntryIndex
 
   // relaxed: `pinned` is written while the entry is reserved, so the word orders it: a reader of an older value loses
-  // its CAS. `most` may change at any time; a reader of the old limit exceeds or misses the new one at most once.
+  // its CAS. `max_users` may change at any time; a reader of the old limit exceeds or misses the new one at most once.
   Multiplexing multiplexing() const { return Multiplexing::of(multiplexing_bits.load(std::memory_order_relaxed)); }
 };
 

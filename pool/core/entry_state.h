@@ -141,8 +141,8 @@ inline Change try_reserve(AtomicWord& word) {
   });
 }
 
-// reserved -> idle, or borrowed in the same step. seq_cst: publishes the object, then the caller reads `waiting` (a
-// borrower publishes `waiting`, then reads the entries).
+// reserved -> idle, or borrowed in the same step. seq_cst: publishes the object, then the caller reads `attention`
+// (a borrower raises `attention`, then reads the entries).
 inline Change try_enable(AtomicWord& word, LoopId home, bool acquired) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kReserved).home(home);

@@ -84,7 +84,7 @@ class Finder {
         if (++samples > kMaxSamples) return true;
         Entry<T>& entry = block.entry(SearchOrder::pick(bits));
         const EntryWord word(entry.word.load(std::memory_order_acquire));
-        if (!word.lendable(entry.multiplexing().most) || !fits(entry, word)) continue;
+        if (!word.lendable(entry.multiplexing().max_users) || !fits(entry, word)) continue;
         drawn = &entry;
         return true;
       }
@@ -143,7 +143,7 @@ class Finder {
         const Entry<T>& entry = block.entry(SearchOrder::pick(bits));
         const EntryWord word(entry.word.load(std::memory_order_relaxed));
         report.expect(word.home() < loops_, "the home loop of an entry does not exist");
-        if (!word.idle() && !word.lendable(entry.multiplexing().most)) continue;
+        if (!word.idle() && !word.lendable(entry.multiplexing().max_users)) continue;
         const bool listed = word.home() < loops_ && (block.idle(word.home()).read() & entry.bit()) != 0;
         report.expect(listed, "an available entry is not listed");
       }
@@ -325,7 +325,7 @@ class Finder {
     EntryWord word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
       const Multiplexing multiplexing = entry.multiplexing();
-      if (!word.lendable(multiplexing.most) && !(where.include_unlendable && word.idle())) return false;
+      if (!word.lendable(multiplexing.max_users) && !(where.include_unlendable && word.idle())) return false;
       const Match verdict = matcher(entry, word);
       if (verdict == Match::skip) return false;
       if (verdict == Match::take) {
@@ -349,7 +349,7 @@ class Finder {
                                                     const SearchHint& where, Matcher& matcher, Found& found) {
     const EntryWord word(entry.word.load(std::memory_order_seq_cst));
     const bool elsewhere = word.home() < from || word.home() >= to;
-    if (!elsewhere && !word.taken(entry.multiplexing().most)) return false;
+    if (!elsewhere && !word.taken(entry.multiplexing().max_users)) return false;
     for (unsigned loop = from; loop < to; ++loop) {
       Bitmap& idle = entry.block->idle(static_cast<LoopId>(loop));
       if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());
@@ -358,7 +358,7 @@ class Finder {
     // word or limit, then read the bit; here the bit was cleared, then both are read.
     const EntryWord again(entry.word.load(std::memory_order_seq_cst));
     const Multiplexing now = Multiplexing::of(entry.multiplexing_bits.load(std::memory_order_seq_cst));
-    if (!again.idle() && !again.lendable(now.most)) return false;
+    if (!again.idle() && !again.lendable(now.max_users)) return false;
     if (mark_available(entry, again.home())) found.relisted = true;
     return !elsewhere && attempt(entry, where, matcher, found);
   }

@@ -142,9 +142,9 @@ class ObjectPool {
   std::uint32_t in_use() const { return pool_.in_use(); }
   // Applies to every object; a lent one is checked when it is returned. relaxed: a reader of the old limit allows one
   // more use.
-  void max_usage(std::uint32_t most) { max_usage_.store(most, std::memory_order_relaxed); }
-  // Sets how many may share the object of this handle; current users continue.
-  void share(const Handle& handle, std::uint32_t most) { pool_.share(*handle.entry_, most); }
+  void max_usage(std::uint32_t max_usage) { max_usage_.store(max_usage, std::memory_order_relaxed); }
+  // Sets how many users may share the object of this handle; current users continue.
+  void share(const Handle& handle, std::uint32_t max_users) { pool_.share(*handle.entry_, max_users); }
   Hooks& hooks() { return hooks_; }
 
   // One line per object, for humans. The objects themselves are not printed: they may be in use.
@@ -153,9 +153,9 @@ class ObjectPool {
 
  private:
   struct Matcher {
-    std::uint32_t most;
+    std::uint32_t max_usage;
     Match operator()(const Entry<T>&, EntryWord word) const {
-      if (most == 0 || word.uses() < most) return Match::take;
+      if (max_usage == 0 || word.uses() < max_usage) return Match::take;
       return word.borrowed() ? Match::skip : Match::evict;  // its last user ends it
     }
   };
@@ -199,8 +199,8 @@ class ObjectPool {
     if (reusable) {
       if constexpr (requires(Hooks & hooks, T & object) { hooks.on_release(object); }) hooks_.on_release(entry.value);
       if constexpr (requires(Hooks & hooks) { hooks.returned(entry.place()); }) hooks_.returned(entry.place());
-      const std::uint32_t most = max_usage_.load(std::memory_order_relaxed);
-      const bool used_up = most != 0 && EntryWord(entry.word.load(std::memory_order_relaxed)).uses() >= most;
+      const std::uint32_t max_usage = max_usage_.load(std::memory_order_relaxed);
+      const bool used_up = max_usage != 0 && EntryWord(entry.word.load(std::memory_order_relaxed)).uses() >= max_usage;
       if (!used_up && pool_.release(entry)) return;
     }
     if (pool_.close(entry)) end(entry);

@@ -61,22 +61,22 @@ class Pool {
   // meanwhile; the caller destroys the object and calls vacate().
   bool enable(Entry<T>& entry, LoopId home, bool acquired) { return enable(entry, home, acquired, sharing_); }
   bool enable(Entry<T>& entry, LoopId home, bool acquired, Multiplexing multiplexing) {
-    multiplexing = limited(multiplexing.most, multiplexing.pinned);
+    multiplexing = limited(multiplexing.max_users, multiplexing.pinned);
     // relaxed: the word, written next, publishes it.
     entry.multiplexing_bits.store(multiplexing.bits(), std::memory_order_relaxed);
     if (!try_enable(entry.word, home, acquired)) return false;
-    // An idle entry is listed even if `most` is 0: it can still be closed.
-    if (!acquired || multiplexing.most > 1) finder_.mark_available(entry, home);
+    // An idle entry is listed even if `max_users` is 0: it can still be closed.
+    if (!acquired || multiplexing.max_users > 1) finder_.mark_available(entry, home);
     return true;
   }
 
-  // Allows `most` users at once; current users continue. The caller must keep the entry from being vacated.
-  void share(Entry<T>& entry, std::uint32_t most) {
-    const Multiplexing now = limited(most, entry.multiplexing().pinned);
+  // Allows `max_users` users at once; current users continue. The caller must keep the entry from being vacated.
+  void share(Entry<T>& entry, std::uint32_t max_users) {
+    const Multiplexing now = limited(max_users, entry.multiplexing().pinned);
     // seq_cst: pairs with Finder::clear_stale_bit(), as does the load of the word.
     entry.multiplexing_bits.store(now.bits(), std::memory_order_seq_cst);
     const EntryWord word(entry.word.load(std::memory_order_seq_cst));
-    if (word.lendable(now.most)) finder_.mark_available(entry, word.home());
+    if (word.lendable(now.max_users)) finder_.mark_available(entry, word.home());
   }
 
   // Returns an available entry, searched as `where` says. Calls matcher(entry, word) before each attempt.
@@ -219,8 +219,8 @@ class Pool {
       if (capacity != nullptr) capacity->release();
     }
   };
-  static constexpr Multiplexing limited(std::uint32_t most, bool pinned) {
-    return {most < EntryWord::kMaxUsers ? most : EntryWord::kMaxUsers, pinned};
+  static constexpr Multiplexing limited(std::uint32_t max_users, bool pinned) {
+    return {max_users < EntryWord::kMaxUsers ? max_users : EntryWord::kMaxUsers, pinned};
   }
 
   // Undoes a reservation that raced with terminate(): one of the two closes it. seq_cst on both sides: terminate() sets

@@ -44,7 +44,7 @@ std::string dump_of(const Pool<T>& pool) {
     const EntryWord word(entry.word.load(std::memory_order_relaxed));
     if (word.vacant() && !word.reserved()) return;
     text += std::to_string(entry.place()) + ": " + name_of(word) + ", " + std::to_string(word.users()) + " of " +
-            std::to_string(entry.multiplexing().most) + " users, " + std::to_string(word.uses()) + " uses, home " +
+            std::to_string(entry.multiplexing().max_users) + " users, " + std::to_string(word.uses()) + " uses, home " +
             std::to_string(word.home()) + '\n';
   });
   return text;

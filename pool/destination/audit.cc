@@ -153,9 +153,9 @@ void Destination::Impl::audit_waiters(AuditReport& report) const {
 
 bool Destination::Impl::suits(const Borrower& waiter, const SlotEntry& entry, Instant now) const {
   const EntryWord word(entry.word.load(std::memory_order_relaxed));
-  if (!word.lendable(entry.multiplexing().most)) return false;
+  if (!word.lendable(entry.multiplexing().max_users)) return false;
   for (unsigned level = 1; level <= share_of(waiter.want_); ++level) {
-    if (shares.held(level) >= shares.most(level)) return false;
+    if (shares.held(level) >= shares.limit(level)) return false;
   }
   // match_idle() skips the waiters that accept less idle time than one that refused the connection. A waiter with
   // kOnlyNew is skipped too, although it would accept an unused connection: it gets the dial in progress.
@@ -167,7 +167,7 @@ bool Destination::Impl::suits(const Borrower& waiter, const SlotEntry& entry, In
 void Destination::Impl::audit_limits(AuditReport& report) const {
   report.equal("the cap", pool.cap(), limits.size);
   report.equal("max_usage", live.max_usage(), limits.single_use ? 1 : limits.max_usage);
-  report.equal("min_idle", ready_wanted.load(std::memory_order_relaxed), limits.min_idle);
+  report.equal("min_idle", live.min_idle(), limits.min_idle);
   report.expect(live.idle_timeout() == limits.idle_timeout && live.quarantine() == limits.quarantine &&
                     live.strategy() == limits.strategy && live.maximize() == limits.maximize,
                 "a limit that is read without the mutex is another one");
@@ -176,7 +176,7 @@ void Destination::Impl::audit_limits(AuditReport& report) const {
   ClassQuota wanted;
   wanted.set(limits.classes, std::uint64_t{limits.size} * supply.streams_a_dial());
   for (unsigned level = 1; level < ClassQuota::kMaxClasses; ++level)
-    report.equal("the share of a class", shares.most(level), wanted.most(level));
+    report.equal("the share of a class", shares.limit(level), wanted.limit(level));
 }
 
 void Destination::Impl::audit_outstanding(const Recount& counted, const Outstanding& outstanding,

@@ -52,7 +52,7 @@ void Destination::restore_size(std::uint32_t size) {
   const Held lock(impl_->mutex);
   if (!impl_->limits.auto_size() || impl_->auto_size == nullptr) return;
   SizeController& controller = impl_->auto_size->controller;
-  controller.bounds(controller.least(), controller.most(), size);
+  controller.bounds(controller.min_size(), controller.max_size(), size);
   impl_->apply_size(controller.size());
 }
 

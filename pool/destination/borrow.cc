@@ -24,7 +24,8 @@ bool Destination::Impl::in_quarantine(const SlotEntry& entry, EntryWord word, In
 Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want,
                                                Instant now) const {
   if (want.kind != ProtocolMask::any && !accepts(want.kind, protocol_of(entry))) return Reusability::unwanted;
-  if (const Reusability wear = reusability_of(entry, word.uses(), now); wear != Reusability::fit) return wear;
+  if (const Reusability reusability = reusability_of(entry, word.uses(), now); reusability != Reusability::fit)
+    return reusability;
   if (word.borrowed()) return Reusability::fit;  // a session in use is not idle
   // `now` is the calling loop's turn time: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
@@ -73,11 +74,11 @@ bool Destination::Impl::acquire_idle(Lease& lease, LoopId here, const BorrowRequ
 // Sets `relisted` if a search listed an entry again.
 bool Destination::Impl::search_and_acquire(Lease& lease, LoopId here, const BorrowRequest& want, Instant now,
                                            OpenCause& why, bool& relisted) {
-  Reusability found_fitness = Reusability::fit;
+  Reusability reusability = Reusability::fit;
   const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
-    found_fitness = reusability_for(entry, word, want, now);
-    if (found_fitness == Reusability::fit) return Match::take;
-    return found_fitness == Reusability::unwanted ? Match::skip : Match::evict;
+    reusability = reusability_for(entry, word, want, now);
+    if (reusability == Reusability::fit) return Match::take;
+    return reusability == Reusability::unwanted ? Match::skip : Match::evict;
   };
   for (;;) {
     const auto found = search(here, true, now, matcher);
@@ -95,7 +96,7 @@ bool Destination::Impl::search_and_acquire(Lease& lease, LoopId here, const Borr
       discard(entry, CloseCause::error, now);
       continue;
     }
-    const CloseCause cause = cause_of(found_fitness);
+    const CloseCause cause = cause_of(reusability);
     DeferredActions actions;
     {
       const Held lock(mutex);
@@ -174,17 +175,17 @@ bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, D
 // Rejects a waiter that found the queue full or cannot be served, unless it was served or a place became free since.
 std::variant<Lease, Waiting, Fault> Destination::Impl::reject_caller(Borrower& borrower, DeferredActions& actions,
                                                                      Instant now) {
-  std::optional<Fault> no;
+  std::optional<Fault> fault;
   {
     const Held lock(mutex);
     if (!WaitQueue::in(borrower) || !(queue_full(actions, now) || cannot_be_served(actions))) return Waiting{};
     remove_waiter(borrower);
     borrower.ticket_ = 0;
     if (auto_size != nullptr && pool.full()) auto_size->note_turned_away();
-    no = rejection_fault(actions);
+    fault = rejection_fault(actions);
   }
   if (borrower.want_.tunnel) return_tunnel_place(now);
-  return std::move(*no);
+  return std::move(*fault);
 }
 
 // Returns true if memory for a connection is exhausted, and neither an open connection nor a dial in progress can
@@ -255,7 +256,7 @@ void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Dur
   lease.opened_ = entry.value.opened.load(std::memory_order_relaxed);
   if (const Multiplexing multiplexing = entry.multiplexing(); multiplexing.pinned) {
     lease.shared_ = true;
-    lent_stream(word, multiplexing.most, here, now);
+    lent_stream(word, multiplexing.max_users, here, now);
   }
   if (endpoints.balance() != Endpoints::Balance::even && !lease.probe_) spread_out(entry, word, now);
 }

@@ -145,7 +145,7 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
     // In use, or granted to a borrower of this loop: no other thread touches it.
     if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, slot.pooled, &slot.owner->self};
     Destination::Impl& owner = *slot.owner;
-    owner.pending.inspection_begun();                  // first: see there
+    owner.pending.inspection_begun();                  // before the entry is taken: see PendingPlaces
     if (!try_inspect(entry.word, generation, here)) {  // taken, closed or moved meanwhile: retry
       owner.pending.inspection_ended();
       owner.inspection_lost();

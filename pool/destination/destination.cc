@@ -22,7 +22,6 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       supply(settings.expected_streams) {
   ledger.began = now;
   set_shares();
-  ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
   adopt_auto_size(true, {});
 }
 
@@ -71,10 +70,6 @@ void Destination::given_up(Reservation reservation, Instant now) {
   reservation.live_ = false;
   impl_->given_up(reservation, now);
 }
-bool Destination::cancel_one_dial(Instant now) {
-  return impl_->cancel_one_dial(now);
-}
-
 void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
   impl_->set_streams(index, generation, most, false, now);
 }

@@ -77,7 +77,7 @@ struct Outstanding;
 
 class Destination {
  public:
-  // `budget` is shared by all destinations; null: limited by its own cap only. `now`: the begin of Snapshot::age.
+  // `budget` is shared by all destinations; null: limited by its own cap only. `now`: the start of Snapshot::age.
   Destination(Origin origin, const Limits& limits, Environment& environment, unsigned loops,
               ConnectionBudget* budget = nullptr, std::optional<Instant> now = std::nullopt);
   ~Destination();  // no lease may be alive and no delivery in flight
@@ -191,17 +191,18 @@ class Destination {
   void touch(Instant now);
   Instant last_use() const;  // the later of touch() and last_borrow()
 
-  // For the connection budget: the last use, whether there are idle connections, and closing one.
-  Instant last_borrow() const;
   // Returns true if the last dial failed: waiters then wait for the result of a probe (pool/policy/circuit_breaker.h).
   bool probing() const;
   // Returns true if only a dial in progress can serve this waiter, because no open connection will be released to it;
   // and while its lease or its refusal is on the way. Must be called on the waiter's loop.
   bool awaits_dial(const Borrower& waiter) const;
+
+  Instant last_borrow() const;  // Instant{}: there was none
+
   bool has_idle() const;
+  // Closes an idle connection, the least recently used one (or by Limits::evict) of some. Returns false if there is
+  // none.
   bool evict(Instant now);
-  // Cancels an unneeded dial. Returns true if there was one; its place may soon be free.
-  bool cancel_one_dial(Instant now);
   // Withdraws this destination's request for a slot of the budget.
   void leave_budget();
 

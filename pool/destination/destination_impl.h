@@ -67,10 +67,10 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   bool cannot_be_served(const DeferredActions& actions) const REQUIRES(mutex);
   Fault rejection_fault(const DeferredActions& actions) REQUIRES(mutex);
   void fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now, LoopId here) EXCLUDES(mutex);
-  CloseCause cause_of(Reusability fitness) const { return pool::cause_of(fitness, live.single_use()); }
+  CloseCause cause_of(Reusability reusability) const { return pool::cause_of(reusability, live.single_use()); }
   Reusability reusability_of(const SlotEntry& entry, std::uint32_t uses, Instant now) const;
   // With min_idle, connections stay open and usable beyond idle_timeout: sweep() closes those above that number.
-  bool keeps_idle() const { return ready_wanted.load(std::memory_order_relaxed) != 0; }
+  bool keeps_idle() const { return live.min_idle() != 0; }
   bool in_quarantine(const SlotEntry& entry, EntryWord word, Instant now) const;
   bool past_idle_timeout(const SlotEntry& entry, Instant now) const;
   Reusability reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want, Instant now) const;
@@ -111,7 +111,7 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
 
   // ---- rejection.cc: refused borrowers ----
   void refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
-  void deliver_rejection(Borrower& borrower, Fault no, Instant now) EXCLUDES(mutex);
+  void deliver_rejection(Borrower& borrower, Fault fault, Instant now) EXCLUDES(mutex);
   bool ready_to_wait() REQUIRES(mutex);
   std::optional<Fault> why_ended() const;
 
@@ -360,8 +360,7 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   std::atomic<std::uint32_t> tunnelling{0};  // connections that became tunnels
 
   PendingPlaces pending;
-  std::atomic<std::uint32_t> ready_wanted{0};  // limits.min_idle, for the sweep; relaxed
-  std::atomic<Duration::rep> planned_at{0};    // relaxed, as the times of entries
+  std::atomic<Duration::rep> planned_at{0};  // relaxed, as the times of entries
   // Copies from keep_alive for lock-free readers; relaxed: limits that publish nothing.
   std::atomic<Duration::rep> effective_limit{Duration::max().count()}, trust{Duration::max().count()};
 

@@ -216,7 +216,8 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
   bool becomes_idle = false;
   {
     const Held lock(mutex);
-    if (multiplexing.pinned) multiplexing.most = first_streams.begin(entry.value.first_streams, multiplexing.most);
+    if (multiplexing.pinned)
+      multiplexing.max_users = first_streams.begin(entry.value.first_streams, multiplexing.max_users);
     supply.opened(dial_ended(entry), kind);
     ++ledger.created;
     backoff.succeeded();
@@ -230,7 +231,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     const Duration took = now - entry.value.opened_at.get();
     dial_time = dial_time == Duration::zero() ? took : dial_time + (took - dial_time) / 8;
     entry.value.established_at = now;
-    learn_streams(entry.value.asked, kind, multiplexing.most, actions);
+    learn_streams(entry.value.asked, kind, multiplexing.max_users, actions);
     becomes_idle = kind == Protocol::h2 ? enable_session(entry, multiplexing, clean, actions, now)
                                         : enable_h1(entry, clean, actions);
     replaced(entry, actions);

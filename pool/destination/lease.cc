@@ -98,12 +98,12 @@ void Lease::discard(CloseCause cause, Instant now) {
 
 // A connection that ends is a place that is coming until a waiter has it, so no more leases are wanted than there are
 // waiters. A waiter for HTTP/1.1 gets no stream, and one without a share of its class gets none from the highest class.
-bool Lease::wanted(Duration patience, Instant now) const {
+bool Lease::wanted(Duration min_wait, Instant now) const {
   Destination::Impl& pool = *destination_->impl_;
   if (!pool.waiting()) return false;
   const Held lock(pool.mutex);
   if (pool.queue.empty() || pool.stopped() || !pool.lends()) return false;
-  if (now - pool.queue.waiting_since(now) < patience) return false;
+  if (now - pool.queue.waiting_since(now) < min_wait) return false;
   const std::uint32_t without_share = pool.shares.held_back(pool.queue.by_class());
   const std::uint32_t served_otherwise = pool.streams_coming() + (share_ == 0 ? without_share : 0) +
                                          (shared_ ? pool.queue.wanting(ProtocolMask::h1_only) : 0);

@@ -57,8 +57,8 @@ class [[nodiscard]] Lease {
   void note_response(std::uint16_t status, Duration took);
 
   // Returns true if its end would serve a waiter that nothing else is about to serve, and the first of the queue has
-  // waited for `patience`. Takes no lock while no borrower waits.
-  bool wanted(Duration patience, Instant now) const;
+  // waited for `min_wait`. Takes no lock while no borrower waits.
+  bool wanted(Duration min_wait, Instant now) const;
 
   // Returns the loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;

@@ -16,9 +16,9 @@
 namespace carpool::pool {
 
 struct Ledger {
-  std::array<std::uint64_t, kOpenedNames.size()> opened{};
-  std::array<std::uint64_t, kClosedNames.size()> closed{};
-  std::array<std::uint64_t, kFailedNames.size()> failures{};
+  std::array<std::uint64_t, kOpenCauseNames.size()> opened{};
+  std::array<std::uint64_t, kCloseCauseNames.size()> closed{};
+  std::array<std::uint64_t, kFailureReasonNames.size()> failures{};
   std::uint64_t created = 0;
   std::uint64_t cool_downs = 0;
   std::uint64_t waited_at_size = 0;  // borrowers that waited because the size allowed no dial for them

@@ -44,7 +44,6 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     if (!settings.auto_size()) pool.cap(settings.size);
     adopt_auto_size(was_fixed, now);
     set_shares();
-    ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
     quarantine_wake = {};
     review();
     if (settings.max_cool_down <= Duration::zero()) end_cool_down();

@@ -24,19 +24,19 @@ void Rejection::arrive(Instant now) {
   Destination::Impl& pool = *owner;
   Borrower& meant = *borrower;
   const bool still = meant.ticket_ == ticket;
-  Fault no = std::move(fault);
+  Fault why = std::move(fault);
   {
     const Held lock(pool.mutex);
     pool.rejections.put(*this);
   }
-  if (still) pool.deliver_rejection(meant, std::move(no), now);
+  if (still) pool.deliver_rejection(meant, std::move(why), now);
 }
 
 // Must be called on the borrower's loop, at top level.
-void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no, Instant now) {
+void Destination::Impl::deliver_rejection(Borrower& borrower, Fault fault, Instant now) {
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place(now);
-  borrower.on_refused(std::move(no));
+  borrower.on_refused(std::move(fault));
 }
 
 // The borrower must be in a queue. A tunnel that waits for a place takes one, above the limit, because its rejection

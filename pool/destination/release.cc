@@ -14,8 +14,8 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     return discard(entry, CloseCause::peer_closed, now);
   }
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  const Reusability wear = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
-  if (wear != Reusability::fit) return discard(entry, cause_of(wear), now);
+  const Reusability reusability = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
+  if (reusability != Reusability::fit) return discard(entry, cause_of(reusability), now);
   if (used) {
     entry.value.idle_since.set(now);
     entry.value.idle_probe.store(false, std::memory_order_relaxed);
@@ -101,8 +101,8 @@ void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool no_room, Instant
 
 // Returns the borrower for a connection that has never served; its share is taken.
 Borrower* Destination::Impl::next_borrower(Protocol kind) {
-  Borrower* replay = queue.first_retry(kind);
-  return replay != nullptr ? replay : queue.first_other(kind, shares);
+  Borrower* retry = queue.first_retry(kind);
+  return retry != nullptr ? retry : queue.first_other(kind, shares);
 }
 
 // Grants the entry to `borrower`: its word already names the new owner, the move completes on arrival. Its share is
@@ -198,15 +198,15 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     return false;
   }
   const BorrowRequest want = borrower.want_;
-  Reusability found_fitness = Reusability::fit;
+  Reusability reusability = Reusability::fit;
   const auto matcher = [&](const SlotEntry& entry, EntryWord word) {
     actions.saw_idle = true;
-    found_fitness = reusability_for(entry, word, want, now);
-    if (found_fitness == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower)) {
-      found_fitness = Reusability::unwanted;
+    reusability = reusability_for(entry, word, want, now);
+    if (reusability == Reusability::fit && want.new_connection_only && !fresh_enough(entry, word, borrower)) {
+      reusability = Reusability::unwanted;
     }
-    if (found_fitness == Reusability::fit) return Match::take;
-    if (found_fitness != Reusability::unwanted) return Match::evict;
+    if (reusability == Reusability::fit) return Match::take;
+    if (reusability != Reusability::unwanted) return Match::evict;
     actions.idle_refused |= accepts(want.kind, protocol_of(entry)) && !in_quarantine(entry, word, now);
     return Match::skip;
   };
@@ -217,8 +217,8 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
       grant(*found.entry, borrower, found.before.home(), actions);
       return true;
     }
-    if (end_expired(*found.entry, found.before, cause_of(found_fitness), actions))
-      actions.why = replaces(cause_of(found_fitness));
+    if (end_expired(*found.entry, found.before, cause_of(reusability), actions))
+      actions.why = replaces(cause_of(reusability));
   }
 }
 
@@ -248,14 +248,14 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   if (!watched || worn_out) {
     const CloseCause cause = watched ? cause_of(reusability_of(entry, word.uses() - 1, now)) : CloseCause::error;
     DeferredActions actions;
-    std::optional<Fault> no;
+    std::optional<Fault> fault;
     {
       const Held lock(mutex);
-      if (meant) no = rejoin(borrower);
+      if (meant) fault = rejoin(borrower);
       end(entry, cause, actions);
     }
     run_actions_and_serve(actions, now, replaces(cause));
-    if (no) deliver_rejection(borrower, std::move(*no), now);
+    if (fault) deliver_rejection(borrower, std::move(*fault), now);
     return;
   }
   deliver_lease(borrower, entry, word, grant.to, grant.trial, now);

@@ -9,11 +9,11 @@ namespace carpool::pool {
 
 // Whether a connection can be lent. unwanted: not to this borrower; expired, used_up and idle_too_long close it.
 enum class Reusability : std::uint8_t { fit, unwanted, expired, used_up, idle_too_long };
-constexpr CloseCause cause_of(Reusability fitness, bool single_use) {
-  return fitness == Reusability::expired   ? CloseCause::expired
-         : fitness != Reusability::used_up ? CloseCause::idle
-         : single_use                      ? CloseCause::policy
-                                           : CloseCause::max_usage;
+constexpr CloseCause cause_of(Reusability reusability, bool single_use) {
+  return reusability == Reusability::expired   ? CloseCause::expired
+         : reusability != Reusability::used_up ? CloseCause::idle
+         : single_use                          ? CloseCause::policy
+                                               : CloseCause::max_usage;
 }
 // The cause of opening a connection in place of one that closed with `cause`.
 constexpr OpenCause replaces(CloseCause cause) {

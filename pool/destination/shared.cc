@@ -11,8 +11,8 @@ namespace carpool::pool {
 
 void Destination::Impl::release_stream(SlotEntry& entry, bool used, Instant now) {
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  const Reusability wear = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
-  if (wear != Reusability::fit) return release_and_drain(entry, cause_of(wear), false, now);
+  const Reusability reusability = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
+  if (reusability != Reusability::fit) return release_and_drain(entry, cause_of(reusability), false, now);
   if (session_claimed(entry, now)) return release_and_drain(entry, CloseCause::budget, false, now);
   entry.value.idle_since.set(now);  // before the release: another thread may own it afterwards
   if (!pool.release(entry, used))
@@ -63,7 +63,7 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
     if (word.closed() || word.reserved() || !matches(word, generation, environment.here())) return;
     StreamLimitLearner::Session& first = entry.value.first_streams;
     answered ? first_streams.proven(first, most) : first_streams.changed(first, most);
-    if (most == entry.multiplexing().most) return;
+    if (most == entry.multiplexing().max_users) return;
     pool.share(entry, most);
     if (most != 0) supply.expect(most);
     set_shares();
@@ -95,7 +95,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   const bool meant = borrower.ticket_ == grant.ticket;
   const EntryWord word(entry.word.load(std::memory_order_acquire));
   bool broken = false;
-  std::optional<Fault> no;
+  std::optional<Fault> fault;
   {
     const Held lock(mutex);
     if (!meant || entry.value.broken) undo(grant);
@@ -103,11 +103,11 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
     grants.put(grant);
     // The limits were checked when it was granted: a draining session still serves this borrower unless it is broken.
     broken = entry.value.broken;
-    if (meant && broken) no = rejoin(borrower);
+    if (meant && broken) fault = rejoin(borrower);
   }
   if (meant && !broken) return deliver_lease(borrower, entry, word, here, trial, now);
   release_stream(entry, false, now);
-  if (no) deliver_rejection(borrower, std::move(*no), now);
+  if (fault) deliver_rejection(borrower, std::move(*fault), now);
 }
 
 // ---- the end, on its home loop ----
@@ -196,7 +196,7 @@ bool Destination::Impl::lacks_streams() const {
   bool spare = false;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
-    const std::uint32_t most = entry.multiplexing().most;
+    const std::uint32_t most = entry.multiplexing().max_users;
     spare = protocol_of(entry) == Protocol::h2 && word.lendable(most) && word.users() < nearly_full(most);
     return spare || ++examined == DeferredActions::kMaxSteps;
   }));
@@ -228,8 +228,8 @@ void Destination::Impl::match_retries(DeferredActions& actions, Instant now) {
 // A waiter needs HTTP/1.1, and sessions hold every place of the pool, or the total is used up; none of them is idle.
 // Drains one; otherwise busy sessions would block it forever.
 void Destination::Impl::drain_for_h1(DeferredActions& actions) {
-  const std::uint32_t gone = tunnelling.load(std::memory_order_relaxed);
-  if (supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone) return;
+  const std::uint32_t tunnels_open = tunnelling.load(std::memory_order_relaxed);
+  if (supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > tunnels_open) return;
   if (!pool.full() && (budget == nullptr || !budget->full())) return;
   SlotEntry* least = least_used_session();
   if (least != nullptr) drain(*least, CloseCause::surplus, actions);

@@ -69,7 +69,7 @@ struct Slot {
   // Links for DeferredActions: queued under the mutex, executed after it is released.
   Entry<Slot>* next = nullptr;
   CloseCause closed = CloseCause::error;  // of a draining session: the first cause
-  PooledConnection* ended = nullptr;
+  PooledConnection* ended = nullptr;      // removed from `pooled`, and waits for Environment::dispose()
   Grant grant;
 
   // Guarded by the destination's mutex.

@@ -41,7 +41,7 @@ void TimeDistribution::add(Duration time) {
 }
 
 namespace {
-ConnectionStatus shown(const SlotEntry& entry, EntryWord word, Instant now) {
+ConnectionStatus status_of(const SlotEntry& entry, EntryWord word, Instant now) {
   if (word.closed()) return ConnectionStatus::draining;  // closed to new borrowers but still in use
   if (entry.value.tunnel.load(std::memory_order_relaxed)) return ConnectionStatus::tunnel;
   switch (state(word, entry.value.expires_at.get(), now)) {
@@ -64,7 +64,7 @@ void count_states(const Pool<Slot>& pool, Destination::Snapshot& into, Instant n
   pool.for_each([&](SlotEntry& entry) {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     if (word.vacant()) return;
-    const ConnectionStatus status = shown(entry, word, now);
+    const ConnectionStatus status = status_of(entry, word, now);
     ++into.connections[static_cast<std::size_t>(status)];
     if (!word.reserved()) into.ages.add(now - entry.value.opened_at.get());
     const bool idle = status == ConnectionStatus::idle || status == ConnectionStatus::expired_idle;
@@ -76,10 +76,11 @@ void count_states(const Pool<Slot>& pool, Destination::Snapshot& into, Instant n
 void balance(Destination::Snapshot& counted, std::uint64_t alive) {
   std::uint64_t all = counted.alive();
   if (all < alive) counted.connections[static_cast<std::size_t>(ConnectionStatus::connecting)] += alive - all;
-  for (const ConnectionStatus shown : {ConnectionStatus::idle, ConnectionStatus::connecting, ConnectionStatus::draining,
-                                       ConnectionStatus::expired_idle, ConnectionStatus::borrowed,
-                                       ConnectionStatus::expired_borrowed, ConnectionStatus::tunnel}) {
-    auto& count = counted.connections[static_cast<std::size_t>(shown)];
+  for (const ConnectionStatus status :
+       {ConnectionStatus::idle, ConnectionStatus::connecting, ConnectionStatus::draining,
+        ConnectionStatus::expired_idle, ConnectionStatus::borrowed, ConnectionStatus::expired_borrowed,
+        ConnectionStatus::tunnel}) {
+    auto& count = counted.connections[static_cast<std::size_t>(status)];
     const std::uint64_t less = std::min(count, all > alive ? all - alive : std::uint64_t{0});
     count -= less;
     all -= less;
@@ -97,7 +98,7 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
     const std::uint64_t below = lowest ? 0 : std::min(from, shares.held(level + 1));
     const std::uint64_t whole = std::uint64_t{limits.size} * supply.streams_a_dial();
     const std::uint32_t waiting = queue.by_class()[level] + tunnels.waiters.by_class()[level];
-    into.classes[level] = {waiting, from - below, level == 0 ? whole : shares.most(level)};
+    into.classes[level] = {waiting, from - below, level == 0 ? whole : shares.limit(level)};
   }
 }
 
@@ -185,7 +186,7 @@ void Destination::Impl::describe(const SlotEntry& entry, ConnectionVisitor& visi
   ConnectionView view;
   view.index = entry.index;
   view.generation = word.generation();
-  view.state = shown(entry, word, now);
+  view.state = status_of(entry, word, now);
   view.opened = entry.value.opened.load(std::memory_order_relaxed);
   view.age = now - entry.value.opened_at.get();
   if (!word.borrowed() && !word.reserved()) view.idle = std::max(Duration::zero(), now - entry.value.idle_since.get());

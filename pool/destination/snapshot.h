@@ -23,18 +23,18 @@ enum class ConnectionStatus : std::uint8_t {
   draining,
   tunnel
 };
-inline constexpr std::array<std::string_view, 7> kShownNames{"connecting",       "idle",     "borrowed", "expired_idle",
-                                                             "expired_borrowed", "draining", "tunnel"};
+inline constexpr std::array<std::string_view, 7> kConnectionStatusNames{
+    "connecting", "idle", "borrowed", "expired_idle", "expired_borrowed", "draining", "tunnel"};
 constexpr std::string_view name(ConnectionStatus state) {
-  return kShownNames[static_cast<std::size_t>(state)];
+  return kConnectionStatusNames[static_cast<std::size_t>(state)];
 }
 
 // Why a dial, or an exchange on an established connection, failed.
 enum class FailureReason : std::uint8_t { dns, refused, timeout, tls, reset, protocol, budget };
-inline constexpr std::array<std::string_view, 7> kFailedNames{"dns",   "refused",  "timeout", "tls",
-                                                              "reset", "protocol", "budget"};
+inline constexpr std::array<std::string_view, 7> kFailureReasonNames{"dns",   "refused",  "timeout", "tls",
+                                                                     "reset", "protocol", "budget"};
 constexpr std::string_view name(FailureReason reason) {
-  return kFailedNames[static_cast<std::size_t>(reason)];
+  return kFailureReasonNames[static_cast<std::size_t>(reason)];
 }
 FailureReason reason_of(const Fault& fault);
 
@@ -52,20 +52,20 @@ struct TimeDistribution {
 
 // A size that follows the load, in a snapshot.
 struct AutoSizeSnapshot {
-  std::uint32_t least = 0, most = 0;
+  std::uint32_t min_size = 0, max_size = 0;
   SizeHistory history;
   Instant now{};  // of the snapshot
 };
 
 struct Destination::Snapshot {
-  std::array<std::uint64_t, kOpenedNames.size()> opened{};  // by cause
-  std::array<std::uint64_t, kClosedNames.size()> closed{};
-  std::array<std::uint64_t, kShownNames.size()> connections{};  // by state
-  TimeDistribution ages, idle_times;                            // of the connections; of the idle ones
-  std::array<std::uint64_t, kFailedNames.size()> failures{};    // of dials and of exchanges, by reason
-  std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = current leases
-  std::uint64_t leaks = 0;                                      // leases destroyed without release or discard
-  std::uint64_t created = 0;                                    // successful dials
+  std::array<std::uint64_t, kOpenCauseNames.size()> opened{};  // by cause
+  std::array<std::uint64_t, kCloseCauseNames.size()> closed{};
+  std::array<std::uint64_t, kConnectionStatusNames.size()> connections{};  // by state
+  TimeDistribution ages, idle_times;                                       // of the connections; of the idle ones
+  std::array<std::uint64_t, kFailureReasonNames.size()> failures{};        // of dials and of exchanges, by reason
+  std::uint64_t borrows = 0, restores = 0;                                 // borrows - restores = current leases
+  std::uint64_t leaks = 0;      // leases destroyed without release or discard
+  std::uint64_t created = 0;    // successful dials
   std::optional<Duration> age;  // of the destination, the time of all counts; nullopt: not known
   std::uint64_t undialed = 0;   // waiters that failed with the last dial's error without a dial of their own
   bool probing = false;         // the last dial failed: one probe decides (pool/policy/circuit_breaker.h)
@@ -95,10 +95,11 @@ struct Destination::Snapshot {
   std::optional<Duration> trust;  // see Destination::trust(); nullopt: unknown
   Duration dial_time{};           // average; zero: none succeeded yet
   std::uint32_t streams = 0;      // that the last connection served at once; 1: HTTP/1.1; 0: unknown
-  // Priority classes, the highest first; empty if not configured. most: leases of the class and those below together.
+  // Priority classes, the highest first; empty if not configured. limit: of the leases of the class and those below
+  // together.
   struct Class {
     std::uint32_t waiting = 0;
-    std::uint64_t leases = 0, most = 0;
+    std::uint64_t leases = 0, limit = 0;
   };
   std::array<Class, ClassQuota::kMaxClasses> classes{};
   std::size_t class_count = 0;

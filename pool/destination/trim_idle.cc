@@ -40,7 +40,7 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
                 [&](const BorrowRecord& borrow) { return borrow.arrived + borrow.waited + borrow.held < begin; });
   const std::optional<MeasuredLoad> load = covers ? measure_load(borrows) : std::nullopt;
   if (!load) return std::nullopt;
-  return std::max({erlang_size(*load), load->busy_most, endpoints.count()});
+  return std::max({erlang_size(*load), load->busy_max, endpoints.count()});
 }
 
 // Spares connections that never served: they were opened for future load. Sessions close only by idle_timeout: their
@@ -59,7 +59,7 @@ std::uint32_t Destination::Impl::above_min_idle() const {
   std::uint32_t idle = pending.inspecting();
   pool.for_each_idle(
       [&](const SlotEntry& entry) { idle += EntryWord(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0; });
-  const std::uint32_t kept = ready_wanted.load(std::memory_order_relaxed);
+  const std::uint32_t kept = live.min_idle();
   return idle > kept ? idle - kept : 0;
 }
 
@@ -72,14 +72,14 @@ void Destination::Impl::end_all_expired(Instant now) {
       if (!word.idle()) return;
       mutex.assert_held();
       note_survivor(entry, word.uses(), keep_alive.refutation_limit(), now);
-      Reusability found = reusability_for(entry, word, BorrowRequest{}, now);
-      if (surplus != 0 && found == Reusability::fit && past_idle_timeout(entry, now)) {
-        found = Reusability::idle_too_long;
+      Reusability reusability = reusability_for(entry, word, BorrowRequest{}, now);
+      if (surplus != 0 && reusability == Reusability::fit && past_idle_timeout(entry, now)) {
+        reusability = Reusability::idle_too_long;
         --surplus;
       }
-      if (found == Reusability::fit || found == Reusability::unwanted) return;  // one in quarantine stays
-      if (found == Reusability::idle_too_long && leave_to_origin(entry, now)) return;
-      static_cast<void>(end_idle(entry, word, cause_of(found), actions));
+      if (reusability == Reusability::fit || reusability == Reusability::unwanted) return;  // one in quarantine stays
+      if (reusability == Reusability::idle_too_long && leave_to_origin(entry, now)) return;
+      static_cast<void>(end_idle(entry, word, cause_of(reusability), actions));
     });
   });
 }

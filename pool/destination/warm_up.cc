@@ -51,13 +51,13 @@ void Destination::Impl::keep_min_idle(std::uint32_t dials_before, DeferredAction
 
 // Returns the number of idle connections missing for min_idle at this moment.
 std::uint32_t Destination::Impl::missing_idle() const {
-  if (ready_wanted.load(std::memory_order_relaxed) == 0) return 0;
+  if (live.min_idle() == 0) return 0;
   return missing_idle(UINT32_MAX).value_or(0);
 }
 
 // Returns nullopt if more than `most` had to be examined.
 std::optional<std::uint32_t> Destination::Impl::missing_idle(std::uint32_t most) const {
-  const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
+  const std::uint32_t wanted = live.min_idle();
   const std::uint32_t ended = pending.probes_ended();
   std::uint32_t ready = pending.inspecting(), examined = 0;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {

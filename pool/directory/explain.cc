@@ -205,17 +205,17 @@ void causes(const Destination::Snapshot& s, const ExplainSettings& c, std::vecto
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
                     why_opened(static_cast<OpenCause>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
-                    std::string(kOpenedNames[cause]) + ").");
+                    std::string(kOpenCauseNames[cause]) + ").");
   }
   for (const std::size_t cause : by_count(s.closed)) {
     const Pronouns of = pronouns(s.closed[cause]);
     lines.push_back(share(s.closed[cause], s.closed_total(), "closed: ") + of.they + " " +
                     why_closed(static_cast<CloseCause>(cause), of, s, c) + " (cause " +
-                    std::string(kClosedNames[cause]) + ").");
+                    std::string(kCloseCauseNames[cause]) + ").");
   }
   for (const std::size_t reason : by_count(s.failures)) {
     lines.push_back(number(s.failures[reason], "dial or exchange", "dials or exchanges") + " failed (reason " +
-                    std::string(kFailedNames[reason]) + ").");
+                    std::string(kFailureReasonNames[reason]) + ").");
   }
 }
 

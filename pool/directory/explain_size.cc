@@ -45,8 +45,9 @@ void explain_size(const AutoSizeSnapshot& size, std::vector<std::string>& lines)
     if (count != 0)
       counts.append(counts.empty() ? ": " : ", ").append(std::to_string(count) + " ").append(kSizeReasons[i]);
   }
-  lines.push_back("The size follows the load, from " + std::to_string(size.least) + " to " + std::to_string(size.most) +
-                  " (pool.size is \"auto\"): it has changed " + number(all, "time", "times") + counts + ".");
+  lines.push_back("The size follows the load, from " + std::to_string(size.min_size) + " to " +
+                  std::to_string(size.max_size) + " (pool.size is \"auto\"): it has changed " +
+                  number(all, "time", "times") + counts + ".");
   for (std::size_t back = 0; back < std::min(history.size(), kShownChanges); ++back) {
     const SizeChange& change = history.last(back);
     lines.push_back(phrases::time(std::max(Duration::zero(), size.now - change.when)) + " ago it went from " +

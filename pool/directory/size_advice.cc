@@ -95,7 +95,7 @@ std::pair<std::uint32_t, std::uint32_t> range_of(const Workload& load, const Lim
 void limit_levels(MeasuredLoad& measured, const Workload& load) {
   if (load.peak == 0) return;
   const std::uint64_t places = std::uint64_t{load.peak} * std::max(load.streams, 1U);
-  for (std::uint32_t* const level : {&measured.busy_median, &measured.busy_p99, &measured.busy_most}) {
+  for (std::uint32_t* const level : {&measured.busy_median, &measured.busy_p99, &measured.busy_max}) {
     *level = static_cast<std::uint32_t>(std::min<std::uint64_t>(*level, places));
   }
 }
@@ -115,7 +115,7 @@ std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits
   advice.target = target.value_or(usual_target(*measured));
   const Trial trial(load, limits, wait_timeout, advice.target);
   // With as many connections as there ever were borrows at once, none waits in the queue.
-  const std::uint32_t largest = connections_for(advice.load.asked_most, load.streams);
+  const std::uint32_t largest = connections_for(advice.load.asked_max, load.streams);
   advice.size = trial.smallest(largest, limits.min_idle);
   advice.expected = trial.with(advice.size, limits.min_idle);
   if (!trial.met(advice.expected) && trial.met(trial.with(advice.size, advice.size))) {
@@ -126,7 +126,7 @@ std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits
   }
   advice.met = trial.met(advice.expected);
   advice.current = trial.with(limits.size, limits.min_idle);
-  std::tie(advice.least, advice.most) = range_of(load, limits, wait_timeout, advice, largest);
+  std::tie(advice.range_min, advice.range_max) = range_of(load, limits, wait_timeout, advice, largest);
   return advice;
 }
 

@@ -19,7 +19,7 @@ struct SizeAdvice {
   std::uint32_t min_idle = 0;  // needed where waits for dials exceed the target
   // The sizes that parts of the record, with equal numbers of borrows, require. Equal to `size` if the record is too
   // short to be divided.
-  std::uint32_t least = 0, most = 0;
+  std::uint32_t range_min = 0, range_max = 0;
   bool met = false;           // false: the target is not met by any size; dials or refusals remain
   SimulationResult expected;  // with `size` and `min_idle`
   SimulationResult current;   // with the current settings

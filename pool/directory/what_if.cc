@@ -83,7 +83,7 @@ class Simulation final : public Environment {
       : load_(load),
         wait_timeout_(wait_timeout),
         size_(limits.size),
-        pool_(nobody(), of_fixed_size(limits), *this, 1) {}
+        pool_(any_origin(), of_fixed_size(limits), *this, 1) {}
   SimulationResult play();
 
   // ---- called by the pool ----
@@ -111,7 +111,7 @@ class Simulation final : public Environment {
   void refused(SimulatedBorrower& borrower, bool in_time);
 
  private:
-  static Origin nobody() {
+  static Origin any_origin() {
     Origin origin;
     origin.host = "replay";
     origin.port = 80;

@@ -28,8 +28,8 @@ struct Workload {
 struct SimulationResult {
   std::uint64_t served = 0, refused = 0, timed_out = 0;
   std::uint64_t opened = 0, reused = 0;  // dials; borrows of a connection that had served before
-  std::array<std::uint64_t, kOpenedNames.size()> opened_by{};
-  std::array<std::uint64_t, kClosedNames.size()> closed_by{};
+  std::array<std::uint64_t, kOpenCauseNames.size()> opened_by{};
+  std::array<std::uint64_t, kCloseCauseNames.size()> closed_by{};
   std::uint32_t peak = 0;
   std::uint64_t waited = 0;  // borrows that were not served at once
   Duration mean_wait{}, p50_wait{}, p99_wait{}, p995_wait{}, longest_wait{};

@@ -26,7 +26,7 @@ enum class OpenCause : std::uint8_t {
   tunnel,
   spread,
 };
-inline constexpr std::array<std::string_view, 16> kOpenedNames{
+inline constexpr std::array<std::string_view, 16> kOpenCauseNames{
     "first",      "all_busy", "min_idle",    "warm_up", "stale_found", "expired", "max_usage", "streams_exhausted",
     "loop_local", "policy",   "dns_changed", "health",  "reconnect",   "replay",  "tunnel",    "spread"};
 
@@ -51,7 +51,7 @@ enum class CloseCause : std::uint8_t {
   shutdown,
   rebalanced,
 };
-inline constexpr std::array<std::string_view, 19> kClosedNames{
+inline constexpr std::array<std::string_view, 19> kCloseCauseNames{
     "expired",   "idle",           "max_usage",    "peer_closed", "error",       "unhealthy", "drained",
     "surplus",   "budget",         "leak",         "policy",      "dns_changed", "goaway",    "private",
     "reconnect", "config_changed", "tunnel_ended", "shutdown",    "rebalanced"};
@@ -63,10 +63,10 @@ constexpr bool for_waiters(OpenCause cause) {
 }
 
 constexpr std::string_view name(OpenCause cause) {
-  return kOpenedNames[static_cast<std::size_t>(cause)];
+  return kOpenCauseNames[static_cast<std::size_t>(cause)];
 }
 constexpr std::string_view name(CloseCause cause) {
-  return kClosedNames[static_cast<std::size_t>(cause)];
+  return kCloseCauseNames[static_cast<std::size_t>(cause)];
 }
 
 }  // namespace carpool::pool

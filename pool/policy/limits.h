@@ -48,6 +48,7 @@ class LiveLimits {
   explicit LiveLimits(const Limits& limits) { set(limits); }
   void set(const Limits& limits) {
     max_usage_.store(limits.single_use ? 1 : limits.max_usage, std::memory_order_relaxed);
+    min_idle_.store(limits.min_idle, std::memory_order_relaxed);
     single_use_.store(limits.single_use, std::memory_order_relaxed);
     idle_timeout_.store(limits.idle_timeout.count(), std::memory_order_relaxed);
     quarantine_.store(limits.quarantine.count(), std::memory_order_relaxed);
@@ -55,6 +56,7 @@ class LiveLimits {
     maximize_.store(limits.maximize, std::memory_order_relaxed);
   }
   std::uint32_t max_usage() const { return max_usage_.load(std::memory_order_relaxed); }
+  std::uint32_t min_idle() const { return min_idle_.load(std::memory_order_relaxed); }
   bool single_use() const { return single_use_.load(std::memory_order_relaxed); }
   Duration idle_timeout() const { return Duration(idle_timeout_.load(std::memory_order_relaxed)); }
   Duration quarantine() const { return Duration(quarantine_.load(std::memory_order_relaxed)); }
@@ -62,7 +64,7 @@ class LiveLimits {
   bool maximize() const { return maximize_.load(std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint32_t> max_usage_{0};
+  std::atomic<std::uint32_t> max_usage_{0}, min_idle_{0};
   std::atomic<Strategy> strategy_{Strategy::first};
   std::atomic<bool> maximize_{false}, single_use_{false};
   std::atomic<Duration::rep> idle_timeout_{0}, quarantine_{0};

@@ -22,10 +22,10 @@ std::uint32_t part_of(std::uint32_t count, double part) {
 }
 }  // namespace
 
-void SizeController::bounds(std::uint32_t least, std::uint32_t most, std::uint32_t size) {
-  least_ = least;
-  most_ = std::max(least, most);
-  const std::uint32_t within = std::clamp(size, least_, most_);
+void SizeController::bounds(std::uint32_t min_size, std::uint32_t max_size, std::uint32_t size) {
+  min_size_ = min_size;
+  max_size_ = std::max(min_size, max_size);
+  const std::uint32_t within = std::clamp(size, min_size_, max_size_);
   if (within != size_) growth_ = shrink_ = std::nullopt;
   size_ = within;
 }
@@ -113,8 +113,8 @@ std::optional<SizeChange> SizeController::follow_gradient(const LoadSample& seen
   if (!slow(seen.median) || now < shrinks_at_) return std::nullopt;
   const std::uint32_t used = seen.at_size ? size_ : std::clamp(seen.busy, 1U, size_);
   const double part = std::clamp(kGoal / ratio(seen.median, lowest_), kMaxShrink, kSmallestShrink);
-  const std::uint32_t to = std::max(least_, std::min(size_ - 1, part_of(used, part)));
-  if (to >= used) return std::nullopt;  // `least` is in use
+  const std::uint32_t to = std::max(min_size_, std::min(size_ - 1, part_of(used, part)));
+  if (to >= used) return std::nullopt;  // the minimum is in use
   shrink_ = Trial{size_, static_cast<double>(to) / used, seen.median};
   hold_growth(now);
   return change(to, SizeReason::latency, seen, now);
@@ -141,7 +141,7 @@ std::optional<SizeChange> SizeController::grow(const LoadSample& seen, Instant n
 
 std::optional<SizeChange> SizeController::change(std::uint32_t to, SizeReason reason, const LoadSample& seen,
                                                  Instant now) {
-  to = std::clamp(to, least_, most_);
+  to = std::clamp(to, min_size_, max_size_);
   if (to == size_) return std::nullopt;
   settles_at_ = now + std::min<Duration>(std::max<Duration>(2 * seen.median, kShortest), kMaxSettling);
   return SizeChange{now, std::exchange(size_, to), to, reason, seen, lowest_};

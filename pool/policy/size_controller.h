@@ -32,13 +32,13 @@ class SizeController {
   static constexpr Duration kShortestHold = std::chrono::seconds(4), kMaxHold = std::chrono::seconds(64);
   static constexpr Duration kMaxTrust = std::chrono::seconds(256);  // in a restored size
 
-  SizeController(std::uint32_t least, std::uint32_t most) { bounds(least, most, least); }
+  SizeController(std::uint32_t min_size, std::uint32_t max_size) { bounds(min_size, max_size, min_size); }
 
   std::uint32_t size() const { return size_; }
-  std::uint32_t least() const { return least_; }
-  std::uint32_t most() const { return most_; }
+  std::uint32_t min_size() const { return min_size_; }
+  std::uint32_t max_size() const { return max_size_; }
   // Sets new bounds and the size that is in force.
-  void bounds(std::uint32_t least, std::uint32_t most, std::uint32_t size);
+  void bounds(std::uint32_t min_size, std::uint32_t max_size, std::uint32_t size);
   // Requests that wait for longer count as late: a tenth of the lowest median, 1 ms at least.
   Duration tolerable_wait() const;
 
@@ -68,7 +68,7 @@ class SizeController {
   bool slow(Duration median) const;
   void hold_growth(Instant now);
 
-  std::uint32_t least_ = 1, most_ = 1, size_ = 1;
+  std::uint32_t min_size_ = 1, max_size_ = 1, size_ = 1;
   Duration lowest_{};  // zero: unknown
   std::optional<Trial> growth_, shrink_;
   double step_ = kMaxStep;

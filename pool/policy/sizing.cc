@@ -20,7 +20,7 @@ using LevelChange = std::pair<Instant, int>;
 
 // The numbers of borrows in progress at once.
 struct Levels {
-  std::uint32_t median = 0, p99 = 0, most = 0;  // weighted by time; without the times at which none was
+  std::uint32_t median = 0, p99 = 0, max = 0;  // weighted by time; without the times at which none was
 };
 
 void add_interval(std::vector<LevelChange>& steps, Instant begin, Duration lasted) {
@@ -41,7 +41,7 @@ Levels levels_of(std::vector<LevelChange>& steps) {
     now += steps[i].second;
     const Duration time = steps[i + 1].first - steps[i].first;
     if (time == Duration::zero()) continue;
-    levels.most = std::max(levels.most, static_cast<std::uint32_t>(now));
+    levels.max = std::max(levels.max, static_cast<std::uint32_t>(now));
     if (now == 0 && time >= kIdleGap) continue;
     lasted[static_cast<std::size_t>(now)] += time;
     all += time;
@@ -80,8 +80,8 @@ void count_levels(const std::vector<BorrowRecord>& borrows, MeasuredLoad& load) 
   const Levels busy = levels_of(leases);
   load.busy_median = busy.median;
   load.busy_p99 = busy.p99;
-  load.busy_most = busy.most;
-  load.asked_most = levels_of(asked).most;
+  load.busy_max = busy.max;
+  load.asked_max = levels_of(asked).max;
 }
 
 // Returns the 99th percentile by rank. Reorders `all`, which must not be empty.

@@ -22,9 +22,9 @@ struct MeasuredLoad {
   double arrival_rate = 0;  // per second of in_use
   Duration mean_hold{}, p99_hold{};
   Duration mean_wait{}, p99_wait{};
-  double offered_load = 0;                                     // connections busy on average, in in_use
-  std::uint32_t busy_median = 0, busy_p99 = 0, busy_most = 0;  // concurrent leases, weighted by time
-  std::uint32_t asked_most = 0;                                // concurrent leases and waiters
+  double offered_load = 0;                                    // connections busy on average, in in_use
+  std::uint32_t busy_median = 0, busy_p99 = 0, busy_max = 0;  // concurrent leases, weighted by time
+  std::uint32_t asked_max = 0;                                // concurrent leases and waiters
 };
 
 // The minimum sample size.

@@ -20,20 +20,20 @@ class StreamLimitLearner {
 
   std::uint32_t begin(Session& session, std::uint32_t promised) const {
     session = {promised, false};
-    return most_ != 0 ? std::min(most_, promised) : promised;
+    return lowered_to_ != 0 ? std::min(lowered_to_, promised) : promised;
   }
   // Notes that the session's SETTINGS changed.
   void changed(const Session& session, std::uint32_t most) {
-    if (!session.proven && most != 0 && most < session.promised) most_ = most;
+    if (!session.proven && most != 0 && most < session.promised) lowered_to_ = most;
   }
   // Notes the session's first response, which arrived while it allowed `most`.
   void proven(Session& session, std::uint32_t most) {
-    if (!session.proven && most >= session.promised) most_ = 0;
+    if (!session.proven && most >= session.promised) lowered_to_ = 0;
     session.proven = true;
   }
 
  private:
-  std::uint32_t most_ = 0;  // 0: no origin session lowered its limit
+  std::uint32_t lowered_to_ = 0;  // 0: no origin session lowered its limit
 };
 
 }  // namespace carpool::pool

@@ -20,15 +20,15 @@ class ClassQuota {
 
   // `whole`: the leases that the pool can give at once. Fewer than two classes: no limits.
   void set(unsigned classes, std::uint64_t whole) {
-    std::uint64_t most = 0;
+    std::uint64_t limits = 0;
     for (unsigned level = 1; level < kMaxClasses; ++level) {
       const bool limited = level < classes;
       const std::uint64_t least = whole > 1 ? 1 : 0;
       const std::uint64_t share =
           limited ? whole - std::max(whole * level / (std::uint64_t{2} * classes), least) : kField;
-      most |= std::min(share, kField) << shift(level);
+      limits |= std::min(share, kField) << shift(level);
     }
-    most_.store(most, std::memory_order_relaxed);  // relaxed: a reader of the old limit is served by the next pass
+    limits_.store(limits, std::memory_order_relaxed);  // relaxed: a reader of the old limit is served by the next pass
     limited_.store(classes > 1, std::memory_order_relaxed);
   }
 
@@ -51,7 +51,7 @@ class ClassQuota {
   bool limited() const { return limited_.load(std::memory_order_relaxed); }
   // Leases of class `level` and below: current and maximum.
   std::uint64_t held(unsigned level) const { return field(held_.load(std::memory_order_relaxed), level); }
-  std::uint64_t most(unsigned level) const { return field(most_.load(std::memory_order_relaxed), level); }
+  std::uint64_t limit(unsigned level) const { return field(limits_.load(std::memory_order_relaxed), level); }
 
   // Returns how many of the waiters, by class, must wait for their share whatever is dialed for them.
   std::uint32_t held_back(const std::array<std::uint32_t, kMaxClasses>& waiting) const {
@@ -76,7 +76,7 @@ class ClassQuota {
     return word;
   }
   std::uint64_t left(std::uint64_t held, unsigned level) const {
-    const std::uint64_t now = field(held, level), top = most(level);
+    const std::uint64_t now = field(held, level), top = limit(level);
     return now < top ? top - now : 0;
   }
   std::uint64_t room(std::uint64_t held, unsigned of) const {
@@ -86,7 +86,7 @@ class ClassQuota {
   }
 
   Atomic<std::uint64_t> held_{0};
-  std::atomic<std::uint64_t> most_{UINT64_MAX};
+  std::atomic<std::uint64_t> limits_{UINT64_MAX};
   std::atomic<bool> limited_{false};
 };
 

@@ -72,9 +72,8 @@ class ConnectionBudget {
 
   // Notes that a connection closes or a dial is cancelled: its slot is freed soon, so no other one is freed for it.
   void note_pending_release() { pending_.fetch_add(1, std::memory_order_seq_cst); }
-  void pending_release_ended() {
-    pending_.fetch_sub(1, std::memory_order_seq_cst);
-  }  // after put_back() if it was freed
+  // Called after put_back() if the slot was freed.
+  void pending_release_ended() { pending_.fetch_sub(1, std::memory_order_seq_cst); }
 
   std::uint32_t taken() const { return taken_.load(std::memory_order_relaxed); }
   bool full() const { return taken_.load(std::memory_order_seq_cst) >= cap_ || has_starved(); }

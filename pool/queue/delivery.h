@@ -24,7 +24,7 @@ class Delivery {
   ~Delivery() = default;
 };
 
-// A FIFO of deliveries that have not been sent; uses the link of the mail, which does not hold them yet.
+// A FIFO of deliveries that have not been sent; uses next_delivery, which the environment does not use yet.
 template <class T>
 class DeliveryChain {
  public:

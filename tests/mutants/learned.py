@@ -9,9 +9,9 @@ SIM, WHOLE, PLANE, STREAMS = "session_sim", "data_plane_sim", "downstream_tests"
 
 MUTANTS = [
     # ---- limits that are learned ----
-    m("a session begins with all streams that it promises", P + "stream_limit_learner.h", "most_ != 0 ? std::min(most_, promised) : promised", "promised", "unit"),
+    m("a session begins with all streams that it promises", P + "stream_limit_learner.h", "lowered_to_ != 0 ? std::min(lowered_to_, promised) : promised", "promised", "unit"),
     m("a limit lowered after the first response is learned", P + "stream_limit_learner.h", "!session.proven && most != 0 && most < session.promised", "most != 0 && most < session.promised", "unit"),
-    m("a learned limit of streams is never forgotten", P + "stream_limit_learner.h", "if (!session.proven && most >= session.promised) most_ = 0;", "", "unit"),
+    m("a learned limit of streams is never forgotten", P + "stream_limit_learner.h", "if (!session.proven && most >= session.promised) lowered_to_ = 0;", "", "unit"),
     m("a limit of zero streams is learned", P + "stream_limit_learner.h", "!session.proven && most != 0 && most < session.promised", "!session.proven && most < session.promised", "unit"),
     m("a probe does not count as the origin's last bytes", D + "learn_idle_limit.cc", "now - std::max(slot.idle_since.get(), slot.alive_at.get())", "now - slot.idle_since.get()", "unit"),
     m("a connection left to the origin is refused to borrowers", D + "learn_idle_limit.cc", "return !entry.value.idle_probe.load(std::memory_order_relaxed);", "return true;", "unit"),
@@ -44,7 +44,7 @@ MUTANTS = [
     m("a trim goes below min_idle", D + "trim_idle.cc", "supply.alive() > need + limits.min_idle", "supply.alive() > need", "unit"),
     m("a trim closes while requests wait", D + "trim_idle.cc", "stopped() || paused() || !queue.empty() || supply.held(Protocol::h2) != 0", "stopped() || paused() || supply.held(Protocol::h2) != 0", "unit"),
     m("a trim judges a record that does not cover its time", D + "trim_idle.cc", "covers ? measure_load(borrows) : std::nullopt", "measure_load(borrows)", "unit"),
-    m("a trim needs no connection for each address", D + "trim_idle.cc", "std::max({erlang_size(*load), load->busy_most, endpoints.count()})", "std::max({erlang_size(*load), load->busy_most})", "unit"),
+    m("a trim needs no connection for each address", D + "trim_idle.cc", "std::max({erlang_size(*load), load->busy_max, endpoints.count()})", "std::max({erlang_size(*load), load->busy_max})", "unit"),
     m("inspected connections do not count for min_idle", D + "trim_idle.cc", "pending.inspecting()", "0U", "unit"),
     # ---- commands and dials ahead ----
     m("a drain becomes a pause by a later pause", D + "operator_commands.cc", "and_drain || active_pause.drains", "and_drain", "unit"),
@@ -77,7 +77,7 @@ MUTANTS = [
     m("a retry fails with its dial although its former session is in use", D + "dial.cc", "match_retries(actions, now);", "", "unit"),
     m("a grant of a broken session is delivered", D + "shared.cc", "broken = entry.value.broken;", "", "unit"),
     m("a session that broke before its use is no failed dial", D + "shared.cc", "note_dial_failure(fault, now);\n    match_retries(actions, now);\n    refuse_after_failure(entry.value.asked, fault, actions);", "", "unit"),
-    m("a busy session drains for HTTP/1.1 although one does", D + "shared.cc", "supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone", "supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone", "unit"),
+    m("a busy session drains for HTTP/1.1 although one does", D + "shared.cc", "supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > tunnels_open", "supply.h1_dials() != 0 || supply.held(Protocol::h1) > tunnels_open", "unit"),
     m("a waiter for HTTP/2 of an origin without it waits on", D + "shared.cc", "refuse(*queue.first_wanting(ProtocolMask::h2_only), fault, actions);", "break;", "unit"),
     # ---- reports ----
     m("a failed name counts as a refusal", D + "snapshot.cc", "return FailureReason::dns;", "return FailureReason::refused;", "unit"),
@@ -97,7 +97,7 @@ MUTANTS = [
     # ---- objects of a library's user ----
     m("a rejected object is lent again", O, "if (!hooks_.on_acquire(*handle)) return false;", "if (!hooks_.on_acquire(*handle)) { handle.reusable_ = true; return false; }", "unit"),
     m("an object is returned once too often", O, "word.borrowed() ? Match::skip : Match::evict", "Match::skip", "unit"),
-    m("a used-up object stays", O, "most != 0 && EntryWord(entry.word.load(std::memory_order_relaxed)).uses() >= most", "false", "unit"),
+    m("a used-up object stays", O, "max_usage != 0 && EntryWord(entry.word.load(std::memory_order_relaxed)).uses() >= max_usage", "false", "unit"),
     m("a place whose making threw is taken for ever", O, "owner_.pool_.vacate(entry_);", "", "unit"),
     m("an object that the end of its pool kept out is lost", O, "object = std::move(entry->value);", "", "unit"),
     m("an object counts as inserted though its pool ended", O, "if (place.fill(std::move(object), home, false)) return true;", "static_cast<void>(place.fill(std::move(object), home, false));\n    return true;", "unit"),

@@ -26,7 +26,7 @@ MUTANTS = [
     m("a reservation does not look whether the pool is terminated", "pool/core/pool.h", "terminated() ? undo(*entry) : entry", "entry",
       "explorer"),
     m("a search clears a bit and does not read the entry again", "pool/core/finder.h",
-      "if (!again.idle() && !again.lendable(now.most)) return false;", "if (now.most != 0) return false;", "explorer"),
+      "if (!again.idle() && !again.lendable(now.max_users)) return false;", "if (now.max_users != 0) return false;", "explorer"),
     m("a released entry is not listed as idle", "pool/core/finder.h",
       "entry.block->idle(home).set(entry.bit());", "", "unit"),
     m("a draw knows no entry that came after the last count", "pool/core/finder.h", "highest != search_state.highest.load(std::memory_order_relaxed) || places == 0", "places == 0", "unit"),
@@ -52,7 +52,7 @@ MUTANTS = [
       "replacement.in_progress() || above_cap() != 0", "explorer"),
     m("a granted connection is not checked on arrival", "pool/destination/release.cc",
       "word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit", "false", "unit"),
-    m("a borrower whose granted connection expired does not wait again", "pool/destination/release.cc", "if (meant) no = rejoin(borrower);", "", "unit"),
+    m("a borrower whose granted connection expired does not wait again", "pool/destination/release.cc", "if (meant) fault = rejoin(borrower);", "", "unit"),
     m("a release does not set the idle time", "pool/destination/release.cc", "entry.value.idle_since.set(now);", "", "unit"),
     # ---- dialing ----
     m("one failed dial fails everyone", "pool/destination/dial.cc", "if (serving() != 0) return;", "", "unit"),

@@ -336,7 +336,7 @@ class History {
     std::uint64_t leases = 0;
     for (std::size_t level = now.class_count; level-- > 1;) {
       leases += now.classes[level].leases;
-      if (!commanded_ && !sessions_ && leases > now.classes[level].most) return "a class has more than its share";
+      if (!commanded_ && !sessions_ && leases > now.classes[level].limit) return "a class has more than its share";
     }
     return {};
   }

@@ -123,9 +123,9 @@ std::string document() {
          "its\n"
          "  `scrape_config` has `convert_classic_histograms_to_nhcb: true`; carpool needs no change.\n";
   out << "- States: `connecting idle borrowed expired_idle expired_borrowed draining tunnel`.\n- Opened by cause:";
-  for (const std::string_view cause : pool::kOpenedNames) out << " `" << cause << '`';
+  for (const std::string_view cause : pool::kOpenCauseNames) out << " `" << cause << '`';
   out << ".\n- Closed by cause ([explained](pool.md#the-causes)):";
-  for (const std::string_view cause : pool::kClosedNames) out << " `" << cause << '`';
+  for (const std::string_view cause : pool::kCloseCauseNames) out << " `" << cause << '`';
   out << ".\n- Retries by reason (label `proof`):";
   for (const std::string_view reason : kRetryReasons) out << " `" << reason << '`';
   out << ".\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n";

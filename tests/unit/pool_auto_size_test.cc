@@ -239,7 +239,7 @@ TEST_F(AutoSized, NewBoundsApplyAtOnceAndAFixedSizeEndsIt) {
   EXPECT_EQ(size(), 3U);
   EXPECT_EQ(destination().limits().size, 3U);
   ASSERT_TRUE(snapshot().auto_size);
-  EXPECT_EQ(snapshot().auto_size->most, 3U);
+  EXPECT_EQ(snapshot().auto_size->max_size, 3U);
   EXPECT_EQ(audited(), "");
   limits.min_size = limits.max_size = 0;
   limits.size = 7;
@@ -384,11 +384,11 @@ TEST_F(AutoSizedTunnels, WithALimitOfTheirOwnDoNotLetItGrow) {
 TEST_F(AutoSized, TheSharesOfClassesFollowTheSize) {
   limits.classes = 2;
   const std::vector<TestBorrower*> all = many(4);
-  EXPECT_EQ(snapshot().classes[1].most, 1U) << "one place of two is kept for the higher class";
+  EXPECT_EQ(snapshot().classes[1].limit, 1U) << "one place of two is kept for the higher class";
   answered(*all[0], 100, milliseconds(5));
   measure();
   EXPECT_EQ(size(), 4U);
-  EXPECT_EQ(snapshot().classes[1].most, 3U);
+  EXPECT_EQ(snapshot().classes[1].limit, 3U);
   EXPECT_EQ(audited(), "");
 }
 

@@ -21,11 +21,11 @@ using State = TestBorrower::State;
 TEST(ClassQuota, LeaveAPartToTheHigherClasses) {
   ClassQuota shares;
   shares.set(2, 8);
-  EXPECT_EQ(shares.most(1), 6U) << "a quarter is the higher one's";
+  EXPECT_EQ(shares.limit(1), 6U) << "a quarter is the higher one's";
   shares.set(4, 16);
-  EXPECT_EQ(shares.most(1), 14U);
-  EXPECT_EQ(shares.most(2), 12U);
-  EXPECT_EQ(shares.most(3), 10U);
+  EXPECT_EQ(shares.limit(1), 14U);
+  EXPECT_EQ(shares.limit(2), 12U);
+  EXPECT_EQ(shares.limit(3), 10U);
 }
 
 TEST(ClassQuota, LeaveAPlaceToTheHigherClassesInASmallPoolToo) {
@@ -33,11 +33,11 @@ TEST(ClassQuota, LeaveAPlaceToTheHigherClassesInASmallPoolToo) {
     for (std::uint64_t whole = 2; whole < 20; ++whole) {
       ClassQuota shares;
       shares.set(classes, whole);
-      for (unsigned level = 1; level < classes; ++level) EXPECT_LT(shares.most(level), whole);
+      for (unsigned level = 1; level < classes; ++level) EXPECT_LT(shares.limit(level), whole);
     }
     ClassQuota alone;
     alone.set(classes, 1);
-    EXPECT_EQ(alone.most(classes - 1), 1U) << "one connection serves all";
+    EXPECT_EQ(alone.limit(classes - 1), 1U) << "one connection serves all";
   }
 }
 
@@ -46,7 +46,7 @@ TEST(ClassQuota, LeaveTheLowestClassSomethingHoweverSmallThePool) {
     for (std::uint64_t whole = 1; whole < 20; ++whole) {
       ClassQuota shares;
       shares.set(classes, whole);
-      EXPECT_GE(shares.most(classes - 1) * 2, whole);
+      EXPECT_GE(shares.limit(classes - 1) * 2, whole);
       EXPECT_TRUE(shares.acquire(classes - 1));
     }
   }
@@ -148,7 +148,7 @@ TEST_F(Classes, TheLowerOneLeavesAConnectionToTheHigher) {
   ASSERT_EQ(now.class_count, 2U);
   EXPECT_EQ(now.classes[1].waiting, 3U);
   EXPECT_EQ(now.classes[1].leases, 3U);
-  EXPECT_EQ(now.classes[1].most, 3U);
+  EXPECT_EQ(now.classes[1].limit, 3U);
   EXPECT_EQ(now.classes[0].leases, 1U);
 }
 

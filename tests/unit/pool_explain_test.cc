@@ -76,17 +76,17 @@ TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
 }
 
 TEST(AnExplanation, HasAReasonForEachCause) {
-  for (std::size_t i = 0; i < kOpenedNames.size(); ++i) {
+  for (std::size_t i = 0; i < kOpenCauseNames.size(); ++i) {
     Destination::Snapshot s;
     s.opened[i] = 1;
-    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was opened because ")) << kOpenedNames[i];
-    EXPECT_FALSE(says(explain(s, {}), "because  (cause")) << kOpenedNames[i];
+    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was opened because ")) << kOpenCauseNames[i];
+    EXPECT_FALSE(says(explain(s, {}), "because  (cause")) << kOpenCauseNames[i];
   }
-  for (std::size_t i = 0; i < kClosedNames.size(); ++i) {
+  for (std::size_t i = 0; i < kCloseCauseNames.size(); ++i) {
     Destination::Snapshot s;
     s.opened[0] = s.closed[i] = 1;
-    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was closed: it ")) << kClosedNames[i];
-    EXPECT_FALSE(says(explain(s, {}), "it  (cause")) << kClosedNames[i];
+    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was closed: it ")) << kCloseCauseNames[i];
+    EXPECT_FALSE(says(explain(s, {}), "it  (cause")) << kCloseCauseNames[i];
   }
   EXPECT_TRUE(says(explain({}, {}), "there was no request"));
 }

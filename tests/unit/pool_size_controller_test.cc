@@ -89,7 +89,7 @@ class Model {
     if (!change) return;
     EXPECT_NE(change->from, change->to);
     EXPECT_EQ(change->to, size());
-    EXPECT_TRUE(size() >= controller.least() && size() <= controller.most()) << size();
+    EXPECT_TRUE(size() >= controller.min_size() && size() <= controller.max_size()) << size();
     sizes_.push_back(change->to);
     ++reasons_[name(change->reason)];
   }
@@ -419,7 +419,7 @@ TEST(SizeController, NewBoundsTakeEffectAtOnceAndKeepASizeThatFits) {
   EXPECT_EQ(controller.size(), 20U);
   controller.bounds(1, 5, controller.size());
   EXPECT_EQ(controller.size(), 5U);
-  EXPECT_EQ(controller.most(), 5U);
+  EXPECT_EQ(controller.max_size(), 5U);
 }
 
 // ---- the counts of responses ----

@@ -144,7 +144,7 @@ TEST(AMeasuredLoad, GivesTheSizeOfErlangsFormula) {
   EXPECT_EQ(load->mean_hold, milliseconds(50));
   EXPECT_NEAR(load->offered_load, 5, 0.05);
   EXPECT_EQ(load->busy_median, 5U);
-  EXPECT_EQ(load->busy_most, 5U);
+  EXPECT_EQ(load->busy_max, 5U);
   // The smallest c with which 99 of 100 wait no longer than a tenth of the hold time, by the formula itself.
   const auto late = [&](std::uint32_t c) {
     return erlang_c(c, load->offered_load) * std::exp(-(c - load->offered_load) * 0.005 / 0.05);
@@ -163,7 +163,7 @@ std::vector<BorrowRecord> bursts(int count, int each, Duration held) {
 
 TEST(AMeasuredLoad, LeavesOutTheTimesWithoutABorrow) {
   const auto load = measure_load(bursts(50, 20, milliseconds(100)));
-  EXPECT_EQ(load->busy_most, 20U);
+  EXPECT_EQ(load->busy_max, 20U);
   EXPECT_EQ(load->busy_median, 20U);
   EXPECT_EQ(load->in_use, seconds(5)) << "fifty tenths of a second";
   EXPECT_NEAR(load->offered_load, 20, 0.01);
@@ -192,8 +192,8 @@ TEST(AMeasuredLoad, CountsWaitersAndLeases) {
     borrows.push_back({kStart, milliseconds(10 * (i / 4)), milliseconds(10)});  // forty at once on four connections
   }
   const auto load = measure_load(borrows);
-  EXPECT_EQ(load->busy_most, 4U);
-  EXPECT_EQ(load->asked_most, 40U);
+  EXPECT_EQ(load->busy_max, 4U);
+  EXPECT_EQ(load->asked_max, 40U);
 }
 
 // ---- the advice ----
@@ -220,7 +220,7 @@ TEST(AnAdvice, IsNotBoundByTheSizeThatWasMeasured) {
     }
   }
   const auto advice = advise_size({borrows, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(20));
-  EXPECT_EQ(advice->load.busy_most, 4U);
+  EXPECT_EQ(advice->load.busy_max, 4U);
   EXPECT_EQ(advice->size, 20U);
   EXPECT_EQ(advice->current.p99_wait, milliseconds(180));
 }
@@ -232,11 +232,11 @@ TEST(AnAdvice, CountsNoMoreLeasesThanThereWerePlacesAlthoughTheTimesOfTheLoopsDi
     for (int lease = 0; lease < 4; ++lease) borrows.push_back({late, Duration::zero(), milliseconds(20)});
   }
   Workload load{borrows, {}, std::nullopt};
-  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_most, 8U);
+  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_max, 8U);
   load.peak = 4;
-  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_most, 4U);
+  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_max, 4U);
   load.streams = 2;
-  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_most, 8U) << "places of sessions";
+  EXPECT_EQ(advise_size(load, of_size(4), seconds(3), milliseconds(20))->load.busy_max, 8U) << "places of sessions";
 }
 
 // Forty clients on four connections, each sending five times as fast as it is served.
@@ -287,8 +287,8 @@ TEST(AnAdvice, ShowsHowFarItsEvidenceAgrees) {
   for (const BorrowRecord& borrow : bursts(10, 16, milliseconds(50))) borrows.push_back(borrow);
   const auto advice = advise_size({borrows, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(10));
   EXPECT_EQ(advice->size, 16U);
-  EXPECT_EQ(advice->least, 8U);
-  EXPECT_EQ(advice->most, 16U);
+  EXPECT_EQ(advice->range_min, 8U);
+  EXPECT_EQ(advice->range_max, 16U);
 }
 
 TEST(AnAdvice, KeepsAMarginBelowTheHundredthThatMayWait) {
@@ -440,11 +440,11 @@ TEST(AMeasuredLoad, CountsBorrowsThatTookNoTime) {
   std::vector<BorrowRecord> borrows = steady(200, milliseconds(1), Duration::zero());
   const std::optional<MeasuredLoad> brief = measure_load(borrows);
   ASSERT_TRUE(brief);
-  EXPECT_EQ(brief->busy_most, 1U);
+  EXPECT_EQ(brief->busy_max, 1U);
   for (const BorrowRecord& borrow : steady(200, milliseconds(1), milliseconds(3))) borrows.push_back(borrow);
   const std::optional<MeasuredLoad> mixed = measure_load(borrows);
   ASSERT_TRUE(mixed);
-  EXPECT_EQ(mixed->busy_most, 3U);
+  EXPECT_EQ(mixed->busy_max, 3U);
 }
 
 }  // namespace

@@ -129,10 +129,10 @@ TEST(EntryStates, NothingClosedIsLentAgain) {
 
 TEST(EveryCause, IsExplainedInThePoolsPage) {
   const std::string page = read(CARPOOL_SOURCE_DIR "/docs/pool.md");
-  for (const std::string_view cause : kOpenedNames) {
+  for (const std::string_view cause : kOpenCauseNames) {
     EXPECT_NE(page.find("| `" + std::string(cause) + "` | opened |"), std::string::npos) << cause;
   }
-  for (const std::string_view cause : kClosedNames) {
+  for (const std::string_view cause : kCloseCauseNames) {
     EXPECT_NE(page.find("| `" + std::string(cause) + "` | closed |"), std::string::npos) << cause;
   }
 }

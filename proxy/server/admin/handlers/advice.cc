@@ -16,8 +16,8 @@ constexpr std::string_view kMethod =
     "longer without a borrow do not count.";
 
 std::string range_text(const pool::SizeAdvice& a) {
-  if (a.least == a.most) return "; each quarter of the record alone requires the same";
-  return "; quarters of the record alone require " + std::to_string(a.least) + " to " + std::to_string(a.most);
+  if (a.range_min == a.range_max) return "; each quarter of the record alone requires the same";
+  return "; quarters of the record alone require " + std::to_string(a.range_min) + " to " + std::to_string(a.range_max);
 }
 
 std::string size_sentence(const pool::SizeAdvice& a, const pool::Limits& limits) {
@@ -40,8 +40,8 @@ std::vector<std::string> sentences(const pool::SizeAdvice& a, const pool::Limits
                   rounded(load.offered_load) + " busy.");
   lines.push_back("Measured waits: " + time(load.mean_wait) + " on average, p99 " + time(load.p99_wait) +
                   ". Borrowed at once: " + std::to_string(load.busy_median) + " (median), " +
-                  std::to_string(load.busy_p99) + " (p99), " + std::to_string(load.busy_most) +
-                  " (maximum); borrowed or waiting: " + std::to_string(load.asked_most) + ".");
+                  std::to_string(load.busy_p99) + " (p99), " + std::to_string(load.busy_max) +
+                  " (maximum); borrowed or waiting: " + std::to_string(load.asked_max) + ".");
   lines.push_back(size_sentence(a, limits));
   if (a.min_idle > limits.min_idle) {
     lines.push_back("min_idle = " + std::to_string(a.min_idle) + ": dials take longer than the target.");
@@ -61,9 +61,9 @@ Json json_of(const pool::SizeAdvice& a, const pool::Limits& limits) {
   json["hold_seconds"] = {{"mean", seconds(load.mean_hold)}, {"p99", seconds(load.p99_hold)}};
   json["wait_seconds"] = {{"mean", seconds(load.mean_wait)}, {"p99", seconds(load.p99_wait)}};
   json["offered_load"] = load.offered_load;
-  json["busy"] = {{"median", load.busy_median}, {"p99", load.busy_p99}, {"max", load.busy_most}};
+  json["busy"] = {{"median", load.busy_median}, {"p99", load.busy_p99}, {"max", load.busy_max}};
   add_old_names(json["busy"], {{"max", "most"}});
-  json["asked_max"] = load.asked_most;
+  json["asked_max"] = load.asked_max;
   json["target_seconds"] = seconds(a.target);
   json["target_met"] = a.met;
   json["current"] = {{"size", limits.size},
@@ -72,7 +72,7 @@ Json json_of(const pool::SizeAdvice& a, const pool::Limits& limits) {
                      {"expected_refused", a.current.refused + a.current.timed_out}};
   json["recommended"] = {{"size", a.size},
                          {"min_idle", a.min_idle},
-                         {"range", {{"min", a.least}, {"max", a.most}}},
+                         {"range", {{"min", a.range_min}, {"max", a.range_max}}},
                          {"expected_wait_seconds", seconds(a.expected.mean_wait)},
                          {"expected_p99_wait_seconds", seconds(a.expected.p99_wait)}};
   json["explanation"] = sentences(a, limits);

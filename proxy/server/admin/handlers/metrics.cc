@@ -54,10 +54,10 @@ metrics::OriginSample sample_of(const PoolInfo& info) {
   sample.borrows = s.borrows;
   sample.restores = s.restores;
   sample.leaks = s.leaks;
-  sample.opened = labelled(pool::kOpenedNames, s.opened, false);
-  sample.closed = labelled(pool::kClosedNames, s.closed, false);
-  sample.failures = labelled(pool::kFailedNames, s.failures, true);
-  sample.connections = labelled(pool::kShownNames, s.connections, true);
+  sample.opened = labelled(pool::kOpenCauseNames, s.opened, false);
+  sample.closed = labelled(pool::kCloseCauseNames, s.closed, false);
+  sample.failures = labelled(pool::kFailureReasonNames, s.failures, true);
+  sample.connections = labelled(pool::kConnectionStatusNames, s.connections, true);
   if (s.auto_size) sample.size_changes = labelled(pool::kSizeReasons, s.auto_size->history.counts(), false);
   sample.peak = s.peak;
   sample.size = s.size;
@@ -71,7 +71,7 @@ metrics::OriginSample sample_of(const PoolInfo& info) {
   sample.cool_downs = s.cool_downs;
   sample.undialed = s.undialed;
   for (std::size_t i = 0; i < s.class_count; ++i) {
-    sample.classes.push_back({class_name(info, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
+    sample.classes.push_back({class_name(info, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].limit});
   }
   if (!info.replaced) {
     sample.addresses = {

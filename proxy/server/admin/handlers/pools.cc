@@ -90,7 +90,7 @@ Json classes_of(const PoolInfo& info) {
   Json list = Json::array();
   for (std::size_t i = 0; i < info.snapshot.class_count; ++i) {
     const Snapshot::Class& one = info.snapshot.classes[i];
-    Json json = {{"name", class_name(info, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"limit", one.most}};
+    Json json = {{"name", class_name(info, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"limit", one.limit}};
     add_old_names(json, {{"limit", "share"}});
     list.push_back(std::move(json));
   }
@@ -116,8 +116,8 @@ Json auto_size_of(const Snapshot& s) {
                     {"reason", std::string(pool::name(change.reason))},
                     {"why", pool::why_resized(change)}});
   }
-  return {{"min_size", s.auto_size->least},
-          {"max_size", s.auto_size->most},
+  return {{"min_size", s.auto_size->min_size},
+          {"max_size", s.auto_size->max_size},
           {"changes", by_name(pool::kSizeReasons, history.counts())},
           {"last", std::move(last)}};
 }
@@ -169,10 +169,10 @@ Json json_of(const PoolInfo& info) {
   json["saved"] = {
       {"dials", info.saved.dials}, {"seconds", seconds(info.saved.time)}, {"cpu_seconds", seconds(info.saved.cpu)}};
   json["rate_limited"] = {{"requests", info.limited.requests}, {"connections", info.limited.connections}};
-  json["connections"] = by_name(pool::kShownNames, s.connections);
-  json["opened"] = by_name(pool::kOpenedNames, s.opened);
-  json["closed"] = by_name(pool::kClosedNames, s.closed);
-  json["failures"] = by_name(pool::kFailedNames, s.failures);
+  json["connections"] = by_name(pool::kConnectionStatusNames, s.connections);
+  json["opened"] = by_name(pool::kOpenCauseNames, s.opened);
+  json["closed"] = by_name(pool::kCloseCauseNames, s.closed);
+  json["failures"] = by_name(pool::kFailureReasonNames, s.failures);
   json["learned_idle_timeout_seconds"] =
       info.learned_idle_timeout ? Json(seconds(*info.learned_idle_timeout)) : Json(nullptr);
   json["probing"] = s.probing;
